@@ -1,0 +1,31 @@
+"""Reference implementation of Ascend's TensorFlow adapter, executed on a simulated NPU.
+
+Importing this package never imports TensorFlow.
+"""
+
+from __future__ import annotations
+
+from .errors import NpuError
+
+__all__ = ["NpuError", "__version__", "activate", "deactivate"]
+
+__version__ = "0.1.0"
+
+
+def activate() -> None:
+    """Switch the simulated device on in this process.
+
+    ``import npu_bridge`` then finds the drop-in package, and a session whose
+    config names ``NpuOptimizer`` runs its GEOPs on the simulated device.
+    Raises NpuError ``TENSORFLOW_MISSING`` without TensorFlow. Idempotent.
+    """
+    from .runtime import activation
+
+    activation.activate()
+
+
+def deactivate() -> None:
+    """Undo :func:`activate`; sessions already open keep running as they are."""
+    from .runtime import activation
+
+    activation.deactivate()

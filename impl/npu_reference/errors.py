@@ -1,0 +1,109 @@
+"""The one error type of the project, and the catalogue of every code it may carry."""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple
+
+__all__ = ["CATALOGUE", "ErrorKind", "NpuError", "ExitStatus"]
+
+
+class ExitStatus:
+    """Exit statuses of every command (design, interface "CLI")."""
+
+    OK = 0
+    NEGATIVE = 1
+    BAD_INPUT = 2
+    UNAVAILABLE = 3
+    INTERNAL = 70
+
+
+class ErrorKind(NamedTuple):
+    """What one code means, for the reference page and for exit statuses."""
+
+    code: str
+    meaning: str
+    exit_status: int = ExitStatus.BAD_INPUT
+
+
+_KINDS: List[ErrorKind] = [
+    # Input graphs
+    ErrorKind("GRAPH_FILE", "the graph file cannot be found or read"),
+    ErrorKind("GRAPH_FORMAT", "the file is none of the graph formats, or is cut off or corrupt"),
+    ErrorKind("GRAPH_LIMIT", "the graph exceeds a bound on size, depth or count"),
+    ErrorKind("GRAPH_DUPLICATE_NODE", "two nodes of one graph share a name"),
+    ErrorKind("GRAPH_INPUT", "a node reads an output that does not exist"),
+    ErrorKind("GRAPH_CYCLE", "the graph has a cycle that is not a while loop"),
+    ErrorKind("GRAPH_UNKNOWN_OP", "an operator is neither in TensorFlow 1.15 or 2.21 nor in the graph's functions"),
+    ErrorKind("GRAPH_ATTR", "a node lacks an attribute its operator needs, or has one of the wrong type"),
+    ErrorKind("GRAPH_FEED_FETCH", "a feed or fetch names no tensor of the graph"),
+    # Options
+    ErrorKind("OPTION_TYPE", "an option's value has the wrong type or stands in the wrong field"),
+    ErrorKind("OPTION_VALUE", "an option's value is outside its domain"),
+    ErrorKind("OPTION_SYNTAX", "an option's text does not follow its grammar"),
+    ErrorKind("OPTION_CONFLICT", "two options exclude each other, or one needs another"),
+    ErrorKind("OPTION_FILE", "a file named by an option cannot be read or does not follow its format"),
+    ErrorKind("OP_LIST", "the operator list is not a JSON of the adapter's form"),
+    # Partitioning
+    ErrorKind("RANGE_UNSUPPORTED", "an in_out_pair range to be offloaded holds an operator that cannot be"),
+    ErrorKind("RANGE_SCOPE", "an in_out_pair range to be offloaded holds a without_npu_compile_scope operator"),
+    ErrorKind("REF_BORDER", "a variable's reference would have to cross the border of a GEOP"),
+    ErrorKind("ADAPTER_ABORT", "under policy 'adapter': the adapter's own pass ends the process here"),
+    # Running
+    ErrorKind("SCRIPT_FILE", "the script cannot be found or read"),
+    ErrorKind("TENSORFLOW_MISSING", "TensorFlow is needed for this and is not installed", ExitStatus.UNAVAILABLE),
+    ErrorKind("RUN_FAILED", "execution of the graph failed"),
+    # The suite
+    ErrorKind("USAGE", "the command line is wrong"),
+    ErrorKind("CASE_FILE", "a case file or golden is malformed"),
+    ErrorKind("BACKEND_SPEC", "the backend specification cannot be understood"),
+    ErrorKind("BACKEND_UNAVAILABLE", "the backend did not start or did not say hello", ExitStatus.UNAVAILABLE),
+    ErrorKind("PROTOCOL", "a message does not follow the worker protocol"),
+    ErrorKind("OUTPUT", "a result cannot be written"),
+    ErrorKind("INTERNAL", "a defect in this program; please report it", ExitStatus.INTERNAL),
+]
+
+#: Every code, once. Documentation, protocol schema and exit statuses derive from it.
+CATALOGUE: Dict[str, ErrorKind] = {kind.code: kind for kind in _KINDS}
+
+
+class NpuError(Exception):
+    """Something is wrong with what the user gave: what, where, and what would be right.
+
+    Args:
+        code: one of :data:`CATALOGUE`.
+        subject: where: the option, node, file (with line) or case concerned.
+        reason: what is wrong there, one sentence without the subject.
+        remedy: what would be right; a sentence, or empty when the reason says it all.
+    """
+
+    def __init__(self, code: str, subject: str, reason: str, remedy: str = "") -> None:
+        if code not in CATALOGUE:
+            raise ValueError(f"unknown error code {code!r}")
+        super().__init__(code, subject, reason, remedy)
+        self.code = code
+        self.subject = subject
+        self.reason = reason
+        self.remedy = remedy
+
+    @property
+    def exit_status(self) -> int:
+        return CATALOGUE[self.code].exit_status
+
+    @property
+    def message(self) -> str:
+        """The whole text without the code, one line."""
+        text = f"{self.subject}: {self.reason}" if self.subject else self.reason
+        return f"{text} {self.remedy}".rstrip() if self.remedy else text
+
+    def __str__(self) -> str:
+        return f"[{self.code}] {self.message}"
+
+    def to_json(self) -> Dict[str, str]:
+        """The body of a protocol answer ``rejected``."""
+        return {
+            "code": self.code,
+            "message": self.message,
+            "subject": self.subject,
+            "reason": self.reason,
+            "remedy": self.remedy,
+        }
