@@ -1,0 +1,42 @@
+"""Decides how a page is made: one self-contained HTML file from a template, everything of the user's escaped."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+from npu_reference.errors import NpuError
+
+__all__ = ["embed", "render_page"]
+
+_TEMPLATES = pathlib.Path(__file__).with_name("templates")
+
+
+def render_page(template: str, **context: Any) -> str:
+    """Render `template` with autoescape on. NpuError ``OUTPUT`` when the ``report`` extra is not installed."""
+    try:
+        import jinja2
+    except ImportError:
+        raise NpuError(
+            "OUTPUT",
+            "report",
+            "pages are made with jinja2, which is not installed.",
+            "Install npu-conformance[report].",
+        ) from None
+    import markupsafe
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(str(_TEMPLATES)),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["embed"] = lambda value: markupsafe.Markup(embed(value))
+    return environment.get_template(template).render(**context)
+
+def embed(value: Any) -> str:
+    """`value` as JSON that is safe inside an HTML script element, whatever names it holds."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,166 @@
+"""Decides what the page of one partition shows: the quotient graph by phase, name scopes, reasons and borders.
+
+The page is one self-contained HTML file. It draws groups, never single operators, so that a graph of
+50 000 nodes stays readable; operators are reached by search, by name scope, or through their group.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
+
+from npu_reference.graphs import Graph
+
+from .page import render_page
+
+__all__ = ["page", "page_data"]
+
+#: Boxes drawn in one phase before the rest is folded into one ("… 58 more"): what fits a screen's height.
+BOXES_PER_PHASE = 10
+
+
+def page(graph: Graph, answer: Mapping[str, Any], *, title: str, options: Mapping[str, Any]) -> str:
+    """The HTML text for `answer` (the protocol's answer of ``partition`` for `graph`).
+
+    Args:
+        graph: the graph that was partitioned, as the partitioner saw it.
+        answer: ``geops``, ``host``, ``borders``, ``min_geops`` and ``notes``.
+        title: what the reader calls the graph, its file's name.
+        options: the effective options that differ from their defaults.
+    """
+    return render_page("partition.html", title=title, data=page_data(graph, answer), options=dict(options))
+
+
+def page_data(graph: Graph, answer: Mapping[str, Any]) -> Dict[str, Any]:
+    """The data the page embeds; every list in a canonical order, so that equal partitions give equal pages."""
+    vertex_of, kinds = _vertices(graph, answer)
+    successors = _quotient(graph, vertex_of, len(kinds))
+    phase = _phases(successors, kinds)
+    group_of, groups = _groups(graph, vertex_of, kinds, phase)
+    reasons = Counter(entry["reason"] for entry in answer["host"])
+    return {
+        "names": [node.name for node in graph.nodes],
+        "ops": [node.op for node in graph.nodes],
+        "group": group_of,
+        "groups": groups,
+        "links": _links(graph, group_of, answer["borders"]),
+        "host": {entry["node"]: entry for entry in answer["host"]},
+        "geops": [{key: geop.get(key, []) for key in ("name", "args", "rets", "copies")} for geop in answer["geops"]],
+        "reasons": reasons.most_common(),
+        "borders": answer["borders"],
+        "notes": answer["notes"],
+        "minimum": answer["min_geops"],
+        "blame": list(answer.get("blame", [])),
+        "boxes_per_phase": BOXES_PER_PHASE,
+    }
+
+
+def _vertices(graph: Graph, answer: Mapping[str, Any]) -> Tuple[List[int], List[str]]:
+    """Quotient vertex of every node, and each vertex' kind: GEOPs first, then one vertex a host operator."""
+    kinds = ["geop"] * len(answer["geops"])
+    vertex_of = [-1] * len(graph.nodes)
+    for number, geop in enumerate(answer["geops"]):
+        for name in geop["nodes"]:
+            position = graph.index.get(name)
+            if position is not None:  # a copied constant is no node of the graph
+                vertex_of[position] = number
+    for position, vertex in enumerate(vertex_of):
+        if vertex < 0:
+            vertex_of[position] = len(kinds)
+            kinds.append("host")
+    return vertex_of, kinds
+
+
+def _quotient(graph: Graph, vertex_of: Sequence[int], count: int) -> List[List[int]]:
+    successors: List[set] = [set() for _ in range(count)]
+    edges = graph.edges
+    for source, target in zip(edges.src, edges.dst):
+        if graph.nodes[source].op in ("NextIteration", "RefNextIteration"):
+            continue  # the back edge of a loop orders nothing
+        a, b = vertex_of[source], vertex_of[target]
+        if a != b:
+            successors[a].add(b)
+    return [sorted(targets) for targets in successors]
+
+
+def _phases(successors: Sequence[Sequence[int]], kinds: Sequence[str]) -> List[int]:
+    """Number of changes between host and device on the way to each vertex; the page's columns."""
+    waiting = [0] * len(kinds)
+    for targets in successors:
+        for target in targets:
+            waiting[target] += 1
+    ready = [vertex for vertex, count in enumerate(waiting) if not count]
+    phase = [0] * len(kinds)
+    while ready:
+        vertex = ready.pop()
+        for target in successors[vertex]:
+            # Two GEOPs in sequence stand in different columns too.
+            step = 0 if kinds[vertex] == kinds[target] == "host" else 1
+            phase[target] = max(phase[target], phase[vertex] + step)
+            waiting[target] -= 1
+            if not waiting[target]:
+                ready.append(target)
+    return phase
+
+
+def _groups(
+    graph: Graph, vertex_of: Sequence[int], kinds: Sequence[str], phase: Sequence[int]
+) -> Tuple[List[int], List[Dict[str, Any]]]:
+    """Host operators of one phase that read each other form one group; every GEOP is its own."""
+    parent = list(range(len(kinds)))
+
+    def find(vertex: int) -> int:
+        while parent[vertex] != vertex:
+            parent[vertex] = parent[parent[vertex]]
+            vertex = parent[vertex]
+        return vertex
+
+    edges = graph.edges
+    for source, target in zip(edges.src, edges.dst):
+        a, b = vertex_of[source], vertex_of[target]
+        if kinds[a] == kinds[b] == "host" and phase[a] == phase[b]:
+            a, b = find(a), find(b)
+            if a != b:
+                parent[max(a, b)] = min(a, b)
+    members: Dict[int, List[int]] = defaultdict(list)
+    for position, vertex in enumerate(vertex_of):
+        members[find(vertex)].append(position)
+    roots = sorted(members)
+    number = {root: index for index, root in enumerate(roots)}
+    groups = []
+    for root in roots:
+        operators = Counter(graph.nodes[position].op for position in members[root])
+        groups.append(
+            {
+                "kind": kinds[root],
+                "geop": root if kinds[root] == "geop" else None,
+                "phase": phase[root],
+                "size": len(members[root]),
+                "ops": sorted(operators.items(), key=lambda item: (-item[1], item[0]))[:12],
+                "first": members[root][0],
+            }
+        )
+    return [number[find(vertex)] for vertex in vertex_of], groups
+
+
+def _links(graph: Graph, group_of: Sequence[int], borders: Sequence[Mapping[str, Any]]) -> List[List[Any]]:
+    """[from group, to group, tensors, bytes or null] for every two groups with a data edge between them."""
+    tensors: Dict[Tuple[int, int], set] = defaultdict(set)
+    edges = graph.edges
+    for source, slot, target in zip(edges.src, edges.src_slot, edges.dst):
+        a, b = group_of[source], group_of[target]
+        if a != b:
+            tensors[a, b].add((source, slot))
+    size = {}
+    for border in borders:
+        source = border.get("source")
+        if isinstance(source, str):
+            name, _, slot = source.rpartition(":")
+            size[graph.index.get(name), int(slot) if slot.isdigit() else 0] = border.get("bytes")
+    links = []
+    for (a, b), items in sorted(tensors.items()):
+        sizes = [size.get(item) for item in items if item[1] >= 0]
+        known = [value for value in sizes if value is not None]
+        links.append([a, b, len(sizes), sum(known) if known and len(known) == len(sizes) else None])
+    return links
+
