@@ -1,0 +1,130 @@
+"""Contraction and merging give the adapter's result: they are compared with naive transcriptions of its rules."""
+
+from __future__ import annotations
+
+import random
+
+import naive
+import pytest
+
+from npu_reference.errors import NpuError
+from npu_reference.partition.contract import contract
+from npu_reference.partition.introsort import sort_by_size_descending
+from npu_reference.partition.merge import Clusters, keep_largest_group, merge_pairs
+from npu_reference.partition.minimum import least_geops
+
+
+def random_graph(seed, most=40):
+    """(count, edges in a random order with node numbers unrelated to the topology, candidates)."""
+    rng = random.Random(seed)
+    count = rng.randint(2, most)
+    window, fan = rng.choice([3, 8, 40]), rng.choice([1, 2, 3])
+    names = list(range(count))
+    if rng.random() < 0.7:
+        rng.shuffle(names)
+    edges = []
+    for head in range(1, count):
+        for _ in range(rng.randint(0, fan)):
+            edges.append((names[rng.randint(max(0, head - window), head - 1)], names[head]))
+    if rng.random() < 0.5:
+        rng.shuffle(edges)
+    host = rng.choice([0.0, 0.1, 0.2, 0.4])
+    return count, edges, [int(rng.random() >= host) for _ in range(count)]
+
+
+def fast(graph, flavour, **more):
+    count, edges, candidate = graph
+    return contract(count, [a for a, _ in edges], [b for _, b in edges], candidate, flavour=flavour, **more)
+
+
+def labels(contraction):
+    return [contraction.label[root] for root in contraction.root]
+
+
+def ordered_by_size(clusters_and_sizes):
+    clusters, sizes = clusters_and_sizes
+    return sort_by_size_descending(clusters, sizes)
+
+
+@pytest.mark.parametrize("flavour", ["tf1", "tf2"])
+def test_contraction_gives_every_cluster_the_adapters_members_and_index(flavour):
+    for seed in range(400):
+        graph = random_graph(seed)
+        expected, _ = naive.contract(*graph, flavour=flavour)
+        assert labels(fast(graph, flavour)) == expected, seed
+
+
+@pytest.mark.parametrize("flavour", ["tf1", "tf2"])
+def test_edges_that_bind_nothing_and_edges_never_tried_are_replayed_too(flavour):
+    for seed in range(400):
+        graph = random_graph(seed)
+        rng = random.Random(seed)
+        every = range(len(graph[1]))
+        untied = {edge for edge in every if rng.random() < 0.15}
+        untried = {edge for edge in every if rng.random() < 0.15}
+        expected, _ = naive.contract(*graph, flavour=flavour, untied=untied, untried=untried)
+        assert labels(fast(graph, flavour, untied=untied, untried=untried)) == expected, seed
+
+
+@pytest.mark.parametrize("flavour", ["tf1", "tf2"])
+def test_merging_in_mixed_computing_joins_the_pairs_the_adapter_joins(flavour):
+    for seed in range(300):
+        graph = random_graph(seed, most=60)
+        contraction = fast(graph, flavour)
+        clusters = Clusters(contraction, graph[2])
+        index = [contraction.label[root] for root in clusters.roots]
+        expected_label, cycles = naive.contract(*graph, flavour=flavour)
+        sizes = dict(zip(index, clusters.sizes))
+        expected = naive.merge_pairs(
+            expected_label, cycles, graph[2], lambda some, sizes=sizes: sort_by_size_descending(some, [sizes[s] for s in some])
+        )
+        assert {index[i]: index[into] for i, into in enumerate(merge_pairs(clusters))} == expected, seed
+
+
+def test_full_offload_keeps_the_largest_cluster_and_all_that_is_unreachable_from_it():
+    for seed in range(300):
+        graph = random_graph(seed, most=60)
+        contraction = fast(graph, "tf1")
+        clusters = Clusters(contraction, graph[2])
+        index = [contraction.label[root] for root in clusters.roots]
+        sizes = dict(zip(index, clusters.sizes))
+        expected_label, cycles = naive.contract(*graph)
+        expected = naive.keep_largest_group(
+            expected_label, cycles, graph[2], lambda some, sizes=sizes: sort_by_size_descending(some, [sizes[s] for s in some])
+        )
+        kept = {index[i] for i, into in enumerate(keep_largest_group(clusters)) if into >= 0}
+        assert kept == expected, seed
+
+
+def test_the_minimum_is_at_most_the_merged_which_is_at_most_the_contracted_count():
+    for seed in range(300):
+        count, edges, candidate = graph = random_graph(seed, most=60)
+        clusters = Clusters(fast(graph, "tf1"), candidate)
+        merged = len(set(merge_pairs(clusters)))
+        least = least_geops(count, [a for a, _ in edges], [b for _, b in edges], candidate)
+        assert least <= merged <= len(clusters), seed
+        assert (least > 0) == any(candidate)
+
+
+def test_a_cycle_is_reported_and_not_contracted():
+    with pytest.raises(NpuError) as caught:
+        contract(2, [0, 1], [1, 0], [1, 1])
+    assert caught.value.code == "GRAPH_CYCLE"
+
+
+def test_the_work_of_contraction_grows_with_the_number_of_edges_and_not_with_its_square():
+    work = []
+    for count in (2000, 8000):
+        rng = random.Random(count)
+        edges = [(rng.randint(max(0, head - 40), head - 1), head) for head in range(1, count) for _ in range(3)]
+        candidate = [int(rng.random() >= 0.1) for _ in range(count)]
+        work.append(fast((count, edges, candidate), "tf1").work / len(edges))
+    assert work[1] < 1.5 * work[0], work
+
+
+def test_equal_sizes_keep_the_order_of_the_librarys_own_sort():
+    # Up to sixteen elements the sort is an insertion sort, which is stable; above it is not.
+    assert sort_by_size_descending(list("abcdef"), [1, 2, 2, 1, 3, 1]) == ["e", "b", "c", "a", "d", "f"]
+    many = sort_by_size_descending(list(range(40)), [1] * 40)
+    assert sorted(many) == list(range(40))
+    assert many != list(range(40))
