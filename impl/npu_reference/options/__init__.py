@@ -1,0 +1,22 @@
+"""Every option of the adapter, declared once: effective values, errors and warnings for what a user gives."""
+
+from __future__ import annotations
+
+from npu_reference.options.assignments import parse_assignments
+from npu_reference.options.declaration import EDITIONS, SURFACES, Facet, Option
+from npu_reference.options.outcome import Effective, Resolution, Warning_
+from npu_reference.options.resolve import resolve
+from npu_reference.options.table import OPTIONS
+
+__all__ = [
+    "EDITIONS",
+    "OPTIONS",
+    "SURFACES",
+    "Effective",
+    "Facet",
+    "Option",
+    "Resolution",
+    "Warning_",
+    "parse_assignments",
+    "resolve",
+]

@@ -1,0 +1,66 @@
+"""How the command line writes options: ``name=value``, or ``name.field=value`` where the field matters."""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, Iterable, Optional
+
+from npu_reference.errors import NpuError
+from npu_reference.options.domains import echo
+from npu_reference.options.table import OPTIONS
+
+__all__ = ["parse_assignments"]
+
+_WORDS = {"true": True, "True": True, "false": False, "False": False}
+_INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
+_FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def parse_assignments(assignments: Iterable[str]) -> Dict[str, object]:
+    """Values for :func:`resolve` from ``["k=v", ...]``.
+
+    Text becomes a bool, an int or an object where the option is one and the text can be read so; otherwise it stays
+    text, and resolving it says what is wrong. ``k.s=1`` writes the text ``1`` to field ``.s`` whatever the option is.
+    A later assignment to the same option wins (G3).
+
+    Raises:
+        NpuError: USAGE, for an assignment without a name or ``=``.
+    """
+    values: Dict[str, object] = {}
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise NpuError("USAGE", echo(assignment), "this is no assignment.", "Write name=value.")
+        name, dot, field = key.rpartition(".")
+        if dot and field in ("b", "i", "f", "s"):
+            values[name] = {"field": field, "value": _read(text, field)}
+        else:
+            values[key] = _read(text, _field(key))
+    return values
+
+
+def _field(name: str) -> Optional[str]:
+    option = OPTIONS.get(name)
+    return next(iter(option.facets.values())).field if option is not None else None
+
+
+def _read(text: str, field: Optional[str]) -> object:
+    if field == "b" and text in _WORDS:
+        return _WORDS[text]
+    if field == "i" and _INTEGER.fullmatch(text):
+        return int(text)
+    if field == "f" and _FLOAT.fullmatch(text) and len(text) < 100:
+        return float(text)
+    if field == "o" and text.lstrip().startswith("{"):
+        return _object(text)
+    return text
+
+
+def _object(text: str) -> object:
+    import json
+
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

@@ -1,0 +1,157 @@
+"""Which values an option may have: each domain checks one, describes itself, and gives its JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+
+__all__ = [
+    "Anything",
+    "Boolean",
+    "Choice",
+    "Domain",
+    "Integer",
+    "Problem",
+    "Text",
+    "echo",
+]
+
+#: Longest text value, in characters; an ``assumed`` bound that no real value comes near.
+MAX_TEXT = 1 << 24
+
+
+class Problem(NamedTuple):
+    """Why a value cannot be: an error code of the catalogue, what is wrong, what would be right."""
+
+    code: str
+    reason: str
+    remedy: str = ""
+
+
+def echo(value: object, limit: int = 160) -> str:
+    """A value as an error shows it: its repr, cut in the middle when long."""
+    if isinstance(value, (str, bytes)):
+        text = repr(value if len(value) <= 2 * limit else value[:limit])
+        length = len(value)
+        return text if len(text) <= limit else f"{text[:limit]}… ({length} characters)"
+    if isinstance(value, int) and value.bit_length() > 512:
+        return f"an integer of {value.bit_length()} bits"
+    if value is None or isinstance(value, (bool, int, float)):
+        return repr(value)
+    return f"a {type(value).__name__}"
+
+
+class Domain:
+    """The values of one option. ``check`` is only asked about values of the right type."""
+
+    #: What a person would write in a table of options.
+    def describe(self) -> str:
+        raise NotImplementedError
+
+    def check(self, value: Any) -> Optional[Problem]:
+        """The reason why ``value`` is outside, or None."""
+        raise NotImplementedError
+
+    def schema(self) -> Dict[str, Any]:
+        """JSON Schema of the value."""
+        raise NotImplementedError
+
+
+class Boolean(Domain):
+    """True or False."""
+
+    def describe(self) -> str:
+        return "True, False"
+
+    def check(self, value: Any) -> Optional[Problem]:
+        return None
+
+    def schema(self) -> Dict[str, Any]:
+        return {"type": "boolean"}
+
+
+class Integer(Domain):
+    """An integer between two bounds, both inclusive; ``special`` values are allowed besides."""
+
+    def __init__(self, low: Optional[int] = None, high: Optional[int] = None, special: Tuple[int, ...] = ()) -> None:
+        self.low = low
+        self.high = high
+        self.special = special
+
+    def describe(self) -> str:
+        if self.low is not None and self.high is not None and self.high - self.low < 6:
+            return ", ".join(str(n) for n in range(self.low, self.high + 1))
+        parts = [str(n) for n in self.special]
+        if self.high is None:
+            parts.append("an integer" if self.low is None else f"an integer from {self.low}")
+        else:
+            parts.append(f"an integer from {self.low} to {self.high}")
+        return " or ".join(parts)
+
+    def check(self, value: Any) -> Optional[Problem]:
+        if value in self.special:
+            return None
+        if (self.low is not None and value < self.low) or (self.high is not None and value > self.high):
+            return Problem("OPTION_VALUE", f"{echo(value)} is outside its range.", f"Allowed: {self.describe()}.")
+        return None
+
+    def schema(self) -> Dict[str, Any]:
+        bounded: Dict[str, Any] = {"type": "integer"}
+        if self.low is not None:
+            bounded["minimum"] = self.low
+        if self.high is not None:
+            bounded["maximum"] = self.high
+        return {"anyOf": [{"enum": list(self.special)}, bounded]} if self.special else bounded
+
+
+class Choice(Domain):
+    """One of some words, in exactly this spelling."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def describe(self) -> str:
+        return ", ".join(self.words)
+
+    def check(self, value: Any) -> Optional[Problem]:
+        if value in self.words:
+            return None
+        return Problem("OPTION_VALUE", f"{echo(value)} is not one of its values.", f"Allowed: {self.describe()}.")
+
+    def schema(self) -> Dict[str, Any]:
+        return {"type": "string", "enum": list(self.words)}
+
+
+class Text(Domain):
+    """A text with a grammar: ``parse`` returns the value's meaning or raises :class:`grammars.GrammarError`."""
+
+    def __init__(self, summary: str, parse: Optional[Callable[[str], object]] = None, example: str = "") -> None:
+        self.summary = summary
+        self.parse = parse
+        self.example = example
+
+    def describe(self) -> str:
+        return self.summary
+
+    def check(self, value: Any) -> Optional[Problem]:
+        if len(value) > MAX_TEXT:
+            return Problem("OPTION_VALUE", f"its text has {len(value)} characters.", f"At most {MAX_TEXT} are read.")
+        return None
+
+    def schema(self) -> Dict[str, Any]:
+        schema: Dict[str, Any] = {"type": "string", "description": self.summary}
+        if self.example:
+            schema["examples"] = [self.example]
+        return schema
+
+
+class Anything(Domain):
+    """Whatever is given is not looked at."""
+
+    def describe(self) -> str:
+        return "not looked at"
+
+    def check(self, value: Any) -> Optional[Problem]:
+        return None
+
+    def schema(self) -> Dict[str, Any]:
+        return {}

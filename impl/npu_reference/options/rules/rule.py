@@ -1,0 +1,50 @@
+"""What a rule between options is: a name, what makes it apply, and a check over the state."""
+
+from __future__ import annotations
+
+from typing import Callable, List, NamedTuple, Tuple
+
+from npu_reference.options.state import State
+
+__all__ = ["Rule", "RuleBook"]
+
+
+class Rule(NamedTuple):
+    """One rule.
+
+    ``name`` is the requirement or reading that it implements; ``triggers`` are the options (or environment
+    variables) of which at least one must be given for it to apply; ``editions`` and ``surfaces`` are where it holds.
+    """
+
+    name: str
+    triggers: Tuple[str, ...]
+    check: Callable[[State], None]
+    editions: Tuple[str, ...]
+    surfaces: Tuple[str, ...]
+
+    @property
+    def meaning(self) -> str:
+        """The rule in one sentence, for the reference page."""
+        return " ".join((self.check.__doc__ or "").split())
+
+
+class RuleBook:
+    """Collects the rules of one module, in order."""
+
+    def __init__(self) -> None:
+        self.rules: List[Rule] = []
+
+    def rule(
+        self,
+        name: str,
+        *triggers: str,
+        editions: Tuple[str, ...] = ("legacy", "current"),
+        surfaces: Tuple[str, ...] = ("session", "runconfig"),
+    ) -> Callable[[Callable[[State], None]], Callable[[State], None]]:
+        """Register a check under the requirement or reading it implements."""
+
+        def register(check: Callable[[State], None]) -> Callable[[State], None]:
+            self.rules.append(Rule(name, triggers, check, editions, surfaces))
+            return check
+
+        return register
