@@ -1,0 +1,43 @@
+"""Reads and writes TensorFlow graphs, and answers what is in them, without TensorFlow."""
+
+from __future__ import annotations
+
+from .attrs import UNKNOWN_RANK, Attrs, FuncRef, Placeholder
+from .builder import FunctionBuilder, GraphBuilder
+from .closing import close_over
+from .dtypes import DType
+from .edges import CONTROL, Edges
+from .frames import Frame, frames
+from .functions import Function
+from .graph import Graph, Node
+from .ops import OPS, ArgDef, AttrDef, OpDef
+from .proto import message_class
+from .readers import graph_from_def, load_graph, parse_graph
+from .writers import write_graph
+
+__all__ = [
+    "ArgDef",
+    "AttrDef",
+    "Attrs",
+    "CONTROL",
+    "DType",
+    "Edges",
+    "Frame",
+    "FuncRef",
+    "Function",
+    "FunctionBuilder",
+    "Graph",
+    "GraphBuilder",
+    "Node",
+    "OPS",
+    "OpDef",
+    "Placeholder",
+    "UNKNOWN_RANK",
+    "close_over",
+    "frames",
+    "graph_from_def",
+    "load_graph",
+    "message_class",
+    "parse_graph",
+    "write_graph",
+]

@@ -1,0 +1,1 @@
+"""Programs that make the package's data files; each needs a TensorFlow, which the package itself never does."""

@@ -1,0 +1,150 @@
+"""Decides what the adapter's pass sees of one session.run: the graph between its feeds and its fetches."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, List, Sequence, Set, Tuple
+
+from ..errors import NpuError
+from .graph import Graph, assemble
+from .proto import message_class
+from .words import shorten
+
+__all__ = ["close_over", "tensor_name"]
+
+#: Control edges out of a fed one of these become control edges out of its _Arg; others keep the node alive.
+_PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
+
+Tensor = Tuple[int, int]
+
+
+def close_over(graph: Graph, feeds: Iterable[str], fetches: Iterable[str], targets: Iterable[str] = ()) -> Graph:
+    """``graph`` as a run of these feeds, fetches and targets leaves it: rewritten, then pruned.
+
+    A tensor is ``name:slot`` or ``name`` for slot 0; a target is an operator's ``name``. Each feed is replaced by an
+    ``_Arg`` node ``_arg_<name>_<slot>_<i>``, each fetch read by a ``_Retval`` node ``_retval_<name>_<slot>_<i>``, with
+    ``i`` the position among the feeds or fetches, which a run sorts by name. Nodes that neither a fetch nor a target
+    needs are left out; the others keep their order, the _Args and _Retvals follow. O(V + E).
+
+    Raises NpuError GRAPH_FEED_FETCH for a name that is none of the graph, a tensor fed twice or fed and fetched, and
+    when neither fetch nor target is given.
+    """
+    fed = _tensors(graph, feeds, "feed")
+    fetched = _tensors(graph, dict.fromkeys(fetches), "fetch")
+    wanted = [_target(graph, name) for name in dict.fromkeys(targets)]
+    for tensor in fetched:
+        if tensor in fed:
+            raise NpuError("GRAPH_FEED_FETCH", f"fetch '{tensor_name(graph, tensor)}'", "the tensor is fed as well")
+    if not fetched and not wanted:
+        raise NpuError("GRAPH_FEED_FETCH", graph.subject, "neither a fetch nor a target is given")
+    args = {tensor: f"_arg_{graph.nodes[tensor[0]].name}_{tensor[1]}_{i}" for i, tensor in enumerate(fed)}
+    return assemble(_closed_def(graph, args, fetched, wanted), graph.subject)
+
+
+def tensor_name(graph: Graph, tensor: Tensor) -> str:
+    """``name:slot`` of a (node id, slot)."""
+    return f"{graph.nodes[tensor[0]].name}:{tensor[1]}"
+
+
+def _tensors(graph: Graph, names: Iterable[str], role: str) -> List[Tensor]:
+    """The named tensors in the order of their names, which is the order a run gives them."""
+    found: Dict[str, Tensor] = {}
+    for text in names:
+        tensor = _tensor(graph, text, role)
+        name = tensor_name(graph, tensor)
+        if name in found and role == "feed":
+            raise NpuError("GRAPH_FEED_FETCH", f"feed '{shorten(name)}'", "the tensor is fed twice")
+        found[name] = tensor
+    return [found[name] for name in sorted(found)]
+
+
+def _tensor(graph: Graph, text: str, role: str) -> Tensor:
+    subject = f"{role} '{shorten(text)}'"
+    name, colon, number = text.rpartition(":")
+    if not colon:
+        name, number = text, "0"
+    if name not in graph.index or not (number.isdecimal() and number.isprintable() and len(number) < 10):
+        raise NpuError(
+            "GRAPH_FEED_FETCH", subject, "the graph has no such tensor", "A tensor is named 'operator:output'."
+        )
+    i = graph.index[name]
+    count = len(graph.output_dtypes(i))
+    if int(number) >= count:
+        has = {0: "no outputs", 1: "one output"}.get(count, f"{count} outputs")
+        raise NpuError("GRAPH_FEED_FETCH", subject, f"'{shorten(name)}' ({graph.nodes[i].op}) has {has}")
+    return i, int(number)
+
+
+def _target(graph: Graph, name: str) -> int:
+    if name not in graph.index:
+        raise NpuError("GRAPH_FEED_FETCH", f"target '{shorten(name)}'", "the graph has no such operator")
+    return graph.index[name]
+
+
+def _needed(graph: Graph, args: Dict[Tensor, str], roots: Sequence[int]) -> Set[int]:
+    """Nodes a root depends on over edges that no feed replaces."""
+    seen = set(roots)
+    waiting = list(roots)
+    edges = graph.edges
+    while waiting:
+        for edge in graph.in_edges(waiting.pop()):
+            source, slot = edges.src[edge], edges.src_slot[edge]
+            if source not in seen and not _replaced(graph, args, source, slot):
+                seen.add(source)
+                waiting.append(source)
+    return seen
+
+
+def _replaced(graph: Graph, args: Dict[Tensor, str], source: int, slot: int) -> bool:
+    if slot >= 0:
+        return (source, slot) in args
+    return graph.nodes[source].op in _PLACEHOLDERS and (source, 0) in args
+
+
+def _closed_def(graph: Graph, args: Dict[Tensor, str], fetched: List[Tensor], wanted: List[int]) -> Any:
+    roots = list(dict.fromkeys([source for source, _ in fetched] + wanted))
+    needed = _needed(graph, args, roots)
+    used: Set[Tensor] = set()
+    original = graph.to_def()
+    result = message_class("GraphDef")()
+    result.library.CopyFrom(original.library)
+    result.versions.CopyFrom(original.versions)
+    fed_nodes = {source for source, _ in args}
+    for i in sorted(needed):
+        proto = result.node.add()
+        proto.CopyFrom(original.node[i])
+        if args:
+            _rewire(graph, i, proto, args, fed_nodes, used)
+    for position, tensor in enumerate(args):
+        if tensor in used:
+            _add_end(result, args[tensor], "_Arg", graph.output_dtypes(tensor[0])[tensor[1]], position)
+    for position, (source, slot) in enumerate(fetched):
+        name = graph.nodes[source].name
+        dtype = graph.output_dtypes(source)[slot]
+        retval = _add_end(result, f"_retval_{name}_{slot}_{position}", "_Retval", dtype, position)
+        retval.input.append(f"{name}:{slot}" if slot else name)
+    return result
+
+
+def _rewire(graph: Graph, i: int, proto: Any, args: Dict[Tensor, str], fed_nodes: Set[int], used: Set[Tensor]) -> None:
+    """Let the node read the _Args in place of what is fed."""
+    edges = graph.edges
+    if not any(edges.src[edge] in fed_nodes for edge in graph.in_edges(i)):
+        return
+    inputs = list(proto.input)
+    for position, text in enumerate(inputs):
+        control = text.startswith("^")
+        name, _, number = (text[1:], "", "0") if control else text.partition(":")
+        tensor = (graph.index[name], int(number or 0))
+        if tensor not in args or (control and not _replaced(graph, args, tensor[0], -1)):
+            continue
+        used.add(tensor)
+        inputs[position] = "^" + args[tensor] if control else args[tensor]
+    del proto.input[:]
+    proto.input.extend(inputs)
+
+
+def _add_end(graph_def: Any, name: str, op: str, dtype: Any, position: int) -> Any:
+    node = graph_def.node.add(name=name, op=op)
+    node.attr["T"].type = dtype.base.number
+    node.attr["index"].i = position
+    return node

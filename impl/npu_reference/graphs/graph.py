@@ -1,0 +1,491 @@
+"""Decides what a graph is: nodes, edges, functions and data types of a GraphDef that has been found well formed."""
+
+from __future__ import annotations
+
+import gc
+import re
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from ..errors import NpuError
+from .attrs import Attrs, UNKNOWN_RANK, decode_attr, decode_shape
+from .dtypes import DType
+from .edges import CONTROL, Edges, creation_order
+from .functions import Library
+from .limits import MAX_NAME_LENGTH, MAX_NODES
+from .ops import OPS, OpDef
+from .proto import message_class
+from .signature import AttrProblem, arg_dtypes, check_required, count_args
+from .words import shorten
+
+__all__ = ["Graph", "Node", "assemble"]
+
+#: TensorFlow's rule for node names, with the leading underscore it keeps for itself.
+_NODE_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*\Z").match
+
+#: An output number; more digits than these are no output of anything.
+_NUMBER = re.compile(r"[0-9]{1,9}\Z").match
+
+#: Graphs of TensorFlow 1.15 and before (GraphDef.versions.producer) get the operator definitions of 1.15.
+_LAST_PRODUCER_1_15 = 134
+
+_NEXT_ITERATIONS = ("NextIteration", "RefNextIteration")
+_MERGES = ("Merge", "RefMerge")
+
+
+class Node:
+    """One operator of a graph.
+
+    Attributes:
+        id: its position in the GraphDef.
+        name, op, device: as in the GraphDef.
+        inputs: as in the GraphDef: ``name``, ``name:slot`` and ``^name``.
+        attrs: mapping of decoded attributes (see ``attrs.decode_attr``).
+    """
+
+    __slots__ = ("id", "name", "op", "inputs", "proto")
+
+    def __init__(self, id: int, proto: Any) -> None:
+        self.id = id
+        self.name: str = proto.name
+        self.op: str = proto.op
+        self.inputs: Tuple[str, ...] = tuple(proto.input)
+        self.proto = proto
+
+    @property
+    def device(self) -> str:
+        return self.proto.device
+
+    @property
+    def attrs(self) -> Attrs:
+        return Attrs(self.proto.attr)
+
+    def has_attr(self, name: str) -> bool:
+        """Whether the node itself has the attribute; an operator's default does not count."""
+        return name in self.proto.attr
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        """The decoded attribute of the node itself, or ``default``; string attributes are bytes."""
+        attrs = self.proto.attr
+        return decode_attr(attrs[name]) if name in attrs else default
+
+    def text(self, name: str, default: str = "") -> str:
+        """A string attribute as text; ``default`` where it is missing or of another kind. Undecodable bytes survive."""
+        value = self.attr(name)
+        return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else default
+
+    def __repr__(self) -> str:
+        return f"Node({self.id}, {self.name!r}, {self.op})"
+
+
+class Graph:
+    """A well-formed graph; immutable.
+
+    Attributes:
+        nodes: in GraphDef order; ``nodes[i].id == i``.
+        index: node id by name.
+        edges: the columns ``src``, ``src_slot``, ``dst``, ``dst_slot`` in the adapter's edge-id order.
+        functions: the function library by name.
+        subject: what the graph is called in errors, normally its file.
+    """
+
+    def __init__(
+        self,
+        graph_def: Any,
+        nodes: List[Node],
+        index: Dict[str, int],
+        edges: Edges,
+        library: Library,
+        op_defs: List[OpDef],
+        subject: str,
+    ) -> None:
+        self.nodes: Sequence[Node] = nodes
+        self.index: Mapping[str, int] = index
+        self.edges = edges
+        self.subject = subject
+        self._def = graph_def
+        self._library = library
+        self._op_defs = op_defs
+        self._in: Optional[List[List[int]]] = None
+        self._out: Optional[List[List[int]]] = None
+        self._dtypes: Dict[Tuple[int, bool], Tuple[DType, ...]] = {}
+        self._fixed: Dict[Tuple[int, bool], Optional[Tuple[DType, ...]]] = {}
+
+    @property
+    def functions(self) -> Library:
+        return self._library
+
+    @property
+    def producer(self) -> int:
+        """``versions.producer`` of the GraphDef; 0 where it does not say."""
+        return self._def.versions.producer
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __repr__(self) -> str:
+        return f"Graph({self.subject}: {len(self.nodes)} nodes, {len(self.edges)} edges)"
+
+    def node(self, name: str) -> Node:
+        """The node called ``name``; KeyError."""
+        return self.nodes[self.index[name]]
+
+    def in_edges(self, i: int) -> Sequence[int]:
+        """Ids of the edges into node ``i``, ascending. The first call costs O(E)."""
+        if self._in is None:
+            self._in = _adjacency(self.edges.dst, len(self.nodes))
+        return self._in[i]
+
+    def out_edges(self, i: int) -> Sequence[int]:
+        """Ids of the edges out of node ``i``, ascending. The first call costs O(E)."""
+        if self._out is None:
+            self._out = _adjacency(self.edges.src, len(self.nodes))
+        return self._out[i]
+
+    def op_def(self, i: int) -> OpDef:
+        """The definition of node ``i``'s operator, or of the function it calls by name."""
+        return self._op_defs[i]
+
+    def input_dtypes(self, i: int) -> Tuple[DType, ...]:
+        """Types of the data inputs of node ``i`` as its operator declares them; a reference only where it takes one."""
+        return self._arg_dtypes(i, False)
+
+    def output_dtypes(self, i: int) -> Tuple[DType, ...]:
+        """Types of the outputs of node ``i``, references included. NpuError GRAPH_ATTR where a body leaves one open."""
+        return self._arg_dtypes(i, True)
+
+    def _arg_dtypes(self, i: int, outputs: bool) -> Tuple[DType, ...]:
+        op_def = self._op_defs[i]
+        fixed_key = (id(op_def), outputs)
+        if fixed_key not in self._fixed:
+            self._fixed[fixed_key] = _fixed_dtypes(op_def.outputs if outputs else op_def.inputs)
+        fixed = self._fixed[fixed_key]
+        if fixed is not None:
+            return fixed
+        key = (i, outputs)
+        found = self._dtypes.get(key)
+        if found is None:
+            node = self.nodes[i]
+            try:
+                found = arg_dtypes(op_def, op_def.outputs if outputs else op_def.inputs, node.proto.attr)
+            except AttrProblem as problem:
+                raise NpuError("GRAPH_ATTR", where(self.subject, node), str(problem)) from None
+            self._dtypes[key] = found
+        return found
+
+    def static_shape(self, i: int, slot: int) -> Optional[Tuple[Optional[int], ...]]:
+        """The shape of output ``slot`` of node ``i`` where the graph states it, None where it does not.
+
+        A dimension the graph leaves open is None. Looked for in ``_output_shapes``, then in the operator's own
+        ``shape``, or in the value of a Const. Nothing is inferred.
+        """
+        node = self.nodes[i]
+        shapes = node.attr("_output_shapes")
+        if isinstance(shapes, tuple) and slot < len(shapes) and isinstance(shapes[slot], tuple):
+            return shapes[slot]
+        if slot != 0:
+            return None
+        if node.op == "Const" and node.has_attr("value"):
+            shape = decode_shape(node.proto.attr["value"].tensor.tensor_shape)
+        elif node.op in _SHAPED_OPS:
+            shape = node.attr("shape")
+        else:
+            return None
+        return None if shape is UNKNOWN_RANK or not isinstance(shape, tuple) else shape
+
+    def static_bytes(self, i: int, slot: int) -> Optional[int]:
+        """Bytes of output ``slot`` of node ``i`` where shape and element size are known, else None."""
+        shape = self.static_shape(i, slot)
+        dtypes = self.output_dtypes(i)
+        size = dtypes[slot].size if slot < len(dtypes) else None
+        if shape is None or size is None or any(dim is None for dim in shape):
+            return None
+        total = size
+        for dim in shape:
+            total *= dim or 0
+        return total
+
+    def to_def(self) -> Any:
+        """The graph as a GraphDef message of this package's private classes; a copy."""
+        copy = message_class("GraphDef")()
+        copy.CopyFrom(self._def)
+        return copy
+
+    def to_bytes(self) -> bytes:
+        """The graph as a serialized GraphDef, the same bytes at every call and in every process."""
+        return self._def.SerializeToString(deterministic=True)
+
+
+#: Operators whose ``shape`` attribute is the shape of their output.
+_SHAPED_OPS = frozenset(["Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "Variable", "VariableV2"])
+
+
+def _fixed_dtypes(args: Any) -> Optional[Tuple[DType, ...]]:
+    if any(arg.dtype is None or arg.is_list for arg in args):
+        return None
+    return tuple(arg.dtype.ref if arg.is_ref else arg.dtype for arg in args)
+
+
+def _adjacency(ends: List[int], count: int) -> List[List[int]]:
+    lists: List[List[int]] = [[] for _ in range(count)]
+    for edge, end in enumerate(ends):
+        lists[end].append(edge)
+    return lists
+
+
+def where(subject: str, node: Node) -> str:
+    """How errors name a node."""
+    return f"{subject}: node '{shorten(node.name)}' ({shorten(node.op)})"
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Building makes millions of objects and no garbage; the collector would only walk them again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def assemble(graph_def: Any, subject: str, library: Optional[Library] = None) -> Graph:
+    """A Graph of a GraphDef message, which it keeps.
+
+    ``library`` is given for a function's body, which calls the functions of the graph around it.
+    Raises NpuError GRAPH_FORMAT, GRAPH_LIMIT, GRAPH_DUPLICATE_NODE, GRAPH_UNKNOWN_OP, GRAPH_ATTR, GRAPH_INPUT and
+    GRAPH_CYCLE. O(V + E), with V log V where the GraphDef is not in topological order.
+    """
+    with _no_collection():
+        if len(graph_def.node) > MAX_NODES:
+            raise NpuError("GRAPH_LIMIT", subject, f"it has {len(graph_def.node)} nodes, the bound is {MAX_NODES}")
+        if library is None:
+            library = Library(graph_def, subject)
+        nodes = [Node(i, proto) for i, proto in enumerate(graph_def.node)]
+        index = _index(nodes, subject)
+        op_defs = _op_defs(nodes, library, graph_def.versions.producer, subject)
+        edges = _connect(nodes, index, op_defs, subject)
+        return Graph(graph_def, nodes, index, edges, library, op_defs, subject)
+
+
+def _index(nodes: List[Node], subject: str) -> Dict[str, int]:
+    index: Dict[str, int] = {}
+    for node in nodes:
+        name = node.name
+        if not _NODE_NAME(name) or len(name) > MAX_NAME_LENGTH:
+            raise _bad_name(node, subject)
+        if index.setdefault(name, node.id) != node.id:
+            first = index[name]
+            raise NpuError(
+                "GRAPH_DUPLICATE_NODE",
+                f"{subject}: node '{shorten(name)}'",
+                f"two nodes have this name, numbers {first} ({shorten(nodes[first].op)}) and {node.id} "
+                f"({shorten(node.op)})",
+            )
+    return index
+
+
+def _bad_name(node: Node, subject: str) -> NpuError:
+    if len(node.name) > MAX_NAME_LENGTH:
+        reason = f"its name has {len(node.name)} characters, the bound is {MAX_NAME_LENGTH}"
+        return NpuError("GRAPH_LIMIT", where(subject, node), reason)
+    what = f"has the name '{shorten(node.name)}'" if node.name else "has no name"
+    return NpuError(
+        "GRAPH_FORMAT",
+        f"{subject}: node number {node.id} ({shorten(node.op)})",
+        f"it {what}",
+        "A node's name consists of letters, digits and _ . - / > \\ and begins with a letter, a digit, . or _",
+    )
+
+
+def _op_defs(nodes: List[Node], library: Library, producer: int, subject: str) -> List[OpDef]:
+    version = "1.15" if 0 < producer <= _LAST_PRODUCER_1_15 else None
+    known: Dict[str, OpDef] = {}
+    result: List[OpDef] = []
+    for node in nodes:
+        op = node.op
+        op_def = known.get(op)
+        if op_def is None:
+            found = (version and OPS.get(op, version)) or OPS.get(op) or library.op_def(op)
+            if not found:
+                raise _unknown_op(node, subject)
+            op_def = known[op] = found
+        if op_def.required:
+            try:
+                check_required(op_def, node.proto.attr)
+            except AttrProblem as problem:
+                raise NpuError("GRAPH_ATTR", where(subject, node), str(problem)) from None
+        result.append(op_def)
+    return result
+
+
+def _unknown_op(node: Node, subject: str) -> NpuError:
+    if not node.op:
+        return NpuError("GRAPH_FORMAT", f"{subject}: node '{shorten(node.name)}'", "it names no operator")
+    return NpuError(
+        "GRAPH_UNKNOWN_OP",
+        f"{subject}: node '{shorten(node.name)}'",
+        f"the operator '{shorten(node.op)}' is neither of TensorFlow 1.15 or 2.21 nor the adapter's nor a function "
+        "of this graph",
+    )
+
+
+class _Inputs:
+    """The inputs of all nodes, resolved: per node the source ids, per node the source slots (-1: control)."""
+
+    __slots__ = ("sources", "slots", "controls", "loop_merges", "ordered")
+
+    def __init__(self, count: int) -> None:
+        self.sources: List[List[int]] = []
+        self.slots: List[List[int]] = []
+        self.controls = [0] * count
+        self.loop_merges = [False] * count
+        #: Whether every node comes after its inputs, loop back edges aside: then creation order is GraphDef order.
+        self.ordered = True
+
+
+def _connect(nodes: List[Node], index: Dict[str, int], op_defs: List[OpDef], subject: str) -> Edges:
+    inputs = _resolve(nodes, index, op_defs, subject)
+    order: Sequence[int] = range(len(nodes))
+    if not inputs.ordered:
+        order = creation_order(inputs.sources, inputs.controls, inputs.loop_merges)
+        if len(order) < len(nodes):
+            raise _cycle(nodes, inputs, order, subject)
+    return _number_edges(inputs, order)
+
+
+def _resolve(nodes: List[Node], index: Dict[str, int], op_defs: List[OpDef], subject: str) -> _Inputs:
+    inputs = _Inputs(len(nodes))
+    outputs: List[int] = []
+    for node, op_def in zip(nodes, op_defs):
+        outputs.append(_count(op_def, True, node, subject))
+    for node, op_def in zip(nodes, op_defs):
+        sources: List[int] = []
+        slots: List[int] = []
+        i = node.id
+        for text in node.inputs:
+            source = index.get(text)
+            slot = 0
+            if source is None:
+                source, slot = _parse_input(text, index, node, subject)
+            if slot == CONTROL:
+                # A second control edge between the same nodes is not made.
+                if inputs.controls[i] and source in sources[-inputs.controls[i]:]:
+                    continue
+                inputs.controls[i] += 1
+            elif inputs.controls[i]:
+                raise NpuError("GRAPH_INPUT", where(subject, node), f"input '{shorten(text)}' stands after a control input")
+            elif slot >= outputs[source]:
+                raise _no_output(node, nodes[source], slot, outputs[source], subject)
+            sources.append(source)
+            slots.append(slot)
+        expected = op_def.fixed_inputs
+        if expected is None:
+            expected = _count(op_def, False, node, subject)
+        data = len(sources) - inputs.controls[i]
+        if data != expected:
+            raise NpuError("GRAPH_INPUT", where(subject, node), f"it has {data} data inputs and needs {expected}")
+        if node.op in _MERGES:
+            inputs.loop_merges[i] = any(nodes[source].op in _NEXT_ITERATIONS for source in sources)
+        if inputs.ordered and sources:
+            inputs.ordered = _comes_after(node, sources, slots, inputs.loop_merges[i])
+        inputs.sources.append(sources)
+        inputs.slots.append(slots)
+    return inputs
+
+
+def _comes_after(node: Node, sources: List[int], slots: List[int], loop_merge: bool) -> bool:
+    if not loop_merge:
+        return max(sources) < node.id
+    early = [source < node.id for source in sources]
+    data = [before for before, slot in zip(early, slots) if slot != CONTROL]
+    return any(data) and all(before for before, slot in zip(early, slots) if slot == CONTROL)
+
+
+def _count(op_def: OpDef, outputs: bool, node: Node, subject: str) -> int:
+    fixed = op_def.fixed_outputs if outputs else op_def.fixed_inputs
+    if fixed is not None:
+        return fixed
+    try:
+        return count_args(op_def, op_def.outputs if outputs else op_def.inputs, node.proto.attr)
+    except AttrProblem as problem:
+        raise NpuError("GRAPH_ATTR", where(subject, node), str(problem)) from None
+
+
+def _parse_input(text: str, index: Dict[str, int], node: Node, subject: str) -> Tuple[int, int]:
+    """Source id and slot of an input that is not merely a node's name."""
+    name, slot = text, 0
+    if text.startswith("^"):
+        name, slot = text[1:], CONTROL
+    else:
+        head, colon, tail = text.rpartition(":")
+        if colon and _NUMBER(tail):
+            name, slot = head, int(tail)
+    source = index.get(name)
+    if source is None:
+        raise NpuError(
+            "GRAPH_INPUT", where(subject, node), f"input '{shorten(text)}' names no node of the graph"
+        )
+    return source, slot
+
+
+def _no_output(node: Node, source: Node, slot: int, count: int, subject: str) -> NpuError:
+    has = {0: "no outputs", 1: "one output"}.get(count, f"{count} outputs")
+    return NpuError(
+        "GRAPH_INPUT",
+        where(subject, node),
+        f"it reads output {slot} of '{shorten(source.name)}' ({shorten(source.op)}), which has {has}",
+    )
+
+
+def _number_edges(inputs: _Inputs, order: Sequence[int]) -> Edges:
+    """Edge ids: see :func:`edges.creation_order`."""
+    src: List[int] = []
+    src_slot: List[int] = []
+    dst: List[int] = []
+    dst_slot: List[int] = []
+    back: List[Tuple[int, int, int, int]] = []
+    sources, slots = inputs.sources, inputs.slots
+    made = [False] * len(sources) if any(inputs.loop_merges) else None
+    for i in order:
+        for position, (source, slot) in enumerate(zip(sources[i], slots[i])):
+            if made is not None and not made[source]:
+                back.append((source, slot, i, position))
+                continue
+            src.append(source)
+            src_slot.append(slot)
+            dst.append(i)
+            dst_slot.append(CONTROL if slot == CONTROL else position)
+        if made is not None:
+            made[i] = True
+    for source, slot, i, position in back:
+        src.append(source)
+        src_slot.append(slot)
+        dst.append(i)
+        dst_slot.append(CONTROL if slot == CONTROL else position)
+    return Edges(src, src_slot, dst, dst_slot)
+
+
+def _cycle(nodes: List[Node], inputs: _Inputs, order: Sequence[int], subject: str) -> NpuError:
+    """The error about nodes that wait for each other, naming one cycle of them from its first node on."""
+    made = set(order)
+    current = next(i for i in range(len(nodes)) if i not in made)
+    seen: Dict[int, int] = {}
+    path: List[int] = []
+    while current not in seen:
+        seen[current] = len(path)
+        path.append(current)
+        # A node never made has an input never made, so this walk cannot end but in a cycle.
+        current = next(source for source in inputs.sources[current] if source not in made)
+    cycle = path[seen[current]:][::-1]
+    first = cycle.index(min(cycle))
+    cycle = cycle[first:] + cycle[:first]
+    names = [shorten(nodes[i].name, 60) for i in cycle[:8]]
+    more = f" -> … ({len(cycle) - 8} more)" if len(cycle) > 8 else ""
+    return NpuError(
+        "GRAPH_CYCLE",
+        f"{subject}: node '{shorten(nodes[cycle[0]].name)}'",
+        f"it depends on itself: {' -> '.join(names)}{more} -> {names[0]}",
+        "Only a Merge may close a loop, over a NextIteration.",
+    )
