@@ -1,0 +1,48 @@
+"""Reads TOML files on every Python, and says file and line when one is not TOML."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Dict, List
+
+from npu_reference.errors import NpuError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["load", "files_below"]
+
+_MAX_BYTES = 8 << 20  # assumed: the largest inventory file is a tenth of this
+
+
+def load(path: str, code: str = "CASE_FILE") -> Dict[str, Any]:
+    """The document in the file.
+
+    Raises:
+        NpuError: ``code``, naming the file, when it cannot be read or parsed.
+    """
+    try:
+        if os.path.getsize(path) > _MAX_BYTES:
+            raise NpuError(code, path, f"the file is larger than {_MAX_BYTES >> 20} MiB")
+        with open(path, "rb") as stream:
+            return tomllib.loads(stream.read().decode("utf-8"))
+    except OSError as error:
+        raise NpuError(code, path, f"cannot be read: {error.strerror or error}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise NpuError(code, path, f"is not TOML: {error}") from None
+
+
+def files_below(folder: str, ending: str) -> List[str]:
+    """Paths, relative to ``folder`` and with ``/``, of all files below it with this ending, sorted."""
+    found: List[str] = []
+    for base, folders, names in os.walk(folder):
+        folders.sort()
+        found.extend(
+            os.path.relpath(os.path.join(base, name), folder).replace(os.sep, "/")
+            for name in names
+            if name.endswith(ending)
+        )
+    return sorted(found)

@@ -1,0 +1,162 @@
+"""The reference implementation as a backend: what it claims, and how it answers each method."""
+
+from __future__ import annotations
+
+import glob
+import importlib.util
+import json
+import os
+import platform
+import re
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+import npu_reference
+
+from .. import protocol
+
+__all__ = ["ReferenceBackend"]
+
+_AREAS = ["in_out_pair", "mixed", "options", "partition", "run"]
+
+#: Features of every answer that needs no TensorFlow.
+_FEATURES = [
+    "borders",
+    "copies",
+    "flavour.tf1",
+    "flavour.tf2",
+    "min_geops",
+    "notes",
+    "op_list",
+    "options",
+    "partition",
+    "policy.adapter",
+    "reasons",
+    "signature",
+]
+
+
+class ReferenceBackend:
+    """Answers by :mod:`npu_reference`. Mutants override one of its steps.
+
+    Each public method takes the ``params`` of the protocol and returns its ``ok``. TensorFlow is imported by
+    ``run`` only.
+    """
+
+    name = "reference"
+
+    def hello(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        features = list(_FEATURES)
+        version = tensorflow_version()
+        if version is not None:
+            features += ["run", "tensorflow", "tf1" if version[0] == 1 else "tf2", "trace", "log", "output"]
+            features += [name for name in ("estimator", "keras") if _has(name, version)]
+        return {
+            "protocol": protocol.VERSION,
+            "backend": {"name": self.name, "version": npu_reference.__version__},
+            "capabilities": {"areas": list(_AREAS), "editions": ["legacy", "current"], "features": sorted(features)},
+            "runtime": {
+                "python": platform.python_version(),
+                "tensorflow": ".".join(str(part) for part in version) if version else None,
+                "device": "simulated",
+            },
+        }
+
+    def options(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        resolution = self.resolve(params)
+        resolution.raise_first()
+        return {
+            "effective": {
+                name: {"value": effective.value, "origin": effective.origin}
+                for name, effective in resolution.effective.items()
+            },
+            "warnings": [{"option": warning.option, "code": warning.code} for warning in resolution.warnings],
+        }
+
+    def partition(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        answer: Dict[str, Any] = self.partitioned(params).to_json()
+        return answer
+
+    def run(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        from npu_reference.runtime import runner
+
+        if "script" in params:
+            answer: Dict[str, Any] = runner.run_script(params)
+            return answer
+        answer = runner.run_graph(params)
+        return answer
+
+    def reset(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        """Forgets earlier requests; the reference keeps nothing between them."""
+        return {}
+
+    # The steps
+
+    def resolve(self, params: Mapping[str, Any]) -> Any:
+        """The Resolution of the request's option values."""
+        from npu_reference.options import resolve
+
+        return resolve(
+            params["values"],
+            surface=params["surface"],
+            edition=params["edition"],
+            env=params.get("env", {}),
+            files=params.get("files", {}),
+        )
+
+    def graph(self, params: Mapping[str, Any]) -> Any:
+        """The request's Graph, closed over its feeds and fetches when it names any."""
+        from npu_reference.graphs import close_over, load_graph
+
+        graph = load_graph(params["graph"])
+        fetches, targets = split_fetches(params.get("fetches", []))
+        feeds = list(params.get("feeds", []))
+        return close_over(graph, feeds, fetches, targets) if feeds or fetches or targets else graph
+
+    def operator_list(self, params: Mapping[str, Any]) -> Any:
+        """The request's OpList, or None for the catalog's."""
+        from npu_reference.catalog import OpList
+
+        if "op_list" not in params:
+            return None
+        return OpList.parse(json.dumps(params["op_list"]), "op_list")
+
+    def partitioned(self, params: Mapping[str, Any]) -> Any:
+        """The request's Partition."""
+        from npu_reference.partition import partition
+
+        resolution = self.resolve(params)
+        resolution.raise_first()
+        return partition(
+            self.graph(params),
+            resolution,
+            policy=params.get("policy", "documented"),
+            flavour=params.get("flavour", "tf1"),
+            op_list=self.operator_list(params),
+        )
+
+
+def split_fetches(names: List[str]) -> Tuple[List[str], List[str]]:
+    """Fetches ``name:slot`` and targets (operators to run without a value), as TensorFlow tells them apart."""
+    return [name for name in names if ":" in name], [name for name in names if ":" not in name]
+
+
+def tensorflow_version() -> Optional[Tuple[int, ...]]:
+    """Version of the TensorFlow installed, found without importing it; None without one."""
+    spec = importlib.util.find_spec("tensorflow")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    site = os.path.dirname(next(iter(spec.submodule_search_locations)))
+    for folder in sorted(glob.glob(os.path.join(glob.escape(site), "tensorflow*-*.dist-info"))):
+        found = re.match(r"(tensorflow|tensorflow_cpu|intel_tensorflow)-(\d+)\.(\d+)\.(\d+)", os.path.basename(folder))
+        if found:
+            return tuple(int(part) for part in found.groups()[1:])
+    return None
+
+
+def _has(name: str, version: Tuple[int, ...]) -> bool:
+    """Whether the documents' import lines for this API work: Estimator left TensorFlow, Keras 2 moved to tf_keras."""
+    if name == "estimator":
+        return importlib.util.find_spec("tensorflow_estimator") is not None
+    if version < (2, 16):
+        return True
+    return importlib.util.find_spec("tf_keras") is not None and os.environ.get("TF_USE_LEGACY_KERAS") == "1"

@@ -1,0 +1,179 @@
+"""Turns what a backend answered into canonical facts: one a line, sorted, ASCII, free of GEOP names."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+
+from . import tensors
+
+__all__ = ["ASPECTS", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line"]
+
+
+class Fact(NamedTuple):
+    """One observed fact.
+
+    aspect: key of :data:`ASPECTS`; subject: what it is about; text: the line in a golden.
+    """
+
+    aspect: str
+    subject: str
+    text: str
+
+
+class Aspect(NamedTuple):
+    """One side of an answer that a case may observe exactly.
+
+    feature: what a backend must claim before it is asked for this; empty when every backend must have it.
+    """
+
+    name: str
+    method: str
+    feature: str
+
+
+_ASPECTS = [
+    Aspect("effective", "options", ""),
+    Aspect("origins", "options", ""),
+    Aspect("warnings", "options", ""),
+    Aspect("geops", "partition", ""),
+    Aspect("count", "partition", ""),
+    Aspect("placement", "partition", ""),
+    Aspect("host", "partition", ""),
+    Aspect("reasons", "partition", "reasons"),
+    Aspect("signature", "partition", "signature"),
+    Aspect("copies", "partition", "copies"),
+    Aspect("borders", "partition", "borders"),
+    Aspect("min_geops", "partition", "min_geops"),
+    Aspect("notes", "partition", "notes"),
+    Aspect("fetches", "run", ""),
+    Aspect("engine", "run", "trace"),
+    Aspect("run_geops", "run", "trace"),
+    Aspect("transfers", "run", "trace"),
+    Aspect("run_placement", "run", "trace"),
+    Aspect("log", "run", "log"),
+    Aspect("output", "run", "output"),
+    Aspect("files", "run", ""),
+    Aspect("rejected", "", ""),
+]
+
+#: Every aspect by name; the documentation's table and the features of `hello` follow from it.
+ASPECTS: Mapping[str, Aspect] = {aspect.name: aspect for aspect in _ASPECTS}
+
+
+def ascii_line(text: object) -> str:
+    """``text`` on one line of printable ASCII; everything else is escaped."""
+    return str(text).encode("unicode_escape").decode("ascii")
+
+
+def facts(method: str, answer: Mapping[str, Any], folder: Optional[str] = None) -> List[str]:
+    """The canonical facts of a valid ``ok`` answer, sorted and without repetition but for counted transfers."""
+    return sorted(fact.text for fact in observations(method, answer, folder))
+
+
+def observations(method: str, answer: Mapping[str, Any], folder: Optional[str] = None) -> List[Fact]:
+    """The facts with their aspects, sorted by text.
+
+    Args:
+        method: the protocol method asked.
+        answer: its ``ok``, already valid against the protocol.
+        folder: the worker's folder, for tensors that came as files.
+    Raises:
+        tensors.BadTensor: a fetched tensor is malformed.
+    """
+    found: List[Fact] = []
+    for aspect, subject, text in _OBSERVERS[method](answer, folder):
+        found.append(Fact(aspect, subject, ascii_line(text)))
+    return sorted(found, key=lambda fact: fact.text)
+
+
+def rejection(body: Mapping[str, Any]) -> Fact:
+    """The fact that a backend refused, from the body of ``rejected``."""
+    subject = str(body.get("subject", ""))
+    return Fact("rejected", subject, ascii_line(f"rejected {body.get('code', '')} {subject}".rstrip()))
+
+
+_Triples = Iterator[Tuple[str, str, str]]
+
+
+def _options(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    for name, effective in answer["effective"].items():
+        value = json.dumps(effective["value"], sort_keys=True, ensure_ascii=True)
+        yield "effective", name, f"effective {name} = {value}"
+        if "origin" in effective:
+            yield "origins", name, f"origin {name} = {effective['origin']}"
+    for option, code in sorted({(warning["option"], warning["code"]) for warning in answer.get("warnings", [])}):
+        yield "warnings", option, f"warning {option} {code}"
+
+
+def _partition(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    yield "count", "", f"geops {len(answer['geops'])}"
+    for geop in answer["geops"]:
+        nodes = sorted(geop["nodes"])
+        first = nodes[0] if nodes else "(empty)"
+        for node in nodes:
+            yield "geops", node, f"geop {first} node {node}"
+            yield "placement", node, f"device {node}"
+        for key, word in (("args", "arg"), ("rets", "ret")):
+            for tensor in sorted(set(geop.get(key, []))):
+                yield "signature", tensor, f"geop {first} {word} {tensor}"
+        for node in sorted(set(geop.get("copies", []))):
+            yield "copies", node, f"geop {first} copy {node}"
+    for host in answer["host"]:
+        node = host["node"]
+        yield "host", node, f"host {node}"
+        yield "placement", node, f"host {node}"
+        if host.get("reason"):
+            yield "reasons", node, f"host {node} because {host['reason']}"
+    borders = {
+        (border["source"], f"border {border['direction']} {border['source']} {border.get('dtype', '')}".rstrip())
+        for border in answer.get("borders", [])
+    }
+    for source, text in sorted(borders):
+        yield "borders", source, text
+    if answer.get("min_geops") is not None:
+        yield "min_geops", "", f"min_geops {answer['min_geops']}"
+    for code, subject in sorted({(note["code"], note.get("subject", "")) for note in answer.get("notes", [])}):
+        yield "notes", code, f"note {code} {subject}".rstrip()
+
+
+def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    for name, tensor in answer.get("fetches", {}).items():
+        shape = ",".join(str(size) for size in tensor["shape"])
+        shown = tensors.bits(tensor["dtype"], tensors.decode_bytes(tensor, folder))
+        yield "fetches", name, f"fetch {name} {tensor['dtype']} [{shape}] {shown}".rstrip()
+    trace = answer.get("trace")
+    if trace is not None:
+        ran = any(record.get("engine") and record.get("geops", 0) > 0 for record in trace)
+        yield "engine", "", "engine ran" if ran else "engine absent"
+    for number, record in enumerate(trace or []):
+        yield "run_geops", str(number), f"run {number} geops {record.get('geops', 0)}"
+        for copy in record.get("copies", []):
+            text = f"run {number} copy {copy['direction']} {copy['tensor']} {copy['bytes']}"
+            yield "transfers", copy["tensor"], text
+        partition = record.get("partition") or {}
+        for geop in partition.get("geops", []):
+            for node in geop["nodes"]:
+                yield "run_placement", node, f"run {number} device {node}"
+        for host in partition.get("host", []):
+            yield "run_placement", host["node"], f"run {number} host {host['node']}"
+    for level, code, subject in sorted(
+        {(entry["level"], entry["code"], entry.get("subject", "")) for entry in answer.get("log", [])}
+    ):
+        yield "log", code, f"log {level} {code} {subject}".rstrip()
+    for line in answer.get("output", "").splitlines():
+        yield "output", line, f"printed {line}".rstrip()
+    for name, content in answer.get("files", {}).items():
+        digest = hashlib.sha256(base64.b64decode(content["b64"])).hexdigest()
+        yield "files", name, f"file {name} sha256:{digest}"
+
+
+
+
+_OBSERVERS: Dict[str, Callable[[Mapping[str, Any], Optional[str]], _Triples]] = {
+    "options": _options,
+    "partition": _partition,
+    "run": _run,
+}

@@ -1,0 +1,280 @@
+"""Runs instances against a backend on several workers, repeats what ended badly, and collects the judgements."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import npu_reference
+from npu_reference.errors import NpuError
+
+from . import client, judge, known_failures, requests, schema
+from .library import Instance, Library
+
+__all__ = ["Record", "Report", "Settings", "run", "counts"]
+
+_FAILURE_REPEATS = 20  # a lane repeats this many plain failures in a fresh worker, so that a bad backend ends (assumed)
+_START_FAILURES = 3  # a lane gives up after this many failed starts in succession (assumed)
+
+_ENDED_BADLY = (client.Crashed, client.TimedOut, client.Nonsense)
+
+
+class Settings(NamedTuple):
+    """How to run: worker processes, factor on every time limit, further variables and interpreter of the workers."""
+
+    jobs: int = 1
+    factor: float = 1.0
+    env: Mapping[str, str] = {}
+    python: str = ""
+
+
+class Record(NamedTuple):
+    """What came of one instance.
+
+    outcome: the answer judged, as the backend gave it; first: class and text of an earlier attempt that ended
+    otherwise; known: pattern of the known failure that covers it; seconds: wall time, in no file but junit.xml.
+    """
+
+    instance: Instance
+    result: judge.Result
+    outcome: Optional[client.Outcome]
+    first: str
+    known: str
+    seconds: float
+
+
+class Report(NamedTuple):
+    """A whole run. ``errors``: faults of the known-failures file, each of which makes the verdict negative."""
+
+    header: Mapping[str, Any]
+    records: Tuple[Record, ...]
+    errors: Tuple[str, ...]
+    verdict: str
+
+
+def counts(records: Sequence[Record]) -> Dict[str, int]:
+    """Number of instances by status, the worst first; statuses that do not occur are left out."""
+    found = {status: 0 for status in judge.ORDER}
+    for record in records:
+        found[record.result.status] += 1
+    return {status: number for status, number in found.items() if number}
+
+
+def run(
+    library: Library,
+    instances: Sequence[Instance],
+    spec: str,
+    settings: Settings = Settings(),
+    known: Sequence[known_failures.Entry] = (),
+    selection: Mapping[str, Any] = {},
+    progress: Optional[Callable[[Record], None]] = None,
+    keep: Optional[str] = None,
+) -> Report:
+    """Judges a backend.
+
+    Args:
+        selection: what was asked for, for the record.
+        progress: called after every instance, one call at a time, in the order they finish.
+        keep: folder where tensors that came as files are kept, by digest.
+    Raises:
+        NpuError: BACKEND_SPEC or BACKEND_UNAVAILABLE when it does not start at all.
+    """
+    with client.Client(spec, factor=settings.factor, env=settings.env, python=settings.python) as probe:
+        hello = probe.hello()
+    claims = judge.Claims.of(hello)
+    jobs = max(1, min(settings.jobs, len(instances)))
+    shared = _Shared(spec, settings, claims, keep, progress)
+    lanes = [[pair for pair in enumerate(instances) if pair[0] % jobs == lane] for lane in range(jobs)]
+    found: Dict[int, Record] = {}
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = [pool.submit(_lane, shared, lane) for lane in lanes]
+        try:
+            for future in futures:
+                found.update(future.result())
+        except BaseException:
+            shared.stop.set()
+            raise
+    records = _blocked([found[number] for number in range(len(instances))])
+    records, errors = known_failures.apply(known, records, library.instances())
+    header = {
+        "kind": "header",
+        "schema": schema.header("results"),
+        "suite": {"version": npu_reference.__version__, "library": library.digest},
+        "backend": {"spec": spec, **hello},
+        "platform": {"system": platform.system(), "machine": platform.machine()},
+        "selection": dict(selection),
+        "instances": len(instances),
+        "known_failures": [entry.to_json() for entry in known],
+    }
+    return Report(header, tuple(records), tuple(errors), final_verdict(records, errors))
+
+
+def final_verdict(records: Sequence[Record], errors: Sequence[str]) -> str:
+    """The verdict, negative as well for faults of the known-failures file."""
+    if errors:
+        return "not conformant"
+    return judge.verdict([(record.result.status, record.instance.case.level) for record in records])
+
+
+class _Shared:
+    """What the lanes have in common."""
+
+    def __init__(
+        self,
+        spec: str,
+        settings: Settings,
+        claims: judge.Claims,
+        keep: Optional[str],
+        progress: Optional[Callable[[Record], None]],
+    ) -> None:
+        self.spec, self.settings, self.claims, self.keep = spec, settings, claims, keep
+        self.stop = threading.Event()
+        self._progress, self._lock = progress, threading.Lock()
+
+    def report(self, record: Record) -> None:
+        if self._progress is not None:
+            with self._lock:
+                self._progress(record)
+
+
+def _lane(shared: _Shared, instances: Sequence[Tuple[int, Instance]]) -> Dict[int, Record]:
+    """One worker's share, in order."""
+    found: Dict[int, Record] = {}
+    settings = shared.settings
+    with client.Client(shared.spec, factor=settings.factor, env=settings.env, python=settings.python) as worker:
+        lane = _Lane(shared, worker)
+        for number, instance in instances:
+            if shared.stop.is_set():
+                break
+            started = time.monotonic()
+            record = lane.record(instance)._replace(seconds=time.monotonic() - started)
+            found[number] = record
+            shared.report(record)
+    return found
+
+
+class _Lane:
+    """Asks one worker, and decides when to ask again in a fresh one."""
+
+    def __init__(self, shared: _Shared, worker: client.Client) -> None:
+        self.shared, self.worker = shared, worker
+        self.failure_repeats = _FAILURE_REPEATS
+        self.start_failures = 0
+
+    def record(self, instance: Instance) -> Record:
+        lacking = judge.applicable(instance, self.shared.claims)
+        if lacking is not None:
+            return _plain(instance, "unsupported", f"the backend does not claim {lacking}")
+        if self.start_failures >= _START_FAILURES:
+            return _plain(instance, "not-run", "the backend does not start any more")
+        folder = tempfile.mkdtemp(prefix="case-", dir=_existing(self.worker.folder))
+        try:
+            return self._ask(instance, folder)
+        except NpuError as error:
+            if error.code == "BACKEND_UNAVAILABLE":
+                self.start_failures += 1
+                return _plain(instance, "not-run", error.message)
+            return _plain(instance, "harness-error", str(error))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _ask(self, instance: Instance, folder: str) -> Record:
+        prepared = requests.prepare(instance, folder)
+        used = self.worker.served > 0
+        outcome = self._once(instance, prepared, reset=used)
+        result = self._judged(instance, outcome, prepared)
+        if self._repeats(outcome, result, used):
+            self.worker.fresh()
+            again = self._once(instance, prepared, reset=False)
+            second = self._judged(instance, again, prepared)
+            if second.status != result.status:
+                return self._unstable(instance, (outcome, result), (again, second), folder)
+            outcome, result = again, second
+        self.start_failures = 0
+        return Record(instance, result, self._kept(outcome), "", "", 0.0)
+
+    def _repeats(self, outcome: client.Outcome, result: judge.Result, used: bool) -> bool:
+        if isinstance(outcome, _ENDED_BADLY):
+            return True
+        if result.status == "fail" and used and self.failure_repeats > 0:
+            self.failure_repeats -= 1
+            return True
+        return False
+
+    def _once(self, instance: Instance, prepared: requests.Prepared, reset: bool) -> client.Outcome:
+        if reset:
+            outcome = self.worker.request("reset", {}, instance.case.seconds)
+            if isinstance(outcome, _ENDED_BADLY):
+                return outcome
+        return self.worker.request(instance.case.method, prepared.params, instance.case.seconds)
+
+    def _judged(self, instance: Instance, outcome: client.Outcome, prepared: requests.Prepared) -> judge.Result:
+        return judge.judge(instance, requests.read_back(outcome, prepared.twin), self.worker.folder)
+
+    def _unstable(
+        self,
+        instance: Instance,
+        first: Tuple[client.Outcome, judge.Result],
+        second: Tuple[client.Outcome, judge.Result],
+        folder: str,
+    ) -> Record:
+        before = f"{first[1].status}: {first[1].detail}"
+        detail = f"{first[1].status} at first, {second[1].status} in a fresh worker: state leaks between requests, or chance"
+        result = judge.Result("unstable", f"{detail} ({before})", first[1].differences, second[1].facts, f"{instance.case.method}/unstable")
+        self.start_failures = 0
+        return Record(instance, result, self._kept(second[0]), before, "", 0.0)
+
+    def _kept(self, outcome: client.Outcome) -> client.Outcome:
+        """The outcome with tensors that came as files kept by digest, or inline where nothing is kept."""
+        if not isinstance(outcome, client.Answered) or "fetches" not in outcome.ok:
+            return outcome
+        fetches = {name: self._keep(tensor) for name, tensor in outcome.ok["fetches"].items()}
+        return client.Answered({**outcome.ok, "fetches": fetches})
+
+    def _keep(self, tensor: Mapping[str, Any]) -> Mapping[str, Any]:
+        if "file" not in tensor or self.shared.keep is None:
+            return tensor
+        path = os.path.join(self.worker.folder, tensor["file"])
+        try:
+            with open(path, "rb") as stream:
+                digest = hashlib.sha256(stream.read()).hexdigest()
+            os.makedirs(os.path.join(self.shared.keep, "tensors"), exist_ok=True)
+            shutil.copyfile(path, os.path.join(self.shared.keep, "tensors", f"{digest}.bin"))
+        except OSError:
+            return tensor  # judged a protocol error already
+        return {"dtype": tensor["dtype"], "shape": tensor["shape"], "file": f"tensors/{digest}.bin"}
+
+
+def _existing(folder: str) -> str:
+    os.makedirs(folder, exist_ok=True)
+    return folder
+
+
+def _plain(instance: Instance, status: str, detail: str) -> Record:
+    result = judge.Result(status, detail, (), (), f"{instance.case.method}/{status}")
+    return Record(instance, result, None, "", "", 0.0)
+
+
+def _blocked(records: Sequence[Record]) -> List[Record]:
+    """Failures whose prerequisite did not pass in the same edition say nothing by themselves: `blocked`."""
+    passed: Dict[Tuple[str, str], bool] = {}
+    for record in records:
+        key = (record.instance.case.id, record.instance.edition)
+        passed[key] = passed.get(key, True) and record.result.status == "pass"
+    found = []
+    for record in records:
+        missing = [
+            name for name in record.instance.case.requires if not passed.get((name, record.instance.edition), True)
+        ]
+        if missing and record.result.status == "fail":
+            detail = f"{missing[0]} did not pass, without which this says nothing ({record.result.detail})"
+            record = record._replace(result=record.result._replace(status="blocked", detail=detail))
+        found.append(record)
+    return found

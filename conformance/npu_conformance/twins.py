@@ -1,0 +1,123 @@
+"""Makes the twin of a case whose answer must not depend on names or node order, and reads its answer back."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
+
+__all__ = ["Twin", "make"]
+
+#: A name no graph of a case has, found again wherever a backend builds another name around it.
+_TOKEN = re.compile(r"zq(\d{7})z")
+_KEPT = ("_arg_", "_retval_")  # names the adapter reads a meaning from
+_QUOTED = re.compile(r"(['\"])([^'\"]+)\1")
+
+
+class Twin(NamedTuple):
+    """A rewritten graph, how to rewrite what names its nodes, and how to read an answer back."""
+
+    graph: str
+    names: Mapping[str, str]
+    originals: List[str]
+
+    def forward(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        """The parameters of the case with the twin's graph and names; tensors stay the same objects."""
+        found = dict(params)
+        found["graph"] = self.graph
+        for key in ("fetches", "init"):
+            if key in found:
+                found[key] = [self._port(name) for name in found[key]]
+        feeds = found.get("feeds")
+        if isinstance(feeds, dict):
+            found["feeds"] = {self._port(name): tensor for name, tensor in feeds.items()}
+        elif feeds is not None:
+            found["feeds"] = [self._port(name) for name in feeds]
+        pairs = found["values"].get("in_out_pair")
+        if isinstance(pairs, str):
+            text = _QUOTED.sub(lambda match: match[1] + self.names.get(match[2], match[2]) + match[1], pairs)
+            found["values"] = {**found["values"], "in_out_pair": text}
+        return found
+
+    def back(self, value: Any) -> Any:
+        """``value`` with the twin's names replaced by the case's, in every text and key."""
+        if isinstance(value, str):
+            return _TOKEN.sub(self._original, value)
+        if isinstance(value, dict):
+            return {self.back(key): self.back(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.back(item) for item in value]
+        return value
+
+    def _port(self, name: str) -> str:
+        node, colon, slot = name.partition(":")
+        return self.names.get(node, node) + colon + slot
+
+    def _original(self, match: "re.Match[str]") -> str:
+        number = int(match[1])
+        return self.originals[number] if number < len(self.originals) else match[0]
+
+
+def make(kind: str, graph: str, folder: Optional[str] = None) -> Twin:
+    """The twin of a graph file.
+
+    Args:
+        kind: ``rename`` or ``reorder``.
+        graph: path of the graph.
+        folder: where the rewritten graph is written; without it, only :meth:`Twin.back` is of use.
+    Raises:
+        NpuError: GRAPH_* when the graph cannot be read.
+    """
+    from npu_reference.graphs import load_graph
+
+    definition = load_graph(graph).to_def()
+    names, originals = _REWRITES[kind](definition)
+    path = ""
+    if folder is not None:
+        path = os.path.join(folder, f"{kind}.pb")
+        with open(path, "wb") as stream:
+            stream.write(definition.SerializeToString(deterministic=True))
+    return Twin(path, names, originals)
+
+
+def _rename(definition: Any) -> Any:
+    """New names whose alphabetical order is the reverse of the node order."""
+    originals = [node.name for node in definition.node][::-1]
+    names = {
+        name: f"zq{number:07d}z" for number, name in enumerate(originals) if not name.startswith(_KEPT)
+    }
+    for node in definition.node:
+        node.name = names.get(node.name, node.name)
+        for position, text in enumerate(node.input):
+            node.input[position] = _input(text, names)
+        if "_class" in node.attr:
+            entries = node.attr["_class"].list.s
+            for position, entry in enumerate(entries):
+                entries[position] = _colocation(entry, names)
+    return names, originals
+
+
+def _input(text: str, names: Mapping[str, str]) -> str:
+    control = "^" if text.startswith("^") else ""
+    node, colon, slot = text[len(control) :].partition(":")
+    return control + names.get(node, node) + colon + slot
+
+
+def _colocation(entry: bytes, names: Mapping[str, str]) -> bytes:
+    prefix = b"loc:@"
+    if not entry.startswith(prefix):
+        return entry
+    name = entry[len(prefix) :].decode("utf-8", "surrogateescape")
+    return prefix + names.get(name, name).encode("utf-8", "surrogateescape")
+
+
+def _reorder(definition: Any) -> Any:
+    """The nodes in reverse order."""
+    nodes = list(definition.node)[::-1]
+    copies = [type(node).FromString(node.SerializeToString()) for node in nodes]
+    del definition.node[:]
+    definition.node.extend(copies)
+    return {}, []
+
+
+_REWRITES: Dict[str, Callable[[Any], Any]] = {"rename": _rename, "reorder": _reorder}
