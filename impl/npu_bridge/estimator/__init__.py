@@ -1,0 +1,1 @@
+"""Package of the adapter's Estimator and operator modules; decides nothing itself."""

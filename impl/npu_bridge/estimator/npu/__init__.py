@@ -1,0 +1,1 @@
+"""Package of the adapter's NPU modules; decides nothing itself."""

@@ -1,0 +1,148 @@
+"""NPURunConfig: which options an Estimator's sessions get, checked when it is constructed (G10).
+
+Its arguments are those of tf.estimator.RunConfig and, derived from the one option table, every option of
+the RunConfig surface. What ends up in the sessions is written by :func:`npu_session_config`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import os
+from typing import Any, Callable, Dict, List, Optional
+
+from npu_bridge._errors import OptionTypeError, as_argument_error
+from npu_bridge._session_config import npu_entry, npu_keys, switch_rewrites_off, write_option
+from npu_bridge._tensorflow import estimator, v1
+from npu_bridge.estimator.npu.config_objects import DumpConfig, ExperimentalConfig, MemoryConfig, ProfilingConfig
+from npu_reference.errors import NpuError
+from npu_reference.options import OPTIONS, Resolution, resolve
+from npu_reference.runtime.config import EDITION_VARIABLE
+from npu_reference.runtime.log import LOG
+
+__all__ = [
+    "DumpConfig",
+    "ExperimentalConfig",
+    "MemoryConfig",
+    "NPURunConfig",
+    "ProfilingConfig",
+    "npu_session_config",
+]
+
+
+#: Options whose value is a configuration object, with the class it must have.
+_OBJECTS: Dict[str, type] = {
+    "memory_config": MemoryConfig,
+    "dump_config": DumpConfig,
+    "profiling_config": ProfilingConfig,
+    "experimental_config": ExperimentalConfig,
+}
+
+if estimator is not None:
+    _RunConfig: Any = estimator.RunConfig
+else:
+    from npu_bridge.estimator.npu.plain_run_config import PlainRunConfig as _RunConfig
+
+
+def _base_parameters() -> List[inspect.Parameter]:
+    parameters = list(inspect.signature(_RunConfig.__init__).parameters.values())[1:]
+    return [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+
+
+def _option_names() -> List[str]:
+    return [name for name, option in OPTIONS.items() if "runconfig" in option.surfaces]
+
+
+def _signature() -> inspect.Signature:
+    """``__init__`` as ``help()`` shows it; None, the default of every option, means not given (G9)."""
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    options = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in _option_names()]
+    return inspect.Signature([own, *_base_parameters(), *options])
+
+
+class NPURunConfig(_RunConfig):
+    """Configuration of an NPUEstimator, all arguments by keyword.
+
+    >>> config = NPURunConfig(session_config=session_config, mix_compile_mode=True, iterations_per_loop=1)
+
+    An option left out, None or empty takes its documented default and is not written to the session. The value of
+    each option is an attribute of the same name.
+
+    Raises:
+        OptionTypeError: an unknown argument, or an option of the wrong type; a bool is no int (G12).
+        OptionValueError: an option outside its domain, or options that exclude each other.
+    """
+
+    def __init__(self, **arguments: Any) -> None:
+        _refuse_unknown(arguments)
+        names = _option_names()
+        given = {name: arguments.pop(name) for name in names if name in arguments}
+        super().__init__(**arguments)
+        self._npu_resolution = _resolved(given)
+        for name in names:
+            setattr(self, name, self._npu_resolution.values.get(name))
+
+    __init__.__signature__ = _signature()  # type: ignore[attr-defined]
+
+
+def _refuse_unknown(arguments: Dict[str, Any]) -> None:
+    known = list(_signature().parameters)[1:]
+    for name in arguments:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1, 0.7)
+            remedy = f"Did you mean {near[0]}?" if near else "help(NPURunConfig) lists them all."
+            raise OptionTypeError("OPTION_TYPE", name, "NPURunConfig has no such argument.", remedy)
+
+
+def _resolved(given: Dict[str, Any]) -> Resolution:
+    for name, kind in _OBJECTS.items():
+        value = given.get(name)
+        if value is not None and not isinstance(value, kind):
+            raise OptionTypeError(
+                "OPTION_TYPE", name, f"a {type(value).__name__} is not a {kind.__name__}.", f"Give a {kind.__name__}."
+            )
+    edition = os.environ.get(EDITION_VARIABLE) or "current"  # G14
+    resolution = resolve(given, surface="runconfig", edition=edition)
+    for warning in resolution.warnings:
+        LOG.warning("NPURunConfig: %s", warning.message)
+    try:
+        return resolution.raise_first()
+    except NpuError as error:
+        raise as_argument_error(error) from None
+
+
+def npu_session_config(config: NPURunConfig) -> Any:
+    """The ConfigProto of the sessions that ``config`` describes; the user's own is not changed.
+
+    One more ``NpuOptimizer`` entry goes to its end, since later entries win key by key (G3, G4): what was given
+    here overrides the same key of ``session_config``. What was not given is left to ``session_config`` and to the
+    session's defaults, except where NPURunConfig documents another default than the session does (A17).
+    """
+    proto = v1.ConfigProto()
+    if config.session_config is not None:
+        proto.CopyFrom(config.session_config)
+    kept = npu_keys(proto)  # of the user's own entries, before ours is there
+    switch_rewrites_off(proto)
+    entry = npu_entry(proto)
+    write_option(entry, "use_off_line", "b", True)  # A38
+    resolution = config._npu_resolution
+    session = resolve({"graph_run_mode": resolution.run_mode}, edition=resolution.edition).values
+    for name, effective in resolution.effective.items():
+        facet = OPTIONS[name].facet("runconfig", resolution.edition)
+        if facet is None or effective.value is None:
+            continue
+        if facet.field == "o":
+            _write_object(entry, effective.value)
+            continue
+        differs = name in session and effective.value != session[name]
+        if effective.origin != "default" or (differs and name not in kept):
+            write_option(entry, name, facet.field, effective.value)
+    return proto
+
+
+def _write_object(entry: Any, value: Any) -> None:
+    fields = {bool: "b", int: "i", str: "s"}
+    session_options: Optional[Callable[[], Dict[str, Any]]] = getattr(value, "session_options", None)
+    for name, part in (session_options() if session_options else {}).items():
+        if part is not None:
+            write_option(entry, name, fields[type(part)], part)

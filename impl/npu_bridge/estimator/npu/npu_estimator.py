@@ -1,0 +1,156 @@
+"""NPUEstimator: trains, evaluates and predicts in sessions that run on the device."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Optional, Tuple
+
+from npu_bridge._errors import OptionTypeError, OptionValueError
+from npu_bridge._tensorflow import estimator, v1
+from npu_bridge.estimator.npu import npu_scope
+from npu_bridge.estimator.npu.npu_config import NPURunConfig, npu_session_config
+
+__all__ = ["NPUEstimator", "NPUEstimatorSpec"]
+
+if estimator is not None:
+    _Estimator: Any = estimator.Estimator
+    _EstimatorSpec: Any = estimator.EstimatorSpec
+else:
+    from npu_bridge.estimator.npu.plain_estimator import PlainEstimator as _Estimator
+    from npu_bridge.estimator.npu.plain_estimator import PlainEstimatorSpec as _EstimatorSpec
+
+
+class NPUEstimator(_Estimator):
+    """An Estimator on the device, configured by an NPURunConfig.
+
+    Args:
+        model_fn: ``model_fn(features, labels, mode, params, config)``, the last three optional, returning an
+            NPUEstimatorSpec or a tf.estimator.EstimatorSpec.
+        model_dir: where checkpoints go; when NPURunConfig names one too, they must be equal.
+        config: an NPURunConfig.
+        params: handed to ``model_fn``.
+        job_start_file: for starting jobs in a cluster; there is none, so only an empty one is allowed.
+        warm_start_from: checkpoint to take variables from.
+
+    Raises:
+        OptionTypeError: ``config`` is missing or no NPURunConfig.
+        OptionValueError: two different ``model_dir``, or a ``job_start_file``.
+    """
+
+    def __init__(
+        self,
+        model_fn: Optional[Callable[..., Any]] = None,
+        model_dir: Optional[str] = None,
+        config: Optional[NPURunConfig] = None,
+        params: Optional[Dict[str, Any]] = None,
+        job_start_file: str = "",
+        warm_start_from: Any = None,
+    ) -> None:
+        if not isinstance(config, NPURunConfig):
+            what = "is missing" if config is None else f"is a {type(config).__name__}"
+            raise OptionTypeError("OPTION_TYPE", "config", f"the configuration {what}.", "Give an NPURunConfig.")
+        if not callable(model_fn):
+            raise OptionTypeError("OPTION_TYPE", "model_fn", "it is no function.", "Give a function.")
+        if job_start_file:
+            raise OptionValueError("OPTION_VALUE", "job_start_file", "clusters are not simulated.", "Leave it empty.")
+        if model_dir and config.model_dir and str(model_dir) != str(config.model_dir):
+            raise OptionValueError(
+                "OPTION_CONFLICT", "model_dir", f"{str(model_dir)!r} here, {str(config.model_dir)!r} in NPURunConfig."
+            )
+        super().__init__(
+            model_fn=model_fn,
+            model_dir=model_dir,
+            config=config.replace(session_config=npu_session_config(config)),
+            params=params,
+            warm_start_from=warm_start_from,
+        )
+
+    @staticmethod
+    def _assert_members_are_not_overridden(obj: Any) -> None:
+        """tf.estimator refuses subclasses with an own ``train``; ours checks its arguments and calls it."""
+
+    def train(
+        self,
+        input_fn: Callable[..., Any],
+        hooks: Any = None,
+        steps: Optional[int] = None,
+        max_steps: Optional[int] = None,
+        saving_listeners: Any = None,
+    ) -> Any:
+        """Train for ``steps`` steps or up to ``max_steps``; their number must fill whole loops (T18)."""
+        loop = self.config.iterations_per_loop
+        for name, number in (("steps", steps), ("max_steps", max_steps)):
+            if number is not None and number % loop:
+                raise OptionValueError(
+                    "OPTION_VALUE",
+                    name,
+                    f"{number} is not a multiple of iterations_per_loop, which is {loop}.",
+                    f"Give a multiple of {loop}.",
+                )
+        return super().train(
+            input_fn, hooks=hooks, steps=steps, max_steps=max_steps, saving_listeners=saving_listeners
+        )
+
+
+class NPUEstimatorSpec(_EstimatorSpec):
+    """What a model_fn returns: an EstimatorSpec, and a ``host_call`` besides.
+
+    ``host_call`` is ``(function, tensors)`` with a list or a dict of tensors: the operations that ``function``
+    returns for them are built on the host and run with every training or evaluation step.
+    """
+
+    def __new__(
+        cls,
+        mode: str,
+        predictions: Any = None,
+        loss: Any = None,
+        train_op: Any = None,
+        eval_metric_ops: Any = None,
+        export_outputs: Any = None,
+        training_chief_hooks: Any = None,
+        training_hooks: Any = None,
+        scaffold: Any = None,
+        evaluation_hooks: Any = None,
+        prediction_hooks: Any = None,
+        host_call: Optional[Tuple[Callable[..., Any], Any]] = None,
+    ) -> NPUEstimatorSpec:
+        if host_call is not None:
+            hook = _HostCallHook(_host_operations(host_call))
+            training_hooks = [*(training_hooks or []), hook]
+            evaluation_hooks = [*(evaluation_hooks or []), hook]
+        return super().__new__(
+            cls,
+            mode=mode,
+            predictions=predictions,
+            loss=loss,
+            train_op=train_op,
+            eval_metric_ops=eval_metric_ops,
+            export_outputs=export_outputs,
+            training_chief_hooks=training_chief_hooks,
+            training_hooks=training_hooks,
+            scaffold=scaffold,
+            evaluation_hooks=evaluation_hooks,
+            prediction_hooks=prediction_hooks,
+        )
+
+
+def _host_operations(host_call: Tuple[Callable[..., Any], Any]) -> Any:
+    try:
+        function, tensors = host_call
+    except (TypeError, ValueError):
+        function, tensors = None, None
+    if not callable(function) or not isinstance(tensors, (list, tuple, dict)):
+        raise OptionTypeError(
+            "OPTION_TYPE", "host_call", "it is no pair of a function and tensors.", "Give (function, list or dict)."
+        )
+    with npu_scope.without_npu_compile_scope():
+        return function(**tensors) if isinstance(tensors, dict) else function(*tensors)
+
+
+class _HostCallHook(v1.train.SessionRunHook):
+    """Runs the operations of a host call with every step."""
+
+    def __init__(self, operations: Any) -> None:
+        self._operations = operations
+
+    def before_run(self, run_context: Any) -> Any:
+        return v1.train.SessionRunArgs(self._operations)
