@@ -110,7 +110,7 @@ class Attrs(Mapping[str, Any]):
 
     def proto(self, name: str) -> Optional[Any]:
         """The AttrValue message itself, or None."""
-        return self._map[name] if name in self._map else None
+        return self._map.get(name, None)
 
     def __repr__(self) -> str:
         return f"Attrs({', '.join(self)})"

@@ -228,7 +228,8 @@ def _inferred(op_def: OpDef, outputs: List[List[Output]]) -> Dict[str, Any]:
         for output in group:
             wanted = arg.dtype or (found[arg.type_attr] if arg.type_attr else output.base)
             if output.base is not wanted:
-                raise ValueError(f"{op_def.name}: argument {arg.name!r} takes {wanted}, {output.name} is {output.dtype}")
+                what = f"{op_def.name}: argument {arg.name!r} takes {wanted}"
+                raise ValueError(f"{what}, {output.name} is {output.dtype}")
             if arg.is_ref and not output.dtype.is_ref:
                 raise ValueError(f"{op_def.name}: argument {arg.name!r} takes a reference, {output.name} is none")
     return found

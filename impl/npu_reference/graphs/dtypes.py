@@ -58,7 +58,7 @@ class DType:
         size: bytes of an element, None where elements have no fixed size (string, resource, variant).
     """
 
-    __slots__ = ("number", "name", "base", "is_ref", "size", "enum_name")
+    __slots__ = ("base", "enum_name", "is_ref", "name", "number", "size")
 
     INVALID: DType
     FLOAT: DType

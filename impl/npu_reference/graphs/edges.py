@@ -18,7 +18,7 @@ class Edges:
     TensorFlow's own source and sink nodes have no edges here.
     """
 
-    __slots__ = ("src", "src_slot", "dst", "dst_slot")
+    __slots__ = ("dst", "dst_slot", "src", "src_slot")
 
     def __init__(self, src: List[int], src_slot: List[int], dst: List[int], dst_slot: List[int]) -> None:
         self.src = src

@@ -16,9 +16,9 @@ _EXITS = ("Exit", "RefExit")
 
 
 class Frame:
-    """The frame of one while loop: its name, the frame it is entered from (None: the graph itself), its depth from 1."""
+    """The frame of one while loop: its name, the frame it is entered from (None: the graph itself), its depth."""
 
-    __slots__ = ("name", "parent", "depth")
+    __slots__ = ("depth", "name", "parent")
 
     def __init__(self, name: str, parent: Optional[Frame]) -> None:
         self.name = name

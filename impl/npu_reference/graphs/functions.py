@@ -240,7 +240,7 @@ def _add_node(function: Function, proto: Any, given: Mapping[str, Any], graph_de
 def _add_rets(function: Function, given: Mapping[str, Any], graph_def: Any, names: _Names) -> None:
     position = 0
     for ret in function.op_def.outputs:
-        source = function.proto.ret[ret.name] if ret.name in function.proto.ret else ""
+        source = function.proto.ret.get(ret.name, "")
         if not source:
             raise NpuError("GRAPH_FORMAT", function.subject, f"nothing is returned as '{shorten(ret.name)}'")
         dtypes = arg_dtypes(function.op_def, (ret,), _Given(given))

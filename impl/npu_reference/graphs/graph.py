@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ..errors import NpuError
-from .attrs import Attrs, UNKNOWN_RANK, decode_attr, decode_shape
+from .attrs import UNKNOWN_RANK, Attrs, decode_attr, decode_shape
 from .dtypes import DType
 from .edges import CONTROL, Edges, creation_order
 from .functions import Library
@@ -43,7 +43,7 @@ class Node:
         attrs: mapping of decoded attributes (see ``attrs.decode_attr``).
     """
 
-    __slots__ = ("id", "name", "op", "inputs", "proto")
+    __slots__ = ("id", "inputs", "name", "op", "proto")
 
     def __init__(self, id: int, proto: Any) -> None:
         self.id = id
@@ -334,7 +334,7 @@ def _unknown_op(node: Node, subject: str) -> NpuError:
 class _Inputs:
     """The inputs of all nodes, resolved: per node the source ids, per node the source slots (-1: control)."""
 
-    __slots__ = ("sources", "slots", "controls", "loop_merges", "ordered")
+    __slots__ = ("controls", "loop_merges", "ordered", "slots", "sources")
 
     def __init__(self, count: int) -> None:
         self.sources: List[List[int]] = []
@@ -371,11 +371,12 @@ def _resolve(nodes: List[Node], index: Dict[str, int], op_defs: List[OpDef], sub
                 source, slot = _parse_input(text, index, node, subject)
             if slot == CONTROL:
                 # A second control edge between the same nodes is not made.
-                if inputs.controls[i] and source in sources[-inputs.controls[i]:]:
+                if inputs.controls[i] and source in sources[-inputs.controls[i] :]:
                     continue
                 inputs.controls[i] += 1
             elif inputs.controls[i]:
-                raise NpuError("GRAPH_INPUT", where(subject, node), f"input '{shorten(text)}' stands after a control input")
+                reason = f"input '{shorten(text)}' stands after a control input"
+                raise NpuError("GRAPH_INPUT", where(subject, node), reason)
             elif slot >= outputs[source]:
                 raise _no_output(node, nodes[source], slot, outputs[source], subject)
             sources.append(source)

@@ -66,17 +66,17 @@ class OpDef:
     """
 
     __slots__ = (
-        "name",
-        "inputs",
-        "outputs",
-        "attrs",
-        "is_stateful",
-        "is_commutative",
-        "is_aggregate",
         "allows_uninitialized_input",
+        "attrs",
         "control_outputs",
         "fixed_inputs",
         "fixed_outputs",
+        "inputs",
+        "is_aggregate",
+        "is_commutative",
+        "is_stateful",
+        "name",
+        "outputs",
         "required",
     )
 

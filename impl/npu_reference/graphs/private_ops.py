@@ -1,4 +1,8 @@
-"""Declares the adapter's own operators, which no TensorFlow registers, by their inputs, outputs and attributes."""
+"""Declares the adapter's own operators, which no TensorFlow registers, by what goes in and out of them.
+
+Only attributes that decide inputs and outputs are declared: a graph is not refused for what its operator computes.
+TensorFlow's own private operators (``_Arg``, ``_UnaryOpsComposition``, ``_FusedConv2D``…) are in its registry.
+"""
 
 from __future__ import annotations
 
@@ -13,73 +17,117 @@ __all__ = ["PRIVATE_OPS", "Declaration"]
 class Declaration(NamedTuple):
     """An operator in short form.
 
-    ``inputs`` and ``outputs`` hold ``name: type`` where type is a data type (``float``), a type attribute (``T``),
-    ``N * T`` or a ``list(type)`` attribute; ``attrs`` hold ``name: type`` or ``name: type = default``.
+    ``inputs`` and ``outputs`` hold ``name:type`` separated by blanks, where type is a data type (``float``), a type
+    attribute (``T``, with ``@`` where it is in lower case), ``N*T`` for N tensors of type T or ``*Tin`` for a list of
+    types. ``attrs`` hold further attributes as ``name:type``.
     """
 
     name: str
-    inputs: Tuple[str, ...]
-    outputs: Tuple[str, ...]
-    attrs: Tuple[str, ...]
-    is_stateful: bool = False
+    inputs: str
+    outputs: str
+    is_stateful: bool = True
+    attrs: str = ""
 
     def to_proto(self) -> Any:
         """The declaration as an OpDef message."""
         proto = message_class("OpDef")(name=self.name, is_stateful=self.is_stateful)
-        for text in self.attrs:
-            _add_attr(proto, text)
-        kinds = {attr.name: attr.type for attr in proto.attr}
-        for texts, field in ((self.inputs, proto.input_arg), (self.outputs, proto.output_arg)):
-            for text in texts:
-                _add_arg(field, text, kinds)
+        for texts, args in ((self.inputs, proto.input_arg), (self.outputs, proto.output_arg)):
+            for text in texts.split():
+                for name, kind in _add_arg(args, text):
+                    if all(attr.name != name for attr in proto.attr):
+                        proto.attr.add(name=name, type=kind)
+        for text in self.attrs.split():
+            name, kind = text.split(":")
+            proto.attr.add(name=name, type=kind)
         return proto
 
 
-_ATTR = re.compile(r"(\w+): ([\w()]+)(?: = (.*))?$")
-_ARG = re.compile(r"(\w+): (?:(\w+) \* )?(\w+)$")
+_ARG = re.compile(r"(\w+):(?:(\w+)?(\*))?(@?\w+)$")
 
 
-def _add_attr(proto: Any, text: str) -> None:
-    match = _ATTR.match(text)
-    assert match is not None, text
-    name, kind, default = match.groups()
-    attr = proto.attr.add(name=name, type=kind)
-    if default is None:
-        return
-    value = attr.default_value
-    if kind == "int":
-        value.i = int(default)
-    elif kind == "float":
-        value.f = float(default)
-    elif kind == "bool":
-        value.b = default == "true"
-    elif kind == "string":
-        value.s = default.strip("'").encode("ascii")
-    elif kind == "type":
-        value.type = _enum(default)
-    else:
-        assert default == "[]", text
-        value.list.SetInParent()
-
-
-def _add_arg(field: Any, text: str, kinds: Any) -> None:
+def _add_arg(args: Any, text: str) -> List[Tuple[str, str]]:
+    """Add an argument; the attributes it needs, as (name, type)."""
     match = _ARG.match(text)
     assert match is not None, text
-    name, number, kind = match.groups()
-    arg = field.add(name=name, number_attr=number or "")
-    if kind not in kinds:
-        arg.type = _enum(kind)
-    elif kinds[kind] == "list(type)":
+    name, number, star, kind = match.groups()
+    arg = args.add(name=name)
+    if star and not number:
         arg.type_list_attr = kind
+        return [(kind, "list(type)")]
+    needs = []
+    if number:
+        arg.number_attr = number
+        needs.append((number, "int"))
+    if kind[0].islower():
+        types = message_class("TensorProto").DESCRIPTOR.fields_by_name["dtype"].enum_type
+        arg.type = types.values_by_name["DT_" + kind.upper()].number
     else:
-        arg.type_attr = kind
+        arg.type_attr = kind.lstrip("@")
+        needs.append((arg.type_attr, "type"))
+    return needs
 
 
-def _enum(name: str) -> int:
-    return message_class("TensorProto").DESCRIPTOR.fields_by_name["dtype"].enum_type.values_by_name[
-        "DT_" + name.upper()
-    ].number
+_D = Declaration
 
-
-#: Filled below the class so that the table reads as one.
-PRIVATE_OPS: List[Declaration] = []
+PRIVATE_OPS: List[Declaration] = [
+    # What partitioning makes: a piece of the graph for the device, a data pipeline for it.
+    _D("GeOp", "inputs:*Tin", "outputs:*Tout", attrs="function:func"),
+    _D("DPOP", "inputs:*Tin", "outputs:*Tout", attrs="function:func"),
+    _D("NpuOnnxGraphOp", "inputs:*Tin", "outputs:*Tout", is_stateful=False),
+    # Starting, ending and marking time.
+    _D("NPUInit", "", "", is_stateful=False),
+    _D("NPUShutdown", "", "", is_stateful=False),
+    _D("LogTimeStamp", "", "", is_stateful=False),
+    # Data between host and device.
+    _D("AdpGetNext", "", "components:*output_types"),
+    _D("GetNext", "", "components:*output_types"),
+    _D("DynamicGetNext", "x:uint8", "components:*output_types"),
+    _D("DynamicGetNextV2", "", "components:*output_types"),
+    _D("GetNextFromQueue", "data:uint8", "components:*output_types"),
+    _D("GEOPDataset", "", "handle:variant", attrs="f:func"),
+    _D("DeviceQueueDataset", "", "handle:variant"),
+    _D("HostQueueDataset", "geop_dataset:variant input_dataset:variant", "handle:variant"),
+    _D("DPGroupDataset", "input_datasets:N*variant", "handle:variant"),
+    _D("OutfeedEnqueueOp", "inputs:*Tin", ""),
+    _D("OutfeedEnqueueOpV2", "inputs:*Tin tensor_name:string", ""),
+    _D("OutfeedDequeueOp", "", "outputs:*output_types"),
+    _D("StopOutfeedDequeueOp", "", ""),
+    _D("FileConstant", "", "y:@dtype"),
+    # Overflow flags of loss scaling.
+    _D("NpuAllocFloatStatus", "", "float_status:float"),
+    _D("NpuGetFloatStatus", "input_float:float", "float_status:float"),
+    _D("NpuGetFloatStatusV2", "", "data:int32"),
+    _D("NpuClearFloatStatus", "float_status:float", "cleared_float_status:float"),
+    _D("NpuClearFloatStatusV2", "", ""),
+    # Collective communication.
+    _D("HcomAllReduce", "input:T", "output:T"),
+    _D("HcomAllGather", "input:T", "output:T"),
+    _D("HcomReduce", "input:T", "output:T"),
+    _D("HcomReduceScatter", "input:T", "output:T"),
+    _D("HcomBroadcast", "input:*T", "output:*T"),
+    _D("HcomSend", "input:T", ""),
+    _D("HcomReceive", "", "output:T"),
+    _D("HcomAllToAllV", "send_data:T send_counts:int64 send_displacements:int64 recv_counts:int64 "
+       "recv_displacements:int64", "recv_data:T"),
+    # Layers and optimizers the drop-in API offers.
+    _D("DropOutDoMask", "x:T mask:uint8 keep_prob:T", "y:T"),
+    _D("DropOutDoMaskV3", "x:T mask:uint8 keep_prob:T", "y:T"),
+    _D("DropOutGenMask", "shape:T prob:S", "output:uint8"),
+    _D("DropOutGenMaskV3", "shape:T prob:S", "output:uint8"),
+    _D("FastGelu", "features:T", "activations:T", is_stateful=False),
+    _D("FastGeluGrad", "gradients:T features:T", "backprops:T", is_stateful=False),
+    _D("FastGeluV2", "features:T", "activations:T", is_stateful=False),
+    _D("Gelu", "x:T", "y:T", is_stateful=False),
+    _D("GeluGrad", "dy:T x:T y:T", "z:T", is_stateful=False),
+    _D("PRelu", "x:T weight:T", "y:T", is_stateful=False),
+    _D("PReluGrad", "grads:T features:T weights:T", "dx:T da:T", is_stateful=False),
+    _D("LARS", "inputs_w:*T inputs_g:*T weight_decay:float", "outputs:*T", is_stateful=False),
+    _D("LarsV2", "input_weight:T input_grad:T weight_decay:T learning_rate:T", "output:T", is_stateful=False),
+    _D("BasicLSTMCell", "x:T h:T c:T w:T b:T", "ct:T ht:T it:T jt:T ft:T ot:T tanhct:T"),
+    _D("BasicLSTMCellCStateGrad", "c:T dht:T dct:T it:T jt:T ft:T ot:T tanhct:T", "dgate:T dct_1:T"),
+    _D("BasicLSTMCellWeightGrad", "x:T h:T dgate:T", "dw:T db:T"),
+    _D("BasicLSTMCellInputGrad", "dgate:T w:T", "dxt:T dht:T"),
+    _D("LambApplyWeightAssign", " ".join(f"input{i}:T" for i in range(5)), "output0:T"),
+    _D("KMeansCentroids", "x:T y:T sum_square_y:T sum_square_x:T",
+       "segment_sum:T segment_count:T kmean_total_sum:T", is_stateful=False),
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Tuple
+from typing import Any, List, Optional, Tuple
 
 from .dtypes import DType
 from .limits import MAX_OUTPUTS
@@ -16,7 +16,7 @@ class AttrProblem(Exception):
 
 
 def attr_proto(op_def: OpDef, attrs: Any, name: str, field: str) -> Any:
-    """The AttrValue of ``name``, the operator's default where the node has none; AttrProblem unless it has ``field``."""
+    """The AttrValue of ``name``, of the node or else the operator's default; AttrProblem unless it holds ``field``."""
     if name in attrs:
         value = attrs[name]
     else:
@@ -30,10 +30,18 @@ def attr_proto(op_def: OpDef, attrs: Any, name: str, field: str) -> Any:
     return value
 
 
-def _kind(field: Any) -> str:
-    names = {"s": "a string", "i": "an int", "f": "a float", "b": "a bool", "type": "a data type", "shape": "a shape"}
-    names.update({"tensor": "a tensor", "func": "a function", "list": "a list", None: "nothing"})
-    return names.get(field, f"a {field}")
+_KINDS = {
+    "s": "a string",
+    "i": "an int",
+    "f": "a float",
+    "b": "a bool",
+    "type": "a data type",
+    "func": "a function",
+}
+
+
+def _kind(field: Optional[str]) -> str:
+    return "nothing" if field is None else _KINDS.get(field, f"a {field}")
 
 
 def check_required(op_def: OpDef, attrs: Any) -> None:

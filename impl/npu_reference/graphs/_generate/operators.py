@@ -50,8 +50,8 @@ def merge(out: str, named: List[str]) -> None:
     for item in named:
         version, path = item.split("=", 1)
         dumped = message_class("OpList")()
-        with open(path, "rb") as stream:
-            dumped.ParseFromString(stream.read())
+        with open(path, "rb") as dump_file:
+            dumped.ParseFromString(dump_file.read())
         versions[version] = {op.name: op.SerializeToString(deterministic=True) for op in dumped.op}
     groups: Dict[Tuple[str, ...], List[bytes]] = {}
     for name in sorted({name for ops in versions.values() for name in ops}):
@@ -62,9 +62,9 @@ def merge(out: str, named: List[str]) -> None:
         for form, where in forms.items():
             groups.setdefault(tuple(where), []).append(form)
     model = message_class("SavedModel")(saved_model_schema_version=1)
-    for where, forms_of_group in sorted(groups.items()):
+    for group, forms_of_group in sorted(groups.items()):
         info = model.meta_graphs.add().meta_info_def
-        info.tags.extend(where)
+        info.tags.extend(group)
         for form in forms_of_group:
             info.stripped_op_list.op.add().ParseFromString(form)
     with open(out, "wb") as stream, gzip.GzipFile("", "wb", 9, stream, mtime=0) as packed:

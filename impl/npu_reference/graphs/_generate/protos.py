@@ -1,4 +1,4 @@
-"""Write ``protos.pb.gz``: the descriptors of TensorFlow's public protocol buffers, as the installed TensorFlow has them.
+"""Write ``protos.pb.gz``: the descriptors of TensorFlow's public protocol buffers, of the installed TensorFlow.
 
     python -m npu_reference.graphs._generate.protos OUT
 
@@ -51,7 +51,7 @@ def main(out: str) -> None:
         # Options are for code generators; some are extensions an older protobuf cannot resolve.
         proto.ClearField("options")
         if proto.syntax not in ("proto3", "proto2", ""):
-            raise SystemExit("{}: syntax {} does not load in protobuf 3.19".format(proto.name, proto.syntax))
+            raise SystemExit(f"{proto.name}: syntax {proto.syntax} does not load in protobuf 3.19")
     with open(out, "wb") as stream, gzip.GzipFile("", "wb", 9, stream, mtime=0) as packed:
         packed.write(result.SerializeToString(deterministic=True))
 

@@ -1,0 +1,88 @@
+"""Reads protocol buffers in text form, with bounds the parser itself does not have."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, List, Tuple
+
+from ..errors import NpuError
+from .limits import MAX_TEXT_BYTES, MAX_TEXT_DEPTH
+from .words import shorten
+
+__all__ = ["looks_like_text", "parse_text", "top_level_names"]
+
+# A string, a comment, an opening or a closing bracket, or a name; whatever is between them does not matter here.
+_TOKEN = re.compile(
+    r"""
+    (?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+  | (?P<comment>\#[^\n]*)
+  | (?P<open>[{<])
+  | (?P<close>[}>])
+  | (?P<name>[A-Za-z_]\w*)
+    """,
+    re.VERBOSE,
+)
+
+
+def looks_like_text(data: bytes) -> bool:
+    """Whether the bytes may be the text form: only printable characters and white space at the beginning."""
+    head = data[:512]
+    return not any(byte < 0x20 and byte not in b"\t\n\v\f\r" for byte in head) and b"\x7f" not in head
+
+
+def _decode(data: bytes, subject: str) -> str:
+    if len(data) > MAX_TEXT_BYTES:
+        reason = f"its text has {len(data)} bytes, the bound is {MAX_TEXT_BYTES}"
+        raise NpuError("GRAPH_LIMIT", subject, reason, "Save it in binary form (.pb).")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - data.rfind(b"\n", 0, error.start)
+        raise NpuError("GRAPH_FORMAT", f"{subject}:{line}:{column}", "the text is not UTF-8") from None
+
+
+def top_level_names(data: bytes, subject: str) -> Tuple[str, List[str]]:
+    """The text, and the names of its top-level fields in order; GRAPH_LIMIT where it nests too deeply."""
+    text = _decode(data, subject)
+    names: List[str] = []
+    depth = 0
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup
+        if kind == "open":
+            depth += 1
+            if depth > MAX_TEXT_DEPTH:
+                at = _position(text, match.start())
+                raise NpuError("GRAPH_LIMIT", f"{subject}:{at}", f"messages nest deeper than {MAX_TEXT_DEPTH}")
+        elif kind == "close":
+            depth -= 1
+        elif kind == "name" and depth == 0:
+            names.append(match.group())
+    return text, names
+
+
+def _position(text: str, offset: int) -> str:
+    """``line:column`` of an offset, both from 1."""
+    return f"{text.count(chr(10), 0, offset) + 1}:{offset - text.rfind(chr(10), 0, offset)}"
+
+
+def parse_text(text: str, message: Any, subject: str) -> Any:
+    """``message`` filled from ``text``; fields newer than this package are passed over. NpuError GRAPH_FORMAT."""
+    from google.protobuf import text_format
+
+    try:
+        text_format.Parse(text, message, allow_unknown_field=True)
+    except text_format.ParseError as error:
+        line, column = error.GetLine(), error.GetColumn()
+        at = f"{subject}:{line}:{column}" if line else subject
+        raise NpuError("GRAPH_FORMAT", at, _reason(str(error))) from None
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError, UnicodeError, OverflowError) as error:
+        # The parser checks little of what it hands on: numbers out of range, ill-formed escapes.
+        raise NpuError("GRAPH_FORMAT", subject, f"the text cannot be read: {shorten(str(error))}") from None
+    return message
+
+
+def _reason(text: str) -> str:
+    """The parser's message without the ``line:column : `` it begins with, and on one line."""
+    stripped = re.sub(r"^\d+:\d+ *: *", "", text).strip()
+    return shorten(" ".join(stripped.split()) or "the text cannot be read", 200)
