@@ -138,7 +138,7 @@ class PlainEstimator:
         name: Optional[str] = None,
     ) -> Dict[str, Any]:
         """Metric name to value over ``steps`` batches or the whole input, with ``loss`` and ``global_step``."""
-        checkpoint = self._checkpoint(checkpoint_path)
+        checkpoint = checkpoint_path or self.latest_checkpoint()  # none: initial values, as in tf.estimator
         with self._graph():
             spec, input_hooks = self._build(input_fn, "eval")
             metrics = dict(spec.eval_metric_ops)
@@ -164,7 +164,7 @@ class PlainEstimator:
         yield_single_examples: bool = True,
     ) -> Iterator[Any]:
         """The predictions for every example of the input, or for every batch; computed as they are asked for."""
-        checkpoint = self._checkpoint(checkpoint_path)
+        checkpoint = checkpoint_path or self.latest_checkpoint()  # none: initial values, as in tf.estimator
         with self._graph():
             spec, input_hooks = self._build(input_fn, "infer")
             fetches = spec.predictions
@@ -188,11 +188,11 @@ class PlainEstimator:
 
     def get_variable_names(self) -> List[str]:
         """Names of the variables in the newest checkpoint."""
-        return [name for name, _ in v1.train.list_variables(self._checkpoint(None))]
+        return [name for name, _ in v1.train.list_variables(self._checkpoint())]
 
     def get_variable_value(self, name: str) -> Any:
         """Value of one variable in the newest checkpoint."""
-        return v1.train.load_variable(self._checkpoint(None), name)
+        return v1.train.load_variable(self._checkpoint(), name)
 
     def _graph(self) -> Any:
         graph = v1.Graph()
@@ -243,14 +243,14 @@ class PlainEstimator:
             )
         ]
 
-    def _reading_session(self, spec: PlainEstimatorSpec, checkpoint: str, hooks: List[Any]) -> Any:
+    def _reading_session(self, spec: PlainEstimatorSpec, checkpoint: Optional[str], hooks: List[Any]) -> Any:
         creator = v1.train.ChiefSessionCreator(
             scaffold=self._scaffold(spec), config=self.config.session_config, checkpoint_filename_with_path=checkpoint
         )
         return v1.train.MonitoredSession(session_creator=creator, hooks=hooks)
 
-    def _checkpoint(self, path: Optional[str]) -> str:
-        found = path or self.latest_checkpoint()
+    def _checkpoint(self) -> str:
+        found = self.latest_checkpoint()
         if found is None:
             raise OptionValueError(
                 "OPTION_VALUE", "model_dir", f"{self.model_dir!r} holds no checkpoint.", "Train first."

@@ -1,0 +1,183 @@
+"""NPUEstimator: what it refuses, and training, evaluation and prediction on the device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from npu_bridge.npu_init import (
+    NPUDistributedOptimizer,
+    NPUEstimator,
+    NPUEstimatorSpec,
+    NPUOptimizer,
+    NPUOutputTensorHook,
+    NPURunConfig,
+)
+
+v1 = tf.compat.v1
+FEATURES = np.array([[-2.0], [-1.0], [1.0], [2.0]], dtype=np.float32)
+
+
+def endless():
+    return tf.data.Dataset.from_tensors((FEATURES, 3 * FEATURES)).repeat()
+
+
+def once():
+    return tf.data.Dataset.from_tensors((FEATURES, 3 * FEATURES))
+
+
+def tensors():
+    return v1.constant(FEATURES), v1.constant(3 * FEATURES)
+
+
+def model_fn(features, labels, mode, params):
+    weight = v1.get_variable("weight", [1, 1], initializer=v1.zeros_initializer())
+    answer = v1.matmul(features, weight)
+    if mode == "infer":
+        return NPUEstimatorSpec(mode, predictions={"answer": answer, "input": features})
+    loss = v1.reduce_mean(v1.square(answer - labels))
+    optimizer = params.get("wrap", lambda optimizer: optimizer)(v1.train.GradientDescentOptimizer(0.1))
+    train_op = optimizer.minimize(loss, global_step=v1.train.get_global_step())
+    metrics = {"mean": v1.metrics.mean(answer)}
+    return NPUEstimatorSpec(mode, loss=loss, train_op=train_op, eval_metric_ops=metrics)
+
+
+def estimator(tmp_path, params=None, **config):
+    config.setdefault("mix_compile_mode", True)
+    return NPUEstimator(model_fn, str(tmp_path), NPURunConfig(**config), params or {})
+
+
+@pytest.mark.parametrize("config", [None, object(), v1.ConfigProto()])
+def test_a_configuration_that_is_none_is_refused(config):
+    # api.NPUEstimator.config
+    with pytest.raises(TypeError, match="NPURunConfig"):
+        NPUEstimator(model_fn, config=config)
+
+
+def test_a_model_that_is_no_function_is_refused():
+    with pytest.raises(TypeError, match="model_fn"):
+        NPUEstimator("model", config=NPURunConfig())
+
+
+def test_two_different_model_directories_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="model_dir"):
+        NPUEstimator(model_fn, str(tmp_path / "a"), NPURunConfig(model_dir=str(tmp_path / "b")))
+
+
+def test_steps_must_fill_whole_loops(tmp_path):
+    # T18
+    config = NPURunConfig(iterations_per_loop=4)
+    with pytest.raises(ValueError, match="iterations_per_loop"):
+        NPUEstimator(model_fn, str(tmp_path), config).train(endless, max_steps=10)
+
+
+def test_the_session_of_the_estimator_is_an_npu_session(tmp_path):
+    entries = estimator(tmp_path).config.session_config.graph_options.rewrite_options.custom_optimizers
+    assert [entry.name for entry in entries] == ["NpuOptimizer"]
+    assert entries[0].parameter_map["mix_compile_mode"].b is True
+
+
+def test_it_trains_evaluates_and_predicts(tmp_path):
+    trained = estimator(tmp_path)
+    trained.train(endless, max_steps=20)
+    scores = trained.evaluate(once)
+    assert scores["global_step"] == 20 and scores["loss"] < 1e-4 and abs(scores["mean"]) < 1e-3
+    rows = list(trained.predict(once))
+    assert sorted(rows[0]) == ["answer", "input"]
+    np.testing.assert_allclose([row["answer"][0] for row in rows], 3 * FEATURES[:, 0], atol=1e-2)
+
+
+def test_an_input_function_may_return_tensors(tmp_path):
+    trained = estimator(tmp_path)
+    trained.train(tensors, steps=2)
+    assert trained.evaluate(tensors, steps=1)["global_step"] == 2
+
+
+def test_training_goes_on_where_a_checkpoint_ended(tmp_path):
+    estimator(tmp_path).train(endless, max_steps=3)
+    estimator(tmp_path).train(endless, max_steps=5)
+    again = estimator(tmp_path)
+    again.train(endless, max_steps=5)  # nothing left to do
+    assert again.evaluate(once)["global_step"] == 5
+
+
+def test_checkpoints_come_every_so_many_steps(tmp_path):
+    estimator(tmp_path, save_checkpoints_steps=2, keep_checkpoint_max=2).train(endless, max_steps=6)
+    steps = sorted(int(path.name.split("-")[1].split(".")[0]) for path in tmp_path.glob("model.ckpt-*.index"))
+    assert steps == [4, 6]
+
+
+def test_some_predictions_can_be_chosen_and_kept_in_batches(tmp_path):
+    trained = estimator(tmp_path)
+    trained.train(endless, max_steps=1)
+    batches = list(trained.predict(once, predict_keys=["answer"], yield_single_examples=False))
+    assert [sorted(batch) for batch in batches] == [["answer"]] and batches[0]["answer"].shape == (4, 1)
+
+
+def test_a_model_never_trained_is_evaluated_with_its_initial_values(tmp_path):
+    fresh = estimator(tmp_path)
+    assert fresh.evaluate(once)["loss"] == pytest.approx(22.5)
+    with pytest.raises(ValueError):
+        fresh.get_variable_value("weight")
+
+
+def test_hooks_see_every_step(tmp_path):
+    seen = []
+
+    def model(features, labels, mode):
+        weight = v1.get_variable("weight", [1, 1], initializer=v1.zeros_initializer())
+        loss = v1.reduce_mean(v1.square(v1.matmul(features, weight) - labels))
+        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=v1.train.get_global_step())
+        hook = NPUOutputTensorHook({"loss": loss}, output_fn=seen.append, output_every_n_steps=2)
+        return NPUEstimatorSpec(mode, loss=loss, train_op=train_op, training_hooks=[hook])
+
+    NPUEstimator(model, str(tmp_path), NPURunConfig(mix_compile_mode=True)).train(endless, max_steps=5)
+    assert [len(part) for part in seen] == [2, 2, 1]
+    losses = [row["loss"] for part in seen for row in part]
+    assert losses == sorted(losses, reverse=True)
+
+
+def test_a_host_call_runs_with_every_step(tmp_path):
+    seen = []
+
+    def remember(loss):
+        return v1.py_func(lambda value: seen.append(float(value)) or np.int32(0), [loss], tf.int32)
+
+    def model(features, labels, mode):
+        weight = v1.get_variable("weight", [1, 1], initializer=v1.zeros_initializer())
+        loss = v1.reduce_mean(v1.square(v1.matmul(features, weight) - labels))
+        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=v1.train.get_global_step())
+        return NPUEstimatorSpec(mode, loss=loss, train_op=train_op, host_call=(remember, [loss]))
+
+    NPUEstimator(model, str(tmp_path), NPURunConfig(mix_compile_mode=True)).train(endless, max_steps=3)
+    assert len(seen) == 3
+
+
+def test_a_specification_without_what_its_mode_needs_is_refused():
+    with v1.Graph().as_default(), pytest.raises(ValueError):
+        NPUEstimatorSpec("train", loss=v1.constant(1.0))
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        NPUDistributedOptimizer,
+        lambda optimizer: NPUOptimizer(optimizer, is_distributed=True, is_tailing_optimization=True),
+    ],
+)
+def test_wrapped_optimizers_train_as_the_optimizer_does(tmp_path, wrap):
+    trained = estimator(tmp_path, {"wrap": wrap})
+    trained.train(endless, max_steps=20)
+    assert trained.evaluate(once)["loss"] < 1e-4
+
+
+def test_several_devices_and_loss_scaling_are_refused(monkeypatch):
+    optimizer = v1.train.GradientDescentOptimizer(0.1)
+    with pytest.raises(ValueError, match="is_loss_scale"):
+        NPUOptimizer(optimizer, is_loss_scale=True)
+    monkeypatch.setenv("RANK_SIZE", "8")
+    with v1.Graph().as_default(), pytest.raises(ValueError, match="RANK_SIZE"):
+        NPUDistributedOptimizer(optimizer).minimize(v1.square(v1.get_variable("w", [])))
+    with pytest.raises(TypeError, match="optimizer"):
+        NPUDistributedOptimizer("sgd")

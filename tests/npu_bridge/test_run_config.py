@@ -1,0 +1,184 @@
+"""NPURunConfig: its arguments, what it refuses, and what its sessions get."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+import tensorflow as tf
+
+from npu_bridge.npu_init import DumpConfig, MemoryConfig, NPURunConfig, ProfilingConfig, RewriterConfig
+from npu_bridge.estimator.npu.npu_config import npu_session_config
+from npu_reference import NpuError
+from npu_reference.options import OPTIONS
+
+v1 = tf.compat.v1
+
+
+def entries(config):
+    """The NpuOptimizer entries of the session config: of each, key to value."""
+    return [
+        {key: getattr(value, value.WhichOneof("value")) for key, value in entry.parameter_map.items()}
+        for entry in npu_session_config(config).graph_options.rewrite_options.custom_optimizers
+    ]
+
+
+def merged(config):
+    """What the session reads of all entries: the later wins (G3)."""
+    together = {}
+    for entry in entries(config):
+        together.update(entry)
+    return together
+
+
+def session_config(**bools):
+    config = v1.ConfigProto()
+    entry = config.graph_options.rewrite_options.custom_optimizers.add()
+    entry.name = "NpuOptimizer"
+    for name, value in bools.items():
+        entry.parameter_map[name].b = value
+    return config
+
+
+def test_every_option_of_the_surface_is_a_keyword():
+    names = set(inspect.signature(NPURunConfig).parameters)
+    assert {name for name, option in OPTIONS.items() if "runconfig" in option.surfaces} <= names
+    assert {"model_dir", "save_checkpoints_steps", "session_config", "tf_random_seed"} <= names
+    assert not {"use_off_line", "in_out_pair", "in_out_pair_flag"} & names  # A38
+
+
+def test_the_documented_line_reaches_the_session():
+    # mixed.estimator.example
+    proto = v1.ConfigProto(allow_soft_placement=True)
+    config = NPURunConfig(session_config=proto, mix_compile_mode=True, iterations_per_loop=1)
+    assert config.mix_compile_mode is True and config.iterations_per_loop == 1
+    written = merged(config)
+    assert written["mix_compile_mode"] is True and written["iterations_per_loop"] == 1
+    assert npu_session_config(config).allow_soft_placement
+
+
+def test_the_users_session_config_is_not_changed():
+    proto = v1.ConfigProto()
+    npu_session_config(NPURunConfig(session_config=proto, mix_compile_mode=True))
+    assert proto == v1.ConfigProto()
+
+
+def test_a_config_without_arguments_has_the_documented_defaults():
+    config = NPURunConfig()
+    assert config.iterations_per_loop == 1  # mixed.iterations.default_one
+    assert config.mix_compile_mode is False
+    assert config.variable_placement == "Device"
+    assert config.graph_run_mode == 1
+
+
+def test_what_is_not_given_is_not_written():
+    # Only what NPURunConfig means otherwise than the session does: the device, and GetNext (A17, A38).
+    assert merged(NPURunConfig()) == {"use_off_line": True, "enable_data_pre_proc": True}
+
+
+@pytest.mark.parametrize("empty", [None, ""])
+def test_none_and_empty_text_mean_not_given(empty):
+    # G9
+    config = NPURunConfig(variable_placement=empty, mix_compile_mode=None)
+    assert config.variable_placement == "Device" and "variable_placement" not in merged(config)
+    assert "mix_compile_mode" not in merged(config)
+
+
+def test_an_argument_beats_the_same_key_of_the_session_config():
+    # G4
+    config = NPURunConfig(session_config=session_config(mix_compile_mode=False), mix_compile_mode=True)
+    assert [entry.get("mix_compile_mode") for entry in entries(config)] == [False, True]
+    assert merged(config)["mix_compile_mode"] is True
+
+
+def test_a_default_does_not_beat_a_key_of_the_session_config():
+    config = NPURunConfig(session_config=session_config(mix_compile_mode=True, enable_data_pre_proc=False))
+    assert merged(config)["mix_compile_mode"] is True
+    assert merged(config)["enable_data_pre_proc"] is False
+
+
+def test_every_value_stands_in_the_field_of_its_type():
+    config = NPURunConfig(mix_compile_mode=True, iterations_per_loop=1, variable_placement="Host")
+    entry = npu_session_config(config).graph_options.rewrite_options.custom_optimizers[-1]
+    fields = {name: entry.parameter_map[name].WhichOneof("value") for name in entry.parameter_map}
+    assert fields["mix_compile_mode"] == "b"
+    assert fields["iterations_per_loop"] == "i"
+    assert fields["variable_placement"] == "s" and entry.parameter_map["variable_placement"].s == b"Host"
+
+
+def test_rewriting_by_grappler_is_off():
+    # G6
+    rewrite = npu_session_config(NPURunConfig()).graph_options.rewrite_options
+    assert (rewrite.remapping, rewrite.memory_optimization) == (RewriterConfig.OFF, RewriterConfig.OFF)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        ({"iterations_per_loop": True}, "iterations_per_loop"),  # G12
+        ({"mix_compile_mode": 1}, "mix_compile_mode"),  # G12
+        ({"mix_compile_mode": "True"}, "mix_compile_mode"),
+        ({"iterations_per_loop": 1.0}, "iterations_per_loop"),
+        ({"variable_placement": 0}, "variable_placement"),
+        ({"graph_run_mode": "1"}, "graph_run_mode"),
+    ],
+)
+def test_a_wrong_type_is_refused_at_construction(arguments, option):
+    # G10, G11
+    with pytest.raises(TypeError) as caught:
+        NPURunConfig(**arguments)
+    assert option in str(caught.value) and repr(arguments[option]) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option", "allowed"),
+    [
+        ({"graph_run_mode": 2}, "graph_run_mode", "0, 1"),
+        ({"iterations_per_loop": 0}, "iterations_per_loop", "1"),
+        ({"variable_placement": "host", "mix_compile_mode": True}, "variable_placement", "Host"),
+    ],
+)
+def test_a_value_outside_its_domain_is_refused_with_what_is_allowed(arguments, option, allowed):
+    # G10, G11
+    with pytest.raises(ValueError, match=option) as caught:
+        NPURunConfig(**arguments)
+    assert allowed in str(caught.value)
+
+
+def test_mixed_computing_refuses_iteration_offload():
+    # mixed.iterations.must_be_one
+    with pytest.raises(ValueError) as caught:
+        NPURunConfig(mix_compile_mode=True, iterations_per_loop=10)
+    assert "iterations_per_loop" in str(caught.value) and "mix_compile_mode" in str(caught.value)
+
+
+def test_an_unknown_argument_is_refused_with_a_hint():
+    with pytest.raises(TypeError, match="mix_compile_mode"):
+        NPURunConfig(mix_compile_mod=True)
+
+
+def test_errors_are_npu_errors_too():
+    with pytest.raises(NpuError) as caught:
+        NPURunConfig(graph_run_mode=7)
+    assert (caught.value.code, caught.value.subject) == ("OPTION_VALUE", "graph_run_mode")
+
+
+def test_arguments_of_run_config_keep_their_meaning(tmp_path):
+    config = NPURunConfig(model_dir=str(tmp_path), save_checkpoints_steps=7, tf_random_seed=3)
+    assert (config.model_dir, config.save_checkpoints_steps, config.tf_random_seed) == (str(tmp_path), 7, 3)
+    assert config.save_checkpoints_secs is None
+
+
+def test_a_replaced_field_leaves_the_options_alone():
+    config = NPURunConfig(mix_compile_mode=True).replace(model_dir="elsewhere")
+    assert isinstance(config, NPURunConfig) and config.model_dir == "elsewhere"
+    assert merged(config)["mix_compile_mode"] is True
+
+
+def test_configuration_objects_stand_for_session_options():
+    # A48, A49
+    dump = DumpConfig(enable_dump=True, dump_path="out", dump_step="0|5")
+    assert dump.session_options()["dump_step"] == "0|5"
+    profile = ProfilingConfig(enable_profiling=True, profiling_options="{}")
+    assert profile.session_options() == {"profiling_mode": True, "profiling_options": "{}"}
+    assert MemoryConfig(atomic_clean_policy=1).session_options()["atomic_clean_policy"] == 1
