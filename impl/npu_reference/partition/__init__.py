@@ -1,0 +1,21 @@
+"""Divides a graph between the device (GEOPs) and the host, and says why."""
+
+from __future__ import annotations
+
+from npu_reference.partition.api import FLAVOURS, POLICIES, partition
+from npu_reference.partition.build import build
+from npu_reference.partition.model import Border, Geop, HostNode, Note, Partition
+from npu_reference.partition.reasons import Reason
+
+__all__ = [
+    "FLAVOURS",
+    "POLICIES",
+    "Border",
+    "Geop",
+    "HostNode",
+    "Note",
+    "Partition",
+    "Reason",
+    "build",
+    "partition",
+]

@@ -1,0 +1,143 @@
+"""Which TensorFlow operators the device has: the built-in list, or one in the adapter's own JSON form."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+
+from npu_reference.errors import NpuError
+
+__all__ = ["Entry", "OpList"]
+
+_BUILT_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "operators.csv")
+
+#: Bounds on a list from a user (assumed: the built-in list has about a thousand operators and 100 KB).
+_MAX_BYTES = 16 << 20
+_FORM = 'Write {"Operator": {"isGray": false, "isHeavy": false}, …}.'
+
+
+class Entry(NamedTuple):
+    """One operator of the device: `is_gray` keeps it on the host in mixed computing, `is_heavy` marks it costly."""
+
+    is_gray: bool = False
+    is_heavy: bool = False
+
+
+class OpList:
+    """The operators the device has, by TensorFlow name; immutable."""
+
+    __slots__ = ("_entries", "name")
+
+    _built_in: Optional["OpList"] = None
+
+    def __init__(self, entries: Mapping[str, Entry], name: str) -> None:
+        self._entries: Dict[str, Entry] = dict(entries)
+        self.name = name
+
+    def get(self, op: str) -> Optional[Entry]:
+        """The operator's entry, or None: the device has no such operator."""
+        return self._entries.get(op)
+
+    def __contains__(self, op: object) -> bool:
+        return op in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._entries))
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def with_operator(self, op: str) -> "OpList":
+        """The list with one more operator, neither gray nor heavy."""
+        return OpList({**self._entries, op: Entry()}, self.name)
+
+    @staticmethod
+    def built_in() -> "OpList":
+        """The list of the simulated device; `data/operators.csv` names the source of every line."""
+        if OpList._built_in is None:
+            with open(_BUILT_IN, encoding="ascii", newline="") as stream:
+                rows = list(csv.DictReader(stream))
+            entries = {row["op"]: Entry(row["gray"] != "", row["heavy"] != "") for row in rows}
+            OpList._built_in = OpList(entries, "the built-in operator list")
+        return OpList._built_in
+
+    @staticmethod
+    def load(path: str) -> "OpList":
+        """A list from a JSON file; NpuError OP_LIST."""
+        try:
+            with open(path, "rb") as stream:
+                data = stream.read(_MAX_BYTES + 1)
+        except OSError as problem:
+            raise NpuError("OP_LIST", str(path), f"it cannot be read: {problem.strerror}.") from None
+        if len(data) > _MAX_BYTES:
+            raise NpuError("OP_LIST", str(path), f"it is larger than {_MAX_BYTES} bytes.")
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as problem:
+            raise NpuError("OP_LIST", str(path), f"it is not UTF-8 at byte {problem.start}.") from None
+        return OpList.parse(text, str(path))
+
+    @staticmethod
+    def parse(text: str, subject: str = "<op_list>") -> "OpList":
+        """A list from JSON text; NpuError OP_LIST with the place of what is wrong."""
+        try:
+            root = json.loads(text, object_pairs_hook=_Pairs)
+        except RecursionError:
+            raise NpuError("OP_LIST", subject, "it is nested too deeply.", _FORM) from None
+        except ValueError as problem:
+            line = getattr(problem, "lineno", None)
+            where = f"{subject}:{line}" if line else subject
+            raise NpuError("OP_LIST", where, f"it is not JSON: {getattr(problem, 'msg', problem)}.", _FORM) from None
+        return OpList(_entries(root, subject), subject)
+
+    @staticmethod
+    def from_json(value: Any, subject: str = "<op_list>") -> "OpList":
+        """A list from a JSON object already decoded, as the worker protocol brings it; NpuError OP_LIST."""
+        if isinstance(value, dict):
+            value = _Pairs((op, _Pairs(e.items()) if isinstance(e, dict) else e) for op, e in value.items())
+        return OpList(_entries(value, subject), subject)
+
+    def to_json(self) -> Dict[str, Dict[str, bool]]:
+        """The list in the adapter's form."""
+        return {op: {"isGray": e.is_gray, "isHeavy": e.is_heavy} for op, e in sorted(self._entries.items())}
+
+
+class _Pairs(List[Tuple[str, Any]]):
+    """A JSON object with its duplicates."""
+
+
+def _entries(root: Any, subject: str) -> Dict[str, Entry]:
+    if not isinstance(root, _Pairs):
+        raise NpuError("OP_LIST", subject, f"it is {_kind(root)}, not an object.", _FORM)
+    entries: Dict[str, Entry] = {}
+    for op, value in root:
+        if op in entries:
+            raise NpuError("OP_LIST", f"{subject}: {op}", "the operator is listed twice.")
+        entries[op] = _entry(op, value, subject)
+    return entries
+
+
+def _entry(op: str, value: Any, subject: str) -> Entry:
+    where = f"{subject}: {op}"
+    if not op:
+        raise NpuError("OP_LIST", subject, "an operator has no name.", _FORM)
+    if not isinstance(value, _Pairs):
+        raise NpuError("OP_LIST", where, f"its entry is {_kind(value)}, not an object.", _FORM)
+    flags = {"isGray": False, "isHeavy": False}
+    for key, flag in value:
+        if key in flags:
+            if not isinstance(flag, bool):
+                raise NpuError("OP_LIST", where, f"{key} is {_kind(flag)}, not true or false.")
+            flags[key] = flag
+    return Entry(flags["isGray"], flags["isHeavy"])
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    for kind, word in ((bool, "a truth value"), (_Pairs, "an object"), (list, "a list"), (str, "a text")):
+        if isinstance(value, kind):
+            return word
+    return "a number"

@@ -1,0 +1,80 @@
+"""The one way in: a graph and options give a partition."""
+
+from __future__ import annotations
+
+import gc
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Union
+
+from npu_reference.catalog import OpList
+from npu_reference.errors import NpuError
+from npu_reference.options.outcome import Resolution
+from npu_reference.partition import adapter, documented
+from npu_reference.partition.answer import answer
+from npu_reference.partition.model import Partition
+from npu_reference.partition.settings import Settings, settings_of, settings_of_adapter
+
+if TYPE_CHECKING:
+    from npu_reference.graphs import Graph
+
+__all__ = ["FLAVOURS", "POLICIES", "partition"]
+
+POLICIES = ("documented", "adapter")
+FLAVOURS = ("tf1", "tf2")
+
+
+def partition(
+    graph: "Graph",
+    options: Union[Resolution, Settings, Mapping[str, Any]],
+    *,
+    policy: str = "documented",
+    flavour: str = "tf1",
+    op_list: Optional[OpList] = None,
+) -> Partition:
+    """Divide a graph, as a session.run sees it, into GEOPs and host operators.
+
+    Args:
+        graph: pruned to its targets, with _Arg and _Retval nodes where it is fed and fetched (`close_over`).
+        options: resolved options. With policy "adapter" a mapping is taken as a raw parameter map, and read as the
+            adapter's own pass reads it, wrong kinds and all.
+        policy: "adapter" gives exactly the adapter's own result; "documented" gives the same wherever that can run
+            and agrees with the documents, and names each difference in `notes`.
+        flavour: "tf1" or "tf2": which build of the adapter is followed where they merge differently.
+        op_list: the operators the device has; the catalogue's without one.
+
+    Raises:
+        NpuError: the first error of `options`; OPTION_CONFLICT, OPTION_SYNTAX; RANGE_UNSUPPORTED, RANGE_SCOPE;
+            REF_BORDER and ADAPTER_ABORT (policy "adapter" only, with the adapter's words); USAGE for an unknown
+            policy or flavour.
+    """
+    if policy not in POLICIES:
+        raise NpuError("USAGE", "policy", f"{policy!r} is no policy.", f"Choose one of {', '.join(POLICIES)}.")
+    if flavour not in FLAVOURS:
+        raise NpuError("USAGE", "flavour", f"{flavour!r} is no flavour.", f"Choose one of {', '.join(FLAVOURS)}.")
+    settings = _settings(options, policy)
+    planner = adapter.plan if policy == "adapter" else documented.plan
+    with _no_collection():
+        plan = planner(graph, settings, op_list or OpList.built_in(), flavour)
+        return answer(plan, policy)
+
+
+def _settings(options: Union[Resolution, Settings, Mapping[str, Any]], policy: str) -> Settings:
+    if isinstance(options, Settings):
+        return options
+    if isinstance(options, Resolution):
+        return settings_of(options)
+    if policy != "adapter":
+        raise NpuError("USAGE", "options", "a raw parameter map is for policy 'adapter' only.", "Resolve it first.")
+    return settings_of_adapter(options)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Planning makes millions of objects and next to no garbage; collecting would only walk them again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

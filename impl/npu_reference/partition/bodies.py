@@ -1,0 +1,100 @@
+"""Whether the functions a node calls hold only operators that can be offloaded."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+
+from npu_reference.catalog import OpList
+from npu_reference.partition.reasons import Reason
+
+__all__ = ["Bodies", "Culprit", "called_functions"]
+
+
+class Culprit(NamedTuple):
+    """The first operator found that keeps a function on the host: the path of functions and nodes to it, its op."""
+
+    path: Tuple[str, ...]
+    op: str
+    reason: Reason
+
+
+def called_functions(attrs: Any) -> List[str]:
+    """Names of the functions in a node's attributes (AttrValue messages by name), sorted by attribute."""
+    names = []
+    for key in sorted(attrs):
+        value = attrs[key]
+        field = value.WhichOneof("value")
+        if field == "func":
+            names.append(value.func.name)
+        elif field == "list":
+            names.extend(function.name for function in value.list.func)
+    return names
+
+
+class Bodies:
+    """Searches function bodies, each once; recursion between functions is no obstacle."""
+
+    def __init__(self, functions: Mapping[str, Any], op_list: OpList, mix: bool, scopes: bool) -> None:
+        self._functions = functions
+        self._op_list = op_list
+        self._mix = mix
+        self._scopes = scopes
+        self._own: Dict[str, Tuple[Optional[Culprit], List[Tuple[str, str]]]] = {}
+        self._found: Dict[str, Optional[Culprit]] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._functions
+
+    def culprit(self, name: str) -> Optional[Culprit]:
+        """The operator that keeps function `name` on the host, or None where nothing does."""
+        if name not in self._found:
+            self._found[name] = self._search(name)
+        return self._found[name]
+
+    def _search(self, name: str) -> Optional[Culprit]:
+        """Breadth first over the functions called, so that the path shown is a shortest one."""
+        seen = {name}
+        level: List[Tuple[str, Tuple[str, ...]]] = [(name, (name,))]
+        while level:
+            following: List[Tuple[str, Tuple[str, ...]]] = []
+            for function, path in level:
+                own, calls = self._look(function)
+                if own is not None:
+                    return Culprit(path + own.path, own.op, own.reason)
+                for node, callee in calls:
+                    if callee not in seen:
+                        seen.add(callee)
+                        following.append((callee, (*path, node, callee)))
+            level = following
+        return None
+
+    def _look(self, name: str) -> Tuple[Optional[Culprit], List[Tuple[str, str]]]:
+        """The function's own culprit, and its calls as (node, function)."""
+        if name not in self._own:
+            own: Optional[Culprit] = None
+            calls: List[Tuple[str, str]] = []
+            if name in self._functions:
+                for node in self._functions[name].proto.node_def:
+                    reason = self._reason(node)
+                    if reason is not None:
+                        own = Culprit((node.name,), node.op, reason)
+                        break
+                    calls.extend((node.name, callee) for callee in self._callees(node))
+            self._own[name] = own, calls
+        return self._own[name]
+
+    def _callees(self, node: Any) -> Iterator[str]:
+        if node.op in self._functions:
+            yield node.op
+        for name in called_functions(node.attr):
+            yield name
+
+    def _reason(self, node: Any) -> Optional[Reason]:
+        if self._scopes and "_without_npu_compile" in node.attr and node.attr["_without_npu_compile"].b:
+            return Reason.SCOPE
+        if node.op in self._functions:
+            return None
+        entry = self._op_list.get(node.op)
+        if entry is None:
+            return Reason.NOT_SUPPORTED
+        return Reason.GRAY if self._mix and entry.is_gray else None

@@ -1,0 +1,76 @@
+"""The closed list of reasons why an operator stays on the host, each with its remedy in the documents' terms."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Dict, NamedTuple, Tuple
+
+__all__ = ["Cause", "REMEDIES", "Reason"]
+
+
+class Reason(str, Enum):
+    """Why an operator is on the host. The value is what answers and reports show."""
+
+    MODE_OFF = "MODE_OFF"  # use_off_line is False: nothing is offloaded
+    GRAPH_EXCLUDED = "GRAPH_EXCLUDED"  # the graph is marked, or pairs an iterator with its initialisation
+    FEED = "FEED"  # a feed or an argument
+    FETCH = "FETCH"  # a fetch
+    NOT_SUPPORTED = "NOT_SUPPORTED"  # no entry in the operator list
+    GRAY = "GRAY"  # the operator list keeps it on the host in mixed computing
+    SCOPE = "SCOPE"  # without_npu_compile_scope
+    DATASET = "DATASET"  # input pipelines run in the framework
+    STRING_JOIN = "STRING_JOIN"  # never offloaded, even when listed
+    RESOURCE = "RESOURCE"  # uses or makes a resource that is not a variable
+    VARIABLE_PLACEMENT = "VARIABLE_PLACEMENT"  # variable_placement=Host
+    FIFTH_OUTPUT = "FIFTH_OUTPUT"  # FusedBatchNormV3's reserve_space_3 is used (000)
+    FUNCTION = "FUNCTION"  # a function it calls holds an operator that cannot be offloaded
+    FRAME = "FRAME"  # in a while loop of which something must stay on the host
+    CONDITIONAL = "CONDITIONAL"  # between Switch and Merge with something that must stay on the host
+    REF_EDGE = "REF_EDGE"  # shares a variable's reference with a host operator
+    RESOURCE_EDGE = "RESOURCE_EDGE"  # shares a resource with a host operator
+    VARIANT_EDGE = "VARIANT_EDGE"  # exchanges a variant with a host operator
+    STRING_EDGE = "STRING_EDGE"  # exchanges a string with a host operator
+    HOST_CONST = "HOST_CONST"  # a constant that only host operators use
+    ISOLATED = "ISOLATED"  # a NoOp or Identity where there is nothing else to offload
+    SMALLER_REGION = "SMALLER_REGION"  # full offload keeps one region, and this is in another
+    RANGE_INSIDE = "RANGE_INSIDE"  # in a range that in_out_pair_flag=False keeps on the host
+    RANGE_OUTSIDE = "RANGE_OUTSIDE"  # outside of the ranges that in_out_pair offloads
+
+
+#: What would put an operator of each reason on the device, or why nothing can.
+REMEDIES: Dict[Reason, str] = {
+    Reason.MODE_OFF: "Set use_off_line to True, or leave it unset.",
+    Reason.GRAPH_EXCLUDED: "Initialise iterators in a session.run of their own.",
+    Reason.FEED: "None: feeds come from the host.",
+    Reason.FETCH: "None: fetches go to the host.",
+    Reason.NOT_SUPPORTED: "Replace it by operators the device has, or move it out of the path between large regions.",
+    Reason.GRAY: "Without mix_compile_mode it is offloaded; with it, replace it by another operator.",
+    Reason.SCOPE: "Build it outside of without_npu_compile_scope.",
+    Reason.DATASET: "None: input pipelines run in the framework.",
+    Reason.STRING_JOIN: "None: string operators run in the framework.",
+    Reason.RESOURCE: "None in mixed computing: resources other than variables stay in the framework.",
+    Reason.VARIABLE_PLACEMENT: "Set variable_placement to Device.",
+    Reason.FIFTH_OUTPUT: "Build batch normalization under compat.forward_compatibility_horizon(2019, 5, 1), "
+    "or do not use the fifth output.",
+    Reason.FUNCTION: "Take the operator named last out of the function.",
+    Reason.FRAME: "Take the operator named last out of the loop, or replace it by one the device has.",
+    Reason.CONDITIONAL: "Take the operator named last out of the branches, or replace it by one the device has.",
+    Reason.REF_EDGE: "Let the operator named last read the variable's value instead of its reference.",
+    Reason.RESOURCE_EDGE: "Let the operator named last use the value that was read instead of the resource.",
+    Reason.VARIANT_EDGE: "Replace the operator named last by one the device has.",
+    Reason.STRING_EDGE: "None: strings stay in the framework. Turn them into numbers on the host.",
+    Reason.HOST_CONST: "None needed: no operator on the device uses it.",
+    Reason.ISOLATED: "None needed: it computes nothing.",
+    Reason.SMALLER_REGION: "Set mix_compile_mode to True: then every region is offloaded.",
+    Reason.RANGE_INSIDE: "Leave it out of the ranges of in_out_pair.",
+    Reason.RANGE_OUTSIDE: "Include it in a range of in_out_pair.",
+}
+
+
+class Cause(NamedTuple):
+    """Why one node is on the host: the reason, what was found, and the node whose own cause comes next (-1: none)."""
+
+    reason: Reason
+    detail: str
+    via: int = -1
+    path: Tuple[str, ...] = ()  # nodes and functions entered, for FUNCTION

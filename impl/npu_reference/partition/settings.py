@@ -1,0 +1,181 @@
+"""The options that decide a partition, as one value: read the documents' way or the adapter's own."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, List, Mapping, NamedTuple, Optional, Tuple, Union
+
+from npu_reference.errors import NpuError
+from npu_reference.options.outcome import Resolution
+
+__all__ = ["Range", "Settings", "settings_of", "settings_of_adapter"]
+
+
+class Range(NamedTuple):
+    """One entry of in_out_pair: its in nodes and its out nodes, by name, in the order given."""
+
+    in_nodes: Tuple[str, ...]
+    out_nodes: Tuple[str, ...]
+
+
+class Settings(NamedTuple):
+    """What partitioning asks of the options; the defaults are those of a session that sets nothing."""
+
+    use_off_line: bool = True
+    mix: bool = False
+    data_pre_proc: bool = False
+    iterations: int = 1
+    variables_on_host: bool = False
+    ranges: Tuple[Range, ...] = ()
+    ranges_text: Optional[str] = None  # what was given for in_out_pair, where it was given
+    offload_ranges: bool = True
+    lazy_recompile: bool = False
+    job: str = "localhost"
+
+
+def settings_of(resolution: Resolution) -> Settings:
+    """The settings of resolved options (documents' reading); raises the first error among them."""
+    resolution.raise_first()
+    values = resolution.values
+    ranges = resolution.parsed.get("in_out_pair") or ()
+    return Settings(
+        use_off_line=values.get("use_off_line") is not False,
+        mix=bool(values.get("mix_compile_mode")),
+        data_pre_proc=bool(values.get("enable_data_pre_proc")),
+        iterations=_integer(values.get("iterations_per_loop")),
+        variables_on_host=values.get("variable_placement") == "Host",
+        ranges=tuple(Range(tuple(r.in_nodes), tuple(r.out_nodes)) for r in ranges),  # type: ignore[attr-defined]
+        ranges_text=_text(values.get("in_out_pair")),
+        offload_ranges=values.get("in_out_pair_flag") is not False,
+        lazy_recompile=bool(values.get("dynamic_input"))
+        and values.get("dynamic_graph_execute_mode") == "lazy_recompile",
+    )
+
+
+def _integer(value: object) -> int:
+    return value if isinstance(value, int) else 1
+
+
+def _text(value: object) -> Optional[str]:
+    return None if value is None else str(value)
+
+
+# -- the adapter's own reading of a parameter map -----------------------------------------------------------------
+
+_SHAPE_LIST = r"\[[\s\d~,-]*\](?:\s*,\s*\[[\s\d~,-]*\])*"
+_SHAPE_RANGES = re.compile(rf"\s*(?:data|getnext)\s*:\s*{_SHAPE_LIST}(?:\s*;\s*(?:data|getnext)\s*:\s*{_SHAPE_LIST})*\s*")
+
+
+def settings_of_adapter(values: Mapping[str, Any]) -> Settings:
+    """The settings as the adapter's own pass reads them from a parameter map, for policy "adapter".
+
+    A value of another kind than expected is read as that kind's default, and an unknown key as nothing, without a
+    word; some wrong values end the process.
+
+    Args:
+        values: bool for the field .b, int for .i, str for .s.
+
+    Raises:
+        NpuError: ADAPTER_ABORT with the adapter's last words.
+    """
+    mix = _flag(values, "mix_compile_mode", False)
+    iterations = values.get("iterations_per_loop", 1)
+    if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
+        raise _abort("iterations_per_loop", "iterator_per_loop should be int and must >= 1")
+    task = values.get("task_index", 0)
+    if isinstance(task, bool) or not isinstance(task, int) or task < 0:
+        raise _abort("task_index", "task_index should be int and must >= 0")
+    if mix and _string(values, "input_shape") and _string(values, "dynamic_dims"):
+        raise _abort("dynamic_dims", "dynamic config can not use with mix compile.")
+    placement = _string(values, "variable_placement") if "variable_placement" in values else "Device"
+    if placement not in ("Host", "Device"):
+        raise _abort("variable_placement", "variable placement should be one of the list:[Host, Device]")
+    text = _string(values, "in_out_pair")
+    return Settings(
+        use_off_line=_flag(values, "use_off_line", True),
+        mix=mix,
+        data_pre_proc=_flag(values, "enable_data_pre_proc", False),
+        iterations=iterations,
+        variables_on_host=placement == "Host",
+        ranges=tuple(adapter_ranges(text)),
+        ranges_text=text or None,
+        offload_ranges=_flag(values, "in_out_pair_flag", True),
+        lazy_recompile=_lazy_recompile(values),
+        job=_string(values, "job") or "localhost",
+    )
+
+
+def _lazy_recompile(values: Mapping[str, Any]) -> bool:
+    if not _flag(values, "dynamic_input", False):
+        return False
+    mode = _string(values, "dynamic_graph_execute_mode") or "dynamic_execute"
+    if mode not in ("lazy_recompile", "dynamic_execute"):
+        raise _abort(
+            "dynamic_graph_execute_mode", "dynamic_graph_execute_mode should be lazy_recompile or dynamic_execute."
+        )
+    shapes = _string(values, "dynamic_inputs_shape_range")
+    if shapes and not _SHAPE_RANGES.fullmatch(shapes):
+        raise _abort(
+            "dynamic_inputs_shape_range",
+            "dynamic_inputs_shape_range style is invalid, example:'data:[1,2];getnext:[2,3]'",
+        )
+    return mode == "lazy_recompile"
+
+
+def _flag(values: Mapping[str, Any], name: str, default: bool) -> bool:
+    if name not in values:
+        return default
+    value = values[name]
+    return value if isinstance(value, bool) else False
+
+
+def _string(values: Mapping[str, Any], name: str) -> str:
+    value = values.get(name, "")
+    return value if isinstance(value, str) else ""
+
+
+def _abort(option: str, words: str) -> NpuError:
+    return NpuError("ADAPTER_ABORT", option, words)
+
+
+_Tree = Union[str, List[Any]]
+
+
+def adapter_ranges(text: str) -> List[Range]:
+    """The ranges the adapter's own parser finds in an in_out_pair text; it raises nothing.
+
+    Only brackets and commas have a meaning. Blank, tab and single quote are dropped wherever they stand; anything
+    else becomes part of a name. Of every item the first two lists count. Empty: what cannot be read so.
+    """
+    kept = re.sub(r"[ \t']", "", text)
+    if not kept.startswith("["):
+        return []
+    root: List[_Tree] = []
+    stack = [root]
+    for token in re.findall(r"[\[\],]|[^\[\],]+", kept):
+        if token == "[":
+            inner: List[_Tree] = []
+            stack[-1].append(inner)
+            stack.append(inner)
+        elif token == "]":
+            if len(stack) == 1:
+                break
+            stack.pop()
+            if len(stack) == 1:
+                break
+        elif token != ",":
+            stack[-1].append(token)
+    if len(stack) != 1 or not root or not isinstance(root[0], list):
+        return []
+    return [found for found in map(_range, root[0]) if found is not None]
+
+
+def _range(item: _Tree) -> Optional[Range]:
+    if not isinstance(item, list) or len(item) < 2:
+        return None
+    ends = []
+    for part in item[:2]:
+        if not isinstance(part, list) or not part or not all(isinstance(name, str) for name in part):
+            return None
+        ends.append(tuple(part))
+    return Range(ends[0], ends[1])
