@@ -1,0 +1,72 @@
+"""What the installed distribution holds, and that it never stands in the way of a real adapter."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
+
+
+def tree(folder):
+    """Every file that belongs below a folder of the checkout."""
+    below = [path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    return {path.relative_to(ROOT / folder).as_posix() for path in below}
+
+
+def test_nothing_called_npu_bridge_is_installed_at_top_level(distribution):
+    tops = {name.split("/")[0] for name in distribution.files if ".dist-info" not in name and ".." not in name}
+    assert tops == {"npu_reference", "npu_conformance"}
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("impl/npu_bridge", "npu_reference/_dropin/npu_bridge"),
+        ("impl/npu_reference", "npu_reference"),
+        ("conformance/npu_conformance", "npu_conformance"),
+        ("fixtures", "npu_conformance/_data/fixtures"),
+        ("golden", "npu_conformance/_data/golden"),
+    ],
+)
+def test_every_file_of_the_checkout_is_installed(distribution, source, target):
+    missing = {f"{target}/{name}" for name in tree(source)} - set(distribution.files)
+    assert not missing
+
+
+def test_npu_bridge_cannot_be_imported_before_it_is_switched_on(distribution):
+    done = distribution.run("import npu_reference\nimport npu_bridge")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'npu_bridge'"
+
+
+def test_switching_it_on_makes_npu_bridge_importable(distribution):
+    done = distribution.run(
+        "import npu_reference\n"
+        "try:\n"
+        "    npu_reference.activate()\n"
+        "except npu_reference.NpuError as error:\n"
+        "    print(error.code)\n"
+        "else:\n"
+        "    import npu_bridge.npu_init\n"
+        "    print(npu_bridge.__file__)\n"
+    )
+    assert done.returncode == 0, done.stderr
+    installed = distribution.folder / "npu_reference" / "_dropin" / "npu_bridge" / "__init__.py"
+    assert done.stdout.strip() == (str(installed) if TENSORFLOW else "TENSORFLOW_MISSING")
+
+
+def test_a_real_adapter_is_found_as_long_as_nothing_is_switched_on(distribution, tmp_path):
+    real = tmp_path / "npu_bridge"
+    real.mkdir()
+    (real / "__init__.py").write_text("IS = 'the real one'\n")
+    done = distribution.run("import npu_reference, npu_conformance, npu_bridge\nprint(npu_bridge.IS)", tmp_path)
+    assert done.stdout.strip() == "the real one", done.stderr
+
+
+def test_the_samples_of_the_documents_come_along(distribution):
+    names = {Path(name).name for name in distribution.files if name.startswith("npu_conformance/_data/fixtures/scripts/")}
+    assert {"doc000_session.py", "doc000_estimator.py", "doc000_keras.py", "doc001_enable.py"} <= names
