@@ -6,7 +6,7 @@ from typing import Dict, NamedTuple, Optional, Tuple
 
 from npu_reference.options.domains import Domain
 
-__all__ = ["EDITIONS", "SAME", "STATUSES", "SURFACES", "Facet", "Option", "declare"]
+__all__ = ["EDITIONS", "SAME", "STATUSES", "SURFACES", "Facet", "Option", "both", "declare"]
 
 #: ``session`` is the parameter map of the custom optimizer, ``runconfig`` the constructor of NPURunConfig.
 SURFACES = ("session", "runconfig")
@@ -79,6 +79,18 @@ class Option(NamedTuple):
         )
 
 
+#: What :func:`both` gives to :func:`declare`.
+BothSurfaces = Dict[str, Facet]
+
+
+def both(domain: Domain, field: str, default: object = None, applies: Tuple[str, str] = ("TI", "TI")) -> BothSurfaces:
+    """The facets of an option that is the same on both surfaces but for where it applies (session, RunConfig)."""
+    return {
+        "session": Facet(domain, field, default, applies=applies[0]),
+        "runconfig": Facet(domain, field, default, applies=applies[1]),
+    }
+
+
 def declare(
     name: str,
     topic: str,
@@ -99,6 +111,10 @@ def declare(
     (surface, edition) alone. An option of the RunConfig surface alone is new: the legacy edition has none, and the
     current session passes its key on as ``reserved``, since that is how NPURunConfig itself reaches the session.
     """
+    if session is not None:
+        session = session._replace(source=session.source or f"002 § {name}")
+    if runconfig is not None:
+        runconfig = runconfig._replace(source=runconfig.source or f"003 § {name}")
     facets: Dict[Tuple[str, str], Facet] = {}
     for edition, changes in (("legacy", legacy), ("current", current)):
         if session is not None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+import re
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 
 __all__ = [
     "Anything",
     "Boolean",
     "Choice",
+    "ConfigObject",
     "Domain",
     "Integer",
+    "Path",
     "Problem",
     "Text",
     "echo",
@@ -90,6 +93,8 @@ class Integer(Domain):
     def check(self, value: Any) -> Optional[Problem]:
         if value in self.special:
             return None
+        if not -(1 << 63) <= value < 1 << 63:
+            return Problem("OPTION_VALUE", f"{echo(value)} does not fit 64 bits.", f"Allowed: {self.describe()}.")
         if (self.low is not None and value < self.low) or (self.high is not None and value > self.high):
             return Problem("OPTION_VALUE", f"{echo(value)} is outside its range.", f"Allowed: {self.describe()}.")
         return None
@@ -155,3 +160,79 @@ class Anything(Domain):
 
     def schema(self) -> Dict[str, Any]:
         return {}
+
+
+class Path(Domain):
+    """The path of a directory or file. ``charset`` is what a component may consist of; None is anything but NUL."""
+
+    #: Longest path of the operating system.
+    LONGEST = 4096
+
+    def __init__(self, kind: str, charset: str = "", read: Optional[Callable[[str], object]] = None) -> None:
+        self.kind = kind
+        self.charset = charset
+        self.read = read
+        self._allowed = re.compile(CHARSETS[charset]) if charset else None
+
+    def describe(self) -> str:
+        return f"path of a {self.kind}" + (f", its components of {CHARSET_WORDS[self.charset]}" if self.charset else "")
+
+    def check(self, value: Any) -> Optional[Problem]:
+        if "\0" in value:
+            return Problem("OPTION_VALUE", f"the path {echo(value)} holds a NUL.", f"Give the path of a {self.kind}.")
+        if len(value) > self.LONGEST:
+            return Problem("OPTION_VALUE", f"the path {echo(value)} is too long.", f"At most {self.LONGEST} characters.")
+        if self._allowed is not None:
+            for component in value.split("/"):  # B1: the separator is not among the listed characters
+                if not self._allowed.fullmatch(component):
+                    return Problem(
+                        "OPTION_VALUE",
+                        f"the path {echo(value)} has a component {echo(component, 60)} with other characters.",
+                        f"Allowed: {CHARSET_WORDS[self.charset]}.",
+                    )
+        return None
+
+    def schema(self) -> Dict[str, Any]:
+        return {"type": "string", "description": self.describe(), "maxLength": self.LONGEST}
+
+
+#: Characters of path components by edition (A3).
+CHARSETS = {
+    "legacy": "[a-zA-Z0-9_.\\-\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]*",
+    "current": r"[a-zA-Z0-9_.\-]*",
+}
+CHARSET_WORDS = {
+    "legacy": "letters, digits, underscore, hyphen, period and Chinese characters",
+    "current": "letters, digits, underscore, hyphen and period",
+}
+
+
+class ConfigObject(Domain):
+    """An object of one class: as JSON its keyword arguments, or ``{"class": name, "arguments": {…}}``."""
+
+    def __init__(self, class_name: str, check_arguments: Optional[Callable[[Dict[str, object]], object]] = None) -> None:
+        self.class_name = class_name
+        self.check_arguments = check_arguments
+
+    def describe(self) -> str:
+        return f"a {self.class_name} object"
+
+    def arguments(self, value: Any) -> Dict[str, object]:
+        """The keyword arguments of an object already found to be of this class."""
+        return dict(value["arguments"]) if set(value) == {"class", "arguments"} else dict(value)
+
+    def check(self, value: Any) -> Optional[Problem]:
+        allowed = f"Give {self.describe()}."
+        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+            return Problem("OPTION_TYPE", f"{echo(value)} is not {self.describe()}.", allowed)
+        if set(value) == {"class", "arguments"}:
+            if value["class"] != self.class_name or not isinstance(value["arguments"], Mapping):
+                return Problem("OPTION_TYPE", f"an object of {echo(value['class'])} is not {self.describe()}.", allowed)
+        if self.check_arguments is not None:
+            problem = self.check_arguments(self.arguments(value))
+            if isinstance(problem, Problem):
+                return problem
+        return None
+
+    def schema(self) -> Dict[str, Any]:
+        return {"type": "object", "description": self.describe()}

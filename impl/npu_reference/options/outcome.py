@@ -28,6 +28,13 @@ WARNING_CODES = {
     "deprecated": "takes effect, but later versions will remove it (G8)",
     "experimental": "takes effect; not for commercial products",
     "no_effect": "accepted, but without effect in this edition or beside the other options",
+    "part_ignored": "a part of the value is ignored or doubtful, the rest takes effect",
+    "adjusted": "the value was brought to the nearest one that works",
+    "overridden": "another option, or the environment, decides instead",
+    "incomplete": "it is meant to be given together with another option",
+    "advice": "it takes effect, but the documents advise otherwise",
+    "environment": "a variable of the environment has a value that cannot be; it is ignored",
+    "file_ineffective": "a file has a value that cannot be; the whole file is ignored",
     "inference_only": "the documents list it for online inference; the graph run mode is training",
     "training_only": "the documents list it for training; the graph run mode is online inference",
 }

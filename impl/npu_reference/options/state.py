@@ -1,22 +1,34 @@
-"""A resolution in the making: what the rules read, and the four things they may do."""
+"""A resolution in the making: what the rules read, and the few things they may do."""
 
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, Optional, Tuple
+from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
 from npu_reference.errors import NpuError
+from npu_reference.options.domains import echo
+from npu_reference.options.fileview import FileProblem, FileView
+from npu_reference.options.grammars import GrammarError
 from npu_reference.options.outcome import Effective, Warning_
 
 __all__ = ["State"]
 
 
 class State:
-    """Values given and accepted so far. Rules read it, and call ``error``, ``warn``, ``force`` or ``fall_back``."""
+    """Values given and accepted so far; rules read and change it through its methods.
 
-    def __init__(self, surface: str, edition: str, env: Mapping[str, str]) -> None:
+    Attributes:
+        surface, edition, run_mode: what is being resolved; ``run_mode`` 1 is training.
+        env: the whole environment; files: where named files are read from.
+        given: option to value, for those that were given, are right, and are not ignored.
+        parsed: option to the meaning of its text or file.
+        effective: option to effective value so far.
+    """
+
+    def __init__(self, surface: str, edition: str, env: Mapping[str, str], files: FileView) -> None:
         self.surface = surface
         self.edition = edition
         self.env = env
+        self.files = files
         self.run_mode = 1
         self.given: Dict[str, object] = {}
         self.parsed: Dict[str, object] = {}
@@ -24,6 +36,10 @@ class State:
         self.errors: List[Tuple[str, NpuError]] = []
         self.warnings: List[Warning_] = []
         self.defaults: Mapping[str, Effective] = {}
+
+    @property
+    def training(self) -> bool:
+        return self.run_mode == 1
 
     def has(self, name: str) -> bool:
         """Whether the option was given with an acceptable value, and is not ignored."""
@@ -34,28 +50,61 @@ class State:
         effective = self.effective.get(name)
         return None if effective is None else effective.value
 
-    def error(self, name: str, code: str, reason: str, remedy: str = "", subject: Optional[str] = None) -> None:
-        """Refuse the value of an option; it falls back to its default."""
-        self.errors.append((name, NpuError(code, subject or name, reason, remedy)))
-        self.given.pop(name, None)
-        self.parsed.pop(name, None)
+    def error(self, name: str, code: str, reason: str, remedy: str = "") -> None:
+        """Refuse the value of an option, or of an environment variable; the option falls back to its default."""
+        self.errors.append((name, NpuError(code, name, reason, remedy)))
+        self._forget(name)
         if name in self.defaults:
             self.effective[name] = self.defaults[name]
+        elif name in self.effective:
+            del self.effective[name]
 
     def warn(self, name: str, code: str, message: str) -> None:
         """Tell the user something about an option."""
         self.warnings.append(Warning_(name, code, message))
 
+    def adjust(self, name: str, value: object, rule: str) -> None:
+        """Change a value to the one that takes effect, keeping its origin."""
+        self.effective[name] = Effective(value, self.effective[name].origin, rule)
+
     def force(self, name: str, value: object, rule: str) -> None:
         """Set an option whatever was given for it."""
+        self._forget(name)
         self.effective[name] = Effective(value, "forced", rule)
 
     def drop(self, name: str, rule: str) -> None:
         """Ignore what was given: the default holds, and the origin says which rule decided."""
-        self.given.pop(name, None)
-        self.parsed.pop(name, None)
-        self.effective[name] = Effective(self.defaults[name].value, "forced", rule)
+        default = self.defaults.get(name)
+        self.force(name, None if default is None else default.value, rule)
 
     def fall_back(self, name: str, value: object, origin: str, rule: str) -> None:
         """Set an option that was not given, from the environment or a file."""
         self.effective[name] = Effective(value, origin, rule)
+
+    def parse(self, name: str, text: str, parser: Callable[[str], object]) -> None:
+        """Read the text of an option by its grammar; what is wrong becomes an error that quotes it."""
+        try:
+            self._parsed(name, parser(text))
+        except GrammarError as problem:
+            reason = f"at {problem.where}: {problem.reason} Its value is {echo(text)}."
+            self.error(name, "OPTION_SYNTAX", reason, problem.remedy)
+
+    def read(self, name: str, path: str, parser: Callable[[str], object]) -> None:
+        """Read the file that an option names; what is wrong becomes an error with its line."""
+        try:
+            text = self.files.read(path)
+            self._parsed(name, parser(text))
+        except FileProblem as problem:
+            self.error(name, "OPTION_FILE", f"the file {echo(path)} {problem}.", "Name a file that can be read.")
+        except GrammarError as problem:
+            reason = f"in {echo(path)} at {problem.where}: {problem.reason}"
+            self.error(name, "OPTION_FILE", reason, problem.remedy)
+
+    def _parsed(self, name: str, meaning: object) -> None:
+        self.parsed[name] = meaning
+        for note in getattr(meaning, "notes", ()):
+            self.warn(name, "part_ignored", f"{name}: {note}")
+
+    def _forget(self, name: str) -> None:
+        self.given.pop(name, None)
+        self.parsed.pop(name, None)

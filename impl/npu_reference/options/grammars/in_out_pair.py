@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, List, Match, NamedTuple, Sequence, Tuple
 
-from npu_reference.options.grammars.scanner import fail, nearby
+from npu_reference.options.grammars.scanner import Scanner
 
 __all__ = ["Range", "parse", "write"]
 
@@ -24,52 +24,40 @@ class Range(NamedTuple):
     out_nodes: Tuple[str, ...]
 
 
-class _Scanner:
-    """A position in a text, moved over brackets, commas and names."""
+class _Scanner(Scanner):
+    """Brackets, commas and quoted names, with blanks between them skipped."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.position = 0
+        super().__init__(text, _FORM)
         self.skip()
 
     def skip(self) -> None:
         self.position = _SPACE.match(self.text, self.position).end()  # type: ignore[union-attr]
 
-    def at(self, character: str) -> bool:
-        return self.text.startswith(character, self.position)
-
-    def take(self, character: str, role: str) -> None:
-        if not self.at(character):
-            fail(f"expected {character!r} {role}, found {nearby(self.text, self.position)}.", self.text,
-                 self.position, _FORM)
-        self.position += 1
+    def take(self, piece: str, expected: str) -> None:
+        super().take(piece, f"{piece!r} {expected}")
         self.skip()
 
     def name(self) -> str:
-        match = _QUOTED.match(self.text, self.position)
-        if match is None:
-            fail(f"expected a quoted node name, found {nearby(self.text, self.position)}.", self.text,
-                 self.position, _FORM)
         start = self.position
-        body = match.group()
+        body = self.match(_QUOTED, "a quoted node name")
         body = body[body.index(body[-1]) + 1 : -1]
         name = self._unescape(body, start) if "\\" in body else body
         if not name:
-            fail("a node name is empty.", self.text, start, _FORM)
-        self.position = match.end()
+            self.refuse("a node name is empty.", start)
         self.skip()
         return name
 
     def _unescape(self, body: str, start: int) -> str:
-        def character(match: re.Match[str]) -> str:
+        def character(match: Match[str]) -> str:
             two, four, one = match.groups()
             if two or four:
                 number = int(two or four, 16)
                 if 0xD800 <= number < 0xE000:
-                    fail("a node name holds half of a surrogate pair.", self.text, start, _FORM)
+                    self.refuse("a node name holds half of a surrogate pair.", start)
                 return chr(number)
             if one not in _SIMPLE_ESCAPES:
-                fail(f"unknown escape \\{one} in a node name.", self.text, start, _FORM)
+                self.refuse(f"unknown escape \\{one} in a node name.", start)
             return _SIMPLE_ESCAPES[one]
 
         return _ESCAPE.sub(character, body)
@@ -93,10 +81,10 @@ def parse(text: str) -> Tuple[Range, ...]:
         if not scanner.at("]"):
             scanner.take(",", "or ']' after a range")
     if not ranges:
-        fail("the list holds no range.", text, scanner.position, _FORM)
+        scanner.refuse("the list holds no range.", scanner.position)
     scanner.take("]", "to close the list of ranges")
-    if scanner.position != len(text):
-        fail(f"unexpected {nearby(text, scanner.position)} after the list.", text, scanner.position, _FORM)
+    if not scanner.done:
+        scanner.unexpected("nothing after the list")
     return tuple(ranges)
 
 
@@ -120,7 +108,7 @@ def _names(scanner: _Scanner, role: str) -> Tuple[str, ...]:
         if not scanner.at("]"):
             scanner.take(",", f"or ']' after a name of {role}")
     if not names:
-        fail(f"{role} is empty.", scanner.text, opened, _FORM)
+        scanner.refuse(f"{role} is empty.", opened)
     scanner.take("]", f"to close {role}")
     return tuple(names)
 

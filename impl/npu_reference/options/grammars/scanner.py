@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NoReturn, Tuple
+import re
+from typing import Iterable, NoReturn, Pattern, Tuple
 
-__all__ = ["GrammarError", "fail", "line_and_column", "nearby"]
+__all__ = ["GrammarError", "Scanner", "fail", "few", "line_and_column", "nearby"]
+
+_DIGITS = re.compile(r"[0-9]+")
 
 
 class GrammarError(Exception):
@@ -50,3 +53,53 @@ def nearby(text: str, position: int, length: int = 20) -> str:
         return "the end of the text"
     piece = text[position : position + length]
     return repr(piece) + ("…" if position + length < len(text) else "")
+
+
+def few(notes: Iterable[str], limit: int = 10) -> Tuple[str, ...]:
+    """The first notes, and how many more there are: a text of megabytes must not answer with as many warnings."""
+    every = tuple(notes)
+    return every if len(every) <= limit else (*every[:limit], f"and {len(every) - limit} more such places.")
+
+
+class Scanner:
+    """A position in a text, moved over expected pieces; everything unexpected fails at that position."""
+
+    def __init__(self, text: str, form: str) -> None:
+        self.text = text
+        self.form = form
+        self.position = 0
+
+    @property
+    def done(self) -> bool:
+        return self.position >= len(self.text)
+
+    def at(self, piece: str) -> bool:
+        return self.text.startswith(piece, self.position)
+
+    def unexpected(self, expected: str) -> NoReturn:
+        fail(f"expected {expected}, found {nearby(self.text, self.position)}.", self.text, self.position, self.form)
+
+    def refuse(self, reason: str, position: int) -> NoReturn:
+        fail(reason, self.text, position, self.form)
+
+    def take(self, piece: str, expected: str) -> None:
+        """Move over ``piece``, which is what ``expected`` describes."""
+        if not self.at(piece):
+            self.unexpected(expected)
+        self.position += len(piece)
+
+    def match(self, pattern: Pattern[str], expected: str) -> str:
+        """Move over what a pattern matches here, and return it."""
+        found = pattern.match(self.text, self.position)
+        if found is None:
+            self.unexpected(expected)
+        self.position = found.end()
+        return found.group()
+
+    def integer(self, expected: str) -> int:
+        """Move over an unsigned decimal integer of at most 18 digits."""
+        start = self.position
+        digits = self.match(_DIGITS, expected)
+        if len(digits) > 18:
+            self.refuse("the number is too large.", start)
+        return int(digits)

@@ -22,6 +22,10 @@ class Rule(NamedTuple):
     editions: Tuple[str, ...]
     surfaces: Tuple[str, ...]
 
+    def applies(self, state: State) -> bool:
+        """Whether one of the triggers was given."""
+        return any(trigger in state.given or trigger in state.env for trigger in self.triggers)
+
     @property
     def meaning(self) -> str:
         """The rule in one sentence, for the reference page."""

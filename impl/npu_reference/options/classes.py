@@ -1,0 +1,144 @@
+"""The configuration classes of the RunConfig surface, and what their constructors accept."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Mapping, NamedTuple, NoReturn, Optional, Tuple
+
+from npu_reference.errors import NpuError
+from npu_reference.options.declaration import Facet
+from npu_reference.options.domains import Boolean, Choice, Domain, Integer, Path, Problem, Text, echo
+
+__all__ = [
+    "CLASSES",
+    "Argument",
+    "OptionTypeError",
+    "OptionValueError",
+    "checker",
+    "construct",
+    "session_values",
+]
+
+
+class OptionTypeError(NpuError, TypeError):
+    """An argument of the wrong type or name, for those who call the constructors from Python (G11)."""
+
+
+class OptionValueError(NpuError, ValueError):
+    """An argument of the right type with a value that cannot be (G11)."""
+
+
+class Argument(NamedTuple):
+    """One keyword argument of a configuration class.
+
+    ``option`` is the session option it stands for, whose facet it then has; otherwise ``facet`` is its own.
+    """
+
+    name: str
+    option: str = ""
+    facet: Optional[Facet] = None
+    default: object = None
+
+    def its_facet(self) -> Facet:
+        """Type and domain of the argument."""
+        if self.facet is not None:
+            return self.facet
+        from npu_reference.options.table import OPTIONS  # the table itself names these classes
+
+        return OPTIONS[self.option].facets["session", "current"]
+
+
+def _own(name: str, domain: Domain, field: str, default: object = None) -> Argument:
+    return Argument(name, "", Facet(domain, field), default)
+
+
+#: Class to arguments. Documents 002 and 003 give the classes and the options behind dump and profiling (A48, A49);
+#: arguments that stand for no session option are the adapter's own, and their domains ``assumed``.
+CLASSES: Dict[str, Tuple[Argument, ...]] = {
+    "MemoryConfig": (
+        _own("atomic_clean_policy", Integer(0, 1), "i"),
+        _own("static_memory_policy", Integer(0, 4), "i"),
+        _own("variable_use_1g_huge_page", Integer(0, 2), "i"),
+    ),
+    "DumpConfig": (
+        Argument("enable_dump", "enable_dump", None, False),
+        Argument("dump_path", "dump_path"),
+        Argument("dump_step", "dump_step"),
+        Argument("dump_mode", "dump_mode", None, "output"),
+        _own("enable_dump_debug", Boolean(), "b", False),
+        _own("dump_debug_mode", Choice("aicore_overflow", "atomic_overflow", "all"), "s", "all"),
+    ),
+    "ProfilingConfig": (
+        Argument("enable_profiling", "profiling_mode", None, False),
+        Argument("profiling_options", "profiling_options"),
+    ),
+    "ExperimentalConfig": (
+        _own("logical_device_cluster_deploy_mode", Choice("LB", "SINGLE"), "s", "LB"),
+        _own("logical_device_id", Text("logical device ids"), "s"),
+        _own("resource_config_path", Path("file"), "s"),
+        _own("graph_compiler_cache_dir", Path("directory"), "s"),
+    ),
+}
+
+
+def _problem(class_name: str, name: str, value: object) -> Optional[Problem]:
+    """Why a keyword argument cannot be; None when it can."""
+    from npu_reference.options.fields import problem_with, unwrapped
+    from npu_reference.options.grammars import GrammarError
+
+    argument = next((argument for argument in CLASSES[class_name] if argument.name == name), None)
+    if argument is None:
+        known = ", ".join(argument.name for argument in CLASSES[class_name])
+        return Problem("OPTION_TYPE", f"{class_name} has no argument {echo(name)}.", f"Its arguments are {known}.")
+    facet = argument.its_facet()
+    value = unwrapped(value)[1]
+    if value is None or (value == "" and facet.field == "s"):
+        return None  # G9
+    problem = problem_with("runconfig", name, facet, None, value)
+    parse = getattr(facet.domain, "parse", None)
+    if problem is None and parse is not None:
+        try:
+            parse(value)
+        except GrammarError as wrong:
+            problem = Problem("OPTION_SYNTAX", f"at {wrong.where}: {wrong.reason}", wrong.remedy)
+    return problem and problem._replace(reason=f"argument {name} of {class_name}: {problem.reason}")
+
+
+def checker(class_name: str) -> Callable[[Dict[str, object]], Optional[Problem]]:
+    """A function that finds the first problem among keyword arguments of a class."""
+
+    def check(arguments: Dict[str, object]) -> Optional[Problem]:
+        found = (_problem(class_name, name, value) for name, value in arguments.items())
+        return next((problem for problem in found if problem is not None), None)
+
+    return check
+
+
+def construct(class_name: str, arguments: Mapping[str, object]) -> Dict[str, object]:
+    """The attributes of a configuration object: every argument of its class, given or default.
+
+    Raises:
+        OptionTypeError: an argument that does not exist, or has the wrong type.
+        OptionValueError: a value outside its domain or grammar.
+    """
+    if class_name not in CLASSES:
+        raise NpuError("USAGE", class_name, "there is no such configuration class.", f"Known: {', '.join(CLASSES)}.")
+    for name, value in arguments.items():
+        problem = _problem(class_name, name, value)
+        if problem is not None:
+            raise_for_python(NpuError(problem.code, f"{class_name}.{name}", problem.reason, problem.remedy))
+    return {argument.name: arguments.get(argument.name, argument.default) for argument in CLASSES[class_name]}
+
+
+def raise_for_python(error: NpuError) -> NoReturn:
+    """Raise an error about an option as what a Python caller expects: a TypeError or a ValueError."""
+    kind = OptionTypeError if error.code == "OPTION_TYPE" else OptionValueError
+    raise kind(error.code, error.subject, error.reason, error.remedy)
+
+
+def session_values(class_name: str, arguments: Mapping[str, object]) -> Dict[str, object]:
+    """The session options that the given arguments of an object stand for (A48, A49)."""
+    return {
+        argument.option: arguments[argument.name]
+        for argument in CLASSES.get(class_name, ())
+        if argument.option and argument.name in arguments
+    }

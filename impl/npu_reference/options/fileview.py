@@ -1,0 +1,127 @@
+"""Where the files that options name are read from: the disk, or contents that the caller gives instead."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+from typing import Dict, Mapping, Optional
+
+from npu_reference.errors import NpuError
+from npu_reference.options.domains import echo
+
+__all__ = ["Disk", "FileProblem", "FileView", "Given"]
+
+#: Largest file that is read, in bytes; ``assumed``, far above any real option file.
+LARGEST = 4 << 20
+
+
+class FileProblem(Exception):
+    """Why a path cannot be used; the text is a clause about it."""
+
+
+class FileView:
+    """What rules may ask about paths."""
+
+    def read(self, path: str) -> str:
+        """The text of a file.
+
+        Raises:
+            FileProblem: it is missing, unreadable, no file, too large or no UTF-8.
+        """
+        return _decoded(self._bytes(path))
+
+    def _bytes(self, path: str) -> bytes:
+        raise NotImplementedError
+
+    def directory_problem(self, path: str) -> Optional[str]:
+        """Why a path is no directory that can be read and written; None when it is."""
+        raise NotImplementedError
+
+
+def _decoded(data: bytes) -> str:
+    if len(data) > LARGEST:
+        raise FileProblem(f"has more than {LARGEST} bytes")
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as problem:
+        raise FileProblem(f"is not UTF-8 at byte {problem.start}") from None
+
+
+class Disk(FileView):
+    """The file system; relative paths count from the current directory."""
+
+    def _bytes(self, path: str) -> bytes:
+        try:
+            # A pipe or device would block or never end, so only regular files are opened.
+            if not stat.S_ISREG(os.stat(path).st_mode):
+                raise FileProblem("is not a file")
+            with open(path, "rb") as stream:
+                return stream.read(LARGEST + 1)
+        except (OSError, ValueError) as problem:
+            raise FileProblem(_reason(problem)) from None
+
+    def directory_problem(self, path: str) -> Optional[str]:
+        try:
+            if not stat.S_ISDIR(os.stat(path).st_mode):
+                return "is not a directory"
+            if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+                return "cannot be read and written"
+        except (OSError, ValueError) as problem:
+            return _reason(problem)
+        return None
+
+
+def _reason(problem: Exception) -> str:
+    if isinstance(problem, FileNotFoundError):
+        return "does not exist"
+    if isinstance(problem, OSError) and problem.strerror:
+        return f"cannot be used: {problem.strerror}"
+    return "is no path"
+
+
+class Given(FileView):
+    """Contents by path. A path ending in ``/`` is a directory, and so is whatever a given path lies in.
+
+    Instead of its content, ``{"access": "r"}`` says that a path exists with these permissions alone.
+    """
+
+    def __init__(self, contents: Mapping[str, object]) -> None:
+        self._files: Dict[str, object] = {}
+        self._directories: Dict[str, str] = {}
+        for path, content in contents.items():
+            if not isinstance(path, str) or not isinstance(content, (str, bytes, Mapping, type(None))):
+                raise NpuError("USAGE", "files", f"{echo(path)} has no text as its content.", "Give path to text.")
+            access = str(content.get("access", "")) if isinstance(content, Mapping) else "rw"
+            place = posixpath.normpath(path)
+            if path.endswith("/"):
+                self._directories[place] = access
+            else:
+                self._files[place] = content
+            while place not in ("/", ".", "..", "//", ""):
+                place = posixpath.dirname(place) or "."
+                self._directories.setdefault(place, "rw")
+
+    def _bytes(self, path: str) -> bytes:
+        place = posixpath.normpath(path)
+        if place in self._directories and place not in self._files:
+            raise FileProblem("is not a file")
+        if place not in self._files:
+            raise FileProblem("does not exist")
+        content = self._files[place]
+        if isinstance(content, bytes):
+            return content
+        if isinstance(content, str):
+            try:
+                return content.encode("utf-8")
+            except UnicodeEncodeError:
+                raise FileProblem("is not UTF-8") from None
+        raise FileProblem("cannot be used: Permission denied")
+
+    def directory_problem(self, path: str) -> Optional[str]:
+        place = posixpath.normpath(path)
+        if place in self._files:
+            return "is not a directory"
+        if place not in self._directories:
+            return "does not exist"
+        return None if set("rw") <= set(self._directories[place]) else "cannot be read and written"

@@ -1,0 +1,21 @@
+"""Options for debugging the system itself, which may change."""
+
+from __future__ import annotations
+
+from npu_reference.options import classes
+from npu_reference.options.declaration import Facet, declare
+from npu_reference.options.domains import ConfigObject
+
+__all__ = ["OPTIONS"]
+
+OPTIONS = (
+    declare(
+        "experimental_config",
+        "Experiment",
+        "Further settings for debugging.",
+        runconfig=Facet(
+            ConfigObject("ExperimentalConfig", classes.checker("ExperimentalConfig")), "o", status="experimental"
+        ),
+        requirements=("runconfig.experiment.",),
+    ),
+)

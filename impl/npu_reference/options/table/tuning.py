@@ -1,0 +1,75 @@
+"""Options of profiling and of automatic tuning."""
+
+from __future__ import annotations
+
+from npu_reference.options import classes
+from npu_reference.options.declaration import Facet, declare
+from npu_reference.options.domains import Anything, Boolean, Choice, ConfigObject, Path, Text
+from npu_reference.options.files import aoe_config
+from npu_reference.options.grammars import lists, profiling
+
+__all__ = ["OPTIONS"]
+
+_TOPIC = "Profiling and tuning"
+_UNSUPPORTED = {"domain": Anything(), "default": None, "status": "unsupported"}
+
+OPTIONS = (
+    declare(
+        "profiling_mode",
+        _TOPIC,
+        "Whether a run is profiled, as profiling_options says.",
+        session=Facet(Boolean(), "b", False),
+        readings=("D10",),
+    ),
+    declare(
+        "profiling_options",
+        _TOPIC,
+        "What is profiled, and where the results go.",
+        session=Facet(Text("JSON object of texts", profiling.parse, profiling.EXAMPLE), "s"),
+        readings=("B24", "D9", "D11", "D12"),
+        requirements=("files.profiling_output",),
+    ),
+    declare(
+        "profiling_config",
+        _TOPIC,
+        "Profiling settings of a RunConfig; they stand for the two profiling keys of a session.",
+        runconfig=Facet(ConfigObject("ProfilingConfig", classes.checker("ProfilingConfig")), "o"),
+        readings=("A48",),
+    ),
+    declare(
+        "auto_tune_mode",
+        _TOPIC,
+        "Algorithms of the older tuning tool; without it, nothing is tuned.",
+        session=Facet(Text("comma list of RL and GA", lists.parse_algorithms, "RL,GA"), "s", applies="T"),
+        current={"domain": Anything(), "status": "removed"},
+        readings=("A35", "T28"),
+    ),
+    declare(
+        "aoe_mode",
+        _TOPIC,
+        "What is tuned: subgraphs (1), operators (2) or gradient splitting (4).",
+        session=Facet(Choice("1", "2", "4"), "s", applies="T"),
+        runconfig=Facet(Choice("1", "2", "4"), "s", applies="T"),
+        legacy=_UNSUPPORTED,
+        readings=("A33", "T26", "T27"),
+        requirements=("env.AOE_MODE",),
+    ),
+    declare(
+        "work_path",
+        _TOPIC,
+        "Directory of tuning results; it must exist.",
+        session=Facet(Path("directory"), "s", ".", applies="T", source="003 § work_path"),
+        runconfig=Facet(Path("directory"), "s", ".", applies="T"),
+        legacy=_UNSUPPORTED,
+        readings=("A33", "T29"),
+        requirements=("files.aoe.",),
+    ),
+    declare(
+        "aoe_config_file",
+        _TOPIC,
+        "File that restricts tuning to operators of low performance.",
+        runconfig=Facet(Path("file", read=aoe_config.parse), "s", applies="T"),
+        readings=("B10",),
+        requirements=("files.aoe_cfg.",),
+    ),
+)
