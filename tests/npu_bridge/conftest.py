@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 import npu_reference
 
 npu_reference.activate()
+
+
+@pytest.fixture(autouse=True)
+def switched_on():
+    """Another test of the same process may have switched it off again."""
+    npu_reference.activate()
