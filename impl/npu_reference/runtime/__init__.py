@@ -1,0 +1,17 @@
+"""A TensorFlow session that runs host operators in TensorFlow and GEOPs on the simulated device.
+
+Importing this package does not import TensorFlow; switching it on does.
+"""
+
+from __future__ import annotations
+
+from npu_reference.runtime.activation import activate, deactivate
+from npu_reference.runtime.simulate import simulate
+from npu_reference.runtime.trace import Copy, RunRecord, Totals, Trace, process_trace
+
+__all__ = ["Copy", "RunRecord", "Totals", "Trace", "activate", "deactivate", "simulate", "trace"]
+
+
+def trace() -> Trace:
+    """The trace of this process."""
+    return process_trace()

@@ -1,0 +1,128 @@
+"""Which sessions are taken over, and which option values their config gives."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+
+from npu_reference import options
+from npu_reference.errors import NpuError
+
+__all__ = ["EDITION_VARIABLE", "OPTIMIZER", "Settings", "inner_config", "names_npu", "near_spelling", "settings"]
+
+#: The custom optimizer whose presence hands a session to the device (document 000, "In sess.run Mode").
+OPTIMIZER = "NpuOptimizer"
+
+#: Environment variable that chooses the edition of sessions (G14).
+EDITION_VARIABLE = "NPU_REFERENCE_EDITION"
+
+_FIELDS = ("b", "i", "f", "s")
+
+
+class Settings(NamedTuple):
+    """What the config of one session asks for.
+
+    Attributes:
+        resolution: effective option values.
+        notices: texts for the log, each once per session.
+    """
+
+    resolution: options.Resolution
+    notices: Tuple[str, ...]
+
+
+def names_npu(config: Any) -> bool:
+    """Whether a ConfigProto names ``NpuOptimizer`` exactly; no other spelling counts (G5)."""
+    return any(entry.name == OPTIMIZER for entry in _entries(config))
+
+
+def near_spelling(config: Any) -> Optional[str]:
+    """A custom optimizer's name that was probably meant to be ``NpuOptimizer`` (G5); None if there is none."""
+    for entry in _entries(config):
+        folded = entry.name.replace("_", "").replace("-", "").lower()
+        if entry.name != OPTIMIZER and folded in ("npuoptimizer", "npuoptimiser", "npuoptimzer", "npuoptimize"):
+            return str(entry.name)
+    return None
+
+
+def settings(config: Any, *, edition: Optional[str] = None) -> Settings:
+    """Read and resolve the options of a ConfigProto that names ``NpuOptimizer``.
+
+    Args:
+        config: the session's ConfigProto.
+        edition: overrides the environment variable ``NPU_REFERENCE_EDITION``; without either, ``current`` (G14).
+
+    Raises:
+        NpuError: OPTION_*, the first refused option (G10); USAGE for an edition that does not exist.
+    """
+    values, notices = _merged(entry for entry in _entries(config) if entry.name == OPTIMIZER)
+    chosen = edition or os.environ.get(EDITION_VARIABLE) or "current"
+    resolution = options.resolve(values, surface="session", edition=chosen, env=dict(os.environ))
+    resolution.raise_first()
+    notices.extend(f"{warning.option}: {warning.message}" for warning in resolution.warnings)
+    if not _remapping_is_off(config):
+        notices.append(
+            "rewrite_options.remapping: is not OFF; it is forced OFF for the partitioned graph."
+            " Set config.graph_options.rewrite_options.remapping = RewriterConfig.OFF to say so yourself."
+        )
+    return Settings(resolution, tuple(notices))
+
+
+def inner_config(config: Any) -> Any:
+    """The ConfigProto of the session that runs the partitioned graph: without the optimizer, remapping OFF (G6)."""
+    copy = type(config)()
+    copy.CopyFrom(config)
+    rewrite = copy.graph_options.rewrite_options
+    others = [entry for entry in rewrite.custom_optimizers if entry.name != OPTIMIZER]
+    del rewrite.custom_optimizers[:]
+    rewrite.custom_optimizers.extend(others)
+    rewrite.remapping = _off(rewrite)
+    return copy
+
+
+def _entries(config: Any) -> Iterable[Any]:
+    if config is None or not hasattr(config, "graph_options"):
+        return ()
+    return config.graph_options.rewrite_options.custom_optimizers
+
+
+def _off(rewrite: Any) -> int:
+    return int(type(rewrite).OFF)
+
+
+def _remapping_is_off(config: Any) -> bool:
+    rewrite = config.graph_options.rewrite_options
+    return bool(rewrite.remapping == _off(rewrite))
+
+
+def _merged(entries: Iterable[Any]) -> Tuple[Dict[str, object], List[str]]:
+    """Values of all entries, the later one winning (G3), and a notice for each key on which they differ."""
+    values: Dict[str, object] = {}
+    notices: List[str] = []
+    for entry in entries:
+        for key in sorted(entry.parameter_map):
+            value = _value(key, entry.parameter_map[key])
+            if value is None:
+                continue
+            if key in values and values[key] != value:
+                notices.append(f"{key}: several {OPTIMIZER} entries give different values; the last one holds.")
+            values[key] = value
+    return values, notices
+
+
+def _value(key: str, attr: Any) -> Optional[Dict[str, object]]:
+    """One AttrValue with its field; None where the script touched a key without setting any field."""
+    field = attr.WhichOneof("value")
+    if field is None:
+        return None
+    if field not in _FIELDS:
+        raise NpuError(
+            "OPTION_TYPE", key, f"its value stands in the field .{field}.", "Use .b, .i, .f or .s of the parameter map."
+        )
+    value = getattr(attr, field)
+    if field == "s":
+        try:
+            value = value.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise NpuError("OPTION_VALUE", key, "its text is not UTF-8.", "Give it as UTF-8 bytes.") from error
+    return {"field": field, "value": value}

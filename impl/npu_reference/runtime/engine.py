@@ -1,0 +1,169 @@
+"""How a session that belongs to the device runs: plans by signature, executed on an inner session."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+
+from npu_reference import graphs
+from npu_reference.runtime.callables import Callable_
+from npu_reference.runtime.config import Settings, inner_config
+from npu_reference.runtime.failures import in_users_words, refused
+from npu_reference.runtime.log import LOG
+from npu_reference.runtime.partial import PartialRuns
+from npu_reference.runtime.plan import Plan, Signature, make_plan
+from npu_reference.runtime.shadow import Shadow
+from npu_reference.runtime.tf_api import tensorflow
+from npu_reference.runtime.trace import RunRecord, process_trace
+
+__all__ = ["Engine"]
+
+
+class Engine:
+    """The device's side of one session. Thread-safe: plans are made one at a time, runs go side by side.
+
+    Attributes:
+        number: of the session in this process, from 1.
+        resolution: the session's effective options.
+    """
+
+    def __init__(self, session: Any, settings: Settings) -> None:
+        self.resolution = settings.resolution
+        self.number = process_trace().open_session()
+        self._graph = session.graph
+        self._shadow = Shadow(session.graph)
+        base = tensorflow().session.BaseSession
+        self._inner = base(graph=self._shadow.graph, config=inner_config(session._config))
+        self._plans: Dict[Signature, Plan] = {}
+        self._planning = threading.RLock()
+        self._counting = threading.Lock()
+        self._runs = 0
+        self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
+        self._partial = PartialRuns(self)
+        for notice in settings.notices:
+            LOG.warning("session %d: %s", self.number, notice)
+
+    def run(
+        self,
+        feeds: Dict[str, Any],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: Any = None,
+        run_metadata: Any = None,
+        connections: Tuple[Tuple[str, str], ...] = (),
+        settled: Tuple[str, ...] = (),
+    ) -> List[Any]:
+        """One session.run.
+
+        Args:
+            feeds: tensor name to NumPy value.
+            fetches: tensor names.
+            targets: operator names.
+            options, run_metadata: C-level buffers of RunOptions and RunMetadata, or None.
+            connections, settled: see :class:`Signature`.
+
+        Returns:
+            The values of the fetches.
+
+        Raises:
+            tf.errors.OpError: as TensorFlow would, about the user's own operators.
+            NpuError: the signature cannot be partitioned; also an InvalidArgumentError.
+        """
+        plan = self._plan(Signature(tuple(sorted(feeds)), tuple(fetches), tuple(targets), connections, settled))
+        taken = {plan.feeds[name]: value for name, value in feeds.items() if name in plan.feeds}
+        try:
+            values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, run_metadata)
+        except tensorflow().v1.errors.OpError as error:
+            raise in_users_words(error, self._graph, self._shadow.origin, self._shadow.geops) from None
+        self._record(plan, feeds, values)
+        return list(values[: plan.wanted])
+
+    def callable(self, callable_options: Any) -> Callable_:
+        """What ``_make_callable_from_options`` answers for this session."""
+        return Callable_(self, callable_options)
+
+    def partial_run_setup(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
+        """A handle for :meth:`partial_run`."""
+        with refused():
+            return self._partial.setup(feeds, fetches, targets)
+
+    def partial_run(
+        self, handle: str, feeds: Dict[str, Any], fetches: Sequence[str], targets: Sequence[str]
+    ) -> List[Any]:
+        """Continue a run with more feeds."""
+        with refused():
+            return self._partial.run(handle, feeds, fetches, targets)
+
+    def close(self) -> None:
+        """Release the inner session; further runs raise as a closed session does."""
+        self._inner.close()
+
+    def graph(self) -> graphs.Graph:
+        """The user's graph as it is now."""
+        with self._planning:
+            version = self._graph.version
+            if self._known[0] != version or self._known[1] is None:
+                self._known = (version, graphs.graph_from_def(self._graph.as_graph_def(), subject="session graph"))
+            assert self._known[1] is not None
+            return self._known[1]
+
+    def _plan(self, signature: Signature) -> Plan:
+        plan = self._plans.get(signature)
+        if plan is None:
+            with self._planning, refused():
+                plan = self._plans.get(signature)
+                if plan is None:
+                    plan = self._make_plan(signature)
+                    # A graph that has grown does not outdate a plan: what a signature reaches cannot change any more.
+                    self._plans[signature] = plan
+        return plan
+
+    def _make_plan(self, signature: Signature) -> Plan:
+        graph = self.graph()
+        if signature.connections or signature.settled:
+            graph = _rewired(graph, {to: source for source, to in signature.connections}, set(signature.settled))
+        plan = make_plan(graph, signature, self.resolution, self._shadow)
+        self._inner._extend_graph()
+        parts = plan.partition
+        process_trace().add_partition(self.number, plan.geops, [entry.node for entry in parts.host])
+        LOG.info(
+            "session %d: fetching %s: %d GEOPs, %d operators on the host.",
+            self.number, _some(signature.fetches + signature.targets), len(parts.geops), len(parts.host),
+        )  # fmt: skip
+        for note in plan.notes:
+            LOG.info("session %d: %s", self.number, note)
+        return plan
+
+    def _record(self, plan: Plan, feeds: Dict[str, Any], values: Sequence[Any]) -> None:
+        with self._counting:
+            self._runs += 1
+            run = self._runs
+        copies = plan.crossings.copies(feeds, values, {})
+        process_trace().add(
+            RunRecord(
+                self.number, run, len(plan.partition.geops), len(plan.partition.host), copies, plan.partition, plan.notes
+            )
+        )
+
+
+def _rewired(graph: graphs.Graph, sources: Dict[str, str], settled: Set[str]) -> graphs.Graph:
+    """The graph in which readers of some tensors read others instead, and nobody waits for settled operators."""
+    graph_def = graph.to_def()
+    for node in graph_def.node:
+        inputs = []
+        for text in node.input:
+            if not text.startswith("^"):
+                full = text if ":" in text else f"{text}:0"
+                inputs.append(sources.get(full, text))
+            elif text[1:] not in settled:
+                source = sources.get(f"{text[1:]}:0")
+                inputs.append(text if source is None else "^" + source.rpartition(":")[0])
+        del node.input[:]
+        node.input.extend(inputs)
+    return graphs.graph_from_def(graph_def, subject="session graph")
+
+
+def _some(names: Sequence[str]) -> str:
+    """A few names for a log line."""
+    shown = ", ".join(names[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown

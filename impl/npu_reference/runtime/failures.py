@@ -1,0 +1,121 @@
+"""How what goes wrong in a session reaches the script: as the exceptions its authors know, naming their own nodes."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Type
+
+from npu_reference.errors import NpuError
+from npu_reference.runtime.tf_api import tensorflow
+
+__all__ = ["in_users_words", "refused", "session_error"]
+
+_TAG = re.compile(r"\{\{node ([^\s}]+)\}\}")
+_FUNCTION_TAG = re.compile(r"\{\{function_node ([^\s}]+)\}\}\s*")
+_BARE = re.compile(r"\[\[([^\s\[\]{}]+)\]\]")
+
+_CLASSES: Dict[str, Type[NpuError]] = {}
+
+
+def session_error(error: NpuError) -> NpuError:
+    """The same error as an NpuError that is also TensorFlow's InvalidArgumentError and a ValueError (G11)."""
+    if "refused" not in _CLASSES:
+        _CLASSES["refused"] = _make_class()
+    if isinstance(error, _CLASSES["refused"]):
+        return error
+    return _CLASSES["refused"](error.code, error.subject, error.reason, error.remedy)
+
+
+def _make_class() -> Type[NpuError]:
+    invalid_argument = tensorflow().v1.errors.InvalidArgumentError
+
+    class SessionRefused(NpuError, invalid_argument, ValueError):  # type: ignore[misc,valid-type]
+        """What a session was asked for cannot be: an option, a range or a graph that is wrong."""
+
+        def __init__(self, code: str, subject: str, reason: str, remedy: str = "") -> None:
+            text = NpuError(code, subject, reason, remedy)
+            invalid_argument.__init__(self, None, None, str(text))
+            self.code, self.subject, self.reason, self.remedy = code, subject, reason, remedy
+
+    SessionRefused.__module__ = __name__
+    return SessionRefused
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """Turn an NpuError that leaves the block into :func:`session_error`."""
+    try:
+        yield
+    except NpuError as error:
+        raise session_error(error) from None
+
+
+def in_users_words(error: Any, graph: Any, origin: Mapping[str, str], geops: Mapping[str, str]) -> Any:
+    """An OpError of the partitioned graph as one of the user's graph.
+
+    Args:
+        error: the OpError that TensorFlow raised.
+        graph: the user's tf.Graph.
+        origin: name in the partitioned graph to name in the user's graph, where they differ.
+        geops: name of each GEOP's node and function to the name it has in the partition.
+
+    Returns:
+        An error of the same class; its op is the user's operator where the message names one, and its message says in
+        which GEOP it failed.
+    """
+    text = error.message if isinstance(error.message, str) else error.message.decode("utf-8", "replace")
+    inside = _geop_of(text, geops)
+    text = _FUNCTION_TAG.sub("", text)
+    text = _TAG.sub(lambda match: "{{node " + _own_name(match.group(1), origin, geops) + "}}", text)
+    text = _BARE.sub(lambda match: "[[" + _own_name(match.group(1), origin, geops) + "]]", text)
+    op = _first_op(text, graph, geops)
+    text = _interpolate(text, graph)
+    if inside is not None:
+        text = f"{text}\n\t (on the simulated NPU, in GEOP {inside})"
+    return type(error)(None if op is None else op.node_def, op, text)
+
+
+def _geop_of(text: str, geops: Mapping[str, str]) -> Optional[str]:
+    for pattern in (_FUNCTION_TAG, _TAG, _BARE):
+        for name in pattern.findall(text):
+            found = _lookup(name, geops)
+            if found is not None:
+                return found
+    return None
+
+
+def _lookup(name: str, geops: Mapping[str, str]) -> Optional[str]:
+    """The GEOP that a name stands for; grappler appends to the names of functions it specializes."""
+    if name in geops:
+        return geops[name]
+    head = name.split("_specialized_for_", 1)[0].split("/", 1)[0]
+    head = head.rsplit("__instantiated", 1)[0]
+    return geops.get(head)
+
+
+def _own_name(name: str, origin: Mapping[str, str], geops: Mapping[str, str]) -> str:
+    if name in origin:
+        return origin[name]
+    head, slash, rest = name.partition("/")
+    if slash and head in geops:
+        return origin.get(rest, rest)
+    return name
+
+
+def _first_op(text: str, graph: Any, geops: Mapping[str, str]) -> Any:
+    """The first operator of the user's graph that the message names."""
+    names: List[str] = _TAG.findall(text) + _BARE.findall(text)
+    for name in names:
+        try:
+            return graph.get_operation_by_name(name)
+        except (KeyError, ValueError):
+            continue
+    return None
+
+
+def _interpolate(text: str, graph: Any) -> str:
+    """TensorFlow's own "(defined at …)", for the nodes of the user's graph."""
+    interpolation = tensorflow().session.error_interpolation
+    interpolate = getattr(interpolation, "interpolate_graph", None) or interpolation.interpolate
+    return str(interpolate(text, graph))

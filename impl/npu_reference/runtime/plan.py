@@ -1,0 +1,118 @@
+"""How one signature - what is fed, fetched and asked to run - is partitioned and placed."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+
+from npu_reference import graphs
+from npu_reference.options import Resolution
+from npu_reference.partition import Partition, build, partition
+from npu_reference.runtime.shadow import Placed, Request, Shadow
+from npu_reference.runtime.tf_api import tensorflow
+from npu_reference.runtime.transfers import Crossings, crossings
+
+__all__ = ["Plan", "Signature", "make_plan"]
+
+
+class Signature(NamedTuple):
+    """What a run asks for, by names in the user's graph.
+
+    Attributes:
+        feeds: tensors fed, sorted.
+        fetches: tensors fetched, in the order of the results.
+        targets: operators to run.
+        connections: pairs of tensors: the second takes its value from the first (CallableOptions.tensor_connection).
+        settled: operators that have run already, in an earlier part of a partial run: nobody waits for them.
+    """
+
+    feeds: Tuple[str, ...]
+    fetches: Tuple[str, ...]
+    targets: Tuple[str, ...]
+    connections: Tuple[Tuple[str, str], ...] = ()
+    settled: Tuple[str, ...] = ()
+
+
+class Plan(NamedTuple):
+    """How a signature runs on the inner session.
+
+    Attributes:
+        partition: what was decided.
+        feeds: tensor fed to the C-level output that takes its value; feeds nobody reads have none.
+        fetches: C-level outputs, the crossings' probes after the script's own.
+        wanted: how many of them are the script's own.
+        targets: C-level operations.
+        crossings: what is copied, and how its size is found.
+        notes: what the user should know of it, for the trace.
+        geops: names of its GEOPs in the shadow graph.
+    """
+
+    partition: Partition
+    feeds: Dict[str, Any]
+    fetches: List[Any]
+    wanted: int
+    targets: List[Any]
+    crossings: Crossings
+    notes: Tuple[str, ...]
+    geops: Tuple[str, ...]
+
+
+def make_plan(graph: graphs.Graph, signature: Signature, resolution: Resolution, shadow: Shadow) -> Plan:
+    """Partition the graph for a signature and place the result in the shadow graph.
+
+    Args:
+        graph: the user's graph, connections applied.
+        signature: what is asked for.
+        resolution: the session's options.
+        shadow: where to place it.
+
+    Raises:
+        NpuError: from partitioning (RANGE_*, REF_BORDER, GRAPH_*), or INTERNAL where TensorFlow refuses the result.
+    """
+    closed = graphs.close_over(graph, signature.feeds, signature.fetches, signature.targets)
+    parts = partition(closed, resolution, policy="documented", flavour=tensorflow().flavour)
+    graph_def = tensorflow().v1.GraphDef.FromString(build(closed, parts).SerializeToString())
+    homes = _homes(parts)
+    names = [geop.name for geop in parts.geops]
+    placed = shadow.place(Request(graph_def, names, signature.feeds, _keep(signature, homes)))
+    fetched = sorted(set(signature.fetches))
+    outputs = {name: shadow.tensor(placed.rets[position]) for position, name in enumerate(fetched)}
+    crossing = crossings(parts, placed, shadow, signature.feeds, signature.fetches, metered=False)
+    fetches = [outputs[name]._as_tf_output() for name in signature.fetches]
+    return Plan(
+        parts,
+        _feeds(signature, placed, shadow),
+        fetches + [probe._as_tf_output() for probe in crossing.probes],
+        len(fetches),
+        [shadow.graph.get_operation_by_name(name)._c_op for name in _targets(signature, homes, placed)],
+        crossing,
+        tuple(f"{note.subject}: {note.message}" if note.subject else note.message for note in parts.notes),
+        tuple(placed.nodes[name] for name in names),
+    )
+
+
+def _homes(parts: Partition) -> Dict[str, str]:
+    """Name of every operator in a GEOP to the name of the GEOP."""
+    nodes = parts.graph.nodes
+    return {nodes[member].name: geop.name for geop in parts.geops for member in geop.nodes}
+
+
+def _keep(signature: Signature, homes: Mapping[str, str]) -> Dict[str, List[str]]:
+    """The targets inside each GEOP."""
+    keep: Dict[str, List[str]] = {}
+    for name in signature.targets:
+        if name in homes:
+            keep.setdefault(homes[name], []).append(name)
+    return keep
+
+
+def _targets(signature: Signature, homes: Mapping[str, str], placed: Placed) -> Sequence[str]:
+    names = [placed.nodes[homes.get(name, name)] for name in signature.targets]
+    return list(dict.fromkeys(names))
+
+
+def _feeds(signature: Signature, placed: Placed, shadow: Shadow) -> Dict[str, Any]:
+    feeds: Dict[str, Any] = {}
+    for arg, at in placed.args.items():
+        position = int(arg.rsplit("_", 1)[1])
+        feeds[signature.feeds[position]] = shadow.tensor(at)._as_tf_output()
+    return feeds
