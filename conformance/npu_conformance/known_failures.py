@@ -42,12 +42,11 @@ class Entry(NamedTuple):
         return found
 
 
-def load(path: str, instances: Sequence[Instance], today: Optional[datetime.date] = None) -> List[Entry]:
+def load(path: str, instances: Sequence[Instance]) -> List[Entry]:
     """The entries of a TOML file of ``[[known]]``.
 
     Args:
         instances: every instance of the library, which patterns are checked against.
-        today: the day that decides what has expired; an expired entry is judged, not refused here.
     Raises:
         NpuError: CASE_FILE for a malformed entry, one that matches nothing or too much, or two that overlap.
     """
@@ -103,7 +102,6 @@ def _check_matches(entry: Entry, identifiers: Sequence[str], path: str, taken: D
 def apply(
     entries: Sequence[Entry],
     records: Sequence["Record"],
-    instances: Sequence[Instance],
     today: Optional[datetime.date] = None,
 ) -> Tuple[List["Record"], List[str]]:
     """The records with known failures as `xfail` or `xpass`, and one text for every expired entry.

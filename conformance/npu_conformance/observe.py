@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from . import tensors
@@ -117,9 +118,9 @@ def _partition(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
             yield "geops", node, f"geop {first} node {node}"
             yield "placement", node, f"device {node}"
         for key, word in (("args", "arg"), ("rets", "ret")):
-            for tensor in sorted(set(geop.get(key, []))):
+            for tensor in sorted({_tensor(name) for name in geop.get(key, [])}):
                 yield "signature", tensor, f"geop {first} {word} {tensor}"
-        for node in sorted(set(geop.get("copies", []))):
+        for node in sorted({copy if isinstance(copy, str) else copy["node"] for copy in geop.get("copies", [])}):
             yield "copies", node, f"geop {first} copy {node}"
     for host in answer["host"]:
         node = host["node"]
@@ -139,6 +140,12 @@ def _partition(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
         yield "notes", code, f"note {code} {subject}".rstrip()
 
 
+def _tensor(name: str) -> str:
+    """``node:slot`` of an argument or return, which the adapter calls ``<node>_<slot>_arg`` or ``_retval``."""
+    found = re.fullmatch(r"(.+)_(\d+)_(?:arg|retval)", name)
+    return f"{found[1]}:{found[2]}" if found else name
+
+
 def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     for name, tensor in answer.get("fetches", {}).items():
         shape = ",".join(str(size) for size in tensor["shape"])
@@ -151,7 +158,10 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     for number, record in enumerate(trace or []):
         yield "run_geops", str(number), f"run {number} geops {record.get('geops', 0)}"
         for copy in record.get("copies", []):
-            text = f"run {number} copy {copy['direction']} {copy['tensor']} {copy['bytes']}"
+            if copy.get("times", 1) == 0:
+                continue  # it lies in a branch that was not taken
+            size = "?" if copy["bytes"] is None else copy["bytes"]
+            text = f"run {number} copy {copy['direction']} {copy['tensor']} {size}"
             yield "transfers", copy["tensor"], text
         partition = record.get("partition") or {}
         for geop in partition.get("geops", []):

@@ -18,7 +18,7 @@ from npu_reference.errors import NpuError
 from . import client, judge, known_failures, requests, schema
 from .library import Instance, Library
 
-__all__ = ["Record", "Report", "Settings", "run", "counts"]
+__all__ = ["Record", "Report", "Settings", "blocked", "counts", "final_verdict", "run"]
 
 _FAILURE_REPEATS = 20  # a lane repeats this many plain failures in a fresh worker, so that a bad backend ends (assumed)
 _START_FAILURES = 3  # a lane gives up after this many failed starts in succession (assumed)
@@ -101,8 +101,8 @@ def run(
         except BaseException:
             shared.stop.set()
             raise
-    records = _blocked([found[number] for number in range(len(instances))])
-    records, errors = known_failures.apply(known, records, library.instances())
+    records = blocked([found[number] for number in range(len(instances))])
+    records, errors = known_failures.apply(known, records)
     header = {
         "kind": "header",
         "schema": schema.header("results"),
@@ -262,7 +262,7 @@ def _plain(instance: Instance, status: str, detail: str) -> Record:
     return Record(instance, result, None, "", "", 0.0)
 
 
-def _blocked(records: Sequence[Record]) -> List[Record]:
+def blocked(records: Sequence[Record]) -> List[Record]:
     """Failures whose prerequisite did not pass in the same edition say nothing by themselves: `blocked`."""
     passed: Dict[Tuple[str, str], bool] = {}
     for record in records:

@@ -1,0 +1,7 @@
+"""``python -m npu_conformance``."""
+
+from __future__ import annotations
+
+from .cli import main
+
+main()

@@ -1,0 +1,417 @@
+"""The command line ``npu-conformance``: reads arguments, calls one function, renders, and sets the exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import click
+
+import npu_reference
+from npu_reference.errors import ExitStatus, NpuError
+
+__all__ = ["main", "cli"]
+
+_OUT = "npu-conformance-report"
+
+
+def main(argv: Optional[Sequence[str]] = None) -> None:
+    """Runs a command and exits with its status; every error is one line on stderr."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = cli.main(args=arguments, prog_name="npu-conformance", standalone_mode=False)
+        sys.stdout.flush()
+        code = status if isinstance(status, int) else ExitStatus.OK
+    except NpuError as error:
+        code = _say(error)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        code = ExitStatus.BAD_INPUT
+    except click.ClickException as error:
+        code = _say(_usage(error))
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        code = 130  # 128 + SIGINT, as shells have it
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the interpreter flushes stdout once more at exit
+        code = ExitStatus.OK
+    except Exception as error:  # noqa: BLE001  the last resort: no traceback reaches a user
+        code = _say(_internal(error))
+    sys.exit(code)
+
+
+def _say(error: NpuError) -> int:
+    text = str(error).replace("\r", "\\r").replace("\n", "\\n")
+    click.echo(f"error{text}", err=True)
+    return error.exit_status
+
+
+def _usage(error: click.ClickException) -> NpuError:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "npu-conformance"
+    return NpuError("USAGE", command, error.format_message(), f"See: {command} --help")
+
+
+def _internal(error: Exception) -> NpuError:
+    if os.environ.get("NPU_CONFORMANCE_DEBUG"):
+        traceback.print_exc()
+        return NpuError("INTERNAL", "npu-conformance", f"{type(error).__name__}: {error}")
+    handle, path = tempfile.mkstemp(prefix="npu-conformance-crash-", suffix=".txt")
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        stream.write(" ".join(sys.argv) + "\n" + traceback.format_exc())
+    return NpuError("INTERNAL", "npu-conformance", f"{type(error).__name__}: {error}", f"Details are in {path}.")
+
+
+# Options that several commands share
+
+
+def _together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def decorate(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+_FORMAT = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to answer."
+)
+_EDITION = click.option(
+    "--edition",
+    type=click.Choice(["legacy", "current"]),
+    default="current",
+    show_default=True,
+    help="Age of the documents: legacy (001, 002, 004) or current (000, 003).",
+)
+_SURFACE = click.option(
+    "--surface",
+    type=click.Choice(["session", "runconfig"]),
+    default="session",
+    show_default=True,
+    help="Where the options are set: NpuOptimizer's parameter map, or NPURunConfig.",
+)
+_BACKEND = click.option(
+    "--backend",
+    "spec",
+    default="reference",
+    show_default=True,
+    metavar="SPEC",
+    help="reference, mutant:NAME, py:module:attr or 'exec:command line'.",
+)
+_WORKERS = _together(
+    click.option("-n", "jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Worker processes."),
+    click.option("--timeout-factor", "factor", type=click.FloatRange(0.01, 1000.0), default=1.0, show_default=True, help="Multiplies every time limit."),
+    click.option("--backend-env", "variables", multiple=True, metavar="NAME[=VALUE]", help="Hand this variable to the backend, which sees almost none of ours."),
+    click.option("--worker-python", "python", default="", metavar="PATH", help="Interpreter that hosts a py: backend."),
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(version=npu_reference.__version__, message="%(version)s")
+def cli() -> None:
+    """Executable specification of Ascend's TensorFlow adapter, on a simulated NPU."""
+
+
+def _settings(jobs: int, factor: float, variables: Sequence[str], python: str) -> Any:
+    from .runner import Settings
+
+    env = {}
+    for text in variables:
+        name, equals, value = text.partition("=")
+        if not name:
+            raise NpuError("USAGE", f"--backend-env {text!r}", "names no variable", "Write NAME or NAME=VALUE.")
+        if not equals and name not in os.environ:
+            raise NpuError("USAGE", f"--backend-env {name}", "is not set here", f"Write {name}=VALUE.")
+        env[name] = value if equals else os.environ[name]
+    return Settings(jobs, factor, env, python)
+
+
+def _json(value: Mapping[str, Any]) -> None:
+    from .output import dumps
+
+    click.echo(dumps(value))
+
+
+# Judging
+
+
+@cli.command()
+@_BACKEND
+@click.option("--area", "areas", multiple=True, help="Only cases of this area; may be repeated.")
+@click.option("-k", "keyword", default="", metavar="EXPR", help="Only instances whose id or requirement contains this; with and, or, not, ().")
+@click.option("--edition", "editions", multiple=True, type=click.Choice(["legacy", "current"]), help="Only this edition; default both.")
+@_WORKERS
+@click.option("--known-failures", "known", type=click.Path(), help="TOML of failures that are known, each with signature and expiry.")
+@click.option("--out", default=_OUT, show_default=True, type=click.Path(), help="Folder of the report; an earlier report is replaced.")
+@_FORMAT
+def run(
+    spec: str,
+    areas: Tuple[str, ...],
+    keyword: str,
+    editions: Tuple[str, ...],
+    jobs: int,
+    factor: float,
+    variables: Tuple[str, ...],
+    python: str,
+    known: Optional[str],
+    out: str,
+    form: str,
+) -> int:
+    """Judge a backend by all cases; exit 0 if it conforms, 1 if not."""
+    from . import backends, known_failures, library, output, progress, render, runner, selection
+    from .report import summary, write
+
+    backends.check(spec)
+    shelf = library.load()
+    instances = selection.select(shelf, areas=areas, editions=editions, keyword=keyword)
+    if not instances:
+        raise NpuError("USAGE", "npu-conformance run", "the selection matches no case")
+    entries = known_failures.load(known, shelf.instances()) if known else []
+    asked = {"areas": list(areas), "editions": list(editions), "keyword": keyword}
+    with output.replaced_folder(out) as folder:
+        with progress.bar(len(instances)) as advance:
+            report = runner.run(
+                shelf, instances, spec, _settings(jobs, factor, variables, python), entries, asked, advance, folder
+            )
+        missing = write.write(shelf, report, folder)
+    if form == "json":
+        _json(summary.answer(report))
+    else:
+        render.run(report, summary.areas(report), out, bool(missing))
+    if missing:
+        click.echo(f"note: {missing}", err=True)
+    return ExitStatus.OK if report.verdict == "conformant" else ExitStatus.NEGATIVE
+
+
+@cli.command()
+@click.argument("folder", type=click.Path())
+@_FORMAT
+def verify(folder: str, form: str) -> int:
+    """Judge a report FOLDER again from its raw observations; exit 1 if it does not hold."""
+    from . import library, render
+    from . import verify as verification
+
+    found = verification.verify(library.load(), folder)
+    if form == "json":
+        _json(verification.answer(found))
+    else:
+        render.verification(found)
+    return ExitStatus.OK if found.holds and found.verdict == "conformant" else ExitStatus.NEGATIVE
+
+
+@cli.command()
+@click.argument("before", type=click.Path())
+@click.argument("after", type=click.Path())
+@_FORMAT
+def compare(before: str, after: str, form: str) -> int:
+    """Compare two report folders; exit 1 if anything became worse."""
+    from . import comparison, render
+
+    found = comparison.compare(before, after)
+    if form == "json":
+        _json(comparison.answer(found))
+    else:
+        render.comparison(found)
+    return ExitStatus.NEGATIVE if found.worse else ExitStatus.OK
+
+
+@cli.command()
+@click.option("--prefix", default="", help="Only requirements whose id begins with this.")
+@click.option("--missing", is_flag=True, help="List those without a case or a written reason; exit 1 if there are any.")
+@_FORMAT
+def coverage(prefix: str, missing: bool, form: str) -> int:
+    """Say which requirements have cases, mutants, or a reason why no case can see them."""
+    from . import coverage as counting
+    from . import library, render
+
+    rows = [row for row in counting.rows(library.load()) if row.id.startswith(prefix)]
+    if form == "json":
+        _json(counting.answer(rows))
+    else:
+        render.coverage(rows, missing)
+    return ExitStatus.NEGATIVE if missing and not all(row.covered for row in rows) else ExitStatus.OK
+
+
+@cli.command()
+@click.argument("names", nargs=-1)
+@click.option("--list", "listed", is_flag=True, help="List the mutants without running them.")
+@_WORKERS
+@_FORMAT
+def mutants(
+    names: Tuple[str, ...],
+    listed: bool,
+    jobs: int,
+    factor: float,
+    variables: Tuple[str, ...],
+    python: str,
+    form: str,
+) -> int:
+    """Run the cases against faulty backends (all, or NAMES); exit 1 if one survives."""
+    from . import killing, library, mutation, progress, render
+
+    registry = mutation.registry()
+    unknown = [name for name in names if name not in registry]
+    if unknown:
+        raise NpuError("USAGE", unknown[0], "there is no mutant of this name", "See: npu-conformance mutants --list")
+    chosen = [registry[name] for name in (names or sorted(registry))]
+    if listed:
+        if form == "json":
+            _json(killing.listing(chosen))
+        else:
+            render.mutant_list(chosen)
+        return ExitStatus.OK
+    with progress.bar(len(chosen)) as advance:
+        found = killing.kill(library.load(), chosen, _settings(jobs, factor, variables, python), advance)
+    if form == "json":
+        _json(killing.answer(found))
+    else:
+        render.killing(found)
+    return ExitStatus.OK if found and all(one.killed_by for one in found) else ExitStatus.NEGATIVE
+
+
+# Asking the reference
+
+
+@cli.command()
+@click.argument("assignments", nargs=-1, metavar="[k=v]...")
+@_SURFACE
+@_EDITION
+@_FORMAT
+def options(assignments: Tuple[str, ...], surface: str, edition: str, form: str) -> int:
+    """Show the effective value of every option, where it comes from, and what is wrong."""
+    from npu_reference.options import parse_assignments, resolve
+
+    resolution = resolve(parse_assignments(assignments), surface=surface, edition=edition, env={}, files={})
+    if form == "json":
+        from . import schema
+
+        _json(
+            {
+                "schema": schema.header("options"),
+                "effective": {
+                    name: {"value": one.value, "origin": one.origin, "rule": one.rule}
+                    for name, one in resolution.effective.items()
+                },
+                "errors": [error.to_json() for error in resolution.errors],
+                "warnings": [warning._asdict() for warning in resolution.warnings],
+            }
+        )
+    else:
+        from . import render
+
+        render.options(resolution)
+    return ExitStatus.BAD_INPUT if resolution.errors else ExitStatus.OK
+
+
+@cli.command()
+@click.argument("graph", type=click.Path())
+@click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated.")
+@click.option("--policy", type=click.Choice(["documented", "adapter"]), default="documented", show_default=True, help="As the documents say, or exactly as the adapter's own pass.")
+@click.option("--flavour", type=click.Choice(["tf1", "tf2"]), default="tf1", show_default=True, help="Which build of the adapter.")
+@click.option("--op-list", "op_list", type=click.Path(), help="JSON of offloadable operators; default the catalog's.")
+@click.option("--feed", "feeds", multiple=True, metavar="NAME:SLOT", help="A tensor that is fed; may be repeated.")
+@click.option("--fetch", "fetches", multiple=True, metavar="NAME[:SLOT]", help="A tensor that is fetched, or an operator that is run; may be repeated.")
+@click.option("--html", type=click.Path(), help="Also write one self-contained page.")
+@_SURFACE
+@_EDITION
+@_FORMAT
+def partition(
+    graph: str,
+    assignments: Tuple[str, ...],
+    policy: str,
+    flavour: str,
+    op_list: Optional[str],
+    feeds: Tuple[str, ...],
+    fetches: Tuple[str, ...],
+    html: Optional[str],
+    surface: str,
+    edition: str,
+    form: str,
+) -> int:
+    """Show what of GRAPH runs on the device, what stays on the host, and why."""
+    from npu_reference.catalog import OpList
+    from npu_reference.graphs import close_over, load_graph
+    from npu_reference.options import parse_assignments, resolve
+    from npu_reference.partition import partition as cut
+
+    from .backends.reference import split_fetches
+
+    resolution = resolve(parse_assignments(assignments), surface=surface, edition=edition, env={}, files={})
+    resolution.raise_first()
+    operators = OpList.load(op_list) if op_list else None
+    loaded = load_graph(graph)
+    tensors, targets = split_fetches(list(fetches))
+    if feeds or tensors or targets:
+        loaded = close_over(loaded, list(feeds), tensors, targets)
+    found = cut(loaded, resolution, policy=policy, flavour=flavour, op_list=operators)
+    answer = found.to_json()
+    if html:
+        from . import output
+        from .report import partition_page
+
+        changed = {name: one.value for name, one in resolution.effective.items() if one.origin != "default"}
+        title = os.path.basename(graph)
+        output.write_file(html, partition_page.page(found.graph, answer, title=title, options=changed))
+    if form == "json":
+        from . import schema
+
+        _json({"schema": schema.header("partition"), **answer})
+    else:
+        from . import render
+
+        render.partition(answer, len(found.graph.nodes), resolution.warnings, os.path.basename(graph))
+    return ExitStatus.OK
+
+
+@cli.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--device-precision", type=click.Choice(["off"]), default="off", show_default=True, help="Numerics of the device; off computes as TensorFlow does.")
+@click.argument("script", type=click.Path())
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[args]...")
+def simulate(device_precision: str, script: str, arguments: Tuple[str, ...]) -> int:
+    """Run SCRIPT unchanged on the simulated device."""
+    from npu_reference.runtime import activation
+
+    activation.simulate(script, list(arguments), log=sys.stderr, device_precision=device_precision)
+    return ExitStatus.OK
+
+
+# The protocol
+
+
+@cli.command()
+@click.argument("spec", default="reference")
+def worker(spec: str) -> int:
+    """Serve backend SPEC over stdin and stdout (worker protocol 1)."""
+    from .worker import main as serve
+
+    return serve(spec)
+
+
+@cli.command("worker-check")
+@click.argument("spec")
+@_WORKERS
+@_FORMAT
+def worker_check(spec: str, jobs: int, factor: float, variables: Tuple[str, ...], python: str, form: str) -> int:
+    """Check that backend SPEC speaks the protocol; exit 1 if it does not."""
+    from . import backends, checkup, render
+
+    backends.check(spec)
+    found = checkup.check(spec, _settings(jobs, factor, variables, python))
+    if form == "json":
+        _json(checkup.answer(found))
+    else:
+        render.checkup(found)
+    return ExitStatus.OK if all(one.passed for one in found) else ExitStatus.NEGATIVE
+
+
+def _commands() -> Dict[str, List[str]]:
+    """Every command with its options, for tests of the documentation."""
+    return {name: [option for parameter in command.params for option in parameter.opts] for name, command in cli.commands.items()}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Shows on stderr how far a run is: a bar on a terminal, few plain lines elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any, Callable, Iterator
+
+__all__ = ["bar"]
+
+_PLAIN_STEPS = 10  # lines a whole run prints where there is no terminal
+
+
+@contextlib.contextmanager
+def bar(total: int) -> Iterator[Callable[[Any], None]]:
+    """A function to call once for each of ``total`` pieces of work."""
+    if not sys.stderr.isatty():
+        yield _plain(total)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("judging"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[last]}", style="dim"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("judging", total=total, last="")
+
+        def advance(record: Any) -> None:
+            progress.update(task, advance=1, last=_name(record)[:60])
+
+        yield advance
+
+
+def _plain(total: int) -> Callable[[Any], None]:
+    done = 0
+
+    def advance(record: Any) -> None:
+        nonlocal done
+        done += 1
+        if done == total or done * _PLAIN_STEPS // total != (done - 1) * _PLAIN_STEPS // total:
+            sys.stderr.write(f"judged {done} of {total}\n")
+            sys.stderr.flush()
+
+    return advance
+
+
+def _name(record: Any) -> str:
+    instance = getattr(record, "instance", None)
+    return instance.id if instance is not None else str(getattr(record, "name", ""))

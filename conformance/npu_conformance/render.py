@@ -1,0 +1,273 @@
+"""Decides how answers look in a terminal: tables that fit its width, verdicts first."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from .checkup import Check
+    from .comparison import Comparison
+    from .coverage import Row
+    from .killing import Kill
+    from .mutation import Mutant
+    from .report.summary import Area
+    from .runner import Report
+    from .verify import Verification
+
+__all__ = ["checkup", "comparison", "coverage", "killing", "mutant_list", "options", "partition", "run", "verification"]
+
+_ROWS = 40  # a table of a terminal shows no more; JSON has all
+
+_STYLES = {
+    "pass": "green", "xfail": "blue", "unsupported": "blue", "blocked": "yellow", "unstable": "yellow",
+    "not-run": "yellow",
+}  # fmt: skip
+
+
+def _console() -> Console:
+    """Writes to stdout; without a terminal as wide as its widest line, so that nothing is cut in a log."""
+    console = Console(highlight=False, soft_wrap=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        return Console(highlight=False, width=120)
+    return console
+
+
+def _table(*columns: str, numbers: Sequence[str] = ()) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for name in columns:
+        right = name in numbers
+        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=right)
+    return table
+
+
+def _plain(text: object) -> Text:
+    """Text of a user's, without markup or control characters."""
+    return Text("".join(char if char.isprintable() else repr(char)[1:-1] for char in str(text)))
+
+
+def _rest(console: Console, shown: int, total: int) -> None:
+    if total > shown:
+        console.print(f"… {total - shown} more; --format json has all.", style="dim")
+
+
+# Judging
+
+
+def run(report: "Report", areas: "Sequence[Area]", out: str, no_page: bool) -> None:
+    """The table by area, the first things to fix, the verdict, and where the report is."""
+    from .runner import counts
+
+    console = _console()
+    statuses = list(counts(report.records))
+    table = _table("Area", "Cases", *statuses, "Requirements", numbers=["Cases", *statuses, "Requirements"])
+    for area in areas:
+        cells = [Text(str(area.counts.get(status, "")), style=_STYLES.get(status, "red")) for status in statuses]
+        table.add_row(area.name, str(area.instances), *cells, f"{area.passed} of {area.requirements} pass")
+    bad = [record for record in report.records if record.result.status not in ("pass", "unsupported", "xfail")]
+    for record in bad[:10]:
+        style = _STYLES.get(record.result.status, "red")
+        line = Text(record.result.status, style=style) + " " + _plain(record.instance.id) + "  "
+        console.print(line + _plain(record.result.detail), soft_wrap=not console.is_terminal)
+    if len(bad) > 10:
+        console.print(f"… {len(bad) - 10} more in the report.", style="dim")
+    for text in report.errors:
+        console.print(Text("known failures ", style="red") + _plain(text))
+    console.print(table)
+    backend = report.header["backend"]["backend"]
+    good = report.verdict == "conformant"
+    device = report.header["backend"].get("runtime", {}).get("device")
+    what = f"{backend['name']} {backend['version']}" + (" (simulated device)" if device == "simulated" else "")
+    console.print(Text(report.verdict, style="bold green" if good else "bold red") + Text(f": {what}"))
+    console.print(f"Report: {os.path.join(out, 'results.jsonl' if no_page else 'report.html')}", soft_wrap=True)
+
+
+def verification(found: "Verification") -> None:
+    """Faults, then whether the results hold."""
+    console = _console()
+    for fault in found.faults[:_ROWS]:
+        console.print(Text("fault ", style="red") + _plain(fault), soft_wrap=True)
+    _rest(console, _ROWS, len(found.faults))
+    if found.holds:
+        console.print(f"The results hold: {found.verdict}, {found.records} records judged again.")
+    else:
+        console.print(f"The results do not hold: stated {found.stated}, judged again {found.verdict}.")
+
+
+def comparison(found: "Comparison") -> None:
+    """Changed instances and the two counts of those without a partner."""
+    console = _console()
+    if found.changed:
+        table = _table("Instance", found.before or "before", "", found.after or "after")
+        worse = set(found.worse)
+        for change in found.changed[:_ROWS]:
+            table.add_row(_plain(change[0]), change[1], "→", Text(change[2], style="red" if change in worse else "green"))
+        console.print(table)
+        _rest(console, _ROWS, len(found.changed))
+    console.print(
+        f"{len(found.changed)} changed, {len(found.worse)} of them worse; "
+        f"{len(found.only_before)} only in the first, {len(found.only_after)} only in the second."
+    )
+
+
+def coverage(rows: "Sequence[Row]", missing: bool) -> None:
+    """A row for the first part of the ids, and with ``missing`` every requirement without case or reason."""
+    console = _console()
+    if missing:
+        bare = [row for row in rows if not row.covered]
+        for row in bare:
+            console.print(_plain(f"{row.level:6} {row.id}"), soft_wrap=True)
+        console.print(f"{len(bare)} of {len(rows)} requirements have neither a case nor a written reason.")
+        return
+    table = _table("Requirements", "Total", "Cases", "Excused", "Mutants", "must without mutant", numbers=["Total", "Cases", "Excused", "Mutants", "must without mutant"])
+    groups: "dict[str, List[Row]]" = {}
+    for row in rows:
+        groups.setdefault(row.id.split(".")[0], []).append(row)
+    for name in sorted(groups):
+        table.add_row(name + ".*", *_numbers(groups[name]))
+    table.add_section() if hasattr(table, "add_section") else None
+    table.add_row("all", *_numbers(rows))
+    console.print(table)
+    covered = sum(1 for row in rows if row.covered)
+    console.print(f"{covered} of {len(rows)} requirements are covered by a case or excused by a written reason.")
+
+
+def _numbers(rows: "Sequence[Row]") -> List[str]:
+    numbers = [
+        len(rows),
+        sum(1 for row in rows if row.cases),
+        sum(1 for row in rows if row.excused and not row.cases),
+        sum(1 for row in rows if row.mutants),
+        sum(1 for row in rows if row.level == "must" and not row.mutants and not row.excused),
+    ]
+    return [str(number) for number in numbers]
+
+
+def killing(found: "Sequence[Kill]") -> None:
+    """A row a mutant, the survivors last and red."""
+    console = _console()
+    table = _table("Mutant", "Breaks", "Killed by", "Specific")
+    for one in sorted(found, key=lambda one: (not one.killed_by, one.name)):
+        killers = ", ".join(one.killed_by[:2]) + (f" and {len(one.killed_by) - 2} more" if len(one.killed_by) > 2 else "")
+        alive = Text("nobody", style="bold red")
+        specific = "only its own" if one.only else "yes" if one.specific else "no"
+        table.add_row(one.name, one.mutant.requirement, killers or alive, specific if one.killed_by else "")
+    console.print(table)
+    killed = sum(1 for one in found if one.killed_by)
+    specific = sum(1 for one in found if one.specific)
+    console.print(f"{killed} of {len(found)} mutants killed, {specific} by a case of the requirement they break.")
+
+
+def mutant_list(mutants: "Sequence[Mutant]") -> None:
+    """A row a mutant: what it breaks and how."""
+    console = _console()
+    table = _table("Mutant", "Breaks", "Fault")
+    for one in mutants:
+        table.add_row(one.name, one.requirement, _plain(one.fault))
+    console.print(table)
+
+
+def checkup(found: "Sequence[Check]") -> None:
+    """A line a check."""
+    console = _console()
+    for one in found:
+        mark = Text("ok    ", style="green") if one.passed else Text("wrong ", style="red")
+        console.print(mark + _plain(one.name + (f": {one.detail}" if one.detail else "")), soft_wrap=True)
+
+
+# Asking the reference
+
+
+def options(resolution: Any) -> None:
+    """Effective values with origin and rule, then errors and warnings."""
+    console = _console()
+    table = _table("Option", "Value", "Origin", "Rule")
+    for name, one in resolution.effective.items():
+        style = "" if one.origin == "default" else "bold"
+        value = "(unset)" if one.value is None else one.value
+        table.add_row(_plain(name), _styled(value, style), one.origin, _plain(one.rule or ""))
+    console.print(table)
+    _complaints(console, resolution.errors, resolution.warnings)
+
+
+def _styled(value: object, style: str) -> Text:
+    text = _plain(value)
+    text.stylize(style)
+    return text
+
+
+def _complaints(console: Console, errors: Sequence[Any], warnings: Sequence[Any]) -> None:
+    for error in errors:
+        console.print(Text("error ", style="red") + _plain(error), soft_wrap=True)
+    for warning in warnings:
+        console.print(Text("warning ", style="yellow") + _plain(f"{warning.option}: {warning.message}"), soft_wrap=True)
+
+
+def partition(answer: Mapping[str, Any], nodes: int, warnings: Sequence[Any], title: str) -> None:
+    """GEOPs, host operators by reason with one witness each, borders, and the minimum."""
+    console = _console()
+    geops, host, borders = answer["geops"], answer["host"], answer["borders"]
+    inside = sum(len(geop["nodes"]) for geop in geops)
+    share = f"{100 * inside / nodes:.1f} %" if nodes else "nothing"
+    console.print(_plain(title) + f": {inside} of {nodes} operators ({share}) in {len(geops)} GEOPs, {len(host)} on the host")
+    console.print(f"Fewest GEOPs possible: {answer['min_geops']}")
+    _geops(console, geops)
+    _host(console, host)
+    _borders(console, borders)
+    for note in answer["notes"][:_ROWS]:
+        style = {"error": "red", "warning": "yellow"}.get(note.get("level", "info"), "dim")
+        subject = f"{note['subject']}: " if note.get("subject") else ""
+        console.print(Text(f"{note['code']} ", style=style) + _plain(subject + note["message"]), soft_wrap=True)
+    _rest(console, _ROWS, len(answer["notes"]))
+    _complaints(console, (), warnings)
+
+
+def _geops(console: Console, geops: Sequence[Mapping[str, Any]]) -> None:
+    if not geops:
+        return
+    table = _table("GEOP", "Operators", "Arguments", "Returns", "Copies", "First operators", numbers=["Operators", "Arguments", "Returns", "Copies"])
+    for geop in geops[:_ROWS]:
+        first = ", ".join(geop["nodes"][:3]) + (", …" if len(geop["nodes"]) > 3 else "")
+        numbers = [str(len(geop[key])) for key in ("nodes", "args", "rets", "copies")]
+        table.add_row(_plain(geop["name"]), *numbers, _plain(first))
+    console.print(table)
+    _rest(console, _ROWS, len(geops))
+
+
+def _host(console: Console, host: Sequence[Mapping[str, Any]]) -> None:
+    if not host:
+        return
+    groups = Counter((entry["reason"], entry["op"], entry["remedy"]) for entry in host)
+    table = _table("Reason", "Operator", "Count", "For example", "Witness", "Remedy", numbers=["Count"])
+    for (reason, op, remedy), count in groups.most_common(_ROWS):
+        example = next(entry for entry in host if (entry["reason"], entry["op"], entry["remedy"]) == (reason, op, remedy))
+        table.add_row(reason, _plain(op), str(count), _plain(example["node"]), _plain(_witness(example)), _plain(remedy))
+    console.print(table)
+    _rest(console, _ROWS, len(groups))
+
+
+def _witness(entry: Mapping[str, Any]) -> str:
+    steps = entry.get("witness") or []
+    if isinstance(steps, str):
+        return steps
+    texts = [f"{step['node']}: {step['why']}" for step in steps]
+    return " ← ".join(texts[:3]) + (" ← …" if len(texts) > 3 else "")
+
+
+def _borders(console: Console, borders: Sequence[Mapping[str, Any]]) -> None:
+    if not borders:
+        return
+    table = _table("Border", "Tensors", "Bytes a step", "Of unknown size", numbers=["Tensors", "Bytes a step", "Of unknown size"])
+    for direction, words in (("h2d", "host to device"), ("d2h", "device to host"), ("d2d", "GEOP to GEOP")):
+        crossing = [border for border in borders if border["direction"] == direction]
+        sizes: List[Optional[int]] = [border.get("bytes") for border in crossing]
+        if crossing:
+            known = sum(size for size in sizes if size is not None)
+            table.add_row(words, str(len(crossing)), f"{known:,}", str(sizes.count(None)))
+    console.print(table)

@@ -1,0 +1,77 @@
+"""Writes ``junit.xml``: one test case an instance, so that any CI shows the run."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from typing import Dict, List, Sequence
+
+from ..runner import Record, Report
+
+__all__ = ["document"]
+
+_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not allowed in XML 1.0
+
+_ERRORS = ("harness-error", "protocol-error", "crash", "timeout", "not-run")
+_SKIPPED = ("blocked", "xfail", "unsupported")
+
+
+def document(report: Report) -> str:
+    """The XML text, one suite an area."""
+    root = ElementTree.Element("testsuites", name="npu-conformance")
+    suites: Dict[str, List[Record]] = {}
+    for record in report.records:
+        suites.setdefault(record.instance.case.area, []).append(record)
+    for area in sorted(suites):
+        root.append(_suite(area, suites[area]))
+    if report.errors:
+        root.append(_list_errors(report.errors))
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _suite(area: str, records: List[Record]) -> ElementTree.Element:
+    statuses = [record.result.status for record in records]
+    failures = [status for status in statuses if status not in _ERRORS + _SKIPPED + ("pass",)]
+    suite = ElementTree.Element(
+        "testsuite",
+        name=area,
+        tests=str(len(records)),
+        failures=str(len(failures)),
+        errors=str(sum(1 for status in statuses if status in _ERRORS)),
+        skipped=str(sum(1 for status in statuses if status in _SKIPPED)),
+        time=f"{sum(record.seconds for record in records):.3f}",
+    )
+    for record in records:
+        suite.append(_case(record))
+    return suite
+
+
+def _case(record: Record) -> ElementTree.Element:
+    case, result = record.instance.case, record.result
+    element = ElementTree.Element(
+        "testcase", name=record.instance.id, classname=f"{case.area}.{case.topic}", time=f"{record.seconds:.3f}"
+    )
+    properties = ElementTree.SubElement(element, "properties")
+    ElementTree.SubElement(properties, "property", name="status", value=result.status)
+    for name in case.requirements:
+        ElementTree.SubElement(properties, "property", name="requirement", value=name)
+    if result.status == "pass":
+        return element
+    tag = "error" if result.status in _ERRORS else "skipped" if result.status in _SKIPPED else "failure"
+    outcome = ElementTree.SubElement(element, tag, message=_legal(f"{result.status}: {result.detail}"))
+    if tag != "skipped":
+        outcome.set("type", result.signature or result.status)
+        outcome.text = _legal("\n".join(f"{entry.kind}: {entry.fact}" for entry in result.differences))
+    return element
+
+
+def _list_errors(texts: Sequence[str]) -> ElementTree.Element:
+    suite = ElementTree.Element("testsuite", name="known-failures", tests=str(len(texts)), failures=str(len(texts)))
+    for text in texts:
+        case = ElementTree.SubElement(suite, "testcase", name=_legal(text), classname="known-failures")
+        ElementTree.SubElement(case, "failure", message=_legal(text), type="known-failures")
+    return suite
+
+
+def _legal(text: str) -> str:
+    return _ILLEGAL.sub("\ufffd", text)

@@ -1,0 +1,144 @@
+"""Writes and reads ``results.jsonl``: a header, one record an instance, and a footer without which it is invalid."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from npu_reference.errors import NpuError
+
+from .. import client, judge, output
+from ..runner import Record, Report, counts
+
+__all__ = ["Read", "record_json", "write", "read", "outcome_json", "outcome_of"]
+
+_MAX_LINE = 64 << 20  # assumed: an observation of 16 MiB, its facts and differences
+
+
+class Read(NamedTuple):
+    """A results file as it stands: nothing in it is trusted before :mod:`..verify` has judged again."""
+
+    header: Mapping[str, Any]
+    records: Tuple[Mapping[str, Any], ...]
+    footer: Mapping[str, Any]
+    folder: str
+
+
+def outcome_json(outcome: Optional[client.Outcome]) -> Optional[Dict[str, Any]]:
+    """The raw observation, tagged with the class of the outcome."""
+    if outcome is None:
+        return None
+    if isinstance(outcome, client.Answered):
+        return {"outcome": "answered", "ok": outcome.ok}
+    if isinstance(outcome, client.Rejected):
+        return {"outcome": "rejected", "rejected": outcome.body}
+    kind = type(outcome).__name__
+    return {"outcome": _NAMES[kind], **outcome._asdict()}
+
+
+_CLASSES: Mapping[str, Any] = {
+    "unsupported": client.Unsupported,
+    "failed": client.Failed,
+    "crashed": client.Crashed,
+    "timed-out": client.TimedOut,
+    "nonsense": client.Nonsense,
+}
+_NAMES = {cls.__name__: name for name, cls in _CLASSES.items()}
+
+
+def outcome_of(body: Optional[Mapping[str, Any]]) -> Optional[client.Outcome]:
+    """The outcome a raw observation stands for; None for none.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if body is None:
+        return None
+    try:
+        kind = body["outcome"]
+        if kind == "answered":
+            return client.Answered(body["ok"])
+        if kind == "rejected":
+            return client.Rejected(body["rejected"])
+        outcome: client.Outcome = _CLASSES[kind](**{key: value for key, value in body.items() if key != "outcome"})
+        return outcome
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"no observation: {error}") from None
+
+
+def record_json(record: Record) -> Dict[str, Any]:
+    """One record as its line has it."""
+    instance, result = record.instance, record.result
+    return {
+        "kind": "case",
+        "id": instance.id,
+        "case": instance.case.id,
+        "edition": instance.edition,
+        "twin": instance.twin,
+        "area": instance.case.area,
+        "level": instance.case.level,
+        "requirements": list(instance.case.requirements),
+        "status": result.status,
+        "detail": result.detail,
+        "signature": result.signature,
+        "differences": [list(difference) for difference in result.differences],
+        "facts": list(result.facts),
+        "first_attempt": record.first,
+        "known_failure": record.known,
+        "observation": outcome_json(record.outcome),
+    }
+
+
+def write(report: Report, path: str) -> None:
+    """Writes the file; the same report gives the same bytes."""
+    lines = [output.dumps(report.header)]
+    lines += [output.dumps(record_json(record)) for record in report.records]
+    footer = {
+        "kind": "footer",
+        "verdict": report.verdict,
+        "counts": counts(report.records),
+        "errors": list(report.errors),
+    }
+    lines.append(output.dumps(footer))
+    output.write_file(path, "\n".join(lines) + "\n")
+
+
+def read(folder: str) -> Read:
+    """Reads ``folder/results.jsonl`` (or the file itself).
+
+    Raises:
+        NpuError: OUTPUT, naming the line, when it is not complete or not in this form.
+    """
+    path = os.path.join(folder, output.MARK) if os.path.isdir(folder) else folder
+    lines: List[Mapping[str, Any]] = []
+    try:
+        with open(path, "rb") as stream:
+            while True:
+                raw = stream.readline(_MAX_LINE + 1)
+                if not raw:
+                    break
+                lines.append(_line(raw, f"{path}:{len(lines) + 1}"))
+    except OSError as error:
+        raise NpuError("OUTPUT", path, f"cannot be read: {error.strerror}", "Name the folder of a report.") from None
+    if len(lines) < 2 or lines[0].get("kind") != "header" or lines[-1].get("kind") != "footer":
+        raise NpuError("OUTPUT", path, "is not complete: a header, records and a footer are required")
+    records = tuple(lines[1:-1])
+    for number, record in enumerate(records, 2):
+        if record.get("kind") != "case" or not isinstance(record.get("id"), str):
+            raise NpuError("OUTPUT", f"{path}:{number}", "is no record of a case")
+        if record.get("status") not in judge.ORDER:
+            raise NpuError("OUTPUT", f"{path}:{number}", f"{record.get('status')!r} is no status")
+    return Read(lines[0], records, lines[-1], os.path.dirname(os.path.abspath(path)))
+
+
+def _line(raw: bytes, where: str) -> Mapping[str, Any]:
+    if len(raw) > _MAX_LINE:
+        raise NpuError("OUTPUT", where, "the line is too long")
+    try:
+        value = json.loads(raw.decode("ascii"))
+    except (ValueError, RecursionError) as error:
+        raise NpuError("OUTPUT", where, f"is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise NpuError("OUTPUT", where, "is no JSON object")
+    return value

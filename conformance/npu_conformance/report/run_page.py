@@ -1,0 +1,117 @@
+"""Decides what the report page of a run shows: verdict, areas, requirements, and what to fix in each failure."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any, Dict, List, Mapping
+
+from .. import judge
+from ..library import Library
+from ..runner import Record, Report, counts
+from . import summary
+from .page import render_page
+
+__all__ = ["page", "repro"]
+
+_SHOWN_DIFFERENCES = 200  # of one case; the rest is in results.jsonl
+
+#: What each status means, for the page's legend.
+MEANINGS: Mapping[str, str] = {
+    "harness-error": "the suite itself is at fault",
+    "protocol-error": "the answer does not follow the protocol",
+    "crash": "the worker ended without an answer, twice",
+    "timeout": "no answer in time, twice",
+    "xpass": "listed as a known failure, but passes or fails otherwise",
+    "fail": "the answer is not what the documents demand",
+    "overclaim": "the backend claims this and then answers unsupported",
+    "unstable": "a repetition in a fresh worker came out differently",
+    "blocked": "a case without which this one says nothing did not pass",
+    "xfail": "a known failure, as listed",
+    "unsupported": "not claimed by the backend; never a pass",
+    "pass": "all assertions held",
+    "not-run": "no result",
+}
+
+_VERBS = {
+    "missing": "is missing",
+    "unexpected": "should not be there",
+    "forbidden": "is forbidden",
+}
+
+
+def repro(record: Record, spec: str) -> str:
+    """The command that asks for this one case again."""
+    backend = "" if spec == "reference" else f" --backend {shlex.quote(spec)}"
+    return f"npu-conformance run{backend} --edition {record.instance.edition} -k {record.instance.case.id}"
+
+
+def page(library: Library, report: Report) -> str:
+    """The HTML text.
+
+    Raises:
+        NpuError: OUTPUT without jinja2.
+    """
+    spec = report.header["backend"]["spec"]
+    rows = [_row(record, spec) for record in report.records]
+    return render_page(
+        "report.html",
+        verdict=report.verdict,
+        header=report.header,
+        errors=report.errors,
+        counts=counts(report.records),
+        meanings=MEANINGS,
+        areas=summary.areas(report),
+        statuses=[status for status in judge.ORDER if any(row["status"] == status for row in rows)],
+        rows=rows,
+        failures=[row for row in rows if row["status"] not in ("pass", "unsupported", "xfail")],
+        known=[row for row in rows if row["status"] == "xfail"],
+        requirements=_requirements(library, report),
+    )
+
+
+def _row(record: Record, spec: str) -> Dict[str, Any]:
+    case, result = record.instance.case, record.result
+    return {
+        "id": record.instance.id,
+        "title": case.title,
+        "area": case.area,
+        "level": case.level,
+        "edition": record.instance.edition,
+        "twin": record.instance.twin,
+        "why": case.why,
+        "requirements": case.requirements,
+        "readings": case.readings,
+        "status": result.status,
+        "detail": result.detail,
+        "signature": result.signature,
+        "differences": [
+            {"kind": entry.kind, "verb": _VERBS.get(entry.kind, entry.kind), "fact": entry.fact}
+            for entry in result.differences[:_SHOWN_DIFFERENCES]
+        ],
+        "hidden": max(0, len(result.differences) - _SHOWN_DIFFERENCES),
+        "first": record.first,
+        "repro": repro(record, spec),
+    }
+
+
+def _requirements(library: Library, report: Report) -> List[Dict[str, Any]]:
+    """Every requirement the run is about, with its worst status and its cases."""
+    statuses = summary.requirement_statuses(report.records)
+    cases: Dict[str, List[str]] = {}
+    for record in report.records:
+        for name in record.instance.case.requirements:
+            names = cases.setdefault(name, [])
+            if record.instance.case.id not in names:
+                names.append(record.instance.case.id)
+    return [
+        {
+            "id": name,
+            "status": status,
+            "level": library.requirements[name].level,
+            "document": library.requirements[name].document,
+            "anchor": library.requirements[name].anchor,
+            "statement": library.requirements[name].statement,
+            "cases": cases[name],
+        }
+        for name, status in statuses.items()
+    ]
