@@ -93,7 +93,10 @@ class NpuError(Exception):
     def message(self) -> str:
         """The whole text without the code, one line."""
         text = f"{self.subject}: {self.reason}" if self.subject else self.reason
-        return f"{text} {self.remedy}".rstrip() if self.remedy else text
+        if not self.remedy:
+            return text
+        stop = "" if text.endswith((".", "!", "?", ":")) else "."
+        return f"{text}{stop} {self.remedy}"
 
     def __str__(self) -> str:
         return f"[{self.code}] {self.message}"
