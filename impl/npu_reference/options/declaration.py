@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from npu_reference.options.domains import Domain
 
@@ -80,7 +80,7 @@ class Option(NamedTuple):
 
 
 #: What :func:`both` gives to :func:`declare`.
-BothSurfaces = Dict[str, Facet]
+BothSurfaces = Dict[str, Any]
 
 
 def both(domain: Domain, field: str, default: object = None, applies: Tuple[str, str] = ("TI", "TI")) -> BothSurfaces:
@@ -98,9 +98,9 @@ def declare(
     *,
     session: Optional[Facet] = None,
     runconfig: Optional[Facet] = None,
-    legacy: Optional[Dict[str, object]] = None,
-    current: Optional[Dict[str, object]] = None,
-    overrides: Optional[Dict[Tuple[str, str], Dict[str, object]]] = None,
+    legacy: Optional[Mapping[str, Any]] = None,
+    current: Optional[Mapping[str, Any]] = None,
+    overrides: Optional[Mapping[Tuple[str, str], Mapping[str, Any]]] = None,
     unit: str = "",
     readings: Tuple[str, ...] = (),
     requirements: Tuple[str, ...] = (),
@@ -118,13 +118,13 @@ def declare(
     facets: Dict[Tuple[str, str], Facet] = {}
     for edition, changes in (("legacy", legacy), ("current", current)):
         if session is not None:
-            facets["session", edition] = session._replace(**(changes or {}))  # type: ignore[arg-type]
+            facets["session", edition] = session._replace(**(changes or {}))
         if runconfig is not None and (session is not None or edition == "current"):
-            facets["runconfig", edition] = runconfig._replace(**(changes or {}))  # type: ignore[arg-type]
+            facets["runconfig", edition] = runconfig._replace(**(changes or {}))
     if session is None and runconfig is not None and runconfig.status in ("active", "experimental"):
         facets["session", "current"] = facets["runconfig", "current"]._replace(status="reserved")
     for key, changes in (overrides or {}).items():
-        facets[key] = facets[key]._replace(**changes)  # type: ignore[arg-type]
+        facets[key] = facets[key]._replace(**changes)
     prefixes = tuple(
         f"{surface}.{name}"
         for surface, given in (("session", session), ("runconfig", runconfig))

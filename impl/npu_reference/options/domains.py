@@ -181,7 +181,8 @@ class Path(Domain):
         if "\0" in value:
             return Problem("OPTION_VALUE", f"the path {echo(value)} holds a NUL.", f"Give the path of a {self.kind}.")
         if len(value) > self.LONGEST:
-            return Problem("OPTION_VALUE", f"the path {echo(value)} is too long.", f"At most {self.LONGEST} characters.")
+            remedy = f"At most {self.LONGEST} characters."
+            return Problem("OPTION_VALUE", f"the path {echo(value)} is too long.", remedy)
         if self._allowed is not None:
             for component in value.split("/"):  # B1: the separator is not among the listed characters
                 if not self._allowed.fullmatch(component):
@@ -210,7 +211,9 @@ CHARSET_WORDS = {
 class ConfigObject(Domain):
     """An object of one class: as JSON its keyword arguments, or ``{"class": name, "arguments": {…}}``."""
 
-    def __init__(self, class_name: str, check_arguments: Optional[Callable[[Dict[str, object]], object]] = None) -> None:
+    def __init__(
+        self, class_name: str, check_arguments: Optional[Callable[[Dict[str, object]], Optional[Problem]]] = None
+    ) -> None:
         self.class_name = class_name
         self.check_arguments = check_arguments
 
@@ -225,14 +228,10 @@ class ConfigObject(Domain):
         allowed = f"Give {self.describe()}."
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
             return Problem("OPTION_TYPE", f"{echo(value)} is not {self.describe()}.", allowed)
-        if set(value) == {"class", "arguments"}:
-            if value["class"] != self.class_name or not isinstance(value["arguments"], Mapping):
-                return Problem("OPTION_TYPE", f"an object of {echo(value['class'])} is not {self.describe()}.", allowed)
-        if self.check_arguments is not None:
-            problem = self.check_arguments(self.arguments(value))
-            if isinstance(problem, Problem):
-                return problem
-        return None
+        named = set(value) == {"class", "arguments"}
+        if named and (value["class"] != self.class_name or not isinstance(value["arguments"], Mapping)):
+            return Problem("OPTION_TYPE", f"an object of {echo(value['class'])} is not {self.describe()}.", allowed)
+        return None if self.check_arguments is None else self.check_arguments(self.arguments(value))
 
     def schema(self) -> Dict[str, Any]:
         return {"type": "object", "description": self.describe()}

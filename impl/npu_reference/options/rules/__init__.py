@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from npu_reference.options.rules import mixed
+from npu_reference.options.rules import (
+    cache,
+    debugging,
+    memory,
+    mixed,
+    performance,
+    precision,
+    shapes,
+    timeouts,
+    tuning,
+)
 from npu_reference.options.rules.rule import Rule
 
 __all__ = ["RULES", "Rule"]
 
-RULES: Tuple[Rule, ...] = tuple(rule for module in (mixed,) for rule in module.RULES.rules)
+_MODULES = (mixed, shapes, memory, precision, performance, debugging, cache, tuning, timeouts)
+
+RULES: Tuple[Rule, ...] = tuple(rule for module in _MODULES for rule in module.RULES.rules)

@@ -6,7 +6,10 @@ from typing import Callable, List, NamedTuple, Tuple
 
 from npu_reference.options.state import State
 
-__all__ = ["Rule", "RuleBook"]
+__all__ = ["ALWAYS", "Rule", "RuleBook"]
+
+#: The trigger of a rule that applies whatever is given.
+ALWAYS = "*"
 
 
 class Rule(NamedTuple):
@@ -24,7 +27,7 @@ class Rule(NamedTuple):
 
     def applies(self, state: State) -> bool:
         """Whether one of the triggers was given."""
-        return any(trigger in state.given or trigger in state.env for trigger in self.triggers)
+        return any(trigger in state.given or trigger in state.env or trigger == ALWAYS for trigger in self.triggers)
 
     @property
     def meaning(self) -> str:

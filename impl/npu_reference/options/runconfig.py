@@ -1,0 +1,57 @@
+"""What the constructor of NPURunConfig accepts, for those who call it from Python."""
+
+from __future__ import annotations
+
+from typing import Mapping, Optional
+
+from npu_reference.errors import NpuError
+from npu_reference.options.classes import raise_for_python
+from npu_reference.options.outcome import Resolution
+from npu_reference.options.resolve import resolve
+from npu_reference.options.table import OPTIONS
+
+__all__ = ["run_config"]
+
+
+def run_config(
+    arguments: Mapping[str, object],
+    *,
+    edition: str = "current",
+    env: Optional[Mapping[str, str]] = None,
+    files: Optional[Mapping[str, object]] = None,
+) -> Resolution:
+    """Resolve the adapter's own arguments of NPURunConfig; the first error is raised at once (G10).
+
+    Args:
+        arguments: keyword arguments, without those that tf.estimator.RunConfig itself has. A configuration object is
+            given as ``{"class": name, "arguments": {…}}``.
+        edition, env, files: as for :func:`resolve`.
+
+    Raises:
+        OptionTypeError: a TypeError; a keyword that does not exist, or a value of the wrong type.
+        OptionValueError: a ValueError; a value outside its domain, or in conflict with another.
+    """
+    for name in arguments:
+        if name not in OPTIONS or ("runconfig", edition) not in OPTIONS[name].facets:
+            raise_for_python(
+                NpuError(
+                    "OPTION_TYPE",
+                    str(name),
+                    f"NPURunConfig has no such argument in the {edition} edition.",
+                    _where_else(name),
+                )
+            )
+    resolution = resolve(arguments, surface="runconfig", edition=edition, env=env, files=files)
+    if resolution.errors:
+        raise_for_python(resolution.errors[0])
+    return resolution
+
+
+def _where_else(name: str) -> str:
+    option = OPTIONS.get(name)
+    if option is not None and "runconfig" not in option.surfaces:
+        return f'It is a session option: parameter_map["{name}"].'
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(name)[:80], [key for key in OPTIONS if "runconfig" in OPTIONS[key].surfaces], 1, 0.7)
+    return f"Did you mean {near[0]}?" if near else ""
