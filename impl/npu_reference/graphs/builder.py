@@ -45,6 +45,9 @@ class Built:
     def __len__(self) -> int:
         return len(self.outputs)
 
+    def __bool__(self) -> bool:
+        return True
+
     @property
     def dtype(self) -> DType:
         return self.outputs[0].dtype

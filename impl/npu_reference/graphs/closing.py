@@ -6,8 +6,7 @@ from typing import Any, Dict, Iterable, List, Sequence, Set, Tuple
 
 from ..errors import NpuError
 from .graph import Graph, assemble
-from .proto import message_class
-from .words import shorten
+from .names import output_number, shorten
 
 __all__ = ["close_over", "tensor_name"]
 
@@ -62,16 +61,17 @@ def _tensor(graph: Graph, text: str, role: str) -> Tensor:
     name, colon, number = text.rpartition(":")
     if not colon:
         name, number = text, "0"
-    if name not in graph.index or not (number.isdecimal() and number.isprintable() and len(number) < 10):
+    slot = output_number(number)
+    if name not in graph.index or slot is None:
         raise NpuError(
             "GRAPH_FEED_FETCH", subject, "the graph has no such tensor", "A tensor is named 'operator:output'."
         )
     i = graph.index[name]
     count = len(graph.output_dtypes(i))
-    if int(number) >= count:
+    if slot >= count:
         has = {0: "no outputs", 1: "one output"}.get(count, f"{count} outputs")
         raise NpuError("GRAPH_FEED_FETCH", subject, f"'{shorten(name)}' ({graph.nodes[i].op}) has {has}")
-    return i, int(number)
+    return i, slot
 
 
 def _target(graph: Graph, name: str) -> int:
@@ -104,14 +104,11 @@ def _closed_def(graph: Graph, args: Dict[Tensor, str], fetched: List[Tensor], wa
     roots = list(dict.fromkeys([source for source, _ in fetched] + wanted))
     needed = _needed(graph, args, roots)
     used: Set[Tensor] = set()
-    original = graph.to_def()
-    result = message_class("GraphDef")()
-    result.library.CopyFrom(original.library)
-    result.versions.CopyFrom(original.versions)
+    result = graph.empty_def()
     fed_nodes = {source for source, _ in args}
     for i in sorted(needed):
         proto = result.node.add()
-        proto.CopyFrom(original.node[i])
+        proto.CopyFrom(graph.nodes[i].proto)
         if args:
             _rewire(graph, i, proto, args, fed_nodes, used)
     for position, tensor in enumerate(args):

@@ -44,6 +44,7 @@ _TABLE = [
     (30, "UINT4", "uint4", 1),
     (31, "INT2", "int2", 1),
     (32, "UINT2", "uint2", 1),
+    (33, "FLOAT4_E2M1FN", "float4_e2m1fn", 1),
 ]
 
 

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional
 from ..errors import NpuError
 from .graph import Graph, where
 from .limits import MAX_FRAME_DEPTH
-from .words import shorten
+from .names import shorten
 
 __all__ = ["Frame", "frames"]
 

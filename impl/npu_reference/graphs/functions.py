@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ..errors import NpuError
 from .dtypes import DType
 from .limits import MAX_FUNCTIONS
+from .names import output_number, shorten
 from .ops import OPS, OpDef, op_def_from_proto
 from .proto import message_class
 from .signature import AttrProblem, arg_dtypes, count_args
-from .words import shorten
 
 if TYPE_CHECKING:
     from .graph import Graph
 
 __all__ = ["Function", "Library"]
-
-_NUMBER = re.compile(r"[0-9]{1,9}\Z").match
 
 
 class Function:
@@ -156,9 +153,10 @@ class _Names:
         else:
             head, _, tail = text.rpartition(":")
             for name, number in ((text, "0"), (head, tail)):
-                found = self.tensors.get(name)
-                if found is not None and _NUMBER(number) and int(number) < len(found):
-                    return found[int(number)]
+                found = self.tensors.get(name, ())
+                k = output_number(number)
+                if k is not None and k < len(found):
+                    return found[k]
         raise NpuError("GRAPH_INPUT", self.subject, f"{reader} reads '{shorten(text)}', which the body does not have")
 
 
@@ -216,11 +214,14 @@ class _Given:
 
 
 def _add_node(function: Function, proto: Any, given: Mapping[str, Any], graph_def: Any, names: _Names) -> Any:
+    subject = f"{function.subject}: node '{shorten(proto.name)}'"
+    if proto.name in names.nodes or proto.name in names.tensors:
+        raise NpuError("GRAPH_DUPLICATE_NODE", subject, "two nodes or arguments have this name")
     op_def = OPS.get(proto.op) or function._library.op_def(proto.op)
     if op_def is None:
         raise NpuError(
             "GRAPH_UNKNOWN_OP",
-            f"{function.subject}: node '{shorten(proto.name)}'",
+            subject,
             f"the operator '{shorten(proto.op)}' is neither of TensorFlow 1.15 or 2.21 nor the adapter's nor a "
             "function of this graph",
         )
@@ -233,7 +234,7 @@ def _add_node(function: Function, proto: Any, given: Mapping[str, Any], graph_de
     try:
         names.add_node(node.name, op_def, node.attr)
     except AttrProblem as problem:
-        raise NpuError("GRAPH_ATTR", f"{function.subject}: node '{shorten(proto.name)}'", str(problem)) from None
+        raise NpuError("GRAPH_ATTR", subject, str(problem)) from None
     return node
 
 

@@ -13,18 +13,15 @@ from .dtypes import DType
 from .edges import CONTROL, Edges, creation_order
 from .functions import Library
 from .limits import MAX_NAME_LENGTH, MAX_NODES
+from .names import output_number, shorten
 from .ops import OPS, OpDef
 from .proto import message_class
 from .signature import AttrProblem, arg_dtypes, check_required, count_args
-from .words import shorten
 
 __all__ = ["Graph", "Node", "assemble"]
 
 #: TensorFlow's rule for node names, with the leading underscore it keeps for itself.
 _NODE_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*\Z").match
-
-#: An output number; more digits than these are no output of anything.
-_NUMBER = re.compile(r"[0-9]{1,9}\Z").match
 
 #: Graphs of TensorFlow 1.15 and before (GraphDef.versions.producer) get the operator definitions of 1.15.
 _LAST_PRODUCER_1_15 = 134
@@ -109,6 +106,7 @@ class Graph:
         self._in: Optional[List[List[int]]] = None
         self._out: Optional[List[List[int]]] = None
         self._dtypes: Dict[Tuple[int, bool], Tuple[DType, ...]] = {}
+        self._tuples: Dict[Tuple[DType, ...], Tuple[DType, ...]] = {}
         self._fixed: Dict[Tuple[int, bool], Optional[Tuple[DType, ...]]] = {}
 
     @property
@@ -170,7 +168,8 @@ class Graph:
                 found = arg_dtypes(op_def, op_def.outputs if outputs else op_def.inputs, node.proto.attr)
             except AttrProblem as problem:
                 raise NpuError("GRAPH_ATTR", where(self.subject, node), str(problem)) from None
-            self._dtypes[key] = found
+            # Most nodes have the types many others have: keep each tuple once.
+            found = self._dtypes[key] = self._tuples.setdefault(found, found)
         return found
 
     def static_shape(self, i: int, slot: int) -> Optional[Tuple[Optional[int], ...]]:
@@ -210,6 +209,13 @@ class Graph:
         copy = message_class("GraphDef")()
         copy.CopyFrom(self._def)
         return copy
+
+    def empty_def(self) -> Any:
+        """A GraphDef message with this graph's functions and versions and no nodes, to make another graph from."""
+        empty = message_class("GraphDef")()
+        empty.library.CopyFrom(self._def.library)
+        empty.versions.CopyFrom(self._def.versions)
+        return empty
 
     def to_bytes(self) -> bytes:
         """The graph as a serialized GraphDef, the same bytes at every call and in every process."""
@@ -421,8 +427,9 @@ def _parse_input(text: str, index: Dict[str, int], node: Node, subject: str) -> 
         name, slot = text[1:], CONTROL
     else:
         head, colon, tail = text.rpartition(":")
-        if colon and _NUMBER(tail):
-            name, slot = head, int(tail)
+        number = output_number(tail) if colon else None
+        if number is not None:
+            name, slot = head, number
     source = index.get(name)
     if source is None:
         raise NpuError(
@@ -447,25 +454,36 @@ def _number_edges(inputs: _Inputs, order: Sequence[int]) -> Edges:
     dst: List[int] = []
     dst_slot: List[int] = []
     back: List[Tuple[int, int, int, int]] = []
-    sources, slots = inputs.sources, inputs.slots
-    made = [False] * len(sources) if any(inputs.loop_merges) else None
+    place: Sequence[int] = order if inputs.ordered else _places(order)
     for i in order:
-        for position, (source, slot) in enumerate(zip(sources[i], slots[i])):
-            if made is not None and not made[source]:
-                back.append((source, slot, i, position))
-                continue
-            src.append(source)
-            src_slot.append(slot)
-            dst.append(i)
-            dst_slot.append(CONTROL if slot == CONTROL else position)
-        if made is not None:
-            made[i] = True
+        sources, slots = inputs.sources[i], inputs.slots[i]
+        positions = list(range(len(sources)))
+        if inputs.controls[i]:
+            positions = [CONTROL if slot == CONTROL else k for k, slot in enumerate(slots)]
+        if inputs.loop_merges[i]:
+            rows = list(zip(sources, slots, [i] * len(sources), positions))
+            back.extend(row for row in rows if place[row[0]] > place[i])
+            rows = [row for row in rows if place[row[0]] <= place[i]]
+            sources, slots = [row[0] for row in rows], [row[1] for row in rows]
+            positions = [row[3] for row in rows]
+        src.extend(sources)
+        src_slot.extend(slots)
+        dst.extend([i] * len(sources))
+        dst_slot.extend(positions)
     for source, slot, i, position in back:
         src.append(source)
         src_slot.append(slot)
         dst.append(i)
-        dst_slot.append(CONTROL if slot == CONTROL else position)
+        dst_slot.append(position)
     return Edges(src, src_slot, dst, dst_slot)
+
+
+def _places(order: Sequence[int]) -> List[int]:
+    """For each node its place in ``order``."""
+    places = [0] * len(order)
+    for place, i in enumerate(order):
+        places[i] = place
+    return places
 
 
 def _cycle(nodes: List[Node], inputs: _Inputs, order: Sequence[int], subject: str) -> NpuError:

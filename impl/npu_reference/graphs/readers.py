@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import warnings
 import zlib
 from typing import Any, Iterable, List, Optional, Tuple
 
 from ..errors import NpuError
 from .graph import Graph, assemble
 from .limits import MAX_BYTES
+from .names import shorten
 from .proto import message_class
 from .textform import looks_like_text, parse_text, top_level_names
 from .wire import Broken, broken_at, fields
-from .words import shorten
 
 __all__ = ["graph_from_def", "load_graph", "parse_graph"]
 
@@ -46,6 +47,8 @@ def load_graph(path: Any, *, tag: Optional[str] = None) -> Graph:
     subject = os.fspath(path)
     if isinstance(subject, bytes):
         subject = os.fsdecode(subject)
+    if "\0" in subject:
+        raise NpuError("GRAPH_FILE", shorten(subject), "a file's name cannot hold a zero byte")
     place = _saved_model_file(subject) if os.path.isdir(subject) else subject
     return _graph(_unpack(_read(place), place), place, tag)
 
@@ -83,8 +86,6 @@ def _read(path: str) -> bytes:
             data = stream.read(MAX_BYTES + 1) if size == 0 else stream.read()
     except OSError as error:
         raise NpuError("GRAPH_FILE", path, f"it cannot be read: {error.strerror or error}") from None
-    except ValueError as error:  # a zero byte in the name
-        raise NpuError("GRAPH_FILE", shorten(path), str(error)) from None
     if len(data) > MAX_BYTES:
         raise NpuError("GRAPH_LIMIT", path, f"the file has more than {MAX_BYTES} bytes")
     return data
@@ -197,8 +198,11 @@ def _parse_binary(data: bytes, name: str, subject: str) -> Any:
 
     message = message_class(name)()
     try:
-        message.ParseFromString(data)
-    except (DecodeError, UnicodeError, ValueError, TypeError):
+        with warnings.catch_warnings():
+            # protobuf 3 merely warns where it stops in the middle
+            warnings.simplefilter("error", RuntimeWarning)
+            message.ParseFromString(data)
+    except (DecodeError, UnicodeError, ValueError, TypeError, RuntimeWarning):
         broken = broken_at(data)
         where = f"at byte {broken.offset} {broken}" if broken else "a message within is cut off or corrupt"
         raise NpuError("GRAPH_FORMAT", subject, f"it is no serialized {name}: {where}", _FORMS) from None

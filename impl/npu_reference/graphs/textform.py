@@ -7,7 +7,7 @@ from typing import Any, List, Tuple
 
 from ..errors import NpuError
 from .limits import MAX_TEXT_BYTES, MAX_TEXT_DEPTH
-from .words import shorten
+from .names import shorten
 
 __all__ = ["looks_like_text", "parse_text", "top_level_names"]
 
