@@ -198,14 +198,17 @@ def _parse_binary(data: bytes, name: str, subject: str) -> Any:
 
     message = message_class(name)()
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(record=True) as stopped:
             # protobuf 3 merely warns where it stops in the middle
-            warnings.simplefilter("error", RuntimeWarning)
+            warnings.simplefilter("always", RuntimeWarning)
             message.ParseFromString(data)
-    except (DecodeError, UnicodeError, ValueError, TypeError, RuntimeWarning):
+        whole = not stopped
+    except (DecodeError, UnicodeError, ValueError, TypeError):
+        whole = False
+    if not whole:
         broken = broken_at(data)
         where = f"at byte {broken.offset} {broken}" if broken else "a message within is cut off or corrupt"
-        raise NpuError("GRAPH_FORMAT", subject, f"it is no serialized {name}: {where}", _FORMS) from None
+        raise NpuError("GRAPH_FORMAT", subject, f"it is no serialized {name}: {where}", _FORMS)
     return message
 
 
