@@ -15,6 +15,7 @@ __all__ = [
     "OptionValueError",
     "checker",
     "construct",
+    "raise_for_python",
     "session_values",
 ]
 
@@ -55,8 +56,8 @@ def _own(name: str, domain: Domain, field: str, default: object = None) -> Argum
 #: arguments that stand for no session option are the adapter's own, and their domains ``assumed``.
 CLASSES: Dict[str, Tuple[Argument, ...]] = {
     "MemoryConfig": (
-        _own("atomic_clean_policy", Integer(0, 1), "i"),
-        _own("static_memory_policy", Integer(0, 4), "i"),
+        _own("atomic_clean_policy", Integer(0, 1), "i", 0),
+        _own("static_memory_policy", Integer(0, 4), "i", 0),
         _own("variable_use_1g_huge_page", Integer(0, 2), "i"),
     ),
     "DumpConfig": (

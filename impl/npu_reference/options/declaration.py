@@ -121,7 +121,8 @@ def declare(
             facets["session", edition] = session._replace(**(changes or {}))
         if runconfig is not None and (session is not None or edition == "current"):
             facets["runconfig", edition] = runconfig._replace(**(changes or {}))
-    if session is None and runconfig is not None and runconfig.status in ("active", "experimental"):
+    carried = runconfig is not None and runconfig.status in ("active", "experimental") and runconfig.field != "o"
+    if session is None and carried:
         facets["session", "current"] = facets["runconfig", "current"]._replace(status="reserved")
     for key, changes in (overrides or {}).items():
         facets[key] = facets[key]._replace(**changes)

@@ -209,7 +209,11 @@ CHARSET_WORDS = {
 
 
 class ConfigObject(Domain):
-    """An object of one class: as JSON its keyword arguments, or ``{"class": name, "arguments": {…}}``."""
+    """An object of one class.
+
+    As JSON it is its keyword arguments, or ``{"class": name, "arguments": {…}}``. From Python it may also be the
+    object itself: its class or a base of it has that name, a version behind it (``…V1``) aside.
+    """
 
     def __init__(
         self, class_name: str, check_arguments: Optional[Callable[[Dict[str, object]], Optional[Problem]]] = None
@@ -222,16 +226,30 @@ class ConfigObject(Domain):
 
     def arguments(self, value: Any) -> Dict[str, object]:
         """The keyword arguments of an object already found to be of this class."""
+        if not isinstance(value, Mapping):
+            known = vars(value) if self.check_arguments is not None else {}
+            return {name: part for name, part in known.items() if not name.startswith("_")}
         return dict(value["arguments"]) if set(value) == {"class", "arguments"} else dict(value)
 
     def check(self, value: Any) -> Optional[Problem]:
-        allowed = f"Give {self.describe()}."
-        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-            return Problem("OPTION_TYPE", f"{echo(value)} is not {self.describe()}.", allowed)
-        named = set(value) == {"class", "arguments"}
-        if named and (value["class"] != self.class_name or not isinstance(value["arguments"], Mapping)):
-            return Problem("OPTION_TYPE", f"an object of {echo(value['class'])} is not {self.describe()}.", allowed)
+        if not self._has_class(value):
+            return Problem("OPTION_TYPE", f"{self._shown(value)} is not {self.describe()}.", f"Give {self.describe()}.")
         return None if self.check_arguments is None else self.check_arguments(self.arguments(value))
+
+    def _has_class(self, value: Any) -> bool:
+        if not isinstance(value, Mapping):
+            names = [re.sub(r"V[0-9]$", "", kind.__name__) for kind in type(value).__mro__]
+            return self.class_name in names and hasattr(value, "__dict__")
+        if not all(isinstance(key, str) for key in value):
+            return False
+        if set(value) == {"class", "arguments"}:
+            return value["class"] == self.class_name and isinstance(value["arguments"], Mapping)
+        return True
+
+    @staticmethod
+    def _shown(value: Any) -> str:
+        named = isinstance(value, Mapping) and "class" in value
+        return f"an object of {echo(value['class'])}" if named else echo(value)
 
     def schema(self) -> Dict[str, Any]:
         return {"type": "object", "description": self.describe()}

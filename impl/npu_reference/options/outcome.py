@@ -107,9 +107,18 @@ class Resolution:
         """The protocol's answer to ``options``, with errors beside it."""
         return {
             "effective": {
-                name: {"value": item.value, "origin": item.origin, "rule": item.rule}
+                name: {"value": _plain(item.value), "origin": item.origin, "rule": item.rule}
                 for name, item in self.effective.items()
             },
             "errors": [error.to_json() for error in self.errors],
             "warnings": [{"option": w.option, "code": w.code, "message": w.message} for w in self.warnings],
         }
+
+
+def _plain(value: object) -> object:
+    """A value as JSON; an object that is none is told by its class."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    return {"class": type(value).__name__}

@@ -212,7 +212,6 @@ def _take_apart(state: State, name: str, domain: ConfigObject, value: object) ->
     """The arguments of a configuration object, and the session options they stand for (A48, A49)."""
     arguments = domain.arguments(value)
     state.parsed[name] = arguments
-    state.effective[name] = Effective(arguments, "given")
     for option, given in session_values(domain.class_name, arguments).items():
         facet = OPTIONS[option].facets["session", state.edition]
         actual = unwrapped(given)[1]
