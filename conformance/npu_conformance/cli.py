@@ -368,15 +368,82 @@ def partition(
 
 
 @cli.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--device-precision", type=click.Choice(["off"]), default="off", show_default=True, help="Numerics of the device; off computes as TensorFlow does.")
+@click.option("--device-precision", default="off", show_default=True, metavar="MODE", help="Numerics of the device; off computes as TensorFlow does.")
+@click.option("--edition", type=click.Choice(["legacy", "current"]), help="Edition of the options; default as the script's environment says.")
+@click.option("--trace", "trace_file", type=click.Path(), help="Write what ran where as JSON.")
 @click.argument("script", type=click.Path())
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[args]...")
-def simulate(device_precision: str, script: str, arguments: Tuple[str, ...]) -> int:
-    """Run SCRIPT unchanged on the simulated device."""
-    from npu_reference.runtime import activation
+def simulate(
+    device_precision: str, edition: Optional[str], trace_file: Optional[str], script: str, arguments: Tuple[str, ...]
+) -> int:
+    """Run SCRIPT unchanged on the simulated device; its exit status is the script's."""
+    from npu_reference.runtime.simulate import simulate as execute
 
-    activation.simulate(script, list(arguments), log=sys.stderr, device_precision=device_precision)
+    execute(script, list(arguments), device_precision=device_precision, edition=edition, trace_file=trace_file)
     return ExitStatus.OK
+
+
+# Golden-graph regression
+
+
+@cli.group()
+def golden() -> None:
+    """Record how your own models are partitioned, and check later that nothing moved."""
+
+
+@golden.command("update")
+@click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL...")
+@click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated.")
+@click.option("--policy", type=click.Choice(["documented", "adapter"]), default="documented", show_default=True, help="As the documents say, or exactly as the adapter's own pass.")
+@click.option("--flavour", type=click.Choice(["tf1", "tf2"]), default="tf1", show_default=True, help="Which build of the adapter.")
+@click.option("--feed", "feeds", multiple=True, metavar="NAME:SLOT", help="A tensor that is fed; may be repeated.")
+@click.option("--fetch", "fetches", multiple=True, metavar="NAME[:SLOT]", help="A tensor that is fetched, or an operator that is run; may be repeated.")
+@_SURFACE
+@_EDITION
+@_FORMAT
+def golden_update(
+    models: Tuple[str, ...],
+    assignments: Tuple[str, ...],
+    policy: str,
+    flavour: str,
+    feeds: Tuple[str, ...],
+    fetches: Tuple[str, ...],
+    surface: str,
+    edition: str,
+    form: str,
+) -> int:
+    """Record the partition of each MODEL beside it, with the options it was made with."""
+    from npu_reference.options import parse_assignments
+
+    from . import golden_graph, schema
+
+    values = parse_assignments(assignments)
+    question = golden_graph.Question(values, surface, edition, policy, flavour, tuple(feeds), tuple(fetches))
+    written = [str(golden_graph.update(model, question)) for model in models]
+    if form == "json":
+        _json({"schema": schema.header("golden"), "recorded": dict(zip(models, written))})
+    else:
+        for path in written:
+            click.echo(f"recorded {path}")
+    return ExitStatus.OK
+
+
+@golden.command("check")
+@click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL...")
+@_FORMAT
+def golden_check(models: Tuple[str, ...], form: str) -> int:
+    """Compare each MODEL with its record; exit 1 and say what moved if anything did."""
+    from . import golden_graph, schema
+
+    moved = {model: [change.text for change in golden_graph.check(model)] for model in models}
+    if form == "json":
+        _json({"schema": schema.header("golden"), "changes": moved})
+    else:
+        for model, texts in moved.items():
+            click.echo(f"{model}: " + ("unchanged" if not texts else f"{len(texts)} changes"))
+            for text in texts:
+                click.echo(f"  {text}")
+    return ExitStatus.NEGATIVE if any(moved.values()) else ExitStatus.OK
 
 
 # The protocol

@@ -18,7 +18,7 @@ from npu_reference.errors import NpuError
 from . import client, judge, known_failures, requests, schema
 from .library import Instance, Library
 
-__all__ = ["Record", "Report", "Settings", "blocked", "counts", "final_verdict", "run"]
+__all__ = ["Lane", "Record", "Report", "Settings", "blocked", "counts", "final_verdict", "run"]
 
 _FAILURE_REPEATS = 20  # a lane repeats this many plain failures in a fresh worker, so that a bad backend ends (assumed)
 _START_FAILURES = 3  # a lane gives up after this many failed starts in succession (assumed)
@@ -149,7 +149,7 @@ def _lane(shared: _Shared, instances: Sequence[Tuple[int, Instance]]) -> Dict[in
     found: Dict[int, Record] = {}
     settings = shared.settings
     with client.Client(shared.spec, factor=settings.factor, env=settings.env, python=settings.python) as worker:
-        lane = _Lane(shared, worker)
+        lane = Lane(worker, shared.claims, shared.keep)
         for number, instance in instances:
             if shared.stop.is_set():
                 break
@@ -160,16 +160,23 @@ def _lane(shared: _Shared, instances: Sequence[Tuple[int, Instance]]) -> Dict[in
     return found
 
 
-class _Lane:
-    """Asks one worker, and decides when to ask again in a fresh one."""
+class Lane:
+    """Asks one worker, and decides when to ask again in a fresh one.
 
-    def __init__(self, shared: _Shared, worker: client.Client) -> None:
-        self.shared, self.worker = shared, worker
+    Args:
+        worker: the client to ask; the caller closes it.
+        claims: what the backend says it can do.
+        keep: folder where tensors that came as files are kept.
+    """
+
+    def __init__(self, worker: client.Client, claims: judge.Claims, keep: Optional[str] = None) -> None:
+        self.worker, self.claims, self.keep = worker, claims, keep
         self.failure_repeats = _FAILURE_REPEATS
         self.start_failures = 0
 
     def record(self, instance: Instance) -> Record:
-        lacking = judge.applicable(instance, self.shared.claims)
+        """What came of one instance."""
+        lacking = judge.applicable(instance, self.claims)
         if lacking is not None:
             return _plain(instance, "unsupported", f"the backend does not claim {lacking}")
         if self.start_failures >= _START_FAILURES:
@@ -239,14 +246,14 @@ class _Lane:
         return client.Answered({**outcome.ok, "fetches": fetches})
 
     def _keep(self, tensor: Mapping[str, Any]) -> Mapping[str, Any]:
-        if "file" not in tensor or self.shared.keep is None:
+        if "file" not in tensor or self.keep is None:
             return tensor
         path = os.path.join(self.worker.folder, tensor["file"])
         try:
             with open(path, "rb") as stream:
                 digest = hashlib.sha256(stream.read()).hexdigest()
-            os.makedirs(os.path.join(self.shared.keep, "tensors"), exist_ok=True)
-            shutil.copyfile(path, os.path.join(self.shared.keep, "tensors", f"{digest}.bin"))
+            os.makedirs(os.path.join(self.keep, "tensors"), exist_ok=True)
+            shutil.copyfile(path, os.path.join(self.keep, "tensors", f"{digest}.bin"))
         except OSError:
             return tensor  # judged a protocol error already
         return {"dtype": tensor["dtype"], "shape": tensor["shape"], "file": f"tensors/{digest}.bin"}

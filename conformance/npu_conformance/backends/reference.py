@@ -77,6 +77,8 @@ class ReferenceBackend:
         return answer
 
     def run(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        if importlib.util.find_spec("tf_keras") is not None:
+            os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # TensorFlow reads it once, when it is imported
         from npu_reference.runtime import runner
 
         if "script" in params:
@@ -157,6 +159,4 @@ def _has(name: str, version: Tuple[int, ...]) -> bool:
     """Whether the documents' import lines for this API work: Estimator left TensorFlow, Keras 2 moved to tf_keras."""
     if name == "estimator":
         return importlib.util.find_spec("tensorflow_estimator") is not None
-    if version < (2, 16):
-        return True
-    return importlib.util.find_spec("tf_keras") is not None and os.environ.get("TF_USE_LEGACY_KERAS") == "1"
+    return version < (2, 16) or importlib.util.find_spec("tf_keras") is not None
