@@ -18,6 +18,8 @@ from npu_reference.errors import NpuError
 from npu_reference.graphs import close_over, load_graph
 from npu_reference.partition import partition
 
+from .backends.reference import split_fetches
+
 __all__ = ["Change", "Question", "Record", "changes", "check", "record_path", "observe_model", "update"]
 
 _HEADER = "npu-conformance golden graph 1"
@@ -75,7 +77,8 @@ def observe_model(model: str, question: Question) -> Record:
     resolution.raise_first()
     graph = load_graph(model)
     if question.feeds or question.fetches:
-        graph = close_over(graph, list(question.feeds), list(question.fetches))
+        tensors, targets = split_fetches(list(question.fetches))
+        graph = close_over(graph, list(question.feeds), tensors, targets)
     answer = partition(graph, resolution, policy=question.policy, flavour=question.flavour).to_json()
     places: Dict[str, Place] = {}
     for number, geop in enumerate(answer["geops"], start=1):
@@ -146,7 +149,11 @@ def changes(before: Record, after: Record) -> List[Change]:
         old_count, new_count = before.counts.get(name, 0), after.counts.get(name, 0)
         if old_count != new_count:
             found.append(Change(f"{name}: {old_count} -> {new_count}"))
+    whole = Counter(_words(place) for place in before.places.values() if place.geop > 0)
     for (was, now), names in sorted(moves.items(), key=lambda item: (-len(item[1]), item[0])):
+        if len(names) > 1 and len(names) == whole.get(was):
+            found.append(Change(f"all {len(names)} operators of {was} ({names[0]}, ...): {was} -> {now}"))
+            continue
         found.extend(Change(f"{name}: {was} -> {now}") for name in names[:NAMED_MOVES])
         if len(names) > NAMED_MOVES:
             found.append(Change(f"and {len(names) - NAMED_MOVES} more operators: {was} -> {now}"))

@@ -100,6 +100,12 @@ def _phases(successors: Sequence[Sequence[int]], kinds: Sequence[str]) -> List[i
             waiting[target] -= 1
             if not waiting[target]:
                 ready.append(target)
+    fed = {target for targets in successors for target in targets}
+    for vertex, targets in enumerate(successors):
+        if kinds[vertex] == "host" and vertex not in fed and targets:
+            # A constant or feed stands beside what reads it, not at the far left.
+            nearest = min(phase[target] - (kinds[target] == "geop") for target in targets)
+            phase[vertex] = max(0, nearest)
     return phase
 
 

@@ -1,0 +1,123 @@
+"""Golden-graph regression says what moved in a user's own graph, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from npu_conformance import cli, golden_graph
+from npu_conformance.golden_graph import Place, Question, Record
+from npu_reference.errors import NpuError
+from npu_reference.graphs import GraphBuilder, write_graph
+
+MIXED = Question({"mix_compile_mode": True})
+
+
+def chain(path, host_op="PyFunc"):
+    """x -> relu -> middle -> relu, written to `path`."""
+    g = GraphBuilder()
+    x = g.placeholder("x", "float32", [2])
+    before = g.op("Relu", "before", [x])
+    if host_op == "PyFunc":
+        middle = g.op("PyFunc", "middle", [[before]], token="pyfunc_0", Tin=["float32"], Tout=["float32"])
+    else:
+        middle = g.op(host_op, "middle", [before])
+    g.op("Relu", "after", [middle])
+    write_graph(g.build(), str(path))
+    return str(path)
+
+
+def record(places, **counts):
+    return Record(MIXED, places, counts)
+
+
+def test_an_unchanged_model_has_no_changes(tmp_path):
+    model = chain(tmp_path / "model.pb")
+    golden_graph.update(model, MIXED)
+    assert golden_graph.check(model) == []
+
+
+def test_the_record_is_the_same_bytes_each_time(tmp_path):
+    model = chain(tmp_path / "model.pb")
+    first = golden_graph.update(model, MIXED).read_bytes()
+    assert golden_graph.update(model, MIXED).read_bytes() == first
+
+
+def test_an_operator_that_moves_to_the_host_is_named_with_its_reason(tmp_path):
+    model = chain(tmp_path / "model.pb", host_op="Tanh")
+    golden_graph.update(model, MIXED)
+    chain(tmp_path / "model.pb")
+    texts = [change.text for change in golden_graph.check(model)]
+    assert "middle: GEOP 1 -> host, NOT_SUPPORTED" in texts
+    assert "geops: 1 -> 2" in texts
+
+
+def test_a_new_geop_in_front_moves_no_other():
+    before = record({"b": Place(1), "c": Place(1)}, geops=1)
+    after = record({"a": Place(1), "b": Place(2), "c": Place(2)}, geops=2)
+    assert [change.text for change in golden_graph.changes(before, after)] == [
+        "geops: 1 -> 2",
+        "a: not in the graph -> GEOP 1",
+    ]
+
+
+def test_a_geop_that_is_dissolved_is_one_line():
+    before = record({name: Place(1) for name in "abc"})
+    after = record({name: Place(-1, "SCOPE") for name in "abc"})
+    assert [change.text for change in golden_graph.changes(before, after)] == [
+        "all 3 operators of GEOP 1 (a, ...): GEOP 1 -> host, SCOPE"
+    ]
+
+
+def test_a_cause_that_changes_is_a_change():
+    before = record({"a": Place(-1, "REF_EDGE", "v")})
+    after = record({"a": Place(-1, "REF_EDGE", "w")})
+    assert [change.text for change in golden_graph.changes(before, after)] == [
+        "a: host, REF_EDGE via v -> host, REF_EDGE via w"
+    ]
+
+
+def test_many_moves_of_one_kind_are_counted_beyond_the_first():
+    names = [f"n{i:03}" for i in range(golden_graph.NAMED_MOVES + 5)]
+    before = record({**{name: Place(1) for name in names}, "stays": Place(1)})
+    after = record({**{name: Place(-1, "SCOPE") for name in names}, "stays": Place(1)})
+    texts = [change.text for change in golden_graph.changes(before, after)]
+    assert len(texts) == golden_graph.NAMED_MOVES + 1
+    assert texts[-1] == "and 5 more operators: GEOP 1 -> host, SCOPE"
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("", "golden.txt"),
+        ("something else\n", "golden.txt"),
+        ("npu-conformance golden graph 1\n{]\n", ":2"),
+        ('npu-conformance golden graph 1\n{"values": {}, "feeds": [], "fetches": [], "evil": 1}\n', ":2"),
+        ('npu-conformance golden graph 1\n{"values": {}, "feeds": [], "fetches": []}\nnode a nowhere\n', ":3"),
+        ('npu-conformance golden graph 1\n{"values": {}, "feeds": [], "fetches": []}\ncount geops = many\n', ":3"),
+    ],
+)
+def test_a_damaged_record_is_refused_by_line(tmp_path, text, where):
+    model = chain(tmp_path / "model.pb")
+    golden_graph.record_path(model).write_text(text, encoding="utf-8")
+    with pytest.raises(NpuError) as caught:
+        golden_graph.check(model)
+    assert caught.value.code == "CASE_FILE"
+    assert where in caught.value.subject
+
+
+def test_the_command_says_what_moved_and_exits_1(tmp_path):
+    model = chain(tmp_path / "model.pb", host_op="Tanh")
+    runner = CliRunner()
+    assert runner.invoke(cli.cli, ["golden", "update", model, "-o", "mix_compile_mode=true"]).exit_code == 0
+    same = runner.invoke(cli.cli, ["golden", "check", model], standalone_mode=False)
+    assert same.return_value == 0 and "unchanged" in same.output
+    chain(tmp_path / "model.pb")
+    moved = runner.invoke(cli.cli, ["golden", "check", model], standalone_mode=False)
+    assert moved.return_value == 1 and "middle: GEOP 1 -> host" in moved.output
+
+
+def test_a_model_without_a_record_says_how_to_make_one(tmp_path):
+    model = chain(tmp_path / "model.pb")
+    with pytest.raises(NpuError, match="golden update"):
+        golden_graph.check(model)
