@@ -30,7 +30,7 @@ class OpList:
 
     __slots__ = ("_entries", "name")
 
-    _built_in: Optional["OpList"] = None
+    _built_in: Optional[OpList] = None
 
     def __init__(self, entries: Mapping[str, Entry], name: str) -> None:
         self._entries: Dict[str, Entry] = dict(entries)
@@ -49,12 +49,12 @@ class OpList:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def with_operator(self, op: str) -> "OpList":
+    def with_operator(self, op: str) -> OpList:
         """The list with one more operator, neither gray nor heavy."""
         return OpList({**self._entries, op: Entry()}, self.name)
 
     @staticmethod
-    def built_in() -> "OpList":
+    def built_in() -> OpList:
         """The list of the simulated device; `data/operators.csv` names the source of every line."""
         if OpList._built_in is None:
             with open(_BUILT_IN, encoding="ascii", newline="") as stream:
@@ -64,7 +64,7 @@ class OpList:
         return OpList._built_in
 
     @staticmethod
-    def load(path: str) -> "OpList":
+    def load(path: str) -> OpList:
         """A list from a JSON file; NpuError OP_LIST."""
         try:
             with open(path, "rb") as stream:
@@ -80,7 +80,7 @@ class OpList:
         return OpList.parse(text, str(path))
 
     @staticmethod
-    def parse(text: str, subject: str = "<op_list>") -> "OpList":
+    def parse(text: str, subject: str = "<op_list>") -> OpList:
         """A list from JSON text; NpuError OP_LIST with the place of what is wrong."""
         try:
             root = json.loads(text, object_pairs_hook=_Pairs)
@@ -93,7 +93,7 @@ class OpList:
         return OpList(_entries(root, subject), subject)
 
     @staticmethod
-    def from_json(value: Any, subject: str = "<op_list>") -> "OpList":
+    def from_json(value: Any, subject: str = "<op_list>") -> OpList:
         """A list from a JSON object already decoded, as the worker protocol brings it; NpuError OP_LIST."""
         if isinstance(value, dict):
             value = _Pairs((op, _Pairs(e.items()) if isinstance(e, dict) else e) for op, e in value.items())

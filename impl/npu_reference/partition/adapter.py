@@ -21,6 +21,7 @@ from npu_reference.partition.eviction import add_constants, constants_behind_con
 from npu_reference.partition.model import Note
 from npu_reference.partition.ranges import select_as_adapter
 from npu_reference.partition.reasons import Cause, Reason
+from npu_reference.partition.rewrite import rewrite
 from npu_reference.partition.settings import Settings
 from npu_reference.partition.support import ADAPTER_RULES, Judge, whole_graph_cause
 from npu_reference.partition.wires import Wires
@@ -34,7 +35,7 @@ __all__ = ["Plan", "plan"]
 class Plan(NamedTuple):
     """Where every node goes, before names and borders: `group[node]` counts from 0, -1 is the host."""
 
-    graph: "Graph"
+    graph: Graph
     wires: Wires
     candidate: bytearray
     cause: Dict[int, Cause]
@@ -44,13 +45,13 @@ class Plan(NamedTuple):
     notes: Tuple[Note, ...]
 
 
-def plan(graph: "Graph", settings: Settings, op_list: OpList, flavour: str) -> Plan:
+def plan(graph: Graph, settings: Settings, op_list: OpList, flavour: str) -> Plan:
     """The adapter's own plan; NpuError with the adapter's own words where its pass fails."""
-    _check(settings)
+    check_options(settings)
+    graph, notes = rewrite(graph)
     wires = Wires(graph)
     candidate = bytearray(len(graph.nodes))
     cause: Dict[int, Cause] = {}
-    notes: List[Note] = []
     idle = idle_cause(graph, settings)
     if idle is not None:
         cause.update((node.id, idle) for node in graph.nodes)
@@ -64,7 +65,7 @@ def plan(graph: "Graph", settings: Settings, op_list: OpList, flavour: str) -> P
     return Plan(graph, wires, candidate, cause, grouping.group, grouping.contracted, copies, tuple(notes))
 
 
-def idle_cause(graph: "Graph", settings: Settings) -> Optional[Cause]:
+def idle_cause(graph: Graph, settings: Settings) -> Optional[Cause]:
     """Why the pass leaves the graph as it is."""
     if not settings.use_off_line:
         return Cause(Reason.MODE_OFF, "use_off_line is False")
@@ -74,7 +75,7 @@ def idle_cause(graph: "Graph", settings: Settings) -> Optional[Cause]:
     return None
 
 
-def _check(settings: Settings) -> None:
+def check_options(settings: Settings) -> None:
     if settings.lazy_recompile and settings.iterations != 1:
         raise NpuError(
             "OPTION_CONFLICT",
@@ -89,7 +90,7 @@ def _check(settings: Settings) -> None:
 
 
 def _choose(
-    graph: "Graph",
+    graph: Graph,
     wires: Wires,
     settings: Settings,
     op_list: OpList,
@@ -114,17 +115,17 @@ def _choose(
     for constant in constants_behind_controls(graph, wires, judge.by_op):
         candidate[constant] = 1
     if settings.mix:
-        spread_over_frames(graph, frames(graph), candidate, cause, [i for i in _unsupported(graph, candidate, support.skipped)])
+        spread_over_frames(graph, frames(graph), candidate, cause, _unsupported(graph, candidate, support.skipped))
     spread(graph, wires, settings, candidate, cause, _unsupported(graph, candidate, support.skipped), variants=False)
     add_constants(graph, wires, candidate)
 
 
-def _unsupported(graph: "Graph", candidate: bytearray, skipped: Set[int]) -> List[int]:
+def _unsupported(graph: Graph, candidate: bytearray, skipped: Set[int]) -> List[int]:
     nodes = graph.nodes
     return [i for i in range(len(nodes)) if not candidate[i] and i not in skipped and nodes[i].op != "Const"]
 
 
-def _where_of_uninitialized(graph: "Graph", wires: Wires) -> List[int]:
+def _where_of_uninitialized(graph: Graph, wires: Wires) -> List[int]:
     """Where operators that pick uninitialised variables: they read IsVariableInitialized over Pack, LogicalNot, Reshape."""
     nodes = graph.nodes
     found = []
@@ -142,7 +143,7 @@ def _where_of_uninitialized(graph: "Graph", wires: Wires) -> List[int]:
 
 
 def _choose_ranges(
-    graph: "Graph",
+    graph: Graph,
     wires: Wires,
     settings: Settings,
     op_list: OpList,
@@ -172,7 +173,7 @@ def _choose_ranges(
     return True
 
 
-def _copy(graph: "Graph", wires: Wires, groups: List[int], settings: Settings) -> Copies:
+def _copy(graph: Graph, wires: Wires, groups: List[int], settings: Settings) -> Copies:
     if not settings.mix:
         return Copies(set(), set())
     variables: Set[Tuple[int, int]] = set()

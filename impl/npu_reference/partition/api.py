@@ -24,7 +24,7 @@ FLAVOURS = ("tf1", "tf2")
 
 
 def partition(
-    graph: "Graph",
+    graph: Graph,
     options: Union[Resolution, Settings, Mapping[str, Any]],
     *,
     policy: str = "documented",

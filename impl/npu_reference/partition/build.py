@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["build"]
 
 
-def build(graph: "Graph", partition: Partition, *, op: str = "StatefulPartitionedCall") -> Any:
+def build(graph: Graph, partition: Partition, *, op: str = "StatefulPartitionedCall") -> Any:
     """The graph with every GEOP called as one function.
 
     Args:
@@ -184,6 +184,8 @@ class _Body:
     def _share(self, node: Any, name: str) -> None:
         """A resource found by its node's name must be found under it from inside the function, too."""
         op_def = self.graph.op_def(self.graph.index[name])
+        if node.op == "OneShotIterator":
+            return  # it refuses one
         if "shared_name" in op_def.attrs and not node.attr["shared_name"].s:
             node.attr["shared_name"].s = name.encode("utf-8")
 

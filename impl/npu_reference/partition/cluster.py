@@ -27,7 +27,7 @@ class Grouping(NamedTuple):
     contraction: Contraction
 
 
-def group(graph: "Graph", wires: Wires, candidate: Sequence[int], settings: Settings, flavour: str) -> Grouping:
+def group(graph: Graph, wires: Wires, candidate: Sequence[int], settings: Settings, flavour: str) -> Grouping:
     """Contract and merge as the adapter does. O(E log E) beside the merging of clusters."""
     nodes = graph.nodes
     untied = [edge for edge, source in enumerate(wires.src) if nodes[source].op in _NEXT_ITERATIONS]
@@ -52,7 +52,7 @@ def _merge(clusters: Clusters, settings: Settings) -> List[int]:
     return keep_largest_group(clusters)
 
 
-def _lone_operators(graph: "Graph", candidate: Sequence[int], settings: Settings, clusters: Clusters) -> Grouping:
+def _lone_operators(graph: Graph, candidate: Sequence[int], settings: Settings, clusters: Clusters) -> Grouping:
     """No two candidates are neighbours: NoOps and Identities stay on the host (M27), the others are merged."""
     kept = [
         int(bool(flag) and node.op not in ("NoOp", "Identity")) for flag, node in zip(candidate, graph.nodes)

@@ -34,7 +34,7 @@ class Crossing(NamedTuple):
     control_in: List[List[int]]
 
 
-def copy_variables(graph: "Graph", wires: Wires, group: Sequence[int]) -> Set[Tuple[int, int]]:
+def copy_variables(graph: Graph, wires: Wires, group: Sequence[int]) -> Set[Tuple[int, int]]:
     """A variable is copied, under its own name, into each other group that takes its reference or handle."""
     copies: Set[Tuple[int, int]] = set()
     nodes = graph.nodes
@@ -46,7 +46,7 @@ def copy_variables(graph: "Graph", wires: Wires, group: Sequence[int]) -> Set[Tu
     return copies
 
 
-def first_stray_variable(graph: "Graph", wires: Wires, group: Sequence[int]) -> Optional[int]:
+def first_stray_variable(graph: Graph, wires: Wires, group: Sequence[int]) -> Optional[int]:
     """The first host operator, by variable, that takes a variable's reference or handle; None where there is none."""
     for node in graph.nodes:
         if node.op in VARIABLES:
@@ -56,20 +56,20 @@ def first_stray_variable(graph: "Graph", wires: Wires, group: Sequence[int]) -> 
     return None
 
 
-def copy_constants(graph: "Graph", wires: Wires, group: Sequence[int]) -> Set[Tuple[int, int]]:
-    """A constant is copied into each other group that uses it; the copy waits for the original."""
+def copy_constants(graph: Graph, wires: Wires, group: Sequence[int]) -> Set[Tuple[int, int]]:
+    """A constant is copied into each group that uses it without holding it; the copy waits for the original."""
     copies: Set[Tuple[int, int]] = set()
     nodes = graph.nodes
     for edge, source in enumerate(wires.src):
         home, target = group[source], group[wires.dst[edge]]
-        if home != target and home != _HOST and target != _HOST and wires.kind[edge] != CONTROL:
+        if home != target and target != _HOST and wires.kind[edge] != CONTROL:
             if nodes[source].op == "Const":
                 copies.add((source, target))
     return copies
 
 
 def first_ref_border(
-    graph: "Graph", wires: Wires, group: Sequence[int], copies: Copies
+    graph: Graph, wires: Wires, group: Sequence[int], copies: Copies
 ) -> Optional[Tuple[int, bool]]:
     """The first edge that takes a reference over a border, and whether it leaves a GEOP (else it enters one)."""
     for edge, kind in enumerate(wires.kind):
@@ -110,12 +110,12 @@ def cross(wires: Wires, group: Sequence[int], count: int, copies: Copies) -> Cro
     return Crossing(args, rets, waits)
 
 
-def stray_variable_error(graph: "Graph", node: int) -> NpuError:
+def stray_variable_error(graph: Graph, node: int) -> NpuError:
     name = graph.nodes[node].name
     return NpuError("REF_BORDER", "", f"Ref Tensors (e.g., Variables) output: {name} is not in white list")
 
 
-def ref_border_error(graph: "Graph", wires: Wires, edge: int, leaves: bool) -> NpuError:
+def ref_border_error(graph: Graph, wires: Wires, edge: int, leaves: bool) -> NpuError:
     source, target = graph.nodes[wires.src[edge]].name, graph.nodes[wires.dst[edge]].name
     role = "results" if leaves else "args"
     return NpuError(

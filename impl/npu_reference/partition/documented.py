@@ -14,5 +14,5 @@ if TYPE_CHECKING:
 __all__ = ["plan"]
 
 
-def plan(graph: "Graph", settings: Settings, op_list: OpList, flavour: str) -> adapter.Plan:
+def plan(graph: Graph, settings: Settings, op_list: OpList, flavour: str) -> adapter.Plan:
     return adapter.plan(graph, settings, op_list, flavour)

@@ -23,7 +23,7 @@ _EDGE_REASON = {
 
 
 def spread(
-    graph: "Graph",
+    graph: Graph,
     wires: Wires,
     settings: Settings,
     candidate: bytearray,
@@ -75,18 +75,18 @@ def _touched(wires: Wires) -> Set[int]:
     return touched
 
 
-def _neighbours(graph: "Graph", wires: Wires, node: int) -> List[Tuple[int, int]]:
+def _neighbours(graph: Graph, wires: Wires, node: int) -> List[Tuple[int, int]]:
     found = [(edge, wires.src[edge]) for edge in graph.in_edges(node)]
     found.extend((edge, wires.dst[edge]) for edge in graph.out_edges(node))
     return found
 
 
-def _pre_processed(graph: "Graph", wires: Wires, edge: int, settings: Settings) -> bool:
+def _pre_processed(graph: Graph, wires: Wires, edge: int, settings: Settings) -> bool:
     return settings.data_pre_proc and graph.nodes[wires.src[edge]].op == "IteratorGetNext"
 
 
 def spread_over_frames(
-    graph: "Graph",
+    graph: Graph,
     frames: Sequence,
     candidate: bytearray,
     cause: Dict[int, Cause],
@@ -117,7 +117,7 @@ def spread_over_frames(
 
 
 def constants_behind_controls(
-    graph: "Graph", wires: Wires, supported_op: Mapping[str, Optional[Cause]]
+    graph: Graph, wires: Wires, supported_op: Mapping[str, Optional[Cause]]
 ) -> List[int]:
     """Constants with a control input from an operator whose type could be offloaded."""
     nodes = graph.nodes
@@ -130,7 +130,7 @@ def constants_behind_controls(
     return found
 
 
-def add_constants(graph: "Graph", wires: Wires, candidate: bytearray) -> None:
+def add_constants(graph: Graph, wires: Wires, candidate: bytearray) -> None:
     """Every constant with a candidate among its readers becomes a candidate, whatever marks it carries."""
     constants = bytearray(node.op == "Const" for node in graph.nodes)
     for source, target in zip(wires.src, wires.dst):

@@ -18,7 +18,7 @@ class Argument(NamedTuple):
 
     node: int
     slot: int
-    dtype: "DType"
+    dtype: DType
     name: str
 
     def to_json(self) -> str:
@@ -77,7 +77,7 @@ class Border(NamedTuple):
     """A tensor that crosses: once each source tensor and direction, however many consumers it has (M24)."""
 
     source: str  # node:slot
-    dtype: "DType"
+    dtype: DType
     direction: str  # "h2d", "d2h" or "d2d"
     consumers: Tuple[str, ...]  # GEOP names, or node names on the host
     bytes: Optional[int]  # None where no static shape is known
@@ -140,7 +140,7 @@ class Partition:
 
     def __init__(
         self,
-        graph: "Graph",
+        graph: Graph,
         assignment: Sequence[int],
         geops: Sequence[Geop],
         host: Sequence[HostNode],
@@ -148,7 +148,7 @@ class Partition:
         min_geops: int,
         notes: Sequence[Note],
         policy: str,
-        wires: "Wires",
+        wires: Wires,
     ) -> None:
         self.graph = graph
         self.assignment = assignment

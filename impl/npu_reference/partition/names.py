@@ -14,7 +14,7 @@ __all__ = ["Names", "argument_name"]
 class Names:
     """Names handed out once, different from those of a graph's nodes, functions and name scopes."""
 
-    def __init__(self, graph: "Graph", more: Iterable[str] = ()) -> None:
+    def __init__(self, graph: Graph, more: Iterable[str] = ()) -> None:
         self.taken: Set[str] = {node.name for node in graph.nodes}
         self.taken.update(graph.functions)
         self.taken.update(more)

@@ -17,7 +17,7 @@ class OrderList:
     gap is used up, so that insertion costs O(1) amortised in practice.
     """
 
-    __slots__ = ("rank", "_next", "_prev", "_head", "_tail", "renumberings")
+    __slots__ = ("_head", "_next", "_prev", "_tail", "rank", "renumberings")
 
     def __init__(self, order: Sequence[int]) -> None:
         count = len(order)

@@ -21,7 +21,7 @@ class Selection(NamedTuple):
     notes: Tuple[Note, ...]
 
 
-def select(graph: "Graph", wires: Wires, ranges: Sequence[Range]) -> Selection:
+def select(graph: Graph, wires: Wires, ranges: Sequence[Range]) -> Selection:
     """Every node on a directed path, control edges included, from an in node to an out node of one entry (M5-M10).
 
     Both ends belong to the range, entries are united, and neither the order of entries nor of names matters. O(entries
@@ -49,7 +49,7 @@ def select(graph: "Graph", wires: Wires, ranges: Sequence[Range]) -> Selection:
     return Selection(entry, tuple(notes))
 
 
-def _closure(starts: Sequence[int], graph: "Graph", wires: Wires, forward: bool) -> Set[int]:
+def _closure(starts: Sequence[int], graph: Graph, wires: Wires, forward: bool) -> Set[int]:
     ends = wires.dst if forward else wires.src
     edges_of = graph.out_edges if forward else graph.in_edges
     seen = set(starts)
@@ -64,7 +64,7 @@ def _closure(starts: Sequence[int], graph: "Graph", wires: Wires, forward: bool)
 
 
 def _lonely(
-    graph: "Graph", item: Range, number: int, starts: Sequence[int], ends: Sequence[int], inside: Set[int]
+    graph: Graph, item: Range, number: int, starts: Sequence[int], ends: Sequence[int], inside: Set[int]
 ) -> List[Note]:
     """Notes on ends that no path joins (M8)."""
     notes = []
@@ -93,7 +93,7 @@ def _unknown(name: str, number: int, role: str, consequence: str) -> Note:
     )
 
 
-def select_as_adapter(graph: "Graph", wires: Wires, ranges: Sequence[Range]) -> Selection:
+def select_as_adapter(graph: Graph, wires: Wires, ranges: Sequence[Range]) -> Selection:
     """The nodes that the adapter's own search selects: depth first, so that the order of entries and edges matters.
 
     A path ends at the first out node it meets, or at any node an earlier pair has selected; so an out node behind
@@ -116,7 +116,7 @@ def select_as_adapter(graph: "Graph", wires: Wires, ranges: Sequence[Range]) -> 
     return Selection(entry, tuple(notes))
 
 
-def _search(start: int, ends: Set[int], selected: Set[int], graph: "Graph", wires: Wires) -> Set[int]:
+def _search(start: int, ends: Set[int], selected: Set[int], graph: Graph, wires: Wires) -> Set[int]:
     """Nodes on paths from `start` that stop at the first end or selected node."""
     stops = ends | selected
     order: List[int] = []

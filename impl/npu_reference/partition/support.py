@@ -44,7 +44,7 @@ ADAPTER_RULES = Rules(scope_in_full=True, scope_in_bodies=False, fifth_output=Fa
 DOCUMENTED_RULES = Rules(scope_in_full=False, scope_in_bodies=True, fifth_output=True, placeholders=True)
 
 
-def whole_graph_cause(graph: "Graph") -> Optional[Cause]:
+def whole_graph_cause(graph: Graph) -> Optional[Cause]:
     """Why nothing of this graph is offloaded whatever its operators are; None where it is judged by operator."""
     makes: Optional[Node] = None
     iterator: Optional[Node] = None
@@ -67,7 +67,7 @@ class Judge:
     """Judges operators; `by_op` keeps the verdict of every operator type met."""
 
     def __init__(
-        self, graph: "Graph", wires: Wires, settings: Settings, op_list: OpList, rules: Rules
+        self, graph: Graph, wires: Wires, settings: Settings, op_list: OpList, rules: Rules
     ) -> None:
         self.graph, self.wires, self.settings, self.op_list = graph, wires, settings, op_list
         self.rules = rules
@@ -144,7 +144,7 @@ class Judge:
 
     # -- by node -----------------------------------------------------------------------------------------------
 
-    def _node_cause(self, node: "Node") -> Optional[Cause]:
+    def _node_cause(self, node: Node) -> Optional[Cause]:
         found = self.by_op[node.op] or self._marked(node)
         if found is not None:
             return found
@@ -158,12 +158,12 @@ class Judge:
                 return found
         return None
 
-    def _marked(self, node: "Node") -> Optional[Cause]:
+    def _marked(self, node: Node) -> Optional[Cause]:
         if self.marked and node.has_attr("_without_npu_compile") and node.attr("_without_npu_compile") is True:
             return Cause(Reason.SCOPE, "built inside without_npu_compile_scope")
         return None
 
-    def _takes_functions(self, node: "Node") -> bool:
+    def _takes_functions(self, node: Node) -> bool:
         op_def = self.graph.op_def(node.id)
         known = self.takes_functions.get(id(op_def))
         if known is None:
@@ -171,14 +171,14 @@ class Judge:
             self.takes_functions[id(op_def)] = known
         return known
 
-    def _function(self, node: "Node") -> Optional[Cause]:
+    def _function(self, node: Node) -> Optional[Cause]:
         for name in called_functions(node.proto.attr):
             culprit = self.bodies.culprit(name)
             if culprit is not None:
                 return _function_cause(node, culprit)
         return None
 
-    def _resource_input(self, node: "Node") -> Optional[Cause]:
+    def _resource_input(self, node: Node) -> Optional[Cause]:
         wires = self.wires
         if not wires.outputs:
             return None
@@ -190,13 +190,13 @@ class Judge:
                 return Cause(Reason.RESOURCE, f"it uses the resource of {source.name} ({source.op}), not a variable's own handle")
         return None
 
-    def _resource_output(self, node: "Node") -> Optional[Cause]:
+    def _resource_output(self, node: Node) -> Optional[Cause]:
         kinds = self.wires.outputs.get(node.id)
         if kinds is None or RESOURCE not in kinds or node.op == _VARIABLE_HANDLE:
             return None
         return Cause(Reason.RESOURCE, f"{node.op} gives a resource that is not a variable")
 
-    def _fifth_output(self, node: "Node") -> Optional[Cause]:
+    def _fifth_output(self, node: Node) -> Optional[Cause]:
         if node.op != "FusedBatchNormV3":
             return None
         wires = self.wires
@@ -226,7 +226,7 @@ class Judge:
         return [reader for reader in readers if self.graph.nodes[reader].op == op]
 
 
-def _function_cause(node: "Node", culprit: Tuple) -> Cause:
+def _function_cause(node: Node, culprit: Tuple) -> Cause:
     path, op, reason = culprit
     words = {
         Reason.NOT_SUPPORTED: "the operator list has no entry for it",

@@ -25,7 +25,7 @@ class Wires:
 
     __slots__ = ("dst", "dst_slot", "kind", "outputs", "ref_inputs", "ref_outputs", "src", "src_slot")
 
-    def __init__(self, graph: "Graph") -> None:
+    def __init__(self, graph: Graph) -> None:
         edges = graph.edges
         self.src, self.src_slot, self.dst, self.dst_slot = edges.src, edges.src_slot, edges.dst, edges.dst_slot
         self.outputs: Dict[int, Tuple[int, ...]] = {}
@@ -34,7 +34,7 @@ class Wires:
         self._scan_nodes(graph)
         self.kind = self._kinds()
 
-    def _scan_nodes(self, graph: "Graph") -> None:
+    def _scan_nodes(self, graph: Graph) -> None:
         plans: Dict[int, _Plan] = {}
         for node in graph.nodes:
             i = node.id
@@ -48,7 +48,7 @@ class Wires:
             if plan.special or (plan.attrs and _special_attr(node.proto.attr, plan.attrs)):
                 self._add_outputs(i, graph)
 
-    def _add_outputs(self, i: int, graph: "Graph") -> None:
+    def _add_outputs(self, i: int, graph: Graph) -> None:
         types = graph.output_dtypes(i)
         if any(dtype.is_ref for dtype in types):
             self.ref_outputs.add(i)
