@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import logging
 import os
 import sys
 import threading
 from typing import Any, Optional, Sequence
 
 from npu_reference.errors import NpuError
-from npu_reference.runtime.log import LOG
+from npu_reference.runtime.log import Notice, say
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["activate", "deactivate", "dropin_folder"]
@@ -68,10 +69,9 @@ def activate() -> None:
             sys.meta_path.insert(0, _FINDER)
         found = sys.modules.get(_PACKAGE)
         if found is not None and not _is_ours(found):
-            LOG.warning(
-                "npu_bridge has been imported already, from %s, and stays: activate the simulated device before that.",
-                getattr(found, "__file__", "an unknown place"),
-            )
+            place = getattr(found, "__file__", "an unknown place")
+            text = f"it has been imported already, from {place}, and stays: activate the simulated device before that."
+            say(logging.WARNING, Notice("imported_before", _PACKAGE, text))
 
 
 def deactivate() -> None:

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from contextlib import contextmanager
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_reference import options
+from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
+from npu_reference.runtime.log import Notice
 
-__all__ = ["EDITION_VARIABLE", "OPTIMIZER", "Settings", "inner_config", "names_npu", "near_spelling", "settings"]
+__all__ = [
+    "EDITION_VARIABLE",
+    "OPTIMIZER",
+    "Overrides",
+    "Settings",
+    "inner_config",
+    "names_npu",
+    "near_spelling",
+    "overriding",
+    "settings",
+]
 
 #: The custom optimizer whose presence hands a session to the device (document 000, "In sess.run Mode").
 OPTIMIZER = "NpuOptimizer"
@@ -24,11 +37,46 @@ class Settings(NamedTuple):
 
     Attributes:
         resolution: effective option values.
-        notices: texts for the log, each once per session.
+        notices: for the log, each once per session.
+        op_list: the operators the device has; None for the catalogue's.
     """
 
     resolution: options.Resolution
-    notices: Tuple[str, ...]
+    notices: Tuple[Notice, ...]
+    op_list: Optional[OpList] = None
+
+
+class Overrides(NamedTuple):
+    """What replaces the surroundings of the process for the sessions made while it holds.
+
+    Attributes:
+        edition: instead of the environment variable's.
+        env: the whole environment that options may see, instead of the process's own.
+        files: contents of the files that options name, instead of those on disk.
+        values: option values of another surface than the session's, instead of the config's.
+        surface: the surface of ``values``.
+        op_list: the operators the device has.
+    """
+
+    edition: Optional[str] = None
+    env: Optional[Mapping[str, str]] = None
+    files: Optional[Mapping[str, object]] = None
+    values: Optional[Mapping[str, object]] = None
+    surface: str = "session"
+    op_list: Optional[OpList] = None
+
+
+_OVERRIDES: List[Overrides] = [Overrides()]
+
+
+@contextmanager
+def overriding(overrides: Overrides) -> Iterator[None]:
+    """Let the overrides hold for all sessions made in the block, on every thread."""
+    _OVERRIDES.append(overrides)
+    try:
+        yield
+    finally:
+        _OVERRIDES.remove(overrides)
 
 
 def names_npu(config: Any) -> bool:
@@ -45,27 +93,37 @@ def near_spelling(config: Any) -> Optional[str]:
     return None
 
 
-def settings(config: Any, *, edition: Optional[str] = None) -> Settings:
+def settings(config: Any) -> Settings:
     """Read and resolve the options of a ConfigProto that names ``NpuOptimizer``.
 
-    Args:
-        config: the session's ConfigProto.
-        edition: overrides the environment variable ``NPU_REFERENCE_EDITION``; without either, ``current`` (G14).
+    The edition is that of :class:`Overrides`, else of the environment variable ``NPU_REFERENCE_EDITION``, else
+    ``current`` (G14).
 
     Raises:
         NpuError: OPTION_*, the first refused option (G10); USAGE for an edition that does not exist.
     """
+    around = _OVERRIDES[-1]
     values, notices = _merged(entry for entry in _entries(config) if entry.name == OPTIMIZER)
-    chosen = edition or os.environ.get(EDITION_VARIABLE) or "current"
-    resolution = options.resolve(values, surface="session", edition=chosen, env=dict(os.environ))
+    env = dict(os.environ) if around.env is None else around.env
+    resolution = options.resolve(
+        values if around.values is None else around.values,
+        surface=around.surface,
+        edition=around.edition or env.get(EDITION_VARIABLE) or "current",
+        env=env,
+        files=around.files,
+    )
     resolution.raise_first()
-    notices.extend(f"{warning.option}: {warning.message}" for warning in resolution.warnings)
+    notices.extend(Notice(warning.code, warning.option, warning.message) for warning in resolution.warnings)
     if not _remapping_is_off(config):
         notices.append(
-            "rewrite_options.remapping: is not OFF; it is forced OFF for the partitioned graph."
-            " Set config.graph_options.rewrite_options.remapping = RewriterConfig.OFF to say so yourself."
+            Notice(
+                "remapping_forced_off",
+                "rewrite_options.remapping",
+                "is not OFF; it is forced OFF for the partitioned graph."
+                " Set config.graph_options.rewrite_options.remapping = RewriterConfig.OFF to say so yourself.",
+            )
         )
-    return Settings(resolution, tuple(notices))
+    return Settings(resolution, tuple(notices), around.op_list)
 
 
 def inner_config(config: Any) -> Any:
@@ -95,17 +153,18 @@ def _remapping_is_off(config: Any) -> bool:
     return bool(rewrite.remapping == _off(rewrite))
 
 
-def _merged(entries: Iterable[Any]) -> Tuple[Dict[str, object], List[str]]:
+def _merged(entries: Iterable[Any]) -> Tuple[Dict[str, object], List[Notice]]:
     """Values of all entries, the later one winning (G3), and a notice for each key on which they differ."""
     values: Dict[str, object] = {}
-    notices: List[str] = []
+    notices: List[Notice] = []
     for entry in entries:
         for key in sorted(entry.parameter_map):
             value = _value(key, entry.parameter_map[key])
             if value is None:
                 continue
             if key in values and values[key] != value:
-                notices.append(f"{key}: several {OPTIMIZER} entries give different values; the last one holds.")
+                text = f"several {OPTIMIZER} entries give it different values; the last one holds."
+                notices.append(Notice("several_values", key, text))
             values[key] = value
     return values, notices
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
@@ -9,7 +10,7 @@ from npu_reference import graphs
 from npu_reference.runtime.callables import Callable_
 from npu_reference.runtime.config import Settings, inner_config
 from npu_reference.runtime.failures import in_users_words, refused
-from npu_reference.runtime.log import LOG
+from npu_reference.runtime.log import Notice, say
 from npu_reference.runtime.partial import PartialRuns
 from npu_reference.runtime.plan import Plan, Signature, make_plan
 from npu_reference.runtime.shadow import Shadow
@@ -18,22 +19,24 @@ from npu_reference.runtime.trace import RunRecord, process_trace
 
 __all__ = ["Engine"]
 
+_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
 
 class Engine:
     """The device's side of one session. Thread-safe: plans are made one at a time, runs go side by side.
 
     Attributes:
         number: of the session in this process, from 1.
-        resolution: the session's effective options.
     """
 
     def __init__(self, session: Any, settings: Settings) -> None:
-        self.resolution = settings.resolution
+        self._settings = settings
         self.number = process_trace().open_session()
         self._graph = session.graph
-        self._shadow = Shadow(session.graph)
+        config = inner_config(session._config)
+        self._shadow = Shadow(session.graph, config=config)
         base = tensorflow().session.BaseSession
-        self._inner = base(graph=self._shadow.graph, config=inner_config(session._config))
+        self._inner = base(graph=self._shadow.graph, config=config)
         self._plans: Dict[Signature, Plan] = {}
         self._planning = threading.RLock()
         self._counting = threading.Lock()
@@ -41,7 +44,7 @@ class Engine:
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
         self._partial = PartialRuns(self)
         for notice in settings.notices:
-            LOG.warning("session %d: %s", self.number, notice)
+            say(logging.WARNING, notice, session=self.number)
 
     def run(
         self,
@@ -122,16 +125,16 @@ class Engine:
         graph = self.graph()
         if signature.connections or signature.settled:
             graph = _rewired(graph, {to: source for source, to in signature.connections}, set(signature.settled))
-        plan = make_plan(graph, signature, self.resolution, self._shadow)
+        plan = make_plan(graph, signature, self._settings, self._shadow)
         self._inner._extend_graph()
         parts = plan.partition
-        process_trace().add_partition(self.number, plan.geops, [entry.node for entry in parts.host])
-        LOG.info(
-            "session %d: fetching %s: %d GEOPs, %d operators on the host.",
-            self.number, _some(signature.fetches + signature.targets), len(parts.geops), len(parts.host),
-        )  # fmt: skip
-        for note in plan.notes:
-            LOG.info("session %d: %s", self.number, note)
+        process_trace().add_partition(self.number, plan.geops, plan.host)
+        text = f"{len(parts.geops)} GEOPs, {len(plan.host)} operators on the host."
+        wanted = _some(signature.fetches + signature.targets)
+        say(logging.INFO, Notice("partitioned", f"run of {wanted}", text), session=self.number)
+        for note in parts.notes:
+            level = _LEVELS.get(note.level, logging.INFO)
+            say(level, Notice(note.code, note.subject, note.message), session=self.number)
         return plan
 
     def _record(self, plan: Plan, feeds: Dict[str, Any], values: Sequence[Any]) -> None:
@@ -141,7 +144,7 @@ class Engine:
         copies = plan.crossings.copies(feeds, values, {})
         process_trace().add(
             RunRecord(
-                self.number, run, len(plan.partition.geops), len(plan.partition.host), copies, plan.partition, plan.notes
+                self.number, run, len(plan.geops), len(plan.host), copies, plan.partition, plan.notes
             )
         )
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import logging
 import weakref
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from npu_reference.runtime import config as configs
 from npu_reference.runtime.engine import Engine
 from npu_reference.runtime.failures import refused
-from npu_reference.runtime.log import LOG
+from npu_reference.runtime.log import Notice, say
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["engine_of", "install", "uninstall"]
@@ -77,7 +78,8 @@ def _init(self: Any, target: Any = "", graph: Any = None, config: Any = None) ->
         setattr(self, _ATTRIBUTE, engine)
         _OPEN.add(engine)
     elif configs.names_npu(config):
-        LOG.warning("target %r is a remote session: it is left to TensorFlow, nothing runs on the device.", target)
+        text = f"{target!r} is a remote session: it is left to TensorFlow, nothing runs on the device."
+        say(logging.WARNING, Notice("remote_target", "target", text))
     else:
         _hint(config)
 
@@ -86,11 +88,8 @@ def _hint(config: Any) -> None:
     """TensorFlow ignores an optimizer it does not know, so a misspelt name would never be noticed."""
     spelling = configs.near_spelling(config)
     if spelling is not None:
-        LOG.warning(
-            "custom optimizer %r: TensorFlow ignores this name and nothing runs on the device. Did you mean %r?",
-            spelling,
-            configs.OPTIMIZER,
-        )
+        text = f"TensorFlow ignores this name and nothing runs on the device. Did you mean {configs.OPTIMIZER!r}?"
+        say(logging.WARNING, Notice("near_spelling", f"custom optimizer {spelling!r}", text))
 
 
 def _do_run(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from npu_reference import graphs
-from npu_reference.options import Resolution
 from npu_reference.partition import Partition, build, partition
+from npu_reference.runtime.config import Settings
 from npu_reference.runtime.shadow import Placed, Request, Shadow
 from npu_reference.runtime.tf_api import tensorflow
 from npu_reference.runtime.transfers import Crossings, crossings
@@ -44,6 +44,7 @@ class Plan(NamedTuple):
         crossings: what is copied, and how its size is found.
         notes: what the user should know of it, for the trace.
         geops: names of its GEOPs in the shadow graph.
+        host: names of its host operators, without those that only stand for feeds and fetches.
     """
 
     partition: Partition
@@ -54,22 +55,24 @@ class Plan(NamedTuple):
     crossings: Crossings
     notes: Tuple[str, ...]
     geops: Tuple[str, ...]
+    host: Tuple[str, ...]
 
 
-def make_plan(graph: graphs.Graph, signature: Signature, resolution: Resolution, shadow: Shadow) -> Plan:
+def make_plan(graph: graphs.Graph, signature: Signature, settings: Settings, shadow: Shadow) -> Plan:
     """Partition the graph for a signature and place the result in the shadow graph.
 
     Args:
         graph: the user's graph, connections applied.
         signature: what is asked for.
-        resolution: the session's options.
+        settings: the session's.
         shadow: where to place it.
 
     Raises:
         NpuError: from partitioning (RANGE_*, REF_BORDER, GRAPH_*), or INTERNAL where TensorFlow refuses the result.
     """
     closed = graphs.close_over(graph, signature.feeds, signature.fetches, signature.targets)
-    parts = partition(closed, resolution, policy="documented", flavour=tensorflow().flavour)
+    flavour = tensorflow().flavour
+    parts = partition(closed, settings.resolution, policy="documented", flavour=flavour, op_list=settings.op_list)
     graph_def = tensorflow().v1.GraphDef.FromString(build(closed, parts).SerializeToString())
     homes = _homes(parts)
     names = [geop.name for geop in parts.geops]
@@ -87,6 +90,7 @@ def make_plan(graph: graphs.Graph, signature: Signature, resolution: Resolution,
         crossing,
         tuple(f"{note.subject}: {note.message}" if note.subject else note.message for note in parts.notes),
         tuple(placed.nodes[name] for name in names),
+        tuple(entry.node for entry in parts.host if entry.op not in ("_Arg", "_Retval")),
     )
 
 

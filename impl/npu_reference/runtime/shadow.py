@@ -55,8 +55,11 @@ class Shadow:
     iterator, the generator of a random operator) is therefore one for all signatures, as in TensorFlow.
     """
 
-    def __init__(self, user_graph: Any, hooks: Sequence[Hook] = ()) -> None:
+    def __init__(self, user_graph: Any, hooks: Sequence[Hook] = (), config: Any = None) -> None:
         self.user_graph = user_graph
+        #: For the calls of GEOPs, serialized: TensorFlow rewrites a function's body under the options of the call, not
+        #: of the session, and under its defaults where the call has none.
+        self.graph_options = _graph_options(config)
         self.graph = tensorflow().v1.Graph()
         self.hooks: List[Hook] = [make_runnable, *hooks]
         #: Where the name of a host operator differs: shadow name to user's name.
@@ -218,6 +221,7 @@ class _Batch:
             hook(body, target)
         body.signature.name = new_name
         node.attr["f"].func.name = new_name
+        node.attr["config_proto"].s = self.shadow.graph_options
         self.shadow.geops[new_name] = name
         self.bodies.append(body)
 
@@ -320,6 +324,14 @@ def _clean(node: Any) -> None:
     for name in ("_class", "_output_shapes"):
         if name in node.attr:
             del node.attr[name]
+
+
+def _graph_options(config: Any) -> bytes:
+    if config is None:
+        return b""
+    only = type(config)()
+    only.graph_options.CopyFrom(config.graph_options)
+    return only.SerializeToString(deterministic=True)
 
 
 def _data(ends: Sequence[Input]) -> int:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import logging
 import os
 import sys
 import traceback
 import types
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Sequence, TextIO, Tuple, Union
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime import activation
 from npu_reference.runtime.config import EDITION_VARIABLE, OPTIMIZER
-from npu_reference.runtime.log import LOG
+from npu_reference.runtime.log import listening
 from npu_reference.runtime.sources import Source, read_for
 from npu_reference.runtime.tf_api import tensorflow
 from npu_reference.runtime.trace import Trace, process_trace
@@ -32,7 +31,7 @@ def simulate(
     script: str,
     argv: Sequence[str] = (),
     *,
-    log: Optional[Callable[[str], None]] = None,
+    log: Union[Callable[[str], None], TextIO, None] = None,
     device_precision: str = "off",
     edition: Optional[str] = None,
     trace_file: Optional[str] = None,
@@ -43,7 +42,7 @@ def simulate(
     Args:
         script: its file.
         argv: its arguments.
-        log: takes each line the simulator has to say; without it they go to stderr.
+        log: a function or stream that takes each line the simulator has to say; without it they go to stderr.
         device_precision: one of :data:`PRECISIONS`.
         edition: of the options, for sessions of this script; else the environment's (G14).
         trace_file: where to write the trace as JSON.
@@ -57,7 +56,7 @@ def simulate(
         NpuError: SCRIPT_FILE, TENSORFLOW_MISSING, USAGE, OUTPUT.
         SystemExit: as the script does; 1, with the script's own traceback on stderr, when it raises anything else.
     """
-    say = log or _to_stderr
+    say = _speaker(log)
     if device_precision not in PRECISIONS:
         raise NpuError(
             "USAGE", "device precision", f"{device_precision!r} is not offered.", f"Choose {' or '.join(PRECISIONS)}."
@@ -65,7 +64,7 @@ def simulate(
     text = _read(script)
     if trace_file is not None:
         _check_writable(trace_file)
-    with _environment(edition), _logging(say):
+    with _edition(edition), listening(lambda entry: say(f"{entry.level}: {entry.text}")):
         _prefer_keras_2(say)
         activation.activate()
         source = _source(text, script, adapt_imports)
@@ -81,10 +80,17 @@ def simulate(
     return process_trace()
 
 
-def _to_stderr(line: str) -> None:
-    sys.stdout.flush()
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()
+def _speaker(log: Union[Callable[[str], None], TextIO, None]) -> Callable[[str], None]:
+    if callable(log):
+        return log
+
+    def write(line: str) -> None:
+        stream = log or sys.stderr
+        sys.stdout.flush()
+        stream.write(line + "\n")
+        stream.flush()
+
+    return write
 
 
 def _read(script: str) -> bytes:
@@ -182,41 +188,19 @@ def _as_main(module: types.ModuleType, script: str, argv: List[str]) -> Iterator
 
 
 @contextmanager
-def _environment(edition: Optional[str]) -> Iterator[None]:
-    if edition is None:
-        yield
-        return
+def _edition(edition: Optional[str]) -> Iterator[None]:
+    """The edition for the script's sessions and for ``npu_bridge``, which reads the variable too."""
     before = os.environ.get(EDITION_VARIABLE)
-    os.environ[EDITION_VARIABLE] = edition
+    if edition is not None:
+        os.environ[EDITION_VARIABLE] = edition
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[EDITION_VARIABLE]
-        else:
-            os.environ[EDITION_VARIABLE] = before
-
-
-class _Forward(logging.Handler):
-    def __init__(self, say: Callable[[str], None]) -> None:
-        super().__init__(logging.WARNING)
-        self._say = say
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._say(f"{record.levelname.lower()}: {record.getMessage()}")
-
-
-@contextmanager
-def _logging(say: Callable[[str], None]) -> Iterator[None]:
-    handler = _Forward(say)
-    propagate = LOG.propagate
-    LOG.addHandler(handler)
-    LOG.propagate = False
-    try:
-        yield
-    finally:
-        LOG.removeHandler(handler)
-        LOG.propagate = propagate
+        if edition is not None:
+            if before is None:
+                os.environ.pop(EDITION_VARIABLE, None)
+            else:
+                os.environ[EDITION_VARIABLE] = before
 
 
 def _report(say: Callable[[str], None], sessions_before: int) -> None:
