@@ -25,7 +25,7 @@ __all__ = [
 
 #: Time to start and say hello (assumed; a vendor's driver may have to wake a device).
 HELLO_SECONDS = 60.0
-_GRACE_SECONDS = 2.0  # between SIGTERM and SIGKILL (assumed)
+_GRACE_SECONDS = 2.0  # between SIGTERM and SIGKILL, and for an asked worker to end (assumed)
 _STDERR_BYTES = 16 << 10  # kept of what a worker logs
 
 
@@ -188,6 +188,7 @@ class Client:
     ) -> None:
         self.spec = spec
         self.factor = factor
+        self._grace = max(_GRACE_SECONDS * min(factor, 1.0), 0.2)
         self._command = command(spec, python)
         self._env = environment(env)
         self.folder = tempfile.mkdtemp(prefix="npu-worker-")
@@ -238,7 +239,7 @@ class Client:
                 process.stdin.write(protocol.encode({"id": self._next(), "method": "shutdown", "params": {}}))
                 process.stdin.flush()
                 process.stdin.close()
-                process.wait(_GRACE_SECONDS)
+                process.wait(self._grace)
             except (OSError, ValueError, subprocess.TimeoutExpired):
                 pass
         self._kill()
@@ -316,7 +317,7 @@ class Client:
         process = self._process
         assert process is not None
         try:
-            status = process.wait(_GRACE_SECONDS)
+            status = process.wait(self._grace)
         except subprocess.TimeoutExpired:
             self._kill()
             return Nonsense("the worker closed its output and kept running")
@@ -330,7 +331,7 @@ class Client:
             return
         _signal_group(process.pid, signal.SIGTERM)
         try:
-            process.wait(_GRACE_SECONDS)
+            process.wait(self._grace)
         except subprocess.TimeoutExpired:
             pass
         _signal_group(process.pid, signal.SIGKILL)  # also what the worker left behind in its group
