@@ -99,10 +99,16 @@ class TestConstants:
 
     @pytest.mark.parametrize(
         ("value", "dtype", "shape"),
-        [([[1], [2, 3]], None, None), (300, "int8", None), ([1, 2], None, [3]), (1.5, "int32", None), (1, "resource", None)],
+        [
+            ([[1], [2, 3]], None, None),
+            (300, "int8", None),
+            ([1, 2], None, [3]),
+            (1.5, "int32", None),
+            (1, "resource", None),
+        ],
     )
     def test_what_does_not_fit_is_refused(self, value: Any, dtype: Any, shape: Any) -> None:
-        with pytest.raises(ValueError):  # noqa: PT011
+        with pytest.raises(ValueError):
             tensor_proto(value, dtype, shape)
 
 

@@ -37,7 +37,7 @@ def test_an_ending_that_is_no_form_is_refused(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "g.pb").mkdir()
     for target in (tmp_path / "g.pb", tmp_path / "absent" / "g.pb"):
-        with pytest.raises(NpuError, match="OUTPUT.*cannot be written"):
+        with pytest.raises(NpuError, match=r"OUTPUT.*cannot be written"):
             write_graph(_graph(), target)
     assert os.listdir(tmp_path) == ["g.pb"]
 

@@ -41,9 +41,8 @@ def test_either_may_be_imported_first_and_graphs_pass_between_them(first: str) -
     code = f"import sys; sys.path.insert(0, {_ROOT!r})\n" + start + _EXCHANGE
     done = subprocess.run(
         [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        universal_newlines=True,
+        capture_output=True,
+        text=True,
         timeout=300,
     )
     assert done.stdout.startswith("same "), done.stderr
