@@ -72,8 +72,9 @@ def _output(value: Any) -> Output:
 class _Nodes:
     """What graphs and function bodies have in common: nodes added one by one, each typed from its inputs."""
 
-    def __init__(self, functions: Dict[str, OpDef]) -> None:
+    def __init__(self, functions: Dict[str, OpDef], producer: int) -> None:
         self._functions = functions
+        self._producer = producer
         self._names: Dict[str, int] = {}
         self._ends: Dict[str, Tuple[OpDef, Any]] = {}
 
@@ -106,7 +107,7 @@ class _Nodes:
 
         Returns: the node. ValueError for what the operator does not accept.
         """
-        op_def = OPS.get(op) or self._functions.get(op)
+        op_def = OPS.of_producer(op, self._producer) or self._functions.get(op)
         if op_def is None:
             raise ValueError(f"no operator {op!r}")
         given: Dict[str, Any] = {**attrs.pop("attrs_", {}), **attrs}
@@ -332,8 +333,8 @@ class GraphBuilder(_Nodes):
     """
 
     def __init__(self, producer: int = 134) -> None:
-        """``producer`` is GraphDef.versions.producer; TensorFlow 1.15 writes 134."""
-        super().__init__({})
+        """``producer`` is GraphDef.versions.producer; 134 is TensorFlow 1.15's, whose attributes are then filled in."""
+        super().__init__({}, producer)
         self._def = message_class("GraphDef")()
         self._def.versions.producer = producer
 
@@ -363,7 +364,9 @@ class GraphBuilder(_Nodes):
 
     def function(self, name: str, args: Mapping[str, Any], rets: Mapping[str, Any]) -> FunctionBuilder:
         """A function with these arguments and returned tensors, name to type; fill it and call its ``returns``."""
-        builder = FunctionBuilder(self._def.library.function.add(), self._functions, name, args, rets)
+        builder = FunctionBuilder(
+            self._def.library.function.add(), self._functions, self._producer, name, args, rets
+        )
         self._functions[name] = builder.op_def
         return builder
 
@@ -386,9 +389,15 @@ class FunctionBuilder(_Nodes):
     """Builds the body of a function: ``args[name]`` are its arguments, ``returns`` names what it gives back."""
 
     def __init__(
-        self, proto: Any, functions: Dict[str, OpDef], name: str, args: Mapping[str, Any], rets: Mapping[str, Any]
+        self,
+        proto: Any,
+        functions: Dict[str, OpDef],
+        producer: int,
+        name: str,
+        args: Mapping[str, Any],
+        rets: Mapping[str, Any],
     ) -> None:
-        super().__init__(functions)
+        super().__init__(functions, producer)
         self._proto = proto
         proto.signature.name = name
         for arg_name, dtype in args.items():

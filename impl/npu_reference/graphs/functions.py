@@ -89,6 +89,7 @@ class Library(Mapping[str, Function]):
 
     def __init__(self, graph_def: Any, subject: str) -> None:
         self._subject = subject
+        self.producer: int = graph_def.versions.producer
         self._lock = threading.RLock()
         self._made: Dict[str, Function] = {}
         self._protos: Dict[str, Any] = {}
@@ -164,6 +165,7 @@ def _body_def(function: Function, given: Mapping[str, Any]) -> Any:
     """The body as a GraphDef: what TensorFlow's own instantiation of a function gives."""
     proto = function.proto
     graph_def = message_class("GraphDef")()
+    graph_def.versions.producer = function._library.producer
     names = _Names(function)
     try:
         _add_args(function, given, graph_def, names)
@@ -217,7 +219,7 @@ def _add_node(function: Function, proto: Any, given: Mapping[str, Any], graph_de
     subject = f"{function.subject}: node '{shorten(proto.name)}'"
     if proto.name in names.nodes or proto.name in names.tensors:
         raise NpuError("GRAPH_DUPLICATE_NODE", subject, "two nodes or arguments have this name")
-    op_def = OPS.get(proto.op) or function._library.op_def(proto.op)
+    op_def = OPS.of_producer(proto.op, function._library.producer) or function._library.op_def(proto.op)
     if op_def is None:
         raise NpuError(
             "GRAPH_UNKNOWN_OP",

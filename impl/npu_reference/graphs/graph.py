@@ -23,9 +23,6 @@ __all__ = ["Graph", "Node", "assemble"]
 #: TensorFlow's rule for node names, with the leading underscore it keeps for itself.
 _NODE_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*\Z").match
 
-#: Graphs of TensorFlow 1.15 and before (GraphDef.versions.producer) get the operator definitions of 1.15.
-_LAST_PRODUCER_1_15 = 134
-
 _NEXT_ITERATIONS = ("NextIteration", "RefNextIteration")
 _MERGES = ("Merge", "RefMerge")
 
@@ -268,9 +265,10 @@ def assemble(graph_def: Any, subject: str, library: Optional[Library] = None) ->
             raise NpuError("GRAPH_LIMIT", subject, f"it has {len(graph_def.node)} nodes, the bound is {MAX_NODES}")
         if library is None:
             library = Library(graph_def, subject)
+        producer = library.producer
         nodes = [Node(i, proto) for i, proto in enumerate(graph_def.node)]
         index = _index(nodes, subject)
-        op_defs = _op_defs(nodes, library, graph_def.versions.producer, subject)
+        op_defs = _op_defs(nodes, library, producer, subject)
         edges = _connect(nodes, index, op_defs, subject)
         return Graph(graph_def, nodes, index, edges, library, op_defs, subject)
 
@@ -306,15 +304,14 @@ def _bad_name(node: Node, subject: str) -> NpuError:
 
 
 def _op_defs(nodes: List[Node], library: Library, producer: int, subject: str) -> List[OpDef]:
-    version = "1.15" if 0 < producer <= _LAST_PRODUCER_1_15 else None
     known: Dict[str, OpDef] = {}
     result: List[OpDef] = []
     for node in nodes:
         op = node.op
         op_def = known.get(op)
         if op_def is None:
-            found = (version and OPS.get(op, version)) or OPS.get(op) or library.op_def(op)
-            if not found:
+            found = OPS.of_producer(op, producer) or library.op_def(op)
+            if found is None:
                 raise _unknown_op(node, subject)
             op_def = known[op] = found
         if op_def.required:

@@ -19,6 +19,9 @@ VERSIONS = ("1.15", "2.21")
 #: Where operators neither version registers come from: the adapter's own, declared in ``private_ops``.
 ADAPTER = "adapter"
 
+#: GraphDef.versions.producer that TensorFlow 1.15 writes.
+_LAST_PRODUCER_1_15 = 134
+
 _DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "operators.pb.gz")
 
 
@@ -152,6 +155,11 @@ class OpRegistry:
         if key not in self._made:
             self._made[key] = self._make(name, version)
         return self._made[key]
+
+    def of_producer(self, name: str, producer: int) -> Optional[OpDef]:
+        """The definition a graph with this ``versions.producer`` was made with, or else the newest, or None."""
+        old = self.get(name, "1.15") if 0 < producer <= _LAST_PRODUCER_1_15 else None
+        return old or self.get(name)
 
     def versions(self, name: str) -> Tuple[str, ...]:
         """The versions that know ``name``, oldest first; ``("adapter",)`` for the adapter's own; empty if none does."""
