@@ -29,7 +29,7 @@ from npu_reference.partition.wires import Wires
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
 
-__all__ = ["Plan", "plan"]
+__all__ = ["Plan", "check_options", "idle_cause", "plan", "where_of_uninitialized"]
 
 
 class Plan(NamedTuple):
@@ -109,7 +109,7 @@ def _choose(
         if node.op != "Const" and node.id not in cause:
             candidate[node.id] = 1
     if settings.mix:
-        for node_id in _where_of_uninitialized(graph, wires):
+        for node_id in where_of_uninitialized(graph, wires):
             cause.pop(node_id, None)
             candidate[node_id] = 1
     for constant in constants_behind_controls(graph, wires, judge.by_op):
@@ -125,7 +125,7 @@ def _unsupported(graph: Graph, candidate: bytearray, skipped: Set[int]) -> List[
     return [i for i in range(len(nodes)) if not candidate[i] and i not in skipped and nodes[i].op != "Const"]
 
 
-def _where_of_uninitialized(graph: Graph, wires: Wires) -> List[int]:
+def where_of_uninitialized(graph: Graph, wires: Wires) -> List[int]:
     """Where operators that pick uninitialised variables: they read IsVariableInitialized over Pack, LogicalNot, Reshape."""
     nodes = graph.nodes
     found = []

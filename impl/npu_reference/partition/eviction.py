@@ -12,7 +12,7 @@ from npu_reference.partition.wires import CONTROL, PLAIN, REF, RESOURCE, STRING,
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
 
-__all__ = ["add_constants", "constants_behind_controls", "spread", "spread_over_frames"]
+__all__ = ["add_constants", "constants_behind_controls", "spread", "spread_over_frames", "spread_over_regions"]
 
 _EDGE_REASON = {
     REF: (Reason.REF_EDGE, "reference"),
@@ -139,3 +139,26 @@ def add_constants(graph: Graph, wires: Wires, candidate: bytearray) -> None:
     for source, target in zip(wires.src, wires.dst):  # a constant that another constant waits for
         if constants[source] and candidate[target]:
             candidate[source] = 1
+
+
+def spread_over_regions(
+    graph: Graph,
+    region: Mapping[int, int],
+    candidate: bytearray,
+    cause: Dict[int, Cause],
+    sources: Iterable[int],
+) -> List[int]:
+    """Evict all candidates of every conditional that holds one of `sources` (M21). Answers the evicted nodes."""
+    culprit: Dict[int, int] = {}
+    for node in sources:
+        if node in region:
+            culprit.setdefault(region[node], node)
+    evicted = []
+    for node, found in region.items():
+        if found in culprit and candidate[node]:
+            other = culprit[found]
+            candidate[node] = 0
+            detail = f"in a conditional with {graph.nodes[other].name} ({graph.nodes[other].op})"
+            cause[node] = Cause(Reason.CONDITIONAL, detail, other)
+            evicted.append(node)
+    return evicted

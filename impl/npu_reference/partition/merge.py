@@ -8,7 +8,7 @@ Reachability is kept as bit sets, one bit a cluster in the adapter's index order
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Sequence, Set
+from typing import Dict, Iterator, List, Optional, Sequence, Set
 
 from npu_reference.partition.contract import Contraction
 from npu_reference.partition.introsort import sort_by_size_descending
@@ -19,14 +19,17 @@ __all__ = ["Clusters", "cluster_of", "keep_largest_group", "merge_pairs", "merge
 class Clusters:
     """The clusters of candidates after contraction, in the adapter's index order.
 
-    `roots[i]` is the root of cluster i in the contraction, `sizes[i]` its number of nodes, `position[root]` its i.
+    `roots[i]` is the root of cluster i in the contraction, `sizes[i]` its number of nodes (by `weights`, where a
+    node stands for several), `position[root]` its i.
     """
 
-    def __init__(self, contraction: Contraction, candidate: Sequence[int]) -> None:
+    def __init__(
+        self, contraction: Contraction, candidate: Sequence[int], weights: Optional[Sequence[int]] = None
+    ) -> None:
         sizes: Dict[int, int] = {}
         for node, root in enumerate(contraction.root):
             if candidate[node]:
-                sizes[root] = sizes.get(root, 0) + 1
+                sizes[root] = sizes.get(root, 0) + (1 if weights is None else weights[node])
         self.contraction = contraction
         self.roots = sorted(sizes, key=contraction.label.__getitem__)
         self.sizes = [sizes[root] for root in self.roots]
