@@ -404,13 +404,13 @@ def _range_error(node: object, cause: Cause, entry: Optional[int]) -> NpuError:
     if cause.reason is Reason.SCOPE:  # M16
         return NpuError(
             "RANGE_SCOPE",
-            "in_out_pair",
+            f"in_out_pair: {name}",
             f"{where} holds {name} ({op}), which was built inside without_npu_compile_scope.",
             "Take it out of the scope or out of the range.",
         )
     return NpuError(  # M12
         "RANGE_UNSUPPORTED",
-        "in_out_pair",
+        f"in_out_pair: {name}",
         f"{where} holds {name} ({op}), which cannot be offloaded: {cause.detail}.",
         "Choose a range without it.",
     )
