@@ -274,6 +274,7 @@ class _Reader:
         needs.add(method)
         needs.update(observe.ASPECTS[aspect].feature for aspect, _ in expect.observe)
         params = _Params(self).read(merged["params"], method)
+        needs.update(_needed(params))
         twins = self._choices(merged, "twins", TWINS, ())
         if twins and "graph" not in params:
             raise self.fail("twins", "only a case with a graph has twins")
@@ -450,6 +451,14 @@ class _Reader:
         if key == "editions" and not values:
             raise self.fail(key, "at least one is required")
         return tuple(name for name in allowed if name in values)
+
+
+def _needed(params: Mapping[str, Any]) -> List[str]:
+    """Features without which a backend cannot understand these parameters."""
+    needed = ["op_list"] if "op_list" in params else []
+    needed += [f"policy.{params['policy']}"] if params.get("policy", "documented") != "documented" else []
+    needed += [f"flavour.{params['flavour']}"] if "flavour" in params else []
+    return needed
 
 
 class _Params:

@@ -69,7 +69,7 @@ class _Session:
 
         if self._lane is None:
             worker = client.Client(self.spec, factor=self.factor)
-            self._lane = runner.Lane(worker, judge.Claims.of(worker.hello()))
+            self._lane = runner.Lane(worker, judge.Claims.of(worker.hello()), self.library.fixtures)
         records, errors = known_failures.apply(self.known, [self._lane.record(instance)])
         if errors and records[0].known:
             result = records[0].result._replace(status="fail", detail=errors[0])

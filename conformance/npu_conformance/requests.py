@@ -11,7 +11,7 @@ from npu_reference.errors import NpuError
 from . import client, tensors, twins
 from .library import Instance
 
-__all__ = ["Prepared", "prepare", "read_back"]
+__all__ = ["Prepared", "prepare", "read_back", "without_paths"]
 
 
 class Prepared(NamedTuple):
@@ -55,6 +55,21 @@ def read_back(outcome: client.Outcome, twin: Optional[twins.Twin]) -> client.Out
     if isinstance(outcome, client.Rejected):
         return client.Rejected(twin.back(dict(outcome.body)))
     return outcome
+
+
+def without_paths(outcome: client.Outcome, folder: str, fixtures: str) -> client.Outcome:
+    """The outcome with the worker's folder as ``.`` and the fixtures' as ``fixtures``: no path of this machine."""
+
+    def clean(value: Any) -> Any:
+        if isinstance(value, str):
+            return value.replace(folder, ".").replace(fixtures, "fixtures") if os.sep in value else value
+        if isinstance(value, dict):
+            return {clean(key): clean(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [clean(item) for item in value]
+        return value
+
+    return type(outcome)(*[clean(value) for value in outcome])
 
 
 def _json(path: str) -> Mapping[str, Any]:

@@ -6,7 +6,6 @@ import hashlib
 import os
 import platform
 import shutil
-import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -90,7 +89,7 @@ def run(
         hello = probe.hello()
     claims = judge.Claims.of(hello)
     jobs = max(1, min(settings.jobs, len(instances)))
-    shared = _Shared(spec, settings, claims, keep, progress)
+    shared = _Shared(spec, settings, claims, library.fixtures, keep, progress)
     lanes = [[pair for pair in enumerate(instances) if pair[0] % jobs == lane] for lane in range(jobs)]
     found: Dict[int, Record] = {}
     with ThreadPoolExecutor(jobs) as pool:
@@ -131,10 +130,12 @@ class _Shared:
         spec: str,
         settings: Settings,
         claims: judge.Claims,
+        fixtures: str,
         keep: Optional[str],
         progress: Optional[Callable[[Record], None]],
     ) -> None:
-        self.spec, self.settings, self.claims, self.keep = spec, settings, claims, keep
+        self.spec, self.settings, self.claims = spec, settings, claims
+        self.fixtures, self.keep = fixtures, keep
         self.stop = threading.Event()
         self._progress, self._lock = progress, threading.Lock()
 
@@ -149,7 +150,7 @@ def _lane(shared: _Shared, instances: Sequence[Tuple[int, Instance]]) -> Dict[in
     found: Dict[int, Record] = {}
     settings = shared.settings
     with client.Client(shared.spec, factor=settings.factor, env=settings.env, python=settings.python) as worker:
-        lane = Lane(worker, shared.claims, shared.keep)
+        lane = Lane(worker, shared.claims, shared.fixtures, shared.keep)
         for number, instance in instances:
             if shared.stop.is_set():
                 break
@@ -166,11 +167,14 @@ class Lane:
     Args:
         worker: the client to ask; the caller closes it.
         claims: what the backend says it can do.
+        fixtures: the library's folder of fixtures.
         keep: folder where tensors that came as files are kept.
     """
 
-    def __init__(self, worker: client.Client, claims: judge.Claims, keep: Optional[str] = None) -> None:
-        self.worker, self.claims, self.keep = worker, claims, keep
+    def __init__(
+        self, worker: client.Client, claims: judge.Claims, fixtures: str, keep: Optional[str] = None
+    ) -> None:
+        self.worker, self.claims, self.fixtures, self.keep = worker, claims, fixtures, keep
         self.failure_repeats = _FAILURE_REPEATS
         self.start_failures = 0
 
@@ -181,8 +185,9 @@ class Lane:
             return _plain(instance, "unsupported", f"the backend does not claim {lacking}")
         if self.start_failures >= _START_FAILURES:
             return _plain(instance, "not-run", "the backend does not start any more")
-        folder = tempfile.mkdtemp(prefix="case-", dir=_existing(self.worker.folder))
+        folder = os.path.join(self.worker.folder, "case")  # one name for all: a path in an answer is the same each time
         try:
+            os.makedirs(folder)
             return self._ask(instance, folder)
         except NpuError as error:
             if error.code == "BACKEND_UNAVAILABLE":
@@ -220,7 +225,8 @@ class Lane:
             outcome = self.worker.request("reset", {}, instance.case.seconds)
             if isinstance(outcome, _ENDED_BADLY):
                 return outcome
-        return self.worker.request(instance.case.method, prepared.params, instance.case.seconds)
+        outcome = self.worker.request(instance.case.method, prepared.params, instance.case.seconds)
+        return requests.without_paths(outcome, self.worker.folder, self.fixtures)
 
     def _judged(self, instance: Instance, outcome: client.Outcome, prepared: requests.Prepared) -> judge.Result:
         return judge.judge(instance, requests.read_back(outcome, prepared.twin), self.worker.folder)
@@ -257,11 +263,6 @@ class Lane:
         except OSError:
             return tensor  # judged a protocol error already
         return {"dtype": tensor["dtype"], "shape": tensor["shape"], "file": f"tensors/{digest}.bin"}
-
-
-def _existing(folder: str) -> str:
-    os.makedirs(folder, exist_ok=True)
-    return folder
 
 
 def _plain(instance: Instance, status: str, detail: str) -> Record:

@@ -74,10 +74,24 @@ def make(kind: str, graph: str, folder: Optional[str] = None) -> Twin:
     names, originals = _REWRITES[kind](definition)
     path = ""
     if folder is not None:
-        path = os.path.join(folder, f"{kind}.pb")
+        path = os.path.join(folder, kind + (".pbtxt" if _is_text(graph) else ".pb"))
         with open(path, "wb") as stream:
-            stream.write(definition.SerializeToString(deterministic=True))
+            stream.write(_bytes(definition, _is_text(graph)))
     return Twin(path, names, originals)
+
+
+def _is_text(path: str) -> bool:
+    return path.endswith((".pbtxt", ".pbtxt.gz"))
+
+
+def _bytes(definition: Any, text: bool) -> bytes:
+    """The twin in the form of its original: a backend may read only one."""
+    if not text:
+        content: bytes = definition.SerializeToString(deterministic=True)
+        return content
+    from google.protobuf import text_format
+
+    return text_format.MessageToString(definition).encode("utf-8")
 
 
 def _rename(definition: Any) -> Any:
