@@ -105,7 +105,7 @@ def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[
         found = observe.observations(case.method, ok, folder)
     except tensors.BadTensor as error:
         return Result("protocol-error", f"a tensor of the answer {error}", (), (), f"{case.method}/protocol-error")
-    texts = tuple(fact.text for fact in found)
+    texts = tuple(observe.texts(found))
     if case.expect.rejected is not None:
         codes = " or ".join(case.expect.rejected[0])
         difference = Difference("accepted", f"accepted; it should be refused with {codes}", "rejected")

@@ -6,11 +6,11 @@ import base64
 import hashlib
 import json
 import re
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from . import tensors
 
-__all__ = ["ASPECTS", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line"]
+__all__ = ["ASPECTS", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "texts"]
 
 
 class Fact(NamedTuple):
@@ -70,8 +70,14 @@ def ascii_line(text: object) -> str:
 
 
 def facts(method: str, answer: Mapping[str, Any], folder: Optional[str] = None) -> List[str]:
-    """The canonical facts of a valid ``ok`` answer, sorted and without repetition but for counted transfers."""
-    return sorted(fact.text for fact in observations(method, answer, folder))
+    """The canonical facts of a valid ``ok`` answer, sorted."""
+    return texts(observations(method, answer, folder))
+
+
+def texts(found: Iterable[Fact]) -> List[str]:
+    """The lines of some facts, sorted; a line that two aspects share stands once, a transfer made twice stands twice."""
+    aspect_of: Dict[str, str] = {}
+    return sorted(fact.text for fact in found if aspect_of.setdefault(fact.text, fact.aspect) == fact.aspect)
 
 
 def observations(method: str, answer: Mapping[str, Any], folder: Optional[str] = None) -> List[Fact]:
