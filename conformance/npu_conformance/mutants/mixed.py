@@ -268,7 +268,7 @@ class ScopeWithoutMixedUntold(ReferenceBackend):
     """Says nothing of without_npu_compile_scope having no effect without mixed computing."""
 
     def partition(self, params: Params) -> Answer:
-        return without_notes(super().partition(params), "SCOPE_WITHOUT_MIXED")
+        return without_notes(super().partition(params), "SCOPE_WITHOUT_MIX")
 
 
 # Batch normalization
