@@ -7,8 +7,8 @@ import inspect
 import pytest
 import tensorflow as tf
 
-from npu_bridge.npu_init import DumpConfig, MemoryConfig, NPURunConfig, ProfilingConfig, RewriterConfig
 from npu_bridge.estimator.npu.npu_config import npu_session_config
+from npu_bridge.npu_init import DumpConfig, MemoryConfig, NPURunConfig, ProfilingConfig, RewriterConfig
 from npu_reference import NpuError
 from npu_reference.options import OPTIONS
 
@@ -175,10 +175,31 @@ def test_a_replaced_field_leaves_the_options_alone():
     assert merged(config)["mix_compile_mode"] is True
 
 
-def test_configuration_objects_stand_for_session_options():
+def test_configuration_objects_stand_for_session_options(tmp_path):
     # A48, A49
-    dump = DumpConfig(enable_dump=True, dump_path="out", dump_step="0|5")
-    assert dump.session_options()["dump_step"] == "0|5"
-    profile = ProfilingConfig(enable_profiling=True, profiling_options="{}")
-    assert profile.session_options() == {"profiling_mode": True, "profiling_options": "{}"}
-    assert MemoryConfig(atomic_clean_policy=1).session_options()["atomic_clean_policy"] == 1
+    dump = DumpConfig(enable_dump=True, dump_path=str(tmp_path), dump_step="0|5")
+    profile = ProfilingConfig(enable_profiling=False, profiling_options=None)
+    config = NPURunConfig(dump_config=dump, profiling_config=profile, memory_config=MemoryConfig())
+    assert config.dump_config is dump and dump.dump_step == "0|5" and dump.dump_mode == "output"
+    written = merged(config)
+    assert written["enable_dump"] is True and written["dump_step"] == b"0|5"
+    assert written["dump_path"] == str(tmp_path).encode()
+    assert written["profiling_mode"] is False and "profiling_options" not in written
+
+
+@pytest.mark.parametrize("name", ["memory_config", "dump_config", "profiling_config", "experimental_config"])
+def test_an_object_of_another_class_is_refused(name):
+    other = ProfilingConfig() if name != "profiling_config" else DumpConfig()
+    for wrong in (other, object(), 1, "config"):
+        with pytest.raises(TypeError, match=name):
+            NPURunConfig(**{name: wrong})
+
+
+def test_configuration_objects_check_their_arguments():
+    with pytest.raises(TypeError, match="enable_dump"):
+        DumpConfig(enable_dump="yes")
+    with pytest.raises(ValueError, match="dump_mode"):
+        DumpConfig(dump_mode="both")
+    with pytest.raises(TypeError, match="dump_pth"):
+        DumpConfig(dump_pth="out")
+    assert "dump_path" in inspect.signature(DumpConfig).parameters

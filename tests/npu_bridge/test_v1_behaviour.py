@@ -9,7 +9,7 @@ PREPARE = "import npu_reference; npu_reference.activate(); import tensorflow as 
 
 
 def run(code):
-    done = subprocess.run([sys.executable, "-c", PREPARE + code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run([sys.executable, "-c", PREPARE + code], capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode().strip(), done.stderr.decode()
 

@@ -29,9 +29,8 @@ class Distribution(NamedTuple):
         before = [str(path) for path in (*paths, self.folder)]
         return subprocess.run(
             [sys.executable, "-I", "-c", f"import sys; sys.path[:0] = {before!r}\n{code}"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            universal_newlines=True,
+            capture_output=True,
+            text=True,
         )
 
 
@@ -56,7 +55,7 @@ def distribution(tmp_path_factory: pytest.TempPathFactory) -> Distribution:
         [UV, "build", "--quiet", "--wheel", "--out-dir", str(wheels), str(ROOT)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        universal_newlines=True,
+        text=True,
     )
     assert built.returncode == 0, built.stdout
     folder = tmp_path_factory.mktemp("installed")

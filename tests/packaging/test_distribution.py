@@ -68,5 +68,6 @@ def test_a_real_adapter_is_found_as_long_as_nothing_is_switched_on(distribution,
 
 
 def test_the_samples_of_the_documents_come_along(distribution):
-    names = {Path(name).name for name in distribution.files if name.startswith("npu_conformance/_data/fixtures/scripts/")}
+    folder = "npu_conformance/_data/fixtures/scripts/"
+    names = {Path(name).name for name in distribution.files if name.startswith(folder)}
     assert {"doc000_session.py", "doc000_estimator.py", "doc000_keras.py", "doc001_enable.py"} <= names

@@ -9,14 +9,19 @@ from __future__ import annotations
 import difflib
 import inspect
 import os
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Dict, List
 
-from npu_bridge._errors import OptionTypeError, as_argument_error
 from npu_bridge._session_config import npu_entry, npu_keys, switch_rewrites_off, write_option
 from npu_bridge._tensorflow import estimator, v1
-from npu_bridge.estimator.npu.config_objects import DumpConfig, ExperimentalConfig, MemoryConfig, ProfilingConfig
-from npu_reference.errors import NpuError
+from npu_bridge.estimator.npu.config_objects import (
+    ConfigObject,
+    DumpConfig,
+    ExperimentalConfig,
+    MemoryConfig,
+    ProfilingConfig,
+)
 from npu_reference.options import OPTIONS, Resolution, resolve
+from npu_reference.options.classes import OptionTypeError, raise_for_python
 from npu_reference.runtime.config import EDITION_VARIABLE
 from npu_reference.runtime.log import LOG
 
@@ -30,13 +35,7 @@ __all__ = [
 ]
 
 
-#: Options whose value is a configuration object, with the class it must have.
-_OBJECTS: Dict[str, type] = {
-    "memory_config": MemoryConfig,
-    "dump_config": DumpConfig,
-    "profiling_config": ProfilingConfig,
-    "experimental_config": ExperimentalConfig,
-}
+_FIELDS = {bool: "b", int: "i", str: "s"}
 
 if estimator is not None:
     _RunConfig: Any = estimator.RunConfig
@@ -79,8 +78,11 @@ class NPURunConfig(_RunConfig):
         given = {name: arguments.pop(name) for name in names if name in arguments}
         super().__init__(**arguments)
         self._npu_resolution = _resolved(given)
+        objects = [value for value in given.values() if isinstance(value, ConfigObject)]
+        self._npu_object_options = {k: v for value in objects for k, v in value.session_options().items()}
         for name in names:
-            setattr(self, name, self._npu_resolution.values.get(name))
+            is_object = isinstance(given.get(name), ConfigObject)
+            setattr(self, name, given[name] if is_object else self._npu_resolution.values.get(name))
 
     __init__.__signature__ = _signature()  # type: ignore[attr-defined]
 
@@ -95,20 +97,14 @@ def _refuse_unknown(arguments: Dict[str, Any]) -> None:
 
 
 def _resolved(given: Dict[str, Any]) -> Resolution:
-    for name, kind in _OBJECTS.items():
-        value = given.get(name)
-        if value is not None and not isinstance(value, kind):
-            raise OptionTypeError(
-                "OPTION_TYPE", name, f"a {type(value).__name__} is not a {kind.__name__}.", f"Give a {kind.__name__}."
-            )
+    values = {name: value.as_option() if isinstance(value, ConfigObject) else value for name, value in given.items()}
     edition = os.environ.get(EDITION_VARIABLE) or "current"  # G14
-    resolution = resolve(given, surface="runconfig", edition=edition)
+    resolution = resolve(values, surface="runconfig", edition=edition)
     for warning in resolution.warnings:
         LOG.warning("NPURunConfig: %s", warning.message)
-    try:
-        return resolution.raise_first()
-    except NpuError as error:
-        raise as_argument_error(error) from None
+    if resolution.errors:
+        raise_for_python(resolution.errors[0])
+    return resolution
 
 
 def npu_session_config(config: NPURunConfig) -> Any:
@@ -127,22 +123,14 @@ def npu_session_config(config: NPURunConfig) -> Any:
     write_option(entry, "use_off_line", "b", True)  # A38
     resolution = config._npu_resolution
     session = resolve({"graph_run_mode": resolution.run_mode}, edition=resolution.edition).values
-    for name, effective in resolution.effective.items():
+    for name in _option_names():
         facet = OPTIONS[name].facet("runconfig", resolution.edition)
-        if facet is None or effective.value is None:
+        if facet is None or facet.field == "o":
             continue
-        if facet.field == "o":
-            _write_object(entry, effective.value)
-            continue
-        differs = name in session and effective.value != session[name]
-        if effective.origin != "default" or (differs and name not in kept):
-            write_option(entry, name, facet.field, effective.value)
+        value, origin, _ = resolution.effective[name]
+        differs = name in session and value != session[name] and name not in kept
+        if value is not None and (origin in ("given", "forced") or (origin == "default" and differs)):
+            write_option(entry, name, facet.field, value)
+    for name, value in config._npu_object_options.items():
+        write_option(entry, name, _FIELDS[type(value)], value)
     return proto
-
-
-def _write_object(entry: Any, value: Any) -> None:
-    fields = {bool: "b", int: "i", str: "s"}
-    session_options: Optional[Callable[[], Dict[str, Any]]] = getattr(value, "session_options", None)
-    for name, part in (session_options() if session_options else {}).items():
-        if part is not None:
-            write_option(entry, name, fields[type(part)], part)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Optional, Tuple
 
-from npu_bridge._errors import OptionTypeError, OptionValueError
 from npu_bridge._tensorflow import estimator, v1
 from npu_bridge.estimator.npu import npu_scope
 from npu_bridge.estimator.npu.npu_config import NPURunConfig, npu_session_config
+from npu_reference.options.classes import OptionTypeError, OptionValueError
 
 __all__ = ["NPUEstimator", "NPUEstimatorSpec"]
 

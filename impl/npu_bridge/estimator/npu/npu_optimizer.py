@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from typing import Any, List, Optional, Tuple
 
-from npu_bridge._errors import OptionTypeError, OptionValueError
 from npu_bridge._tensorflow import v1
+from npu_reference.options.classes import OptionTypeError, OptionValueError
 
 __all__ = ["NPUDistributedOptimizer", "NPUOptimizer"]
 

@@ -10,8 +10,8 @@ import inspect
 import tempfile
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from npu_bridge._errors import OptionTypeError, OptionValueError
 from npu_bridge._tensorflow import v1
+from npu_reference.options.classes import OptionTypeError, OptionValueError
 
 __all__ = ["PlainEstimator", "PlainEstimatorSpec"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any, Optional
 
-from npu_bridge._errors import OptionValueError
+from npu_reference.options.classes import OptionValueError
 
 __all__ = ["PlainRunConfig"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from npu_bridge._errors import OptionTypeError, OptionValueError
 from npu_bridge._tensorflow import v1
+from npu_reference.options.classes import OptionTypeError, OptionValueError
 
 __all__ = ["set_iteration_per_loop"]
 
