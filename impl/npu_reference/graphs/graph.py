@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import re
 from contextlib import contextmanager
+from sys import intern
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ..errors import NpuError
@@ -37,14 +38,18 @@ class Node:
         attrs: mapping of decoded attributes (see ``attrs.decode_attr``).
     """
 
-    __slots__ = ("id", "inputs", "name", "op", "proto")
+    __slots__ = ("id", "name", "op", "proto")
 
     def __init__(self, id: int, proto: Any) -> None:
         self.id = id
         self.name: str = proto.name
-        self.op: str = proto.op
-        self.inputs: Tuple[str, ...] = tuple(proto.input)
+        # A million nodes have a few hundred operators.
+        self.op: str = intern(proto.op)
         self.proto = proto
+
+    @property
+    def inputs(self) -> Tuple[str, ...]:
+        return tuple(self.proto.input)
 
     @property
     def device(self) -> str:
@@ -367,7 +372,7 @@ def _resolve(nodes: List[Node], index: Dict[str, int], op_defs: List[OpDef], sub
         sources: List[int] = []
         slots: List[int] = []
         i = node.id
-        for text in node.inputs:
+        for text in node.proto.input:
             source = index.get(text)
             slot = 0
             if source is None:
