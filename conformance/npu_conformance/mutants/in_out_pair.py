@@ -269,6 +269,13 @@ class UnsupportedInRangeSkipped(ReferenceBackend):
 class FlagDefaultFalse(ReferenceBackend):
     """Has False as the default of in_out_pair_flag."""
 
+    def options(self, params: Params) -> Answer:
+        answer = super().options(params)
+        flag = answer["effective"].get("in_out_pair_flag")
+        if flag and flag["origin"] == "default":
+            flag["value"] = False
+        return answer
+
     def partition(self, params: Params) -> Answer:
         if _has_pair(params) and "in_out_pair_flag" not in params["values"]:
             params = with_values(params, in_out_pair_flag=False)
@@ -327,6 +334,52 @@ class PairOfAnyText(ReferenceBackend):
 
 def _is_no_list(text: Any) -> bool:
     return isinstance(text, str) and not text.strip().startswith("[")
+
+
+@mutant("pair-in-any-field", "in_out_pair.value_format")
+class PairInAnyField(ReferenceBackend):
+    """Ignores an in_out_pair that stands in another field than .s."""
+
+    def options(self, params: Params) -> Answer:
+        given = isinstance(params["values"].get("in_out_pair"), str)
+        return super().options(params if given else with_values(params, in_out_pair=None))
+
+
+@mutant("pair-unread", "in_out_pair.grammar")
+class PairUnread(ReferenceBackend):
+    """Accepts any text of in_out_pair."""
+
+    def options(self, params: Params) -> Answer:
+        try:
+            return super().options(params)
+        except NpuError as error:
+            if error.code != "OPTION_SYNTAX":
+                raise
+            return super().options(with_values(params, in_out_pair=None))
+
+
+@mutant("pair-single-quotes-only", "in_out_pair.grammar")
+class PairSingleQuotesOnly(ReferenceBackend):
+    """Refuses names in double quotes."""
+
+    def options(self, params: Params) -> Answer:
+        if '"' in str(params["values"].get("in_out_pair", "")):
+            raise NpuError("OPTION_SYNTAX", "in_out_pair", "has double quotes.")
+        return super().options(params)
+
+
+@mutant("pair-of-one-entry-only", "in_out_pair.multi_entry")
+class PairOfOneEntryOnly(ReferenceBackend):
+    """Refuses an in_out_pair of several entries."""
+
+    def options(self, params: Params) -> Answer:
+        def single(entries: List[List[List[str]]]) -> List[Any]:
+            if len(entries) > 1:
+                raise NpuError("OPTION_SYNTAX", "in_out_pair", "has several entries.")
+            return entries
+
+        with_pairs(params, single)
+        return super().options(params)
 
 
 @mutant("pair-brackets-mended", "in_out_pair.grammar")

@@ -204,6 +204,16 @@ class IterationsUnchecked(ReferenceBackend):
             return answer
 
 
+@mutant("one-iteration-always", "mixed.iterations.must_be_one")
+class OneIterationAlways(ReferenceBackend):
+    """Refuses iteration offload without mixed computing too."""
+
+    def options(self, params: Params) -> Answer:
+        if params["values"].get("iterations_per_loop", 1) != 1:
+            raise NpuError("OPTION_CONFLICT", "iterations_per_loop", "is not 1.")
+        return super().options(params)
+
+
 @mutant("ten-iterations-by-default", "mixed.iterations.default_one")
 class TenIterationsByDefault(ReferenceBackend):
     """Has 10 as the default of iterations_per_loop."""

@@ -1,0 +1,112 @@
+"""The corpus as data: ids, coverage, readings, controls, goldens and the graphs behind them."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+from corpus import AREAS, corpus
+
+from npu_conformance import resources
+
+ROOT = Path(__file__).resolve().parents[2]
+LEDGER = Path(__file__).with_name("ids.txt")
+
+
+def _program():
+    path = Path(resources.fixtures()) / "programs" / "case_graphs.py"
+    spec = importlib.util.spec_from_file_location("case_graphs", str(path))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_case_ids_are_kebab_case():
+    odd = [name for name in corpus().cases if not re.match(r"[a-z0-9]+(-[a-z0-9]+)*\Z", name)]
+    assert not odd
+
+
+def test_every_id_is_in_the_ledger_and_none_is_reused():
+    lines = [line for line in LEDGER.read_text(encoding="ascii").splitlines() if not line.startswith("#")]
+    assert lines == sorted(set(lines)), "the ledger is sorted and holds every id once"
+    retired = {line.split()[0] for line in lines if line.endswith(" retired")}
+    used = {line for line in lines if " " not in line}
+    assert not retired & set(corpus().cases), "an id that was given up must not come back"
+    assert set(corpus().cases) == used, "add new ids to ids.txt; mark ids given up as 'ID retired'"
+
+
+@pytest.mark.parametrize("area", AREAS)
+def test_every_requirement_has_a_case_or_a_reason_why_not(area):
+    cited = {name for case in corpus().cases.values() for name in case.requirements}
+    missing = [
+        one.id
+        for one in corpus().requirements.values()
+        if one.id.split(".")[0] == area and one.id not in cited and not one.excused
+    ]
+    assert not missing
+
+
+@pytest.mark.parametrize("area", AREAS)
+def test_every_must_has_a_case_of_level_must_in_its_edition(area):
+    proven = {
+        (name, edition)
+        for case in corpus().cases.values()
+        if case.level == "must"
+        for name in case.requirements
+        for edition in case.editions
+    }
+    musts = [one for one in corpus().requirements.values() if one.id.split(".")[0] == area and one.level == "must"]
+    assert not [one.id for one in musts if (one.id, one.edition) not in proven]
+
+
+def test_every_reading_a_case_names_stands_in_the_readings():
+    rows = set(re.findall(r"^\| ([A-Z]\d+) \|", (ROOT / "docs" / "readings.md").read_text(encoding="utf-8"), re.M))
+    assert not sorted({row for case in corpus().cases.values() for row in case.readings} - rows)
+
+
+def test_every_refusal_has_a_control_that_is_accepted():
+    cases = corpus().cases
+    refusals = [case for case in cases.values() if case.expect.rejected is not None]
+    assert refusals
+    assert not [case.id for case in refusals if not case.control or cases[case.control].expect.rejected is not None]
+
+
+def test_every_run_on_the_device_says_that_the_engine_ran():
+    silent = []
+    for case in corpus().cases.values():
+        facts = [line for lines in case.expect.golden.values() for line in lines] + list(case.expect.contains)
+        prints_only = [aspect for aspect, _ in case.expect.observe] == ["output"]
+        if case.method == "run" and not prints_only and "engine ran" not in facts:
+            silent.append(case.id)
+    assert not silent, "TensorFlow ignores an optimizer it does not know without a word"
+
+
+def test_titles_are_sentences_without_a_full_stop():
+    odd = [case.id for case in corpus().cases.values() if case.title.endswith(".") or not case.title[0].isupper()]
+    allowed = ("in_out_pair", "iterations_per_loop", "mix_compile_mode", "use_off_line", "memory_optimization")
+    assert not [name for name in odd if not corpus().cases[name].title.startswith(allowed)]
+
+
+def test_the_graphs_of_the_cases_are_what_their_program_makes():
+    program = _program()
+    made = {file: content for name in program.GRAPHS for file, content in program.rendered(name).items()}
+    stored = {path.name: path.read_bytes() for path in program.OUTPUT.iterdir() if path.suffix in (".pb", ".pbtxt")}
+    assert sorted(stored) == sorted(made)
+    assert not [name for name in made if made[name] != stored[name]], "run fixtures/programs/case_graphs.py"
+
+
+def test_no_graph_of_the_cases_is_left_unused():
+    program = _program()
+    used = {Path(case.params["graph"]).name for case in corpus().cases.values() if "graph" in case.params}
+    stored = {path.name for path in program.OUTPUT.iterdir() if path.suffix in (".pb", ".pbtxt")}
+    assert stored <= used
+
+
+def test_the_inventory_is_whole():
+    requirements = corpus().requirements
+    assert len(requirements) == 1103
+    assert {one.document for one in requirements.values()} == {"000", "001", "002", "003", "004"}
+    editions = {"000": "current", "003": "current", "001": "legacy", "002": "legacy", "004": "legacy"}
+    assert not [one.id for one in requirements.values() if one.edition != editions[one.document]]

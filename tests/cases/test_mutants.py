@@ -1,0 +1,61 @@
+"""The suite sees what it is for: every mutant is killed by a case that cites the requirement it breaks."""
+
+from __future__ import annotations
+
+import pytest
+from asking import TENSORFLOW_METHODS, ask
+from corpus import AREAS, corpus, mutants
+
+from npu_conformance.backends.reference import ReferenceBackend
+
+PLAIN = [one for one in corpus().instances() if one.case.method not in TENSORFLOW_METHODS and not one.twin]
+CITED = {name for one in PLAIN for name in one.case.requirements}
+
+
+def _method(mutant):
+    return next((name for name in ("options", "partition", "run") if name in vars(mutant.factory)), "partition")
+
+
+HERE = [name for name, mutant in mutants().items() if _method(mutant) != "run"]
+
+
+def _fails(backend, instance, folder):
+    result = ask(backend, instance, str(folder))
+    return result.status == "fail" and bool(result.differences)
+
+
+def test_every_must_has_a_mutant():
+    broken = {mutant.requirement for mutant in mutants().values()}
+    musts = [one.id for one in corpus().requirements.values() if one.level == "must" and one.id.split(".")[0] in AREAS]
+    assert len(musts) > 60
+    assert not sorted(set(musts) - broken)
+
+
+def test_every_mutant_breaks_a_requirement_of_the_inventory_and_says_how():
+    assert not [name for name, one in mutants().items() if one.requirement not in corpus().requirements]
+    assert not [name for name, one in mutants().items() if not one.fault.endswith(".")]
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_the_mutant_is_killed_by_a_case_that_cites_its_requirement(name, tmp_path):
+    mutant = mutants()[name]
+    citing = [one for one in PLAIN if mutant.requirement in one.case.requirements]
+    assert citing
+    backend = mutant.factory()
+    killer = next((one for one in citing if _fails(backend, one, tmp_path)), None)
+    assert killer is not None, f"{name} lives: {mutant.fault}"
+    assert not _fails(ReferenceBackend(), killer, tmp_path), "the reference must pass what kills a mutant"
+
+
+def test_every_case_fails_on_some_mutant_or_is_a_control(tmp_path):
+    controls = {case.control for case in corpus().cases.values()}
+    backends = {name: mutants()[name].factory() for name in HERE}
+    immortal = []
+    for case in {one.case.id: one.case for one in PLAIN}.values():
+        if case.id in controls:
+            continue
+        near = sorted(HERE, key=lambda name: (mutants()[name].requirement not in case.requirements, name))
+        own = [one for one in PLAIN if one.case.id == case.id]
+        if not any(_fails(backends[name], one, tmp_path) for name in near for one in own):
+            immortal.append(case.id)
+    assert not immortal
