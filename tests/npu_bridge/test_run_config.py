@@ -8,9 +8,9 @@ import pytest
 import tensorflow as tf
 
 from npu_bridge.estimator.npu.npu_config import npu_session_config
-from npu_bridge.npu_init import DumpConfig, MemoryConfig, NPURunConfig, ProfilingConfig, RewriterConfig
+from npu_bridge.npu_init import DumpConfig, MemoryConfig, NPUEstimator, NPURunConfig, ProfilingConfig, RewriterConfig
 from npu_reference import NpuError
-from npu_reference.options import OPTIONS
+from npu_reference.options import OPTIONS, resolve
 
 v1 = tf.compat.v1
 
@@ -167,6 +167,56 @@ def test_arguments_of_run_config_keep_their_meaning(tmp_path):
     config = NPURunConfig(model_dir=str(tmp_path), save_checkpoints_steps=7, tf_random_seed=3)
     assert (config.model_dir, config.save_checkpoints_steps, config.tf_random_seed) == (str(tmp_path), 7, 3)
     assert config.save_checkpoints_secs is None
+
+
+def examples():
+    """Option and value: for every option of the surface that has a domain of few or of bounded values."""
+    for name, option in OPTIONS.items():
+        facet = option.facet("runconfig", "current")
+        if facet is None:
+            continue
+        for schema in facet.domain.schema().get("anyOf", [facet.domain.schema()]):
+            values = schema.get("enum", [])
+            if schema.get("type") == "boolean":
+                values = [True, False]
+            elif schema.get("type") == "integer" and "minimum" in schema:
+                values = [schema["minimum"], schema.get("maximum", schema["minimum"])]
+            for value in values:
+                yield name, value
+
+
+#: What an option needs beside it to be accepted.
+COMPANIONS = {
+    ("variable_placement", "Host"): {"mix_compile_mode": True},
+    ("precision_mode", "force_fp16"): {"graph_run_mode": 0},  # A7
+    ("buffer_optimize", "off_optimize"): {"graph_run_mode": 0},  # as a session key for online inference (document 002)
+}
+
+
+@pytest.mark.parametrize(("name", "value"), examples())
+def test_what_the_constructor_accepts_the_session_takes_as_it_is(name, value):
+    arguments = {name: value}
+    arguments.update(COMPANIONS.get((name, value), {}))
+    config = NPURunConfig(**arguments)
+    written = {
+        key: part.decode() if isinstance(part, bytes) else part for key, part in merged(config).items()
+    }
+    resolution = resolve(written, surface="session")
+    assert not resolution.errors
+    if OPTIONS[name].facets["runconfig", "current"].status in ("active", "deprecated", "experimental"):
+        assert resolution.values[name] == getattr(config, name)
+
+
+def test_a_strategy_of_parameter_servers_is_accepted_but_not_trained_with(tmp_path):
+    class ParameterServerStrategyV1:
+        pass
+
+    config = NPURunConfig(distribute=ParameterServerStrategyV1())
+    assert isinstance(config.distribute, ParameterServerStrategyV1)
+    with pytest.raises(ValueError, match="parameter servers"):
+        NPUEstimator(lambda features: None, config=config)
+    with pytest.raises(TypeError, match="distribute"):
+        NPURunConfig(distribute=1)
 
 
 def test_a_replaced_field_leaves_the_options_alone():

@@ -81,8 +81,8 @@ class NPURunConfig(_RunConfig):
         objects = [value for value in given.values() if isinstance(value, ConfigObject)]
         self._npu_object_options = {k: v for value in objects for k, v in value.session_options().items()}
         for name in names:
-            is_object = isinstance(given.get(name), ConfigObject)
-            setattr(self, name, given[name] if is_object else self._npu_resolution.values.get(name))
+            is_object = OPTIONS[name].facets["runconfig", "current"].field == "o"
+            setattr(self, name, given.get(name) if is_object else self._npu_resolution.values.get(name))
 
     __init__.__signature__ = _signature()  # type: ignore[attr-defined]
 
@@ -97,7 +97,7 @@ def _refuse_unknown(arguments: Dict[str, Any]) -> None:
 
 
 def _resolved(given: Dict[str, Any]) -> Resolution:
-    values = {name: value.as_option() if isinstance(value, ConfigObject) else value for name, value in given.items()}
+    values = {name: _as_option(value) for name, value in given.items()}
     edition = os.environ.get(EDITION_VARIABLE) or "current"  # G14
     resolution = resolve(values, surface="runconfig", edition=edition)
     for warning in resolution.warnings:
@@ -105,6 +105,15 @@ def _resolved(given: Dict[str, Any]) -> Resolution:
     if resolution.errors:
         raise_for_python(resolution.errors[0])
     return resolution
+
+
+def _as_option(value: Any) -> Any:
+    """A value as the option table knows it; an object there is its class and arguments."""
+    if isinstance(value, ConfigObject):
+        return value.as_option()
+    if any(kind.__name__.startswith("ParameterServerStrategy") for kind in type(value).__mro__):
+        return {"class": "ParameterServerStrategy", "arguments": {}}  # its arguments are TensorFlow's business
+    return value
 
 
 def npu_session_config(config: NPURunConfig) -> Any:

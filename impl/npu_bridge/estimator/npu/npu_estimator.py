@@ -33,7 +33,7 @@ class NPUEstimator(_Estimator):
 
     Raises:
         OptionTypeError: ``config`` is missing or no NPURunConfig.
-        OptionValueError: two different ``model_dir``, or a ``job_start_file``.
+        OptionValueError: two different ``model_dir``, a ``job_start_file``, or a strategy in ``distribute``.
     """
 
     def __init__(
@@ -52,6 +52,10 @@ class NPUEstimator(_Estimator):
             raise OptionTypeError("OPTION_TYPE", "model_fn", "it is no function.", "Give a function.")
         if job_start_file:
             raise OptionValueError("OPTION_VALUE", "job_start_file", "clusters are not simulated.", "Leave it empty.")
+        if config.distribute is not None:
+            raise OptionValueError(
+                "OPTION_VALUE", "distribute", "training with parameter servers is not simulated yet.", "Leave it out."
+            )
         if model_dir and config.model_dir and str(model_dir) != str(config.model_dir):
             raise OptionValueError(
                 "OPTION_CONFLICT", "model_dir", f"{str(model_dir)!r} here, {str(config.model_dir)!r} in NPURunConfig."
