@@ -13,7 +13,7 @@ __all__ = ["load", "fault", "header", "KEYWORDS"]
 #: The keywords understood; a test keeps the schema files to these.
 KEYWORDS = frozenset(
     ["type", "const", "enum", "anyOf", "required", "properties", "additionalProperties", "items", "minimum",
-     "minLength", "$ref", "$schema", "$id", "$defs", "title", "description", "methods"]
+     "minLength", "$ref", "$schema", "$id", "$defs", "title", "description", "methods", "lines"]
 )  # fmt: skip
 
 _TYPES: Mapping[str, Any] = {
@@ -44,11 +44,13 @@ def fault(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], path: 
     """What is wrong with ``value``, as ``path: reason``; None when it is valid.
 
     Args:
-        schema: the schema of this value; ``$ref`` is looked up in ``root``.
+        schema: the schema of this value; a ``$ref`` is looked up in ``root``, or in the schema file it names.
     """
     if "$ref" in schema:
+        file, _, pointer = schema["$ref"].partition("#")
+        root = load(file[: -len(".json")]) if file else root
         target: Any = root
-        for step in schema["$ref"].lstrip("#/").split("/"):
+        for step in pointer.strip("/").split("/"):
             target = target[step]
         return fault(value, target, root, path)
     if "anyOf" in schema:

@@ -1,0 +1,292 @@
+"""What a run leaves behind can be read by anyone, trusted by no one, and judged again by all."""
+
+from __future__ import annotations
+
+import json
+import os
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+
+import pytest
+from conftest import QUICK, Shelf, hosted, judged
+
+from npu_conformance import comparison, output, schema, verify
+from npu_conformance.report import summary, write
+from npu_reference.errors import NpuError
+
+
+def reported(shelf: Shelf, backend: str, name: str = "report", **more) -> str:
+    """Folder of the report of a run."""
+    folder = shelf.path(name)
+    report = judged(shelf, hosted(backend), **more)
+    with output.replaced_folder(folder) as aside:
+        assert write.write(shelf.load(), report, aside) == ""
+    return folder
+
+
+def lines(folder: str) -> list:
+    with open(os.path.join(folder, "results.jsonl"), encoding="ascii") as stream:
+        return [json.loads(line) for line in stream]
+
+
+def rewrite(folder: str, records: list) -> None:
+    with open(os.path.join(folder, "results.jsonl"), "w", encoding="ascii") as stream:
+        stream.write("".join(output.dumps(record) + "\n" for record in records))
+
+
+def test_a_report_has_every_file_and_nothing_else(shelf: Shelf) -> None:
+    folder = reported(shelf, "Honest")
+    assert sorted(os.listdir(folder)) == ["badge.json", "junit.xml", "report.html", "results.jsonl", "statement.json"]
+
+
+def test_the_same_run_writes_the_same_results(shelf: Shelf) -> None:
+    def content(name: str, **more) -> bytes:
+        with open(os.path.join(reported(shelf, "Lies", name, **more), "results.jsonl"), "rb") as stream:
+            return stream.read()
+
+    assert content("one") == content("two") == content("three", settings=QUICK._replace(jobs=3))
+
+
+def test_results_name_no_path_of_this_machine(shelf: Shelf) -> None:
+    assert shelf.folder not in json.dumps(lines(reported(shelf, "Refuses"))[1:])
+
+
+def test_records_follow_their_schema(shelf: Shelf) -> None:
+    declared = schema.load("results")
+    for backend in ("Lies", "Crashes", "Modest"):
+        for record in lines(reported(shelf, backend)):
+            assert schema.fault(record, declared["lines"][record["kind"]], declared) is None
+
+
+class Page(HTMLParser):
+    """Collects tags, text and whatever a browser would fetch."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list = []
+        self.loads: list = []
+        self.words: list = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.tags.append(tag)
+        self.loads += [value for name, value in attrs if name in ("src", "href") and not value.startswith(("#", "data:"))]
+
+    def handle_data(self, data) -> None:
+        self.words.append(data)
+
+
+def page(folder: str) -> Page:
+    with open(os.path.join(folder, "report.html"), encoding="utf-8") as stream:
+        return Page(stream.read())
+
+
+def test_the_page_is_self_contained(shelf: Shelf) -> None:
+    found = page(reported(shelf, "Lies"))
+    assert found.loads == []
+    assert found.tags.count("script") == 1
+
+
+def test_hostile_names_stay_text_in_every_file(shelf: Shelf) -> None:
+    folder = reported(shelf, "HostileNames")
+    found = page(folder)
+    assert found.tags.count("script") == 1
+    assert "img" not in found.tags
+    assert any("</script><script>alert(1)</script>" in word for word in found.words)
+    assert any("{{ 7*7 }}" in word for word in found.words)
+    ElementTree.parse(os.path.join(folder, "junit.xml"))
+    with open(os.path.join(folder, "results.jsonl"), "rb") as stream:
+        assert max(stream.read()) < 128
+
+
+def test_the_page_says_what_to_fix_and_how_to_ask_again(shelf: Shelf) -> None:
+    text = " ".join(page(reported(shelf, "Lies")).words)
+    assert "device x" in text
+    assert "should not be there" in text
+    assert "npu-conformance run --backend py:miniatures:Lies --edition current -k small-partition" in text
+
+
+def test_junit_counts_what_the_results_count(shelf: Shelf) -> None:
+    root = ElementTree.parse(os.path.join(reported(shelf, "Lies"), "junit.xml")).getroot()
+    suite = root.find("testsuite")
+    assert suite is not None
+    assert {key: suite.get(key) for key in ("name", "tests", "failures", "errors", "skipped")} == {
+        "name": "small", "tests": "4", "failures": "2", "errors": "0", "skipped": "0",
+    }  # fmt: skip
+
+
+def test_badge_and_statement_say_the_verdict(shelf: Shelf) -> None:
+    folder = reported(shelf, "Lies")
+    with open(os.path.join(folder, "badge.json")) as stream:
+        assert json.load(stream)["message"] == "not conformant 0/1"
+    with open(os.path.join(folder, "statement.json")) as stream:
+        statement = json.load(stream)
+    assert statement["verdict"] == "not conformant"
+    assert statement["instances"] == {"total": 4, "applicable": 4, "passed": 2}
+    assert statement["whole_suite"] is True
+
+
+def test_the_table_by_area_counts_requirements(shelf: Shelf) -> None:
+    area = summary.areas(judged(shelf, hosted("Lies")))[0]
+    assert (area.name, area.instances, dict(area.counts)) == ("small", 4, {"fail": 2, "pass": 2})
+    assert (area.passed, area.requirements) == (1, 2)
+
+
+# Replacing
+
+
+def test_an_earlier_report_is_replaced_whole(shelf: Shelf) -> None:
+    folder = reported(shelf, "Honest")
+    with open(os.path.join(folder, "stale"), "w") as stream:
+        stream.write("x")
+    assert "stale" not in os.listdir(reported(shelf, "Lies"))
+    assert lines(folder)[-1]["verdict"] == "not conformant"
+
+
+def test_a_folder_that_is_no_report_is_never_touched(shelf: Shelf) -> None:
+    shelf.write("report/precious.txt", "x")
+    with pytest.raises(NpuError) as caught:
+        reported(shelf, "Honest")
+    assert caught.value.code == "OUTPUT"
+    assert os.listdir(shelf.path("report")) == ["precious.txt"]
+
+
+def test_nothing_is_left_when_writing_ends_early(shelf: Shelf) -> None:
+    before = sorted(os.listdir(shelf.folder))
+    with pytest.raises(RuntimeError), output.replaced_folder(shelf.path("report")) as aside:
+        shelf.write(os.path.join(aside, "half"), "x")
+        raise RuntimeError
+    assert sorted(os.listdir(shelf.folder)) == before
+
+
+# Verifying
+
+
+@pytest.mark.parametrize("backend", ["Honest", "Lies", "Crashes", "NotJson", "Refuses", "Leaks", "Modest", "Overclaims"])
+def test_an_untouched_report_holds(shelf: Shelf, backend: str) -> None:
+    folder = reported(shelf, backend)
+    found = verify.verify(shelf.load(), folder)
+    assert found.faults == ()
+    assert found.verdict == lines(folder)[-1]["verdict"]
+
+
+def _pass(records: list) -> None:
+    for record in records[1:-1]:
+        record.update(status="pass", detail="", differences=[])
+
+
+def _pass_with_footer(records: list) -> None:
+    _pass(records)
+    records[-1].update(verdict="conformant", counts={"pass": 4})
+
+
+def _observation(records: list) -> None:
+    records[2]["observation"]["ok"]["host"] = [{"node": "a"}]
+
+
+def _drop(records: list) -> None:
+    del records[2]
+
+
+def _double(records: list) -> None:
+    records.insert(2, dict(records[2]))
+
+
+def _foreign(records: list) -> None:
+    records[2]["id"] = "no-such-case@current"
+
+
+def _verdict(records: list) -> None:
+    records[-1]["verdict"] = "conformant"
+
+
+def _counts(records: list) -> None:
+    records[-1]["counts"] = {"pass": 4}
+
+
+def _library(records: list) -> None:
+    records[0]["suite"]["library"] = "0" * 64
+
+
+def _narrow(records: list) -> None:
+    records[0]["selection"] = {"areas": [], "editions": [], "keyword": "small-options"}
+
+
+def _gone(records: list) -> None:
+    records[2]["observation"] = None
+
+
+def _claims(records: list) -> None:
+    del records[0]["backend"]["capabilities"]
+
+
+@pytest.mark.parametrize(
+    "tamper, says",
+    [
+        (_pass, "stated pass, judged again fail"),
+        (_pass_with_footer, "stated pass, judged again fail"),
+        (_observation, "the facts stated are not those of the observation"),
+        (_drop, "has no record"),
+        (_double, "has two records"),
+        (_foreign, "is no instance of this selection"),
+        (_verdict, "the verdict stated is 'conformant'"),
+        (_counts, "the counts stated"),
+        (_library, "judged by other cases"),
+        (_narrow, "is no instance of this selection"),
+        (_gone, "its observation cannot be judged"),
+        (_claims, "does not say what the backend claims"),
+    ],
+)
+def test_every_tampering_is_noticed(shelf: Shelf, tamper, says: str) -> None:
+    folder = reported(shelf, "Lies")
+    os.unlink(os.path.join(folder, "statement.json"))
+    records = lines(folder)
+    tamper(records)
+    rewrite(folder, records)
+    faults = verify.verify(shelf.load(), folder).faults
+    assert any(says in fault for fault in faults), faults
+
+
+def test_a_statement_about_other_results_is_noticed(shelf: Shelf) -> None:
+    folder = reported(shelf, "Lies")
+    records = lines(folder)
+    rewrite(folder, records)
+    assert verify.verify(shelf.load(), folder).holds
+    records[0]["platform"] = {"system": "elsewhere"}
+    rewrite(folder, records)
+    assert verify.verify(shelf.load(), folder).faults == ("statement.json is about another results.jsonl",)
+
+
+@pytest.mark.parametrize(
+    "content, reason",
+    [
+        ("", "not complete"),
+        ("{}\n", "not complete"),
+        ("nonsense\n", "not JSON"),
+        ("[1]\n", "no JSON object"),
+        ('{"kind": "header"}\n{"kind": "case"}\n', "not complete"),
+        ('{"kind": "header"}\n{"kind": "case"}\n{"kind": "footer"}\n', "no record of a case"),
+        ('{"kind": "header"}\n{"kind": "case", "id": "a", "status": "great"}\n{"kind": "footer"}\n', "no status"),
+    ],
+)
+def test_results_that_are_cut_off_or_corrupt_are_refused(shelf: Shelf, content: str, reason: str) -> None:
+    path = shelf.write("report/results.jsonl", content)
+    with pytest.raises(NpuError) as caught:
+        verify.verify(shelf.load(), os.path.dirname(path))
+    assert caught.value.code == "OUTPUT"
+    assert reason in caught.value.reason
+
+
+# Comparing
+
+
+def test_two_runs_are_compared_instance_by_instance(shelf: Shelf) -> None:
+    good, bad = reported(shelf, "Honest", "good"), reported(shelf, "Lies", "bad")
+    found = comparison.compare(good, bad)
+    assert found.changed == (
+        ("small-partition@current", "pass", "fail"),
+        ("small-partition-again@current", "pass", "fail"),
+    )
+    assert len(found.worse) == 2
+    assert comparison.compare(bad, good).worse == []
+    assert comparison.compare(good, good).changed == ()
