@@ -17,7 +17,7 @@ from .limits import MAX_NAME_LENGTH, MAX_NODES
 from .names import output_number, shorten
 from .ops import OPS, OpDef
 from .proto import message_class
-from .signature import AttrProblem, arg_dtypes, check_required, count_args
+from .signature import AttrProblem, arg_dtypes, attr_proto, check_required, count_args
 
 __all__ = ["Graph", "Node", "assemble"]
 
@@ -107,9 +107,8 @@ class Graph:
         self._op_defs = op_defs
         self._in: Optional[List[List[int]]] = None
         self._out: Optional[List[List[int]]] = None
-        self._dtypes: Dict[Tuple[int, bool], Tuple[DType, ...]] = {}
-        self._tuples: Dict[Tuple[DType, ...], Tuple[DType, ...]] = {}
-        self._fixed: Dict[Tuple[int, bool], Optional[Tuple[DType, ...]]] = {}
+        self._dtypes: Dict[Tuple[OpDef, bool, int], Tuple[DType, ...]] = {}
+        self._fixed: Dict[Tuple[OpDef, bool], Optional[Tuple[DType, ...]]] = {}
 
     @property
     def functions(self) -> Library:
@@ -156,22 +155,23 @@ class Graph:
 
     def _arg_dtypes(self, i: int, outputs: bool) -> Tuple[DType, ...]:
         op_def = self._op_defs[i]
-        fixed_key = (id(op_def), outputs)
+        fixed_key = (op_def, outputs)
         if fixed_key not in self._fixed:
             self._fixed[fixed_key] = _fixed_dtypes(op_def.outputs if outputs else op_def.inputs)
         fixed = self._fixed[fixed_key]
         if fixed is not None:
             return fixed
-        key = (i, outputs)
-        found = self._dtypes.get(key)
-        if found is None:
-            node = self.nodes[i]
-            try:
-                found = arg_dtypes(op_def, op_def.outputs if outputs else op_def.inputs, node.proto.attr)
-            except AttrProblem as problem:
-                raise NpuError("GRAPH_ATTR", where(self.subject, node), str(problem)) from None
-            # Most nodes have the types many others have: keep each tuple once.
-            found = self._dtypes[key] = self._tuples.setdefault(found, found)
+        node = self.nodes[i]
+        attrs = node.proto.attr
+        try:
+            # Nodes of one operator and type, which most are, share an entry; others have one each.
+            only = op_def.only_type
+            key = (op_def, outputs, attr_proto(op_def, attrs, only, "type").type if only else ~i)
+            found = self._dtypes.get(key)
+            if found is None:
+                found = self._dtypes[key] = arg_dtypes(op_def, op_def.outputs if outputs else op_def.inputs, attrs)
+        except AttrProblem as problem:
+            raise NpuError("GRAPH_ATTR", where(self.subject, node), str(problem)) from None
         return found
 
     def static_shape(self, i: int, slot: int) -> Optional[Tuple[Optional[int], ...]]:

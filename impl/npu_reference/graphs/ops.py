@@ -79,6 +79,7 @@ class OpDef:
         "is_commutative",
         "is_stateful",
         "name",
+        "only_type",
         "outputs",
         "required",
     )
@@ -96,6 +97,8 @@ class OpDef:
         #: How many tensors go in and out of every node of this operator, None where attributes decide.
         self.fixed_inputs: Optional[int] = _fixed_count(self.inputs)
         self.fixed_outputs: Optional[int] = _fixed_count(self.outputs)
+        #: The one attribute that decides the types of all inputs and outputs; empty where there are lists or several.
+        self.only_type: str = _only_type(self.inputs + self.outputs)
         #: (attribute, AttrValue field) of every attribute without a default.
         self.required: List[Tuple[str, str]] = [
             (attr.name, value_field(attr.type)) for attr in self.attrs.values() if attr.default is None
@@ -118,6 +121,11 @@ def _attr(proto: Any) -> AttrDef:
         proto.allowed_values if proto.HasField("allowed_values") else None,
         proto.minimum if proto.has_minimum else None,
     )
+
+
+def _only_type(args: Tuple[ArgDef, ...]) -> str:
+    names = {arg.type_attr for arg in args if arg.type_attr}
+    return names.pop() if len(names) == 1 and not any(arg.is_list for arg in args) else ""
 
 
 def _fixed_count(args: Tuple[ArgDef, ...]) -> Optional[int]:
