@@ -19,7 +19,7 @@ class Target(NamedTuple):
     keep: Sequence[str]
 
 
-#: A step of the chain. The device's precision will be one: it rewrites a body between these two and TensorFlow.
+#: A step of the chain. The device's precision will be one, before :func:`make_runnable`.
 Hook = Callable[[Any, Target], None]
 
 #: Operators that keep their state under ``shared_name`` and refuse none. OneShotIterator and anonymous resources refuse;

@@ -141,7 +141,8 @@ class Engine:
         with self._counting:
             self._runs += 1
             run = self._runs
-        copies = plan.crossings.copies(feeds, values, {})
+        metered = self._shadow.meter.take(plan.counting) if plan.counting else {}
+        copies = plan.crossings.copies(feeds, values, metered)
         process_trace().add(
             RunRecord(
                 self.number, run, len(plan.geops), len(plan.host), copies, plan.partition, plan.notes

@@ -7,6 +7,8 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 from npu_reference import graphs
 from npu_reference.partition import Partition, build, partition
 from npu_reference.runtime.config import Settings
+from npu_reference.runtime.liveness import unsteady
+from npu_reference.runtime.metering import gauges
 from npu_reference.runtime.shadow import Placed, Request, Shadow
 from npu_reference.runtime.tf_api import tensorflow
 from npu_reference.runtime.transfers import Crossings, crossings
@@ -44,6 +46,7 @@ class Plan(NamedTuple):
         crossings: what is copied, and how its size is found.
         notes: what the user should know of it, for the trace.
         geops: names of its GEOPs in the shadow graph.
+        counting: those of them that count what crosses their borders themselves.
         host: names of its host operators, without those that only stand for feeds and fetches.
     """
 
@@ -55,6 +58,7 @@ class Plan(NamedTuple):
     crossings: Crossings
     notes: Tuple[str, ...]
     geops: Tuple[str, ...]
+    counting: Tuple[str, ...]
     host: Tuple[str, ...]
 
 
@@ -76,10 +80,12 @@ def make_plan(graph: graphs.Graph, signature: Signature, settings: Settings, sha
     graph_def = tensorflow().v1.GraphDef.FromString(build(closed, parts).SerializeToString())
     homes = _homes(parts)
     names = [geop.name for geop in parts.geops]
-    placed = shadow.place(Request(graph_def, names, signature.feeds, _keep(signature, homes)))
+    shaky = unsteady(parts.graph) if parts.borders else None
+    counted = gauges(parts, shaky)
+    placed = shadow.place(Request(graph_def, names, signature.feeds, _keep(signature, homes), counted))
     fetched = sorted(set(signature.fetches))
     outputs = {name: shadow.tensor(placed.rets[position]) for position, name in enumerate(fetched)}
-    crossing = crossings(parts, placed, shadow, signature.feeds, signature.fetches, metered=False)
+    crossing = crossings(parts, placed, shadow, signature.feeds, signature.fetches, shaky)
     fetches = [outputs[name]._as_tf_output() for name in signature.fetches]
     return Plan(
         parts,
@@ -90,6 +96,7 @@ def make_plan(graph: graphs.Graph, signature: Signature, settings: Settings, sha
         crossing,
         tuple(f"{note.subject}: {note.message}" if note.subject else note.message for note in parts.notes),
         tuple(placed.nodes[name] for name in names),
+        tuple(placed.nodes[name] for name in counted),
         tuple(entry.node for entry in parts.host if entry.op not in ("_Arg", "_Retval")),
     )
 

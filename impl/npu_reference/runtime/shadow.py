@@ -7,6 +7,7 @@ from typing import Any, Dict, Hashable, List, Mapping, NamedTuple, Optional, Seq
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime.bodies import Hook, Target, make_runnable, share_state
+from npu_reference.runtime.metering import Gauge, Meter
 from npu_reference.runtime.tf_api import tensorflow
 from npu_reference.runtime.wiring import Input, groups_in_order, parse_inputs
 
@@ -24,12 +25,14 @@ class Request(NamedTuple):
         geops: names of the GEOPs in it.
         feeds: tensors of the user's graph, in the order of the ``index`` of the _Arg nodes.
         keep: operators that must run although nothing reads them, by GEOP.
+        gauges: what GEOPs have to count themselves, by GEOP.
     """
 
     graph_def: Any
     geops: Sequence[str]
     feeds: Sequence[str]
     keep: Mapping[str, Sequence[str]]
+    gauges: Mapping[str, Tuple[Gauge, ...]]
 
 
 class Placed(NamedTuple):
@@ -61,7 +64,8 @@ class Shadow:
         #: of the session, and under its defaults where the call has none.
         self.graph_options = _graph_options(config)
         self.graph = tensorflow().v1.Graph()
-        self.hooks: List[Hook] = [make_runnable, *hooks]
+        self.hooks: List[Hook] = [*hooks, make_runnable]
+        self.meter = Meter()
         #: Where the name of a host operator differs: shadow name to user's name.
         self.origin: Dict[str, str] = {}
         #: Name of a GEOP's node and function here to its name in the partition.
@@ -186,10 +190,13 @@ class _Batch:
         if name in self.geops:
             body = type(self.functions[name])()
             body.CopyFrom(self.functions[name])
-            return (body.SerializeToString(deterministic=True), tuple(self.request.keep.get(name, ())))
+            return (body.SerializeToString(deterministic=True), tuple(self.request.keep.get(name, ())), self._gauges(name))
         if self._is_users(name):
             return node.op
         return node.SerializeToString(deterministic=True)
+
+    def _gauges(self, name: str) -> Tuple[Gauge, ...]:
+        return self.request.gauges.get(name, ())
 
     def _is_users(self, name: str) -> bool:
         try:
@@ -217,6 +224,9 @@ class _Batch:
         body = type(self.functions[name])()
         body.CopyFrom(self.functions[name])
         target = Target(name, tuple(self.request.keep.get(name, ())))
+        gauges = self._gauges(name)
+        if gauges:
+            self.shadow.meter.install(body, new_name, gauges)
         for hook in self.shadow.hooks:
             hook(body, target)
         body.signature.name = new_name

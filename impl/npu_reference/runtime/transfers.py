@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from npu_reference.runtime.liveness import unsteady
+from npu_reference.partition import Partition
 from npu_reference.runtime.shadow import Placed, Shadow
 from npu_reference.runtime.trace import Copy
 from npu_reference.runtime.wiring import Input
@@ -73,14 +73,19 @@ def value_bytes(value: Any) -> Optional[int]:
 
 
 def crossings(
-    partition: Any, placed: Placed, shadow: Shadow, feeds: Sequence[str], fetches: Sequence[str], metered: bool
+    partition: Partition,
+    placed: Placed,
+    shadow: Shadow,
+    feeds: Sequence[str],
+    fetches: Sequence[str],
+    unsteady: Optional[Sequence[bool]],
 ) -> Crossings:
     """The rules for one plan; one for each border of the partition (M24).
 
     Sizes known from the user's graph cost nothing at run time, those of feeds and fetches next to nothing; for others
     the number of elements is fetched as well, if the tensor has exactly one value in every run.
     """
-    finder = _Finder(partition, placed, shadow, feeds, fetches, metered)
+    finder = _Finder(partition, placed, shadow, feeds, fetches, unsteady)
     rules = tuple(finder.rule(border) for border in partition.borders)
     return Crossings(rules, tuple(finder.probes))
 
@@ -88,20 +93,19 @@ def crossings(
 class _Finder:
     def __init__(
         self,
-        partition: Any,
+        partition: Partition,
         placed: Placed,
         shadow: Shadow,
         feeds: Sequence[str],
         fetches: Sequence[str],
-        metered: bool,
+        unsteady: Optional[Sequence[bool]],
     ) -> None:
         self.graph = partition.graph
         self.placed = placed
         self.shadow = shadow
         self.feeds = feeds
         self.fetched = {name: position for position, name in enumerate(fetches)}
-        self.metered = metered
-        self.unsteady = unsteady(partition.graph)
+        self.unsteady = unsteady
         self.probes: List[Any] = []
         self.returned: Dict[str, Input] = {}
         for geop in partition.geops:
@@ -115,8 +119,7 @@ class _Finder:
         if node is not None and node.op == "_Arg":
             return Rule(self.feeds[node.attr("index")], border.direction, "feed")
         if node is not None and self.unsteady is not None and self.unsteady[node.id]:
-            how = "metered" if self.metered else "unknown"
-            return Rule(border.source, border.direction, how)
+            return Rule(border.source, border.direction, "metered")
         size = self._static(name, int(slot))
         if size is None:
             size = border.bytes

@@ -1,0 +1,21 @@
+"""Runs a scenario twice, in plain TensorFlow and on the simulated device, and compares."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(__file__))
+
+import pytest
+
+from npu_reference.runtime import activation
+from npu_reference.runtime.trace import process_trace
+
+
+@pytest.fixture(autouse=True)
+def switched_on():
+    activation.activate()
+    process_trace().clear()
+    yield
+    activation.deactivate()

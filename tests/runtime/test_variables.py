@@ -1,0 +1,101 @@
+"""Variables live once, whether host operators or GEOPs use them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from comparing import compare, npu, plain
+
+FEATURES = np.linspace(-1.0, 1.0, 12, dtype=np.float32).reshape(4, 3)
+
+OPTIMIZERS = {
+    "SGD": lambda: tf.train.GradientDescentOptimizer(0.1),
+    "Momentum": lambda: tf.train.MomentumOptimizer(0.1, 0.9),
+    "Adam": lambda: tf.train.AdamOptimizer(0.05),
+}
+
+
+def training(optimizer, use_resource, host=False):
+    def scenario(config):
+        x = tf.placeholder(tf.float32, [None, 3], name="x")
+        with tf.variable_scope("model", use_resource=use_resource):
+            w = tf.get_variable("w", [3, 2], initializer=tf.random_normal_initializer(seed=3))
+            b = tf.get_variable("b", [2], initializer=tf.zeros_initializer())
+        y = tf.nn.relu(tf.matmul(x, w) + b)
+        if host:
+            y = tf.py_func(lambda a: a * np.float32(2), [y], tf.float32) + tf.reduce_sum(w)
+        loss = tf.reduce_mean(tf.square(y - 1.0)) + tf.reduce_sum(tf.square(w))
+        step = tf.train.get_or_create_global_step()
+        train = OPTIMIZERS[optimizer]().minimize(loss, global_step=step)
+        with tf.Session(config=config) as session:
+            session.run(tf.global_variables_initializer())
+            losses = [session.run([train, loss], {x: FEATURES})[1] for _ in range(4)]
+            return losses, session.run(tf.global_variables()), session.run(step)
+
+    return scenario
+
+
+@pytest.mark.parametrize("use_resource", [False, True], ids=["ref", "resource"])
+@pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
+def test_training_steps_give_the_values_of_plain_tensorflow(optimizer, use_resource):
+    compare(training(optimizer, use_resource))
+
+
+@pytest.mark.parametrize("use_resource", [False, True], ids=["ref", "resource"])
+def test_training_through_a_host_operator_splits_the_step(use_resource):
+    runs = compare(training("Momentum", use_resource, host=True))
+    assert max(run.geops for run in runs) >= 2
+
+
+@pytest.mark.parametrize("use_resource", [False, True], ids=["ref", "resource"])
+def test_variables_may_be_placed_on_the_host(use_resource):
+    compare(training("Adam", use_resource), variable_placement="Host")
+
+
+def test_full_offload_trains_too():
+    compare(training("Adam", True), mix_compile_mode=False)
+
+
+@pytest.mark.parametrize("use_resource", [False, True], ids=["ref", "resource"])
+def test_a_variable_that_a_host_operator_assigns_is_seen_by_geops(use_resource):
+    def scenario(config):
+        v = tf.get_variable("v", [2], initializer=tf.ones_initializer(), use_resource=use_resource)
+        host = tf.py_func(lambda a: a + np.float32(1), [tf.constant([1.0, 2.0])], tf.float32)
+        host.set_shape([2])
+        assign = tf.assign(v, host)
+        doubled = tf.multiply(v, 2.0, name="doubled")
+        with tf.Session(config=config) as session:
+            session.run(v.initializer)
+            before = session.run(doubled)
+            session.run(assign)
+            return before, session.run(doubled), session.run(v), session.run(tf.report_uninitialized_variables())
+
+    compare(scenario)
+
+
+def test_an_uninitialized_variable_is_reported_as_such():
+    for config in (plain(), npu()):
+        with tf.Graph().as_default():
+            v = tf.get_variable("v", [2])
+            with tf.Session(config=config) as session:
+                with pytest.raises(tf.errors.FailedPreconditionError):
+                    session.run(v + 1.0)
+                assert session.run(tf.report_uninitialized_variables()).tolist() == [b"v"]
+
+
+def test_moving_averages_and_batch_normalization_update():
+    def scenario(config):
+        x = tf.placeholder(tf.float32, [4, 3])
+        scale = tf.get_variable("scale", [3], initializer=tf.ones_initializer())
+        mean, variance = tf.nn.moments(x * scale, axes=[0])
+        average = tf.train.ExponentialMovingAverage(0.5)
+        update = average.apply([mean, variance])
+        with tf.control_dependencies([update]):
+            y = tf.nn.batch_normalization(x, mean, variance, None, None, 1e-3)
+        with tf.Session(config=config) as session:
+            session.run(tf.global_variables_initializer())
+            outputs = [session.run(y, {x: FEATURES * k}) for k in (1, 2)]
+            return outputs, session.run([average.average(mean), average.average(variance)])
+
+    compare(scenario)
