@@ -1,0 +1,32 @@
+"""The reference passes every case that runs a graph or a script, and the mutants of running are killed; TensorFlow."""
+
+from __future__ import annotations
+
+import pytest
+from asking import TENSORFLOW_METHODS, ask
+from corpus import corpus, mutants
+from npu_conformance.backends.reference import ReferenceBackend
+
+FEATURES = frozenset(ReferenceBackend().hello({"protocol": 1})["capabilities"]["features"])
+RUNS = [one for one in corpus().instances() if one.case.method in TENSORFLOW_METHODS and one.case.needs <= FEATURES]
+MUTANTS = [name for name, mutant in mutants().items() if "run" in vars(mutant.factory)]
+
+
+@pytest.mark.parametrize("name", [one.id for one in RUNS])
+def test_the_reference_passes(name, tmp_path):
+    instance = next(one for one in RUNS if one.id == name)
+    result = ask(ReferenceBackend(), instance, str(tmp_path))
+    assert result.status == "pass", result.detail
+
+
+def test_what_is_left_out_here_is_left_out_for_a_feature_of_this_tensorflow():
+    missing = {name for one in corpus().instances() for name in one.case.needs - FEATURES}
+    assert missing <= {"tf1", "tf2", "keras", "estimator"}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_the_mutant_of_running_is_killed_by_a_case_that_cites_its_requirement(name, tmp_path):
+    mutant = mutants()[name]
+    citing = [one for one in RUNS if mutant.requirement in one.case.requirements and one.edition == "current"]
+    results = (ask(mutant.factory(), one, str(tmp_path)) for one in citing if not one.twin)
+    assert not citing or any(result.status == "fail" and result.differences for result in results), mutant.fault
