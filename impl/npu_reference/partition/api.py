@@ -54,7 +54,8 @@ def partition(
     settings = _settings(options, policy)
     planner = adapter.plan if policy == "adapter" else documented.plan
     with _no_collection():
-        plan = planner(graph, settings, op_list or OpList.built_in(), flavour)
+        operators = OpList.built_in() if op_list is None else op_list  # an empty list is a list
+        plan = planner(graph, settings, operators, flavour)
         return answer(plan, policy)
 
 
