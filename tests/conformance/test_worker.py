@@ -1,0 +1,134 @@
+"""The worker speaks protocol 1 and survives whatever is sent to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any, List
+
+import pytest
+from conftest import QUICK
+
+from npu_conformance import client, library, protocol, resources
+
+GRAPH = os.path.join(resources.fixtures(), "graphs", "cases", "pyfunc_chain")
+
+
+def talk(*lines: Any, spec: str = "reference") -> List[dict]:
+    """Answers to some lines, each a request or raw bytes, from one worker that must end with status 0."""
+    raw = b"".join(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines)
+    command = [sys.executable, "-m", "npu_conformance", "worker", spec]
+    done = subprocess.run(
+        command, input=raw, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=client.environment(QUICK.env), timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def ask(method: str, identifier: int = 1, **params: Any) -> dict:
+    return {"id": identifier, "method": method, "params": params}
+
+
+PLAIN = {"surface": "session", "edition": "current"}
+
+
+@pytest.mark.parametrize("ending", [".pb", ".pbtxt"])
+def test_protocol_lines_get_the_answers_of_the_design_for_either_form_of_a_graph(ending: str) -> None:
+    op_list = {"Relu": {"isGray": False, "isHeavy": False}, "Add": {"isGray": False, "isHeavy": False}}
+    hello, options, partition, shutdown = talk(
+        ask("hello", protocol=1),
+        ask("options", 2, values={"mix_compile_mode": True}, **PLAIN),
+        ask("partition", 3, graph=GRAPH + ending, values={"mix_compile_mode": True}, op_list=op_list, **PLAIN),
+        ask("shutdown", 4),
+    )
+    assert hello["ok"]["protocol"] == 1
+    assert set(hello["ok"]["capabilities"]) == {"areas", "editions", "features"}
+    assert options["ok"]["effective"]["mix_compile_mode"] == {"value": True, "origin": "given"}
+    assert set(partition["ok"]) == {"geops", "host", "borders", "min_geops", "notes"}
+    assert set(partition["ok"]["host"][0]) == {"node", "op", "reason", "witness", "remedy"}
+    assert shutdown == {"id": 4, "ok": {}}
+    for answer, method in ((hello, "hello"), (options, "options"), (partition, "partition")):
+        assert protocol.answer_fault(answer, method, answer["id"]) is None
+
+
+def test_op_list_decides_what_is_offloaded() -> None:
+    def nodes(op_list: dict) -> int:
+        values = {"mix_compile_mode": True}
+        answer = talk(ask("partition", graph=GRAPH + ".pb", values=values, op_list=op_list, **PLAIN))[0]
+        return sum(len(geop["nodes"]) for geop in answer["ok"]["geops"])
+
+    assert nodes({}) == 0
+    assert nodes({"Add": {}, "AddV2": {}, "Mul": {}, "Placeholder": {}}) > 0
+
+
+def test_what_a_user_gave_wrong_is_rejected_with_code_message_and_subject() -> None:
+    answers = talk(
+        ask("options", values={"mix_compile_mode": "yes"}, **PLAIN),
+        ask("partition", graph="/no/such/graph.pb", values={}, **PLAIN),
+    )
+    assert [answer["rejected"]["code"] for answer in answers] == ["OPTION_TYPE", "GRAPH_FILE"]
+    assert answers[0]["rejected"]["subject"] == "mix_compile_mode"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"nonsense\n", b"{}\n", b"[]\n", b"\xff\xfe\n", b"[" * 100000 + b"\n", b'{"id": 1}\n', b"null\n",
+        b'{"id": "x", "method": "hello", "params": {}}\n', b" " * 64 + b"x\n", b"x" * (17 << 20) + b"\n",
+    ],
+)  # fmt: skip
+def test_a_malformed_line_is_answered_by_error_and_the_worker_lives_on(line: bytes) -> None:
+    first, second = talk(line, ask("reset", 7))
+    assert set(first) == {"id", "error"}
+    assert second == {"id": 7, "ok": {}}
+
+
+def test_malformed_parameters_are_an_error_of_their_request() -> None:
+    answers = talk(
+        ask("options", 5, values=3, **PLAIN),
+        ask("partition", 6, values={}, **PLAIN),
+        ask("options", 7, values={}, surface="window", edition="current"),
+        ask("hello", 8, protocol=2),
+    )
+    assert [answer["id"] for answer in answers] == [5, 6, 7, 8]
+    assert all("malformed request" in answer["error"]["message"] for answer in answers)
+
+
+def test_an_unknown_method_and_an_unknown_field_do_no_harm() -> None:
+    unknown, known = talk(ask("fly", 1), ask("options", 2, values={}, colour="red", **PLAIN))
+    assert unknown == {"id": 1, "unsupported": {"feature": "fly"}}
+    assert "ok" in known
+
+
+def test_blank_lines_and_the_end_of_input_are_fine() -> None:
+    assert talk(b"\n", b"  \n") == []
+
+
+@pytest.mark.parametrize("spec", ["py:no_such_module:attr", "py:miniatures:NoSuchClass", "mutant:no-such", "nonsense", "exec:true"])
+def test_a_backend_that_cannot_be_loaded_is_one_line_on_stderr(spec: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "npu_conformance", "worker", spec],
+        input=b"", stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=client.environment(QUICK.env), timeout=60,
+    )  # fmt: skip
+    assert done.returncode in (2, 3)
+    assert done.stdout == b""
+    assert done.stderr.count(b"\n") == 1
+    assert done.stderr.startswith(b"error[BACKEND_")
+
+
+def test_every_request_of_the_shipped_cases_follows_the_protocol(tmp_path) -> None:
+    from npu_conformance import requests
+
+    declared = protocol.methods()
+    seen = set()
+    for instance in library.load().instances():
+        if instance.twin or (instance.case.id in seen):
+            continue
+        seen.add(instance.case.id)
+        params = requests.prepare(instance, str(tmp_path)).params
+        message = {"id": 1, "method": instance.case.method, "params": params}
+        assert protocol.request_fault(message) is None
+        assert instance.case.method in declared
+        assert instance.case.id not in protocol.encode(message).decode()
