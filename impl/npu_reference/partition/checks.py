@@ -34,7 +34,7 @@ class Violation(NamedTuple):
 
 
 def violations(
-    graph: "Graph", wires: Wires, group: Sequence[int], copies: Copies, around: Surroundings
+    graph: Graph, wires: Wires, group: Sequence[int], copies: Copies, around: Surroundings
 ) -> List[Violation]:
     """Everything that keeps a division from running, one of each kind. O(nodes + edges)."""
     found: List[Violation] = []
@@ -52,7 +52,7 @@ def violations(
     return found
 
 
-def _references(graph: "Graph", wires: Wires, group: Sequence[int], copies: Copies) -> List[Violation]:
+def _references(graph: Graph, wires: Wires, group: Sequence[int], copies: Copies) -> List[Violation]:
     for edge, kind in enumerate(wires.kind):
         if kind == REF:
             source, target = wires.src[edge], wires.dst[edge]
@@ -62,7 +62,7 @@ def _references(graph: "Graph", wires: Wires, group: Sequence[int], copies: Copi
     return []
 
 
-def _dead_tensors(graph: "Graph", wires: Wires, group: Sequence[int], around: Surroundings) -> List[Violation]:
+def _dead_tensors(graph: Graph, wires: Wires, group: Sequence[int], around: Surroundings) -> List[Violation]:
     for edge in around.deadness.edges:
         source, target = wires.src[edge], wires.dst[edge]
         if group[source] != group[target]:
@@ -72,7 +72,7 @@ def _dead_tensors(graph: "Graph", wires: Wires, group: Sequence[int], around: Su
 
 
 def _cycle(
-    graph: "Graph", wires: Wires, group: Sequence[int], copies: Copies, hidden: Sequence[Tuple[int, int]]
+    graph: Graph, wires: Wires, group: Sequence[int], copies: Copies, hidden: Sequence[Tuple[int, int]]
 ) -> Optional[int]:
     """A node on a cycle of the quotient graph, loops' back edges aside; None where it is acyclic."""
     nodes = graph.nodes
@@ -144,7 +144,7 @@ def _whole_frames(group: Sequence[int], frames: Sequence) -> dict:
     return {frame: next(iter(found)) for frame, found in homes.items() if len(found) == 1 and -1 not in found}
 
 
-def _frames(graph: "Graph", wires: Wires, group: Sequence[int], frames: Sequence) -> List[Violation]:
+def _frames(graph: Graph, wires: Wires, group: Sequence[int], frames: Sequence) -> List[Violation]:
     keys = keys_of_groups(group, frames)
     for node, home in enumerate(group):
         if home >= 0 and keys[home] is _MIXED and frames[node] is not None:
@@ -153,7 +153,7 @@ def _frames(graph: "Graph", wires: Wires, group: Sequence[int], frames: Sequence
 
 
 def _loops(
-    graph: "Graph", wires: Wires, group: Sequence[int], frames: Sequence, keys: Sequence[object]
+    graph: Graph, wires: Wires, group: Sequence[int], frames: Sequence, keys: Sequence[object]
 ) -> List[Violation]:
     """A GEOP on a cycle over a loop's back edge must lie within that loop."""
     nodes = graph.nodes

@@ -32,7 +32,7 @@ class Deadness(NamedTuple):
     region: Dict[int, int]
 
 
-def find_dead(graph: "Graph", wires: Wires) -> Deadness:
+def find_dead(graph: Graph, wires: Wires) -> Deadness:
     """Regions between Switch and Merge. O(nodes + edges) times the depth of nesting; at once where there is no Switch.
 
     A Switch by LoopCond is the loop's own and belongs to its frame, not to a conditional.
@@ -50,19 +50,19 @@ def find_dead(graph: "Graph", wires: Wires) -> Deadness:
     return Deadness(dead, _regions(wires, dead))
 
 
-def _predicate(graph: "Graph", wires: Wires, switch: int) -> Tuple[int, int]:
+def _predicate(graph: Graph, wires: Wires, switch: int) -> Tuple[int, int]:
     for edge in graph.in_edges(switch):
         if wires.dst_slot[edge] == 1:
             return wires.src[edge], wires.src_slot[edge]
     return -1, 0
 
 
-def _decides(graph: "Graph", wires: Wires, switch: int) -> bool:
+def _decides(graph: Graph, wires: Wires, switch: int) -> bool:
     source, _ = _predicate(graph, wires, switch)
     return source < 0 or graph.nodes[source].op != "LoopCond"
 
 
-def _guards(graph: "Graph", wires: Wires, switches: set) -> List[_Guards]:
+def _guards(graph: Graph, wires: Wires, switches: set) -> List[_Guards]:
     """What must hold for each node to run (for a Switch: for its inputs to be alive)."""
     nodes = graph.nodes
     successors: List[List[int]] = [[] for _ in nodes]

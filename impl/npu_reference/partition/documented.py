@@ -12,8 +12,13 @@ from npu_reference.partition.checks import Surroundings, Violation, violations
 from npu_reference.partition.cluster import group
 from npu_reference.partition.crossing import Copies, copy_constants, copy_variables, first_stray_variable
 from npu_reference.partition.deadness import find_dead
-from npu_reference.partition.eviction import add_constants, constants_behind_controls, spread, spread_over_frames
-from npu_reference.partition.eviction import spread_over_regions
+from npu_reference.partition.eviction import (
+    add_constants,
+    constants_behind_controls,
+    spread,
+    spread_over_frames,
+    spread_over_regions,
+)
 from npu_reference.partition.hidden import hidden_edges
 from npu_reference.partition.levels import group_by_levels
 from npu_reference.partition.model import Note

@@ -19,7 +19,7 @@ _TAKES = ("QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo", "BarrierTakeMa
 _STAGING = ("Stage", "Unstage")
 
 
-def hidden_edges(graph: "Graph", wires: Wires) -> List[Tuple[int, int]]:
+def hidden_edges(graph: Graph, wires: Wires) -> List[Tuple[int, int]]:
     """(put, take) for every two operators of one queue, barrier, accumulator or staging area.
 
     Left out where the graph itself orders them the other way round. O(nodes + edges) beside the pairs.
@@ -40,7 +40,7 @@ def hidden_edges(graph: "Graph", wires: Wires) -> List[Tuple[int, int]]:
     return found
 
 
-def _store(graph: "Graph", wires: Wires, node: int) -> object:
+def _store(graph: Graph, wires: Wires, node: int) -> object:
     """What names the queue: the operator its handle comes from, or for staging areas the shared name."""
     if any(word in graph.nodes[node].op for word in _STAGING):
         return "staging", graph.nodes[node].text("container"), graph.nodes[node].text("shared_name")
@@ -52,7 +52,7 @@ def _store(graph: "Graph", wires: Wires, node: int) -> object:
     return "node", node
 
 
-def _after(graph: "Graph", wires: Wires, node: int) -> Set[int]:
+def _after(graph: Graph, wires: Wires, node: int) -> Set[int]:
     seen = {node}
     pending = [node]
     while pending:

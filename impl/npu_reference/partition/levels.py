@@ -7,7 +7,7 @@ can be offloaded. Hidden orders bind like edges. Within a level contraction and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, Sequence, Set
 
 from npu_reference.partition.checks import Surroundings
 from npu_reference.partition.contract import contract
