@@ -41,9 +41,10 @@ def labels(contraction):
     return [contraction.label[root] for root in contraction.root]
 
 
-def ordered_by_size(clusters_and_sizes):
-    clusters, sizes = clusters_and_sizes
-    return sort_by_size_descending(clusters, sizes)
+def sorter(clusters, sizes):
+    """Sorts clusters as the adapter does, given the size of each."""
+    size = dict(zip(clusters, sizes))
+    return lambda some: sort_by_size_descending(some, [size[cluster] for cluster in some])
 
 
 @pytest.mark.parametrize("flavour", ["tf1", "tf2"])
@@ -74,9 +75,9 @@ def test_merging_in_mixed_computing_joins_the_pairs_the_adapter_joins(flavour):
         clusters = Clusters(contraction, graph[2])
         index = [contraction.label[root] for root in clusters.roots]
         expected_label, cycles = naive.contract(*graph, flavour=flavour)
-        sizes = dict(zip(index, clusters.sizes))
+        by_size = sorter(index, clusters.sizes)
         expected = naive.merge_pairs(
-            expected_label, cycles, graph[2], lambda some, sizes=sizes: sort_by_size_descending(some, [sizes[s] for s in some])
+            expected_label, cycles, graph[2], by_size
         )
         assert {index[i]: index[into] for i, into in enumerate(merge_pairs(clusters))} == expected, seed
 
@@ -87,10 +88,10 @@ def test_full_offload_keeps_the_largest_cluster_and_all_that_is_unreachable_from
         contraction = fast(graph, "tf1")
         clusters = Clusters(contraction, graph[2])
         index = [contraction.label[root] for root in clusters.roots]
-        sizes = dict(zip(index, clusters.sizes))
+        by_size = sorter(index, clusters.sizes)
         expected_label, cycles = naive.contract(*graph)
         expected = naive.keep_largest_group(
-            expected_label, cycles, graph[2], lambda some, sizes=sizes: sort_by_size_descending(some, [sizes[s] for s in some])
+            expected_label, cycles, graph[2], by_size
         )
         kept = {index[i] for i, into in enumerate(keep_largest_group(clusters)) if into >= 0}
         assert kept == expected, seed

@@ -18,7 +18,9 @@ from npu_reference.partition.settings import Settings
 OPS = OpList.built_in()
 BUDGET = settings(max_examples=60)
 
-both_modes = st.tuples(st.booleans(), st.booleans()).map(lambda flags: Settings(mix=flags[0], variables_on_host=flags[1]))
+both_modes = st.tuples(st.booleans(), st.booleans()).map(
+    lambda flags: Settings(mix=flags[0], variables_on_host=flags[1])
+)
 flavours = st.sampled_from(["tf1", "tf2"])
 
 

@@ -89,9 +89,8 @@ def _host(plan: Plan) -> List[HostNode]:
     for node, home in enumerate(plan.group):
         if home < 0:
             cause = plan.cause.get(node) or _late_cause(plan, node)
-            found.append(
-                HostNode(nodes[node].name, nodes[node].op, cause.reason, _witness(plan, node, cause), REMEDIES[cause.reason])
-            )
+            witness = _witness(plan, node, cause)
+            found.append(HostNode(nodes[node].name, nodes[node].op, cause.reason, witness, REMEDIES[cause.reason]))
     return found
 
 

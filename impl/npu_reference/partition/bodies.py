@@ -86,8 +86,7 @@ class Bodies:
     def _callees(self, node: Any) -> Iterator[str]:
         if node.op in self._functions:
             yield node.op
-        for name in called_functions(node.attr):
-            yield name
+        yield from called_functions(node.attr)
 
     def _reason(self, node: Any) -> Optional[Reason]:
         if self._scopes and "_without_npu_compile" in node.attr and node.attr["_without_npu_compile"].b:

@@ -148,7 +148,8 @@ def _frames(graph: Graph, wires: Wires, group: Sequence[int], frames: Sequence) 
     keys = keys_of_groups(group, frames)
     for node, home in enumerate(group):
         if home >= 0 and keys[home] is _MIXED and frames[node] is not None:
-            return [Violation("FRAME", node, f"{graph.nodes[node].name} is in a loop of which its GEOP holds only a part")]
+            name = graph.nodes[node].name
+            return [Violation("FRAME", node, f"{name} is in a loop of which its GEOP holds only a part")]
     return _loops(graph, wires, group, frames, keys)
 
 

@@ -86,7 +86,7 @@ def contract(
     Raises:
         NpuError: GRAPH_CYCLE, where the binding edges form a cycle.
     """
-    work = _Contractor(count, src, dst, candidate, flavour == "tf2", frozenset(untied), frozenset(untried))
+    work = _Contractor(count, src, dst, candidate, flavour == "tf2", set(untied), set(untried))
     work.run()
     return work.result()
 

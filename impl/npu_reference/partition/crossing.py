@@ -10,7 +10,18 @@ from npu_reference.partition.wires import CONTROL, REF, RESOURCE, Wires
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
 
-__all__ = ["Copies", "Crossing", "copy_constants", "copy_variables", "cross", "first_ref_border", "first_stray_variable"]
+__all__ = [
+    "Copies",
+    "Crossing",
+    "copy_constants",
+    "copy_variables",
+    "cross",
+    "first_ref_border",
+    "first_stray_variable",
+    "ref_border_error",
+    "sources_by_group",
+    "stray_variable_error",
+]
 
 VARIABLES = ("VariableV2", "VarHandleOp")
 _HOST = -1
@@ -62,9 +73,8 @@ def copy_constants(graph: Graph, wires: Wires, group: Sequence[int]) -> Set[Tupl
     nodes = graph.nodes
     for edge, source in enumerate(wires.src):
         home, target = group[source], group[wires.dst[edge]]
-        if home != target and target != _HOST and wires.kind[edge] != CONTROL:
-            if nodes[source].op == "Const":
-                copies.add((source, target))
+        if home != target and target != _HOST and wires.kind[edge] != CONTROL and nodes[source].op == "Const":
+            copies.add((source, target))
     return copies
 
 
@@ -121,7 +131,8 @@ def ref_border_error(graph: Graph, wires: Wires, edge: int, leaves: bool) -> Npu
     return NpuError(
         "REF_BORDER",
         "",
-        f"Ref Tensors (e.g., Variables) are not supported as {role}: tensor {source}:{wires.src_slot[edge]}, dst is {target}",
+        f"Ref Tensors (e.g., Variables) are not supported as {role}: "
+        f"tensor {source}:{wires.src_slot[edge]}, dst is {target}",
     )
 
 

@@ -44,8 +44,8 @@ _DIFFERENCES = (
     ),
     (
         Reason.CONDITIONAL,
-        "A conditional that holds a host operator stays on the host whole: {}. (The adapter itself cuts it, and tensors "
-        "of the branch not taken would have to cross a border.)",
+        "A conditional that holds a host operator stays on the host whole: {}. (The adapter itself cuts it, and "
+        "tensors of the branch not taken would have to cross a border.)",
     ),
     (
         Reason.FRAME,
@@ -126,23 +126,21 @@ class _Planner:
             if set(selection.entry) != set(select_as_adapter(self.graph, self.wires, self.settings.ranges).entry):
                 self._note(
                     "RANGE_SELECTION",
-                    "The adapter itself selects other operators for in_out_pair: its paths end at the first out node or "
-                    "operator already selected, and an entry with an unknown name changes the rest (M6, M7).",
+                    "The adapter itself selects other operators for in_out_pair: its paths end at the first out node "
+                    "or operator already selected, and an entry with an unknown name changes the rest (M6, M7).",
                     "in_out_pair",
                 )
             if not selection.entry:  # M8
-                self._note(
-                    "RANGE_EMPTY", "in_out_pair selects nothing in this graph; it is divided as without.", "in_out_pair",
-                    "error",
-                )  # fmt: skip
+                message = "in_out_pair selects nothing in this graph; it is divided as without."
+                self._note("RANGE_EMPTY", message, "in_out_pair", "error")
         closed = any(node.op in ("_Arg", "_Retval") for node in self.graph.nodes)
         rules = DOCUMENTED_RULES._replace(placeholders=not closed)
         judge = Judge(self.graph, self.wires, self.settings, self.op_list, rules)
         support = judge.run()
         if self.settings.mix:
-            for node in where_of_uninitialized(self.graph, self.wires):
-                if node in support.cause and support.cause[node].reason is Reason.GRAY:
-                    del support.cause[node]
+            for where in where_of_uninitialized(self.graph, self.wires):
+                if where in support.cause and support.cause[where].reason is Reason.GRAY:
+                    del support.cause[where]
         self._note_ignored_scopes()
         if selection is not None and selection.entry and self.settings.offload_ranges:
             self._choose_range(selection.entry, support.cause, judge)
@@ -184,7 +182,7 @@ class _Planner:
         if ops:
             self._note(
                 "RANGE_HOST_OUTSIDE",
-                f"Outside of the ranges, too, operators stay on the host because they cannot be offloaded: {_some(ops)}.",
+                f"Outside of the ranges, too, operators that cannot be offloaded stay on the host: {_some(ops)}.",
                 "in_out_pair",
             )
 
@@ -369,8 +367,8 @@ class _Planner:
             name = nodes[stray].name
             self._note(
                 "VARIABLE_ON_HOST",
-                f"{name} runs on the host and takes a variable's reference or handle: that variable and all that share it "
-                "stay on the host. (The adapter itself refuses the graph.)",
+                f"{name} runs on the host and takes a variable's reference or handle: that variable and all that share "
+                "it stay on the host. (The adapter itself refuses the graph.)",
                 name,
                 "warning",
             )

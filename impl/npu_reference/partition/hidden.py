@@ -32,7 +32,7 @@ def hidden_edges(graph: Graph, wires: Wires) -> List[Tuple[int, int]]:
             puts.setdefault(_store(graph, wires, node.id), []).append(node.id)
         elif op in _TAKES:
             takes.setdefault(_store(graph, wires, node.id), []).append(node.id)
-    found = []
+    found: List[Tuple[int, int]] = []
     for store in puts:
         for take in takes.get(store, ()):
             before = _after(graph, wires, take)

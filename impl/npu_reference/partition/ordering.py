@@ -1,4 +1,4 @@
-"""A linked list of integers whose positions can be compared in constant time: the topological order of a contraction."""
+"""A linked list of integers whose positions compare in constant time: the topological order of a contraction."""
 
 from __future__ import annotations
 

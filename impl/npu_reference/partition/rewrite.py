@@ -32,14 +32,16 @@ def rewrite(graph: Graph) -> Tuple[Graph, List[Note]]:
     for found in sums:
         gone |= _fuse(source, graph, found)
         name = graph.nodes[found.destroy].name
-        notes.append(Note("REWRITTEN", f"{name} is an AccumulateNV2 again, as before TensorFlow expanded it.", name))
+        message = f"{name} is an AccumulateNV2 again, as before TensorFlow expanded it."
+        notes.append(Note("REWRITTEN", message, name))
     renamed: Dict[str, str] = {}
     for i in compositions:
         name = graph.nodes[i].name
         ops = _composed(source.node[i])
         if ops:
             renamed[name] = f"{name}_{len(ops) - 1}_{ops[-1]}"
-            notes.append(Note("REWRITTEN", f"{name} is {', '.join(ops)} again, as before TensorFlow composed them.", name))
+            message = f"{name} is {', '.join(ops)} again, as before TensorFlow composed them."
+            notes.append(Note("REWRITTEN", message, name))
     return graph_from_def(_without(source, gone, renamed), subject=graph.subject), notes
 
 

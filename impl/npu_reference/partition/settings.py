@@ -63,7 +63,8 @@ def _text(value: object) -> Optional[str]:
 # -- the adapter's own reading of a parameter map -----------------------------------------------------------------
 
 _SHAPE_LIST = r"\[[\s\d~,-]*\](?:\s*,\s*\[[\s\d~,-]*\])*"
-_SHAPE_RANGES = re.compile(rf"\s*(?:data|getnext)\s*:\s*{_SHAPE_LIST}(?:\s*;\s*(?:data|getnext)\s*:\s*{_SHAPE_LIST})*\s*")
+_SHAPES_OF_ONE = rf"(?:data|getnext)\s*:\s*{_SHAPE_LIST}"
+_SHAPE_RANGES = re.compile(rf"\s*{_SHAPES_OF_ONE}(?:\s*;\s*{_SHAPES_OF_ONE})*\s*")
 
 
 def settings_of_adapter(values: Mapping[str, Any]) -> Settings:

@@ -187,7 +187,8 @@ class Judge:
                 source = self.graph.nodes[wires.src[edge]]
                 if source.op == _VARIABLE_HANDLE:
                     return None
-                return Cause(Reason.RESOURCE, f"it uses the resource of {source.name} ({source.op}), not a variable's own handle")
+                detail = f"it uses the resource of {source.name} ({source.op}), not a variable's own handle"
+                return Cause(Reason.RESOURCE, detail)
         return None
 
     def _resource_output(self, node: Node) -> Optional[Cause]:

@@ -18,7 +18,10 @@ _STRING, _VARIANT = 7, 21
 
 
 def stays_on_host(op: str) -> bool:
-    """M1: string and variant operators and host I/O are not offloaded by default; resources are judged by their edges."""
+    """M1: string and variant operators and host I/O are not offloaded by default.
+
+    Resources are judged by their edges when a graph is divided.
+    """
     op_def = OPS.get(op)
     if op in _HOST_IO:
         return True
