@@ -159,17 +159,24 @@ def test_a_specification_without_what_its_mode_needs_is_refused():
         NPUEstimatorSpec("train", loss=v1.constant(1.0))
 
 
+def tailing(optimizer):
+    return NPUOptimizer(optimizer, is_distributed=True, is_tailing_optimization=True)
+
+
 @pytest.mark.parametrize(
-    "wrap",
-    [
-        NPUDistributedOptimizer,
-        lambda optimizer: NPUOptimizer(optimizer, is_distributed=True, is_tailing_optimization=True),
-    ],
+    ("wrap", "config"), [(NPUDistributedOptimizer, {}), (tailing, {"is_tailing_optimization": True})]
 )
-def test_wrapped_optimizers_train_as_the_optimizer_does(tmp_path, wrap):
-    trained = estimator(tmp_path, {"wrap": wrap})
+def test_wrapped_optimizers_train_as_the_optimizer_does(tmp_path, wrap, config):
+    # api.NPUOptimizer.tailing: equal values train
+    trained = estimator(tmp_path, {"wrap": wrap}, **config)
     trained.train(endless, max_steps=20)
     assert trained.evaluate(once)["loss"] < 1e-4
+
+
+def test_optimizer_and_configuration_must_agree_on_tailing(tmp_path):
+    # api.NPUOptimizer.tailing, T20
+    with pytest.raises(ValueError, match="True in NPUOptimizer and False in NPURunConfig"):
+        estimator(tmp_path, {"wrap": tailing}).train(endless, max_steps=1)
 
 
 def test_several_devices_and_loss_scaling_are_refused(monkeypatch):

@@ -37,8 +37,11 @@ LINES = {
     "doc001_enable": "doc001_enable: [9.0, 6.0, 6.0]",
     "doc001_in_out_pair_true": "doc001_in_out_pair_true: [5.34375, 9.0625, 3.546875, 8.125]",
     "doc001_in_out_pair_false": "doc001_in_out_pair_false: [13.078125, 15.1875, 17.4375, 20.25]",
+    "doc002_call": "doc002_call: [2.0, 8.0]",
     "doc002_in_out_pair_true": "doc002_in_out_pair_true: [1.875, 10.0, 60.0]",
     "doc002_in_out_pair_false": "doc002_in_out_pair_false: [1.875, 10.0, 60.0]",
+    "doc004_estimator": "doc004_estimator: step 20, weight 2.00, loss 0.00",
+    "doc004_session": "3.5",
 }
 
 
@@ -85,7 +88,7 @@ def of(*names):
 @pytest.mark.parametrize(("outcome", "line"), sorted(LINES.items()), indirect=["outcome"], ids=sorted(LINES))
 def test_a_sample_prints_its_result_and_ran_on_the_device(outcome, line):
     # TensorFlow runs a script just as well when nothing took its session over, so the trace is asked too.
-    assert [printed for printed in outcome.lines if printed.startswith("doc0")] == [line]
+    assert outcome.lines == [line]
     totals = outcome.trace["totals"]
     assert totals["geop_launches"] > 0 and totals["geops"] > 0
     assert {run["engine"] for run in outcome.trace["runs"]} == {"simulated"}
@@ -158,6 +161,13 @@ def test_the_range_of_document_002_stays_on_the_host(outcome):
 def test_the_estimator_keeps_its_py_func_on_the_host_and_trains_on_the_device(outcome):
     # mixed.estimator.example
     assert "PyFunc" in outcome.host() and "MatMul" in outcome.device()
+
+
+@of("doc002_call")
+def test_the_example_call_of_document_002_is_offloaded_as_a_whole(outcome):
+    # mixed.default.full_offload: one GEOP a run, and nothing of the host
+    assert [run["geops"] for run in outcome.trace["runs"]] == [1, 1]
+    assert {"product", "largest", "weight"} <= outcome.device()
 
 
 @of("doc000_keras")

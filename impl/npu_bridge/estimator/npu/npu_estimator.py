@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Optional, Tuple
 from npu_bridge._tensorflow import estimator, v1
 from npu_bridge.estimator.npu import npu_scope
 from npu_bridge.estimator.npu.npu_config import NPURunConfig, npu_session_config
+from npu_bridge.estimator.npu.npu_optimizer import TAILING
 from npu_reference.options.classes import OptionTypeError, OptionValueError
 
 __all__ = ["NPUEstimator", "NPUEstimatorSpec"]
@@ -90,6 +91,7 @@ class NPUEstimator(_Estimator):
                     f"{number} is not a multiple of iterations_per_loop, which is {loop}.",
                     f"Give a multiple of {loop}.",
                 )
+        hooks = [*(hooks or []), _TailingHook(self.config.is_tailing_optimization)]
         return super().train(
             input_fn, hooks=hooks, steps=steps, max_steps=max_steps, saving_listeners=saving_listeners
         )
@@ -148,6 +150,23 @@ def _host_operations(host_call: Tuple[Callable[..., Any], Any]) -> Any:
         )
     with npu_scope.without_npu_compile_scope():
         return function(**tensors) if isinstance(tensors, dict) else function(*tensors)
+
+
+class _TailingHook(v1.train.SessionRunHook):
+    """Compares the optimizer's tailing optimization with the configuration's before training begins (T20)."""
+
+    def __init__(self, configured: bool) -> None:
+        self._configured = configured
+
+    def begin(self) -> None:
+        for told in v1.get_collection(TAILING):
+            if told != self._configured:
+                raise OptionValueError(
+                    "OPTION_CONFLICT",
+                    "is_tailing_optimization",
+                    f"it is {told} in NPUOptimizer and {self._configured} in NPURunConfig.",
+                    "Give both the same.",
+                )
 
 
 class _HostCallHook(v1.train.SessionRunHook):

@@ -12,7 +12,10 @@ from typing import Any, List, Optional, Tuple
 from npu_bridge._tensorflow import v1
 from npu_reference.options.classes import OptionTypeError, OptionValueError
 
-__all__ = ["NPUDistributedOptimizer", "NPUOptimizer"]
+__all__ = ["TAILING", "NPUDistributedOptimizer", "NPUOptimizer"]
+
+#: Graph collection of what the optimizers of a graph were told about tailing optimization.
+TAILING = "npu_is_tailing_optimization"
 
 
 def _require_one_device() -> None:
@@ -60,8 +63,8 @@ class NPUDistributedOptimizer(v1.train.Optimizer):
 class NPUOptimizer(NPUDistributedOptimizer):
     """Distributed training, loss scaling and tailing optimization in one wrapper.
 
-    ``is_tailing_optimization`` must be what the session configuration says (document 003); it only moves
-    work relative to communication, so with one device the results are the same either way.
+    ``is_tailing_optimization`` must be what the configuration says (document 003), which NPUEstimator checks (T20).
+    It only moves work relative to communication, so with one device the results are the same either way.
     """
 
     def __init__(
@@ -79,9 +82,13 @@ class NPUOptimizer(NPUDistributedOptimizer):
             )
         super().__init__(opt, name)
         self._is_distributed = is_distributed
-        self.is_tailing_optimization = is_tailing_optimization
+        self._is_tailing_optimization = is_tailing_optimization
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> List[Tuple[Any, Any]]:
         if self._is_distributed:
             _require_one_device()
         return self._optimizer.compute_gradients(*args, **kwargs)
+
+    def apply_gradients(self, *args: Any, **kwargs: Any) -> Any:
+        v1.add_to_collection(TAILING, self._is_tailing_optimization)
+        return super().apply_gradients(*args, **kwargs)
