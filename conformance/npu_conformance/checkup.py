@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -58,7 +59,7 @@ class _Wire:
         self.env = client.environment(settings.env)
         self.seconds = _SECONDS * settings.factor
 
-    def __enter__(self) -> "_Wire":
+    def __enter__(self) -> _Wire:
         self.folder = tempfile.TemporaryDirectory(prefix="npu-worker-")
         self.process = subprocess.Popen(
             self.command,
@@ -72,10 +73,8 @@ class _Wire:
         return self
 
     def __exit__(self, *error: object) -> None:
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
         self.process.communicate()
         self.folder.cleanup()
 
@@ -90,8 +89,9 @@ class _Wire:
     def line(self) -> Optional[bytes]:
         """The next line; None when there is none in time."""
         box: List[bytes] = []
-        assert self.process.stdout is not None
-        reader = threading.Thread(target=lambda: box.append(self.process.stdout.readline(protocol.MAX_LINE + 1)), daemon=True)  # type: ignore[union-attr]
+        stream = self.process.stdout
+        assert stream is not None
+        reader = threading.Thread(target=lambda: box.append(stream.readline(protocol.MAX_LINE + 1)), daemon=True)
         reader.start()
         reader.join(self.seconds)
         return box[0] if box and box[0] else None

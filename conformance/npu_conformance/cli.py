@@ -104,8 +104,21 @@ _BACKEND = click.option(
 )
 _WORKERS = _together(
     click.option("-n", "jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Worker processes."),
-    click.option("--timeout-factor", "factor", type=click.FloatRange(0.01, 1000.0), default=1.0, show_default=True, help="Multiplies every time limit."),
-    click.option("--backend-env", "variables", multiple=True, metavar="NAME[=VALUE]", help="Hand this variable to the backend, which sees almost none of ours."),
+    click.option(
+        "--timeout-factor",
+        "factor",
+        type=click.FloatRange(0.01, 1000.0),
+        default=1.0,
+        show_default=True,
+        help="Multiplies every time limit.",
+    ),
+    click.option(
+        "--backend-env",
+        "variables",
+        multiple=True,
+        metavar="NAME[=VALUE]",
+        help="Hand this variable to the backend, which sees almost none of ours.",
+    ),
     click.option("--worker-python", "python", default="", metavar="PATH", help="Interpreter that hosts a py: backend."),
 )
 
@@ -142,11 +155,34 @@ def _json(value: Mapping[str, Any]) -> None:
 @cli.command()
 @_BACKEND
 @click.option("--area", "areas", multiple=True, help="Only cases of this area; may be repeated.")
-@click.option("-k", "keyword", default="", metavar="EXPR", help="Only instances whose id or requirement contains this; with and, or, not, ().")
-@click.option("--edition", "editions", multiple=True, type=click.Choice(["legacy", "current"]), help="Only this edition; default both.")
+@click.option(
+    "-k",
+    "keyword",
+    default="",
+    metavar="EXPR",
+    help="Only instances whose id or requirement contains this; with and, or, not, ().",
+)
+@click.option(
+    "--edition",
+    "editions",
+    multiple=True,
+    type=click.Choice(["legacy", "current"]),
+    help="Only this edition; default both.",
+)
 @_WORKERS
-@click.option("--known-failures", "known", type=click.Path(), help="TOML of failures that are known, each with signature and expiry.")
-@click.option("--out", default=_OUT, show_default=True, type=click.Path(), help="Folder of the report; an earlier report is replaced.")
+@click.option(
+    "--known-failures",
+    "known",
+    type=click.Path(),
+    help="TOML of failures that are known, each with signature and expiry.",
+)
+@click.option(
+    "--out",
+    default=_OUT,
+    show_default=True,
+    type=click.Path(),
+    help="Folder of the report; an earlier report is replaced.",
+)
 @_FORMAT
 def run(
     spec: str,
@@ -310,11 +346,25 @@ def options(assignments: Tuple[str, ...], surface: str, edition: str, form: str)
 @cli.command()
 @click.argument("graph", type=click.Path())
 @click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated.")
-@click.option("--policy", type=click.Choice(["documented", "adapter"]), default="documented", show_default=True, help="As the documents say, or exactly as the adapter's own pass.")
-@click.option("--flavour", type=click.Choice(["tf1", "tf2"]), default="tf1", show_default=True, help="Which build of the adapter.")
+@click.option(
+    "--policy",
+    type=click.Choice(["documented", "adapter"]),
+    default="documented",
+    show_default=True,
+    help="As the documents say, or exactly as the adapter's own pass.",
+)
+@click.option(
+    "--flavour", type=click.Choice(["tf1", "tf2"]), default="tf1", show_default=True, help="Which build of the adapter."
+)
 @click.option("--op-list", "op_list", type=click.Path(), help="JSON of offloadable operators; default the catalog's.")
 @click.option("--feed", "feeds", multiple=True, metavar="NAME:SLOT", help="A tensor that is fed; may be repeated.")
-@click.option("--fetch", "fetches", multiple=True, metavar="NAME[:SLOT]", help="A tensor that is fetched, or an operator that is run; may be repeated.")
+@click.option(
+    "--fetch",
+    "fetches",
+    multiple=True,
+    metavar="NAME[:SLOT]",
+    help="A tensor that is fetched, or an operator that is run; may be repeated.",
+)
 @click.option("--html", type=click.Path(), help="Also write one self-contained page.")
 @_SURFACE
 @_EDITION
@@ -368,8 +418,18 @@ def partition(
 
 
 @cli.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--device-precision", default="off", show_default=True, metavar="MODE", help="Numerics of the device; off computes as TensorFlow does.")
-@click.option("--edition", type=click.Choice(["legacy", "current"]), help="Edition of the options; default as the script's environment says.")
+@click.option(
+    "--device-precision",
+    default="off",
+    show_default=True,
+    metavar="MODE",
+    help="Numerics of the device; off computes as TensorFlow does.",
+)
+@click.option(
+    "--edition",
+    type=click.Choice(["legacy", "current"]),
+    help="Edition of the options; default as the script's environment says.",
+)
 @click.option("--trace", "trace_file", type=click.Path(), help="Write what ran where as JSON.")
 @click.argument("script", type=click.Path())
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[args]...")
@@ -394,10 +454,24 @@ def golden() -> None:
 @golden.command("update")
 @click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL...")
 @click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated.")
-@click.option("--policy", type=click.Choice(["documented", "adapter"]), default="documented", show_default=True, help="As the documents say, or exactly as the adapter's own pass.")
-@click.option("--flavour", type=click.Choice(["tf1", "tf2"]), default="tf1", show_default=True, help="Which build of the adapter.")
+@click.option(
+    "--policy",
+    type=click.Choice(["documented", "adapter"]),
+    default="documented",
+    show_default=True,
+    help="As the documents say, or exactly as the adapter's own pass.",
+)
+@click.option(
+    "--flavour", type=click.Choice(["tf1", "tf2"]), default="tf1", show_default=True, help="Which build of the adapter."
+)
 @click.option("--feed", "feeds", multiple=True, metavar="NAME:SLOT", help="A tensor that is fed; may be repeated.")
-@click.option("--fetch", "fetches", multiple=True, metavar="NAME[:SLOT]", help="A tensor that is fetched, or an operator that is run; may be repeated.")
+@click.option(
+    "--fetch",
+    "fetches",
+    multiple=True,
+    metavar="NAME[:SLOT]",
+    help="A tensor that is fetched, or an operator that is run; may be repeated.",
+)
 @_SURFACE
 @_EDITION
 @_FORMAT
@@ -477,7 +551,10 @@ def worker_check(spec: str, jobs: int, factor: float, variables: Tuple[str, ...]
 
 def _commands() -> Dict[str, List[str]]:
     """Every command with its options, for tests of the documentation."""
-    return {name: [option for parameter in command.params for option in parameter.opts] for name, command in cli.commands.items()}
+    return {
+        name: [option for parameter in command.params for option in parameter.opts]
+        for name, command in cli.commands.items()
+    }
 
 
 if __name__ == "__main__":

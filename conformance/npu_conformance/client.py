@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import shlex
@@ -131,7 +132,7 @@ class _Lines(threading.Thread):
     def __init__(self, stream: Any) -> None:
         super().__init__(daemon=True)
         self.stream = stream
-        self.queue: "queue.Queue[Optional[bytes]]" = queue.Queue()
+        self.queue: queue.Queue[Optional[bytes]] = queue.Queue()
 
     def run(self) -> None:
         try:
@@ -193,11 +194,11 @@ class Client:
         self._env = environment(env)
         self.folder = tempfile.mkdtemp(prefix="npu-worker-")
         self._env["TMPDIR"] = self.folder
-        self._process: Optional["subprocess.Popen[bytes]"] = None
+        self._process: Optional[subprocess.Popen[bytes]] = None
         self._identifier = 0
         self.served = 0  # requests the running worker has answered since it started
 
-    def __enter__(self) -> "Client":
+    def __enter__(self) -> Client:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -330,10 +331,8 @@ class Client:
         if process is None:
             return
         _signal_group(process.pid, signal.SIGTERM)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(self._grace)
-        except subprocess.TimeoutExpired:
-            pass
         _signal_group(process.pid, signal.SIGKILL)  # also what the worker left behind in its group
         process.wait()
         for stream in (process.stdin, process.stdout, process.stderr):
@@ -344,26 +343,20 @@ class Client:
 
 def _write(stream: Any, line: bytes) -> None:
     """Writes a request; a worker that does not read must not block us, one that died is noticed elsewhere."""
-    try:
+    with contextlib.suppress(OSError, ValueError):
         stream.write(line)
         stream.flush()
-    except (OSError, ValueError):
-        pass
 
 
 def _close(stream: Any) -> None:
-    try:
+    with contextlib.suppress(OSError, ValueError):
         stream.close()
-    except (OSError, ValueError):
-        pass
 
 
 def _signal_group(group: int, number: int) -> None:
     """Signals a worker's process group, if any of it lives."""
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def describe(outcome: Outcome) -> str:
@@ -394,5 +387,3 @@ def _signal(number: int) -> str:
 def _words(stderr: str) -> str:
     lines = [line for line in stderr.strip().splitlines() if line.strip()]
     return f"; its last line of stderr: {lines[-1][:300]}" if lines else ""
-
-

@@ -32,7 +32,7 @@ class Claims(NamedTuple):
     features: FrozenSet[str]
 
     @classmethod
-    def of(cls, hello: Mapping[str, Any]) -> "Claims":
+    def of(cls, hello: Mapping[str, Any]) -> Claims:
         given = hello["capabilities"]
         return cls(frozenset(given["areas"]), frozenset(given["editions"]), frozenset(given["features"]))
 
@@ -140,7 +140,7 @@ def _result(case: Case, differences: Sequence[Difference], facts: Tuple[str, ...
     return Result("fail", detail, tuple(differences), facts, f"{case.method}/{first.kind}/{first.aspect}")
 
 
-def pattern(text: str) -> "re.Pattern[str]":
+def pattern(text: str) -> re.Pattern[str]:
     """A pattern in which ``*`` stands for any text and nothing else is special."""
     return re.compile(".*".join(re.escape(part) for part in text.split("*")), re.DOTALL)
 

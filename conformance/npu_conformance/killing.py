@@ -69,9 +69,9 @@ def _kill(library: Library, mutant: Mutant, sound: Sequence[Instance], settings:
     killers = []
     for record in report.records:
         # A crash or an error message shows that the mutant is broken, not that the case sees the fault.
-        if record.result.status == "fail" and record.result.differences:
-            if record.instance.case not in killers:
-                killers.append(record.instance.case)
+        seen = record.result.status == "fail" and record.result.differences
+        if seen and record.instance.case not in killers:
+            killers.append(record.instance.case)
     citing = [case for case in killers if mutant.requirement in case.requirements]
     return Kill(mutant, tuple(case.id for case in killers), bool(citing), len(citing) == len(killers) > 0)
 

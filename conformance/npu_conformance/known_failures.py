@@ -54,7 +54,9 @@ def load(path: str, instances: Sequence[Instance]) -> List[Entry]:
     unknown = sorted(set(document) - {"known"})
     entries = document.get("known", [])
     if unknown or not isinstance(entries, list):
-        raise NpuError("CASE_FILE", f"{path}: {(unknown or ['known'])[0]}", "a known-failures file holds [[known]] only")
+        raise NpuError(
+            "CASE_FILE", f"{path}: {(unknown or ['known'])[0]}", "a known-failures file holds [[known]] only"
+        )
     found = [_entry(entry, f"{path}: known {number}") for number, entry in enumerate(entries, 1)]
     taken: Dict[str, str] = {}
     for entry in found:
@@ -92,7 +94,9 @@ def _check_matches(entry: Entry, identifiers: Sequence[str], path: str, taken: D
     if not matched:
         raise NpuError("CASE_FILE", where, "matches no case", "Remove the entry, or correct its id.")
     if len(matched) > _MAX_MATCHES:
-        raise NpuError("CASE_FILE", where, f"matches {len(matched)} cases, more than {_MAX_MATCHES}", "Name them closer.")
+        raise NpuError(
+            "CASE_FILE", where, f"matches {len(matched)} cases, more than {_MAX_MATCHES}", "Name them closer."
+        )
     for identifier in matched:
         if identifier in taken:
             raise NpuError("CASE_FILE", where, f"matches {identifier}, as does {taken[identifier]}")
@@ -101,16 +105,18 @@ def _check_matches(entry: Entry, identifiers: Sequence[str], path: str, taken: D
 
 def apply(
     entries: Sequence[Entry],
-    records: Sequence["Record"],
+    records: Sequence[Record],
     today: Optional[datetime.date] = None,
-) -> Tuple[List["Record"], List[str]]:
+) -> Tuple[List[Record], List[str]]:
     """The records with known failures as `xfail` or `xpass`, and one text for every expired entry.
 
     Entries about instances that were not run, or that the backend does not claim, are left alone.
     """
     today = today or datetime.date.today()
     errors = [
-        f"{entry.id}: this known failure expired on {entry.expires.isoformat()}" for entry in entries if entry.expires < today
+        f"{entry.id}: this known failure expired on {entry.expires.isoformat()}"
+        for entry in entries
+        if entry.expires < today
     ]
     found = []
     for record in records:
@@ -119,7 +125,7 @@ def apply(
     return found, errors
 
 
-def _known(entry: Entry, record: "Record") -> "Record":
+def _known(entry: Entry, record: Record) -> Record:
     result = record.result
     if result.status in ("unsupported", "not-run", "blocked", "harness-error"):
         return record
@@ -134,8 +140,6 @@ def _known(entry: Entry, record: "Record") -> "Record":
     return record._replace(result=changed, known=entry.id)
 
 
-def signatures(records: Sequence["Record"]) -> Mapping[str, str]:
+def signatures(records: Sequence[Record]) -> Mapping[str, str]:
     """Instance id -> signature of everything that did not pass, to begin a known-failures file with."""
-    return {
-        record.instance.id: record.result.signature for record in records if record.result.status in OUTCOMES
-    }
+    return {record.instance.id: record.result.signature for record in records if record.result.status in OUTCOMES}

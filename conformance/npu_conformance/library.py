@@ -133,7 +133,11 @@ def _check_references(cases: Mapping[str, Case]) -> None:
         for key, names in (("control", (case.control,) if case.control else ()), ("requires", case.requires)):
             for name in names:
                 if name not in cases or name == case.id:
-                    raise NpuError("CASE_FILE", f"{case.area}/{case.topic}.toml: {case.id}: {key}", f"there is no other case {name!r}")
+                    raise NpuError(
+                        "CASE_FILE",
+                        f"{case.area}/{case.topic}.toml: {case.id}: {key}",
+                        f"there is no other case {name!r}",
+                    )
 
 
 def _check_goldens(golden: str, files: Sequence[str]) -> None:
@@ -156,9 +160,7 @@ def _digest(folders: Sequence[str]) -> str:
 # One file
 
 
-def _file(
-    folder: str, name: str, golden: str, fixtures: str, known: Mapping[str, inventory.Requirement]
-) -> List[Case]:
+def _file(folder: str, name: str, golden: str, fixtures: str, known: Mapping[str, inventory.Requirement]) -> List[Case]:
     parts = name[: -len(".toml")].split("/")
     path = os.path.join(folder, name)
     if len(parts) != 2:
@@ -193,8 +195,10 @@ def _golden(path: str) -> Dict[str, List[str]]:
     try:
         text = raw.decode("ascii")
     except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise NpuError("CASE_FILE", f"{path}:{line}", "is not ASCII", "Write other characters as \\uXXXX.") from None
+        position = raw[: error.start].count(b"\n") + 1
+        raise NpuError(
+            "CASE_FILE", f"{path}:{position}", "is not ASCII", "Write other characters as \\uXXXX."
+        ) from None
     if "\r" in text or not text.endswith("\n"):
         raise NpuError("CASE_FILE", path, "lines end with LF, the last one too")
     previous = ""
@@ -205,7 +209,9 @@ def _golden(path: str) -> Dict[str, List[str]]:
         if not bar or not fact.strip() or key != key.strip():
             raise NpuError("CASE_FILE", f"{path}:{number}", "is not of the form 'case-id | fact'")
         if line < previous:
-            raise NpuError("CASE_FILE", f"{path}:{number}", "lines are not sorted", "Sort the file by bytes (LC_ALL=C sort).")
+            raise NpuError(
+                "CASE_FILE", f"{path}:{number}", "lines are not sorted", "Sort the file by bytes (LC_ALL=C sort)."
+            )
         previous = line
         found.setdefault(key, []).append(fact)
     return found
@@ -219,7 +225,9 @@ def _check_golden_use(path: str, expected: Mapping[str, List[str]], cases: Seque
             allowed.update(f"{case.id}@{edition}" for edition in case.editions)
     for key in expected:
         if key not in allowed:
-            raise NpuError("CASE_FILE", f"{path}: {key}", "no case of this topic with this id and edition observes anything")
+            raise NpuError(
+                "CASE_FILE", f"{path}: {key}", "no case of this topic with this id and edition observes anything"
+            )
 
 
 class _Reader:
@@ -415,7 +423,9 @@ class _Reader:
     def _no_unknown(self, table: Mapping[str, Any], allowed: Any, prefix: str) -> None:
         unknown = sorted(set(table) - set(allowed))
         if unknown:
-            raise self.fail(f"{prefix}.{unknown[0]}".lstrip("."), "unknown key", f"Known are {', '.join(sorted(allowed))}.")
+            raise self.fail(
+                f"{prefix}.{unknown[0]}".lstrip("."), "unknown key", f"Known are {', '.join(sorted(allowed))}."
+            )
 
     def _text(self, table: Mapping[str, Any], key: str, required: bool = False) -> str:
         value = table.get(key, "")
@@ -443,7 +453,9 @@ class _Reader:
             raise self.fail(key, f"{value!r} is none of {', '.join(allowed)}")
         return str(value)
 
-    def _choices(self, table: Mapping[str, Any], key: str, allowed: Sequence[str], default: Sequence[str]) -> Tuple[str, ...]:
+    def _choices(
+        self, table: Mapping[str, Any], key: str, allowed: Sequence[str], default: Sequence[str]
+    ) -> Tuple[str, ...]:
         values = self._texts(table, key) if key in table else tuple(default)
         for value in values:
             if value not in allowed:
@@ -488,7 +500,9 @@ class _Params:
             if not all(isinstance(value, str) for value in found["env"].values()):
                 raise reader.fail("params.env", "values are texts")
         if "files" in table:
-            found["files"] = {name: self._content(name, entry) for name, entry in reader._table(table, "files", "params.").items()}
+            found["files"] = {
+                name: self._content(name, entry) for name, entry in reader._table(table, "files", "params.").items()
+            }
         for key, choices in (("policy", ("documented", "adapter")), ("flavour", ("tf1", "tf2"))):
             if key in table:
                 found[key] = reader._choice(table, key, choices, None)

@@ -75,7 +75,7 @@ def facts(method: str, answer: Mapping[str, Any], folder: Optional[str] = None) 
 
 
 def texts(found: Iterable[Fact]) -> List[str]:
-    """The lines of some facts, sorted; a line that two aspects share stands once, a transfer made twice stands twice."""
+    """The lines of some facts, sorted; one that two aspects share stands once, a transfer made twice stands twice."""
     aspect_of: Dict[str, str] = {}
     return sorted(fact.text for fact in found if aspect_of.setdefault(fact.text, fact.aspect) == fact.aspect)
 
@@ -184,8 +184,6 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     for name, content in answer.get("files", {}).items():
         digest = hashlib.sha256(base64.b64decode(content["b64"])).hexdigest()
         yield "files", name, f"file {name} sha256:{digest}"
-
-
 
 
 _OBSERVERS: Dict[str, Callable[[Mapping[str, Any], Optional[str]], _Triples]] = {

@@ -14,7 +14,9 @@ __all__ = ["CaseFile", "CaseItem"]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("npu-conformance", "conformance of an Ascend TensorFlow adapter")
-    group.addoption("--npu-backend", metavar="SPEC", help="collect the conformance cases below the arguments and judge this backend")
+    group.addoption(
+        "--npu-backend", metavar="SPEC", help="collect the conformance cases below the arguments and judge this backend"
+    )
     group.addoption("--npu-edition", choices=["legacy", "current"], help="only this edition; default both")
     group.addoption("--npu-known-failures", metavar="FILE", help="TOML of known failures")
     group.addoption("--npu-timeout-factor", type=float, default=1.0, metavar="F", help="multiplies every time limit")
@@ -63,7 +65,7 @@ class _Session:
         if self._lane is not None:
             self._lane.worker.close()
 
-    def record(self, instance: Any) -> "Record":
+    def record(self, instance: Any) -> Record:
         """Asks the backend, with known failures applied."""
         from . import client, judge, known_failures, runner
 
@@ -125,7 +127,7 @@ class CaseItem(pytest.Item):
 class _NotPassed(Exception):
     """A case that did not pass."""
 
-    def __init__(self, record: "Record") -> None:
+    def __init__(self, record: Record) -> None:
         super().__init__(record.result.status)
         self.record = record
 

@@ -60,7 +60,7 @@ def _rest(console: Console, shown: int, total: int) -> None:
 # Judging
 
 
-def run(report: "Report", areas: "Sequence[Area]", out: str, no_page: bool) -> None:
+def run(report: Report, areas: Sequence[Area], out: str, no_page: bool) -> None:
     """The table by area, the first things to fix, the verdict, and where the report is."""
     from .runner import counts
 
@@ -88,7 +88,7 @@ def run(report: "Report", areas: "Sequence[Area]", out: str, no_page: bool) -> N
     console.print(f"Report: {os.path.join(out, 'results.jsonl' if no_page else 'report.html')}", soft_wrap=True)
 
 
-def verification(found: "Verification") -> None:
+def verification(found: Verification) -> None:
     """Faults, then whether the results hold."""
     console = _console()
     for fault in found.faults[:_ROWS]:
@@ -100,14 +100,16 @@ def verification(found: "Verification") -> None:
         console.print(f"The results do not hold: stated {found.stated}, judged again {found.verdict}.")
 
 
-def comparison(found: "Comparison") -> None:
+def comparison(found: Comparison) -> None:
     """Changed instances and the two counts of those without a partner."""
     console = _console()
     if found.changed:
         table = _table("Instance", found.before or "before", "", found.after or "after")
         worse = set(found.worse)
         for change in found.changed[:_ROWS]:
-            table.add_row(_plain(change[0]), change[1], "→", Text(change[2], style="red" if change in worse else "green"))
+            table.add_row(
+                _plain(change[0]), change[1], "→", Text(change[2], style="red" if change in worse else "green")
+            )
         console.print(table)
         _rest(console, _ROWS, len(found.changed))
     console.print(
@@ -116,7 +118,7 @@ def comparison(found: "Comparison") -> None:
     )
 
 
-def coverage(rows: "Sequence[Row]", missing: bool) -> None:
+def coverage(rows: Sequence[Row], missing: bool) -> None:
     """A row for the first part of the ids, and with ``missing`` every requirement without case or reason."""
     console = _console()
     if missing:
@@ -125,8 +127,16 @@ def coverage(rows: "Sequence[Row]", missing: bool) -> None:
             console.print(_plain(f"{row.level:6} {row.id}"), soft_wrap=True)
         console.print(f"{len(bare)} of {len(rows)} requirements have neither a case nor a written reason.")
         return
-    table = _table("Requirements", "Total", "Cases", "Excused", "Mutants", "must without mutant", numbers=["Total", "Cases", "Excused", "Mutants", "must without mutant"])
-    groups: "dict[str, List[Row]]" = {}
+    table = _table(
+        "Requirements",
+        "Total",
+        "Cases",
+        "Excused",
+        "Mutants",
+        "must without mutant",
+        numbers=["Total", "Cases", "Excused", "Mutants", "must without mutant"],
+    )
+    groups: dict[str, List[Row]] = {}
     for row in rows:
         groups.setdefault(row.id.split(".")[0], []).append(row)
     for name in sorted(groups):
@@ -138,7 +148,7 @@ def coverage(rows: "Sequence[Row]", missing: bool) -> None:
     console.print(f"{covered} of {len(rows)} requirements are covered by a case or excused by a written reason.")
 
 
-def _numbers(rows: "Sequence[Row]") -> List[str]:
+def _numbers(rows: Sequence[Row]) -> List[str]:
     numbers = [
         len(rows),
         sum(1 for row in rows if row.cases),
@@ -149,22 +159,24 @@ def _numbers(rows: "Sequence[Row]") -> List[str]:
     return [str(number) for number in numbers]
 
 
-def killing(found: "Sequence[Kill]") -> None:
+def killing(found: Sequence[Kill]) -> None:
     """A row a mutant, the survivors last and red."""
     console = _console()
     table = _table("Mutant", "Breaks", "Killed by", "Specific")
     for one in sorted(found, key=lambda one: (not one.killed_by, one.name)):
-        killers = ", ".join(one.killed_by[:2]) + (f" and {len(one.killed_by) - 2} more" if len(one.killed_by) > 2 else "")
+        killers = ", ".join(one.killed_by[:2]) + (
+            f" and {len(one.killed_by) - 2} more" if len(one.killed_by) > 2 else ""
+        )
         alive = Text("nobody", style="bold red")
-        specific = "only its own" if one.only else "yes" if one.specific else "no"
-        table.add_row(one.name, one.mutant.requirement, killers or alive, specific if one.killed_by else "")
+        how = "only its own" if one.only else "yes" if one.specific else "no"
+        table.add_row(one.name, one.mutant.requirement, killers or alive, how if one.killed_by else "")
     console.print(table)
     killed = sum(1 for one in found if one.killed_by)
     specific = sum(1 for one in found if one.specific)
     console.print(f"{killed} of {len(found)} mutants killed, {specific} by a case of the requirement they break.")
 
 
-def mutant_list(mutants: "Sequence[Mutant]") -> None:
+def mutant_list(mutants: Sequence[Mutant]) -> None:
     """A row a mutant: what it breaks and how."""
     console = _console()
     table = _table("Mutant", "Breaks", "Fault")
@@ -173,7 +185,7 @@ def mutant_list(mutants: "Sequence[Mutant]") -> None:
     console.print(table)
 
 
-def checkup(found: "Sequence[Check]") -> None:
+def checkup(found: Sequence[Check]) -> None:
     """A line a check."""
     console = _console()
     for one in found:
@@ -215,7 +227,9 @@ def partition(answer: Mapping[str, Any], nodes: int, warnings: Sequence[Any], ti
     geops, host, borders = answer["geops"], answer["host"], answer["borders"]
     inside = sum(len(geop["nodes"]) for geop in geops)
     share = f"{100 * inside / nodes:.1f} %" if nodes else "nothing"
-    console.print(_plain(title) + f": {inside} of {nodes} operators ({share}) in {len(geops)} GEOPs, {len(host)} on the host")
+    console.print(
+        _plain(title) + f": {inside} of {nodes} operators ({share}) in {len(geops)} GEOPs, {len(host)} on the host"
+    )
     console.print(f"Fewest GEOPs possible: {answer['min_geops']}")
     _geops(console, geops)
     _host(console, host)
@@ -231,11 +245,19 @@ def partition(answer: Mapping[str, Any], nodes: int, warnings: Sequence[Any], ti
 def _geops(console: Console, geops: Sequence[Mapping[str, Any]]) -> None:
     if not geops:
         return
-    table = _table("GEOP", "Operators", "Arguments", "Returns", "Copies", "First operators", numbers=["Operators", "Arguments", "Returns", "Copies"])
+    table = _table(
+        "GEOP",
+        "Operators",
+        "Arguments",
+        "Returns",
+        "Copies",
+        "First operators",
+        numbers=["Operators", "Arguments", "Returns", "Copies"],
+    )
     for geop in geops[:_ROWS]:
         first = ", ".join(geop["nodes"][:3]) + (", …" if len(geop["nodes"]) > 3 else "")
-        numbers = [str(len(geop[key])) for key in ("nodes", "args", "rets", "copies")]
-        table.add_row(_plain(geop["name"]), *numbers, _plain(first))
+        sizes = [str(len(geop[key])) for key in ("nodes", "args", "rets", "copies")]
+        table.add_row(_plain(geop["name"]), *sizes, _plain(first))
     console.print(table)
     _rest(console, _ROWS, len(geops))
 
@@ -246,8 +268,12 @@ def _host(console: Console, host: Sequence[Mapping[str, Any]]) -> None:
     groups = Counter((entry["reason"], entry["op"], entry["remedy"]) for entry in host)
     table = _table("Reason", "Operator", "Count", "For example", "Witness", "Remedy", numbers=["Count"])
     for (reason, op, remedy), count in groups.most_common(_ROWS):
-        example = next(entry for entry in host if (entry["reason"], entry["op"], entry["remedy"]) == (reason, op, remedy))
-        table.add_row(reason, _plain(op), str(count), _plain(example["node"]), _plain(_witness(example)), _plain(remedy))
+        example = next(
+            entry for entry in host if (entry["reason"], entry["op"], entry["remedy"]) == (reason, op, remedy)
+        )
+        table.add_row(
+            reason, _plain(op), str(count), _plain(example["node"]), _plain(_witness(example)), _plain(remedy)
+        )
     console.print(table)
     _rest(console, _ROWS, len(groups))
 
@@ -263,7 +289,9 @@ def _witness(entry: Mapping[str, Any]) -> str:
 def _borders(console: Console, borders: Sequence[Mapping[str, Any]]) -> None:
     if not borders:
         return
-    table = _table("Border", "Tensors", "Bytes a step", "Of unknown size", numbers=["Tensors", "Bytes a step", "Of unknown size"])
+    table = _table(
+        "Border", "Tensors", "Bytes a step", "Of unknown size", numbers=["Tensors", "Bytes a step", "Of unknown size"]
+    )
     for direction, words in (("h2d", "host to device"), ("d2h", "device to host"), ("d2d", "GEOP to GEOP")):
         crossing = [border for border in borders if border["direction"] == direction]
         sizes: List[Optional[int]] = [border.get("bytes") for border in crossing]

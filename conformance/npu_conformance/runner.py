@@ -34,6 +34,9 @@ class Settings(NamedTuple):
     python: str = ""
 
 
+_DEFAULTS = Settings()
+
+
 class Record(NamedTuple):
     """What came of one instance.
 
@@ -60,7 +63,7 @@ class Report(NamedTuple):
 
 def counts(records: Sequence[Record]) -> Dict[str, int]:
     """Number of instances by status, the worst first; statuses that do not occur are left out."""
-    found = {status: 0 for status in judge.ORDER}
+    found = dict.fromkeys(judge.ORDER, 0)
     for record in records:
         found[record.result.status] += 1
     return {status: number for status, number in found.items() if number}
@@ -70,7 +73,7 @@ def run(
     library: Library,
     instances: Sequence[Instance],
     spec: str,
-    settings: Settings = Settings(),
+    settings: Settings = _DEFAULTS,
     known: Sequence[known_failures.Entry] = (),
     selection: Mapping[str, Any] = {},
     progress: Optional[Callable[[Record], None]] = None,
@@ -171,9 +174,7 @@ class Lane:
         keep: folder where tensors that came as files are kept.
     """
 
-    def __init__(
-        self, worker: client.Client, claims: judge.Claims, fixtures: str, keep: Optional[str] = None
-    ) -> None:
+    def __init__(self, worker: client.Client, claims: judge.Claims, fixtures: str, keep: Optional[str] = None) -> None:
         self.worker, self.claims, self.fixtures, self.keep = worker, claims, fixtures, keep
         self.failure_repeats = _FAILURE_REPEATS
         self.start_failures = 0
@@ -239,8 +240,16 @@ class Lane:
         folder: str,
     ) -> Record:
         before = f"{first[1].status}: {first[1].detail}"
-        detail = f"{first[1].status} at first, {second[1].status} in a fresh worker: state leaks between requests, or chance"
-        result = judge.Result("unstable", f"{detail} ({before})", first[1].differences, second[1].facts, f"{instance.case.method}/unstable")
+        detail = (
+            f"{first[1].status} at first, {second[1].status} in a fresh worker: state leaks between requests, or chance"
+        )
+        result = judge.Result(
+            "unstable",
+            f"{detail} ({before})",
+            first[1].differences,
+            second[1].facts,
+            f"{instance.case.method}/unstable",
+        )
         self.start_failures = 0
         return Record(instance, result, self._kept(second[0]), before, "", 0.0)
 

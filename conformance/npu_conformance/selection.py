@@ -54,7 +54,7 @@ def expression(text: str) -> _Predicate:
     return predicate
 
 
-def _or(tokens: List[str], text: str) -> "tuple[_Predicate, List[str]]":
+def _or(tokens: List[str], text: str) -> tuple[_Predicate, List[str]]:
     left, tokens = _and(tokens, text)
     while tokens and tokens[0] == "or":
         right, tokens = _and(tokens[1:], text)
@@ -62,7 +62,7 @@ def _or(tokens: List[str], text: str) -> "tuple[_Predicate, List[str]]":
     return left, tokens
 
 
-def _and(tokens: List[str], text: str) -> "tuple[_Predicate, List[str]]":
+def _and(tokens: List[str], text: str) -> tuple[_Predicate, List[str]]:
     left, tokens = _not(tokens, text)
     while tokens and tokens[0] == "and":
         right, tokens = _not(tokens[1:], text)
@@ -70,7 +70,7 @@ def _and(tokens: List[str], text: str) -> "tuple[_Predicate, List[str]]":
     return left, tokens
 
 
-def _not(tokens: List[str], text: str) -> "tuple[_Predicate, List[str]]":
+def _not(tokens: List[str], text: str) -> tuple[_Predicate, List[str]]:
     head: Optional[str] = tokens[0] if tokens else None
     if head == "not":
         inner, rest = _not(tokens[1:], text)

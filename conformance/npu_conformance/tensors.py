@@ -12,7 +12,17 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from npu_reference.errors import NpuError
 
-__all__ = ["DTYPES", "INLINE_BYTES", "from_case", "encode", "decode_bytes", "values", "bits", "element_count", "BadTensor"]
+__all__ = [
+    "DTYPES",
+    "INLINE_BYTES",
+    "from_case",
+    "encode",
+    "decode_bytes",
+    "values",
+    "bits",
+    "element_count",
+    "BadTensor",
+]
 
 #: Tensors above this size travel as a file (worker protocol 1).
 INLINE_BYTES = 64 << 10
@@ -63,7 +73,7 @@ def from_case(entry: Any, where: str) -> Dict[str, Any]:
     unknown = sorted(set(entry) - {"dtype", "shape", "data", "fill", "atol", "rtol"})
     if unknown:
         raise NpuError("CASE_FILE", f"{where}: {unknown[0]}", "unknown key of a tensor")
-    dtype, shape = entry.get("dtype"), entry.get("shape", [])
+    dtype, shape = str(entry.get("dtype")), entry.get("shape", [])
     if dtype not in DTYPES:
         raise NpuError("CASE_FILE", f"{where}: dtype", f"{dtype!r} is no dtype", f"Known are {', '.join(DTYPES)}.")
     if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
@@ -142,7 +152,7 @@ def decode_bytes(tensor: Mapping[str, Any], folder: Optional[str] = None) -> byt
     Raises:
         BadTensor: the content does not fit dtype and shape.
     """
-    dtype = tensor.get("dtype")
+    dtype = str(tensor.get("dtype"))
     if dtype not in DTYPES:
         raise BadTensor(f"{dtype!r} is no dtype")
     if "file" in tensor:

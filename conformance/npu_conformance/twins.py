@@ -53,7 +53,7 @@ class Twin(NamedTuple):
         node, colon, slot = name.partition(":")
         return self.names.get(node, node) + colon + slot
 
-    def _original(self, match: "re.Match[str]") -> str:
+    def _original(self, match: re.Match[str]) -> str:
         number = int(match[1])
         return self.originals[number] if number < len(self.originals) else match[0]
 
@@ -97,9 +97,7 @@ def _bytes(definition: Any, text: bool) -> bytes:
 def _rename(definition: Any) -> Any:
     """New names whose alphabetical order is the reverse of the node order."""
     originals = [node.name for node in definition.node][::-1]
-    names = {
-        name: f"zq{number:07d}z" for number, name in enumerate(originals) if not name.startswith(_KEPT)
-    }
+    names = {name: f"zq{number:07d}z" for number, name in enumerate(originals) if not name.startswith(_KEPT)}
     for node in definition.node:
         node.name = names.get(node.name, node.name)
         for position, text in enumerate(node.input):

@@ -67,9 +67,10 @@ def verify(library: Library, folder: str) -> Verification:
     before = runner.blocked(rejudged)
     # Expiry was decided on the day of the run: its errors stand in the footer, and only make a verdict worse.
     records, _ = known_failures.apply(known, before, datetime.date.min)
-    for record, stated in zip(records, _stated(read, instances)):
-        if record.result.status != stated.get("status"):
-            faults.append(f"{record.instance.id}: stated {stated.get('status')}, judged again {record.result.status}: {record.result.detail}")
+    for one, stated in zip(records, _stated(read, instances)):
+        if one.result.status != stated["status"]:
+            now = f"{one.result.status}: {one.result.detail}"
+            faults.append(f"{one.instance.id}: stated {stated['status']}, judged again {now}")
     verdict = runner.final_verdict(records, tuple(read.footer.get("errors", ())))
     faults += _footer_faults(read, records, verdict)
     return Verification(verdict, str(read.footer.get("verdict")), len(read.records), tuple(faults))

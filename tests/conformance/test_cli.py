@@ -9,8 +9,8 @@ import sys
 from typing import Any, List, NamedTuple
 
 import pytest
-from conftest import BACKENDS, MINIATURES, QUICK, Shelf
 
+from conftest import BACKENDS, MINIATURES, QUICK, Shelf
 from npu_conformance import cli, client, library, resources, schema
 
 CASES = os.path.join(resources.fixtures(), "graphs", "cases")
@@ -34,7 +34,7 @@ def call(*arguments: str, cwd: Any = None, **env: str) -> Done:
     """The command in a process of its own, outside a terminal."""
     done = subprocess.run(
         [sys.executable, "-m", "npu_conformance", *arguments],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, timeout=120,
+        stdin=subprocess.DEVNULL, capture_output=True, cwd=cwd, timeout=120,
         env={**client.environment(QUICK.env), **env},
     )  # fmt: skip
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
@@ -164,9 +164,7 @@ def test_a_defect_of_ours_is_status_70_and_keeps_the_traceback_in_a_file(
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
     command = f'"{sys.executable}" -m npu_conformance coverage --format json | head -c 10'
-    done = subprocess.run(
-        ["sh", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=client.environment(QUICK.env), timeout=60
-    )
+    done = subprocess.run(["sh", "-c", command], capture_output=True, env=client.environment(QUICK.env), timeout=60)
     assert done.stderr == b""
     assert len(done.stdout) == 10
 
@@ -209,7 +207,9 @@ def test_run_says_when_the_page_cannot_be_made(
     import importlib.util
 
     found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "jinja2" else found(name, *more))
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "jinja2" else found(name, *more)
+    )
     done = inside(capsys, "run", "-k", "mixed-plain-chain", "--out", shelf.path("report"))
     assert done.status == 0
     assert done.out.endswith("report/results.jsonl\n")
@@ -253,7 +253,9 @@ def test_partition_writes_a_page(capsys: pytest.CaptureFixture, tmp_path) -> Non
 
 def test_feeds_fetches_policy_and_op_list_change_the_answer(capsys: pytest.CaptureFixture, shelf: Shelf) -> None:
     def answer(*more: str) -> Any:
-        return inside(capsys, "partition", GRAPH, "-o", "mix_compile_mode=true", "--format", "json", *more).json("partition")
+        return inside(capsys, "partition", GRAPH, "-o", "mix_compile_mode=true", "--format", "json", *more).json(
+            "partition"
+        )
 
     closed = answer("--feed", "x:0", "--fetch", "mul:0")
     assert any(entry["node"].startswith("_arg_x") for entry in closed["host"])
@@ -275,7 +277,9 @@ def test_coverage_lists_what_is_missing(capsys: pytest.CaptureFixture) -> None:
     assert "runconfig." in done.out
 
 
-def test_a_mutant_is_run_like_any_backend_and_is_killed_by_a_case_of_its_requirement(capsys: pytest.CaptureFixture) -> None:
+def test_a_mutant_is_run_like_any_backend_and_is_killed_by_a_case_of_its_requirement(
+    capsys: pytest.CaptureFixture,
+) -> None:
     listed = inside(capsys, "mutants", "--list", "--format", "json").json("mutant-list")["mutants"]
     name = sorted(name for name, one in listed.items() if one["requirement"] == "mixed.partition.geop_split")[0]
     answer = inside(capsys, "mutants", name, "--format", "json").json("mutants")

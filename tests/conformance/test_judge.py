@@ -7,10 +7,10 @@ import struct
 from typing import Any
 
 import pytest
-from conftest import Shelf
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import Shelf
 from npu_conformance import client, judge
 from npu_conformance.library import Instance
 
@@ -29,7 +29,9 @@ def instance(shelf: Shelf, expect: str, golden: str = "", method: str = "partiti
     return Instance(shelf.load().cases["one"], "current", "")
 
 
-def judged(shelf: Shelf, expect: str, answer: Any = ANSWER, golden: str = "", method: str = "partition") -> judge.Result:
+def judged(
+    shelf: Shelf, expect: str, answer: Any = ANSWER, golden: str = "", method: str = "partition"
+) -> judge.Result:
     outcome = answer if isinstance(answer, tuple) else client.Answered(answer)
     return judge.judge(instance(shelf, expect, golden, method), outcome)
 

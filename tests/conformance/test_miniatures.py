@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from conftest import QUICK, Shelf, details, hosted, judged, spoken, statuses
 
+from conftest import QUICK, Shelf, details, hosted, judged, spoken, statuses
 from npu_conformance import client, runner
 from npu_reference.errors import NpuError
 
@@ -106,7 +106,9 @@ def test_state_that_leaks_between_cases_is_told_from_a_wrong_answer(shelf: Shelf
     assert report.verdict == "not conformant"
 
 
-@pytest.mark.parametrize("name, says", [("NeverStarts", "status 7; its last line of stderr: no device found"), ("OldProtocol", "protocol")])
+@pytest.mark.parametrize(
+    "name, says", [("NeverStarts", "status 7; its last line of stderr: no device found"), ("OldProtocol", "protocol")]
+)
 def test_a_backend_that_does_not_say_hello_is_unavailable(shelf: Shelf, name: str, says: str) -> None:
     with pytest.raises(NpuError) as caught:
         judged(shelf, spoken(name))

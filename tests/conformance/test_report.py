@@ -8,8 +8,8 @@ import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 
 import pytest
-from conftest import QUICK, Shelf, hosted, judged
 
+from conftest import QUICK, Shelf, hosted, judged
 from npu_conformance import comparison, output, schema, verify
 from npu_conformance.report import summary, write
 from npu_reference.errors import NpuError
@@ -70,7 +70,9 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs) -> None:
         self.tags.append(tag)
-        self.loads += [value for name, value in attrs if name in ("src", "href") and not value.startswith(("#", "data:"))]
+        self.loads += [
+            value for name, value in attrs if name in ("src", "href") and not value.startswith(("#", "data:"))
+        ]
 
     def handle_data(self, data) -> None:
         self.words.append(data)
@@ -162,7 +164,9 @@ def test_nothing_is_left_when_writing_ends_early(shelf: Shelf) -> None:
 # Verifying
 
 
-@pytest.mark.parametrize("backend", ["Honest", "Lies", "Crashes", "NotJson", "Refuses", "Leaks", "Modest", "Overclaims"])
+@pytest.mark.parametrize(
+    "backend", ["Honest", "Lies", "Crashes", "NotJson", "Refuses", "Leaks", "Modest", "Overclaims"]
+)
 def test_an_untouched_report_holds(shelf: Shelf, backend: str) -> None:
     folder = reported(shelf, backend)
     found = verify.verify(shelf.load(), folder)

@@ -46,12 +46,21 @@ partition_like = st.fixed_dictionaries(
     {},
     optional={
         "geops": st.lists(
-            st.fixed_dictionaries({}, optional={"nodes": st.one_of(simple, st.lists(simple, max_size=2)), "copies": st.lists(simple, max_size=2)}),
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "nodes": st.one_of(simple, st.lists(simple, max_size=2)),
+                    "copies": st.lists(simple, max_size=2),
+                },
+            ),
             max_size=2,
         ),
         "host": st.lists(st.fixed_dictionaries({}, optional={"node": simple, "reason": simple}), max_size=2),
         "min_geops": simple,
-        "borders": st.lists(st.fixed_dictionaries({}, optional={"source": simple, "direction": st.sampled_from(["d2h", "x"])}), max_size=2),
+        "borders": st.lists(
+            st.fixed_dictionaries({}, optional={"source": simple, "direction": st.sampled_from(["d2h", "x"])}),
+            max_size=2,
+        ),
     },
 )
 
@@ -83,7 +92,13 @@ def test_a_fault_is_said_with_its_path(value: Any, fault: str) -> None:
 
 
 @settings(max_examples=100)
-@given(st.recursive(simple, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3), max_leaves=10))
+@given(
+    st.recursive(
+        simple,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+        max_leaves=10,
+    )
+)
 def test_what_is_encoded_is_decoded(value: Any) -> None:
     line = protocol.encode({"id": 1, "ok": value})
     assert line.endswith(b"\n")

@@ -9,8 +9,8 @@ import sys
 from typing import Any, List
 
 import pytest
-from conftest import QUICK
 
+from conftest import QUICK
 from npu_conformance import client, library, protocol, resources
 
 GRAPH = os.path.join(resources.fixtures(), "graphs", "cases", "pyfunc_chain")
@@ -20,9 +20,7 @@ def talk(*lines: Any, spec: str = "reference") -> List[dict]:
     """Answers to some lines, each a request or raw bytes, from one worker that must end with status 0."""
     raw = b"".join(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines)
     command = [sys.executable, "-m", "npu_conformance", "worker", spec]
-    done = subprocess.run(
-        command, input=raw, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=client.environment(QUICK.env), timeout=60
-    )
+    done = subprocess.run(command, input=raw, capture_output=True, env=client.environment(QUICK.env), timeout=60)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -106,11 +104,13 @@ def test_blank_lines_and_the_end_of_input_are_fine() -> None:
     assert talk(b"\n", b"  \n") == []
 
 
-@pytest.mark.parametrize("spec", ["py:no_such_module:attr", "py:miniatures:NoSuchClass", "mutant:no-such", "nonsense", "exec:true"])
+@pytest.mark.parametrize(
+    "spec", ["py:no_such_module:attr", "py:miniatures:NoSuchClass", "mutant:no-such", "nonsense", "exec:true"]
+)
 def test_a_backend_that_cannot_be_loaded_is_one_line_on_stderr(spec: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "npu_conformance", "worker", spec],
-        input=b"", stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=client.environment(QUICK.env), timeout=60,
+        input=b"", capture_output=True, env=client.environment(QUICK.env), timeout=60,
     )  # fmt: skip
     assert done.returncode in (2, 3)
     assert done.stdout == b""

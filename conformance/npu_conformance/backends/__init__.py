@@ -24,7 +24,9 @@ def check(spec: str) -> None:
         return
     if spec.startswith("mutant:"):
         if spec[len("mutant:") :] not in _mutants():
-            raise NpuError("BACKEND_SPEC", spec, "there is no mutant of this name", "See: npu-conformance mutants --list")
+            raise NpuError(
+                "BACKEND_SPEC", spec, "there is no mutant of this name", "See: npu-conformance mutants --list"
+            )
         return
     if spec.startswith("exec:") and spec[len("exec:") :].strip():
         return
@@ -58,7 +60,7 @@ def _import(spec: str, module: str, path: str) -> object:
         for name in path.split("."):
             value = getattr(value, name)
         return value() if callable(value) else value
-    except Exception as error:  # noqa: BLE001  the backend's own code may raise anything
+    except Exception as error:
         raise NpuError("BACKEND_UNAVAILABLE", spec, f"cannot be loaded: {type(error).__name__}: {error}") from error
 
 

@@ -34,7 +34,7 @@ def answer(backend: object, identifier: Optional[int], method: str, params: Mapp
         return {"id": identifier, "rejected": error.to_json()}
     except NotImplementedError as error:
         return {"id": identifier, "unsupported": {"feature": str(error) or method}}
-    except Exception as error:  # noqa: BLE001  whatever a backend raises is its answer, and the worker lives on
+    except Exception as error:  # noqa: BLE001  whatever a backend raises is its answer
         return _failure(identifier, error)
     return {"id": identifier, "ok": observation if observation is not None else {}}
 

@@ -112,7 +112,7 @@ def partition(params):
         groups = {0: largest}
     return {
         "ok": {
-            "geops": [{"name": "group %d" % number, "nodes": groups[number]} for number in sorted(groups)],
+            "geops": [{"name": f"group {number}", "nodes": groups[number]} for number in sorted(groups)],
             "host": [{"node": name} for name in device if not device[name]],
         }
     }
@@ -134,7 +134,12 @@ def hello(params):
     }
 
 
-METHODS = {"hello": hello, "partition": partition, "reset": lambda params: {"ok": {}}, "shutdown": lambda params: {"ok": {}}}
+METHODS = {
+    "hello": hello,
+    "partition": partition,
+    "reset": lambda params: {"ok": {}},
+    "shutdown": lambda params: {"ok": {}},
+}
 
 
 def answer(line):
@@ -149,7 +154,7 @@ def answer(line):
     except Refused as refusal:
         return identifier, {"rejected": refusal.body}, False
     except (ValueError, KeyError, TypeError) as error:
-        return identifier, {"error": {"message": "%s: %s" % (type(error).__name__, error)}}, False
+        return identifier, {"error": {"message": f"{type(error).__name__}: {error}"}}, False
 
 
 def main():
