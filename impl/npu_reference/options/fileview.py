@@ -15,9 +15,17 @@ __all__ = ["Disk", "FileProblem", "FileView", "Given"]
 #: Largest file that is read, in bytes; ``assumed``, far above any real option file.
 LARGEST = 4 << 20
 
+#: What is said of a path where nothing is.
+MISSING = "does not exist"
+
 
 class FileProblem(Exception):
     """Why a path cannot be used; the text is a clause about it."""
+
+    @property
+    def missing(self) -> bool:
+        """Whether there is nothing at that path."""
+        return str(self) == MISSING
 
 
 class FileView:
@@ -74,7 +82,7 @@ class Disk(FileView):
 
 def _reason(problem: Exception) -> str:
     if isinstance(problem, FileNotFoundError):
-        return "does not exist"
+        return MISSING
     if isinstance(problem, OSError) and problem.strerror:
         return f"cannot be used: {problem.strerror}"
     return "is no path"
@@ -107,7 +115,7 @@ class Given(FileView):
         if place in self._directories and place not in self._files:
             raise FileProblem("is not a file")
         if place not in self._files:
-            raise FileProblem("does not exist")
+            raise FileProblem(MISSING)
         content = self._files[place]
         if isinstance(content, bytes):
             return content
@@ -123,5 +131,5 @@ class Given(FileView):
         if place in self._files:
             return "is not a directory"
         if place not in self._directories:
-            return "does not exist"
+            return MISSING
         return None if set("rw") <= set(self._directories[place]) else "cannot be read and written"

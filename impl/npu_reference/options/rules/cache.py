@@ -125,10 +125,12 @@ def _limits_of_the_file(state: State) -> None:
     path = posixpath.join(directory, "op_cache.ini")
     try:
         limits = op_cache.parse(state.files.read(path))
-    except FileProblem:
-        return  # there need not be one
+    except FileProblem as problem:
+        if not problem.missing:  # there need not be one
+            state.warn("op_compiler_cache_dir", "file_ineffective", f"The file {echo(path)} {problem}; it is ignored.")
+        return
     except GrammarError as problem:
-        message = f"{echo(path)} is ignored: at {problem.where}: {problem.reason}"
+        message = f"The file {echo(path)} is ignored: at {problem.where}: {problem.reason}"
         state.warn("op_compiler_cache_dir", "file_ineffective", message)
         return
     for name, value in limits._asdict().items():

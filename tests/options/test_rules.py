@@ -1,0 +1,420 @@
+"""The rules between options, one sentence each."""
+
+from __future__ import annotations
+
+import pytest
+
+from npu_reference.options import merge, resolve
+
+
+def codes(resolution):
+    return [(error.subject, error.code) for error in resolution.errors]
+
+
+def warned(resolution):
+    return [(warning.option, warning.code) for warning in resolution.warnings]
+
+
+def runconfig(env=None, files=None, **values):
+    return resolve(values, surface="runconfig", env=env, files=files or {})
+
+
+def legacy(**values):
+    return resolve(values, edition="legacy", files={})
+
+
+# Precision
+
+
+@pytest.mark.parametrize("v1, v2", [("allow_mix_precision", "origin"), ("must_keep_origin_dtype", "origin")])
+def test_precision_mode_and_its_second_form_exclude_each_other(v1, v2):  # P27
+    refused = runconfig(precision_mode=v1, precision_mode_v2=v2)
+    assert codes(refused) == [("precision_mode_v2", "OPTION_CONFLICT")]
+    assert "precision_mode" in refused.errors[0].reason
+    assert refused.values["precision_mode"] == v1
+
+
+def test_the_second_form_alone_decides():
+    resolution = runconfig(precision_mode_v2="fp16")
+    assert not resolution.errors  # P28: also in training
+    assert resolution.effective["precision_mode"] == (None, "forced", "precision.v2.replaces_v1")
+
+
+def test_force_fp16_is_for_inference_in_the_current_edition():  # A7
+    assert codes(runconfig(precision_mode="force_fp16")) == [("precision_mode", "OPTION_CONFLICT")]
+    assert not runconfig(precision_mode="force_fp16", graph_run_mode=0).errors
+    assert not legacy(precision_mode="force_fp16").errors
+
+
+@pytest.mark.parametrize(
+    "mode, fine",
+    [
+        ({"precision_mode": "allow_mix_precision"}, True),
+        ({"precision_mode": "allow_mix_precision_fp16"}, True),
+        ({"precision_mode_v2": "mixed_float16"}, True),
+        ({"precision_mode_v2": "origin"}, False),
+        ({"precision_mode": "force_fp32"}, False),
+        ({}, False),
+    ],
+)
+def test_mixlists_need_mixed_precision(mode, fine):  # P12
+    resolution = runconfig(files={"/l.json": "{}"}, modify_mixlist="/l.json", **mode)
+    assert codes(resolution) == ([] if fine else [("modify_mixlist", "OPTION_CONFLICT")])
+
+
+@pytest.mark.parametrize("mode", [{"precision_mode": "must_keep_origin_dtype"}, {"precision_mode_v2": "origin"}])
+def test_customised_dtypes_have_no_effect_while_precision_is_kept(mode):  # B29
+    files = {"/c.cfg": "OpType::Relu:InputDtype:float16,OutputDtype:float16"}
+    resolution = runconfig(files=files, customize_dtypes="/c.cfg", **mode)
+    assert warned(resolution) == [("customize_dtypes", "no_effect")]
+    assert resolution.effective["customize_dtypes"] == (None, "forced", "precision.customize.must_keep_off")
+    assert runconfig(files=files, customize_dtypes="/c.cfg").values["customize_dtypes"] == "/c.cfg"
+
+
+def test_a_type_list_needs_an_implementation_mode():
+    assert codes(legacy(optypelist_for_implmode="Pooling")) == [("optypelist_for_implmode", "OPTION_CONFLICT")]
+    assert not legacy(optypelist_for_implmode="Pooling", op_select_implmode="high_precision").errors
+
+
+def test_the_precision_file_goes_before_the_implementation_mode():  # P24
+    resolution = resolve(
+        {"op_precision_mode": "/p.ini", "op_select_implmode": "high_precision", "optypelist_for_implmode": "LRN"},
+        edition="legacy",
+        files={"/p.ini": "LRN=high_performance"},
+    )
+    assert not resolution.errors
+    assert warned(resolution) == [("op_select_implmode", "overridden"), ("optypelist_for_implmode", "overridden")]
+    assert resolution.effective["op_select_implmode"].rule == "session.op_precision_mode.over_implmode"
+    assert resolution.values["op_select_implmode"] is None
+    assert resolution.values["optypelist_for_implmode"] is None
+
+
+def test_an_implementation_mode_without_a_value_is_high_performance():  # B5
+    assert runconfig(op_select_implmode="").values["op_select_implmode"] == "high_performance"
+    assert runconfig(op_select_implmode=None).values["op_select_implmode"] is None
+
+
+# Memory
+
+
+@pytest.mark.parametrize(
+    "sizes, refused",
+    [
+        ({}, []),
+        ({"graph": 26, "variable": 5}, []),
+        ({"graph": 27, "variable": 4}, []),
+        ({"graph": 27}, ["graph_memory_max_size"]),  # T31: the other one counts with its default
+        ({"variable": 6}, ["variable_memory_max_size"]),
+        ({"graph": 20, "variable": 12}, ["graph_memory_max_size", "variable_memory_max_size"]),
+    ],
+)
+def test_memory_sizes_add_up_to_31_gib_at_most(sizes, refused):
+    values = {f"{kind}_memory_max_size": str(size * 1024**3) for kind, size in sizes.items()}
+    assert codes(legacy(**values)) == [(name, "OPTION_CONFLICT") for name in refused]
+
+
+def test_a_single_byte_above_31_gib_is_refused():  # T11
+    values = {"graph_memory_max_size": str(26 * 1024**3 + 1), "variable_memory_max_size": str(5 * 1024**3)}
+    (first, _) = legacy(**values).errors
+    assert str(26 * 1024**3 + 1) in first.reason and str(5 * 1024**3) in first.reason
+
+
+@pytest.mark.parametrize("value, effective", [(-1, 0), (33554433, 33554432), (0, 0), (33554432, 33554432)])
+def test_the_fusion_size_is_clamped(value, effective):  # T7
+    resolution = runconfig(input_fusion_size=value)
+    assert resolution.values["input_fusion_size"] == effective
+    assert warned(resolution) == ([] if value == effective else [("input_fusion_size", "adjusted")])
+    assert resolution.effective["input_fusion_size"].rule == ("" if value == effective else "T7")
+
+
+# Shapes
+
+
+SHAPE = {"input_shape": "data:1,1,40,-1;label:1,-1;mask:-1,-1", "dynamic_node_type": 0, "graph_run_mode": 0}
+
+
+def test_profiles_of_the_document_are_accepted():
+    resolution = legacy(dynamic_dims="20,20,1,1;40,40,2,2;80,60,4,4", **SHAPE)
+    assert not resolution.errors and not resolution.warnings
+    shape, profiles = resolution.parsed["input_shape"], resolution.parsed["dynamic_dims"]
+    third = dict(shape.in_profile(profiles.profiles[2]).inputs)
+    assert third == {"data": (1, 1, 40, 80), "label": (1, 60), "mask": (4, 4)}
+
+
+def test_a_profile_has_a_size_for_every_dynamic_dimension():
+    assert codes(legacy(dynamic_dims="20,20,1;40,40,2", **SHAPE)) == [("dynamic_dims", "OPTION_CONFLICT")]
+
+
+def test_profile_options_are_given_together():  # S1
+    assert codes(legacy(**SHAPE)) == [
+        ("input_shape", "OPTION_CONFLICT"),
+        ("dynamic_node_type", "OPTION_CONFLICT"),
+    ]
+    assert codes(legacy(dynamic_dims="1;2", graph_run_mode=0)) == [("dynamic_dims", "OPTION_CONFLICT")]
+
+
+def test_a_refused_profile_is_reported_once():
+    assert codes(legacy(dynamic_dims="1", **SHAPE)) == [("dynamic_dims", "OPTION_SYNTAX")]
+
+
+def test_profiles_exclude_mixed_computing():  # S7
+    resolution = legacy(dynamic_dims="20,20,1,1;40,40,2,2", mix_compile_mode=True, **SHAPE)
+    assert codes(resolution) == [("input_shape", "OPTION_CONFLICT"), ("dynamic_dims", "OPTION_CONFLICT")]
+
+
+def test_generalised_shapes_exclude_dynamic_input():  # S14
+    assert codes(runconfig(compile_dynamic_mode=True, dynamic_input=True)) == [
+        ("compile_dynamic_mode", "OPTION_CONFLICT")
+    ]
+    assert not runconfig(compile_dynamic_mode=False, dynamic_input=True).errors
+    assert not runconfig(compile_dynamic_mode=True, dynamic_input=False).errors
+
+
+def test_the_execute_mode_needs_dynamic_input():
+    idle = legacy(dynamic_graph_execute_mode="dynamic_execute")
+    assert warned(idle) == [("dynamic_graph_execute_mode", "no_effect")]
+    assert idle.effective["dynamic_graph_execute_mode"].origin == "forced"
+    used = legacy(dynamic_graph_execute_mode="dynamic_execute", dynamic_input=True)
+    assert used.values["dynamic_graph_execute_mode"] == "dynamic_execute" and not used.warnings
+
+
+def test_ranges_need_dynamic_input():  # S9
+    idle = legacy(dynamic_inputs_shape_range="data:[1]")
+    assert warned(idle) == [("dynamic_inputs_shape_range", "no_effect")]
+    assert idle.effective["dynamic_inputs_shape_range"] == (None, "forced", "S9")
+
+
+def test_profiles_go_before_ranges():  # A50
+    resolution = legacy(
+        dynamic_dims="20,20,1,1;40,40,2,2", dynamic_input=True, dynamic_inputs_shape_range="data:[1]", **SHAPE
+    )
+    assert warned(resolution) == [("dynamic_inputs_shape_range", "overridden")]
+    assert resolution.effective["dynamic_inputs_shape_range"].rule.endswith("dynamic_dims_wins")
+
+
+# Speed
+
+
+def test_small_channels_are_always_optimised_in_inference():  # A28
+    resolution = runconfig(graph_run_mode=0, enable_small_channel=0)
+    assert resolution.effective["enable_small_channel"] == (
+        1, "forced", "runconfig.enable_small_channel.inference_fixed"
+    )  # fmt: skip
+    assert warned(resolution) == [("enable_small_channel", "overridden")]
+    assert legacy(graph_run_mode=0, enable_small_channel=0).values["enable_small_channel"] == 0
+    assert runconfig(enable_small_channel=1).values["enable_small_channel"] == 1
+
+
+def test_rank_and_devices_belong_together():  # T15
+    assert warned(runconfig(local_rank_id=0)) == [("local_rank_id", "incomplete")]
+    assert warned(runconfig(local_device_list="0,1")) == [("local_device_list", "incomplete")]
+    assert not runconfig(local_rank_id=0, local_device_list="0,1").warnings
+
+
+def test_an_unusual_rank_is_warned_about():  # T16
+    assert warned(runconfig(local_rank_id=8, local_device_list="0")) == [("local_rank_id", "advice")]
+    assert not runconfig(local_rank_id=7, local_device_list="0").warnings
+
+
+# Operator cache
+
+
+@pytest.mark.parametrize("edition, levels", [("legacy", {0, 3}), ("current", {0})])
+@pytest.mark.parametrize("level", range(5))
+def test_debug_levels_switch_the_cache_off(edition, levels, level):  # A2
+    resolution = resolve(
+        {"op_debug_level": level, "op_compiler_cache_mode": "enable", "graph_run_mode": 0}, edition=edition, files={}
+    )
+    effective = resolution.effective["op_compiler_cache_mode"]
+    assert (effective.value, effective.origin) == (("enable", "given") if level in levels else ("disable", "forced"))
+    assert (("op_compiler_cache_mode", "overridden") in warned(resolution)) == (level not in levels)
+
+
+def test_a_disabled_cache_stays_disabled_without_a_word():
+    resolution = legacy(op_debug_level=4)
+    assert resolution.effective["op_compiler_cache_mode"].origin == "default"
+    assert not resolution.warnings
+
+
+@pytest.mark.parametrize("listed, mode", [("", "disable"), ("op_debug_list=Relu", "enable")])
+def test_a_debug_file_without_a_list_switches_the_cache_off(listed, mode):
+    files = {"/d.cfg": f"op_debug_config=ccec_g\n{listed}\n"}
+    resolution = runconfig(files=files, op_debug_config="/d.cfg", op_compiler_cache_mode="enable")
+    assert resolution.values["op_compiler_cache_mode"] == mode
+
+
+def test_clearing_a_shared_cache_is_advised_against():
+    assert warned(runconfig(op_compiler_cache_mode="force")) == [("op_compiler_cache_mode", "advice")]
+
+
+# Dump and debug files
+
+
+def dumping(files=None, **values):
+    return resolve({"enable_dump": True, **values}, edition="legacy", files=files or {})
+
+
+def test_dump_needs_a_path():  # G9
+    assert codes(dumping()) == [("dump_path", "OPTION_CONFLICT")]
+    assert codes(dumping(dump_path="")) == [("dump_path", "OPTION_CONFLICT")]
+    assert codes(dumping(dump_path=None)) == [("dump_path", "OPTION_CONFLICT")]
+
+
+@pytest.mark.parametrize(
+    "files, reason",
+    [
+        ({}, "does not exist"),
+        ({"/out": "x"}, "is not a directory"),
+        ({"/out/": {"access": "r"}}, "cannot be read and written"),
+        ({"/out/": {"access": "w"}}, "cannot be read and written"),
+    ],
+)
+def test_the_dump_path_is_a_directory_that_can_be_used(files, reason):
+    (error,) = dumping(files, dump_path="/out").errors
+    assert (error.subject, error.code) == ("dump_path", "OPTION_FILE")
+    assert reason in error.reason
+
+
+@pytest.mark.parametrize("path, place", [("/out", "/out/"), ("out", "out/"), ("./a/../out", "out/")])
+def test_a_dump_path_is_absolute_or_relative(path, place):
+    resolution = dumping({place: None}, dump_path=path, dump_step="0|3-5", dump_mode="all")
+    assert not resolution.errors and not resolution.warnings
+    assert resolution.values["dump_path"] == path
+
+
+@pytest.mark.parametrize("value", [{"dump_path": "/nowhere"}, {"dump_step": "1"}, {"dump_mode": "all"}])
+def test_dump_settings_without_dump_have_no_effect(value):
+    resolution = resolve(value, files={})
+    assert warned(resolution) == [(next(iter(value)), "no_effect")]
+    assert not resolution.errors
+
+
+def test_dump_steps_are_ignored_in_inference():  # D7
+    resolution = dumping({"/out/": None}, dump_path="/out", dump_step="0", graph_run_mode=0)
+    assert warned(resolution) == [("dump_step", "training_only")]
+    assert resolution.values["dump_step"] is None
+
+
+def test_oom_excludes_debug_level_2():  # D16
+    files = {"/d.cfg": "op_debug_config=oom"}
+    assert codes(runconfig(files=files, op_debug_config="/d.cfg", op_debug_level=2)) == [
+        ("op_debug_config", "OPTION_CONFLICT")
+    ]
+    assert not runconfig(files=files, op_debug_config="/d.cfg", op_debug_level=1).errors
+
+
+def test_oom_excludes_collecting():
+    files = {"/d.cfg": "op_debug_config=oom", "/e.cfg": "op_debug_config=dump_cce"}
+    env = {"NPU_COLLECT_PATH": "/collect"}
+    assert codes(runconfig(env, files, op_debug_config="/d.cfg")) == [("op_debug_config", "OPTION_CONFLICT")]
+    assert not runconfig(env, files, op_debug_config="/e.cfg").errors
+
+
+@pytest.mark.parametrize("level, advised", [(0, False), (1, True), (2, True), (3, False), (4, False)])
+def test_slow_debug_levels_are_advised_against_in_training(level, advised):
+    assert (("op_debug_level", "advice") in warned(legacy(op_debug_level=level))) == advised
+    assert ("op_debug_level", "advice") not in warned(legacy(op_debug_level=level, graph_run_mode=0))
+
+
+# Profiling
+
+
+def profiling(text, edition="legacy", files=None, **values):
+    values = {"profiling_mode": True, "profiling_options": text, **values}
+    return resolve(values, edition=edition, files={"/out/": None} if files is None else files)
+
+
+def test_a_profile_needs_an_output():  # D10
+    assert codes(profiling("{}")) == [("profiling_options", "OPTION_CONFLICT")]
+    assert codes(profiling(None)) == [("profiling_options", "OPTION_CONFLICT")]
+    assert warned(profiling("{}", "current")) == [("profiling_options", "incomplete")]
+    assert not profiling('{"output":"/out"}').errors
+    assert not resolve({"profiling_options": '{"output":"/nowhere"}'}, files={}).errors
+
+
+@pytest.mark.parametrize("files", [{}, {"/out": "file"}, {"/out/": {"access": "r"}}])
+def test_the_output_of_a_profile_is_a_directory_that_can_be_used(files):
+    assert codes(profiling('{"output":"/out"}', files=files)) == [("profiling_options", "OPTION_FILE")]
+
+
+def test_a_training_trace_needs_its_points():  # D12
+    lacking = '{"output":"/out","training_trace":"on","fp_point":"a"}'
+    (error,) = profiling(lacking).errors
+    assert (error.code, "bp_point" in error.reason, "fp_point" in error.reason) == ("OPTION_CONFLICT", True, False)
+    assert warned(profiling(lacking, "current")) == [("profiling_options", "incomplete")]
+    assert not profiling('{"output":"/out","training_trace":"on","fp_point":"a","bp_point":"b"}').errors
+
+
+def test_inference_has_no_training_trace():
+    text = '{"output":"/out","training_trace":"on","task_trace":"on"}'
+    resolution = profiling(text, graph_run_mode=0)
+    assert warned(resolution) == [("profiling_options", "training_only")]
+    parsed = resolution.parsed["profiling_options"]
+    assert (parsed.training_trace, parsed.task_trace) == (False, True)
+
+
+# Tuning
+
+
+def test_the_tuning_directory_exists_while_something_is_tuned():  # T29
+    assert codes(runconfig(aoe_mode="2", work_path="/nowhere")) == [("work_path", "OPTION_FILE")]
+    assert not runconfig(work_path="/nowhere").errors
+    assert not runconfig(files={"/there/": None}, aoe_mode="2", work_path="/there").errors
+    assert not runconfig(aoe_mode="2").errors
+
+
+@pytest.mark.parametrize("feature, mode", [("deeper_opat", "2"), ("nonhomo_split", "1")])
+def test_a_tuning_feature_needs_its_mode(feature, mode):
+    files = {"/t.cfg": f'{{"feature":["{feature}"]}}'}
+    for given in ("1", "2", "4", None):
+        resolution = runconfig(files=files, aoe_config_file="/t.cfg", aoe_mode=given)
+        assert codes(resolution) == ([] if given == mode else [("aoe_config_file", "OPTION_CONFLICT")])
+
+
+# Timeouts
+
+
+@pytest.mark.parametrize(
+    "seconds, effective",
+    [(600, 544), (1, 68), (67, 68), (68, 68), (135, 68), (136, 136), (1800, 1768), (1836, 1836), (17340, 17340)],
+)
+@pytest.mark.parametrize("surface", ["session", "runconfig"])
+def test_the_collective_timeout_counts_in_steps_of_68_seconds(surface, seconds, effective):  # B6
+    resolution = resolve({"hccl_timeout": seconds}, surface=surface)
+    assert resolution.effective["hccl_timeout"] == (effective, "given", "runconfig.hccl_timeout.quantize")
+    assert resolve({"hccl_timeout": seconds}, edition="legacy").values["hccl_timeout"] == seconds  # T3
+
+
+@pytest.mark.parametrize(
+    "milliseconds, hccl, fine",
+    [(60000, None, False), (1836000, None, False), (1836001, None, True), (-1, None, True), (544001, 600, True),
+     (544000, 600, False)],
+)  # fmt: skip
+def test_in_a_cluster_streams_outlast_collectives(milliseconds, hccl, fine):  # B17, T6
+    values = {"stream_sync_timeout": milliseconds, "hccl_timeout": hccl}
+    assert codes(runconfig({"RANK_SIZE": "8"}, **values)) == (
+        [] if fine else [("stream_sync_timeout", "OPTION_CONFLICT")]
+    )
+    for alone in ({}, {"RANK_SIZE": "1"}, {"RANK_SIZE": "many"}):
+        assert warned(runconfig(alone, **values)) == ([] if fine else [("stream_sync_timeout", "advice")])
+
+
+# Several places
+
+
+def test_a_later_layer_wins_and_says_so():  # G3, G4
+    values, warnings = merge([{"dump_mode": "all", "graph_run_mode": 1}, {"dump_mode": b"input", "graph_run_mode": 1}])
+    assert values == {"dump_mode": b"input", "graph_run_mode": 1}
+    assert [warning[:2] for warning in warnings] == [("dump_mode", "overridden")]
+    assert "'input'" in warnings[0].message and "'all'" in warnings[0].message
+
+
+def test_true_and_one_differ_between_layers():
+    assert len(merge([{"graph_run_mode": 1}, {"graph_run_mode": True}])[1]) == 1
+
+
+def test_errors_and_warnings_come_in_table_order():
+    resolution = resolve({"op_wait_timeout": 0, "zebra": 1, "mix_compile_mode": 1, "graph_run_mode": 7})
+    assert [error.subject for error in resolution.errors] == ["graph_run_mode", "mix_compile_mode", "op_wait_timeout"]
+    backwards = resolve({"graph_run_mode": 7, "mix_compile_mode": 1, "zebra": 1, "op_wait_timeout": 0})
+    assert [error.message for error in backwards.errors] == [error.message for error in resolution.errors]

@@ -1,0 +1,192 @@
+"""The option table against the documents: names, surfaces, types, defaults and status."""
+
+from __future__ import annotations
+
+import pytest
+
+from npu_reference.options import EDITIONS, OPTIONS, SURFACES, resolve
+from npu_reference.options.declaration import STATUSES
+from npu_reference.options.domains import Text
+from npu_reference.options.rules import RULES
+
+SESSION_ONLY = {
+    "use_off_line", "profiling_mode", "profiling_options", "enable_dump", "dump_path", "dump_step", "dump_mode",
+    "enable_dump_debug", "dump_debug_mode", "auto_tune_mode", "input_shape", "dynamic_dims", "dynamic_node_type",
+    "distribute_config", "in_out_pair_flag", "in_out_pair", "device_type",
+}  # fmt: skip
+RUNCONFIG_ONLY = {
+    "distribute", "deterministic", "memory_config", "external_weight", "input_fusion_size", "ac_parallel_enable",
+    "compile_dynamic_mode", "op_debug_config", "export_compile_stat", "precision_mode_v2", "enable_reduce_precision",
+    "customize_dtypes", "dump_config", "quant_dumpable", "variable_placement", "graph_max_parallel_model_num",
+    "profiling_config", "aoe_config_file", "stream_sync_timeout", "event_sync_timeout", "experimental_config",
+    "jit_compile",
+}  # fmt: skip
+
+#: Document 002, table of session options; what is not here is not set. Values of A17 to A32 are marked.
+SESSION_LEGACY = {
+    "use_off_line": True, "enable_data_pre_proc": False, "profiling_mode": False, "enable_dump": False,
+    "dump_mode": "output", "precision_mode": "allow_fp32_to_fp16", "variable_format_optimize": True,
+    "mix_compile_mode": False, "hcom_parallel": False, "graph_memory_max_size": "27917287424",
+    "variable_memory_max_size": "5368709120", "stream_max_parallel_num": "DNN_VM_TF:1,DNN_V100:1",
+    "is_tailing_optimization": False, "graph_run_mode": 1, "op_debug_level": 0, "enable_exception_dump": 0,
+    "op_select_implmode": "high_performance", "buffer_optimize": "l2_optimize", "enable_small_channel": 0,
+    "op_compiler_cache_mode": "disable", "op_compiler_cache_dir": "$HOME/atc_data", "debug_dir": ".",
+    "dynamic_input": False, "in_out_pair_flag": True,
+}  # fmt: skip
+
+#: Document 003, table of NPURunConfig.
+RUNCONFIG_CURRENT = {
+    "graph_run_mode": 1, "deterministic": 0, "external_weight": False, "input_fusion_size": 131072,
+    "ac_parallel_enable": "0", "compile_dynamic_mode": False, "mix_compile_mode": False, "enable_exception_dump": 2,
+    "debug_dir": ".", "export_compile_stat": 1, "precision_mode": "allow_fp32_to_fp16", "quant_dumpable": "0",
+    "buffer_optimize": "l2_optimize", "iterations_per_loop": 1, "hcom_parallel": True,  # A19
+    "stream_max_parallel_num": "DNN_VM_AICPU:1,AIcoreEngine:1", "is_tailing_optimization": False,
+    "enable_small_channel": 0, "variable_placement": "Device", "graph_max_parallel_model_num": 1, "work_path": ".",
+    "op_compiler_cache_mode": "enable", "op_compiler_cache_dir": "$HOME/atc_data", "hccl_timeout": 1836,
+    "op_wait_timeout": 120, "stream_sync_timeout": -1, "event_sync_timeout": -1, "jit_compile": "auto",
+    "enable_data_pre_proc": True, "dynamic_input": False,
+    "use_off_line": True, "max_op_cache_size": 500, "remain_cache_size_ratio": 50,
+}  # fmt: skip
+
+#: Session keys in the current edition: document 002, changed by the rows that are a matter of age.
+SESSION_CURRENT = {
+    **SESSION_LEGACY,
+    **{name: value for name, value in RUNCONFIG_CURRENT.items() if name in RUNCONFIG_ONLY},
+    "iterations_per_loop": 1, "op_compiler_cache_mode": "enable", "variable_format_optimize": None,
+    "hcom_parallel": True, "enable_exception_dump": 2, "graph_memory_max_size": None,
+    "variable_memory_max_size": None, "stream_max_parallel_num": "DNN_VM_AICPU:1,AIcoreEngine:1",
+    "op_debug_level": None, "op_select_implmode": None, "hccl_timeout": 1836, "op_wait_timeout": 120,
+    "work_path": ".", "max_op_cache_size": 500, "remain_cache_size_ratio": 50,
+}  # fmt: skip
+
+#: Options that NPURunConfig shares with the session have their older defaults, but for A17.
+RUNCONFIG_LEGACY = {
+    **{name: value for name, value in SESSION_LEGACY.items() if name not in SESSION_ONLY},
+    "enable_data_pre_proc": True, "iterations_per_loop": 1, "use_off_line": True,
+}  # fmt: skip
+
+INFERENCE = {"precision_mode": "force_fp16"}
+
+
+def test_there_are_74_options():
+    assert len(OPTIONS) == 74
+    assert {name for name, option in OPTIONS.items() if option.surfaces == ("session",)} == SESSION_ONLY
+    assert {name for name, option in OPTIONS.items() if option.surfaces == ("runconfig",)} == RUNCONFIG_ONLY
+
+
+@pytest.mark.parametrize(
+    "surface, edition, documented",
+    [
+        ("session", "legacy", SESSION_LEGACY),
+        ("session", "current", SESSION_CURRENT),
+        ("runconfig", "legacy", RUNCONFIG_LEGACY),
+        ("runconfig", "current", RUNCONFIG_CURRENT),
+    ],
+)
+def test_what_is_not_given_has_its_documented_default(surface, edition, documented):
+    resolution = resolve({}, surface=surface, edition=edition)
+    assert {name: value for name, value in resolution.values.items() if value is not None} == {
+        name: value for name, value in documented.items() if value is not None
+    }
+    assert not resolution.errors and not resolution.warnings
+    origins = {name: effective.origin for name, effective in resolution.effective.items()}
+    assert set(origins.values()) <= {"default", "forced"}
+    assert [name for name, origin in origins.items() if origin == "forced"] == (
+        ["use_off_line"] if surface == "runconfig" else []
+    )
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_online_inference_has_its_own_defaults(surface, edition):
+    training = resolve({"graph_run_mode": 1}, surface=surface, edition=edition).values
+    inference = resolve({"graph_run_mode": 0}, surface=surface, edition=edition).values
+    expected = {"graph_run_mode": 0, "precision_mode": "force_fp16"}  # A6
+    if edition == "current":
+        expected["enable_small_channel"] = 1  # A28
+    assert {name: value for name, value in inference.items() if value != training[name]} == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["enable_dump_debug", "dump_debug_mode", "distribute_config", "device_type", "aoe_mode", "work_path",
+     "op_execute_timeout"],
+)  # fmt: skip
+def test_an_unsupported_option_is_ignored_whatever_its_value(name):  # G7
+    for value in (1, "x", {"field": "f", "value": "y"}, [object()]):
+        resolution = resolve({name: value}, edition="legacy")
+        assert [warning[:2] for warning in resolution.warnings] == [(name, "unsupported")]
+        assert resolution.effective[name] == (None, "default", "")
+        assert not resolution.errors
+
+
+def test_enable_reduce_precision_is_not_supported():
+    (warning,) = resolve({"enable_reduce_precision": True}, surface="runconfig").warnings
+    assert warning[:2] == ("enable_reduce_precision", "unsupported")
+
+
+DEPRECATED = {
+    "enable_data_pre_proc": True, "variable_format_optimize": True, "op_debug_level": 0,
+    "op_select_implmode": "high_precision", "dynamic_input": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DEPRECATED)
+@pytest.mark.parametrize("surface", SURFACES)
+def test_a_deprecated_option_takes_effect_with_a_warning(name, surface):  # G8
+    resolution = resolve({name: DEPRECATED[name]}, surface=surface)
+    assert [warning[:2] for warning in resolution.warnings] == [(name, "deprecated")]
+    assert resolution.effective[name] == (DEPRECATED[name], "given", "")
+    assert not resolve({name: DEPRECATED[name]}, surface="session", edition="legacy").warnings
+
+
+@pytest.mark.parametrize("name", ["graph_memory_max_size", "variable_memory_max_size"])
+@pytest.mark.parametrize("value", ["-1", "99999999999999999999", "26G", 5, None])
+def test_memory_sizes_no_longer_have_any_effect(name, value):  # A22
+    resolution = resolve({name: value}, surface="runconfig")
+    assert not resolution.errors
+    assert resolution.values[name] is None
+    assert {warning.code for warning in resolution.warnings} == {"deprecated", "no_effect"}
+
+
+def test_auto_tune_mode_is_gone_in_the_current_edition():  # A35
+    resolution = resolve({"auto_tune_mode": "no such"})
+    assert [warning.code for warning in resolution.warnings] == ["removed"]
+    assert resolve({"auto_tune_mode": "RL,GA"}, edition="legacy").values["auto_tune_mode"] == "RL,GA"
+
+
+def test_an_option_of_the_newer_edition_is_ignored_in_the_older():
+    resolution = resolve({"jit_compile": "true"}, surface="runconfig", edition="legacy")
+    assert [warning[:2] for warning in resolution.warnings] == [("jit_compile", "not_in_edition")]
+    assert "jit_compile" not in resolution.values
+
+
+@pytest.mark.parametrize("name, value", [("jit_compile", "auto"), ("experimental_config", {})])
+def test_experimental_options_say_so(name, value):
+    assert [w.code for w in resolve({name: value}, surface="runconfig").warnings] == ["experimental"]
+
+
+def test_a_runconfig_option_reaches_the_session_as_a_reserved_key():
+    resolution = resolve({"deterministic": 1})
+    assert [warning[:2] for warning in resolution.warnings] == [("deterministic", "reserved")]
+    assert resolution.values["deterministic"] == 1
+
+
+def test_every_facet_is_well_formed():
+    for option in OPTIONS.values():
+        for facet in option.facets.values():
+            assert facet.status in STATUSES
+            assert facet.applies in ("T", "I", "TI")
+            assert facet.field in "biso"
+            assert facet.source
+            if facet.default is not None and facet.status not in ("unsupported", "removed", "ignored"):
+                assert facet.domain.check(str(facet.default).lstrip("$") if facet.field == "s" else facet.default) is None
+            if isinstance(facet.domain, Text):
+                assert facet.domain.parse is not None
+
+
+def test_every_rule_says_what_it_looks_at():
+    for rule in RULES:
+        assert rule.meaning.endswith("."), rule.name
+        for trigger in rule.triggers:
+            assert trigger in OPTIONS or trigger.isupper() or trigger == "*", rule.name

@@ -1,0 +1,186 @@
+"""Types and domains of single values, as the table declares them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from npu_reference.errors import NpuError
+from npu_reference.options import OPTIONS, resolve
+
+from . import strategies
+
+SOME = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+LIVE = ("active", "deprecated", "experimental", "reserved")
+
+
+def mode_for(facet):
+    return {"graph_run_mode": 1 if "T" in facet.applies else 0}
+
+
+@pytest.mark.parametrize("surface, edition", strategies.PLACES)
+@SOME
+@given(data=st.data())
+def test_what_is_inside_its_domain_is_accepted(surface, edition, data):
+    name = data.draw(st.sampled_from(strategies.names_on(surface, edition)))
+    facet = OPTIONS[name].facets[surface, edition]
+    value = data.draw(strategies.inside(name, facet))
+    files = {f"/given/{name}": data.draw(strategies.FILES[name])} if name in strategies.FILES else {}
+    resolution = resolve({**mode_for(facet), name: value}, surface=surface, edition=edition, files=files)
+    assert [error.message for error in resolution.errors if error.code != "OPTION_CONFLICT"] == []
+
+
+@pytest.mark.parametrize("surface, edition", strategies.PLACES)
+@SOME
+@given(data=st.data())
+def test_what_is_outside_its_domain_is_refused_and_the_default_holds(surface, edition, data):
+    facets = {name: OPTIONS[name].facets[surface, edition] for name in strategies.names_on(surface, edition)}
+    name = data.draw(st.sampled_from([name for name, facet in facets.items() if facet.status in LIVE]))
+    value = data.draw(strategies.outside(facets[name]))
+    resolution = resolve({name: value}, surface=surface, edition=edition, files={})
+    assert [error.subject for error in resolution.errors] == [name]
+    assert resolution.errors[0].code in ("OPTION_TYPE", "OPTION_VALUE")
+    assert resolution.effective[name] == resolve({}, surface=surface, edition=edition).effective[name]
+    with pytest.raises(NpuError):
+        resolution.raise_first()
+
+
+@pytest.mark.parametrize(
+    "name, words",
+    [
+        ("dump_mode", "input output all"),
+        ("precision_mode", "allow_fp32_to_fp16 force_fp32 must_keep_origin_dtype allow_mix_precision force_fp16"),
+        ("op_select_implmode", "high_precision high_performance"),
+        ("op_compiler_cache_mode", "enable disable force"),
+        ("buffer_optimize", "l2_optimize off_optimize"),
+        ("dynamic_graph_execute_mode", "dynamic_execute"),
+    ],
+)
+def test_a_refused_word_is_answered_with_those_allowed(name, words):
+    facet = OPTIONS[name].facets["session", "legacy"]
+    assert sorted(facet.domain.words) == sorted(words.split())
+    values = {**mode_for(facet), name: words.split()[0].upper()}
+    (error,) = resolve(values, edition="legacy").errors
+    assert error.code == "OPTION_VALUE"
+    for word in words.split():
+        assert word in error.message
+
+
+@pytest.mark.parametrize(
+    "surface, edition, name, allowed, refused",
+    [
+        ("session", "legacy", "graph_run_mode", [0, 1], [-1, 2]),
+        ("session", "legacy", "op_debug_level", [0, 4], [-1, 5]),
+        ("session", "legacy", "enable_exception_dump", [0, 1], [2, -1]),  # A20
+        ("runconfig", "current", "enable_exception_dump", [0, 1, 2], [3, -1]),
+        ("session", "legacy", "hccl_timeout", [1, 10**9], [0, -1]),  # T3
+        ("runconfig", "current", "hccl_timeout", [1, 17340], [0, -1, 17341]),  # T1
+        ("runconfig", "current", "op_wait_timeout", [1], [0, -1]),  # T4
+        ("runconfig", "current", "op_execute_timeout", [1], [0, -1]),
+        ("runconfig", "current", "stream_sync_timeout", [-1, 1, 2000000], [0, -2]),  # T5
+        ("runconfig", "current", "event_sync_timeout", [-1, 1], [0, -2]),
+        ("runconfig", "current", "deterministic", [0, 1], [2]),
+        ("runconfig", "current", "export_compile_stat", [0, 2], [3, -1]),
+        ("runconfig", "current", "session_device_id", [0, 7], [-1]),
+    ],
+)
+def test_a_number_has_bounds(surface, edition, name, allowed, refused):
+    for value in allowed:
+        assert not resolve({name: value}, surface=surface, edition=edition).errors, value
+    for value in refused:
+        (error,) = resolve({name: value}, surface=surface, edition=edition).errors
+        assert (error.subject, error.code) == (name, "OPTION_VALUE"), value
+
+
+def test_threads_fit_an_int32():
+    for value in (1, 2147483647):
+        assert not resolve({"graph_run_mode": 0, "graph_max_parallel_model_num": value}, surface="runconfig").errors
+    for value in (0, -1, 2147483648):
+        assert resolve({"graph_max_parallel_model_num": value}, surface="runconfig").errors
+
+
+@pytest.mark.parametrize("name", ["aoe_mode", "ac_parallel_enable", "quant_dumpable"])
+def test_a_number_where_text_is_wanted_is_refused_with_a_hint(name):  # T27
+    (error,) = resolve({name: 1}, surface="runconfig").errors
+    assert error.code == "OPTION_TYPE"
+    assert 'such as "1"' in error.remedy
+
+
+@pytest.mark.parametrize("value", [True, False, "True", "on"])
+def test_jit_compile_is_one_of_three_words(value):
+    assert [error.subject for error in resolve({"jit_compile": value}, surface="runconfig").errors] == ["jit_compile"]
+
+
+@pytest.mark.parametrize(
+    "edition, refused", [("legacy", ["cube_fp16in_fp32out", "allow_mix_precision_fp16"]), ("current", ["no_such"])]
+)
+def test_newer_precision_modes_are_refused_in_the_older_edition(edition, refused):  # A12
+    for value in refused:
+        (error,) = resolve({"precision_mode": value}, edition=edition).errors
+        assert error.code == "OPTION_VALUE"
+
+
+def test_bytes_are_read_as_utf8_and_nothing_else():
+    assert resolve({"dump_mode": b"all"}).values["dump_mode"] == "all"
+    (error,) = resolve({"dump_mode": b"\xff"}).errors
+    assert error.code == "OPTION_TYPE"
+
+
+def test_the_field_a_value_names_must_hold_it():
+    assert not resolve({"graph_run_mode": {"field": "i", "value": 0}}).errors
+    for field in ("b", "f", "s", "x", None, 7):
+        resolution = resolve({"graph_run_mode": {"field": field, "value": 0}})
+        assert [error.code for error in resolution.errors] == ([] if field is None else ["OPTION_TYPE"])
+
+
+def test_a_name_that_is_no_text_is_refused():
+    (error,) = resolve({7: 1}).errors
+    assert error.code == "OPTION_TYPE"
+
+
+@pytest.mark.parametrize("where", ["surface", "edition", "env", "files"])
+def test_a_place_that_does_not_exist_is_a_usage_error(where):
+    wrong = {"surface": "keras", "edition": "newest", "env": {"HOME": 1}, "files": {"/x": 7}}
+    with pytest.raises(NpuError) as refused:
+        resolve({}, **{where: wrong[where]})
+    assert refused.value.code == "USAGE"
+
+
+@pytest.mark.parametrize(
+    "edition, path, fine",
+    [
+        ("legacy", "/home/用户/fusion.cfg", True),
+        ("current", "/home/用户/fusion.cfg", False),  # A3
+        ("legacy", "/home/a b/fusion.cfg", False),
+        ("current", "/home/a-b_c.d/../fusion.cfg", True),  # B1
+        ("current", "~/fusion.cfg", False),
+        ("current", "$HOME/fusion.cfg", False),
+    ],
+)
+@pytest.mark.parametrize("name", ["fusion_switch_file", "op_compiler_cache_dir"])
+def test_path_components_have_their_characters(edition, path, fine, name):
+    errors = resolve({name: path}, edition=edition, files={path: '{"Switch":{}}'}).errors
+    assert [error.code for error in errors] == ([] if fine else ["OPTION_VALUE"])
+
+
+@pytest.mark.parametrize("applies, code", [("T", "training_only"), ("I", "inference_only")])
+@pytest.mark.parametrize("surface, edition", strategies.PLACES)
+def test_outside_its_scenario_an_option_is_ignored_with_a_warning(applies, code, surface, edition):  # G13
+    advisory = {"in_out_pair", "in_out_pair_flag"}  # A37
+    examples = {"dump_step": "0", "auto_tune_mode": "RL", "input_shape": "a:1", "dynamic_dims": "1;2"}
+    for name in strategies.names_on(surface, edition):
+        facet = OPTIONS[name].facets[surface, edition]
+        if facet.applies != applies or facet.status not in LIVE or name in advisory:
+            continue
+        value = examples.get(name, facet.default)
+        if isinstance(value, bool):
+            value = not value
+        if value is None:
+            value = {"s": "1", "i": 1, "o": {}, "b": True}[facet.field]
+        values = {"graph_run_mode": 0 if applies == "T" else 1, name: value}
+        resolution = resolve(values, surface=surface, edition=edition, files={"1": "{}"})
+        assert (name, code) in [warning[:2] for warning in resolution.warnings]
+        assert resolution.effective[name].origin == "forced"
+        assert resolution.effective[name].rule == "G13"
+        assert name not in resolution.parsed
