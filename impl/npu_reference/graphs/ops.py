@@ -18,6 +18,8 @@ VERSIONS = ("1.15", "2.21")
 
 #: Where operators neither version registers come from: the adapter's own, declared in ``private_ops``.
 ADAPTER = "adapter"
+#: The version named for operators of libraries that TensorFlow has loaded in this process.
+LOADED = "loaded"
 
 #: GraphDef.versions.producer that TensorFlow 1.15 writes.
 _LAST_PRODUCER_1_15 = 134
@@ -170,9 +172,23 @@ class OpRegistry:
         return old or self.get(name)
 
     def versions(self, name: str) -> Tuple[str, ...]:
-        """The versions that know ``name``, oldest first; ``("adapter",)`` for the adapter's own; empty if none does."""
+        """The versions that know ``name``, oldest first; ``("adapter",)`` for the adapter's own,
+        ``("loaded",)`` for a declared one; empty if none does."""
         known = self._load().get(name, {})
-        return tuple(version for version in (*VERSIONS, ADAPTER) if version in known)
+        return tuple(version for version in (*VERSIONS, ADAPTER, LOADED) if version in known)
+
+    def declare(self, proto: Any) -> None:
+        """Add the operator of a library that TensorFlow has loaded in this process; no effect where it is known.
+
+        ``proto`` is an OpDef message of any class; ValueError where a type does not exist.
+        """
+        known = self._load()
+        if proto.name not in known:
+            own = message_class("OpDef").FromString(proto.SerializeToString())
+            made = OpDef(own)
+            with self._lock:
+                known[proto.name] = {LOADED: own}
+                self._made[proto.name, None] = made
 
     def names(self) -> Iterator[str]:
         """Every operator's name, sorted."""
@@ -186,7 +202,7 @@ class OpRegistry:
         if known is None:
             return None
         if version is None or ADAPTER in known:
-            version = next(v for v in (ADAPTER, *reversed(VERSIONS)) if v in known)
+            version = next(v for v in (ADAPTER, *reversed(VERSIONS), LOADED) if v in known)
         return OpDef(known[version]) if version in known else None
 
     def _load(self) -> Dict[str, Dict[str, Any]]:
