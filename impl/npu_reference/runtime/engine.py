@@ -106,7 +106,9 @@ class Engine:
         with self._planning:
             version = self._graph.version
             if self._known[0] != version or self._known[1] is None:
-                self._known = (version, graphs.graph_from_def(self._graph.as_graph_def(), subject="session graph"))
+                graph_def = self._graph.as_graph_def()
+                _declare_operators(self._graph, graph_def)
+                self._known = (version, graphs.graph_from_def(graph_def, subject="session graph"))
             assert self._known[1] is not None
             return self._known[1]
 
@@ -148,6 +150,16 @@ class Engine:
                 self.number, run, len(plan.geops), len(plan.host), copies, plan.partition, plan.notes
             )
         )
+
+
+def _declare_operators(graph: Any, graph_def: Any) -> None:
+    """Operators of libraries that the script has loaded: TensorFlow knows them, so a session must not refuse them."""
+    library = {function.signature.name for function in graph_def.library.function}
+    used = {node.op for node in graph_def.node}
+    used.update(node.op for function in graph_def.library.function for node in function.node_def)
+    for name in sorted(used - library):
+        if name not in graphs.OPS:
+            graphs.OPS.declare(graph._get_op_def(name))
 
 
 def _rewired(graph: graphs.Graph, sources: Dict[str, str], settled: Set[str]) -> graphs.Graph:

@@ -1,0 +1,236 @@
+"""What goes wrong is told in the script's own terms, as exceptions its authors know."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from comparing import TF1, npu, plain
+
+from npu_reference.errors import NpuError
+from npu_reference.runtime import tf_api
+from npu_reference.runtime.log import listening
+from npu_reference.runtime.trace import process_trace
+
+
+@pytest.fixture(autouse=True)
+def fresh_graph():
+    with tf.Graph().as_default():
+        yield
+
+
+def opened(config):
+    """What is logged when a session is made."""
+    heard = []
+    with listening(heard.append):
+        tf.Session(config=config).close()
+    return heard
+
+
+def failing(names):
+    x = tf.placeholder(tf.float32, [None, 2], name="x")
+    y = tf.placeholder(tf.float32, [None, 3], name="y")
+    with tf.name_scope("layer"):
+        return x, y, tf.matmul(x, y, name=names) + 1.0
+
+
+def test_an_error_in_a_geop_names_the_users_operator():
+    x, y, z = failing("product")
+    with tf.Session(config=npu()) as session:
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(z, {x: np.ones([2, 2]), y: np.ones([4, 3])})
+    assert caught.value.op is tf.get_default_graph().get_operation_by_name("layer/product")
+    assert caught.value.node_def.op == "MatMul"
+    assert "in GEOP GeOp" in caught.value.message
+    assert "__npu" not in caught.value.message and "function_node" not in caught.value.message
+
+
+def test_an_error_on_the_host_names_the_users_operator():
+    def fail(_):
+        raise ValueError("no such luck")
+
+    x = tf.placeholder(tf.float32, [2])
+    host = tf.py_func(fail, [tf.exp(x)], tf.float32, name="unlucky")
+    with tf.Session(config=npu()) as session:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="no such luck") as caught:
+            session.run(host, {x: [1.0, 2.0]})
+    assert caught.value.op.name == "unlucky"
+    assert "in GEOP" not in caught.value.message
+
+
+def test_a_feed_that_is_missing_is_reported_as_tensorflow_does():
+    x, y, z = failing("product")
+    for config in (plain(), npu()):
+        with tf.Session(config=config) as session:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="You must feed a value for placeholder") as caught:
+                session.run(z, {x: np.ones([2, 2])})
+            assert caught.value.op is y.op
+
+
+def test_feeds_of_the_wrong_shape_or_graph_never_reach_the_device():
+    x, y, z = failing("product")
+    with tf.Session(config=npu()) as session:
+        with pytest.raises(ValueError, match="shape"):
+            session.run(z, {x: np.ones([2, 5]), y: np.ones([2, 3])})
+        with tf.Graph().as_default():
+            foreign = tf.constant(1.0)
+        with pytest.raises(ValueError, match="not an element of this graph"):
+            session.run(foreign)
+        with pytest.raises(TypeError):
+            session.run(3)
+    assert process_trace().runs == []
+
+
+def test_a_session_works_on_after_an_error():
+    x, y, z = failing("product")
+    with tf.Session(config=npu()) as session:
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(z, {x: np.ones([2, 2]), y: np.ones([4, 3])})
+        assert session.run(z, {x: np.ones([1, 2]), y: np.ones([2, 3])}).tolist() == [[3.0, 3.0, 3.0]]
+    assert len(process_trace().runs) == 1
+
+
+def test_a_refused_option_ends_the_making_of_the_session():
+    """G10, G11: before anything runs, as an invalid argument that names the option."""
+    with pytest.raises(NpuError) as caught:
+        tf.Session(config=npu(mix_compile_mode="True"))
+    assert isinstance(caught.value, (tf.errors.InvalidArgumentError, ValueError))
+    assert isinstance(caught.value, tf.errors.InvalidArgumentError) and isinstance(caught.value, ValueError)
+    assert (caught.value.code, caught.value.subject) == ("OPTION_TYPE", "mix_compile_mode")
+    assert "mix_compile_mode" in str(caught.value) and "mix_compile_mode" in caught.value.message
+
+
+def test_iteration_offload_is_refused_in_mixed_computing():
+    """Document 000: iterations_per_loop must retain the default value 1."""
+    with pytest.raises(NpuError) as caught:
+        tf.Session(config=npu(iterations_per_loop=10))
+    assert "iterations_per_loop" in str(caught.value)
+
+
+def test_in_out_pair_without_mixed_computing_is_refused():
+    """M11"""
+    with pytest.raises(ValueError, match="in_out_pair"):
+        tf.Session(config=npu(mix_compile_mode=False, in_out_pair="[[['a'],['b']]]"))
+
+
+def test_a_range_that_cannot_be_offloaded_fails_the_first_run():
+    """M12"""
+    x = tf.placeholder(tf.float32, [2], name="x")
+    first = tf.exp(x, name="first")
+    host = tf.py_func(lambda a: a, [first], tf.float32, name="host")
+    host.set_shape([2])
+    last = tf.add(host, 1.0, name="last")
+    with tf.Session(config=npu(in_out_pair="[[['first'],['last']]]")) as session:
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(last, {x: [1.0, 2.0]})
+    assert caught.value.code == "RANGE_UNSUPPORTED" and "host" in str(caught.value)
+
+
+def test_a_value_in_a_field_without_meaning_is_refused():
+    config = npu()
+    entry = config.graph_options.rewrite_options.custom_optimizers[0]
+    entry.parameter_map["mix_compile_mode"].list.i.append(1)
+    with pytest.raises(NpuError, match="list"):
+        tf.Session(config=config)
+
+
+def test_a_text_that_is_not_utf8_is_refused():
+    config = npu()
+    config.graph_options.rewrite_options.custom_optimizers[0].parameter_map["in_out_pair"].s = b"\xff\xfe"
+    with pytest.raises(NpuError, match="UTF-8"):
+        tf.Session(config=config)
+
+
+def test_an_edition_that_does_not_exist_is_refused(monkeypatch):
+    monkeypatch.setenv("NPU_REFERENCE_EDITION", "future")
+    with pytest.raises(NpuError, match="future"):
+        tf.Session(config=npu())
+
+
+def test_remapping_that_is_not_off_is_forced_off_with_one_warning():
+    """G6"""
+    config = npu(tf.ConfigProto())
+    heard = [entry for entry in opened(config) if "remapping" in entry.subject]
+    assert [(entry.level, entry.code) for entry in heard] == [("warning", "remapping_forced_off")]
+    rewrite = config.graph_options.rewrite_options
+    assert rewrite.remapping == type(rewrite).DEFAULT, "the script's own config is not changed"
+    assert [entry for entry in opened(npu()) if "remapping" in entry.subject] == []
+
+
+def test_of_several_entries_the_last_one_holds_and_the_difference_is_told():
+    """G3"""
+    x = tf.placeholder(tf.float32, [2])
+    y = tf.py_func(lambda a: a, [tf.exp(x)], tf.float32)
+    config = npu(npu(variable_placement="Host"), mix_compile_mode=True, variable_placement="Device")
+    heard = [entry for entry in opened(config) if entry.code == "several_values"]
+    assert [entry.subject for entry in heard] == ["variable_placement"]
+    with tf.Session(config=npu(npu(mix_compile_mode=True), mix_compile_mode=False)) as session:
+        session.run(y, {x: [1.0, 2.0]})
+
+
+def test_an_unknown_key_is_one_warning():
+    """G1"""
+    heard = opened(npu(mix_compile_mod=True))
+    assert [(entry.code, entry.subject) for entry in heard] == [("unknown", "mix_compile_mod")]
+
+
+def test_a_key_that_was_only_touched_gives_no_value():
+    config = npu()
+    config.graph_options.rewrite_options.custom_optimizers[0].parameter_map["variable_placement"]
+    assert opened(config) == []
+
+
+@pytest.mark.parametrize("name", ["NPUOptimizer", "npu_optimizer", "NpuOptimiser"])
+def test_a_misspelt_optimizer_runs_plain_tensorflow_with_a_hint(name):
+    """G5"""
+    config = plain()
+    config.graph_options.rewrite_options.custom_optimizers.add().name = name
+    heard = opened(config)
+    assert [entry.code for entry in heard] == ["near_spelling"] and "NpuOptimizer" in heard[0].text
+
+
+def test_another_optimizer_is_nobodys_business():
+    config = plain()
+    config.graph_options.rewrite_options.custom_optimizers.add().name = "SomethingElse"
+    assert opened(config) == []
+
+
+def test_without_tensorflow_there_is_one_clear_error(monkeypatch):
+    import importlib
+
+    def missing(name, *rest):
+        raise ImportError(f"No module named {name!r}")
+
+    monkeypatch.setattr(tf_api, "_LOADED", [])
+    monkeypatch.setattr(importlib, "import_module", missing)
+    with pytest.raises(NpuError) as caught:
+        tf_api.tensorflow()
+    assert caught.value.code == "TENSORFLOW_MISSING" and "pip install" in caught.value.remedy
+
+
+def test_use_off_line_false_leaves_everything_on_the_host():
+    x = tf.placeholder(tf.float32, [2])
+    y = tf.exp(x) + 1.0
+    with tf.Session(config=npu(plain(), mix_compile_mode=False, use_off_line=False)) as session:
+        np.testing.assert_allclose(session.run(y, {x: [0.0, 0.0]}), [2.0, 2.0])
+    (run,) = process_trace().runs
+    assert run.geops == 0 and run.copies == () and run.host > 0
+
+
+# contrib's are the only libraries at hand, and they left with TensorFlow 1.
+if TF1:
+
+    def test_operators_of_a_loaded_library_stay_on_the_host():
+        """An operator no list knows is no error for a session that TensorFlow could run."""
+        from tensorflow.contrib import resampler
+
+        data = tf.placeholder(tf.float32, [1, 2, 2, 1])
+        y = resampler.resampler(tf.exp(data), tf.constant([[0.5, 0.5]])) * 2.0
+        values = []
+        for config in (plain(), npu()):
+            with tf.Session(config=config) as session:
+                values.append(session.run(y, {data: np.arange(4).reshape(1, 2, 2, 1)}))
+        np.testing.assert_allclose(values[1], values[0])
+        (run,) = process_trace().runs
+        assert run.geops == 2
+        assert "Resampler" in {entry.op for entry in run.partition.host}

@@ -1,0 +1,360 @@
+"""Every way to run a session: structures, callables, partial runs, threads, several sessions, sessions left alone."""
+
+from __future__ import annotations
+
+import collections
+import gc
+import threading
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from comparing import assert_same, compare, npu, plain
+
+from npu_reference.runtime import activation
+from npu_reference.runtime.interception import engine_of
+from npu_reference.runtime.trace import process_trace
+
+VALUES = np.array([1.0, 2.0], dtype=np.float32)
+
+
+def chain():
+    """Two device operators with a host operator between them."""
+    x = tf.placeholder(tf.float32, [2], name="x")
+    before = tf.square(x, name="before")
+    host = tf.py_func(lambda a: a + np.float32(1), [before], tf.float32, name="host")
+    host.set_shape([2])
+    return x, before, host, tf.multiply(host, 10.0, name="after")
+
+
+def test_fetches_may_be_nested_structures():
+    Pair = collections.namedtuple("Pair", "left right")
+
+    def scenario(config):
+        x, before, host, after = chain()
+        fetches = {"a": [after, (before,)], "b": Pair(host, "before:0"), "op": after.op, "again": after, "fed": x}
+        with tf.Session(config=config) as session:
+            result = session.run(fetches, {x: VALUES})
+            return result["a"], tuple(result["b"]), result["op"], result["again"], result["fed"], session.run([], {})
+
+    compare(scenario)
+
+
+def test_operators_can_be_run_for_their_effect_wherever_they_are():
+    def scenario(config):
+        v = tf.get_variable("v", [], initializer=tf.zeros_initializer(), use_resource=False)
+        add = tf.assign_add(v, 1.0).op
+        with tf.control_dependencies([add]):
+            group = tf.group(tf.assign_add(v, 10.0), name="group")
+        with tf.Session(config=config) as session:
+            session.run(v.initializer)
+            results = [session.run(add), session.run(group), session.run([group, add])]
+            return results, session.run(v)
+
+    compare(scenario)
+
+
+def test_callables_with_and_without_feeds():
+    def scenario(config):
+        x, _, _, after = chain()
+        constant = tf.exp(tf.constant(VALUES)) * 2.0
+        with tf.Session(config=config) as session:
+            fed = session.make_callable([after, {"k": after}], [x])
+            alone = session.make_callable(constant)
+            nested = session.make_callable({"c": [constant]})
+            effect = session.make_callable(constant.op)
+            observed = session.make_callable(constant, accept_options=True)
+            metadata = tf.RunMetadata()
+            options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+            values = [fed(VALUES), alone(), nested(), effect(), observed(options=options, run_metadata=metadata)]
+            assert metadata.step_stats.dev_stats
+            return values
+
+    compare(scenario)
+
+
+def test_callables_from_options_as_keras_makes_them():
+    from tensorflow.core.protobuf import config_pb2
+
+    def scenario(config):
+        x, before, _, after = chain()
+        source = tf.constant([3.0, 4.0], name="source") * 1.0
+        options = config_pb2.CallableOptions(feed=["x:0"], fetch=["after:0", "before:0"], target=["host"])
+        connected = config_pb2.CallableOptions(fetch=["after:0"])
+        connection = connected.tensor_connection.add()
+        connection.from_tensor, connection.to_tensor = source.name, x.name
+        with tf.Session(config=config) as session:
+            return [
+                session._make_callable_from_options(options)(VALUES),
+                session._make_callable_from_options(connected)(),
+            ]
+
+    compare(scenario)
+
+
+def test_partial_runs_compute_everything_once():
+    def scenario(config):
+        calls = []
+
+        def once(a):
+            calls.append(1)
+            return a + np.float32(1)
+
+        a, b = tf.placeholder(tf.float32, [2], name="a"), tf.placeholder(tf.float32, [2], name="b")
+        host = tf.py_func(once, [a * 2.0], tf.float32)
+        host.set_shape([2])
+        count = tf.get_variable("count", [], initializer=tf.zeros_initializer(), use_resource=True)
+        counted = count.assign_add(1.0, read_value=True)
+        with tf.control_dependencies([counted]):
+            first = tf.exp(host) + tf.random_uniform([2], seed=5)
+        second = first * b + host
+        with tf.Session(config=config) as session:
+            session.run(count.initializer)
+            handle = session.partial_run_setup([first, second], [a, b])
+            one = session.partial_run(handle, first, {a: VALUES})
+            two = session.partial_run(handle, second, {b: VALUES})
+            return one, two, session.run(count), len(calls)
+
+    compare(scenario)
+
+
+def test_partial_runs_refuse_what_tensorflow_refuses():
+    for config in (plain(), npu()):
+        with tf.Graph().as_default():
+            a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+            first, second = a + 1.0, a * b
+            with tf.Session(config=config) as session:
+                handle = session.partial_run_setup([first, second], [a, b])
+                assert session.partial_run(handle, first, {a: 2.0}) == 3.0
+                with pytest.raises(tf.errors.InvalidArgumentError):
+                    session.partial_run(handle, second, {a: 2.0})
+                with pytest.raises(tf.errors.InvalidArgumentError):
+                    session.partial_run("no handle", second, {b: 2.0})
+
+
+def test_an_interactive_session_is_the_default_session():
+    def scenario(config):
+        x, _, _, after = chain()
+        session = tf.InteractiveSession(config=config)
+        try:
+            return after.eval({x: VALUES}), tf.exp(tf.constant(1.0)).eval()
+        finally:
+            session.close()
+
+    compare(scenario)
+
+
+def test_a_session_in_a_with_statement_is_the_default_session():
+    def scenario(config):
+        v = tf.get_variable("v", [2], initializer=tf.ones_initializer())
+        with tf.Session(config=config) as session:
+            assert tf.get_default_session() is session
+            v.initializer.run()
+            return (v * 2.0).eval(), session.graph is v.graph
+
+    compare(scenario)
+
+
+def test_a_graph_may_grow_between_runs():
+    def scenario(config):
+        x, _, _, after = chain()
+        results = []
+        with tf.Session(config=config) as session:
+            grown = after
+            for k in range(4):
+                results.append(session.run(grown, {x: VALUES}))
+                grown = tf.tanh(grown * 0.1) + float(k)
+            v = tf.get_variable("late", [2], initializer=tf.ones_initializer())
+            session.run(v.initializer)
+            results.append(session.run([v + after, after], {x: VALUES}))
+        return results
+
+    compare(scenario)
+
+
+def test_the_users_graph_is_not_touched():
+    with tf.Graph().as_default() as graph:
+        x, _, _, after = chain()
+        before = graph.as_graph_def().SerializeToString(deterministic=True)
+        graph.finalize()
+        with tf.Session(config=npu()) as session:
+            session.run(after, {x: VALUES})
+        assert graph.as_graph_def().SerializeToString(deterministic=True) == before
+
+
+def test_threads_run_side_by_side():
+    def scenario(config):
+        x, _, _, after = chain()
+        heads = [after + float(k) for k in range(4)]
+        results = [None] * 8
+        with tf.Session(config=config) as session:
+
+            def work(k):
+                for _ in range(5):
+                    results[k] = session.run(heads[k % 4], {x: VALUES * k})
+
+            threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        return results
+
+    runs = compare(scenario)
+    assert len(runs) == 40
+
+
+def test_two_sessions_of_one_graph_have_their_own_variables():
+    def scenario(config):
+        v = tf.get_variable("v", [], initializer=tf.zeros_initializer())
+        add = tf.assign_add(v, 1.0)
+        with tf.Session(config=config) as one, tf.Session(config=config) as two:
+            one.run(v.initializer)
+            two.run(v.initializer)
+            one.run(add)
+            one.run(add)
+            two.run(add)
+            return one.run(v), two.run(v)
+
+    runs = compare(scenario)
+    assert len({run.session for run in runs}) == 2
+
+
+def test_a_plain_session_beside_a_simulated_one_stays_plain():
+    with tf.Graph().as_default():
+        x, _, _, after = chain()
+        with tf.Session(config=npu()) as simulated, tf.Session() as ordinary, tf.Session(config=plain()) as configured:
+            assert engine_of(simulated) is not None
+            assert engine_of(ordinary) is None and engine_of(configured) is None
+            values = [session.run(after, {x: VALUES}) for session in (simulated, ordinary, configured)]
+    assert_same(values[0], values[1])
+    assert_same(values[0], values[2])
+    assert [run.geops for run in process_trace().runs] == [2]
+
+
+def test_methods_of_other_sessions_do_what_they_did():
+    with tf.Graph().as_default():
+        a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+        total = a + b
+        with tf.Session() as session:
+            assert session.make_callable(total, [a, b])(1.0, 2.0) == 3.0
+            assert session.make_callable(tf.constant(4.0))() == 4.0
+            handle = session.partial_run_setup([total], [a, b])
+            assert session.partial_run(handle, total, {a: 1.0, b: 5.0}) == 6.0
+            assert [device.device_type for device in session.list_devices()].count("CPU") == 1
+    assert process_trace().runs == []
+
+
+def test_devices_are_listed_as_before():
+    with tf.Graph().as_default():
+        with tf.Session() as ordinary, tf.Session(config=npu()) as simulated:
+            names = [[device.name for device in session.list_devices()] for session in (ordinary, simulated)]
+    assert names[0] == names[1]
+
+
+def test_device_requests_are_placed_on_the_one_device_there_is():
+    def scenario(config):
+        config.allow_soft_placement = True
+        with tf.device("/device:GPU:0"):
+            v = tf.get_variable("v", [2], initializer=tf.ones_initializer())
+            y = tf.exp(v)
+        with tf.device("/cpu:0"):
+            host = tf.py_func(lambda a: a, [y], tf.float32)
+        with tf.Session(config=config) as session:
+            session.run(v.initializer)
+            return session.run(host * 2.0)
+
+    compare(scenario)
+
+
+def test_a_remote_session_is_left_to_tensorflow():
+    server = tf.train.Server.create_local_server()
+    with tf.Graph().as_default():
+        x, _, _, after = chain()
+        y = tf.exp(x)
+        with tf.Session(server.target, config=npu()) as session:
+            assert engine_of(session) is None
+            assert_same(session.run(y, {x: VALUES}), np.exp(VALUES))
+    assert process_trace().runs == []
+
+
+def test_a_closed_session_refuses_to_run():
+    with tf.Graph().as_default():
+        x, _, _, after = chain()
+        session = tf.Session(config=npu())
+        session.run(after, {x: VALUES})
+        session.close()
+        session.close()
+        with pytest.raises(RuntimeError, match="closed Session"):
+            session.run(after, {x: VALUES})
+
+
+def test_reset_clears_the_variables_of_sessions():
+    for config in (plain(), npu()):
+        with tf.Graph().as_default():
+            v = tf.get_variable("v", [], initializer=tf.zeros_initializer())
+            session = tf.Session(config=config)
+            session.run(v.initializer)
+            tf.Session.reset("")
+            with pytest.raises((RuntimeError, tf.errors.OpError)):
+                session.run(v + 1.0)
+            session.close()
+
+
+def test_sessions_are_freed_with_their_last_reference():
+    import weakref
+
+    with tf.Graph().as_default():
+        x, _, _, after = chain()
+        session = tf.Session(config=npu())
+        session.run(after, {x: VALUES})
+        engine = weakref.ref(engine_of(session))
+        session.close()
+        del session
+    gc.collect()
+    assert engine() is None
+
+
+def test_an_open_session_survives_deactivation():
+    with tf.Graph().as_default():
+        v = tf.get_variable("v", [], initializer=tf.ones_initializer())
+        y = v * 3.0
+        session = tf.Session(config=npu())
+        session.run(v.initializer)
+        activation.deactivate()
+        assert session.run(y) == 3.0
+        assert engine_of(tf.Session(config=npu())) is None
+        session.close()
+    assert len(process_trace().runs) == 2
+
+
+def test_random_operators_give_tensorflows_stream_within_a_signature():
+    def scenario(config):
+        y = tf.random_normal([3], seed=11) * 2.0
+        with tf.Session(config=config) as session:
+            return [session.run(y) for _ in range(3)]
+
+    compare(scenario)
+
+
+def test_random_operators_on_the_host_have_one_stream_for_all_signatures():
+    from npu_bridge.estimator.npu import npu_scope
+
+    def scenario(config):
+        with npu_scope.without_npu_compile_scope():
+            noise = tf.random_uniform([3], seed=11)
+        y, z = tf.exp(noise), tf.square(noise)
+        with tf.Session(config=config) as session:
+            return [session.run(fetch) for fetch in (y, z, [y, z], y)]
+
+    compare(scenario)
+
+
+def test_dropout_and_shuffling_follow_the_graph_seed():
+    def scenario(config):
+        x = tf.placeholder(tf.float32, [8])
+        y = tf.nn.dropout(x, rate=0.5) + tf.random_shuffle(x)
+        with tf.Session(config=config) as session:
+            return [session.run(y, {x: np.arange(8)}) for _ in range(2)]
+
+    compare(scenario)
