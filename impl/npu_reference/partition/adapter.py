@@ -126,7 +126,7 @@ def _unsupported(graph: Graph, candidate: bytearray, skipped: Set[int]) -> List[
 
 
 def where_of_uninitialized(graph: Graph, wires: Wires) -> List[int]:
-    """Where operators that pick uninitialised variables: IsVariableInitialized reaches them over Pack and LogicalNot."""
+    """Where operators that pick uninitialised variables, as report_uninitialized_variables builds them."""
     nodes = graph.nodes
     found = []
     for node in nodes:

@@ -33,6 +33,10 @@ def build(graph: Graph, partition: Partition, *, op: str = "StatefulPartitionedC
     return _Builder(partition, op).run()
 
 
+#: Operators that never go by their node's name: the iterator refuses a shared name, the handle takes it as it is.
+_NAMED_BY_ATTRIBUTE = ("OneShotIterator", "VarHandleOp")
+
+
 class _Builder:
     def __init__(self, partition: Partition, op: str) -> None:
         self.partition = partition
@@ -184,8 +188,8 @@ class _Body:
     def _share(self, node: Any, name: str) -> None:
         """A resource found by its node's name must be found under it from inside the function, too."""
         op_def = self.graph.op_def(self.graph.index[name])
-        if node.op == "OneShotIterator":
-            return  # it refuses one
+        if node.op in _NAMED_BY_ATTRIBUTE:
+            return
         if "shared_name" in op_def.attrs and not node.attr["shared_name"].s:
             node.attr["shared_name"].s = name.encode("utf-8")
 
