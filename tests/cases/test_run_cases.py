@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from asking import TENSORFLOW_METHODS, ask
 from corpus import corpus, mutants
+
 from npu_conformance.backends.reference import ReferenceBackend
 
 FEATURES = frozenset(ReferenceBackend().hello({"protocol": 1})["capabilities"]["features"])

@@ -1,0 +1,69 @@
+"""The cases of plain option values: current, complete for what they claim, and each able to fail."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+from asking import ask
+from corpus import corpus
+
+from npu_conformance import client, judge, resources
+
+OPTIONS = [one for one in corpus().instances() if one.case.area == "options"]
+
+
+def _program():
+    path = Path(resources.fixtures()) / "programs" / "option_cases.py"
+    spec = importlib.util.spec_from_file_location("option_cases", str(path))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_files_are_what_their_program_makes():
+    for path, content in _program().rendered().items():
+        assert path.read_text(encoding="ascii") == content, "run fixtures/programs/option_cases.py"
+
+
+def test_the_program_looks_at_no_implementation():
+    text = (Path(resources.fixtures()) / "programs" / "option_cases.py").read_text(encoding="utf-8")
+    assert "npu_reference" not in text
+
+
+def test_every_type_default_and_example_of_the_tables_has_a_row_or_is_given_in_words():
+    cited = {name for one in OPTIONS for name in one.case.requirements}
+    program = _program()
+    rows = {f"session.{row.name}" for row in program.SESSION} | {f"runconfig.{row.name}" for row in program.RUNCONFIG}
+    ends = (".type", ".example")
+    missing = [
+        one.id
+        for one in corpus().requirements.values()
+        if one.id.endswith(ends) and one.id.count(".") == 2 and one.id.rsplit(".", 1)[0] in rows and one.id not in cited
+    ]
+    assert not missing
+
+
+class _Wrong:
+    """A backend that never refuses and whose every value is another one."""
+
+    def options(self, params):
+        from npu_conformance.backends.reference import ReferenceBackend
+
+        bare = {**params, "values": {}}
+        answer = ReferenceBackend().options(bare)
+        names = set(answer["effective"]) | set(params["values"])
+        return {"effective": {name: {"value": "something else", "origin": "forced"} for name in names}, "warnings": []}
+
+
+def test_every_case_fails_on_a_backend_that_takes_everything_and_means_nothing_by_it(tmp_path):
+    assert OPTIONS
+    assert not [one.id for one in OPTIONS if ask(_Wrong(), one, str(tmp_path)).status != "fail"]
+
+
+def test_a_default_of_the_wrong_kind_is_no_pass():
+    one = next(one for one in OPTIONS if one.case.id == "session-enable-exception-dump-default")
+    answer = {"effective": {"enable_exception_dump": {"value": False, "origin": "default"}}, "warnings": []}
+    assert json.dumps(False) != json.dumps(0)
+    assert judge.judge(one, client.Answered(answer)).status == "fail"
