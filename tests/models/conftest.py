@@ -12,4 +12,6 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 #: These execute or build graphs in TensorFlow; the environments that have it insist on it (tests/conftest.py).
-collect_ignore = [] if importlib.util.find_spec("tensorflow") else ["test_recordings.py", "test_values.py"]
+TENSORFLOW_TESTS = ["test_case_graph_values.py", "test_recordings.py", "test_values.py"]
+
+collect_ignore = [] if importlib.util.find_spec("tensorflow") else TENSORFLOW_TESTS
