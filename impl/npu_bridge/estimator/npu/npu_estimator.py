@@ -164,7 +164,7 @@ class _TailingHook(v1.train.SessionRunHook):
                 raise OptionValueError(
                     "OPTION_CONFLICT",
                     "is_tailing_optimization",
-                    f"it is {told} in NPUOptimizer and {self._configured} in NPURunConfig.",
+                    f"it is {bool(told)} in NPUOptimizer and {self._configured} in NPURunConfig.",
                     "Give both the same.",
                 )
 

@@ -14,7 +14,7 @@ from npu_reference.options.classes import OptionTypeError, OptionValueError
 
 __all__ = ["TAILING", "NPUDistributedOptimizer", "NPUOptimizer"]
 
-#: Graph collection of what the optimizers of a graph were told about tailing optimization.
+#: Graph collection, 0 or 1 each, of what the optimizers of a graph were told about tailing optimization.
 TAILING = "npu_is_tailing_optimization"
 
 
@@ -90,5 +90,5 @@ class NPUOptimizer(NPUDistributedOptimizer):
         return self._optimizer.compute_gradients(*args, **kwargs)
 
     def apply_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        v1.add_to_collection(TAILING, self._is_tailing_optimization)
+        v1.add_to_collection(TAILING, int(self._is_tailing_optimization))  # a bool could not be exported
         return super().apply_gradients(*args, **kwargs)
