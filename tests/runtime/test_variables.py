@@ -27,7 +27,9 @@ def training(optimizer, use_resource, host=False):
             y = tf.py_func(lambda a: a * np.float32(2), [y], tf.float32) + tf.reduce_sum(w)
         loss = tf.reduce_mean(tf.square(y - 1.0)) + tf.reduce_sum(tf.square(w))
         step = tf.train.get_or_create_global_step()
-        train = OPTIMIZERS[optimizer]().minimize(loss, global_step=step)
+        # A ref variable's value may be its buffer: without this the loss and the update race, in TensorFlow too.
+        with tf.control_dependencies([loss]):
+            train = OPTIMIZERS[optimizer]().minimize(loss, global_step=step)
         with tf.Session(config=config) as session:
             session.run(tf.global_variables_initializer())
             losses = [session.run([train, loss], {x: FEATURES})[1] for _ in range(4)]
