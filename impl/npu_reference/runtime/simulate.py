@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import sys
 import traceback
 import types
@@ -25,6 +26,12 @@ __all__ = ["PRECISIONS", "simulate"]
 PRECISIONS = ("off",)
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+#: A frame of this package as tracebacks print it: the place, and the line of code if there is one.
+_OUR_FRAME = re.compile(
+    r'^[ \t]*File "[^"\n]*npu_reference[/\\][^"\n]*", line \d+.*\n(?:[ \t]+(?!File ").*\n(?:[ \t]+[\^~]+[ \t]*\n)?)?',
+    re.MULTILINE,
+)
 
 
 def simulate(
@@ -168,7 +175,8 @@ def _traceback(error: BaseException) -> str:
             [frame for frame in part.stack if not os.path.abspath(frame.filename).startswith(_OURS + os.sep)]
         )
         waiting += [part.__cause__, part.__context__]
-    return "".join(whole.format())
+    # TensorFlow writes into messages where an operator was made, which is below the frames that run the script.
+    return _OUR_FRAME.sub("", "".join(whole.format()))
 
 
 @contextmanager

@@ -1,0 +1,130 @@
+"""The protocol's ``run``: graphs and scripts."""
+
+from __future__ import annotations
+
+import base64
+import struct
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from comparing import assert_same
+
+from npu_reference.errors import NpuError
+from npu_reference.runtime import runner
+from npu_reference.runtime.wire import from_wire, to_wire
+
+
+@pytest.fixture
+def graph_file(tmp_path):
+    """A counter, and a table lookup between two device operators."""
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [2], name="x")
+        count = tf.get_variable("count", [], initializer=tf.zeros_initializer(), use_resource=False)
+        tf.assign_add(count, 1.0, name="add")
+        text = tf.as_string(tf.exp(x) * 0.0 + 3.0, name="text")
+        tf.multiply(tf.string_to_number(text, name="number"), 2.0, name="y")
+        tf.identity(text, name="words")
+        tf.global_variables_initializer()
+    path = tmp_path / "graph.pb"
+    path.write_bytes(graph.as_graph_def().SerializeToString())
+    return str(path)
+
+
+def params(path, **more):
+    base = {"graph": path, "surface": "session", "edition": "current", "values": {"mix_compile_mode": True}, "env": {}}
+    return {**base, **more}
+
+
+FEED = {"x:0": {"dtype": "float32", "shape": [2], "b64": base64.b64encode(struct.pack("<2f", 1, 2)).decode()}}
+
+
+def test_a_graph_runs_step_by_step_in_one_session(graph_file):
+    answer = runner.run_graph(params(graph_file, feeds=FEED, fetches=["y:0", "add:0", "words:0"], init=["init"], steps=3))
+    assert sorted(answer) == ["fetches", "files", "log", "trace"]
+    assert answer["fetches"]["y:0"] == {"dtype": "float32", "shape": [2], "b64": base64.b64encode(struct.pack("<2f", 6, 6)).decode()}
+    assert_same(from_wire("", answer["fetches"]["add:0"]), np.float32(3.0))
+    assert from_wire("", answer["fetches"]["words:0"]).tolist() == [b"3.000000", b"3.000000"]
+    assert len(answer["trace"]) == 4, "one for init, one for each step"
+    assert all(record["engine"] == "simulated" and record["geops"] for record in answer["trace"])
+    assert answer["log"] == []
+
+
+def test_operators_without_a_slot_are_run_for_their_effect(graph_file):
+    answer = runner.run_graph(params(graph_file, fetches=["add"], init=["init"]))
+    assert answer["fetches"] == {} and len(answer["trace"]) == 2
+
+
+def test_requests_do_not_see_each_other(graph_file):
+    for _ in range(2):
+        answer = runner.run_graph(params(graph_file, fetches=["add:0"], init=["init"]))
+        assert_same(from_wire("", answer["fetches"]["add:0"]), np.float32(1.0))
+        assert len(answer["trace"]) == 2
+
+
+def test_an_operator_list_decides_what_is_offloaded(graph_file):
+    answer = runner.run_graph(params(graph_file, feeds=FEED, fetches=["y:0"], op_list={}))
+    assert [record["geops"] for record in answer["trace"]] == [0]
+
+
+def test_the_environment_is_the_requests(graph_file, monkeypatch):
+    monkeypatch.setenv("NPU_REFERENCE_EDITION", "nonsense")
+    runner.run_graph(params(graph_file, feeds=FEED, fetches=["y:0"], edition="legacy"))
+
+
+def test_run_config_values_are_read_as_such(graph_file):
+    answer = runner.run_graph(params(graph_file, surface="runconfig", feeds=FEED, fetches=["y:0"]))
+    assert answer["trace"][0]["geops"] == 2
+
+
+@pytest.mark.parametrize(
+    "changes, code, subject",
+    [
+        ({"values": {"mix_compile_mode": "yes"}}, "OPTION_TYPE", "mix_compile_mode"),
+        ({"values": {"mix_compile_mode": {"field": "i", "value": "x"}}}, "OPTION_TYPE", "mix_compile_mode"),
+        ({"values": {"mix_compile_mode": [1]}}, "OPTION_TYPE", "mix_compile_mode"),
+        ({"fetches": ["nowhere:0"]}, "GRAPH_FEED_FETCH", "nowhere:0"),
+        ({"feeds": {"x:0": {"dtype": "float32", "shape": [3], "b64": "AAAA"}}}, "PROTOCOL", "feed x:0"),
+        ({"feeds": {}}, "RUN_FAILED", "x"),
+        ({"graph": "nowhere.pb"}, "GRAPH_FILE", "nowhere.pb"),
+    ],
+)
+def test_what_cannot_run_is_one_error(graph_file, changes, code, subject):
+    with pytest.raises(NpuError) as caught:
+        runner.run_graph({**params(graph_file, feeds=FEED, fetches=["y:0"]), **changes})
+    assert (caught.value.code, caught.value.subject) == (code, subject)
+
+
+def test_a_script_answers_what_it_printed(tmp_path):
+    source = (
+        "import tensorflow.compat.v1 as tf\n"
+        "config = tf.ConfigProto()\n"
+        "config.graph_options.rewrite_options.custom_optimizers.add().name = 'NpuOptimizer'\n"
+        "with tf.Session(config=config) as sess:\n"
+        "    print('value', sess.run(tf.exp(tf.zeros([2]))).tolist())\n"
+    )
+    answer = runner.run_script({"source": source, "edition": "current", "env": {}})
+    assert answer["output"] == "value [1.0, 1.0]\n"
+    assert [record["geops"] for record in answer["trace"]] == [1]
+    assert [(entry["level"], entry["code"]) for entry in answer["log"]] == [("warning", "remapping_forced_off")]
+    with pytest.raises(NpuError) as caught:
+        runner.run_script({"source": "raise KeyError('gone')\n", "edition": "current"})
+    assert caught.value.code == "RUN_FAILED" and "KeyError: 'gone'" in caught.value.reason
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.arange(6, dtype=np.int64).reshape(2, 3),
+        np.array(True),
+        np.array([1 + 2j], np.complex64),
+        np.array([[b"a", b""], [b"\xff\n", b"long" * 9]], dtype=object),
+        np.zeros([0, 4], np.float16),
+        np.linspace(0, 1, 20000),
+    ],
+    ids=lambda value: f"{value.dtype}{list(value.shape)}",
+)
+def test_arrays_survive_the_wire(value, tmp_path):
+    back = from_wire("v", to_wire("v", value, str(tmp_path)))
+    assert back.shape == value.shape
+    np.testing.assert_array_equal(back, value)

@@ -1,0 +1,182 @@
+"""Scripts run as ``__main__`` on the simulated device, unchanged, and a line at the end says what ran there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import tensorflow.compat.v1 as tf
+from comparing import TF1
+
+from npu_reference.errors import NpuError
+from npu_reference.runtime import simulate
+
+SESSION = """
+import sys
+import tensorflow as tf
+from npu_bridge.npu_init import *
+
+config = tf.ConfigProto()
+config.graph_options.rewrite_options.custom_optimizers.add().name = "NpuOptimizer"
+config.graph_options.rewrite_options.custom_optimizers[0].parameter_map["mix_compile_mode"].b = True
+config.graph_options.rewrite_options.remapping = RewriterConfig.OFF
+x = tf.placeholder(tf.float32, [2])
+with tf.Session(config=config) as sess:
+    print(__name__, sys.argv[1:], sess.run(tf.exp(x) * 0.0 + 2.0, {x: [1.0, 2.0]}).tolist())
+"""
+
+
+@pytest.fixture(autouse=True)
+def fresh_graph():
+    with tf.Graph().as_default():
+        yield
+
+
+@pytest.fixture
+def script(tmp_path):
+    def write(text, name="script.py"):
+        path = tmp_path / name
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+def test_a_script_of_tensorflow_1_runs_unchanged(script, capsys):
+    said = []
+    trace = simulate(script(SESSION), ["a", "--b"], log=said.append)
+    assert capsys.readouterr().out == "__main__ ['a', '--b'] [2.0, 2.0]\n"
+    assert [run.geops for run in trace.runs] == [1]
+    assert said[-1] == "simulated NPU: 1 runs, 1 GEOPs, 0 host operators, 8 bytes copied h2d, 8 bytes copied d2h"
+    adapted = [line for line in said if "tensorflow.compat.v1" in line]
+    assert len(adapted) == (0 if TF1 else 1)
+
+
+def test_the_line_about_the_import_can_be_switched_off(script, capsys):
+    if TF1:
+        simulate(script(SESSION), log=lambda line: None, adapt_imports=False)
+        return
+    with pytest.raises(SystemExit) as caught:
+        simulate(script(SESSION), log=lambda line: None, adapt_imports=False)
+    assert caught.value.code == 1
+    assert "AttributeError" in capsys.readouterr().err
+
+
+def test_a_script_of_tensorflow_2_is_read_as_it_is(script):
+    said = []
+    simulate(script("import tensorflow as tf\nimport tensorflow.compat.v1 as tf1\ntf1.ConfigProto()\n"), log=said.append)
+    assert not any("compat.v1" in line for line in said)
+
+
+def test_no_session_taken_over_is_a_clear_warning(script):
+    said = []
+    simulate(script("import tensorflow.compat.v1 as tf\ntf.Session().close()\n"), log=said.append)
+    assert "no session was taken over" in said[-2] and "NpuOptimizer" in said[-2]
+    assert said[-1].startswith("simulated NPU: 0 runs")
+
+
+def test_what_a_script_raises_is_shown_without_the_simulators_frames(script, capsys):
+    path = script(
+        """
+        import tensorflow.compat.v1 as tf
+        config = tf.ConfigProto()
+        config.graph_options.rewrite_options.custom_optimizers.add().name = "NpuOptimizer"
+
+        def work():
+            with tf.Session(config=config) as sess:
+                x = tf.placeholder(tf.float32, [None])
+                sess.run(x + tf.constant([1.0, 2.0]), {x: [1.0, 2.0, 3.0]})
+
+        work()
+        """
+    )
+    with pytest.raises(SystemExit) as caught:
+        simulate(path, log=lambda line: None)
+    assert caught.value.code == 1
+    err = capsys.readouterr().err
+    assert err.startswith("Traceback (most recent call last):")
+    assert f'File "{path}", line 11, in <module>' in err and "in work" in err
+    assert "npu_reference" not in err
+
+
+def test_a_syntax_error_is_shown_as_python_shows_it(script, capsys):
+    with pytest.raises(SystemExit) as caught:
+        simulate(script("x = (\n"), log=lambda line: None)
+    assert caught.value.code == 1 and "SyntaxError" in capsys.readouterr().err
+
+
+def test_the_exit_status_is_the_scripts(script):
+    with pytest.raises(SystemExit) as caught:
+        simulate(script("import sys\nsys.exit(7)\n"), log=lambda line: None)
+    assert caught.value.code == 7
+
+
+def test_a_script_imports_its_neighbours_and_leaves_the_process_as_it_was(script, capsys):
+    script("ANSWER = 42\n", "neighbour_of_script.py")
+    path = script("import neighbour_of_script, os\nprint(neighbour_of_script.ANSWER, os.path.basename(__file__))\n")
+    before = list(sys.path), list(sys.argv), sys.modules["__main__"]
+    simulate(path, log=lambda line: None)
+    assert capsys.readouterr().out == "42 script.py\n"
+    assert (list(sys.path), list(sys.argv), sys.modules["__main__"]) == before
+
+
+def test_warnings_of_the_session_are_said(script):
+    said = []
+    simulate(
+        script(
+            """
+            import tensorflow.compat.v1 as tf
+            config = tf.ConfigProto()
+            config.graph_options.rewrite_options.custom_optimizers.add().name = "NpuOptimizer"
+            tf.Session(config=config).close()
+            """
+        ),
+        log=said.append,
+    )
+    assert [line for line in said if line.startswith("warning: session") and "remapping" in line]
+
+
+def test_the_trace_can_be_written_to_a_file(script, tmp_path):
+    path = tmp_path / "trace.json"
+    simulate(script(SESSION), log=lambda line: None, trace_file=str(path))
+    written = json.loads(path.read_text())
+    assert written["totals"]["runs"] == 1 and written["runs"][0]["geops"] == 1
+    assert [name for name in os.listdir(str(tmp_path)) if name.endswith(".tmp")] == []
+
+
+def test_the_edition_is_the_sessions_and_only_during_the_script(script, monkeypatch, capsys):
+    monkeypatch.delenv("NPU_REFERENCE_EDITION", raising=False)
+    simulate(script("import os\nprint(os.environ['NPU_REFERENCE_EDITION'])\n"), log=lambda line: None, edition="legacy")
+    assert capsys.readouterr().out == "legacy\n"
+    assert "NPU_REFERENCE_EDITION" not in os.environ
+
+
+@pytest.mark.parametrize(
+    "arguments, code",
+    [
+        ({"script": "nowhere.py"}, "SCRIPT_FILE"),
+        ({"script": os.path.dirname(__file__)}, "SCRIPT_FILE"),
+        ({"script": __file__, "device_precision": "exact"}, "USAGE"),
+        ({"script": __file__, "trace_file": "/nowhere/at/all.json"}, "OUTPUT"),
+    ],
+)
+def test_bad_input_is_one_error(arguments, code):
+    with pytest.raises(NpuError) as caught:
+        simulate(arguments.pop("script"), **arguments)
+    assert caught.value.code == code
+
+
+def test_python_m_npu_reference_runs_a_script(script):
+    path = script("import sys, npu_bridge\nprint(sys.argv[1], npu_bridge.__name__)\n")
+    command = [sys.executable, "-m", "npu_reference"]
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join(entry for entry in sys.path if entry))
+    done = subprocess.run([*command, path, "x"], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode().split() == ["x", "npu_bridge"]
+    assert "no session was taken over" in done.stderr.decode()
+    for arguments, status in (([], 2), (["--nonsense"], 2), (["nowhere.py"], 2), (["--help"], 0)):
+        assert subprocess.run(command + arguments, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE).returncode == status
