@@ -543,13 +543,15 @@ class _Params:
             return value
         return self._fixture(value, "op_list")
 
-    def _content(self, name: str, entry: Any) -> str:
+    def _content(self, name: str, entry: Any) -> Any:
         if isinstance(entry, str):
             return entry
+        if isinstance(entry, dict) and set(entry) == {"access"} and entry["access"] in ("r", "w", ""):
+            return dict(entry)
         if isinstance(entry, dict) and set(entry) == {"fixture"}:
             with open(self._fixture(entry["fixture"], f"files.{name}"), encoding="utf-8") as stream:
                 return stream.read()
-        raise self.reader.fail(f"params.files.{name}", "is a text or { fixture = path }")
+        raise self.reader.fail(f"params.files.{name}", "is a text, { fixture = path } or { access = \"r\" }")
 
     def _fixture(self, value: Any, key: str) -> str:
         if not isinstance(value, str) or not value:

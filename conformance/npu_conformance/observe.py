@@ -39,6 +39,7 @@ _ASPECTS = [
     Aspect("effective", "options", ""),
     Aspect("origins", "options", ""),
     Aspect("warnings", "options", ""),
+    Aspect("meaning", "options", "meaning"),
     Aspect("geops", "partition", ""),
     Aspect("count", "partition", ""),
     Aspect("placement", "partition", ""),
@@ -113,6 +114,18 @@ def _options(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
             yield "origins", name, f"origin {name} = {effective['origin']}"
     for option, code in sorted({(warning["option"], warning["code"]) for warning in answer.get("warnings", [])}):
         yield "warnings", option, f"warning {option} {code}"
+    for name, told in answer.get("meaning", {}).items():
+        for text in _leaves(f"meaning {name}", told):
+            yield "meaning", name, text
+
+
+def _leaves(words: str, told: Any) -> Iterator[str]:
+    """A line for every leaf of nested tables; a list is a leaf."""
+    if not isinstance(told, dict) or not told:
+        yield f"{words} = {json.dumps(told, sort_keys=True, ensure_ascii=True)}"
+        return
+    for key, part in told.items():
+        yield from _leaves(f"{words} {key}", part)
 
 
 def _partition(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:

@@ -24,6 +24,7 @@ _FEATURES = [
     "copies",
     "flavour.tf1",
     "flavour.tf2",
+    "meaning",
     "min_geops",
     "notes",
     "op_list",
@@ -62,6 +63,8 @@ class ReferenceBackend:
         }
 
     def options(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        from npu_reference.options.meaning import meanings
+
         resolution = self.resolve(params)
         resolution.raise_first()
         return {
@@ -70,6 +73,7 @@ class ReferenceBackend:
                 for name, effective in resolution.effective.items()
             },
             "warnings": [{"option": warning.option, "code": warning.code} for warning in resolution.warnings],
+            "meaning": meanings(resolution),
         }
 
     def partition(self, params: Mapping[str, Any]) -> Dict[str, Any]:

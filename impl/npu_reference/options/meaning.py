@@ -1,0 +1,133 @@
+"""What the texts and files of options mean, as JSON in the words of the documents: how answers tell it."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Mapping, Tuple, Type
+
+from npu_reference.options.domains import Text
+from npu_reference.options.files.aoe_config import AoeConfig
+from npu_reference.options.files.customize_dtypes import CustomDtypes, Dtypes
+from npu_reference.options.files.fusion_switch import FusionSwitch
+from npu_reference.options.files.mixlist import Mixlist
+from npu_reference.options.files.op_debug import OpDebug
+from npu_reference.options.files.op_precision import OpPrecision
+from npu_reference.options.grammars import GrammarError
+from npu_reference.options.grammars.dump_step import Steps
+from npu_reference.options.grammars.lists import Names, Parallelism
+from npu_reference.options.grammars.profiling import ProfilingOptions
+from npu_reference.options.grammars.shapes import Dim, InputShape, Profiles, Ranges
+from npu_reference.options.outcome import Resolution
+from npu_reference.options.table import OPTIONS
+
+__all__ = ["meanings"]
+
+
+def meanings(resolution: Resolution) -> Dict[str, object]:
+    """Option name to what its effective text, file or object says, for the options that have more to say than a value.
+
+    Names that stand in no order are sorted, so that one meaning has one form.
+    """
+    found: Dict[str, object] = {}
+    for name, effective in resolution.effective.items():
+        parsed = resolution.parsed.get(name)
+        if parsed is None:
+            parsed = _of_default(resolution, name, effective.value)
+        if parsed is not None:
+            found[name] = _told(parsed)
+    return found
+
+
+def _of_default(resolution: Resolution, name: str, value: object) -> object:
+    """The meaning of a text nobody gave; None where there is no text with a grammar."""
+    option = OPTIONS.get(name)
+    facet = option.facet(resolution.surface, resolution.edition) if option else None
+    if not isinstance(value, str) or facet is None or not isinstance(facet.domain, Text) or facet.domain.parse is None:
+        return None
+    try:
+        return facet.domain.parse(value)
+    except GrammarError:
+        return None
+
+
+def _told(parsed: Any) -> object:
+    for kind, tell in _TELLERS:
+        if isinstance(parsed, kind):
+            return tell(parsed)
+    if isinstance(parsed, Mapping):
+        return {str(key): _told(value) for key, value in parsed.items()}
+    if isinstance(parsed, (list, tuple)):
+        return [_told(part) for part in parsed]
+    return parsed if parsed is None or isinstance(parsed, (bool, int, float, str)) else {"class": type(parsed).__name__}
+
+
+def _switch(switch: FusionSwitch) -> object:
+    words = {True: "on", False: "off"}
+    sections = {"GraphFusion": switch.graph_fusion, "UBFusion": switch.ub_fusion}
+    return {section: {name: words[on] for name, on in passes.items()} for section, passes in sections.items()}
+
+
+def _mixlist(lists: Mixlist) -> object:
+    return {
+        "black-list": {"to-remove": sorted(lists.black_remove), "to-add": sorted(lists.black_add)},
+        "white-list": {"to-remove": sorted(lists.white_remove), "to-add": sorted(lists.white_add)},
+    }
+
+
+def _dtypes(table: Dict[str, Dtypes]) -> Dict[str, object]:
+    return {name: {"InputDtype": list(one.inputs), "OutputDtype": list(one.outputs)} for name, one in table.items()}
+
+
+def _debug(debug: OpDebug) -> object:
+    listed = {"name": sorted(debug.names), "OpType": sorted(debug.types)}
+    return {"op_debug_config": sorted(debug.options), "op_debug_list": listed}
+
+
+def _aoe(config: AoeConfig) -> object:
+    return {
+        "tune_ops_name": sorted(config.names),
+        "tune_ops_type": sorted(config.types),
+        "tune_optimization_level": config.level,
+        "feature": sorted(config.features),
+    }
+
+
+def _ranges(ranges: Ranges) -> object:
+    groups = {"getnext": ranges.getnext, "data": ranges.data}
+    return {
+        keyword: [[_dim(dim) for dim in shape] for shape in shapes]
+        for keyword, shapes in groups.items()
+        if shapes is not None
+    }
+
+
+def _dim(dim: Dim) -> str:
+    if dim.high is None:
+        return "-1"
+    return str(dim.low) if dim.low == dim.high else f"{dim.low}~{dim.high}"
+
+
+def _profiling(options: ProfilingOptions) -> object:
+    told: Dict[str, object] = dict(options._asdict())
+    for key in ("given", "notes"):
+        del told[key]
+    for key in ("training_trace", "task_trace", "aicpu"):
+        told[key] = "on" if told[key] else "off"
+    return told
+
+
+#: Type of a parsed meaning to how it is told. A NamedTuple is a tuple, so the plain kinds come last, in :func:`_told`.
+_TELLERS: List[Tuple[Type[Any], Callable[[Any], object]]] = [
+    (FusionSwitch, _switch),
+    (Mixlist, _mixlist),
+    (OpPrecision, lambda modes: {"ByOpType": dict(modes.by_type), "ByNodeName": dict(modes.by_name)}),
+    (CustomDtypes, lambda custom: {"name": _dtypes(custom.by_name), "OpType": _dtypes(custom.by_type)}),
+    (OpDebug, _debug),
+    (AoeConfig, _aoe),
+    (Names, lambda names: sorted(names.names)),
+    (Parallelism, lambda parallelism: dict(parallelism.engines)),
+    (Ranges, _ranges),
+    (InputShape, lambda shape: {name: list(dims) for name, dims in shape.inputs}),
+    (Profiles, lambda profiles: [list(profile) for profile in profiles.profiles]),
+    (Steps, lambda steps: [list(span) for span in steps.spans]),
+    (ProfilingOptions, _profiling),
+]
