@@ -159,7 +159,7 @@ def test_seeded_dropout_drops_the_same_as_long_as_the_same_is_asked_for(mixed):
 @pytest.mark.parametrize("mixed", [True, False])
 def test_a_generator_inside_a_geop_starts_anew_for_every_signature(mixed):
     """The one thing that cannot be equal: a GEOP is a function of its own for each signature of session.run, and a
-    generator's state lives in the function's copy of its operator (docs/runtime.md, "What cannot be equal").
+    generator's state lives in the function's copy of its operator (docs/values.md, "What cannot be equal").
     """
     alternating = [[], ["train"]]
     own = losses(plain(), alternating)
