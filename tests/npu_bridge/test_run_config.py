@@ -97,6 +97,12 @@ def test_a_default_does_not_beat_a_key_of_the_session_config():
     assert merged(config)["enable_data_pre_proc"] is False
 
 
+def test_an_option_outside_its_scenario_is_not_written():
+    # G13: iteration offload is for training, graph_run_mode 0 is online inference.
+    written = merged(NPURunConfig(graph_run_mode=0, iterations_per_loop=5))
+    assert written["graph_run_mode"] == 0 and "iterations_per_loop" not in written
+
+
 def test_every_value_stands_in_the_field_of_its_type():
     config = NPURunConfig(mix_compile_mode=True, iterations_per_loop=1, variable_placement="Host")
     entry = npu_session_config(config).graph_options.rewrite_options.custom_optimizers[-1]
@@ -161,6 +167,18 @@ def test_errors_are_npu_errors_too():
     with pytest.raises(NpuError) as caught:
         NPURunConfig(graph_run_mode=7)
     assert (caught.value.code, caught.value.subject) == ("OPTION_VALUE", "graph_run_mode")
+
+
+def test_the_environment_chooses_the_edition(monkeypatch):
+    # G14: the legacy edition knows two values of enable_exception_dump (A20), and no variable_placement.
+    monkeypatch.setenv("NPU_REFERENCE_EDITION", "legacy")
+    with pytest.raises(ValueError, match="enable_exception_dump"):
+        NPURunConfig(enable_exception_dump=2)
+    config = NPURunConfig(variable_placement="Host", mix_compile_mode=True)
+    assert "variable_placement" not in merged(config) and merged(config)["mix_compile_mode"] is True
+    monkeypatch.setenv("NPU_REFERENCE_EDITION", "future")
+    with pytest.raises(NpuError, match="future"):
+        NPURunConfig()
 
 
 def test_arguments_of_run_config_keep_their_meaning(tmp_path):

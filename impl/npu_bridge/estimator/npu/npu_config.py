@@ -136,9 +136,11 @@ def npu_session_config(config: NPURunConfig) -> Any:
         facet = OPTIONS[name].facet("runconfig", resolution.edition)
         if facet is None or facet.field == "o":
             continue
-        value, origin, _ = resolution.effective[name]
+        value, origin, rule = resolution.effective[name]
+        if value is None or rule == "G13":  # ignored outside its scenario, which is as if not given
+            continue
         differs = name in session and value != session[name] and name not in kept
-        if value is not None and (origin in ("given", "forced") or (origin == "default" and differs)):
+        if origin in ("given", "forced") or (origin == "default" and differs):
             write_option(entry, name, facet.field, value)
     for name, value in config._npu_object_options.items():
         write_option(entry, name, _FIELDS[type(value)], value)
