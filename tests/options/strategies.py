@@ -132,7 +132,7 @@ def outside(facet: Facet) -> st.SearchStrategy:
         wrong.append(st.text(min_size=1))
     domain = facet.domain
     if isinstance(domain, Integer):
-        wrong.append(st.sampled_from([-(2**63) - 1, 2**63, 10**5000]))
+        wrong.append(st.sampled_from([-(2**63) - 1, 2**63, 10**300]))
         if domain.low is not None:
             wrong.append(st.integers(max_value=domain.low - 1).filter(lambda n: n not in domain.special))
         if domain.high is not None:

@@ -21,7 +21,7 @@ from npu_reference.options.grammars import GrammarError
 
 from . import strategies
 
-LAW = settings(max_examples=60, deadline=None, derandomize=True)
+LAW = settings(max_examples=40, deadline=None, derandomize=True)
 
 
 def problem(option, text, edition="current"):

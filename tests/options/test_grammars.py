@@ -10,7 +10,7 @@ from npu_reference.options.grammars import GrammarError, dump_step, in_out_pair,
 
 from . import strategies
 
-LAW = settings(max_examples=60, deadline=None, derandomize=True)
+LAW = settings(max_examples=40, deadline=None, derandomize=True)
 
 
 def refused(parse, text):

@@ -11,7 +11,7 @@ from npu_reference.options import OPTIONS, resolve
 
 from . import strategies
 
-SOME = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+SOME = settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 LIVE = ("active", "deprecated", "experimental", "reserved")
 
 

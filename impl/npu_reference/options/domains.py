@@ -16,10 +16,11 @@ __all__ = [
     "Problem",
     "Text",
     "echo",
+    "shorten",
 ]
 
 #: Longest text value, in characters; an ``assumed`` bound that no real value comes near.
-MAX_TEXT = 1 << 24
+LONGEST_TEXT = 1 << 20
 
 
 class Problem(NamedTuple):
@@ -41,6 +42,11 @@ def echo(value: object, limit: int = 160) -> str:
     if value is None or isinstance(value, (bool, int, float)):
         return repr(value)
     return f"a {type(value).__name__}"
+
+
+def shorten(text: str, limit: int = 1000) -> str:
+    """A sentence cut in the middle where a value of megabytes got into it."""
+    return text if len(text) <= limit else f"{text[: limit // 2]} … {text[-limit // 2 :]}"
 
 
 class Domain:
@@ -129,8 +135,15 @@ class Choice(Domain):
 class Text(Domain):
     """A text with a grammar: ``parse`` returns the value's meaning or raises :class:`grammars.GrammarError`."""
 
-    def __init__(self, summary: str, parse: Optional[Callable[[str], object]] = None, example: str = "") -> None:
+    def __init__(
+        self,
+        summary: str,
+        parse: Optional[Callable[[str], object]] = None,
+        example: str = "",
+        longest: int = LONGEST_TEXT,
+    ) -> None:
         self.summary = summary
+        self.longest = longest
         self.parse = parse
         self.example = example
 
@@ -138,8 +151,8 @@ class Text(Domain):
         return self.summary
 
     def check(self, value: Any) -> Optional[Problem]:
-        if len(value) > MAX_TEXT:
-            return Problem("OPTION_VALUE", f"its text has {len(value)} characters.", f"At most {MAX_TEXT} are read.")
+        if len(value) > self.longest:
+            return Problem("OPTION_VALUE", f"its text has {len(value)} characters.", f"At most {self.longest} are read.")
         return None
 
     def schema(self) -> Dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, Dict, List, Mapping, Tuple
 
 from npu_reference.errors import NpuError
-from npu_reference.options.domains import echo
+from npu_reference.options.domains import echo, shorten
 from npu_reference.options.fileview import FileProblem, FileView
 from npu_reference.options.grammars import GrammarError
 from npu_reference.options.outcome import Effective, Warning_
@@ -52,7 +52,7 @@ class State:
 
     def error(self, name: str, code: str, reason: str, remedy: str = "") -> None:
         """Refuse the value of an option, or of an environment variable; the option falls back to its default."""
-        self.errors.append((name, NpuError(code, name, reason, remedy)))
+        self.errors.append((name, NpuError(code, name, shorten(reason), shorten(remedy))))
         self._forget(name)
         if name in self.defaults:
             self.effective[name] = self.defaults[name]
@@ -61,7 +61,7 @@ class State:
 
     def warn(self, name: str, code: str, message: str) -> None:
         """Tell the user something about an option."""
-        self.warnings.append(Warning_(name, code, message))
+        self.warnings.append(Warning_(name, code, shorten(message)))
 
     def adjust(self, name: str, value: object, rule: str) -> None:
         """Change a value to the one that takes effect, keeping its origin."""

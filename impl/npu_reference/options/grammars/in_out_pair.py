@@ -35,7 +35,9 @@ class _Scanner(Scanner):
         self.position = _SPACE.match(self.text, self.position).end()  # type: ignore[union-attr]
 
     def take(self, piece: str, expected: str) -> None:
-        super().take(piece, f"{piece!r} {expected}")
+        if not self.at(piece):
+            self.unexpected(f"{piece!r} {expected}")
+        self.position += len(piece)
         self.skip()
 
     def name(self) -> str:
@@ -103,10 +105,11 @@ def _names(scanner: _Scanner, role: str) -> Tuple[str, ...]:
     opened = scanner.position
     scanner.take("[", f"to open {role}")
     names: Dict[str, None] = {}
+    separator = f"or ']' after a name of {role}"
     while not scanner.at("]"):
         names[scanner.name()] = None
         if not scanner.at("]"):
-            scanner.take(",", f"or ']' after a name of {role}")
+            scanner.take(",", separator)
     if not names:
         scanner.refuse(f"{role} is empty.", opened)
     scanner.take("]", f"to close {role}")

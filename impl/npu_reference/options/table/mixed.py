@@ -43,6 +43,7 @@ OPTIONS = (
                 "text of a list of [in_nodes, out_nodes] pairs, each a list of node names",
                 in_out_pair.parse,
                 "[[['import/conv2d_1/convolution'], ['import/conv2d_59/BiasAdd']]]",
+                longest=1 << 24,  # the names of a range in a graph of a million nodes
             ),
             "s",
             applies="I",
