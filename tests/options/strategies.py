@@ -35,24 +35,35 @@ SHAPES = st.lists(st.lists(DIMS, max_size=3).map(tuple), min_size=1, max_size=3)
 SHAPE_RANGES = st.one_of(
     st.builds(shapes.Ranges, SHAPES, st.none() | SHAPES), st.builds(shapes.Ranges, st.none(), SHAPES)
 )
-INPUT_SHAPES = st.dictionaries(
-    NAMES, st.lists(st.just(-1) | SIZES, max_size=3).map(tuple), min_size=1, max_size=3
-).map(lambda inputs: shapes.InputShape(tuple(inputs.items())))
-PROFILES = st.integers(1, 3).flatmap(
-    lambda n: st.lists(st.lists(SIZES, min_size=n, max_size=n).map(tuple), min_size=2, max_size=4, unique=True)
-).map(lambda found: shapes.Profiles(tuple(found)))
+INPUT_SHAPES = st.dictionaries(NAMES, st.lists(st.just(-1) | SIZES, max_size=3).map(tuple), min_size=1, max_size=3).map(
+    lambda inputs: shapes.InputShape(tuple(inputs.items()))
+)
+PROFILES = (
+    st.integers(1, 3)
+    .flatmap(
+        lambda n: st.lists(st.lists(SIZES, min_size=n, max_size=n).map(tuple), min_size=2, max_size=4, unique=True)
+    )
+    .map(lambda found: shapes.Profiles(tuple(found)))
+)
 
-MIXLISTS = st.builds(mixlist.Mixlist, _some(WORDS, 0), _some(WORDS.map(lambda w: "B" + w), 0), _some(WORDS, 0),
-                     _some(WORDS.map(lambda w: "W" + w), 0), notes=NONE)
+MIXLISTS = st.builds(
+    mixlist.Mixlist,
+    _some(WORDS, 0),
+    _some(WORDS.map(lambda w: "B" + w), 0),
+    _some(WORDS, 0),
+    _some(WORDS.map(lambda w: "W" + w), 0),
+    notes=NONE,
+)
 SWITCHES = st.builds(
     fusion_switch.FusionSwitch, st.dictionaries(WORDS, st.booleans()), st.dictionaries(WORDS, st.booleans()), notes=NONE
 )
 MODES = st.dictionaries(NAMES, st.sampled_from(precision_ini.MODES["current"]), max_size=4)
 PRECISIONS = st.builds(precision_ini.OpPrecision, MODES, MODES, notes=NONE)
-DTYPES = st.builds(
-    customize_dtypes.Dtypes, *[st.lists(st.sampled_from(sorted(customize_dtypes.DTYPES)), min_size=1, max_size=3).map(tuple)] * 2
+_DTYPE_ROWS = st.lists(st.sampled_from(sorted(customize_dtypes.DTYPES)), min_size=1, max_size=3).map(tuple)
+DTYPES = st.builds(customize_dtypes.Dtypes, _DTYPE_ROWS, _DTYPE_ROWS)
+CUSTOM = st.builds(
+    customize_dtypes.CustomDtypes, st.dictionaries(NAMES, DTYPES), st.dictionaries(WORDS, DTYPES), notes=NONE
 )
-CUSTOM = st.builds(customize_dtypes.CustomDtypes, st.dictionaries(NAMES, DTYPES), st.dictionaries(WORDS, DTYPES), notes=NONE)
 DEBUGS = st.builds(
     op_debug.OpDebug,
     _some(st.sampled_from(["oom", "dump_cce", "dump_loc", "ccec_g", "check_flag"])),
@@ -61,8 +72,12 @@ DEBUGS = st.builds(
     notes=NONE,
 )
 AOES = st.builds(
-    aoe_config.AoeConfig, _some(NAMES, 0), _some(WORDS, 0), st.sampled_from(["O1", "O2"]),
-    _some(st.sampled_from(["deeper_opat", "nonhomo_split"]), 0), notes=NONE,
+    aoe_config.AoeConfig,
+    _some(NAMES, 0),
+    _some(WORDS, 0),
+    st.sampled_from(["O1", "O2"]),
+    _some(st.sampled_from(["deeper_opat", "nonhomo_split"]), 0),
+    notes=NONE,
 )
 LIMITS = st.builds(op_cache.CacheLimits, st.just(-1) | SIZES, st.integers(1, 100))
 
@@ -152,9 +167,7 @@ def configurations(surface: str, edition: str) -> st.SearchStrategy:
     """Values of several options, each inside its domain."""
     return st.fixed_dictionaries(
         {},
-        optional={
-            name: inside(name, OPTIONS[name].facets[surface, edition]) for name in names_on(surface, edition)
-        },
+        optional={name: inside(name, OPTIONS[name].facets[surface, edition]) for name in names_on(surface, edition)},
     )
 
 

@@ -35,7 +35,8 @@ def problem(option, text, edition="current"):
 
 
 OPTIONS_WITH_FILES = [
-    "modify_mixlist", "op_precision_mode", "customize_dtypes", "op_debug_config", "fusion_switch_file", "aoe_config_file",
+    "modify_mixlist", "op_precision_mode", "customize_dtypes", "op_debug_config", "fusion_switch_file",
+    "aoe_config_file",
 ]  # fmt: skip
 
 
@@ -209,9 +210,7 @@ def test_a_malformed_precision_file_is_refused_where_it_goes_wrong(text, where):
 
 
 def test_the_older_edition_has_two_modes():
-    assert "Allowed: high_precision, high_performance." in problem(
-        "op_precision_mode", "A=keep_fp16", "legacy"
-    ).remedy
+    assert "Allowed: high_precision, high_performance." in problem("op_precision_mode", "A=keep_fp16", "legacy").remedy
     assert not resolve({"op_precision_mode": "/f"}, files={"/f": "A=keep_fp16"}).errors
 
 

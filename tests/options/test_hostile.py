@@ -53,7 +53,8 @@ def test_any_values_are_answered(values, place, env, files):
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_texts_and_files_are_answered(surface, edition, data):
-    values, files = {"mix_compile_mode": True, "dynamic_input": True, "graph_run_mode": data.draw(st.integers(0, 1))}, {}
+    values = {"mix_compile_mode": True, "dynamic_input": True, "graph_run_mode": data.draw(st.integers(0, 1))}
+    files = {}
     for name in data.draw(st.sets(st.sampled_from([*strategies.TEXTS, *strategies.FILES]), max_size=4)):
         source = strategies.TEXTS.get(name, strategies.FILES.get(name))
         text = data.draw(source)
@@ -108,7 +109,8 @@ TEXTUAL = [name for name, option in OPTIONS.items() if any(facet.field == "s" fo
 def test_ten_megabytes_are_answered_in_seconds(kind):
     text = MEGABYTES[kind]
     start = time.process_time()
-    for name in ("in_out_pair", "dump_step", "input_shape", "dynamic_dims", "profiling_options", "dump_path", "dump_mode"):
+    names = ("in_out_pair", "dump_step", "input_shape", "dynamic_dims", "profiling_options", "dump_path", "dump_mode")
+    for name in names:
         check(resolve({name: text, "graph_run_mode": 0, "mix_compile_mode": True}, edition="legacy"))
     check(resolve({"enable_scope_fusion_passes": text, text: text}))
     check(resolve({"fusion_switch_file": "/f"}, files={"/f": text}))

@@ -180,7 +180,8 @@ def test_every_facet_is_well_formed():
             assert facet.field in "biso"
             assert facet.source
             if facet.default is not None and facet.status not in ("unsupported", "removed", "ignored"):
-                assert facet.domain.check(str(facet.default).lstrip("$") if facet.field == "s" else facet.default) is None
+                default = facet.default.lstrip("$") if facet.field == "s" else facet.default
+                assert facet.domain.check(default) is None
             if isinstance(facet.domain, Text):
                 assert facet.domain.parse is not None
 

@@ -127,8 +127,6 @@ def declare(
     for key, changes in (overrides or {}).items():
         facets[key] = facets[key]._replace(**changes)
     prefixes = tuple(
-        f"{surface}.{name}"
-        for surface, given in (("session", session), ("runconfig", runconfig))
-        if given is not None
+        f"{surface}.{name}" for surface, given in (("session", session), ("runconfig", runconfig)) if given is not None
     )
     return Option(name, topic, meaning, unit, facets, prefixes + requirements, readings, name.replace("_", "-"))

@@ -152,7 +152,8 @@ class Text(Domain):
 
     def check(self, value: Any) -> Optional[Problem]:
         if len(value) > self.longest:
-            return Problem("OPTION_VALUE", f"its text has {len(value)} characters.", f"At most {self.longest} are read.")
+            reason = f"its text has {len(value)} characters."
+            return Problem("OPTION_VALUE", reason, f"At most {self.longest} are read.")
         return None
 
     def schema(self) -> Dict[str, Any]:

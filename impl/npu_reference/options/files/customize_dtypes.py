@@ -56,9 +56,7 @@ def parse(text: str) -> CustomDtypes:
     return CustomDtypes(by_name, by_type)
 
 
-def _subject(
-    line: Line, by_name: Dict[str, Dtypes], by_type: Dict[str, Dtypes]
-) -> Tuple[Dict[str, Dtypes], str, int]:
+def _subject(line: Line, by_name: Dict[str, Dtypes], by_type: Dict[str, Dtypes]) -> Tuple[Dict[str, Dtypes], str, int]:
     """The table and key of a line, and where its data types start."""
     if line.text.lower().startswith(_TYPE.lower()):
         start, table, separator = len(_TYPE), by_type, ":"

@@ -16,9 +16,7 @@ LARGEST_SUM = 31 * 1024**3
 LARGEST_FUSION = 33554432
 
 
-@RULES.rule(
-    "session.memory.sum_31g", "graph_memory_max_size", "variable_memory_max_size", editions=("legacy",)
-)
+@RULES.rule("session.memory.sum_31g", "graph_memory_max_size", "variable_memory_max_size", editions=("legacy",))
 def _sizes_fit_the_device(state: State) -> None:
     """graph_memory_max_size and variable_memory_max_size are at most 31 GiB together, defaults counted (T31)."""
     sizes = {name: int(str(state.value(name))) for name in ("graph_memory_max_size", "variable_memory_max_size")}

@@ -72,4 +72,3 @@ def _device_of_the_environment(state: State) -> None:
         state.fall_back("session_device_id", int(text), "environment", "env.ASCEND_DEVICE_ID.lower")
     else:
         state.error("ASCEND_DEVICE_ID", "OPTION_VALUE", f"{echo(text)} is no device.", "Give a number from 0 on.")
-
