@@ -84,7 +84,7 @@ small-partition-again | device b
 small-partition-again | host x
 """
 
-GRAPH = 'node { name: "x" op: "PyFunc" }\nnode { name: "a" op: "NoOp" }\nnode { name: "b" op: "NoOp" }\n'
+GRAPH = 'node { name: "x" op: "NoOp" }\nnode { name: "a" op: "NoOp" }\nnode { name: "b" op: "NoOp" }\n'
 
 
 class Shelf:
