@@ -390,14 +390,17 @@ def partition(
 
     from .backends.reference import split_fetches
 
-    resolution = resolve(parse_assignments(assignments), surface=surface, edition=edition, env={}, files={})
-    resolution.raise_first()
+    values = parse_assignments(assignments)
+    resolution = resolve(values, surface=surface, edition=edition, env={}, files={})
+    if policy != "adapter":  # whose own pass reads the values its own way
+        resolution.raise_first()
     operators = OpList.load(op_list) if op_list else None
     loaded = load_graph(graph)
     tensors, targets = split_fetches(list(fetches))
     if feeds or tensors or targets:
         loaded = close_over(loaded, list(feeds), tensors, targets)
-    found = cut(loaded, resolution, policy=policy, flavour=flavour, op_list=operators)
+    options = values if policy == "adapter" else resolution
+    found = cut(loaded, options, policy=policy, flavour=flavour, op_list=operators)
     answer = found.to_json()
     if html:
         from . import output

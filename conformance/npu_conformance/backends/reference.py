@@ -130,12 +130,13 @@ class ReferenceBackend:
         """The request's Partition."""
         from npu_reference.partition import partition
 
-        resolution = self.resolve(params)
-        resolution.raise_first()
+        policy = params.get("policy", "documented")
+        # The adapter's own pass reads the parameter map its own way, refusals and defaults included.
+        options = params.get("values") or {} if policy == "adapter" else self.resolve(params).raise_first()
         return partition(
             self.graph(params),
-            resolution,
-            policy=params.get("policy", "documented"),
+            options,
+            policy=policy,
             flavour=params.get("flavour", "tf1"),
             op_list=self.operator_list(params),
         )

@@ -74,11 +74,12 @@ def settings_of_adapter(values: Mapping[str, Any]) -> Settings:
     word; some wrong values end the process.
 
     Args:
-        values: bool for the field .b, int for .i, str for .s.
+        values: bool for the field .b, int for .i, str for .s; or {"field": "b"|"i"|"f"|"s", "value": …}.
 
     Raises:
         NpuError: ADAPTER_ABORT with the adapter's last words.
     """
+    values = {name: _unwrapped(value) for name, value in values.items()}
     mix = _flag(values, "mix_compile_mode", False)
     iterations = values.get("iterations_per_loop", 1)
     if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
@@ -104,6 +105,15 @@ def settings_of_adapter(values: Mapping[str, Any]) -> Settings:
         lazy_recompile=_lazy_recompile(values),
         job=_string(values, "job") or "localhost",
     )
+
+
+def _unwrapped(value: Any) -> Any:
+    """The value in the Python type of its field."""
+    if not isinstance(value, dict):
+        return value
+    kinds = {"b": bool, "i": int, "f": float, "s": str}
+    kind, given = kinds.get(str(value.get("field"))), value.get("value")
+    return kind(given) if kind is not None and isinstance(given, (bool, int, float, str)) else None
 
 
 def _lazy_recompile(values: Mapping[str, Any]) -> bool:
