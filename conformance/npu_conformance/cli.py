@@ -321,7 +321,7 @@ def options(assignments: Tuple[str, ...], surface: str, edition: str, form: str)
     """Show the effective value of every option, where it comes from, and what is wrong."""
     from npu_reference.options import parse_assignments, resolve
 
-    resolution = resolve(parse_assignments(assignments), surface=surface, edition=edition, env={}, files={})
+    resolution = resolve(parse_assignments(assignments), surface=surface, edition=edition, env={})
     if form == "json":
         from . import schema
 
@@ -391,7 +391,7 @@ def partition(
     from .backends.reference import split_fetches
 
     values = parse_assignments(assignments)
-    resolution = resolve(values, surface=surface, edition=edition, env={}, files={})
+    resolution = resolve(values, surface=surface, edition=edition, env={})
     if policy != "adapter":  # whose own pass reads the values its own way
         resolution.raise_first()
     operators = OpList.load(op_list) if op_list else None
