@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from npu_reference.partition.api import FLAVOURS, POLICIES, partition
 from npu_reference.partition.build import build
+from npu_reference.partition.explain import blame, separations
 from npu_reference.partition.model import Border, Geop, HostNode, Note, Partition
 from npu_reference.partition.reasons import Reason
 
@@ -16,6 +17,8 @@ __all__ = [
     "Note",
     "Partition",
     "Reason",
+    "blame",
     "build",
     "partition",
+    "separations",
 ]
