@@ -109,7 +109,7 @@ def declare(
 
     Differences of age go into ``legacy`` and ``current`` and hold on both surfaces; ``overrides`` are for one
     (surface, edition) alone. An option of the RunConfig surface alone is new: the legacy edition has none, and the
-    current session passes its key on as ``reserved``, since that is how NPURunConfig itself reaches the session.
+    current session passes its key on as ``reserved``, since that is how NPURunConfig itself reaches the session (G16).
     """
     if session is not None:
         session = session._replace(source=session.source or f"002 § {name}")

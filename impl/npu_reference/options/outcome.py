@@ -20,7 +20,7 @@ ORIGINS = {
 #: Every code a warning may carry, with its meaning.
 WARNING_CODES = {
     "unknown": "no option has this name; it is ignored (G1)",
-    "reserved": "the documents do not list it for this surface",
+    "reserved": "the documents do not list it for this surface (G16)",
     "not_on_surface": "the option does not exist on this surface; it is ignored",
     "not_in_edition": "the option does not exist in this edition; it is ignored",
     "unsupported": "listed but not supported in this edition; it is ignored (G7)",

@@ -28,7 +28,7 @@ def run_config(
         edition, env, files: as for :func:`resolve`.
 
     Raises:
-        OptionTypeError: a TypeError; a keyword that does not exist, or a value of the wrong type.
+        OptionTypeError: a TypeError; a keyword that does not exist (G17), or a value of the wrong type.
         OptionValueError: a ValueError; a value outside its domain, or in conflict with another.
     """
     for name in arguments:

@@ -51,7 +51,7 @@ class State:
         return None if effective is None else effective.value
 
     def error(self, name: str, code: str, reason: str, remedy: str = "") -> None:
-        """Refuse the value of an option, or of an environment variable; the option falls back to its default."""
+        """Refuse the value of an option, or of an environment variable; the option falls back to its default (G18)."""
         self.errors.append((name, NpuError(code, name, shorten(reason), shorten(remedy))))
         self._forget(name)
         if name in self.defaults:

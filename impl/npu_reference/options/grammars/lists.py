@@ -16,6 +16,7 @@ __all__ = [
     "parse_names",
     "parse_optypes",
     "parse_parallelism",
+    "parse_scope_passes",
     "write_names",
     "write_parallelism",
 ]
@@ -26,6 +27,9 @@ _MAX_BYTES = 256 * 1024**3
 #: Operator types with a choice of implementation, by document 002 and 003 § optypelist_for_implmode.
 IMPLMODE_TYPES = ("Pooling", "SoftmaxV2", "LRN", "ROIAlign")
 ALGORITHMS = ("RL", "GA")
+
+#: The scope fusion passes that documents 002 and 003 name; a program may register passes of its own.
+SCOPE_PASSES = ("ScopeLayerNormPass", "ScopeClipBoxesPass")
 
 
 class Names(NamedTuple):
@@ -47,6 +51,13 @@ def parse_names(text: str) -> Names:
         scanner.take(",", "',' after a name")
         names.append(scanner.match(_WORD, "a name"))
     return Names(tuple(names))
+
+
+def parse_scope_passes(text: str) -> Names:
+    """The passes of ``enable_scope_fusion_passes``; those that are not registered are noted (D22)."""
+    names = parse_names(text).names
+    unknown = (name for name in dict.fromkeys(names) if name not in SCOPE_PASSES)
+    return Names(names, few(f"there is no scope fusion pass {name} here; it has to be registered." for name in unknown))
 
 
 def parse_optypes(text: str) -> Names:

@@ -15,7 +15,7 @@ __all__ = ["RULES"]
 
 RULES = RuleBook()
 
-#: Identifies the simulated host in cache paths; ``assumed``.
+#: Identifies the simulated host in cache paths (C11).
 _HOST_ID = "0"
 
 

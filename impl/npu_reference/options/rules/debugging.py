@@ -38,7 +38,7 @@ def _dump_needs_a_path(state: State) -> None:
 
 @RULES.rule("session.enable_dump.false", "dump_path", "dump_step", "dump_mode")
 def _dump_settings_need_dump(state: State) -> None:
-    """dump_path, dump_step and dump_mode have no effect unless enable_dump is True."""
+    """dump_path, dump_step and dump_mode have no effect unless enable_dump is True (D27)."""
     if state.value("enable_dump"):
         return
     for name in ("dump_path", "dump_step", "dump_mode"):

@@ -45,3 +45,13 @@ def _host_variables_need_mixed_computing(state: State) -> None:
             "it is Host, which needs mixed computing, but mix_compile_mode is not True.",
             "Set mix_compile_mode to True, or leave variables on the device.",
         )
+
+
+@RULES.rule("runconfig.enable_data_pre_proc.prerequisite", "enable_data_pre_proc")
+def _loops_read_on_the_device(state: State) -> None:
+    """Iteration offload of a graph that reads a dataset needs enable_data_pre_proc (T19)."""
+    iterations = state.value("iterations_per_loop")
+    off = state.has("enable_data_pre_proc") and not state.value("enable_data_pre_proc")
+    if off and isinstance(iterations, int) and iterations > 1:
+        message = f"iterations_per_loop {iterations} needs enable_data_pre_proc where the graph reads a dataset."
+        state.warn("enable_data_pre_proc", "incomplete", message)

@@ -93,3 +93,11 @@ def _file_goes_before_implementation_mode(state: State) -> None:
         if state.has(name):
             state.warn(name, "overridden", f"{name} has no effect beside op_precision_mode.")
         state.force(name, None, "session.op_precision_mode.over_implmode")
+
+
+@RULES.rule("runconfig.op_precision_mode.keep_fp16.advice", "op_precision_mode")
+def _low_precision_is_not_recommended(state: State) -> None:
+    """Mode keep_fp16 of op_precision_mode is not recommended."""
+    modes = state.parsed.get("op_precision_mode")
+    if modes is not None and "keep_fp16" in {*modes.by_type.values(), *modes.by_name.values()}:  # type: ignore[attr-defined]
+        state.warn("op_precision_mode", "advice", "op_precision_mode: keep_fp16 gives up precision for speed.")

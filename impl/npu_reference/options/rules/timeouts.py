@@ -47,14 +47,14 @@ def _collective_timeout_in_steps(state: State) -> None:
 
 @RULES.rule("runconfig.stream_sync_timeout.gt_hccl", "stream_sync_timeout", editions=("current",))
 def _streams_outlast_collectives(state: State) -> None:
-    """In a cluster stream_sync_timeout is longer than the collective timeout; -1 is endless (B17, T6)."""
+    """In a cluster stream_sync_timeout is longer than the collective timeout; -1 is endless (B17, T6, T33)."""
     milliseconds, seconds = state.value("stream_sync_timeout"), state.value("hccl_timeout")
     if not isinstance(milliseconds, int) or not isinstance(seconds, int):
         return
     if milliseconds == -1 or milliseconds > seconds * 1000:
         return
     reason = f"{milliseconds} ms is not longer than the collective timeout of {seconds} s."
-    ranks = state.env.get("RANK_SIZE", "")  # the adapter's own variable for the size of a cluster
+    ranks = state.env.get("RANK_SIZE", "")
     if _NUMBER.fullmatch(ranks) and int(ranks) > 1:
         remedy = f"Give more than {seconds * 1000} ms, or -1 for no limit."
         state.error("stream_sync_timeout", "OPTION_CONFLICT", reason, remedy)
