@@ -61,7 +61,10 @@ OPTIONS = (
         "enable_scope_fusion_passes",
         _TOPIC,
         "Names of the non-general scope fusion passes to be switched on.",
-        **both(Text("comma list of pass names", lists.parse_scope_passes, "ScopeLayerNormPass,ScopeClipBoxesPass"), "s"),
+        **both(
+            Text("comma list of pass names", lists.parse_scope_passes, "ScopeLayerNormPass,ScopeClipBoxesPass"),
+            "s",
+        ),
         readings=("D22",),
     ),
     declare(
