@@ -39,7 +39,8 @@ def kill(
 ) -> List[Kill]:
     """Runs the cases against each mutant; cases the reference itself does not pass count for nothing.
 
-    A ``run`` case, which imports TensorFlow, is asked only of mutants of a requirement it cites.
+    A mutant is asked in the edition of the requirement it breaks, and twins are left out. A ``run`` case, which
+    imports TensorFlow, is asked only of mutants of a requirement it cites.
 
     Raises:
         NpuError: BACKEND_UNAVAILABLE when a mutant does not start, which is no kill.
@@ -52,7 +53,7 @@ def kill(
     wanted = [one for one in plain if one.case.method != "run" or cited & set(one.case.requirements)]
     control = runner.run(library, wanted, "reference", settings)
     sound = [record.instance for record in control.records if record.result.status == "pass"]
-    one_worker = settings._replace(jobs=1)
+    one_worker = settings._replace(jobs=1, repeat=False)  # what leaks is another requirement's business
     with ThreadPoolExecutor(settings.jobs) as pool:
         futures = [pool.submit(_kill, library, mutant, sound, one_worker) for mutant in mutants]
         found = []
@@ -64,7 +65,13 @@ def kill(
 
 
 def _kill(library: Library, mutant: Mutant, sound: Sequence[Instance], settings: runner.Settings) -> Kill:
-    wanted = [one for one in sound if one.case.method != "run" or mutant.requirement in one.case.requirements]
+    edition = library.requirements[mutant.requirement].edition
+    wanted = [
+        one
+        for one in sound
+        if (one.edition == edition or one.case.editions == (one.edition,))
+        and (one.case.method != "run" or mutant.requirement in one.case.requirements)
+    ]
     report = runner.run(library, wanted, f"mutant:{mutant.name}", settings)
     killers = []
     for record in report.records:
@@ -74,6 +81,17 @@ def _kill(library: Library, mutant: Mutant, sound: Sequence[Instance], settings:
             killers.append(record.instance.case)
     citing = [case for case in killers if mutant.requirement in case.requirements]
     return Kill(mutant, tuple(case.id for case in killers), bool(citing), len(citing) == len(killers) > 0)
+
+
+def _asked(mutant: Mutant, sound: Sequence[Instance]) -> List[Instance]:
+    """Cases that cite the requirement, and those without TensorFlow that stand in an area with one that does.
+
+    What cases of other areas see of the fault would be incidental, and asking all would take minutes.
+    """
+    citing = [one for one in sound if mutant.requirement in one.case.requirements]
+    areas = {one.case.area for one in citing}
+    near = [one for one in sound if one.case.area in areas and one.case.method != "run" and one not in citing]
+    return citing + near
 
 
 def answer(found: Sequence[Kill]) -> Dict[str, Any]:
