@@ -70,9 +70,7 @@ def assert_same(expected: Any, got: Any, rtol: float = 1e-6, where: str = "resul
         assert len(expected) == len(got), where
         for position, (left, right) in enumerate(zip(expected, got)):
             assert_same(left, right, rtol, f"{where}[{position}]")
-    elif isinstance(expected, (np.ndarray, np.generic)) and expected.dtype.kind in "fc":
-        np.testing.assert_allclose(got, expected, rtol=rtol, atol=rtol, err_msg=where)
-    elif isinstance(expected, float):
+    elif isinstance(expected, float) or getattr(expected, "dtype", np.dtype(object)).kind in "fc":
         np.testing.assert_allclose(got, expected, rtol=rtol, atol=rtol, err_msg=where)
     else:
         np.testing.assert_array_equal(got, expected, err_msg=where)

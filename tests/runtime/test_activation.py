@@ -1,4 +1,4 @@
-"""Switching the simulated device on and off leaves no trace in a process, and no real adapter is ever shadowed unasked."""
+"""Switching the simulated device on and off leaves no trace, and no real adapter is ever shadowed unasked."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def switched_on(monkeypatch):
     """Off at the start of these tests, and npu_bridge nowhere on the path."""
     activation.deactivate()
     forget()
-    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if not os.path.isdir(os.path.join(entry, "npu_bridge"))])
+    path = [entry for entry in sys.path if not os.path.isdir(os.path.join(entry, "npu_bridge"))]
+    monkeypatch.setattr(sys, "path", path)
     importlib.invalidate_caches()
     yield
     activation.deactivate()
@@ -69,7 +70,8 @@ def test_the_drop_in_is_found_when_active_and_gone_afterwards():
 def test_an_installed_adapter_is_shadowed_only_while_active(tmp_path, monkeypatch):
     (tmp_path / "npu_bridge").mkdir()
     (tmp_path / "npu_bridge" / "__init__.py").write_text("REAL = True\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    importlib.invalidate_caches()
     npu_reference.activate()
     assert not hasattr(importlib.import_module("npu_bridge"), "REAL")
     npu_reference.deactivate()

@@ -92,7 +92,7 @@ def test_a_variable_is_assigned_in_a_branch_and_in_a_loop(control_flow):
     def scenario(config):
         go = tf.placeholder(tf.bool, [])
         v = tf.get_variable("v", [], initializer=tf.ones_initializer(), use_resource=True)
-        branch = tf.cond(go, lambda: v.assign_add(2.0).read_value() if hasattr(v, "read_value") else v, lambda: v * 10.0)
+        branch = tf.cond(go, lambda: v.assign_add(2.0) * 1.0, lambda: v * 10.0)
         with tf.control_dependencies([branch]):
             _, y = tf.while_loop(lambda n, _: n < 2, lambda n, a: (n + 1, a + v.read_value()), [0, tf.constant(0.0)])
         return fetched(config, [branch, y], [{go: True}, {go: False}, {go: True}])

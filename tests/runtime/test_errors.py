@@ -36,9 +36,8 @@ def failing(names):
 
 def test_an_error_in_a_geop_names_the_users_operator():
     x, y, z = failing("product")
-    with tf.Session(config=npu()) as session:
-        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
-            session.run(z, {x: np.ones([2, 2]), y: np.ones([4, 3])})
+    with tf.Session(config=npu()) as session, pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        session.run(z, {x: np.ones([2, 2]), y: np.ones([4, 3])})
     assert caught.value.op is tf.get_default_graph().get_operation_by_name("layer/product")
     assert caught.value.node_def.op == "MatMul"
     assert "in GEOP GeOp" in caught.value.message
@@ -51,11 +50,11 @@ def test_an_error_on_the_host_names_the_users_operator():
 
     x = tf.placeholder(tf.float32, [2])
     host = tf.py_func(fail, [tf.exp(x)], tf.float32, name="unlucky")
-    with tf.Session(config=npu()) as session:
-        with pytest.raises(tf.errors.InvalidArgumentError, match="no such luck") as caught:
-            session.run(host, {x: [1.0, 2.0]})
-    assert caught.value.op.name == "unlucky"
-    assert "in GEOP" not in caught.value.message
+    caught = pytest.raises(tf.errors.InvalidArgumentError, match="no such luck")
+    with tf.Session(config=npu()) as session, caught as found:
+        session.run(host, {x: [1.0, 2.0]})
+    assert found.value.op.name == "unlucky"
+    assert "in GEOP" not in found.value.message
 
 
 def test_a_feed_that_is_missing_is_reported_as_tensorflow_does():
@@ -120,10 +119,10 @@ def test_a_range_that_cannot_be_offloaded_fails_the_first_run():
     host = tf.py_func(lambda a: a, [first], tf.float32, name="host")
     host.set_shape([2])
     last = tf.add(host, 1.0, name="last")
-    with tf.Session(config=npu(in_out_pair="[[['first'],['last']]]")) as session:
-        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
-            session.run(last, {x: [1.0, 2.0]})
-    assert caught.value.code == "RANGE_UNSUPPORTED" and "host" in str(caught.value)
+    caught = pytest.raises(tf.errors.InvalidArgumentError)
+    with tf.Session(config=npu(in_out_pair="[[['first'],['last']]]")) as session, caught as found:
+        session.run(last, {x: [1.0, 2.0]})
+    assert found.value.code == "RANGE_UNSUPPORTED" and "host" in str(found.value)
 
 
 def test_a_value_in_a_field_without_meaning_is_refused():

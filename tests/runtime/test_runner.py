@@ -40,9 +40,11 @@ FEED = {"x:0": {"dtype": "float32", "shape": [2], "b64": base64.b64encode(struct
 
 
 def test_a_graph_runs_step_by_step_in_one_session(graph_file):
-    answer = runner.run_graph(params(graph_file, feeds=FEED, fetches=["y:0", "add:0", "words:0"], init=["init"], steps=3))
+    fetches = ["y:0", "add:0", "words:0"]
+    answer = runner.run_graph(params(graph_file, feeds=FEED, fetches=fetches, init=["init"], steps=3))
     assert sorted(answer) == ["fetches", "files", "log", "trace"]
-    assert answer["fetches"]["y:0"] == {"dtype": "float32", "shape": [2], "b64": base64.b64encode(struct.pack("<2f", 6, 6)).decode()}
+    content = base64.b64encode(struct.pack("<2f", 6, 6)).decode()
+    assert answer["fetches"]["y:0"] == {"dtype": "float32", "shape": [2], "b64": content}
     assert_same(from_wire("", answer["fetches"]["add:0"]), np.float32(3.0))
     assert from_wire("", answer["fetches"]["words:0"]).tolist() == [b"3.000000", b"3.000000"]
     assert len(answer["trace"]) == 4, "one for init, one for each step"

@@ -25,7 +25,7 @@ DATA = np.array([[1.0, 2.0], [3.0, 4.0]], dtype=np.float32)
 
 def test_a_saver_saves_and_restores(tmp_path):
     def scenario(config):
-        x, w, loss, step, train = model()
+        x, w, _, _, train = model()
         saver = tf.train.Saver()
         init = tf.global_variables_initializer()
         path = str(tmp_path / f"model{len(list(tmp_path.iterdir()))}")
@@ -78,7 +78,7 @@ def test_a_monitored_training_session_with_hooks_summaries_and_restart(tmp_path)
         for last_step in (3, 6):
             with tf.Graph().as_default():
                 tf.set_random_seed(1)
-                x, w, loss, step, train = model()
+                x, w, loss, _, train = model()
                 tf.summary.scalar("loss", loss)
                 tf.summary.histogram("w", w)
                 recorder = Recorder(loss)

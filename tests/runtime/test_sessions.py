@@ -77,7 +77,7 @@ def test_callables_from_options_as_keras_makes_them():
     from tensorflow.core.protobuf import config_pb2
 
     def scenario(config):
-        x, before, _, after = chain()
+        x = chain()[0]
         source = tf.constant([3.0, 4.0], name="source") * 1.0
         options = config_pb2.CallableOptions(feed=["x:0"], fetch=["after:0", "before:0"], target=["host"])
         connected = config_pb2.CallableOptions(fetch=["after:0"])
@@ -246,9 +246,8 @@ def test_methods_of_other_sessions_do_what_they_did():
 
 
 def test_devices_are_listed_as_before():
-    with tf.Graph().as_default():
-        with tf.Session() as ordinary, tf.Session(config=npu()) as simulated:
-            names = [[device.name for device in session.list_devices()] for session in (ordinary, simulated)]
+    with tf.Graph().as_default(), tf.Session() as ordinary, tf.Session(config=npu()) as simulated:
+        names = [[device.name for device in session.list_devices()] for session in (ordinary, simulated)]
     assert names[0] == names[1]
 
 
@@ -270,7 +269,7 @@ def test_device_requests_are_placed_on_the_one_device_there_is():
 def test_a_remote_session_is_left_to_tensorflow():
     server = tf.train.Server.create_local_server()
     with tf.Graph().as_default():
-        x, _, _, after = chain()
+        x = chain()[0]
         y = tf.exp(x)
         with tf.Session(server.target, config=npu()) as session:
             assert engine_of(session) is None

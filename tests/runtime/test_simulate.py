@@ -68,7 +68,8 @@ def test_the_line_about_the_import_can_be_switched_off(script, capsys):
 
 def test_a_script_of_tensorflow_2_is_read_as_it_is(script):
     said = []
-    simulate(script("import tensorflow as tf\nimport tensorflow.compat.v1 as tf1\ntf1.ConfigProto()\n"), log=said.append)
+    text = "import tensorflow as tf\nimport tensorflow.compat.v1 as tf1\ntf1.ConfigProto()\n"
+    simulate(script(text), log=said.append)
     assert not any("compat.v1" in line for line in said)
 
 
@@ -174,9 +175,9 @@ def test_python_m_npu_reference_runs_a_script(script):
     path = script("import sys, npu_bridge\nprint(sys.argv[1], npu_bridge.__name__)\n")
     command = [sys.executable, "-m", "npu_reference"]
     env = dict(os.environ, PYTHONPATH=os.pathsep.join(entry for entry in sys.path if entry))
-    done = subprocess.run([*command, path, "x"], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+    done = subprocess.run([*command, path, "x"], env=env, capture_output=True, timeout=300)
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout.decode().split() == ["x", "npu_bridge"]
     assert "no session was taken over" in done.stderr.decode()
     for arguments, status in (([], 2), (["--nonsense"], 2), (["nowhere.py"], 2), (["--help"], 0)):
-        assert subprocess.run(command + arguments, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE).returncode == status
+        assert subprocess.run(command + arguments, env=env, capture_output=True).returncode == status

@@ -160,7 +160,7 @@ def test_the_trace_keeps_the_last_runs_and_all_sums():
 def test_planning_ten_thousand_operators_takes_about_a_second():
     import time
 
-    x = y = tf.placeholder(tf.float32, [4], name="x")
+    y = tf.placeholder(tf.float32, [4], name="x")
     for n in range(3300):
         y = tf.add(tf.multiply(y, 1.0), 1.0)
         if n % 100 == 99:

@@ -18,7 +18,7 @@ __all__ = ["engine_of", "install", "uninstall"]
 _ATTRIBUTE = "_npu_reference_engine"
 _ORIGINALS: Dict[str, Any] = {}
 #: Engines in use.
-_OPEN: "weakref.WeakSet[Engine]" = weakref.WeakSet()
+_OPEN: weakref.WeakSet[Engine] = weakref.WeakSet()
 
 
 def engine_of(session: Any) -> Optional[Engine]:

@@ -1,11 +1,10 @@
-"""How partial runs execute: each call as a run of its own, in which what earlier calls computed is fed, not computed."""
+"""How partial runs execute: each call as a run of its own, to which what earlier calls computed is fed."""
 
 from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Set, Tuple
 
-from npu_reference.graphs import Graph
 from npu_reference.runtime.liveness import unsteady
 from npu_reference.runtime.tf_api import tensorflow
 
@@ -169,4 +168,4 @@ def _text(handle: Any) -> str:
 
 
 def _invalid(message: str) -> Exception:
-    return tensorflow().v1.errors.InvalidArgumentError(None, None, message)  # type: ignore[no-any-return]
+    return tensorflow().v1.errors.InvalidArgumentError(None, None, message)

@@ -82,7 +82,7 @@ def make_plan(graph: graphs.Graph, signature: Signature, settings: Settings, sha
     names = [geop.name for geop in parts.geops]
     shaky = unsteady(parts.graph) if parts.borders else None
     counted = gauges(parts, shaky)
-    placed = shadow.place(Request(graph_def, names, signature.feeds, _keep(signature, homes), counted))
+    placed = shadow.place(Request(graph_def, names, signature.feeds, counted))
     fetched = sorted(set(signature.fetches))
     outputs = {name: shadow.tensor(placed.rets[position]) for position, name in enumerate(fetched)}
     crossing = crossings(parts, placed, shadow, signature.feeds, signature.fetches, shaky)
@@ -105,15 +105,6 @@ def _homes(parts: Partition) -> Dict[str, str]:
     """Name of every operator in a GEOP to the name of the GEOP."""
     nodes = parts.graph.nodes
     return {nodes[member].name: geop.name for geop in parts.geops for member in geop.nodes}
-
-
-def _keep(signature: Signature, homes: Mapping[str, str]) -> Dict[str, List[str]]:
-    """The targets inside each GEOP."""
-    keep: Dict[str, List[str]] = {}
-    for name in signature.targets:
-        if name in homes:
-            keep.setdefault(homes[name], []).append(name)
-    return keep
 
 
 def _targets(signature: Signature, homes: Mapping[str, str], placed: Placed) -> Sequence[str]:

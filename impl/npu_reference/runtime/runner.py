@@ -188,7 +188,7 @@ def _field(name: str, value: Any) -> Tuple[str, Any]:
     for kind, field in ((bool, "b"), (int, "i"), (float, "f"), (str, "s")):
         if isinstance(value, kind):
             return field, value
-    raise NpuError("OPTION_TYPE", name, f"{value!r} has no field in a parameter map.", "Give a bool, int, float or str.")
+    raise NpuError("OPTION_TYPE", name, f"{value!r} has no field in a parameter map.", "Give a bool, int or str.")
 
 
 def _set(attr: Any, name: str, field: str, value: Any) -> None:

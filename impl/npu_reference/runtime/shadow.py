@@ -1,4 +1,4 @@
-"""The graph that really runs: host operators under the user's names and GEOPs as function calls, over all signatures."""
+"""The graph that really runs: host operators under the user's names, GEOPs as function calls, over all signatures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from typing import Any, Dict, Hashable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.errors import NpuError
-from npu_reference.runtime.bodies import Hook, Target, make_runnable, share_state
+from npu_reference.runtime.bodies import Hook, make_runnable, share_state
 from npu_reference.runtime.metering import Gauge, Meter
 from npu_reference.runtime.tf_api import tensorflow
 from npu_reference.runtime.wiring import Input, groups_in_order, parse_inputs
@@ -24,14 +24,12 @@ class Request(NamedTuple):
         graph_def: the partitioned graph, a GraphDef of TensorFlow's own class.
         geops: names of the GEOPs in it.
         feeds: tensors of the user's graph, in the order of the ``index`` of the _Arg nodes.
-        keep: operators that must run although nothing reads them, by GEOP.
         gauges: what GEOPs have to count themselves, by GEOP.
     """
 
     graph_def: Any
     geops: Sequence[str]
     feeds: Sequence[str]
-    keep: Mapping[str, Sequence[str]]
     gauges: Mapping[str, Tuple[Gauge, ...]]
 
 
@@ -190,7 +188,7 @@ class _Batch:
         if name in self.geops:
             body = type(self.functions[name])()
             body.CopyFrom(self.functions[name])
-            return (body.SerializeToString(deterministic=True), tuple(self.request.keep.get(name, ())), self._gauges(name))
+            return body.SerializeToString(deterministic=True), self._gauges(name)
         if self._is_users(name):
             return node.op
         return node.SerializeToString(deterministic=True)
@@ -223,12 +221,11 @@ class _Batch:
         """A function of its own for each call: two calls share nothing that a name could help to share."""
         body = type(self.functions[name])()
         body.CopyFrom(self.functions[name])
-        target = Target(name, tuple(self.request.keep.get(name, ())))
         gauges = self._gauges(name)
         if gauges:
             self.shadow.meter.install(body, new_name, gauges)
         for hook in self.shadow.hooks:
-            hook(body, target)
+            hook(body, name)
         body.signature.name = new_name
         node.attr["f"].func.name = new_name
         node.attr["config_proto"].s = self.shadow.graph_options

@@ -215,8 +215,9 @@ def _report(say: Callable[[str], None], sessions_before: int) -> None:
     totals = process_trace().totals
     if totals.sessions == sessions_before:
         say(
-            f"warning: no session was taken over, so nothing ran on the simulated NPU. A session's config must name"
-            f" {OPTIMIZER} (custom_optimizers.add().name = '{OPTIMIZER}'); TensorFlow ignores every other name silently."
+            "warning: no session was taken over, so nothing ran on the simulated NPU. A session's config must name"
+            f" {OPTIMIZER} (custom_optimizers.add().name = '{OPTIMIZER}'); TensorFlow ignores every other name"
+            " silently."
         )
     say(totals.summary())
 

@@ -36,7 +36,7 @@ class TensorFlow(NamedTuple):
         return "tf1" if self.major < 2 else "tf2"
 
 
-_LOADED: List["TensorFlow"] = []
+_LOADED: List[TensorFlow] = []
 
 
 def tensorflow() -> TensorFlow:

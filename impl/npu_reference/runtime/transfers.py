@@ -154,11 +154,8 @@ class _Finder:
         if dtype.name in ("resource", "variant"):
             return Rule(source, direction, "unknown")
         probe = self.shadow.probe(where)
-        for position, known in enumerate(self.probes):
-            if known is probe:
-                break
-        else:
-            position = len(self.probes)
+        number = next((n for n, known in enumerate(self.probes) if known is probe), len(self.probes))
+        if number == len(self.probes):
             self.probes.append(probe)
-        return Rule(source, direction, "probe", position, 1 if dtype.name == "string" else int(dtype.size))
+        return Rule(source, direction, "probe", number, 1 if dtype.name == "string" else int(dtype.size))
 

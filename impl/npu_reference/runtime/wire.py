@@ -1,4 +1,4 @@
-"""How tensors of the worker protocol become NumPy arrays, and back: ``{dtype, shape, b64}`` or a file, little-endian."""
+"""How tensors of the worker protocol become NumPy arrays, and back."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
 
 __all__ = ["Input", "groups_in_order", "parse_inputs"]
 
@@ -45,7 +45,7 @@ def groups_in_order(inputs: Dict[str, List[Input]]) -> Iterator[Tuple[str, ...]]
     number: Dict[str, int] = {}
     low: Dict[str, int] = {}
     pending: List[str] = []
-    placed = set()
+    placed: Set[str] = set()
     for root in inputs:
         if root in number:
             continue
