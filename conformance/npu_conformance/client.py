@@ -196,6 +196,7 @@ class Client:
         self._env["TMPDIR"] = self.folder
         self._process: Optional[subprocess.Popen[bytes]] = None
         self._identifier = 0
+        self._aborted = False
         self.served = 0  # requests the running worker has answered since it started
 
     def __enter__(self) -> Client:
@@ -230,6 +231,13 @@ class Client:
         """Makes the next request start a new worker."""
         self.stop()
 
+    def abort(self) -> None:
+        """From another thread: ends the worker at once, and lets no other start."""
+        self._aborted = True
+        process = self._process
+        if process is not None:
+            _signal_group(process.pid, signal.SIGKILL)
+
     def stop(self) -> None:
         """Ends the worker: asks it to, then kills its whole process group."""
         process = self._process
@@ -257,6 +265,8 @@ class Client:
         return self._identifier
 
     def _start(self) -> Outcome:
+        if self._aborted:
+            raise NpuError("BACKEND_UNAVAILABLE", self.spec, "was stopped")
         os.makedirs(self.folder, exist_ok=True)
         try:
             self._process = subprocess.Popen(

@@ -18,13 +18,14 @@ class Kill(NamedTuple):
     """What became of a mutant.
 
     killed_by: cases with a wrong answer, in the library's order; specific: one of them cites the requirement;
-    only: no case but those that cite the requirement fails.
+    only: no case but those that cite the requirement fails; judged: a case that cites it could be asked here.
     """
 
     mutant: Mutant
     killed_by: Tuple[str, ...]
     specific: bool
     only: bool
+    judged: bool
 
     @property
     def name(self) -> str:
@@ -80,7 +81,9 @@ def _kill(library: Library, mutant: Mutant, sound: Sequence[Instance], settings:
         if seen and record.instance.case not in killers:
             killers.append(record.instance.case)
     citing = [case for case in killers if mutant.requirement in case.requirements]
-    return Kill(mutant, tuple(case.id for case in killers), bool(citing), len(citing) == len(killers) > 0)
+    only = len(citing) == len(killers) > 0
+    judged = any(mutant.requirement in one.case.requirements for one in wanted)
+    return Kill(mutant, tuple(case.id for case in killers), bool(citing), only, judged)
 
 
 def _asked(mutant: Mutant, sound: Sequence[Instance]) -> List[Instance]:
@@ -107,6 +110,7 @@ def answer(found: Sequence[Kill]) -> Dict[str, Any]:
                 "killed_by": list(one.killed_by),
                 "specific": one.specific,
                 "only_its_requirement": one.only,
+                "judged": one.judged,
             }
             for one in found
         },

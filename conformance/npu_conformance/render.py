@@ -167,13 +167,16 @@ def killing(found: Sequence[Kill]) -> None:
         killers = ", ".join(one.killed_by[:2]) + (
             f" and {len(one.killed_by) - 2} more" if len(one.killed_by) > 2 else ""
         )
-        alive = Text("nobody", style="bold red")
+        alive = Text("nobody", style="bold red") if one.judged else Text("no case of it runs here", style="yellow")
         how = "only its own" if one.only else "yes" if one.specific else "no"
         table.add_row(one.name, one.mutant.requirement, killers or alive, how if one.killed_by else "")
     console.print(table)
     killed = sum(1 for one in found if one.killed_by)
     specific = sum(1 for one in found if one.specific)
     console.print(f"{killed} of {len(found)} mutants killed, {specific} by a case of the requirement they break.")
+    unjudged = sum(1 for one in found if not one.judged and not one.killed_by)
+    if unjudged:
+        console.print(f"{unjudged} could not be judged: the cases of what they break need TensorFlow, or do not pass.")
 
 
 def mutant_list(mutants: Sequence[Mutant]) -> None:

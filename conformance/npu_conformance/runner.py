@@ -26,12 +26,20 @@ _ENDED_BADLY = (client.Crashed, client.TimedOut, client.Nonsense)
 
 
 class Settings(NamedTuple):
-    """How to run: worker processes, factor on every time limit, further variables and interpreter of the workers."""
+    """How to run.
+
+    jobs: worker processes; factor: on every time limit; env, python: further variables and interpreter of the
+    workers; repeat: whether a wrong answer is asked for again in a fresh worker.
+    """
 
     jobs: int = 1
     factor: float = 1.0
     env: Mapping[str, str] = {}
     python: str = ""
+    repeat: bool = True
+
+    def client(self, spec: str) -> client.Client:
+        return client.Client(spec, factor=self.factor, env=self.env, python=self.python)
 
 
 _DEFAULTS = Settings()
@@ -88,20 +96,27 @@ def run(
     Raises:
         NpuError: BACKEND_SPEC or BACKEND_UNAVAILABLE when it does not start at all.
     """
-    with client.Client(spec, factor=settings.factor, env=settings.env, python=settings.python) as probe:
-        hello = probe.hello()
+    first = settings.client(spec)
+    try:
+        hello = first.hello()
+    except NpuError:
+        first.close()
+        raise
     claims = judge.Claims.of(hello)
     jobs = max(1, min(settings.jobs, len(instances)))
-    shared = _Shared(spec, settings, claims, library.fixtures, keep, progress)
+    shared = _Shared(claims, library.fixtures, keep, settings.repeat, progress)
     lanes = [[pair for pair in enumerate(instances) if pair[0] % jobs == lane] for lane in range(jobs)]
     found: Dict[int, Record] = {}
+    workers = [first] + [settings.client(spec) for _ in range(jobs - 1)]
     with ThreadPoolExecutor(jobs) as pool:
-        futures = [pool.submit(_lane, shared, lane) for lane in lanes]
+        futures = [pool.submit(_lane, shared, worker, lane) for worker, lane in zip(workers, lanes)]
         try:
             for future in futures:
                 found.update(future.result())
         except BaseException:
             shared.stop.set()
+            for worker in workers:
+                worker.abort()
             raise
     records = blocked([found[number] for number in range(len(instances))])
     records, errors = known_failures.apply(known, records)
@@ -130,15 +145,13 @@ class _Shared:
 
     def __init__(
         self,
-        spec: str,
-        settings: Settings,
         claims: judge.Claims,
         fixtures: str,
         keep: Optional[str],
+        repeat: bool,
         progress: Optional[Callable[[Record], None]],
     ) -> None:
-        self.spec, self.settings, self.claims = spec, settings, claims
-        self.fixtures, self.keep = fixtures, keep
+        self.claims, self.fixtures, self.keep, self.repeat = claims, fixtures, keep, repeat
         self.stop = threading.Event()
         self._progress, self._lock = progress, threading.Lock()
 
@@ -148,12 +161,11 @@ class _Shared:
                 self._progress(record)
 
 
-def _lane(shared: _Shared, instances: Sequence[Tuple[int, Instance]]) -> Dict[int, Record]:
+def _lane(shared: _Shared, worker: client.Client, instances: Sequence[Tuple[int, Instance]]) -> Dict[int, Record]:
     """One worker's share, in order."""
     found: Dict[int, Record] = {}
-    settings = shared.settings
-    with client.Client(shared.spec, factor=settings.factor, env=settings.env, python=settings.python) as worker:
-        lane = Lane(worker, shared.claims, shared.fixtures, shared.keep)
+    with worker:
+        lane = Lane(worker, shared.claims, shared.fixtures, shared.keep, shared.repeat)
         for number, instance in instances:
             if shared.stop.is_set():
                 break
@@ -172,11 +184,19 @@ class Lane:
         claims: what the backend says it can do.
         fixtures: the library's folder of fixtures.
         keep: folder where tensors that came as files are kept.
+        repeat: whether a wrong answer is asked for again in a fresh worker.
     """
 
-    def __init__(self, worker: client.Client, claims: judge.Claims, fixtures: str, keep: Optional[str] = None) -> None:
+    def __init__(
+        self,
+        worker: client.Client,
+        claims: judge.Claims,
+        fixtures: str,
+        keep: Optional[str] = None,
+        repeat: bool = True,
+    ) -> None:
         self.worker, self.claims, self.fixtures, self.keep = worker, claims, fixtures, keep
-        self.failure_repeats = _FAILURE_REPEATS
+        self.failure_repeats = _FAILURE_REPEATS if repeat else 0
         self.start_failures = 0
 
     def record(self, instance: Instance) -> Record:
