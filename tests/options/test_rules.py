@@ -94,6 +94,13 @@ def test_an_implementation_mode_without_a_value_is_high_performance():  # B5
     assert runconfig(op_select_implmode=None).values["op_select_implmode"] is None
 
 
+def test_keep_fp16_is_not_recommended():
+    assert warned(runconfig(files={"/p.ini": "A=keep_fp16"}, op_precision_mode="/p.ini")) == [
+        ("op_precision_mode", "advice")
+    ]
+    assert not runconfig(files={"/p.ini": "A=high_precision"}, op_precision_mode="/p.ini").warnings
+
+
 # Memory
 
 
@@ -193,6 +200,20 @@ def test_profiles_go_before_ranges():  # A50
 
 
 # Speed
+
+
+def test_loops_on_the_device_read_on_the_device():  # T19
+    loop = {"enable_data_pre_proc": False, "iterations_per_loop": 10}
+    assert ("enable_data_pre_proc", "incomplete") in warned(runconfig(**loop))
+    assert ("enable_data_pre_proc", "incomplete") not in warned(runconfig(**{**loop, "iterations_per_loop": 1}))
+    assert ("enable_data_pre_proc", "incomplete") not in warned(runconfig(**{**loop, "enable_data_pre_proc": True}))
+
+
+def test_a_scope_pass_that_is_not_registered_is_noted():  # D22
+    assert not runconfig(enable_scope_fusion_passes="ScopeLayerNormPass,ScopeClipBoxesPass").warnings
+    assert warned(runconfig(enable_scope_fusion_passes="ScopeFlyPass")) == [
+        ("enable_scope_fusion_passes", "part_ignored")
+    ]
 
 
 def test_small_channels_are_always_optimised_in_inference():  # A28
