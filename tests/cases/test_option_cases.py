@@ -11,7 +11,7 @@ from corpus import corpus
 
 from npu_conformance import client, judge, resources
 
-OPTIONS = [one for one in corpus().instances() if one.case.area == "options"]
+OPTIONS = [one for one in corpus().instances() if one.case.method == "options" and one.case.area == "options"]
 
 
 def _program():
