@@ -10,7 +10,14 @@ import pytest
 from npu_reference.errors import NpuError
 from npu_reference.partition.contract import contract
 from npu_reference.partition.introsort import sort_by_size_descending
-from npu_reference.partition.merge import Clusters, keep_largest_group, merge_pairs
+from npu_reference.partition.merge import (
+    Clusters,
+    _lists_by_column,
+    _lists_by_row,
+    comparability,
+    keep_largest_group,
+    merge_pairs,
+)
 from npu_reference.partition.minimum import least_geops
 
 
@@ -80,6 +87,18 @@ def test_merging_in_mixed_computing_joins_the_pairs_the_adapter_joins(flavour):
             expected_label, cycles, graph[2], by_size
         )
         assert {index[i]: index[into] for i, into in enumerate(merge_pairs(clusters))} == expected, seed
+
+
+def test_lists_built_by_row_and_by_column_name_the_same_pairs():
+    for seed in range(200):
+        graph = random_graph(seed, most=60)
+        comparable = comparability(Clusters(fast(graph, "tf1"), graph[2]))
+        rows = _lists_by_row(comparable, 10**9)
+        columns = _lists_by_column(comparable)
+        every = range(len(comparable))
+        assert [[rows[i] >> j & 1 for j in every] for i in every] == [
+            [columns[j] >> i & 1 for j in every] for i in every
+        ]
 
 
 def test_full_offload_keeps_the_largest_cluster_and_all_that_is_unreachable_from_it():

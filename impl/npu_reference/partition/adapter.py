@@ -174,7 +174,7 @@ def _choose_ranges(
 
 
 def _copy(graph: Graph, wires: Wires, groups: List[int], settings: Settings) -> Copies:
-    if not settings.mix:
+    if not settings.mix or max(groups, default=-1) < 0:  # without a GEOP the pass ends before it looks at variables
         return Copies(set(), set())
     variables: Set[Tuple[int, int]] = set()
     if not settings.variables_on_host:

@@ -127,7 +127,7 @@ class _Planner:
                 self._note(
                     "RANGE_SELECTION",
                     "The adapter itself selects other operators for in_out_pair: its paths end at the first out node "
-                    "or operator already selected, and an entry with an unknown name changes the rest (M6, M7).",
+                    "or operator already selected (M6, M7).",
                     "in_out_pair",
                 )
             if not selection.entry:  # M8

@@ -8,12 +8,19 @@ Reachability is kept as bit sets, one bit a cluster in the adapter's index order
 
 from __future__ import annotations
 
+from functools import reduce
+from itertools import compress, islice
+from operator import or_
 from typing import Dict, Iterator, List, Optional, Sequence, Set
 
 from npu_reference.partition.contract import Contraction
 from npu_reference.partition.introsort import sort_by_size_descending
 
 __all__ = ["Clusters", "cluster_of", "keep_largest_group", "merge_pairs", "merge_pairs_loosely"]
+
+
+#: Steps a cluster after which lists are no longer built by row (assumed: where the other way is faster by then).
+_ROW_STEPS = 32
 
 
 class Clusters:
@@ -90,9 +97,7 @@ def merge_pairs(clusters: Clusters) -> List[int]:
 
     Answers for every cluster the position of the one it is absorbed by, itself where it stays.
     """
-    comparable = comparability(clusters)
-    listed_by = _listed_by(comparable)
-    return _absorb(clusters, listed_by)
+    return _absorb(clusters, _lists(comparability(clusters)))
 
 
 def merge_pairs_loosely(clusters: Clusters) -> List[int]:
@@ -129,34 +134,71 @@ def _reach(order: Sequence[int], sources: Sequence, position: Dict[int, int]) ->
     return reach
 
 
-def _listed_by(comparable: Sequence[int]) -> List[int]:
-    """For every cluster d the bit set of the clusters whose list holds d.
+def _lists(comparable: Sequence[int]) -> List[int]:
+    """For every cluster s a bit set: either of the clusters in its list, or of those whose list holds it.
 
-    d is in the list of s unless s is comparable to d, or some smaller member of that list is.
+    A cluster d is in the list of s unless s is comparable to d, or some smaller member of that list is. The lists are
+    built by row, each in as many steps as it has members, where the graph is narrow; else all at once by column, d in
+    as many steps as it has smaller comparable clusters. Being in each other's list reads the same either way.
     """
+    return _lists_by_row(comparable, _ROW_STEPS * len(comparable)) or _lists_by_column(comparable)
+
+
+def _lists_by_row(comparable: Sequence[int], budget: int) -> List[int]:
+    """The list of every cluster; empty where that would take more than `budget` steps."""
     everything = (1 << len(comparable)) - 1
-    listed: List[int] = []
-    some: List[int] = []  # clusters that are in any list at all: only they can stand in another's way
+    lists: List[int] = []
+    for row in comparable:
+        free = everything & ~row
+        members = 0
+        while free:
+            lowest = free & -free
+            members |= lowest
+            free &= ~comparable[lowest.bit_length() - 1]
+            budget -= 1
+        lists.append(members)
+        if budget < 0:
+            return []
+    return lists
+
+
+def _lists_by_column(comparable: Sequence[int]) -> List[int]:
+    """For every cluster those whose list holds it."""
+    everything = (1 << len(comparable)) - 1
+    holders: List[int] = []
+    some = 0  # clusters that are in any list at all: only they can stand in another's way
     for index, row in enumerate(comparable):
         blocked = row
-        for other in some:
-            if row >> other & 1:
-                blocked |= listed[other]
-        listed.append(everything & ~blocked)
-        if listed[-1]:
-            some.append(index)
-    return listed
+        others = compress(holders, _selectors(row & some))
+        while True:
+            several = tuple(islice(others, 256))
+            blocked = reduce(or_, several, blocked)
+            if len(several) < 256 or blocked == everything:
+                break
+        holders.append(everything & ~blocked)
+        if holders[-1]:
+            some |= 1 << index
+    return holders
 
 
-def _absorb(clusters: Clusters, listed_by: Sequence[int]) -> List[int]:
+_BIT_BYTES = bytes.maketrans(b"01", b"\0\1")
+
+
+def _selectors(row: int) -> bytes:
+    """One byte a bit, lowest first."""
+    return bin(row)[:1:-1].encode("ascii").translate(_BIT_BYTES)
+
+
+def _absorb(clusters: Clusters, lists: Sequence[int]) -> List[int]:
+    """By size, each cluster not yet absorbed takes in those that it lists and that list it."""
     group = list(range(len(clusters)))
     absorbed = bytearray(len(clusters))
     for index in clusters.by_size():
         if absorbed[index]:
             continue
         absorbed[index] = 1
-        for other in _bits(listed_by[index]):
-            if listed_by[other] >> index & 1:
+        for other in _bits(lists[index]):
+            if lists[other] >> index & 1:
                 absorbed[other] = 1
                 group[other] = index
     return group
