@@ -139,6 +139,13 @@ def test_a_name_that_is_no_text_is_refused():
     assert error.code == "OPTION_TYPE"
 
 
+@pytest.mark.parametrize("arguments", [{"values": ["a"]}, {"values": {}, "env": "x"}, {"values": {}, "files": [1]}])
+def test_what_is_no_mapping_is_a_usage_error(arguments):
+    with pytest.raises(NpuError) as refused:
+        resolve(**arguments)
+    assert refused.value.code == "USAGE"
+
+
 @pytest.mark.parametrize("where", ["surface", "edition", "env", "files"])
 def test_a_place_that_does_not_exist_is_a_usage_error(where):
     wrong = {"surface": "keras", "edition": "newest", "env": {"HOME": 1}, "files": {"/x": 7}}

@@ -66,8 +66,11 @@ def resolve(
         The resolution; whatever is wrong with a value is in its ``errors``.
 
     Raises:
-        NpuError: USAGE, for a surface, an edition, an environment or files that are none.
+        NpuError: USAGE, for a surface, an edition, values, an environment or files that are none.
     """
+    for what, given in (("values", values), ("env", env or {}), ("files", files or {})):
+        if not isinstance(given, Mapping):
+            raise NpuError("USAGE", what, f"{echo(given)} is no mapping.", "Give name to value.")
     view = _view(surface, edition)
     state = State(surface, edition, _environment(env), Disk() if files is None else Given(files))
     accepted = _accepted(state, view, values)
