@@ -20,16 +20,13 @@ _OUT = "npu-conformance-report"
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
     """Runs a command and exits with its status; every error is one line on stderr."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     try:
         status = cli.main(args=arguments, prog_name="npu-conformance", standalone_mode=False)
         sys.stdout.flush()
         code = status if isinstance(status, int) else ExitStatus.OK
     except NpuError as error:
         code = _say(error)
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
-        code = ExitStatus.BAD_INPUT
     except click.ClickException as error:
         code = _say(_usage(error))
     except (click.Abort, KeyboardInterrupt):

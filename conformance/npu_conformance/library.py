@@ -551,7 +551,7 @@ class _Params:
         if isinstance(entry, dict) and set(entry) == {"fixture"}:
             with open(self._fixture(entry["fixture"], f"files.{name}"), encoding="utf-8") as stream:
                 return stream.read()
-        raise self.reader.fail(f"params.files.{name}", "is a text, { fixture = path } or { access = \"r\" }")
+        raise self.reader.fail(f"params.files.{name}", 'is a text, { fixture = path } or { access = "r" }')
 
     def _fixture(self, value: Any, key: str) -> str:
         if not isinstance(value, str) or not value:
