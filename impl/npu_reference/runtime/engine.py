@@ -100,6 +100,7 @@ class Engine:
     def close(self) -> None:
         """Release the inner session; further runs raise as a closed session does."""
         self._inner.close()
+        self._shadow.generators.close()
 
     def graph(self) -> graphs.Graph:
         """The user's graph as it is now."""

@@ -7,6 +7,7 @@ from typing import Any, Dict, Hashable, List, Mapping, NamedTuple, Optional, Seq
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime.bodies import Hook, make_runnable, share_state
+from npu_reference.runtime.generators import Generators
 from npu_reference.runtime.metering import Gauge, Meter
 from npu_reference.runtime.tf_api import tensorflow
 from npu_reference.runtime.wiring import Input, groups_in_order, parse_inputs
@@ -64,6 +65,7 @@ class Shadow:
         self.graph = tensorflow().v1.Graph()
         self.hooks: List[Hook] = [*hooks, make_runnable]
         self.meter = Meter()
+        self.generators = Generators()
         #: Where the name of a host operator differs: shadow name to user's name.
         self.origin: Dict[str, str] = {}
         #: Name of a GEOP's node and function here to its name in the partition.
@@ -224,6 +226,7 @@ class _Batch:
         gauges = self._gauges(name)
         if gauges:
             self.shadow.meter.install(body, new_name, gauges)
+        self.shadow.generators.install(body)
         for hook in self.shadow.hooks:
             hook(body, name)
         body.signature.name = new_name

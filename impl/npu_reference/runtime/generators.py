@@ -1,0 +1,123 @@
+"""Where seeded random operators of GEOPs draw from: one generator each, shared by all signatures of a session."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from typing import Any, Callable, Dict, List
+
+from npu_reference.graphs import OPS, OpDef
+from npu_reference.graphs.signature import arg_dtypes
+from npu_reference.runtime.tf_api import tensorflow
+
+__all__ = ["Generators"]
+
+_HANDLES = ("resource", "variant")
+
+
+class Generators:
+    """The random number generators of one session's device.
+
+    TensorFlow keeps the state of a random operator in its kernel, and makes the kernels of a function anew for every
+    signature: a seeded stream would begin again whenever a script fetches something else. So the operator is replaced,
+    in the body, by a call to the same operator in a session where it exists once. Values are TensorFlow's own.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._session: Any = None
+        self._tokens: Dict[str, bytes] = {}
+        # TensorFlow's registry refers to Python functions weakly.
+        self._alive: List[Callable[..., Any]] = []
+
+    def close(self) -> None:
+        """Release the generators."""
+        with self._lock:
+            if self._session is not None:
+                self._session.close()
+
+    def install(self, function: Any) -> None:
+        """Replace the seeded random operators of a FunctionDef, in place."""
+        renamed: Dict[str, str] = {}
+        for node in function.node_def:
+            op_def = OPS.get(node.op)
+            if op_def is None or not _is_seeded(node, op_def):
+                continue
+            inputs = arg_dtypes(op_def, op_def.inputs, node.attr)
+            outputs = arg_dtypes(op_def, op_def.outputs, node.attr)
+            if any(dtype.is_ref or dtype.name in _HANDLES for dtype in inputs + outputs):
+                continue
+            token = self._token(node, len(inputs), [dtype.number for dtype in inputs])
+            # One output an argument: no random operator has lists of outputs.
+            for slot, arg in enumerate(op_def.outputs):
+                renamed[f"{node.name}:{arg.name}:0"] = f"{node.name}:output:{slot}"
+            _become_call(node, token, [dtype.number for dtype in inputs], [dtype.number for dtype in outputs])
+        if renamed:
+            _rename(function, renamed)
+
+    def _token(self, node: Any, count: int, dtypes: List[int]) -> bytes:
+        """What a PyFunc calls to draw from the generator of a node; the generator is made the first time."""
+        with self._lock:
+            if node.name not in self._tokens:
+                draw = self._make(node, count, dtypes)
+                self._alive.append(draw)
+                script_ops = importlib.import_module("tensorflow.python.ops.script_ops")
+                self._tokens[node.name] = script_ops._py_funcs.insert(draw).encode()
+            return self._tokens[node.name]
+
+    def _make(self, node: Any, count: int, dtypes: List[int]) -> Callable[..., Any]:
+        v1 = tensorflow().v1
+        if self._session is None:
+            # Threads of its own: it runs inside an operator that occupies one of the script's.
+            config = v1.ConfigProto(
+                use_per_session_threads=True, inter_op_parallelism_threads=1, intra_op_parallelism_threads=1
+            )
+            self._session = tensorflow().session.BaseSession(graph=v1.Graph(), config=config)
+        graph_def = v1.GraphDef()
+        graph_def.versions.CopyFrom(v1.Graph().as_graph_def().versions)
+        own = graph_def.node.add()
+        own.CopyFrom(node)
+        own.device = ""
+        del own.input[:]
+        for position in range(count):
+            feed = graph_def.node.add(name=f"npu_feed/{node.name}_{position}", op="Placeholder")
+            feed.attr["dtype"].type = dtypes[position]
+            own.input.append(feed.name)
+        with self._session.graph.as_default():
+            v1.import_graph_def(graph_def, name="")
+        made = self._session.graph.get_operation_by_name(node.name)
+        from tensorflow.core.protobuf import config_pb2
+
+        options = config_pb2.CallableOptions(
+            feed=[f"{source}:0" for source in own.input], fetch=[output.name for output in made.outputs]
+        )
+        return self._session._make_callable_from_options(options)
+
+
+def _is_seeded(node: Any, op_def: OpDef) -> bool:
+    """Whether a node has a generator of its own whose stream the script has fixed."""
+    if not op_def.is_stateful or "seed" not in node.attr or "seed2" not in node.attr:
+        return False
+    return bool(node.attr["seed"].i or node.attr["seed2"].i)
+
+
+def _become_call(node: Any, token: bytes, inputs: List[int], outputs: List[int]) -> None:
+    node.op = "PyFunc"
+    for name in list(node.attr):
+        if not name.startswith("_"):
+            del node.attr[name]
+    node.attr["token"].s = token
+    node.attr["Tin"].list.SetInParent()
+    node.attr["Tin"].list.type.extend(inputs)
+    node.attr["Tout"].list.SetInParent()
+    node.attr["Tout"].list.type.extend(outputs)
+
+
+def _rename(function: Any, renamed: Dict[str, str]) -> None:
+    for node in function.node_def:
+        for position, text in enumerate(node.input):
+            if text in renamed:
+                node.input[position] = renamed[text]
+    for name, text in list(function.ret.items()):
+        if text in renamed:
+            function.ret[name] = renamed[text]
