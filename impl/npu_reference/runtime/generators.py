@@ -78,6 +78,8 @@ class Generators:
         own = graph_def.node.add()
         own.CopyFrom(node)
         own.device = ""
+        for name in [name for name in own.attr if name.startswith("_")]:
+            del own.attr[name]
         del own.input[:]
         for position in range(count):
             feed = graph_def.node.add(name=f"npu_feed/{node.name}_{position}", op="Placeholder")
