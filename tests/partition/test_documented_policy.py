@@ -371,3 +371,34 @@ def test_an_unknown_policy_or_flavour_is_refused():
         with pytest.raises(NpuError) as caught:
             mixed(chain("d"), **wrong)
         assert caught.value.code == "USAGE"
+
+
+def test_a_loop_is_never_kept_in_part_when_full_offload_dissolves_what_feeds_it():
+    g = GraphBuilder()
+    y = g.placeholder("y", "float32", [2])
+    late = g.py_func("h", [g.op("Relu", "early", [y])], ["float32"])[0]
+
+    def cond(i, _):
+        axis = g.const("axis", [0], "int32", control=[i])
+        limit = g.const("limit", [9.0, 9.0], control=[i])
+        return g.op("All", "all", [g.op("Less", "less", [i, limit]), axis])
+
+    def body(i, j):
+        return [g.op("AddV2", "add", [i, i]), g.op("Relu", "d", [j])]
+
+    exits = g.while_loop("w", [late, g.op("Exp", "e", [g.op("Neg", "n", [y])])], cond, body)
+    g.op("AddV2", "last", [exits[0], exits[1]])
+    graph = closed(g, ["y"], ["last:0"])
+    result = divide(graph)
+    graph_from_def(build(graph, result))
+    inside = [name for name in sets(result)[0] if name.startswith("w/")]
+    assert not inside or len(inside) == sum(node.name.startswith("w/") for node in graph.nodes)
+
+
+def test_what_puts_and_what_takes_may_share_a_geop_with_the_queue_itself():
+    g = GraphBuilder()
+    queue = g.op("FIFOQueueV2", "queue", component_types=["float32"], shapes=[[2]], shared_name="q")
+    g.op("QueueEnqueueV2", "put", [queue, [g.op("Relu", "a", [g.placeholder("x", "float32", [2])])]])
+    take = g.op("QueueDequeueV2", "take", [queue], component_types=["float32"])
+    g.op("Exp", "b", [take[0]])
+    assert sets(divide(closed(g, ["x"], ["b:0"], ["put"]))) == [["a", "b", "put", "queue", "take"]]

@@ -87,8 +87,9 @@ def _cycle(
             successors[a].append(b)
             missing[b] += 1
     for source, target in hidden:
-        successors[vertex[source]].append(vertex[target])
-        missing[vertex[target]] += 1
+        if vertex[source] != vertex[target]:
+            successors[vertex[source]].append(vertex[target])
+            missing[vertex[target]] += 1
     ready = [v for v in range(len(successors)) if not missing[v]]
     seen = 0
     while ready:
@@ -147,7 +148,10 @@ def _whole_frames(group: Sequence[int], frames: Sequence) -> dict:
 def _frames(graph: Graph, wires: Wires, group: Sequence[int], frames: Sequence) -> List[Violation]:
     keys = keys_of_groups(group, frames)
     for node, home in enumerate(group):
-        if home >= 0 and keys[home] is _MIXED and frames[node] is not None:
+        if home < 0 or frames[node] is None or graph.nodes[node].op == "Const":
+            continue
+        # A loop is on the device whole or not at all: what is at the very level where the GEOP runs is in no loop.
+        if keys[home] is _MIXED or keys[home] is frames[node]:
             name = graph.nodes[node].name
             return [Violation("FRAME", node, f"{name} is in a loop of which its GEOP holds only a part")]
     return _loops(graph, wires, group, frames, keys)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Dict, List, Set, Tuple
 
+from npu_reference.partition.scc import components
 from npu_reference.partition.wires import Wires
 
 if TYPE_CHECKING:
@@ -37,7 +38,20 @@ def hidden_edges(graph: Graph, wires: Wires) -> List[Tuple[int, int]]:
         for take in takes.get(store, ()):
             before = _after(graph, wires, take)
             found.extend((put, take) for put in puts[store] if put not in before)
-    return found
+    return _without_cycles(graph, wires, found)
+
+
+def _without_cycles(graph: Graph, wires: Wires, pairs: List[Tuple[int, int]]) -> List[Tuple[int, int]]:
+    """The pairs that the graph leaves a choice: two queues that fill each other order nothing."""
+    if not pairs:
+        return pairs
+    successors: List[List[int]] = [[] for _ in graph.nodes]
+    for source, target in zip(wires.src, wires.dst):
+        successors[source].append(target)
+    for put, take in pairs:
+        successors[put].append(take)
+    component = components(successors)
+    return [(put, take) for put, take in pairs if component[put] != component[take]]
 
 
 def _store(graph: Graph, wires: Wires, node: int) -> object:
