@@ -62,6 +62,7 @@ def _rest(console: Console, shown: int, total: int) -> None:
 
 def run(report: Report, areas: Sequence[Area], out: str, no_page: bool) -> None:
     """The table by area, the first things to fix, the verdict, and where the report is."""
+    from .report import summary
     from .runner import counts
 
     console = _console()
@@ -70,11 +71,16 @@ def run(report: Report, areas: Sequence[Area], out: str, no_page: bool) -> None:
     for area in areas:
         cells = [Text(str(area.counts.get(status, "")), style=_STYLES.get(status, "red")) for status in statuses]
         table.add_row(area.name, str(area.instances), *cells, f"{area.passed} of {area.requirements} pass")
-    bad = [record for record in report.records if record.result.status not in ("pass", "unsupported", "xfail")]
-    for record in bad[:10]:
-        style = _STYLES.get(record.result.status, "red")
-        line = Text(record.result.status, style=style) + " " + _plain(record.instance.id) + "  "
-        console.print(line + _plain(record.result.detail), soft_wrap=not console.is_terminal)
+    bad = [
+        group
+        for group in summary.grouped(report.records)
+        if group[0].result.status not in ("pass", "unsupported", "xfail")
+    ]
+    for group in bad[:10]:
+        result = group[0].result
+        line = Text(result.status, style=_STYLES.get(result.status, "red")) + " " + _plain(group[0].instance.id)
+        more = f" and {len(group) - 1} more like it" if len(group) > 1 else ""
+        console.print(line + Text(more, style="dim") + "  " + _plain(result.detail), soft_wrap=not console.is_terminal)
     if len(bad) > 10:
         console.print(f"… {len(bad) - 10} more in the report.", style="dim")
     for text in report.errors:

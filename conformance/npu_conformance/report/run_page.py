@@ -42,7 +42,7 @@ _VERBS = {
 def repro(record: Record, spec: str) -> str:
     """The command that asks for this one case again."""
     backend = "" if spec == "reference" else f" --backend {shlex.quote(spec)}"
-    return f"npu-conformance run{backend} --edition {record.instance.edition} -k {record.instance.case.id}"
+    return f"npu-conformance run{backend} --edition {record.instance.edition} -k {record.instance.case.id}@"
 
 
 def page(library: Library, report: Report) -> str:
@@ -63,7 +63,11 @@ def page(library: Library, report: Report) -> str:
         areas=summary.areas(report),
         statuses=[status for status in judge.ORDER if any(row["status"] == status for row in rows)],
         rows=rows,
-        failures=[row for row in rows if row["status"] not in ("pass", "unsupported", "xfail")],
+        failures=[
+            dict(_row(group[0], spec), where=[record.instance.id for record in group])
+            for group in summary.grouped(report.records)
+            if group[0].result.status not in ("pass", "unsupported", "xfail")
+        ],
         known=[row for row in rows if row["status"] == "xfail"],
         requirements=_requirements(library, report),
     )
@@ -73,11 +77,10 @@ def _row(record: Record, spec: str) -> Dict[str, Any]:
     case, result = record.instance.case, record.result
     return {
         "id": record.instance.id,
+        "case": case.id,
         "title": case.title,
         "area": case.area,
         "level": case.level,
-        "edition": record.instance.edition,
-        "twin": record.instance.twin,
         "why": case.why,
         "requirements": case.requirements,
         "readings": case.readings,

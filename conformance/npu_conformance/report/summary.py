@@ -9,7 +9,7 @@ from .. import inventory, judge, schema
 from ..library import Library
 from ..runner import Record, Report, counts
 
-__all__ = ["Area", "areas", "requirement_statuses", "badge", "statement", "answer"]
+__all__ = ["Area", "areas", "grouped", "requirement_statuses", "badge", "statement", "answer"]
 
 
 class Area(NamedTuple):
@@ -33,6 +33,16 @@ def areas(report: Report) -> List[Area]:
         passed = sum(1 for status in statuses.values() if status == "pass")
         rows.append(Area(name, len(found[name]), counts(found[name]), len(statuses), passed))
     return rows
+
+
+def grouped(records: Sequence[Record]) -> List[List[Record]]:
+    """Records that are the same thing to fix, together: one case, one status, one set of differences."""
+    found: Dict[Tuple[Any, ...], List[Record]] = {}
+    for record in records:
+        result = record.result
+        key = (record.instance.case.id, result.status, result.differences or result.detail)
+        found.setdefault(key, []).append(record)
+    return list(found.values())
 
 
 def requirement_statuses(records: Sequence[Record]) -> Mapping[str, str]:
