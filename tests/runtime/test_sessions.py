@@ -324,6 +324,7 @@ def test_an_open_session_survives_deactivation():
         assert session.run(y) == 3.0
         assert engine_of(tf.Session(config=npu())) is None
         session.close()
+    assert not hasattr(tf.Session._do_run, "__wrapped__"), "with the last session the methods are TensorFlow's again"
     assert len(process_trace().runs) == 2
 
 

@@ -50,10 +50,16 @@ def uninstall() -> None:
     base = tensorflow().session.BaseSession
     if "__init__" in _ORIGINALS:
         setattr(base, "__init__", _ORIGINALS.pop("__init__"))  # noqa: B010
-    if not _OPEN:
-        for name, original in _ORIGINALS.items():
-            setattr(base, name, original)
-        _ORIGINALS.clear()
+    _put_back()
+
+
+def _put_back() -> None:
+    """Once switched off and nobody needs them any more, the remaining methods are TensorFlow's own again."""
+    if "__init__" in _ORIGINALS or _OPEN:
+        return
+    for name, original in _ORIGINALS.items():
+        setattr(tensorflow().session.BaseSession, name, original)
+    _ORIGINALS.clear()
 
 
 def _original(name: str) -> Callable[..., Any]:
@@ -165,9 +171,11 @@ def _feed_tensors(graph: Any, feeds: Any) -> List[Any]:
 
 def _close(self: Any) -> None:
     engine = engine_of(self)
+    _original("close")(self)
     if engine is not None:
         engine.close()
-    _original("close")(self)
+        _OPEN.discard(engine)
+        _put_back()
 
 
 _REPLACEMENTS: Dict[str, Callable[..., Any]] = {
