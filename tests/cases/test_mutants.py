@@ -59,3 +59,16 @@ def test_every_case_fails_on_some_mutant_or_is_a_control(tmp_path):
         if not any(_fails(backends[name], one, tmp_path) for name in near for one in own):
             immortal.append(case.id)
     assert not immortal
+
+
+class _Idle:
+    """A backend that takes every graph and script, and runs none."""
+
+    def run(self, params):
+        return {"fetches": {}, "files": {}, "trace": [], "log": [], "output": ""}
+
+
+def test_every_case_of_running_fails_on_a_backend_that_runs_nothing(tmp_path):
+    runs = [one for one in corpus().instances() if one.case.method in TENSORFLOW_METHODS and not one.twin]
+    assert runs
+    assert not [one.id for one in runs if ask(_Idle(), one, str(tmp_path)).status != "fail"]
