@@ -1,0 +1,85 @@
+"""The guides say what the program does: their tables and examples are checked against it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+
+from conftest import Shelf
+from npu_conformance import client, judge, known_failures, library, protocol
+from npu_conformance.backends import reference
+from npu_conformance.cli import cli
+from npu_conformance.report import run_page
+from npu_reference.errors import CATALOGUE
+
+DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
+
+
+def guide(name: str) -> str:
+    with open(os.path.join(DOCS, name), encoding="utf-8") as stream:
+        return stream.read()
+
+
+def test_the_codes_a_backend_may_refuse_with_are_those_of_the_catalogue() -> None:
+    table = guide("write-a-backend.md").split("<!-- codes -->")[1].split("<!-- /codes -->")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.MULTILINE))
+    ours = ("TENSORFLOW_", "USAGE", "CASE_FILE", "BACKEND_", "PROTOCOL", "OUTPUT", "INTERNAL")
+    assert rows == {kind.code: kind.meaning for kind in CATALOGUE.values() if not kind.code.startswith(ours)}
+
+
+def test_every_method_of_the_protocol_is_in_the_guide() -> None:
+    section = guide("write-a-backend.md").split("## Methods")[1].split("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(protocol.methods())
+
+
+def test_every_parameter_and_member_of_a_method_is_in_the_guide() -> None:
+    section = guide("write-a-backend.md").split("## Methods")[1].split("\n## ")[0]
+    for method, declared in protocol.methods().items():
+        row = next(line for line in section.splitlines() if line.startswith(f"| `{method}` |"))
+        for name in declared["params"].get("properties", {}):
+            assert f"`{name}" in row, (method, name)
+
+
+def test_every_feature_the_reference_claims_or_a_case_needs_is_in_the_guide() -> None:
+    named = set(re.findall(r"`([\w.]+)`", guide("write-a-backend.md").split("## What to claim")[1].split("\n## ")[0]))
+    claimed = set(reference.ReferenceBackend().hello({})["capabilities"]["features"])
+    needed = {feature for case in library.load().cases.values() for feature in case.needs}
+    assert (claimed | needed) - named == set()
+
+
+def test_every_status_is_explained_in_the_guide_and_on_the_page() -> None:
+    table = guide("run.md").split("## What a status means")[1].split("\n## ")[0]
+    named = re.findall(r"`([a-z-]+)`", " ".join(re.findall(r"^\| (`[^|]*) \|", table, re.MULTILINE)))
+    assert named == list(judge.ORDER)
+    assert list(run_page.MEANINGS) == list(judge.ORDER)
+
+
+def test_every_option_of_run_is_in_the_guide() -> None:
+    text = guide("run.md")
+    for parameter in cli.commands["run"].params:
+        assert any(option in text for option in parameter.opts), parameter.opts
+
+
+def test_every_command_line_of_the_guides_can_be_parsed() -> None:
+    text = guide("run.md") + guide("write-a-backend.md")
+    lines = re.findall(r"^\|? ?`?(npu-conformance [^`#|\n]*)", text, re.MULTILINE)
+    assert len(lines) >= 7
+    for line in lines:
+        words = shlex.split(line)[1:]
+        command = cli.commands[words[0]]
+        command.make_context(words[0], words[1:])
+
+
+def test_the_known_failures_of_the_guide_load(shelf: Shelf) -> None:
+    text = re.findall(r"```toml\n(\[\[known\]\].*?)```", guide("run.md"), re.DOTALL)[0]
+    text = re.sub(r'id = "[^"]*"', 'id = "small-partition@*"', text)
+    entry = known_failures.load(shelf.write("known.toml", text), shelf.load().instances())[0]
+    assert entry.outcome in known_failures.OUTCOMES
+
+
+def test_the_variables_a_worker_sees_are_those_the_guide_names() -> None:
+    named = guide("write-a-backend.md").split("Of our environment it sees")[1].split("hands on more")[0]
+    for name in client.environment():
+        short = "TF_*" if name.startswith("TF_") else "the locale" if name.startswith(("LANG", "LC_")) else name
+        assert short in named or name in ("PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "VIRTUAL_ENV", "SYSTEMROOT")
