@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, Set, Tuple
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
 from npu_reference.graphs.frames import frames
+from npu_reference.partition.bodies import Bodies
 from npu_reference.partition.cluster import group
 from npu_reference.partition.crossing import (
     Copies,
@@ -69,6 +70,8 @@ def idle_cause(graph: Graph, settings: Settings) -> Optional[Cause]:
     """Why the pass leaves the graph as it is."""
     if not settings.use_off_line:
         return Cause(Reason.MODE_OFF, "use_off_line is False")
+    if settings.job in ("ps", "default"):
+        return Cause(Reason.MODE_OFF, f"job is {settings.job}")
     for node in graph.nodes:
         if node.has_attr("_NoNeedOptimize"):
             return Cause(Reason.GRAPH_EXCLUDED, f"{node.name} carries _NoNeedOptimize")
@@ -157,6 +160,7 @@ def _choose_ranges(
     if settings.offload_ranges and not selection.entry:
         return False
     judge = Judge(graph, wires, settings, op_list, ADAPTER_RULES)
+    judge.bodies = Bodies(graph.functions, op_list, False, False)  # gray operators in functions count as supported here
     supported = judge.supported_alone()
     for node in graph.nodes:
         i = node.id
