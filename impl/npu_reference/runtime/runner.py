@@ -104,7 +104,7 @@ def _observed(params: Mapping[str, Any]) -> Iterator[List[Dict[str, str]]]:
         surface=surface,
         op_list=None if op_list is None else OpList.parse(json.dumps(op_list), "op_list"),
     )
-    process_trace().clear()
+    process_trace().restart()  # an answer must not tell how many requests came before it
     with overriding(overrides), listening(hear):
         yield log
 

@@ -154,6 +154,12 @@ class Trace:
             self._host.clear()
             self._forgotten = self._opened
 
+    def restart(self) -> None:
+        """Forget everything, the count of sessions too; for when no session of before is open any more."""
+        self.clear()
+        with self._lock:
+            self._opened = self._forgotten = 0
+
     def to_json(self) -> Dict[str, object]:
         return {"totals": self.totals._asdict(), "runs": [record.to_json() for record in self.runs]}
 
