@@ -117,7 +117,7 @@ def _choose(
             candidate[node_id] = 1
     for constant in constants_behind_controls(graph, wires, judge.by_op):
         candidate[constant] = 1
-    if settings.mix:
+    if settings.mix and any(node.op in ("Enter", "RefEnter") for node in graph.nodes):
         spread_over_frames(graph, frames(graph), candidate, cause, _unsupported(graph, candidate, support.skipped))
     spread(graph, wires, settings, candidate, cause, _unsupported(graph, candidate, support.skipped), variants=False)
     add_constants(graph, wires, candidate)
