@@ -272,19 +272,20 @@ def _geops(console: Console, geops: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _host(console: Console, host: Sequence[Mapping[str, Any]]) -> None:
+    """One row a reason and operator type, then the remedy of each reason."""
     if not host:
         return
-    groups = Counter((entry["reason"], entry["op"], entry["remedy"]) for entry in host)
-    table = _table("Reason", "Operator", "Count", "For example", "Witness", "Remedy", numbers=["Count"])
-    for (reason, op, remedy), count in groups.most_common(_ROWS):
-        example = next(
-            entry for entry in host if (entry["reason"], entry["op"], entry["remedy"]) == (reason, op, remedy)
-        )
-        table.add_row(
-            reason, _plain(op), str(count), _plain(example["node"]), _plain(_witness(example)), _plain(remedy)
-        )
+    groups = Counter((entry["reason"], entry["op"]) for entry in host)
+    table = _table("Reason", "Operator", "Count", "For example", "Witness", numbers=["Count"])
+    table.columns[0].no_wrap = True
+    for (reason, op), count in groups.most_common(_ROWS):
+        example = next(entry for entry in host if (entry["reason"], entry["op"]) == (reason, op))
+        table.add_row(reason, _plain(op), str(count), _plain(example["node"]), _plain(_witness(example)))
     console.print(table)
     _rest(console, _ROWS, len(groups))
+    remedies = list(dict.fromkeys((entry["reason"], entry["remedy"]) for entry in host))
+    for reason, remedy in remedies[:_ROWS]:
+        console.print(Text(f"{reason}: ", style="bold") + _plain(remedy))
 
 
 def _witness(entry: Mapping[str, Any]) -> str:
