@@ -1,0 +1,248 @@
+"""Kinds of faults in how a backend takes options: each makes, of the reference's answer, a wrong one."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple
+
+from npu_reference.errors import NpuError
+
+from ..mutation import mutant
+from .edits import Answer, Params, ReferenceBackend, with_values
+
+__all__ = [
+    "Ask",
+    "Change",
+    "Fault",
+    "When",
+    "accepts",
+    "always",
+    "declare",
+    "default_is",
+    "effective_is",
+    "environment_wins",
+    "given",
+    "ignores",
+    "means",
+    "other_files",
+    "out_of_scenario",
+    "refuses",
+    "silent",
+    "texts",
+    "untyped",
+    "without_rule",
+    "wrong_default",
+]
+
+#: The reference's ``options``, which answers or raises NpuError.
+Ask = Callable[[Params], Answer]
+#: A wrong ``options``: gets the right one and the request.
+Fault = Callable[[Ask, Params], Answer]
+When = Callable[[Params], bool]
+Change = Callable[[Any], Any]
+
+
+def declare(name: str, requirement: str, sentence: str, fault: Fault) -> None:
+    """Register a mutant whose ``options`` has one fault; ``sentence`` says which."""
+
+    def options(self: ReferenceBackend, params: Params) -> Answer:
+        return fault(lambda asked: ReferenceBackend.options(self, asked), params)
+
+    mutant(name, requirement)(type("OptionMutant", (ReferenceBackend,), {"__doc__": sentence, "options": options}))
+
+
+def always(params: Params) -> bool:
+    """A fault without a condition."""
+    return True
+
+
+def given(params: Params, option: str) -> Any:
+    """The value of the request for an option, whatever field it names; None when it has none."""
+    value = params["values"].get(option)
+    return value["value"] if isinstance(value, dict) and set(value) == {"field", "value"} else value
+
+
+def texts(params: Params) -> str:
+    """All option files of the request as one text."""
+    return "\n".join(text for text in params.get("files", {}).values() if isinstance(text, str))
+
+
+# Defaults
+
+
+def default_is(option: str, value: Any, when: When = always) -> Fault:
+    """Another default; ``value`` may be a function of the right one."""
+
+    def fault(ask: Ask, params: Params) -> Answer:
+        answer = ask(params)
+        entry = answer["effective"].get(option)
+        if entry is not None and entry["origin"] == "default" and when(params):
+            entry["value"] = value(entry["value"]) if callable(value) else value
+            answer["meaning"].pop(option, None)
+        return answer
+
+    return fault
+
+
+def wrong_default(option: str, field: str) -> Fault:
+    """A default that is another value of the same type, or a value where there is none."""
+    of_nothing = {"b": True, "i": 1, "s": "given by nobody", "o": {}}
+
+    def other(value: Any) -> Any:
+        if value is None:
+            return of_nothing[field]
+        if isinstance(value, bool):
+            return not value
+        return value + 1 if isinstance(value, int) else f"{value}2"
+
+    return default_is(option, other)
+
+
+# What is accepted
+
+
+def _taken(ask: Ask, params: Params, option: str) -> Answer:
+    """The answer in which the option has whatever was given."""
+    try:
+        answer = ask(with_values(params, **{option: None}))
+    except NpuError:
+        answer = ask({**params, "values": {}})
+    answer["effective"][option] = {"value": given(params, option), "origin": "given"}
+    return answer
+
+
+def _lenient(option: str, wanted: Callable[[NpuError], bool], when: When) -> Fault:
+    def fault(ask: Ask, params: Params) -> Answer:
+        try:
+            return ask(params)
+        except NpuError as error:
+            if error.subject != option or not wanted(error) or not when(params):
+                raise
+            return _taken(ask, params, option)
+
+    return fault
+
+
+def untyped(option: str, when: When = always) -> Fault:
+    """Accepts values of any type."""
+    return _lenient(option, lambda error: error.code == "OPTION_TYPE", when)
+
+
+def accepts(option: str, when: When = always) -> Fault:
+    """Accepts values outside the domain, the grammar, the file format, and beside what excludes them."""
+    return _lenient(option, lambda error: True, when)
+
+
+def refuses(option: str, when: When, code: str = "OPTION_FILE") -> Fault:
+    """Refuses a right value where the condition holds."""
+
+    def fault(ask: Ask, params: Params) -> Answer:
+        if option in params["values"] and when(params):
+            raise NpuError(code, option, "is refused though it is right.")
+        return ask(params)
+
+    return fault
+
+
+# What takes effect
+
+
+def ignores(option: str, when: When = always) -> Fault:
+    """Takes the option for one that was not given."""
+
+    def fault(ask: Ask, params: Params) -> Answer:
+        hit = option in params["values"] and when(params)
+        return ask(with_values(params, **{option: None})) if hit else ask(params)
+
+    return fault
+
+
+def effective_is(option: str, change: Change, when: When = always) -> Fault:
+    """Another value takes effect than the one given."""
+
+    def fault(ask: Ask, params: Params) -> Answer:
+        answer = ask(params)
+        if option in answer["effective"] and given(params, option) is not None and when(params):
+            entry = answer["effective"][option]
+            answer["effective"][option] = {**entry, "value": change(entry["value"])}
+        return answer
+
+    return fault
+
+
+def environment_wins(option: str, variable: str) -> Fault:
+    """Reads the variable although the option is given."""
+    return ignores(option, lambda params: variable in params.get("env", {}))
+
+
+def out_of_scenario(option: str) -> Fault:
+    """Lets an option take effect outside the scenario the documents list it for."""
+
+    def fault(ask: Ask, params: Params) -> Answer:
+        answer = ask(params)
+        scope = ("inference_only", "training_only")
+        if any(one["option"] == option and one["code"] in scope for one in answer["warnings"]):
+            answer["effective"][option] = {"value": given(params, option), "origin": "given"}
+        return answer
+
+    return fault
+
+
+def without_rule(name: str) -> Fault:
+    """Knows nothing of one rule between options."""
+
+    def fault(ask: Ask, params: Params) -> Answer:
+        resolving = importlib.import_module("npu_reference.options.resolve")
+        views, key = resolving._VIEWS, (params["surface"], params["edition"])
+        view = resolving._view(*key)
+        views[key] = view._replace(rules=tuple(rule for rule in view.rules if rule.name != name))
+        try:
+            return ask(params)
+        finally:
+            views[key] = view
+
+    return fault
+
+
+# What is told
+
+
+def silent(option: str, code: str) -> Fault:
+    """Leaves one kind of warning out."""
+
+    def fault(ask: Ask, params: Params) -> Answer:
+        answer = ask(params)
+        kept = [one for one in answer["warnings"] if (one["option"], one["code"]) != (option, code)]
+        return {**answer, "warnings": kept}
+
+    return fault
+
+
+def means(option: str, change: Change, when: When = always) -> Fault:
+    """Misreads what a text or file says; ``change`` gets its meaning and returns another."""
+
+    def fault(ask: Ask, params: Params) -> Answer:
+        answer = ask(params)
+        if option in answer["meaning"] and option in params["values"] and when(params):
+            answer["meaning"][option] = change(answer["meaning"][option])
+        return answer
+
+    return fault
+
+
+def other_files(change: Callable[[str], Optional[str]], when: When = always) -> Fault:
+    """Reads other texts than stand in the files; None for one it does not see."""
+
+    def fault(ask: Ask, params: Params) -> Answer:
+        if "files" not in params or not when(params):
+            return ask(params)
+        return ask({**params, "files": _changed(params["files"], change)})
+
+    return fault
+
+
+def _changed(files: Mapping[str, Any], change: Callable[[str], Optional[str]]) -> Dict[str, Any]:
+    read: Tuple[Tuple[str, Any], ...] = tuple(
+        (path, change(text) if isinstance(text, str) and text else text) for path, text in files.items()
+    )
+    return {path: text for path, text in read if text is not None}

@@ -1,0 +1,516 @@
+"""Mutants of NPURunConfig's options: the same kinds of fault for every option, and one for every other must."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List, Tuple
+
+from npu_reference.options import OPTIONS
+
+from ..mutation import mutant
+from .edits import Answer, Params, ReferenceBackend
+from .option_faults import (
+    Fault,
+    accepts,
+    declare,
+    default_is,
+    effective_is,
+    environment_wins,
+    given,
+    ignores,
+    means,
+    out_of_scenario,
+    refuses,
+    silent,
+    texts,
+    untyped,
+    without_rule,
+    wrong_default,
+)
+
+__all__: List[str] = []
+
+# The same for every option
+
+#: Options whose type, default and example the document does not state: not supported, or without effect.
+_UNSTATED = {"enable_reduce_precision", "graph_memory_max_size", "variable_memory_max_size"}
+#: Options the document names without an example.
+_WITHOUT_EXAMPLE = {"memory_config", "experimental_config"}
+
+for _name, _option in OPTIONS.items():
+    _facet = _option.facet("runconfig", "current")
+    if _facet is None:
+        continue
+    if _facet.status in ("deprecated", "ignored"):
+        declare(
+            f"options.{_name}.silent_deprecation",
+            f"runconfig.{_name}.deprecated",
+            f"Does not say that {_name} will be removed.",
+            silent(_name, "deprecated"),
+        )
+    if _name in _UNSTATED:
+        continue
+    declare(
+        f"options.{_name}.any_type",
+        f"runconfig.{_name}.type",
+        f"Takes values of any type for {_name}.",
+        untyped(_name),
+    )
+    declare(
+        f"options.{_name}.wrong_default",
+        f"runconfig.{_name}.default",
+        f"Has another default of {_name} than the document.",
+        wrong_default(_name, _facet.field),
+    )
+    if _name not in _WITHOUT_EXAMPLE:
+        declare(
+            f"options.{_name}.ignored",
+            f"runconfig.{_name}.example",
+            f"Takes no notice of {_name}.",
+            ignores(_name),
+        )
+
+# Domains: option to the requirement that states it. A bool has no domain beside its type.
+
+_DOMAINS = {
+    "session_device_id": "runconfig.session_device_id.over_env",
+    "graph_run_mode": "runconfig.graph_run_mode.domain",
+    "deterministic": "runconfig.deterministic.domain",
+    "ac_parallel_enable": "runconfig.ac_parallel_enable.domain",
+    "enable_exception_dump": "runconfig.enable_exception_dump.domain",
+    "export_compile_stat": "runconfig.export_compile_stat.domain",
+    "quant_dumpable": "runconfig.quant_dumpable.domain",
+    "buffer_optimize": "runconfig.buffer_optimize.domain",
+    "variable_placement": "runconfig.variable_placement.domain",
+    "enable_small_channel": "runconfig.enable_small_channel.domain",
+    "aoe_mode": "runconfig.aoe_mode.domain",
+    "op_compiler_cache_mode": "runconfig.op_compiler_cache_mode.domain",
+    "jit_compile": "runconfig.jit_compile.domain",
+    "op_debug_level": "runconfig.op_debug_level.domain",
+    "op_select_implmode": "runconfig.op_select_implmode.domain",
+    "precision_mode": "precision.domain",
+    "precision_mode_v2": "precision.v2.domain",
+    "dynamic_graph_execute_mode": "runconfig.dynamic_graph_execute_mode.effect",
+    "iterations_per_loop": "runconfig.iterations_per_loop.positive",
+    "graph_max_parallel_model_num": "runconfig.graph_max_parallel_model_num.range",
+    "hccl_timeout": "runconfig.hccl_timeout.range",
+    "op_wait_timeout": "runconfig.op_wait_timeout.effect",
+    "op_execute_timeout": "runconfig.op_execute_timeout.effect",
+    "stream_sync_timeout": "runconfig.stream_sync_timeout.effect",
+    "event_sync_timeout": "runconfig.event_sync_timeout.effect",
+    "fusion_switch_file": "runconfig.fusion_switch_file.charset",
+    "op_compiler_cache_dir": "runconfig.op_compiler_cache_dir.charset",
+    "stream_max_parallel_num": "runconfig.stream_max_parallel_num.limit",
+    "enable_scope_fusion_passes": "runconfig.enable_scope_fusion_passes.list",
+    "dynamic_inputs_shape_range": "runconfig.dynamic_inputs_shape_range.dims",
+    "local_device_list": "runconfig.local_device_list.pair",
+    "optypelist_for_implmode": "runconfig.optypelist_for_implmode.pair",
+    "op_debug_config": "runconfig.op_debug_config.is_file",
+    "op_precision_mode": "runconfig.op_precision_mode.file",
+    "modify_mixlist": "files.mixlist.current.grammar",
+    "customize_dtypes": "files.customize_dtypes.by_name",
+    "aoe_config_file": "files.aoe_cfg.keys",
+    "work_path": "runconfig.work_path.precreated",
+}
+for _name, _requirement in _DOMAINS.items():
+    declare(
+        f"options.{_name}.skipped_domain",
+        _requirement,
+        f"Takes whatever is given for {_name}.",
+        accepts(_name),
+    )
+
+_CLASSES = ("memory_config", "dump_config", "profiling_config", "experimental_config")
+for _name, _kind in [("distribute", "ps_worker")] + [(name, "class") for name in _CLASSES]:
+    declare(
+        f"options.{_name}.any_class",
+        f"runconfig.{_name}.{_kind}",
+        f"Takes objects of any class for {_name}.",
+        untyped(_name, lambda params, name=_name: isinstance(given(params, name), dict)),  # type: ignore[misc]
+    )
+
+# Rules: requirement to the rule the mutant does not know
+
+_RULES = {
+    "runconfig.enable_small_channel.inference_fixed": "runconfig.enable_small_channel.inference_fixed",
+    "runconfig.variable_placement.host_needs_mix": "runconfig.variable_placement.host_needs_mix",
+    "runconfig.iterations_per_loop.mixed_one": "mixed.iterations.must_be_one",
+    "runconfig.op_debug_config.npu_collect_no_oom": "runconfig.op_debug_config.npu_collect_no_oom",
+    "runconfig.op_debug_level.2_oom_exclusive": "runconfig.op_debug_level.2_oom_exclusive",
+    "runconfig.op_debug_level.advice": "runconfig.op_debug_level.advice",
+    "runconfig.op_precision_mode.over_implmode": "session.op_precision_mode.over_implmode",
+    "runconfig.op_precision_mode.keep_fp16.advice": "runconfig.op_precision_mode.keep_fp16.advice",
+    "runconfig.optypelist_for_implmode.pair": "session.optypelist_for_implmode.needs_implmode",
+    "runconfig.op_compiler_cache_mode.force_parallel": "runconfig.op_compiler_cache_mode.force_parallel",
+    "runconfig.op_compiler_cache_mode.debug_level_gate": "runconfig.op_compiler_cache_mode.debug_level_gate",
+    "runconfig.op_compiler_cache_mode.debug_cfg_no_list": "runconfig.op_compiler_cache_mode.debug_cfg_no_list",
+    "runconfig.op_compiler_cache_dir.priority": "runconfig.op_compiler_cache_dir.priority",
+    "runconfig.enable_exception_dump.npu_collect_forces_1": "runconfig.enable_exception_dump.npu_collect_forces_1",
+    "runconfig.session_device_id.over_env": "env.ASCEND_DEVICE_ID.lower",
+    "runconfig.debug_dir.priority": "env.ASCEND_WORK_PATH.uses",
+    "runconfig.hccl_timeout.quantize": "runconfig.hccl_timeout.quantize",
+    "runconfig.hccl_timeout.over_env": "env.HCCL_EXEC_TIMEOUT.fallback",
+    "runconfig.aoe_mode.over_env": "env.AOE_MODE.fallback",
+    "runconfig.stream_sync_timeout.gt_hccl": "runconfig.stream_sync_timeout.gt_hccl",
+    "runconfig.dynamic_inputs_shape_range.dynamic_dims_wins": "runconfig.dynamic_inputs_shape_range.dynamic_dims_wins",
+    "runconfig.dynamic_inputs_shape_range.deprecated": "S9",
+    "runconfig.dynamic_graph_execute_mode.effect": "session.dynamic_graph_execute_mode.only_when_dynamic",
+    "runconfig.compile_dynamic_mode.true": "S14",
+    "runconfig.work_path.precreated": "runconfig.work_path.precreated",
+    "runconfig.enable_data_pre_proc.prerequisite": "runconfig.enable_data_pre_proc.prerequisite",
+    "runconfig.input_fusion_size.range": "T7",
+    "runconfig.local_device_list.pair": "T15",
+    "precision.v1_v2_exclusive": "precision.v1_v2_exclusive",
+    "precision.v2.replaces_v1": "precision.v2.replaces_v1",
+    "precision.force_fp16.inference_only": "precision.force_fp16.inference_only",
+    "precision.customize.must_keep_off": "precision.customize.must_keep_off",
+    "precision.s.mixlist.context": "P12",
+    "files.cache.neither": "files.cache.neither",
+    "files.op_cache_ini.over_env": "files.op_cache_ini.over_env",
+    "files.aoe_cfg.deeper_opat_needs_2": "files.aoe_cfg.deeper_opat_needs_2",
+}
+for _requirement, _rule in _RULES.items():
+    declare(
+        f"options.dropped_rule.{_requirement}",
+        _requirement,
+        f"Knows nothing of the rule {_rule}.",
+        without_rule(_rule),
+    )
+
+# Precedence: the option, the variable it goes before, and where that is stated
+
+_PRECEDENCE = (
+    ("hccl_timeout", "HCCL_EXEC_TIMEOUT", "runconfig.hccl_timeout.over_env"),
+    ("aoe_mode", "AOE_MODE", "runconfig.aoe_mode.over_env"),
+    ("session_device_id", "ASCEND_DEVICE_ID", "runconfig.session_device_id.over_env"),
+    ("debug_dir", "ASCEND_WORK_PATH", "runconfig.debug_dir.priority"),
+    ("op_compiler_cache_dir", "ASCEND_CACHE_PATH", "runconfig.op_compiler_cache_dir.priority"),
+)
+for _name, _variable, _requirement in _PRECEDENCE:
+    declare(
+        f"options.{_name}.environment_wins",
+        _requirement,
+        f"Lets {_variable} go before {_name}.",
+        environment_wins(_name, _variable),
+    )
+
+# One of its own for every other must
+
+
+def _is(option: str, value: Any) -> Any:
+    return lambda params: given(params, option) == value
+
+
+def _value(option: str, wanted: Any, instead: Any) -> Fault:
+    return effective_is(option, lambda value: instead, _is(option, wanted))
+
+
+def _in_mode(mode: int, option: str, value: Any) -> Fault:
+    """Another default of ``option`` where graph_run_mode is given as ``mode``."""
+    return default_is(option, value, _is("graph_run_mode", mode))
+
+
+def _shapes(group: str, change: Any) -> Fault:
+    """Misreads the shapes of one group of dynamic_inputs_shape_range."""
+
+    def misread(meaning: Dict[str, Any]) -> Dict[str, Any]:
+        return {**meaning, group: change(meaning[group])} if group in meaning else meaning
+
+    return means("dynamic_inputs_shape_range", misread)
+
+
+def _below(option: str, first: str) -> Any:
+    return lambda params: str(given(params, option)).startswith(first)
+
+
+def _debug(change: Any) -> Fault:
+    """Misreads the options of an op_debug_config file."""
+    return means(
+        "op_debug_config", lambda meaning: {**meaning, "op_debug_config": sorted(change(meaning["op_debug_config"]))}
+    )
+
+
+def _without(word: str) -> Any:
+    return lambda words: [one for one in words if one != word]
+
+
+def _read_only(params: Params) -> bool:
+    return any(isinstance(entry, dict) for entry in params.get("files", {}).values())
+
+
+_ONES: List[Tuple[str, str, Fault]] = [
+    ("graph_run_mode.0", "Leaves small channels off in online inference.", _in_mode(0, "enable_small_channel", 0)),
+    ("graph_run_mode.1", "Switches small channels on in training.", _in_mode(1, "enable_small_channel", 1)),
+    (
+        "enable_small_channel.training_default",
+        "Forces float16 where training is asked for.",
+        _in_mode(1, "precision_mode", "force_fp16"),
+    ),
+    (
+        "input_fusion_size.unit",
+        "Takes input_fusion_size for a number of KB.",
+        effective_is("input_fusion_size", lambda value: value * 1024),
+    ),
+    (
+        "input_fusion_size.default_kb",
+        "Takes 128 KB for 128000 bytes.",
+        default_is("input_fusion_size", 128000),
+    ),
+    (
+        "compile_dynamic_mode.false",
+        "Generalises shapes whatever is given.",
+        _value("compile_dynamic_mode", False, True),
+    ),
+    ("op_debug_config.oom.effect", "Has no oom check.", _debug(_without("oom"))),
+    ("op_debug_config.ccec_O0", "Does not pass ccec_O0 on.", _debug(_without("ccec_O0"))),
+    (
+        "op_debug_config.ccec_g",
+        "Takes ccec_g for -O0 as well.",
+        _debug(lambda words: {*words, "ccec_O0"} if "ccec_g" in words else words),
+    ),
+    (
+        "op_debug_config.default_all_ops",
+        "Restricts debug options to matrix multiplications unless a list says otherwise.",
+        means(
+            "op_debug_config",
+            lambda meaning: {**meaning, "op_debug_list": {"name": [], "OpType": ["MatMul"]}},
+            lambda params: "op_debug_list" not in texts(params),
+        ),
+    ),
+    (
+        "op_debug_config.O0_oom_exclusive",
+        "Takes ccec_O0 beside oom.",
+        accepts("op_debug_config", lambda params: "ccec_O0" in texts(params) and "oom" in texts(params)),
+    ),
+    ("quant_dumpable.inference_only", "Dumps before quantization in training.", out_of_scenario("quant_dumpable")),
+    (
+        "graph_max_parallel_model_num.inference",
+        "Runs graphs in parallel in training.",
+        out_of_scenario("graph_max_parallel_model_num"),
+    ),
+    (
+        "buffer_optimize.l2",
+        "Reads l2_optimize as off_optimize.",
+        _value("buffer_optimize", "l2_optimize", "off_optimize"),
+    ),
+    (
+        "buffer_optimize.off",
+        "Reads off_optimize as l2_optimize.",
+        _value("buffer_optimize", "off_optimize", "l2_optimize"),
+    ),
+    (
+        "op_precision_mode.name_over_type",
+        "Reads no entries by node name.",
+        means("op_precision_mode", lambda meaning: {**meaning, "ByNodeName": {}}),
+    ),
+    (
+        "enable_scope_fusion_passes.list",
+        "Switches on the first of several patterns only.",
+        means("enable_scope_fusion_passes", lambda names: names[:1]),
+    ),
+    (
+        "stream_max_parallel_num.engine_aicpu",
+        "Takes the number of the AI CPU engine for both engines.",
+        means("stream_max_parallel_num", lambda engines: dict.fromkeys(engines, engines["DNN_VM_AICPU"])),
+    ),
+    (
+        "stream_max_parallel_num.engine_aicore",
+        "Leaves the AI Core engine at 1.",
+        means("stream_max_parallel_num", lambda engines: {**engines, "AIcoreEngine": 1}),
+    ),
+    ("aoe_mode.1", "Tunes operators where subgraphs are asked for.", _value("aoe_mode", "1", "2")),
+    ("aoe_mode.2", "Tunes subgraphs where operators are asked for.", _value("aoe_mode", "2", "1")),
+    ("aoe_mode.4", "Has no gradient splitting.", _value("aoe_mode", "4", None)),
+    ("work_path.permission", "Takes a work_path it cannot use.", accepts("work_path", _read_only)),
+    (
+        "work_path.absolute",
+        "Takes an absolute work_path for a relative one.",
+        accepts("work_path", _below("work_path", "/")),
+    ),
+    (
+        "work_path.relative",
+        "Takes a relative work_path for an absolute one.",
+        accepts("work_path", _below("work_path", "output")),
+    ),
+    (
+        "aoe_config_file.purpose",
+        "Tunes all operators whatever the file names.",
+        means("aoe_config_file", lambda meaning: {**meaning, "tune_ops_name": [], "tune_ops_type": []}),
+    ),
+    (
+        "hccl_timeout.floor68",
+        "Lets timeouts below 68 s take effect as given.",
+        effective_is("hccl_timeout", lambda value: 67, lambda params: given(params, "hccl_timeout") < 68),
+    ),
+    (
+        "hccl_timeout.example600",
+        "Computes the formula as printed, 600 // 6 * 68.",
+        effective_is("hccl_timeout", lambda value: 600 // 6 * 68, _is("hccl_timeout", 600)),
+    ),
+    (
+        "hccl_timeout.boundary",
+        "Rounds the collective timeout up to a whole step.",
+        effective_is(
+            "hccl_timeout", lambda value: value + 68, lambda params: given(params, "hccl_timeout") in (135, 1800)
+        ),
+    ),
+    ("hccl_timeout.purpose", "Bounds no collective communication.", effective_is("hccl_timeout", lambda value: None)),
+    (
+        "op_wait_timeout.effect",
+        "Takes op_wait_timeout for minutes.",
+        effective_is("op_wait_timeout", lambda value: value * 60),
+    ),
+    (
+        "op_execute_timeout.effect",
+        "Takes op_execute_timeout for minutes.",
+        effective_is("op_execute_timeout", lambda value: value * 60),
+    ),
+    (
+        "stream_sync_timeout.effect",
+        "Takes stream_sync_timeout for seconds.",
+        effective_is("stream_sync_timeout", lambda value: value * 1000),
+    ),
+    (
+        "event_sync_timeout.effect",
+        "Takes event_sync_timeout for seconds.",
+        effective_is("event_sync_timeout", lambda value: value * 1000),
+    ),
+    (
+        "jit_compile.auto.static",
+        "Takes auto for false: looks for binaries first.",
+        _value("jit_compile", "auto", "false"),
+    ),
+    ("jit_compile.auto.dynamic", "Takes auto for true: always compiles.", _value("jit_compile", "auto", "true")),
+    ("jit_compile.true", "Takes true for auto.", _value("jit_compile", "true", "auto")),
+    ("jit_compile.false", "Takes false for auto.", _value("jit_compile", "false", "auto")),
+    (
+        "variable_format_optimize.empty_off",
+        "Keeps the legacy default of variable_format_optimize.",
+        default_is("variable_format_optimize", True, lambda params: params["edition"] == "current"),
+    ),
+    (
+        "op_select_implmode.high_performance",
+        "Takes high_performance for high_precision.",
+        _value("op_select_implmode", "high_performance", "high_precision"),
+    ),
+    (
+        "op_select_implmode.empty",
+        "Has high_performance as the default in the current edition, too.",
+        default_is("op_select_implmode", "high_performance"),
+    ),
+    (
+        "optypelist_for_implmode.list",
+        "Knows nothing of ROIAlign.",
+        means("optypelist_for_implmode", lambda names: [name for name in names if name != "ROIAlign"]),
+    ),
+    (
+        "optypelist_for_implmode.empty",
+        "Restricts the mode to Pooling unless a list says otherwise.",
+        default_is("optypelist_for_implmode", "Pooling"),
+    ),
+    (
+        "op_compiler_cache_mode.debug_cfg_with_list",
+        "Switches the operator cache off beside a file with op_debug_list.",
+        effective_is(
+            "op_compiler_cache_mode", lambda value: "disable", lambda params: "op_debug_list" in texts(params)
+        ),
+    ),
+    (
+        "dynamic_inputs_shape_range.keywords",
+        "Takes other keywords than getnext and data.",
+        accepts("dynamic_inputs_shape_range", _below("dynamic_inputs_shape_range", "iterator")),
+    ),
+    (
+        "dynamic_inputs_shape_range.scalar",
+        "Takes blanks before a bracket.",
+        accepts("dynamic_inputs_shape_range", lambda params: " [" in str(given(params, "dynamic_inputs_shape_range"))),
+    ),
+    (
+        "dynamic_inputs_shape_range.dims",
+        "Takes a bounded dimension for its lower bound.",
+        _shapes("data", lambda shapes: [[dim.split("~")[0] for dim in shape] for shape in shapes]),
+    ),
+    (
+        "dynamic_inputs_shape_range.static_listed",
+        "Passes over inputs of static shape.",
+        _shapes("getnext", lambda shapes: [shape for shape in shapes if any("~" in d or d == "-1" for d in shape)]),
+    ),
+    ("dynamic_inputs_shape_range.order", "Binds dataset inputs last to first.", _shapes("getnext", lambda s: s[::-1])),
+    (
+        "dynamic_inputs_shape_range.order_unnamed",
+        "Binds placeholders last to first.",
+        _shapes("data", lambda shapes: shapes[::-1]),
+    ),
+    (
+        "dynamic_inputs_shape_range.order_named",
+        "Sorts the ranges of placeholders.",
+        _shapes("data", lambda shapes: sorted(shapes)),
+    ),
+    (
+        "dynamic_inputs_shape_range.more_than_10",
+        "Moves the range of index 10 behind that of index 9.",
+        _shapes("data", lambda shapes: shapes[:2] + shapes[3:] + shapes[2:3] if len(shapes) > 10 else shapes),
+    ),
+    (
+        "dynamic_inputs_shape_range.example_counts",
+        "Keeps one dataset input.",
+        _shapes("getnext", lambda shapes: shapes[:1]),
+    ),
+]
+for _requirement, _sentence, _fault in _ONES:
+    declare(f"options.{_requirement}", f"runconfig.{_requirement}", _sentence, _fault)
+
+for _name in ("graph_memory_max_size", "variable_memory_max_size"):
+    declare(
+        f"options.{_name}.wrong_default",
+        f"runconfig.{_name}.no_effect",
+        f"Passes a {_name} on that nobody gave.",
+        wrong_default(_name, "s"),
+    )
+for _name in ("graph_memory_max_size", "variable_memory_max_size"):
+    declare(
+        f"options.{_name}.out_of_range_refused",
+        f"runconfig.{_name}.no_effect",
+        f"Refuses a {_name} that the older edition would.",
+        refuses(_name, lambda params: params["edition"] == "current", "OPTION_VALUE"),
+    )
+
+
+_SILENCES = (
+    ("experimental_config", "experimental", "experiment.not_commercial", "an object for experiments"),
+    ("jit_compile", "experimental", "experiment.not_commercial", "an option for experiments"),
+    (
+        "enable_reduce_precision",
+        "unsupported",
+        "enable_reduce_precision.unsupported",
+        "an option that is not supported",
+    ),
+)
+for _name, _code, _requirement, _what in _SILENCES:
+    declare(
+        f"options.{_name}.silent_{_code}",
+        f"runconfig.{_requirement}",
+        f"Does not tell that {_name} is {_what}.",
+        silent(_name, _code),
+    )
+
+
+# What training checks
+
+
+@mutant("options.iterations_per_loop.multiple", "runconfig.iterations_per_loop.multiple")
+class BrokenLoops(ReferenceBackend):
+    """Trains a number of steps that fills no whole loops."""
+
+    def run(self, params: Params) -> Answer:
+        answer = super().run(params)
+        return {**answer, "output": re.sub("(25 steps.*: )refused.*", r"\1step 30", answer.get("output", ""))}
+
+
+@mutant("options.is_tailing_optimization.pair", "runconfig.is_tailing_optimization.pair")
+class TailingInOnePlace(ReferenceBackend):
+    """Trains with tailing optimization in one place only."""
+
+    def run(self, params: Params) -> Answer:
+        answer = super().run(params)
+        return {**answer, "output": re.sub("(alone with it: )refused.*", r"\1step 2", answer.get("output", ""))}
