@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence
 
 from rich import box
 from rich.console import Console
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["checkup", "comparison", "coverage", "killing", "mutant_list", "options", "partition", "run", "verification"]
 
 _ROWS = 40  # a table of a terminal shows no more; JSON has all
+_TYPES = 8  # operator types named in a row
+_STEPS = 4  # links shown of a chain of evictions
 
 _STYLES = {
     "pass": "green", "xfail": "blue", "unsupported": "blue", "blocked": "yellow", "unstable": "yellow",
@@ -272,28 +274,31 @@ def _geops(console: Console, geops: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _host(console: Console, host: Sequence[Mapping[str, Any]]) -> None:
-    """One row a reason and operator type, then the remedy of each reason."""
+    """One row a reason; then for each reason an example with the chain to its cause, and every remedy."""
     if not host:
         return
-    groups = Counter((entry["reason"], entry["op"]) for entry in host)
-    table = _table("Reason", "Operator", "Count", "For example", "Witness", numbers=["Count"])
+    reasons: Dict[str, List[Mapping[str, Any]]] = {}
+    for entry in host:
+        reasons.setdefault(entry["reason"], []).append(entry)
+    order = sorted(reasons, key=lambda reason: (-len(reasons[reason]), reason))
+    table = _table("Reason", "On the host", "Operators", numbers=["On the host"])
     table.columns[0].no_wrap = True
-    for (reason, op), count in groups.most_common(_ROWS):
-        example = next(entry for entry in host if (entry["reason"], entry["op"]) == (reason, op))
-        table.add_row(reason, _plain(op), str(count), _plain(example["node"]), _plain(_witness(example)))
+    for reason in order:
+        types = Counter(entry["op"] for entry in reasons[reason])
+        shown = ", ".join(f"{op} {count}" for op, count in types.most_common(_TYPES))
+        more = f", {len(types) - _TYPES} more types" if len(types) > _TYPES else ""
+        table.add_row(reason, str(len(reasons[reason])), _plain(shown + more))
     console.print(table)
-    _rest(console, _ROWS, len(groups))
-    remedies = list(dict.fromkeys((entry["reason"], entry["remedy"]) for entry in host))
-    for reason, remedy in remedies[:_ROWS]:
-        console.print(Text(f"{reason}: ", style="bold") + _plain(remedy))
+    for reason in order:
+        console.print(Text(f"{reason}  ", style="bold") + _plain(_witness(reasons[reason][0])), soft_wrap=True)
+        for remedy in dict.fromkeys(entry["remedy"] for entry in reasons[reason]):
+            console.print(Text("  remedy: ", style="dim") + _plain(remedy), soft_wrap=True)
 
 
 def _witness(entry: Mapping[str, Any]) -> str:
     steps = entry.get("witness") or []
-    if isinstance(steps, str):
-        return steps
-    texts = [f"{step['node']}: {step['why']}" for step in steps]
-    return " ← ".join(texts[:3]) + (" ← …" if len(texts) > 3 else "")
+    texts = [f"{step['node']}: {step['why']}" for step in steps[:_STEPS]]
+    return "for example " + " ← ".join(texts) + (" ← …" if len(steps) > _STEPS else "")
 
 
 def _borders(console: Console, borders: Sequence[Mapping[str, Any]]) -> None:
