@@ -1,4 +1,4 @@
-"""NPURunConfig and the option files: every must is proven and has a fault of its own, every option every kind of fault."""
+"""NPURunConfig and option files: every must is proven and has a fault of its own, every option every kind of fault."""
 
 from __future__ import annotations
 
