@@ -140,6 +140,16 @@ def _settings(jobs: int, factor: float, variables: Sequence[str], python: str) -
     return Settings(jobs, factor, env, python)
 
 
+def _stop_on_sigterm() -> None:
+    """A terminated run ends its workers as an interrupted one does."""
+    import signal
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+
+
 def _json(value: Mapping[str, Any]) -> None:
     from .output import dumps
 
@@ -198,6 +208,7 @@ def run(
     from . import backends, known_failures, library, output, progress, render, runner, selection
     from .report import summary, write
 
+    _stop_on_sigterm()
     backends.check(spec)
     shelf = library.load()
     instances = selection.select(shelf, areas=areas, editions=editions, keyword=keyword)
@@ -297,6 +308,7 @@ def mutants(
         else:
             render.mutant_list(chosen)
         return ExitStatus.OK
+    _stop_on_sigterm()
     with progress.bar(len(chosen)) as advance:
         found = killing.kill(library.load(), chosen, _settings(jobs, factor, variables, python), advance)
     if form == "json":

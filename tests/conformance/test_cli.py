@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from typing import Any, List, NamedTuple
@@ -306,3 +307,18 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture) -> No
     import npu_reference
 
     assert inside(capsys, "--version").out.strip() == npu_reference.__version__
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_ends_its_workers_and_leaves_nothing(tmp_path, number: int) -> None:
+    spec = f"exec:{sys.executable} {MINIATURES} StopsTheSuite {int(number)}"
+    env = {**client.environment(QUICK.env), "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "npu_conformance", "run", "--backend", spec, "--out", "report"],
+        capture_output=True, cwd=str(tmp_path), env=env, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 130, done
+    assert done.stderr.endswith(b"interrupted\n")
+    assert os.listdir(str(tmp_path)) == []
+    listing = subprocess.run(["ps", "-eo", "args"], stdout=subprocess.PIPE, check=True).stdout.decode()
+    assert f"StopsTheSuite {int(number)}" not in listing

@@ -302,6 +302,21 @@ class Environment(Honest):
         return {"effective": {"seen": {"value": sorted(os.environ)}}, "warnings": []}
 
 
+class StopsTheSuite(Honest):
+    """Claims everything, sends the suite the signal named on its command line when asked, and hangs."""
+
+    features = ["partition", "options", "op_list"]
+
+    def hello(self, params):
+        answer = super().hello(params)
+        answer["capabilities"]["areas"] = ["mixed"]
+        return answer
+
+    def partition(self, params):
+        os.kill(os.getppid(), int(sys.argv[2]))
+        threading.Event().wait()
+
+
 def main(name):
     backend = globals()[name]()
     for line in sys.stdin.buffer:
