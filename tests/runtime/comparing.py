@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import Any, Callable, List
 
 import numpy as np
@@ -33,6 +34,18 @@ def npu(config=None, **options):
         else:
             entry.parameter_map[name].s = value.encode()
     return config
+
+
+@contextmanager
+def control_flow(version):
+    """Build conditions and loops the way of version 1 or 2."""
+    switch = {1: tf.disable_control_flow_v2, 2: tf.enable_control_flow_v2}
+    before = 2 if tf.control_flow_v2_enabled() else 1
+    switch[version]()
+    try:
+        yield
+    finally:
+        switch[before]()
 
 
 def compare(scenario: Callable[[Any], Any], *, rtol: float = 1e-6, **options: Any) -> List[RunRecord]:

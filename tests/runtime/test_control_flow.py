@@ -5,17 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from comparing import compare
+from comparing import compare, control_flow
 
 VALUES = np.array([0.5, 1.5, -2.0], dtype=np.float32)
 
 
-@pytest.fixture(params=["v1", "v2"])
-def control_flow(request):
-    enabled = tf.control_flow_v2_enabled()
-    (tf.enable_control_flow_v2 if request.param == "v2" else tf.disable_control_flow_v2)()
-    yield request.param
-    (tf.enable_control_flow_v2 if enabled else tf.disable_control_flow_v2)()
+@pytest.fixture(params=[1, 2], ids=["v1", "v2"])
+def version(request):
+    with control_flow(request.param):
+        yield request.param
 
 
 def fetched(config, fetches, feeds):
@@ -24,7 +22,7 @@ def fetched(config, fetches, feeds):
         return [session.run(fetches, feed) for feed in feeds]
 
 
-def test_a_condition_and_its_gradient(control_flow):
+def test_a_condition_and_its_gradient(version):
     def scenario(config):
         x = tf.placeholder(tf.float32, [3])
         y = tf.cond(tf.reduce_sum(x) > 0.0, lambda: tf.square(x), lambda: tf.exp(x) * 3.0)
@@ -33,7 +31,7 @@ def test_a_condition_and_its_gradient(control_flow):
     compare(scenario)
 
 
-def test_a_loop_and_its_gradient(control_flow):
+def test_a_loop_and_its_gradient(version):
     def scenario(config):
         x = tf.placeholder(tf.float32, [3])
         _, y = tf.while_loop(lambda n, _: n < 4, lambda n, a: (n + 1, a * x + 1.0), [0, x])
@@ -42,7 +40,7 @@ def test_a_loop_and_its_gradient(control_flow):
     compare(scenario)
 
 
-def test_a_condition_in_a_loop_in_a_loop(control_flow):
+def test_a_condition_in_a_loop_in_a_loop(version):
     def scenario(config):
         x = tf.placeholder(tf.float32, [3])
 
@@ -58,7 +56,7 @@ def test_a_condition_in_a_loop_in_a_loop(control_flow):
     compare(scenario)
 
 
-def test_a_host_operator_in_one_branch(control_flow):
+def test_a_host_operator_in_one_branch(version):
     def scenario(config):
         x = tf.placeholder(tf.float32, [3])
 
@@ -73,7 +71,7 @@ def test_a_host_operator_in_one_branch(control_flow):
     compare(scenario)
 
 
-def test_a_host_operator_in_a_loop(control_flow):
+def test_a_host_operator_in_a_loop(version):
     def scenario(config):
         x = tf.placeholder(tf.float32, [3])
 
@@ -88,7 +86,7 @@ def test_a_host_operator_in_a_loop(control_flow):
     compare(scenario)
 
 
-def test_a_variable_is_assigned_in_a_branch_and_in_a_loop(control_flow):
+def test_a_variable_is_assigned_in_a_branch_and_in_a_loop(version):
     def scenario(config):
         go = tf.placeholder(tf.bool, [])
         v = tf.get_variable("v", [], initializer=tf.ones_initializer(), use_resource=True)
@@ -100,7 +98,7 @@ def test_a_variable_is_assigned_in_a_branch_and_in_a_loop(control_flow):
     compare(scenario)
 
 
-def test_mapping_over_elements_with_a_tensor_array(control_flow):
+def test_mapping_over_elements_with_a_tensor_array(version):
     def scenario(config):
         x = tf.placeholder(tf.float32, [None, 3])
         y = tf.map_fn(lambda row: tf.reduce_sum(tf.square(row)) + row, x)
@@ -110,7 +108,7 @@ def test_mapping_over_elements_with_a_tensor_array(control_flow):
     compare(scenario)
 
 
-def test_a_dynamic_rnn_trains(control_flow):
+def test_a_dynamic_rnn_trains(version):
     def scenario(config):
         x = tf.placeholder(tf.float32, [2, 4, 3])
         w = tf.get_variable("w", [8, 5], initializer=tf.random_normal_initializer(seed=1), use_resource=True)
@@ -129,7 +127,7 @@ def test_a_dynamic_rnn_trains(control_flow):
     compare(scenario)
 
 
-def test_a_loop_whose_number_of_steps_is_fed(control_flow):
+def test_a_loop_whose_number_of_steps_is_fed(version):
     def scenario(config):
         steps = tf.placeholder(tf.int32, [])
         grown = tf.while_loop(
@@ -145,8 +143,6 @@ def test_a_loop_whose_number_of_steps_is_fed(control_flow):
 
 
 def test_a_branch_not_taken_copies_nothing():
-    tf.disable_control_flow_v2()
-
     def scenario(config):
         go = tf.placeholder(tf.bool, [])
         x = tf.placeholder(tf.float32, [3])
@@ -159,7 +155,8 @@ def test_a_branch_not_taken_copies_nothing():
         y = tf.cond(go, on_host, lambda: x)
         return fetched(config, y + 1.0, [{go: True, x: VALUES}, {go: False, x: VALUES}])
 
-    taken, not_taken = compare(scenario)[-2:]
+    with control_flow(1):
+        taken, not_taken = compare(scenario)[-2:]
     assert [(copy.times, copy.bytes) for copy in taken.copies if copy.tensor == "inside:0"] in ([], [(1, 12)])
     assert [(copy.times, copy.bytes) for copy in not_taken.copies if copy.tensor == "inside:0"] in ([], [(0, 0)])
 

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from comparing import assert_same, compare, npu, plain
+from comparing import assert_same, compare, control_flow, npu, plain
 
 from npu_reference.runtime import activation
 from npu_reference.runtime.interception import engine_of
@@ -114,6 +114,24 @@ def test_partial_runs_compute_everything_once():
             one = session.partial_run(handle, first, {a: VALUES})
             two = session.partial_run(handle, second, {b: VALUES})
             return one, two, session.run(count), len(calls)
+
+    compare(scenario)
+
+
+def test_partial_runs_keep_scalars_strings_and_branches():
+    def scenario(config):
+        a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+        v = tf.get_variable("v", [], initializer=tf.ones_initializer(), use_resource=False)
+        updated = tf.assign_add(v, a)
+        branch = tf.cond(a > 0.0, lambda: tf.exp(a), lambda: a * 2.0)
+        text = tf.as_string(a * 2.0)
+        first = updated * 2.0
+        last = first * b + branch + tf.string_to_number(text)
+        with tf.Session(config=config) as session:
+            session.run(v.initializer)
+            handle = session.partial_run_setup([first, branch, last], [a, b])
+            values = [session.partial_run(handle, first, {a: 1.5}), session.partial_run(handle, branch)]
+            return values, session.partial_run(handle, last, {b: 3.0}), session.run(v)
 
     compare(scenario)
 
@@ -362,8 +380,8 @@ def test_seeded_random_operators_in_loops_and_branches_go_on_in_their_stream():
         with tf.Session(config=config) as session:
             return [session.run([y[1], z], {go: go_on}) for go_on in (True, False, True)]
 
-    tf.disable_control_flow_v2()
-    compare(scenario)
+    with control_flow(1):
+        compare(scenario)
 
 
 def test_threads_draw_from_generators_without_waiting_for_each_other_forever():

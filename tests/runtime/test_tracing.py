@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from comparing import npu
+from comparing import control_flow, npu
 
 from npu_reference.runtime.trace import Copy, RunRecord, Trace, process_trace
 
@@ -92,7 +92,6 @@ def test_types_count_with_their_own_width():
 
 
 def test_a_geop_in_a_host_loop_crosses_at_every_turn():
-    tf.disable_control_flow_v2()
     x = tf.placeholder(tf.float32, [3], name="x")
 
     def body(n, a):
@@ -100,7 +99,8 @@ def test_a_geop_in_a_host_loop_crosses_at_every_turn():
         b.set_shape([3])
         return n + 1, tf.while_loop(lambda k, _: k < 2, lambda k, c: (k + 1, tf.exp(c) * 0.1), [0, b])[1]
 
-    y = tf.while_loop(lambda n, _: n < 3, body, [0, x])[1]
+    with control_flow(1):
+        y = tf.while_loop(lambda n, _: n < 3, body, [0, x])[1]
     with tf.Session(config=npu()) as session:
         session.run(y, {x: np.ones(3)})
     assert all(copy.bytes is not None for copy in last_run().copies)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Set, Tuple
 
+import numpy as np
+
 from npu_reference.runtime.liveness import unsteady
 from npu_reference.runtime.tf_api import tensorflow
 
@@ -103,7 +105,7 @@ class _PartialRun:
     def _run(self, missing: List[Tensor], ready: List[int], running: Set[int]) -> None:
         later = self._needed_later(running)
         fetched = missing + [tensor for tensor in later if tensor not in missing]
-        feeds = {self._name(t): value for t, value in self._values.items() if self._is_read(t, running)}
+        feeds = {self._name(t): _array(value) for t, value in self._values.items() if self._is_read(t, running)}
         settled = tuple(sorted(self._graph.nodes[i].name for i in self._ran))
         values = self._engine.run(
             feeds,
@@ -161,6 +163,11 @@ class _PartialRun:
 
     def _name(self, tensor: Tensor) -> str:
         return f"{self._graph.nodes[tensor[0]].name}:{tensor[1]}"
+
+
+def _array(value: Any) -> np.ndarray:
+    """A value fetched earlier, as what can be fed: scalars come out of a session as NumPy scalars or bytes."""
+    return np.array(value, dtype=object) if isinstance(value, (bytes, str)) else np.asarray(value)
 
 
 def _text(handle: Any) -> str:
