@@ -7,6 +7,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from comparing import control_flow, npu
 
+from npu_reference.runtime.interception import engine_of
 from npu_reference.runtime.trace import Copy, RunRecord, Trace, process_trace
 
 
@@ -166,7 +167,6 @@ def test_planning_ten_thousand_operators_takes_about_a_second():
         if n % 100 == 99:
             y = tf.py_func(lambda a: a, [y], tf.float32)
             y.set_shape([4])
-    from npu_reference.runtime.interception import engine_of
     from npu_reference.runtime.plan import Signature
 
     with tf.Session(config=npu()) as session:
@@ -177,3 +177,21 @@ def test_planning_ten_thousand_operators_takes_about_a_second():
     print(f"planned in {spent:.2f} s")
     # Importing into TensorFlow is most of it; the bound leaves room for a busy machine.
     assert spent < 10
+
+
+def test_bodies_of_geops_can_be_rewritten_before_they_run():
+    """The seam at which device precision will work."""
+    x = tf.placeholder(tf.float32, [2], name="x")
+    y = tf.add(tf.exp(x, name="inner"), 1.0, name="y")
+    seen = []
+
+    def sine_for_exponential(body, geop):
+        seen.append(geop)
+        for node in body.node_def:
+            if node.op == "Exp":
+                node.op = "Sin"
+
+    with tf.Session(config=npu()) as session:
+        engine_of(session).hooks.insert(0, sine_for_exponential)
+        np.testing.assert_allclose(session.run(y, {x: [0.0, 1.0]}), np.sin([0.0, 1.0]) + 1.0, rtol=1e-6)
+    assert seen == [entry.name for entry in last_run().partition.geops]

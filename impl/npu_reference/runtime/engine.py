@@ -7,6 +7,7 @@ import threading
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from npu_reference import graphs
+from npu_reference.runtime.bodies import Hook
 from npu_reference.runtime.callables import Callable_
 from npu_reference.runtime.config import Settings, inner_config
 from npu_reference.runtime.failures import in_users_words, refused
@@ -46,6 +47,11 @@ class Engine:
         for notice in settings.notices:
             say(logging.WARNING, notice, session=self.number)
 
+    @property
+    def hooks(self) -> List[Hook]:
+        """What is done to the bodies of GEOPs placed from now on, in this order."""
+        return self._shadow.hooks
+
     def run(
         self,
         feeds: Dict[str, Any],
@@ -77,6 +83,8 @@ class Engine:
         try:
             values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, run_metadata)
         except tensorflow().v1.errors.OpError as error:
+            # What the GEOPs of a run that failed have counted is no other run's.
+            self._shadow.meter.take(plan.counting)
             raise in_users_words(error, self._graph, self._shadow.origin, self._shadow.geops) from None
         self._record(plan, feeds, values)
         return list(values[: plan.wanted])

@@ -44,7 +44,7 @@ def simulate(
     trace_file: Optional[str] = None,
     adapt_imports: bool = True,
 ) -> Trace:
-    """Run a script the way ``python script argv`` would, on the simulated device.
+    """Run a script the way ``python script argv`` would, on the simulated device, which is left switched on.
 
     Args:
         script: its file.
