@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from comparing import control_flow, npu
 
 from npu_reference.runtime.interception import engine_of
+from npu_reference.runtime.log import listening
 from npu_reference.runtime.trace import Copy, RunRecord, Trace, process_trace
 
 
@@ -177,6 +180,19 @@ def test_planning_ten_thousand_operators_takes_about_a_second():
     print(f"planned in {spent:.2f} s")
     # Importing into TensorFlow is most of it; the bound leaves room for a busy machine.
     assert spent < 10
+
+
+def test_a_partition_is_logged_with_the_reasons_for_its_host_operators():
+    x = tf.placeholder(tf.float32, [2], name="x")
+    host = tf.py_func(lambda a: a, [tf.exp(x)], tf.float32, name="host")
+    heard = []
+    with listening(heard.append, logging.INFO), tf.Session(config=npu()) as session:
+        for _ in range(2):
+            session.run(host, {x: [1.0, 2.0]})
+    told = [entry for entry in heard if entry.code == "partitioned"]
+    assert [(entry.level, entry.subject) for entry in told] == [("info", "run of host:0")]
+    assert "1 GEOPs, 1 operators on the host; " in told[0].text
+    assert last_run().partition.host[0].reason.value in told[0].text
 
 
 def test_bodies_of_geops_can_be_rewritten_before_they_run():

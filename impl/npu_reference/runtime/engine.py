@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from npu_reference import graphs
@@ -140,7 +141,9 @@ class Engine:
         self._inner._extend_graph()
         parts = plan.partition
         process_trace().add_partition(self.number, plan.geops, plan.host)
-        text = f"{len(parts.geops)} GEOPs, {len(plan.host)} operators on the host."
+        reasons = Counter(entry.reason.value for entry in parts.host if entry.op not in ("_Arg", "_Retval"))
+        why = "".join(f"; {reason}: {count}" for reason, count in sorted(reasons.items()))
+        text = f"{len(parts.geops)} GEOPs, {len(plan.host)} operators on the host{why}."
         wanted = _some(signature.fetches + signature.targets)
         say(logging.INFO, Notice("partitioned", f"run of {wanted}", text), session=self.number)
         for note in parts.notes:
