@@ -163,7 +163,7 @@ _CACHE: List[Tuple[str, str, Fault]] = [
     (
         "op_cache_ini.section",
         "Needs no section header.",
-        other_files(lambda text: text if text.startswith(("[op", "#")) else "[op_compiler_cache]\n" + text),
+        other_files(lambda text: "[op_compiler_cache]\n" + text if text.startswith("max_op_cache") else text),
     ),
     ("op_cache_ini.max_size", "Takes a size of 0.", _instead("max_op_cache_size=0\n", "max_op_cache_size=1\n")),
     ("op_cache_ini.ratio", "Takes a ratio above 100.", _instead("ratio=101", "ratio=100")),
