@@ -67,12 +67,7 @@ def kill(
 
 def _kill(library: Library, mutant: Mutant, sound: Sequence[Instance], settings: runner.Settings) -> Kill:
     edition = library.requirements[mutant.requirement].edition
-    wanted = [
-        one
-        for one in sound
-        if (one.edition == edition or one.case.editions == (one.edition,))
-        and (one.case.method != "run" or mutant.requirement in one.case.requirements)
-    ]
+    wanted = [one for one in _asked(mutant, sound) if one.edition == edition or one.case.editions == (one.edition,)]
     report = runner.run(library, wanted, f"mutant:{mutant.name}", settings)
     killers = []
     for record in report.records:
@@ -91,10 +86,9 @@ def _asked(mutant: Mutant, sound: Sequence[Instance]) -> List[Instance]:
 
     What cases of other areas see of the fault would be incidental, and asking all would take minutes.
     """
-    citing = [one for one in sound if mutant.requirement in one.case.requirements]
-    areas = {one.case.area for one in citing}
-    near = [one for one in sound if one.case.area in areas and one.case.method != "run" and one not in citing]
-    return citing + near
+    citing = {one.id for one in sound if mutant.requirement in one.case.requirements}
+    areas = {one.case.area for one in sound if one.id in citing}
+    return [one for one in sound if one.id in citing or (one.case.area in areas and one.case.method != "run")]
 
 
 def answer(found: Sequence[Kill]) -> Dict[str, Any]:
