@@ -495,6 +495,22 @@ for _name, _code, _requirement, _what in _SILENCES:
     )
 
 
+# Precision, on both surfaces
+
+for _what, _requirement, _sentence, _fault in (
+    ("any_type", "precision.s.type_string", "Takes a precision_mode of any type.", untyped("precision_mode")),
+    ("ignored", "precision.g.session", "Takes no notice of a session's precision_mode.", ignores("precision_mode")),
+    (
+        "ignored",
+        "precision.g.estimator",
+        "Takes no notice of NPURunConfig's precision_mode.",
+        ignores("precision_mode"),
+    ),
+    ("any_file", "precision.s.mixlist.path", "Takes a modify_mixlist that is not there.", accepts("modify_mixlist")),
+):
+    declare(f"options.{_requirement}.{_what}", _requirement, _sentence, _fault)
+
+
 # What training checks
 
 
