@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from corpus import AREAS, corpus
+from tests.cases.corpus import AREAS, corpus
 
 from npu_conformance import resources
 

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from corpus import corpus
+from tests.cases.corpus import corpus
 
 from npu_conformance import resources
 from npu_reference.options import OPTIONS, resolve

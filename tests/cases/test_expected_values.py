@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 
 import pytest
-from corpus import corpus
-from test_corpus import _program
+from tests.cases.corpus import corpus
+from tests.cases.test_corpus import _program
 
 FEEDS = {"x": [1.0, -2.0, 3.0, 0.0], "y": [-4.0, 5.0, 1.0, 2.0]}
 

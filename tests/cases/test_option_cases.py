@@ -6,8 +6,8 @@ import importlib.util
 import json
 from pathlib import Path
 
-from asking import ask
-from corpus import corpus
+from tests.cases.asking import ask
+from tests.cases.corpus import corpus
 
 from npu_conformance import client, judge, resources
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from asking import ask
-from corpus import corpus, mutants
+from tests.cases.asking import ask
+from tests.cases.corpus import corpus, mutants
 
 from npu_conformance.library import Instance
 from npu_reference.options import OPTIONS

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from asking import TENSORFLOW_METHODS, ask
-from corpus import corpus
+from tests.cases.asking import TENSORFLOW_METHODS, ask
+from tests.cases.corpus import corpus
 
 from npu_conformance.backends.reference import ReferenceBackend
 

@@ -6,7 +6,8 @@ import os
 import re
 import shlex
 
-from conftest import Shelf
+from tests.conformance.shelves import Shelf
+
 from npu_conformance import client, judge, known_failures, library, protocol
 from npu_conformance.backends import reference
 from npu_conformance.cli import cli

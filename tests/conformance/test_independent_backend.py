@@ -6,8 +6,8 @@ import os
 import sys
 
 import pytest
+from tests.conformance.shelves import BACKENDS
 
-from conftest import BACKENDS
 from npu_conformance import checkup, library, runner, selection
 
 SPEC = f"exec:{sys.executable} {os.path.join(BACKENDS, 'independent.py')}"

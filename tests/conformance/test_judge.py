@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.conformance.shelves import Shelf
 
-from conftest import Shelf
 from npu_conformance import client, judge
 from npu_conformance.library import Instance
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.conformance.shelves import CASES, GOLDEN, Shelf
 
-from conftest import CASES, GOLDEN, Shelf
 from npu_conformance import inventory, library
 from npu_reference.errors import NpuError
 

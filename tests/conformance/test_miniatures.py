@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
+from tests.conformance.shelves import QUICK, Shelf, details, hosted, judged, spoken, statuses
 
-from conftest import QUICK, Shelf, details, hosted, judged, spoken, statuses
 from npu_conformance import client, runner
 from npu_reference.errors import NpuError
 

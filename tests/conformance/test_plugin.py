@@ -8,8 +8,8 @@ import sys
 from typing import Any
 
 import pytest
+from tests.conformance.shelves import MINIATURES, QUICK
 
-from conftest import MINIATURES, QUICK
 from npu_conformance import client
 
 SELECT = ["-k", "mixed-pyfunc-stays-on-host or mixed-plain-chain-is-one-geop", "--npu-edition", "current"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.conformance.shelves import Shelf
 
-from conftest import Shelf
 from npu_conformance import selection
 from npu_reference.errors import NpuError
 

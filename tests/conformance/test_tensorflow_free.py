@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
+from tests.conformance.shelves import QUICK
 
-from conftest import QUICK
 from npu_conformance import client, resources
 
 GRAPH = os.path.join(resources.fixtures(), "graphs", "cases", "pyfunc_chain.pb")

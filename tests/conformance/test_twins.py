@@ -8,8 +8,8 @@ import os
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conformance.shelves import QUICK, Shelf, hosted
 
-from conftest import QUICK, Shelf, hosted
 from npu_conformance import client, judge, library, requests, runner, selection, twins
 from npu_reference.graphs import load_graph
 

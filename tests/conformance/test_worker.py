@@ -9,8 +9,8 @@ import sys
 from typing import Any, List
 
 import pytest
+from tests.conformance.shelves import QUICK
 
-from conftest import QUICK
 from npu_conformance import client, library, protocol, resources
 
 GRAPH = os.path.join(resources.fixtures(), "graphs", "cases", "pyfunc_chain")

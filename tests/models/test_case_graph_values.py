@@ -7,9 +7,9 @@ import os
 
 import numpy as np
 import pytest
-import recorded_models
 import tensorflow.compat.v1 as tf
 from google.protobuf import text_format
+from tests.models import recorded_models
 
 from npu_reference.runtime import activation
 from npu_reference.runtime.trace import process_trace
@@ -78,6 +78,32 @@ def fed(placeholder, turn):
     return recorded_models.sidecars.draw(described, turn)
 
 
+def set_to_ones(variable):
+    """The initialiser of a variable whose graph has none."""
+    dtype, shape = tf.as_dtype(variable.get_attr("dtype")), tf.TensorShape(variable.get_attr("shape"))
+    ones = tf.ones(shape.as_list(), dtype)
+    if variable.type == "VariableV2":
+        return tf.raw_ops.Assign(ref=variable.outputs[0], value=ones)
+    return tf.raw_ops.AssignVariableOp(resource=variable.outputs[0], value=ones)
+
+
+def filled(table):
+    """The initialiser of a table: 0 to 3 become themselves."""
+    keys, entries = (
+        tf.constant([0, 1, 2, 3], tf.as_dtype(table.get_attr(side))) for side in ("key_dtype", "value_dtype")
+    )
+    return tf.raw_ops.LookupTableImportV2(table_handle=table.outputs[0], keys=keys, values=entries)
+
+
+def started(iterator):
+    """The initialiser of an iterator: two batches of numbers in the shapes that it declares."""
+    (dtype,), (shape,) = iterator.get_attr("output_types"), iterator.get_attr("output_shapes")
+    size = [2, *tf.TensorShape(shape).as_list()]
+    numbers = np.arange(1, 1 + np.prod(size)).reshape(size).astype(tf.as_dtype(dtype).as_numpy_dtype)
+    dataset = tf.data.Dataset.from_tensor_slices(numbers)
+    return tf.raw_ops.MakeIterator(dataset=dataset._variant_tensor, iterator=iterator.outputs[0])
+
+
 def prepared(name):
     """The graph of a case, how to initialise it, its placeholders, and its results: what nothing else reads."""
     graph_def = loaded(name)
@@ -87,11 +113,13 @@ def prepared(name):
         tf.import_graph_def(graph_def, name="")
         operations = graph.get_operations()
         initial = [operation for operation in operations if operation.name == "init"]
-        for table in [operation for operation in operations if operation.type == "HashTableV2"]:
-            keys, entries = (
-                tf.constant([0, 1, 2, 3], tf.as_dtype(table.get_attr(side))) for side in ("key_dtype", "value_dtype")
-            )
-            initial.append(tf.raw_ops.LookupTableImportV2(table_handle=table.outputs[0], keys=keys, values=entries))
+        for operation in operations:
+            if operation.type in ("VarHandleOp", "VariableV2") and not initial:
+                initial.append(set_to_ones(operation))
+            elif operation.type == "HashTableV2":
+                initial.append(filled(operation))
+            elif operation.type == "IteratorV2":
+                initial.append(started(operation))
     placeholders = [operation for operation in operations if operation.type == "Placeholder"]
     results = [
         operation.outputs[0]

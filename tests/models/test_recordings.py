@@ -9,7 +9,7 @@ import os
 import pytest
 import tensorflow.compat.v1 as tf
 from fixtures.programs.models import record
-from recorded_models import GRAPHS
+from tests.models.recorded_models import GRAPHS
 
 PROGRAMS = ["resnet50", "bert_base", "yolo", "lstm", "text_pipeline"]
 RECORDERS = {"1.15.5", "2.21.0"}

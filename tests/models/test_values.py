@@ -12,8 +12,8 @@ import tempfile
 
 import numpy as np
 import pytest
-import recorded_models
 import tensorflow.compat.v1 as tf
+from tests.models import recorded_models
 
 from npu_reference.runtime import activation
 from npu_reference.runtime.trace import process_trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from graphs_for_tests import chain, closed, divide, mixed
+from tests.partition.graphs_for_tests import chain, closed, divide, mixed
 
 from npu_reference.graphs import GraphBuilder, graph_from_def
 from npu_reference.partition import build

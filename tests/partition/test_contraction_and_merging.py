@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-import naive
 import pytest
+from tests.partition import naive
 
 from npu_reference.errors import NpuError
 from npu_reference.partition.contract import contract

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from graphs_for_tests import chain, closed, codes, divide, host, mixed, sets
+from tests.partition.graphs_for_tests import chain, closed, codes, divide, host, mixed, sets
 
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from graphs_for_tests import chain, closed, divide, host, mixed
 from hypothesis import given, settings
 from tests import strategies
+from tests.partition.graphs_for_tests import chain, closed, divide, host, mixed
 
 from npu_reference.catalog import OpList
 from npu_reference.graphs import GraphBuilder

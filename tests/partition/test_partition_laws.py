@@ -7,8 +7,8 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from inlining import Flat
 from tests import strategies
+from tests.partition.inlining import Flat
 
 from npu_reference.catalog import OpList
 from npu_reference.graphs import graph_from_def

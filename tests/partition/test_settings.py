@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from graphs_for_tests import chain
+from tests.partition.graphs_for_tests import chain
 
 from npu_reference.errors import NpuError
 from npu_reference.options import resolve

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(__file__))
-
 import pytest
 
 from npu_reference.runtime import activation

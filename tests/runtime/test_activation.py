@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import tensorflow.compat.v1 as tf
-from comparing import npu
+from tests.runtime.comparing import npu
 
 import npu_reference
 from npu_reference.runtime import activation

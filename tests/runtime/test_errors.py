@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from comparing import TF1, npu, plain
+from tests.runtime.comparing import TF1, npu, plain
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime import tf_api

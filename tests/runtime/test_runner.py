@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from comparing import assert_same
+from tests.runtime.comparing import assert_same
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime import runner

@@ -6,7 +6,7 @@ import glob
 
 import numpy as np
 import tensorflow.compat.v1 as tf
-from comparing import compare, npu
+from tests.runtime.comparing import compare, npu
 
 from npu_reference.runtime.trace import process_trace
 

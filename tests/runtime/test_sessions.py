@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from comparing import assert_same, compare, control_flow, npu, plain
+from tests.runtime.comparing import assert_same, compare, control_flow, npu, plain
 
 from npu_reference.runtime import activation
 from npu_reference.runtime.interception import engine_of

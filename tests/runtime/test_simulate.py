@@ -10,7 +10,7 @@ import textwrap
 
 import pytest
 import tensorflow.compat.v1 as tf
-from comparing import TF1
+from tests.runtime.comparing import TF1
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime import simulate

@@ -7,7 +7,7 @@ import logging
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from comparing import control_flow, npu
+from tests.runtime.comparing import control_flow, npu
 
 from npu_reference.runtime.interception import engine_of
 from npu_reference.runtime.log import listening

@@ -7,7 +7,7 @@ The page is one self-contained HTML file. It draws groups, never single operator
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from npu_reference.graphs import Graph
 
@@ -153,11 +153,11 @@ def _links(graph: Graph, group_of: Sequence[int], borders: Sequence[Mapping[str,
     """[from group, to group, tensors, bytes or null] for every two groups with a data edge between them."""
     tensors: Dict[Tuple[int, int], set] = defaultdict(set)
     edges = graph.edges
-    for source, slot, target in zip(edges.src, edges.src_slot, edges.dst):
-        a, b = group_of[source], group_of[target]
+    for start, output, target in zip(edges.src, edges.src_slot, edges.dst):
+        a, b = group_of[start], group_of[target]
         if a != b:
-            tensors[a, b].add((source, slot))
-    size = {}
+            tensors[a, b].add((start, output))
+    size: Dict[Tuple[Optional[int], int], Optional[int]] = {}
     for border in borders:
         source = border.get("source")
         if isinstance(source, str):
