@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 
 import pytest
-from tests.cases.corpus import AREAS, corpus
 
-from npu_conformance import resources
+from fixtures.programs import case_graphs as program
+from tests.cases.corpus import AREAS, corpus
 
 ROOT = Path(__file__).resolve().parents[2]
 LEDGER = Path(__file__).with_name("ids.txt")
-
-
-def _program():
-    path = Path(resources.fixtures()) / "programs" / "case_graphs.py"
-    spec = importlib.util.spec_from_file_location("case_graphs", str(path))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_case_ids_are_kebab_case():
@@ -90,7 +81,6 @@ def test_titles_begin_with_a_capital_or_an_option_and_have_no_full_stop():
 
 
 def test_the_graphs_of_the_cases_are_what_their_program_makes():
-    program = _program()
     made = {file: content for name in program.GRAPHS for file, content in program.rendered(name).items()}
     stored = {path.name: path.read_bytes() for path in program.OUTPUT.iterdir() if path.suffix in (".pb", ".pbtxt")}
     assert sorted(stored) == sorted(made)
@@ -98,7 +88,6 @@ def test_the_graphs_of_the_cases_are_what_their_program_makes():
 
 
 def test_no_graph_of_the_cases_is_left_unused():
-    program = _program()
     used = {Path(case.params["graph"]).name for case in corpus().cases.values() if "graph" in case.params}
     stored = {path.name for path in program.OUTPUT.iterdir() if path.suffix in (".pb", ".pbtxt")}
     assert stored <= used

@@ -6,10 +6,10 @@ import ast
 from pathlib import Path
 
 import pytest
-from tests.cases.corpus import corpus
 
 from npu_conformance import resources
 from npu_reference.options import OPTIONS, resolve
+from tests.cases.corpus import corpus
 
 EXAMPLES = Path(resources.fixtures()) / "examples"
 CALLS = [line for line in (EXAMPLES / "003" / "calls.txt").read_text(encoding="utf-8").splitlines() if line[0] != "#"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import struct
 
 import pytest
+
+from fixtures.programs import case_graphs
 from tests.cases.corpus import corpus
-from tests.cases.test_corpus import _program
 
 FEEDS = {"x": [1.0, -2.0, 3.0, 0.0], "y": [-4.0, 5.0, 1.0, 2.0]}
 
@@ -33,7 +34,7 @@ def _golden(name):
 def test_a_random_program_sums_to_what_its_golden_says(seed):
     values = dict(FEEDS)
     total = [0.0] * 4
-    for step in _program().random_program(seed):
+    for step in case_graphs.random_program(seed):
         operands = zip(*(values[name] for name in step["inputs"]))
         values[step["name"]] = [OPERATIONS[step["op"]](*operand) for operand in operands]
         total = [a + b for a, b in zip(total, values[step["name"]])]
@@ -43,7 +44,7 @@ def test_a_random_program_sums_to_what_its_golden_says(seed):
 
 def test_every_random_program_has_operators_on_both_sides():
     for seed in (1, 2, 3, 4, 5):
-        program = _program().random_program(seed)
+        program = case_graphs.random_program(seed)
         host = [step for step in program if step["host"] or step["op"] == "text"]
         assert 3 <= len(host) <= len(program) - 3
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.cases.asking import TENSORFLOW_METHODS, ask
-from tests.cases.corpus import AREAS, corpus, mutants
 
 from npu_conformance.backends.reference import ReferenceBackend
+from tests.cases.asking import TENSORFLOW_METHODS, ask
+from tests.cases.corpus import AREAS, corpus, mutants
 
 PLAIN = [one for one in corpus().instances() if one.case.method not in TENSORFLOW_METHODS and not one.twin]
 CITED = {name for one in PLAIN for name in one.case.requirements}

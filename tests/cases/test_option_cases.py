@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 
+from fixtures.programs import option_cases as program
+from npu_conformance import client, judge
 from tests.cases.asking import ask
 from tests.cases.corpus import corpus
-
-from npu_conformance import client, judge, resources
 
 OPTIONS = [one for one in corpus().instances() if one.case.method == "options" and one.case.area == "options"]
 
 
-def _program():
-    path = Path(resources.fixtures()) / "programs" / "option_cases.py"
-    spec = importlib.util.spec_from_file_location("option_cases", str(path))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_files_are_what_their_program_makes():
-    for path, content in _program().rendered().items():
+    for path, content in program.rendered().items():
         assert path.read_text(encoding="ascii") == content, "run fixtures/programs/option_cases.py"
 
 
 def test_the_program_looks_at_no_implementation():
-    text = (Path(resources.fixtures()) / "programs" / "option_cases.py").read_text(encoding="utf-8")
+    text = Path(program.__file__).read_text(encoding="utf-8")
     assert "npu_reference" not in text
 
 
 def test_every_type_default_and_example_of_the_tables_has_a_row_or_is_given_in_words():
     cited = {name for one in OPTIONS for name in one.case.requirements}
-    program = _program()
     rows = {f"session.{row.name}" for row in program.SESSION} | {f"runconfig.{row.name}" for row in program.RUNCONFIG}
     ends = (".type", ".example")
     missing = [

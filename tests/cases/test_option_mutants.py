@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.cases.asking import ask
-from tests.cases.corpus import corpus, mutants
 
 from npu_conformance.library import Instance
 from npu_reference.options import OPTIONS
 from npu_reference.options.domains import Anything, Boolean, ConfigObject
+from tests.cases.asking import ask
+from tests.cases.corpus import corpus, mutants
 
 SHOWN = ("config", "error", "log")
 REQUIREMENTS = [

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.cases.asking import TENSORFLOW_METHODS, ask
-from tests.cases.corpus import corpus
 
 from npu_conformance.backends.reference import ReferenceBackend
+from tests.cases.asking import TENSORFLOW_METHODS, ask
+from tests.cases.corpus import corpus
 
 HERE = [one for one in corpus().instances() if one.case.method not in TENSORFLOW_METHODS]
 TOPICS = sorted({f"{one.case.area}/{one.case.topic}" for one in HERE})

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.cases.asking import TENSORFLOW_METHODS, ask
-from tests.cases.corpus import corpus, mutants
 
 from npu_conformance.backends.reference import ReferenceBackend
+from tests.cases.asking import TENSORFLOW_METHODS, ask
+from tests.cases.corpus import corpus, mutants
 
 FEATURES = frozenset(ReferenceBackend().hello({"protocol": 1})["capabilities"]["features"])
 RUNS = [one for one in corpus().instances() if one.case.method in TENSORFLOW_METHODS and one.case.needs <= FEATURES]

@@ -10,9 +10,9 @@ import sys
 from typing import Any, List, NamedTuple
 
 import pytest
-from tests.conformance.shelves import BACKENDS, MINIATURES, QUICK, Shelf
 
 from npu_conformance import cli, client, library, resources, schema
+from tests.conformance.shelves import BACKENDS, MINIATURES, QUICK, Shelf
 
 CASES = os.path.join(resources.fixtures(), "graphs", "cases")
 GRAPH = os.path.join(CASES, "pyfunc_chain.pbtxt")

@@ -6,13 +6,12 @@ import os
 import re
 import shlex
 
-from tests.conformance.shelves import Shelf
-
 from npu_conformance import client, judge, known_failures, library, protocol
 from npu_conformance.backends import reference
 from npu_conformance.cli import cli
 from npu_conformance.report import run_page
 from npu_reference.errors import CATALOGUE
+from tests.conformance.shelves import Shelf
 
 DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
 

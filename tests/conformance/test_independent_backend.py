@@ -6,9 +6,9 @@ import os
 import sys
 
 import pytest
-from tests.conformance.shelves import BACKENDS
 
 from npu_conformance import checkup, library, runner, selection
+from tests.conformance.shelves import BACKENDS
 
 SPEC = f"exec:{sys.executable} {os.path.join(BACKENDS, 'independent.py')}"
 

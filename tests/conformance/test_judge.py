@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conformance.shelves import Shelf
 
 from npu_conformance import client, judge
 from npu_conformance.library import Instance
+from tests.conformance.shelves import Shelf
 
 ANSWER = {"geops": [{"nodes": ["a", "b"]}], "host": [{"node": "x"}]}
 

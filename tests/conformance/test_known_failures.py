@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 
 import pytest
-from tests.conformance.shelves import Shelf, hosted, judged, statuses
 
 from npu_conformance import known_failures
 from npu_reference.errors import NpuError
+from tests.conformance.shelves import Shelf, hosted, judged, statuses
 
 ENTRY = """
 [[known]]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.conformance.shelves import CASES, GOLDEN, Shelf
 
 from npu_conformance import inventory, library
 from npu_reference.errors import NpuError
+from tests.conformance.shelves import CASES, GOLDEN, Shelf
 
 TOPIC = "cases/small/topic.toml"
 

@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from tests.conformance.shelves import QUICK, Shelf, details, hosted, judged, spoken, statuses
 
 from npu_conformance import client, runner
 from npu_reference.errors import NpuError
+from tests.conformance.shelves import QUICK, Shelf, details, hosted, judged, spoken, statuses
 
 #: What every run below must still say about the cases that the misbehaviour does not touch.
 UNTOUCHED = {"small-options": "pass", "small-what-follows": "pass"}

@@ -8,9 +8,9 @@ import sys
 from typing import Any
 
 import pytest
-from tests.conformance.shelves import MINIATURES, QUICK
 
 from npu_conformance import client
+from tests.conformance.shelves import MINIATURES, QUICK
 
 SELECT = ["-k", "mixed-pyfunc-stays-on-host or mixed-plain-chain-is-one-geop", "--npu-edition", "current"]
 

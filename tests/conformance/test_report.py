@@ -8,11 +8,11 @@ import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 
 import pytest
-from tests.conformance.shelves import QUICK, Shelf, hosted, judged
 
 from npu_conformance import comparison, output, schema, verify
 from npu_conformance.report import summary, write
 from npu_reference.errors import NpuError
+from tests.conformance.shelves import QUICK, Shelf, hosted, judged
 
 
 def reported(shelf: Shelf, backend: str, name: str = "report", **more) -> str:

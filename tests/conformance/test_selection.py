@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.conformance.shelves import Shelf
 
 from npu_conformance import selection
 from npu_reference.errors import NpuError
+from tests.conformance.shelves import Shelf
 
 
 def chosen(shelf: Shelf, **more) -> list:

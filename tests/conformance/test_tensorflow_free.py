@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from tests.conformance.shelves import QUICK
 
 from npu_conformance import client, resources
+from tests.conformance.shelves import QUICK
 
 GRAPH = os.path.join(resources.fixtures(), "graphs", "cases", "pyfunc_chain.pb")
 

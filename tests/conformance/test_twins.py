@@ -8,10 +8,10 @@ import os
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.conformance.shelves import QUICK, Shelf, hosted
 
 from npu_conformance import client, judge, library, requests, runner, selection, twins
 from npu_reference.graphs import load_graph
+from tests.conformance.shelves import QUICK, Shelf, hosted
 
 GRAPH = """
 node { name: "scope/v" op: "VariableV2" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape {} } } }

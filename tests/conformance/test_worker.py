@@ -9,9 +9,9 @@ import sys
 from typing import Any, List
 
 import pytest
-from tests.conformance.shelves import QUICK
 
 from npu_conformance import client, library, protocol, resources
+from tests.conformance.shelves import QUICK
 
 GRAPH = os.path.join(resources.fixtures(), "graphs", "cases", "pyfunc_chain")
 

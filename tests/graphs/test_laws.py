@@ -6,9 +6,9 @@ from typing import Any, Dict
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.strategies import KINDS, Step, build, closed_graphs, graphs, reordered
 
 from npu_reference.graphs import Graph, frames, graph_from_def, load_graph, parse_graph, write_graph
+from tests.strategies import KINDS, Step, build, closed_graphs, graphs, reordered
 
 
 def _named_edges(graph: Graph) -> Any:

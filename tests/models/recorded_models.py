@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Tuple
 
 import numpy as np
 import tensorflow.compat.v1 as tf
+
 from fixtures.programs.models import sidecar as sidecars
 from fixtures.programs.models.python_functions import register
 from fixtures.programs.models.sidecar import Sidecar

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from google.protobuf import text_format
-from tests.models import recorded_models
 
+from fixtures.programs.models.python_functions import register
 from npu_reference.runtime import activation
 from npu_reference.runtime.trace import process_trace
-
-from fixtures.programs.models.python_functions import register  # isort: skip
+from tests.models import recorded_models
 
 CASES = os.path.join(recorded_models.ROOT, "fixtures", "graphs", "cases")
 NAMES = sorted(os.path.basename(path) for path in glob.glob(os.path.join(CASES, "*.pb*")))

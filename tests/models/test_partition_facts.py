@@ -13,11 +13,10 @@ import time
 
 import pytest
 
+from fixtures.programs.models import sidecar as sidecars
 from npu_reference.graphs import OPS, close_over, frames, load_graph, parse_graph
 from npu_reference.options import resolve
 from npu_reference.partition import Reason, build, partition
-
-from fixtures.programs.models import sidecar as sidecars  # isort: skip
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 GRAPHS = os.path.join(ROOT, "fixtures", "graphs", "models")

@@ -8,6 +8,7 @@ import os
 
 import pytest
 import tensorflow.compat.v1 as tf
+
 from fixtures.programs.models import record
 from tests.models.recorded_models import GRAPHS
 

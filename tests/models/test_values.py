@@ -13,10 +13,10 @@ import tempfile
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from tests.models import recorded_models
 
 from npu_reference.runtime import activation
 from npu_reference.runtime.trace import process_trace
+from tests.models import recorded_models
 
 VERSION = tuple(int(part) for part in tf.__version__.split(".")[:2])
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.options import strategies
 
 from npu_reference.options import OPTIONS, resolve, schema
 from npu_reference.options.page import main, page
+from tests.options import strategies
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,7 +6,6 @@ import os
 
 import pytest
 from hypothesis import given, settings
-from tests.options import strategies
 
 from npu_reference.options import resolve
 from npu_reference.options.files import (
@@ -19,6 +18,7 @@ from npu_reference.options.files import (
     op_precision,
 )
 from npu_reference.options.grammars import GrammarError
+from tests.options import strategies
 
 LAW = settings(max_examples=40, deadline=None, derandomize=True)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from tests.options import strategies
 
 from npu_reference.options import resolve
 from npu_reference.options.grammars import GrammarError, dump_step, in_out_pair, lists, profiling, shapes
+from tests.options import strategies
 
 LAW = settings(max_examples=40, deadline=None, derandomize=True)
 

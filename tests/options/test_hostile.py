@@ -8,10 +8,10 @@ import time
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.options import strategies
 
 from npu_reference.errors import NpuError
 from npu_reference.options import OPTIONS, Resolution, parse_assignments, resolve
+from tests.options import strategies
 
 WIDE = settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 NAMES = st.one_of(st.sampled_from(sorted(OPTIONS)), st.text(), st.none(), st.integers())

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.options import strategies
 
 from npu_reference.errors import NpuError
 from npu_reference.options import OPTIONS, resolve
+from tests.options import strategies
 
 SOME = settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 LIVE = ("active", "deprecated", "experimental", "reserved")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from tests.partition.graphs_for_tests import chain, closed, divide, mixed
-
 from npu_reference.graphs import GraphBuilder, graph_from_def
 from npu_reference.partition import build
+from tests.partition.graphs_for_tests import chain, closed, divide, mixed
 
 
 def functions(built):

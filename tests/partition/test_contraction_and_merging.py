@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.partition import naive
 
 from npu_reference.errors import NpuError
 from npu_reference.partition.contract import contract
@@ -19,6 +18,7 @@ from npu_reference.partition.merge import (
     merge_pairs,
 )
 from npu_reference.partition.minimum import least_geops
+from tests.partition import naive
 
 
 def random_graph(seed, most=40):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.partition.graphs_for_tests import chain, closed, codes, divide, host, mixed, sets
 
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
 from npu_reference.graphs import GraphBuilder, graph_from_def
 from npu_reference.partition import Reason, build
+from tests.partition.graphs_for_tests import chain, closed, codes, divide, host, mixed, sets
 
 
 def test_a_host_operator_separates_two_geops():  # mixed.partition.geop_split

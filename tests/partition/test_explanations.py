@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from tests import strategies
-from tests.partition.graphs_for_tests import chain, closed, divide, host, mixed
 
 from npu_reference.catalog import OpList
 from npu_reference.graphs import GraphBuilder
@@ -13,6 +11,8 @@ from npu_reference.partition import Reason, partition
 from npu_reference.partition.explain import blame, separations
 from npu_reference.partition.reasons import REMEDIES
 from npu_reference.partition.settings import Range, Settings
+from tests import strategies
+from tests.partition.graphs_for_tests import chain, closed, divide, host, mixed
 
 MIX = Settings(mix=True)
 SCOPE = {"attrs_": {"_without_npu_compile": True}}

@@ -7,13 +7,13 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests import strategies
-from tests.partition.inlining import Flat
 
 from npu_reference.catalog import OpList
 from npu_reference.graphs import graph_from_def
 from npu_reference.partition import build, partition
 from npu_reference.partition.settings import Settings
+from tests import strategies
+from tests.partition.inlining import Flat
 
 OPS = OpList.built_in()
 BUDGET = settings(max_examples=60)

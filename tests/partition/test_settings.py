@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.partition.graphs_for_tests import chain
 
 from npu_reference.errors import NpuError
 from npu_reference.options import resolve
 from npu_reference.partition import partition
 from npu_reference.partition.settings import Range, Settings, adapter_ranges, settings_of, settings_of_adapter
+from tests.partition.graphs_for_tests import chain
 
 
 def test_nothing_given_is_full_offload_of_one_iteration():

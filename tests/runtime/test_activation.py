@@ -8,12 +8,12 @@ import sys
 
 import pytest
 import tensorflow.compat.v1 as tf
-from tests.runtime.comparing import npu
 
 import npu_reference
 from npu_reference.runtime import activation
 from npu_reference.runtime.interception import engine_of
 from npu_reference.runtime.log import listening
+from tests.runtime.comparing import npu
 
 BASE = tf.Session.__mro__[1]
 PATCHED = ["__init__", "_do_run", "make_callable", "_make_callable_from_options", "partial_run_setup", "close"]

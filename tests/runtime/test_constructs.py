@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import tensorflow.compat.v1 as tf
+
 from tests.runtime.comparing import compare, control_flow
 
 VALUES = np.array([0.1, 0.7, -1.0], dtype=np.float32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+
 from tests.runtime.comparing import compare, control_flow
 
 VALUES = np.array([0.5, 1.5, -2.0], dtype=np.float32)

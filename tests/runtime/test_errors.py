@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from tests.runtime.comparing import TF1, npu, plain
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime import tf_api
 from npu_reference.runtime.log import listening
 from npu_reference.runtime.trace import process_trace
+from tests.runtime.comparing import TF1, npu, plain
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,9 @@ from typing import Any, List
 import tensorflow.compat.v1 as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.strategies import KINDS, graphs, reordered
 
 from npu_reference.graphs import Graph
+from tests.strategies import KINDS, graphs, reordered
 
 
 def _in_order_of_edges(graph: Graph) -> List[str]:

@@ -7,11 +7,11 @@ import pytest
 import tensorflow.compat.v1 as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests import strategies
 
 from npu_reference.graphs import close_over, graph_from_def
 from npu_reference.partition import build, partition
 from npu_reference.partition.settings import Settings
+from tests import strategies
 
 #: Assignments are left out: where nothing orders them with reads, the value read is a matter of chance.
 KINDS = [kind for kind in strategies.KINDS if "assign" not in kind]

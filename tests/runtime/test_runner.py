@@ -8,11 +8,11 @@ import struct
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from tests.runtime.comparing import assert_same
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime import runner
 from npu_reference.runtime.wire import from_wire, to_wire
+from tests.runtime.comparing import assert_same
 
 
 @pytest.fixture

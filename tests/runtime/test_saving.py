@@ -6,9 +6,9 @@ import glob
 
 import numpy as np
 import tensorflow.compat.v1 as tf
-from tests.runtime.comparing import compare, npu
 
 from npu_reference.runtime.trace import process_trace
+from tests.runtime.comparing import compare, npu
 
 
 def model():

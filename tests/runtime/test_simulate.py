@@ -10,10 +10,10 @@ import textwrap
 
 import pytest
 import tensorflow.compat.v1 as tf
-from tests.runtime.comparing import TF1
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime import simulate
+from tests.runtime.comparing import TF1
 
 SESSION = """
 import sys

@@ -7,11 +7,11 @@ import logging
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from tests.runtime.comparing import control_flow, npu
 
 from npu_reference.runtime.interception import engine_of
 from npu_reference.runtime.log import listening
 from npu_reference.runtime.trace import Copy, RunRecord, Trace, process_trace
+from tests.runtime.comparing import control_flow, npu
 
 
 @pytest.fixture(autouse=True)
