@@ -187,7 +187,9 @@ _WORDS = (
     (r"geop \S+ node ", "geops"),
     (r"geops ", "count"), (r"device ", "placement"), (r"host \S+ because ", "reasons"), (r"host ", "host"),
     (r"geop \S+ (arg|ret) ", "signature"), (r"geop \S+ copy ", "copies"), (r"border ", "borders"),
-    (r"min_geops ", "min_geops"), (r"note ", "notes"), (r"fetch ", "fetches"), (r"engine ", "engine"),
+    (r"min_geops ", "min_geops"), (r"note ", "notes"), (r"fetch ", "fetches"), (r"engine (ran|absent)$", "engine"),
+    (r"dtypes ", "dtypes"), (r"engine ", "engines"), (r"list ", "lists"), (r"impl_mode ", "impl_modes"),
+    (r"cast ", "casts"), (r"notice ", "notices"),
     (r"run \d+ geops ", "run_geops"), (r"run \d+ copy ", "transfers"), (r"run \d+ ", "run_placement"),
     (r"log ", "log"), (r"printed ", "output"), (r"file ", "files"),
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -13,7 +14,7 @@ from . import _toml, inventory, observe, resources, tensors
 
 __all__ = ["Case", "Expect", "Instance", "Library", "METHODS", "TWINS", "COSTS", "load"]
 
-METHODS = ("options", "partition", "run")
+METHODS = ("options", "partition", "precision", "run")
 TWINS = ("rename", "reorder")
 #: Seconds one request of a case may take (assumed; generous for a loaded machine).
 COSTS = {"fast": 10.0, "normal": 60.0, "slow": 300.0}
@@ -286,7 +287,7 @@ class _Reader:
         twins = self._choices(merged, "twins", TWINS, ())
         if twins and "graph" not in params:
             raise self.fail("twins", "only a case with a graph has twins")
-        if expect.rejected and not merged.get("control") and method == "partition":
+        if expect.rejected and not merged.get("control") and method in ("partition", "precision"):
             raise self.fail("control", "a negative case names the case that shows the same thing accepted")
         return Case(
             id=identifier,
@@ -467,7 +468,7 @@ class _Reader:
 
 def _needed(params: Mapping[str, Any]) -> List[str]:
     """Features without which a backend cannot understand these parameters."""
-    needed = ["op_list"] if "op_list" in params else []
+    needed = [key for key in ("op_list", "ops_info") if key in params]
     needed += [f"policy.{params['policy']}"] if params.get("policy", "documented") != "documented" else []
     needed += [f"flavour.{params['flavour']}"] if "flavour" in params else []
     return needed
@@ -479,6 +480,9 @@ class _Params:
     _METHOD_KEYS = {
         "options": {"surface", "values", "env", "files"},
         "partition": {"graph", "surface", "values", "op_list", "policy", "flavour", "feeds", "fetches"},
+        "precision": {
+            "graph", "surface", "values", "env", "files", "op_list", "ops_info", "feeds", "fetches",
+        },
         "run": {
             "graph", "script", "args", "surface", "values", "env", "files", "op_list", "feeds", "fetches", "init",
             "steps",
@@ -508,6 +512,8 @@ class _Params:
                 found[key] = reader._choice(table, key, choices, None)
         if "op_list" in table:
             found["op_list"] = self._op_list(table["op_list"])
+        if "ops_info" in table:
+            found["ops_info"] = self._ops_info(table["ops_info"])
         self._subject(table, method, found)
         self._feeds(table, method, found)
         for key in ("fetches", "init", "args"):
@@ -530,7 +536,7 @@ class _Params:
     def _feeds(self, table: Mapping[str, Any], method: str, found: Dict[str, Any]) -> None:
         if "feeds" not in table:
             return
-        if method == "partition":
+        if method in ("partition", "precision"):
             found["feeds"] = list(self.reader._texts(table, "feeds", "params."))
             return
         feeds = self.reader._table(table, "feeds", "params.")
@@ -542,6 +548,17 @@ class _Params:
         if isinstance(value, dict):
             return value
         return self._fixture(value, "op_list")
+
+    def _ops_info(self, value: Any) -> str:
+        """The text of an operator information file; a table stands for its JSON."""
+        if isinstance(value, dict) and set(value) == {"fixture"}:
+            with open(self._fixture(value["fixture"], "ops_info"), encoding="utf-8") as stream:
+                return stream.read()
+        if isinstance(value, dict):
+            return json.dumps(value, indent=2) + "\n"
+        if not isinstance(value, str) or not value:
+            raise self.reader.fail("params.ops_info", "is a text, a table or { fixture = path }")
+        return value
 
     def _content(self, name: str, entry: Any) -> Any:
         if isinstance(entry, str):

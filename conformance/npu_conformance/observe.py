@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Named
 
 from . import tensors
 
-__all__ = ["ASPECTS", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "texts"]
+__all__ = ["ASPECTS", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts"]
 
 
 class Fact(NamedTuple):
@@ -50,6 +50,12 @@ _ASPECTS = [
     Aspect("borders", "partition", "borders"),
     Aspect("min_geops", "partition", "min_geops"),
     Aspect("notes", "partition", "notes"),
+    Aspect("dtypes", "precision", ""),
+    Aspect("engines", "precision", "engines"),
+    Aspect("lists", "precision", "lists"),
+    Aspect("impl_modes", "precision", "impl_modes"),
+    Aspect("casts", "precision", "casts"),
+    Aspect("notices", "precision", "notices"),
     Aspect("fetches", "run", ""),
     Aspect("engine", "run", "trace"),
     Aspect("run_geops", "run", "trace"),
@@ -137,7 +143,7 @@ def _partition(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
             yield "geops", node, f"geop {first} node {node}"
             yield "placement", node, f"device {node}"
         for key, word in (("args", "arg"), ("rets", "ret")):
-            for tensor in sorted({_tensor(name) for name in geop.get(key, [])}):
+            for tensor in sorted({tensor_name(name) for name in geop.get(key, [])}):
                 yield "signature", tensor, f"geop {first} {word} {tensor}"
         for node in sorted({copy if isinstance(copy, str) else copy["node"] for copy in geop.get("copies", [])}):
             yield "copies", node, f"geop {first} copy {node}"
@@ -159,10 +165,29 @@ def _partition(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
         yield "notes", code, f"note {code} {subject}".rstrip()
 
 
-def _tensor(name: str) -> str:
+def tensor_name(name: str) -> str:
     """``node:slot`` of an argument or return, which the adapter calls ``<node>_<slot>_arg`` or ``_retval``."""
     found = re.fullmatch(r"(.+)_(\d+)_(?:arg|retval)", name)
     return f"{found[1]}:{found[2]}" if found else name
+
+
+def _precision(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    for one in answer["nodes"]:
+        node = one["node"]
+        inputs, outputs = " ".join(one["inputs"]), " ".join(one["outputs"])
+        yield "dtypes", node, f"dtypes {node} {inputs} -> {outputs}".replace("  ", " ").rstrip()
+        if one.get("engine"):
+            yield "engines", node, f"engine {node} {one['engine']}"
+        if one.get("list"):
+            yield "lists", node, f"list {node} {one['list']}"
+        if one.get("impl_mode"):
+            yield "impl_modes", node, f"impl_mode {node} {one['impl_mode']}"
+    for source, target, ends in sorted(
+        {(cast["source"], cast["target"], f"{cast['from']} {cast['to']}") for cast in answer.get("casts", [])}
+    ):
+        yield "casts", source, f"cast {source} -> {target} {ends}"
+    for code, subject in sorted({(one["code"], one.get("subject", "")) for one in answer.get("warnings", [])}):
+        yield "notices", code, f"notice {code} {subject}".rstrip()
 
 
 def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
@@ -202,5 +227,6 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
 _OBSERVERS: Dict[str, Callable[[Mapping[str, Any], Optional[str]], _Triples]] = {
     "options": _options,
     "partition": _partition,
+    "precision": _precision,
     "run": _run,
 }

@@ -112,6 +112,34 @@ def test_the_facts_of_a_run() -> None:
     ]
 
 
+def test_the_facts_of_a_precision_assignment() -> None:
+    answer = {
+        "nodes": [
+            {
+                "node": "conv", "op": "Conv2D", "kernel": "Conv2D", "geop": "GeOp1_0", "engine": "cube",
+                "inputs": ["float16", "float16"], "outputs": ["float16"], "list": "trustlist", "impl_mode": None,
+                "why": "free text",
+            },
+            {"node": "pool", "inputs": ["float32"], "outputs": ["float32"], "engine": "aicpu", "impl_mode": "keep"},
+            {"node": "zero", "inputs": [], "outputs": ["int32"]},
+        ],
+        "casts": [{"source": "x:0", "target": "conv:0", "from": "float32", "to": "float16"}] * 2,
+        "warnings": [{"code": "FP16_RANGE", "subject": "c", "message": "free text"}],
+    }  # fmt: skip
+    assert protocol.ok_fault("precision", answer) is None
+    assert observe.facts("precision", answer) == [
+        "cast x:0 -> conv:0 float32 float16",
+        "dtypes conv float16 float16 -> float16",
+        "dtypes pool float32 -> float32",
+        "dtypes zero -> int32",
+        "engine conv cube",
+        "engine pool aicpu",
+        "impl_mode pool keep",
+        "list conv trustlist",
+        "notice FP16_RANGE c",
+    ]
+
+
 def test_a_session_without_the_engine_shows() -> None:
     assert "engine absent" in observe.facts("run", {"fetches": {}, "trace": [{"engine": None, "geops": 0}]})
 

@@ -16,21 +16,28 @@ from .. import protocol
 
 __all__ = ["ReferenceBackend"]
 
-_AREAS = ["in_out_pair", "mixed", "options", "partition", "run"]
+_AREAS = ["in_out_pair", "mixed", "options", "partition", "precision", "run"]
 
 #: Features of every answer that needs no TensorFlow.
 _FEATURES = [
     "borders",
+    "casts",
     "copies",
+    "engines",
     "flavour.tf1",
     "flavour.tf2",
+    "impl_modes",
+    "lists",
     "meaning",
     "min_geops",
     "notes",
+    "notices",
     "op_list",
+    "ops_info",
     "options",
     "partition",
     "policy.adapter",
+    "precision",
     "reasons",
     "signature",
 ]
@@ -78,6 +85,10 @@ class ReferenceBackend:
 
     def partition(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         answer: Dict[str, Any] = self.partitioned(params).to_json()
+        return answer
+
+    def precision(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        answer: Dict[str, Any] = self.assigned(params).to_json()
         return answer
 
     def run(self, params: Mapping[str, Any]) -> Dict[str, Any]:
@@ -140,6 +151,20 @@ class ReferenceBackend:
             flavour=params.get("flavour", "tf1"),
             op_list=self.operator_list(params),
         )
+
+    def catalog(self, params: Mapping[str, Any]) -> Any:
+        """The operator library, with the request's operator information file laid over it (document 004)."""
+        from npu_reference.catalog import Catalog
+
+        catalog = Catalog.built_in()
+        return catalog.with_ops_info(params["ops_info"], "ops_info") if "ops_info" in params else catalog
+
+    def assigned(self, params: Mapping[str, Any]) -> Any:
+        """The request's Assignment."""
+        from npu_reference.precision import assign
+
+        options = self.resolve(params).raise_first()
+        return assign(self.partitioned(params), options, catalog=self.catalog(params))
 
 
 def split_fetches(names: List[str]) -> Tuple[List[str], List[str]]:
