@@ -184,6 +184,7 @@ def _counts(texts: Sequence[str]) -> Dict[str, int]:
 #: First words of facts -> aspect, for facts that are only in a golden.
 _WORDS = (
     (r"effective ", "effective"), (r"origin ", "origins"), (r"warning ", "warnings"), (r"meaning ", "meaning"),
+    (r"directive ", "directives"),
     (r"geop \S+ node ", "geops"),
     (r"geops ", "count"), (r"device ", "placement"), (r"host \S+ because ", "reasons"), (r"host ", "host"),
     (r"geop \S+ (arg|ret) ", "signature"), (r"geop \S+ copy ", "copies"), (r"border ", "borders"),

@@ -40,6 +40,7 @@ _ASPECTS = [
     Aspect("origins", "options", ""),
     Aspect("warnings", "options", ""),
     Aspect("meaning", "options", "meaning"),
+    Aspect("directives", "options", "directives"),
     Aspect("geops", "partition", ""),
     Aspect("count", "partition", ""),
     Aspect("placement", "partition", ""),
@@ -123,6 +124,9 @@ def _options(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     for name, told in answer.get("meaning", {}).items():
         for text in _leaves(f"meaning {name}", told):
             yield "meaning", name, text
+    for topic, told in answer.get("directives", {}).items():
+        for text in _leaves(f"directive {topic}", told):
+            yield "directives", topic, text
 
 
 def _leaves(words: str, told: Any) -> Iterator[str]:

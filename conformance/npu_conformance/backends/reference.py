@@ -23,6 +23,7 @@ _FEATURES = [
     "borders",
     "casts",
     "copies",
+    "directives",
     "engines",
     "flavour.tf1",
     "flavour.tf2",
@@ -70,6 +71,7 @@ class ReferenceBackend:
         }
 
     def options(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        from npu_reference.options.directives import directives
         from npu_reference.options.meaning import meanings
 
         resolution = self.resolve(params)
@@ -81,6 +83,7 @@ class ReferenceBackend:
             },
             "warnings": [{"option": warning.option, "code": warning.code} for warning in resolution.warnings],
             "meaning": meanings(resolution),
+            "directives": directives(resolution),
         }
 
     def partition(self, params: Mapping[str, Any]) -> Dict[str, Any]:

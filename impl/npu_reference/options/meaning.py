@@ -19,7 +19,7 @@ from npu_reference.options.grammars.shapes import Dim, InputShape, Profiles, Ran
 from npu_reference.options.outcome import Resolution
 from npu_reference.options.table import OPTIONS
 
-__all__ = ["meanings"]
+__all__ = ["meaning_of", "meanings", "told"]
 
 
 def meanings(resolution: Resolution) -> Dict[str, object]:
@@ -28,13 +28,19 @@ def meanings(resolution: Resolution) -> Dict[str, object]:
     Names that stand in no order are sorted, so that one meaning has one form.
     """
     found: Dict[str, object] = {}
-    for name, effective in resolution.effective.items():
-        parsed = resolution.parsed.get(name)
-        if parsed is None:
-            parsed = _of_default(resolution, name, effective.value)
+    for name in resolution.effective:
+        parsed = meaning_of(resolution, name)
         if parsed is not None:
-            found[name] = _told(parsed)
+            found[name] = told(parsed)
     return found
+
+
+def meaning_of(resolution: Resolution, name: str) -> object:
+    """The meaning of an effective option, also of a default text; None where there is no more than the value."""
+    parsed = resolution.parsed.get(name)
+    if parsed is not None or name not in resolution.effective:
+        return parsed
+    return _of_default(resolution, name, resolution.effective[name].value)
 
 
 def _of_default(resolution: Resolution, name: str, value: object) -> object:
@@ -49,14 +55,15 @@ def _of_default(resolution: Resolution, name: str, value: object) -> object:
         return None
 
 
-def _told(parsed: Any) -> object:
+def told(parsed: Any) -> object:
+    """One meaning as JSON."""
     for kind, tell in _TELLERS:
         if isinstance(parsed, kind):
             return tell(parsed)
     if isinstance(parsed, Mapping):
-        return {str(key): _told(value) for key, value in parsed.items()}
+        return {str(key): told(value) for key, value in parsed.items()}
     if isinstance(parsed, (list, tuple)):
-        return [_told(part) for part in parsed]
+        return [told(part) for part in parsed]
     return parsed if parsed is None or isinstance(parsed, (bool, int, float, str)) else {"class": type(parsed).__name__}
 
 
@@ -115,7 +122,7 @@ def _profiling(options: ProfilingOptions) -> object:
     return told
 
 
-#: Type of a parsed meaning to how it is told. A NamedTuple is a tuple, so the plain kinds come last, in :func:`_told`.
+#: Type of a parsed meaning to how it is told. A NamedTuple is a tuple, so the plain kinds come last, in :func:`told`.
 _TELLERS: List[Tuple[Type[Any], Callable[[Any], object]]] = [
     (FusionSwitch, _switch),
     (Mixlist, _mixlist),
