@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Container, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-__all__ = ["Twin", "make"]
+__all__ = ["Twin", "make", "rename"]
 
 #: A name no graph of a case has, found again wherever a backend builds another name around it.
 _TOKEN = re.compile(r"zq(\d{7})z")
@@ -94,10 +94,17 @@ def _bytes(definition: Any, text: bool) -> bytes:
     return text_format.MessageToString(definition).encode("utf-8")
 
 
-def _rename(definition: Any) -> Any:
-    """New names whose alphabetical order is the reverse of the node order."""
+def rename(definition: Any, kept: Container[str] = ()) -> Tuple[Dict[str, str], List[str]]:
+    """Rename the nodes of a GraphDef, but for `kept`: in alphabetical order the new names are in reverse node order.
+
+    Returns (old name to new, the old names in the order of the numbers in the new ones).
+    """
     originals = [node.name for node in definition.node][::-1]
-    names = {name: f"zq{number:07d}z" for number, name in enumerate(originals) if not name.startswith(_KEPT)}
+    names = {
+        name: f"zq{number:07d}z"
+        for number, name in enumerate(originals)
+        if not name.startswith(_KEPT) and name not in kept
+    }
     for node in definition.node:
         node.name = names.get(node.name, node.name)
         for position, text in enumerate(node.input):
@@ -132,4 +139,4 @@ def _reorder(definition: Any) -> Any:
     return {}, []
 
 
-_REWRITES: Dict[str, Callable[[Any], Any]] = {"rename": _rename, "reorder": _reorder}
+_REWRITES: Dict[str, Callable[[Any], Any]] = {"rename": rename, "reorder": _reorder}
