@@ -7,6 +7,8 @@ import random
 import pytest
 
 from npu_reference.errors import NpuError
+from npu_reference.graphs import GraphBuilder
+from npu_reference.partition import partition
 from npu_reference.partition.contract import contract
 from npu_reference.partition.introsort import sort_by_size_descending
 from npu_reference.partition.merge import (
@@ -19,6 +21,7 @@ from npu_reference.partition.merge import (
 )
 from npu_reference.partition.minimum import least_geops
 from tests.partition import naive
+from tests.partition.graphs_for_tests import closed, sets
 
 
 def random_graph(seed, most=40):
@@ -148,3 +151,32 @@ def test_equal_sizes_keep_the_order_of_the_librarys_own_sort():
     many = sort_by_size_descending(list(range(40)), [1] * 40)
     assert sorted(many) == list(range(40))
     assert many != list(range(40))
+
+
+def _two_heads(*marks):
+    """Two clusters that nothing joins, each operator with its `_StartNodeName`."""
+    g = GraphBuilder()
+    for name, mark in zip("ab", marks):
+        value = g.op("Relu", f"{name}1", [g.placeholder(f"x_{name}", "float32", [2])], attrs_={"_StartNodeName": mark})
+        g.op("Relu", f"{name}2", [value], attrs_={"_StartNodeName": mark})
+    return closed(g, ["x_a", "x_b"], ["a2:0", "b2:0"])
+
+
+@pytest.mark.parametrize("mix", [True, False])
+def test_clusters_of_one_start_node_stay_apart_in_any_job_but_localhost(mix):
+    def geops(job, *marks):
+        values = {"mix_compile_mode": mix, "job": job}
+        return sets(partition(_two_heads(*marks), values, policy="adapter"))
+
+    joined = [["a1", "a2", "b1", "b2"]]
+    assert geops("localhost", "s", "s") == joined
+    assert geops("chief", "s", "t") == joined
+    assert geops("chief", "s", "s") == ([["a1", "a2"], ["b1", "b2"]] if mix else [["a1", "a2"]])
+
+
+def test_contraction_heeds_no_start_node():
+    g = GraphBuilder()
+    a = g.op("Relu", "a", [g.placeholder("x", "float32", [2])], attrs_={"_StartNodeName": "s"})
+    g.op("Relu", "b", [a], attrs_={"_StartNodeName": "s"})
+    found = partition(closed(g, ["x"], ["b:0"]), {"mix_compile_mode": True, "job": "chief"}, policy="adapter")
+    assert sets(found) == [["a", "b"]]

@@ -402,3 +402,18 @@ def test_what_puts_and_what_takes_may_share_a_geop_with_the_queue_itself():
     take = g.op("QueueDequeueV2", "take", [queue], component_types=["float32"])
     g.op("Exp", "b", [take[0]])
     assert sets(divide(closed(g, ["x"], ["b:0"], ["put"]))) == [["a", "b", "put", "queue", "take"]]
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_a_placeholder_is_a_feed_to_come_whether_or_not_the_graph_is_closed(closes):
+    g = GraphBuilder()
+    x, y = g.placeholder("x", "float32", [2]), g.placeholder("y", "float32", [2])
+    g.op("AddV2", "sum", [x, y])
+    result = mixed(closed(g, ["x"], ["sum:0"]) if closes else g.build())
+    assert host(result)["y"].reason is Reason.FEED
+    assert sets(result) == [["sum"]]
+    assert "y" in next(note.message for note in result.notes if note.code == "PLACEHOLDER_AS_FEED")
+
+
+def test_a_graph_whose_placeholders_are_fed_has_no_note_on_them():
+    assert "PLACEHOLDER_AS_FEED" not in codes(mixed(chain("d")))

@@ -6,6 +6,7 @@ from typing import Dict, List, Sequence, Tuple
 
 from npu_reference.partition.adapter import Plan
 from npu_reference.partition.crossing import Crossing, cross, sources_by_group
+from npu_reference.partition.half import half_notes
 from npu_reference.partition.minimum import least_geops
 from npu_reference.partition.model import Argument, Border, Copy, Geop, HostNode, Partition, Step
 from npu_reference.partition.names import Names
@@ -29,7 +30,7 @@ def answer(plan: Plan, policy: str) -> Partition:
         _host(plan),
         _borders(plan, geops),
         _least(plan),
-        plan.notes,
+        [*plan.notes, *half_notes(plan.graph, plan.group, [node for node, _ in plan.copies.constants])],
         policy,
         plan.wires,
     )

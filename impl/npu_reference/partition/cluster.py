@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, List, NamedTuple, Sequence
+from typing import TYPE_CHECKING, FrozenSet, List, NamedTuple, Sequence, Set
 
 from npu_reference.partition.contract import Contraction, contract
 from npu_reference.partition.merge import Clusters, cluster_of, keep_largest_group, merge_pairs, merge_pairs_loosely
@@ -40,16 +40,35 @@ def group(graph: Graph, wires: Wires, candidate: Sequence[int], settings: Settin
     clusters = Clusters(contraction, candidate)
     if len(clusters) and max(clusters.sizes) == 1:
         return _lone_operators(graph, candidate, settings, clusters)
-    into = _merge(clusters, settings)
+    into = _merge(clusters, settings, _start_names(graph, clusters, candidate, settings))
     return Grouping(_number(cluster_of(clusters, into, candidate)), len(clusters), False, contraction)
 
 
-def _merge(clusters: Clusters, settings: Settings) -> List[int]:
+def _merge(clusters: Clusters, settings: Settings, marks: Sequence[FrozenSet[str]]) -> List[int]:
     if settings.mix:
-        return merge_pairs(clusters)
+        return merge_pairs(clusters, marks)
     if settings.lazy_recompile:
-        return merge_pairs_loosely(clusters)
-    return keep_largest_group(clusters)
+        return merge_pairs_loosely(clusters, marks)
+    return keep_largest_group(clusters, marks)
+
+
+def _start_names(
+    graph: Graph, clusters: Clusters, candidate: Sequence[int], settings: Settings
+) -> Sequence[FrozenSet[str]]:
+    """For every cluster the start nodes its members carry in `_StartNodeName`; empty where they play no part.
+
+    Jobs of several processes mark the operators they own; clusters that share a mark stay apart in any job but
+    localhost. Contraction heeds no mark.
+    """
+    if settings.job == "localhost":
+        return ()
+    names: List[Set[str]] = [set() for _ in range(len(clusters))]
+    marked = False
+    for node in graph.nodes:
+        if candidate[node.id] and node.has_attr("_StartNodeName"):
+            names[clusters.position[clusters.contraction.root[node.id]]].add(node.text("_StartNodeName"))
+            marked = True
+    return [frozenset(found) for found in names] if marked else ()
 
 
 def _lone_operators(graph: Graph, candidate: Sequence[int], settings: Settings, clusters: Clusters) -> Grouping:
@@ -58,7 +77,7 @@ def _lone_operators(graph: Graph, candidate: Sequence[int], settings: Settings, 
         int(bool(flag) and node.op not in ("NoOp", "Identity")) for flag, node in zip(candidate, graph.nodes)
     ]
     remaining = Clusters(clusters.contraction, kept)
-    into = _merge(remaining, settings)
+    into = _merge(remaining, settings, _start_names(graph, remaining, kept, settings))
     return Grouping(_number(cluster_of(remaining, into, kept)), len(remaining), True, clusters.contraction)
 
 

@@ -26,7 +26,7 @@ from npu_reference.partition.ranges import Selection, select, select_as_adapter
 from npu_reference.partition.reasons import Cause, Reason
 from npu_reference.partition.rewrite import rewrite
 from npu_reference.partition.settings import Settings
-from npu_reference.partition.support import DOCUMENTED_RULES, Judge, whole_graph_cause
+from npu_reference.partition.support import DOCUMENTED_RULES, PLACEHOLDERS, Judge, whole_graph_cause
 from npu_reference.partition.wires import REF, Wires
 
 if TYPE_CHECKING:
@@ -133,15 +133,14 @@ class _Planner:
             if not selection.entry:  # M8
                 message = "in_out_pair selects nothing in this graph; it is divided as without."
                 self._note("RANGE_EMPTY", message, "in_out_pair", "error")
-        closed = any(node.op in ("_Arg", "_Retval") for node in self.graph.nodes)
-        rules = DOCUMENTED_RULES._replace(placeholders=not closed)
-        judge = Judge(self.graph, self.wires, self.settings, self.op_list, rules)
+        judge = Judge(self.graph, self.wires, self.settings, self.op_list, DOCUMENTED_RULES)
         support = judge.run()
         if self.settings.mix:
             for where in where_of_uninitialized(self.graph, self.wires):
                 if where in support.cause and support.cause[where].reason is Reason.GRAY:
                     del support.cause[where]
         self._note_ignored_scopes()
+        self._note_placeholders()
         if selection is not None and selection.entry and self.settings.offload_ranges:
             self._choose_range(selection.entry, support.cause, judge)
             return
@@ -168,6 +167,17 @@ class _Planner:
                 "(The adapter itself keeps such operators on the host.)",
                 marked[0],
                 "warning",
+            )
+
+    def _note_placeholders(self) -> None:
+        """A Placeholder left in the graph will be fed or never run: no device operator either way."""
+        names = [node.name for node in self.graph.nodes if node.op in PLACEHOLDERS]
+        if names:
+            self._note(
+                "PLACEHOLDER_AS_FEED",
+                f"Not among the feeds, and taken as feeds to come: {_some(names)}. Name feeds and fetches to see the "
+                "graph as a session.run does.",
+                names[0],
             )
 
     def _keep_range(self, entry: Dict[int, int]) -> None:

@@ -11,13 +11,15 @@ from __future__ import annotations
 from functools import reduce
 from itertools import compress, islice
 from operator import or_
-from typing import Dict, Iterator, List, Optional, Sequence, Set
+from typing import Dict, FrozenSet, Iterator, List, Optional, Sequence, Set
 
 from npu_reference.partition.contract import Contraction
 from npu_reference.partition.introsort import sort_by_size_descending
 
-__all__ = ["Clusters", "cluster_of", "keep_largest_group", "merge_pairs", "merge_pairs_loosely"]
+__all__ = ["Clusters", "Marks", "cluster_of", "keep_largest_group", "merge_pairs", "merge_pairs_loosely"]
 
+#: For every cluster the marks it must not share with one it is joined with; empty where no cluster has any.
+Marks = Sequence[FrozenSet[str]]
 
 #: Steps a cluster after which lists are no longer built by row (assumed: where the other way is faster by then).
 _ROW_STEPS = 32
@@ -56,8 +58,10 @@ def cluster_of(clusters: Clusters, group: Sequence[int], candidate: Sequence[int
     return [group[position[root[node]]] if candidate[node] else -1 for node in range(len(root))]
 
 
-def keep_largest_group(clusters: Clusters) -> List[int]:
+def keep_largest_group(clusters: Clusters, marks: Marks = ()) -> List[int]:
     """Full offload: the largest cluster absorbs, by size, every cluster unreachable from and to all it holds.
+
+    A cluster that shares a mark with what it holds already stays out.
 
     Answers for every cluster the position of the largest, or -1 where the cluster is dissolved. O(nodes + edges).
     """
@@ -67,12 +71,15 @@ def keep_largest_group(clusters: Clusters) -> List[int]:
     contraction = clusters.contraction
     below: Set[int] = set()
     above: Set[int] = set()
+    held: Set[str] = set()
     order = clusters.by_size()
     for index in order:
         root = clusters.roots[index]
-        if root in below or root in above:
+        if root in below or root in above or (marks and not held.isdisjoint(marks[index])):
             continue
         group[index] = order[0]
+        if marks:
+            held |= marks[index]
         _flood(root, contraction.successors, below)
         _flood(root, contraction.predecessors, above)
     return group
@@ -88,26 +95,26 @@ def _flood(root: int, neighbours: Sequence, seen: Set[int]) -> None:
                 pending.append(node)
 
 
-def merge_pairs(clusters: Clusters) -> List[int]:
+def merge_pairs(clusters: Clusters, marks: Marks = ()) -> List[int]:
     """Mixed computing: join mutually unreachable clusters as the adapter does.
 
     Every cluster s has a list: in index order, each cluster d that neither reaches nor is reached by s or by anything
     already listed. Then by size: s, unless absorbed before, absorbs each t that it lists and that lists it. Lists are
-    not symmetric, so some clusters that could be joined are not.
+    not symmetric, so some clusters that could be joined are not. A t that shares a mark with what s holds stays out.
 
     Answers for every cluster the position of the one it is absorbed by, itself where it stays.
     """
-    return _absorb(clusters, _lists(comparability(clusters)))
+    return _absorb(clusters, _lists(comparability(clusters)), marks)
 
 
-def merge_pairs_loosely(clusters: Clusters) -> List[int]:
+def merge_pairs_loosely(clusters: Clusters, marks: Marks = ()) -> List[int]:
     """Full offload with lazy recompilation: as :func:`merge_pairs`, but lists are not checked against themselves.
 
     Two clusters that reach each other may thus be absorbed by the same third one: the adapter's own result then has a
     cycle. Only policy "adapter" wants this.
     """
     everything = (1 << len(clusters)) - 1
-    return _absorb(clusters, [everything & ~row for row in comparability(clusters)])
+    return _absorb(clusters, [everything & ~row for row in comparability(clusters)], marks)
 
 
 def comparability(clusters: Clusters) -> List[int]:
@@ -189,16 +196,21 @@ def _selectors(row: int) -> bytes:
     return bin(row)[:1:-1].encode("ascii").translate(_BIT_BYTES)
 
 
-def _absorb(clusters: Clusters, lists: Sequence[int]) -> List[int]:
-    """By size, each cluster not yet absorbed takes in those that it lists and that list it."""
+def _absorb(clusters: Clusters, lists: Sequence[int], marks: Marks) -> List[int]:
+    """By size, each cluster not yet absorbed takes in those that it lists and that list it, and that share no mark."""
     group = list(range(len(clusters)))
     absorbed = bytearray(len(clusters))
     for index in clusters.by_size():
         if absorbed[index]:
             continue
         absorbed[index] = 1
+        held = set(marks[index]) if marks else None
         for other in _bits(lists[index]):
             if lists[other] >> index & 1:
+                if held is not None:
+                    if not held.isdisjoint(marks[other]):
+                        continue
+                    held |= marks[other]
                 absorbed[other] = 1
                 group[other] = index
     return group

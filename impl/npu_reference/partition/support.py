@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from npu_reference.graphs import Graph
     from npu_reference.graphs.graph import Node
 
-__all__ = ["ADAPTER_RULES", "DOCUMENTED_RULES", "Judge", "Rules", "Support", "whole_graph_cause"]
+__all__ = ["ADAPTER_RULES", "DOCUMENTED_RULES", "PLACEHOLDERS", "Judge", "Rules", "Support", "whole_graph_cause"]
 
 _VARIABLE_HANDLE = "VarHandleOp"
+
+#: Operators that only ever stand for a feed. (PlaceholderWithDefault computes its default.)
+PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
 
 
 class Support(NamedTuple):
@@ -125,7 +128,7 @@ class Judge:
             return Cause(Reason.FEED, "an argument of the graph")
         if op == "_Retval":
             return Cause(Reason.FETCH, "a result of the graph")
-        if self.rules.placeholders and op in ("Placeholder", "PlaceholderV2"):
+        if self.rules.placeholders and op in PLACEHOLDERS:
             return Cause(Reason.FEED, "a placeholder, to be fed")
         if op.endswith(("Dataset", "DatasetV2")):
             return Cause(Reason.DATASET, f"{op} is part of an input pipeline")
