@@ -311,7 +311,7 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture) -> No
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_stopped_ends_its_workers_and_leaves_nothing(tmp_path, number: int) -> None:
-    spec = f"exec:{sys.executable} {MINIATURES} StopsTheSuite {int(number)}"
+    spec = f"exec:{sys.executable} {MINIATURES} StopsTheSuite {int(number)} {tmp_path}"
     env = {**client.environment(QUICK.env), "TMPDIR": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-m", "npu_conformance", "run", "--backend", spec, "--out", "report"],
@@ -323,4 +323,4 @@ def test_a_run_that_is_stopped_ends_its_workers_and_leaves_nothing(tmp_path, num
     assert done.stderr.endswith(b"interrupted\n")
     assert os.listdir(str(tmp_path)) == []
     listing = subprocess.run(["ps", "-eo", "args"], stdout=subprocess.PIPE, check=True).stdout.decode()
-    assert f"StopsTheSuite {int(number)}" not in listing
+    assert str(tmp_path) not in listing
