@@ -21,6 +21,14 @@ def _small_channel_is_fixed_in_inference(state: State) -> None:
         state.force("enable_small_channel", 1, "runconfig.enable_small_channel.inference_fixed")
 
 
+@RULES.rule("session.enable_small_channel.advice", "enable_small_channel", editions=("legacy",))
+def _small_channel_is_advised_in_inference(state: State) -> None:
+    """In online inference enable_small_channel 1 is advised (B26); the current edition knows no other value there."""
+    if not state.training and state.has("enable_small_channel") and state.value("enable_small_channel") != 1:
+        message = "enable_small_channel 0 is not what is advised for online inference."
+        state.warn("enable_small_channel", "advice", message)
+
+
 @RULES.rule("T15", "local_rank_id", "local_device_list")
 def _rank_and_devices_belong_together(state: State) -> None:
     """local_rank_id and local_device_list are meant to be given together."""
