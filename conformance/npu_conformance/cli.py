@@ -17,6 +17,11 @@ __all__ = ["main", "cli"]
 
 _OUT = "npu-conformance-report"
 
+#: Operator types whose absence is weighed without being asked, and the size of graph beyond which none is: a partition
+#: of 50 000 operators takes some seconds.
+_BLAMED = 5
+_BLAME_NODES = 50000
+
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
     """Runs a command and exits with its status; every error is one line on stderr."""
@@ -374,7 +379,28 @@ def options(assignments: Tuple[str, ...], surface: str, edition: str, form: str)
     metavar="NAME[:SLOT]",
     help="A tensor that is fetched, or an operator that is run; may be repeated.",
 )
+@click.option(
+    "--require-offload",
+    "required",
+    multiple=True,
+    metavar="OP_OR_NAME",
+    help="Exit 1 unless every operator of this type or name is offloaded; 'all': all that compute anything.",
+)
+@click.option("--max-geops", "most", type=click.IntRange(0), metavar="N", help="Exit 1 if there are more GEOPs.")
+@click.option(
+    "--blame",
+    "blamed",
+    type=click.IntRange(0, 1000),
+    metavar="N",
+    help=f"Missing operators to weigh, a partition each; default {_BLAMED}, 0 above {_BLAME_NODES:,} operators.",
+)
 @click.option("--html", type=click.Path(), help="Also write one self-contained page.")
+@click.option(
+    "--graph-out",
+    type=click.Path(),
+    metavar="FILE",
+    help="Also write the graph (.pb, .pbtxt, .gz) with all places as attributes, for Netron and TensorBoard.",
+)
 @_SURFACE
 @_EDITION
 @_FORMAT
@@ -386,17 +412,23 @@ def partition(
     op_list: Optional[str],
     feeds: Tuple[str, ...],
     fetches: Tuple[str, ...],
+    required: Tuple[str, ...],
+    most: Optional[int],
+    blamed: Optional[int],
     html: Optional[str],
+    graph_out: Optional[str],
     surface: str,
     edition: str,
     form: str,
 ) -> int:
     """Show what of GRAPH runs on the device, what stays on the host, and why."""
     from npu_reference.catalog import OpList
-    from npu_reference.graphs import close_over, load_graph
+    from npu_reference.graphs import close_over, load_graph, write_graph
     from npu_reference.options import parse_assignments, resolve
+    from npu_reference.partition import annotate, blame, separations
     from npu_reference.partition import partition as cut
 
+    from . import demands
     from .backends.reference import split_fetches
 
     values = parse_assignments(assignments)
@@ -410,14 +442,30 @@ def partition(
         loaded = close_over(loaded, list(feeds), tensors, targets)
     options = values if policy == "adapter" else resolution
     found = cut(loaded, options, policy=policy, flavour=flavour, op_list=operators)
-    answer = found.to_json()
+    apart = separations(found)
+    if blamed is None:
+        blamed = _BLAMED if len(found.graph.nodes) <= _BLAME_NODES else 0
+    ranking = blame(found, options, op_list=operators, flavour=flavour, most=blamed) if blamed else []
+    checks = [demands.require_offload(found, wanted) for wanted in required]
+    if most is not None:
+        checks.append(demands.max_geops(found, most, apart))
+    passed = all(check.passed for check in checks)
+    answer = {
+        **found.to_json(),
+        "separations": [one.to_json() for one in apart],
+        "blame": [one.to_json() for one in ranking],
+        "checks": [check.to_json() for check in checks],
+        "verdict": "passed" if passed else "failed",
+    }
+    title = os.path.basename(graph)
     if html:
         from . import output
         from .report import partition_page
 
         changed = {name: one.value for name, one in resolution.effective.items() if one.origin != "default"}
-        title = os.path.basename(graph)
         output.write_file(html, partition_page.page(found.graph, answer, title=title, options=changed))
+    if graph_out:
+        write_graph(annotate(found), graph_out)
     if form == "json":
         from . import schema
 
@@ -425,8 +473,8 @@ def partition(
     else:
         from . import render
 
-        render.partition(answer, len(found.graph.nodes), resolution.warnings, os.path.basename(graph))
-    return ExitStatus.OK
+        render.partition(answer, len(found.graph.nodes), resolution.warnings, title)
+    return ExitStatus.OK if passed else ExitStatus.NEGATIVE
 
 
 @cli.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence
 
@@ -25,7 +26,9 @@ __all__ = ["checkup", "comparison", "coverage", "killing", "mutant_list", "optio
 
 _ROWS = 40  # a table of a terminal shows no more; JSON has all
 _TYPES = 8  # operator types named in a row
-_STEPS = 4  # links shown of a chain of evictions
+_STEPS = 4  # links shown of a chain of evictions, or of a path
+_PAIRS = 5  # separated pairs of GEOPs shown
+_BLAMED = 5  # missing operators ranked
 
 _STYLES = {
     "pass": "green", "xfail": "blue", "unsupported": "blue", "blocked": "yellow", "unstable": "yellow",
@@ -233,24 +236,79 @@ def _complaints(console: Console, errors: Sequence[Any], warnings: Sequence[Any]
 
 
 def partition(answer: Mapping[str, Any], nodes: int, warnings: Sequence[Any], title: str) -> None:
-    """GEOPs, host operators by reason with one witness each, borders, and the minimum."""
+    """Verdict of what was demanded, GEOPs, host operators by reason with one witness each, what separates GEOPs, what
+    would help most, borders, notes."""
     console = _console()
     geops, host, borders = answer["geops"], answer["host"], answer["borders"]
     inside = sum(len(geop["nodes"]) for geop in geops)
     share = f"{100 * inside / nodes:.1f} %" if nodes else "nothing"
-    console.print(
-        _plain(title) + f": {inside} of {nodes} operators ({share}) in {len(geops)} GEOPs, {len(host)} on the host"
+    _line(
+        console,
+        _plain(title) + f": {inside} of {nodes} operators ({share}) in {len(geops)} GEOPs, {len(host)} on the host",
     )
     console.print(f"Fewest GEOPs possible: {answer['min_geops']}")
     _geops(console, geops)
     _host(console, host)
+    _separations(console, answer["separations"])
+    _blame(console, answer["blame"])
     _borders(console, borders)
     for note in answer["notes"][:_ROWS]:
         style = {"error": "red", "warning": "yellow"}.get(note.get("level", "info"), "dim")
         subject = f"{note['subject']}: " if note.get("subject") else ""
-        console.print(Text(f"{note['code']} ", style=style) + _plain(subject + note["message"]), soft_wrap=True)
+        _line(console, Text(f"{note['code']} ", style=style) + _plain(subject + note["message"]), 2)
     _rest(console, _ROWS, len(answer["notes"]))
     _complaints(console, (), warnings)
+    _checks(console, answer["checks"], answer["verdict"])
+
+
+def _line(console: Console, text: Text, indent: int = 0) -> None:
+    """A line of text, folded between words, its later lines indented; a long name stays whole. Styles are those of
+    its beginning."""
+    lines = textwrap.wrap(
+        text.plain, console.width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
+    first = Text(lines[0] if lines else "")
+    for span in text.spans:
+        first.stylize(span.style, span.start, span.end)
+    console.print(first, soft_wrap=True)
+    for line in lines[1:]:
+        console.print(Text(line), soft_wrap=True)
+
+
+def _separations(console: Console, separations: Sequence[Mapping[str, Any]]) -> None:
+    """What keeps neighbouring GEOPs apart, the shortest paths first."""
+    if not separations:
+        return
+    console.print(f"Kept apart by the host ({len(separations)} pairs of GEOPs):", style="bold", soft_wrap=True)
+    for one in sorted(separations, key=lambda row: len(row["path"]))[:_PAIRS]:
+        path = list(one["path"])
+        shown = path if len(path) <= _STEPS else [*path[: _STEPS - 1], "…", path[-1]]
+        _line(console, _plain(f"  {one['before']} → {' → '.join(shown)} → {one['after']}"), 4)
+    _rest(console, _PAIRS, len(separations))
+
+
+def _blame(console: Console, blame: Sequence[Mapping[str, Any]]) -> None:
+    if not blame:
+        return
+    numbers = ["Operators", "GEOPs saved", "Copies saved", "Bytes saved"]
+    table = _table("If the device had", *numbers, numbers=numbers)
+    for row in blame[:_BLAMED]:
+        saved = "unknown" if row["bytes_saved"] is None else f"{row['bytes_saved']:,}"
+        counts = [str(row[key]) for key in ("nodes", "geops_saved", "copies_saved")]
+        table.add_row(_plain(row["op"]), *counts, saved)
+    console.print(table)
+    _rest(console, _BLAMED, len(blame))
+
+
+def _checks(console: Console, checks: Sequence[Mapping[str, Any]], verdict: str) -> None:
+    """What was demanded, last, where a reader of a log looks."""
+    for check in checks:
+        mark = Text("passed ", style="green") if check["passed"] else Text("failed ", style="red")
+        _line(console, mark + _plain(f"{check['demand']}: {check['summary']}"), 2)
+        for line in check["lines"]:
+            _line(console, _plain(f"  {line}"), 4)
+    if checks:
+        console.print(f"Verdict: {verdict}", style="green" if verdict == "passed" else "bold red")
 
 
 def _geops(console: Console, geops: Sequence[Mapping[str, Any]]) -> None:
@@ -290,9 +348,9 @@ def _host(console: Console, host: Sequence[Mapping[str, Any]]) -> None:
         table.add_row(reason, str(len(reasons[reason])), _plain(shown + more))
     console.print(table)
     for reason in order:
-        console.print(Text(f"{reason}  ", style="bold") + _plain(_witness(reasons[reason][0])), soft_wrap=True)
+        _line(console, Text(f"{reason}  ", style="bold") + _plain(_witness(reasons[reason][0])), 2)
         for remedy in dict.fromkeys(entry["remedy"] for entry in reasons[reason]):
-            console.print(Text("  remedy: ", style="dim") + _plain(remedy), soft_wrap=True)
+            _line(console, Text("  remedy: ", style="dim") + _plain(remedy), 4)
 
 
 def _witness(entry: Mapping[str, Any]) -> str:
@@ -305,7 +363,11 @@ def _borders(console: Console, borders: Sequence[Mapping[str, Any]]) -> None:
     if not borders:
         return
     table = _table(
-        "Border", "Tensors", "Bytes a step", "Of unknown size", numbers=["Tensors", "Bytes a step", "Of unknown size"]
+        "Border",
+        "Copies a step",
+        "Bytes a step",
+        "Of unknown size",
+        numbers=["Copies a step", "Bytes a step", "Of unknown size"],
     )
     for direction, words in (("h2d", "host to device"), ("d2h", "device to host"), ("d2d", "GEOP to GEOP")):
         crossing = [border for border in borders if border["direction"] == direction]
@@ -313,4 +375,9 @@ def _borders(console: Console, borders: Sequence[Mapping[str, Any]]) -> None:
         if crossing:
             known = sum(size for size in sizes if size is not None)
             table.add_row(words, str(len(crossing)), f"{known:,}", str(sizes.count(None)))
+    if table.row_count > 1:
+        known = sum(border.get("bytes") or 0 for border in borders)
+        unknown = sum(border.get("bytes") is None for border in borders)
+        table.add_section()
+        table.add_row("together", str(len(borders)), f"{known:,}", str(unknown))
     console.print(table)

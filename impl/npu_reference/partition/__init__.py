@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from npu_reference.partition.annotate import annotate
 from npu_reference.partition.api import FLAVOURS, POLICIES, partition
 from npu_reference.partition.build import build
 from npu_reference.partition.explain import blame, separations
@@ -17,6 +18,7 @@ __all__ = [
     "Note",
     "Partition",
     "Reason",
+    "annotate",
     "blame",
     "build",
     "partition",

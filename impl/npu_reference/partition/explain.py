@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any, Dict, List, Mapping, Optional, Set, Tuple, Union
 
 from npu_reference.catalog import OpList
+from npu_reference.errors import NpuError
 from npu_reference.options.outcome import Resolution
 from npu_reference.partition.api import partition
 from npu_reference.partition.model import Blame, Partition, Separation
@@ -102,7 +103,7 @@ def _longer_paths(result: Partition, number: int, wanted: Set[int]) -> Dict[int,
 
 def blame(
     result: Partition,
-    options: Union[Resolution, Settings],
+    options: Union[Resolution, Settings, Mapping[str, Any]],
     *,
     op_list: Optional[OpList] = None,
     flavour: str = "tf1",
@@ -110,31 +111,50 @@ def blame(
 ) -> List[Blame]:
     """The operator types whose support would save most, by dividing the graph again as if the device had each.
 
-    Ranked by GEOPs saved, then by bytes saved on the borders, then by the number of operators. Looks at the `most`
-    types that hold most operators on the host, chains of evictions included; each costs one more partition.
+    Ranked by GEOPs saved, then by bytes and copies saved on the borders, then by the number of operators. Looks at
+    `most` types, those first that keep most pairs of GEOPs apart, then those that hold most operators on the host,
+    chains of evictions included; each costs one more partition. A type with which the adapter's pass would refuse the
+    graph is left out.
     """
     operators = op_list or OpList.built_in()
-    causes: Counter = Counter()
     graph = result.graph
+    held, apart = _culprits(result, operators)
+    ranking = []
+    for op, count in sorted(held.items(), key=lambda item: (-apart[item[0]], -item[1], item[0]))[:most]:
+        supported = operators.with_operator(op)
+        try:
+            again = partition(graph, options, policy=result.policy, flavour=flavour, op_list=supported)
+        except NpuError:
+            continue
+        copies = len(result.borders) - len(again.borders)
+        ranking.append(Blame(op, count, len(result.geops) - len(again.geops), copies, _bytes_saved(result, again)))
+    ranking.sort(key=lambda row: (-row.geops_saved, -(row.bytes_saved or 0), -row.copies_saved, -row.nodes, row.op))
+    return ranking
+
+
+def _culprits(result: Partition, operators: OpList) -> Tuple[Dict[str, int], Counter]:
+    """Missing or gray types: how many operators each keeps on the host, and on how many separating paths they lie."""
+    graph = result.graph
+    culprit: Dict[str, str] = {}
     for entry in result.host:
         root = entry.witness[-1].node
         if root in graph.index and entry.reason not in (Reason.FEED, Reason.FETCH):
             op = graph.nodes[graph.index[root]].op
             known = operators.get(op)
             if (known is None or known.is_gray) and op not in ("_Arg", "_Retval") and op not in graph.functions:
-                causes[op] += 1
-    ranking = []
-    for op, count in sorted(causes.items(), key=lambda item: (-item[1], item[0]))[:most]:
-        again = partition(graph, options, policy=result.policy, flavour=flavour, op_list=operators.with_operator(op))
-        saved = _bytes(result) - _bytes(again) if _known(result) and _known(again) else None
-        ranking.append(Blame(op, count, len(result.geops) - len(again.geops), saved))
-    ranking.sort(key=lambda row: (-row.geops_saved, -(row.bytes_saved or 0), -row.nodes, row.op))
-    return ranking
+                culprit[entry.node] = op
+    apart: Counter = Counter()
+    for pair in separations(result):
+        apart.update({culprit[node] for node in pair.path if node in culprit})
+    return dict(Counter(culprit.values())), apart
 
 
-def _known(result: Partition) -> bool:
-    return all(border.bytes is not None for border in result.borders)
-
-
-def _bytes(result: Partition) -> int:
-    return sum(border.bytes or 0 for border in result.borders)
+def _bytes_saved(before: Partition, after: Partition) -> Optional[int]:
+    """Bytes a step that no longer cross, less those that newly do; None where one of these has no known size."""
+    old = {(border.source, border.direction): border.bytes for border in before.borders}
+    new = {(border.source, border.direction): border.bytes for border in after.borders}
+    gone = [size for crossing, size in old.items() if crossing not in new]
+    come = [size for crossing, size in new.items() if crossing not in old]
+    if None in gone or None in come:
+        return None
+    return sum(size or 0 for size in gone) - sum(size or 0 for size in come)

@@ -121,7 +121,8 @@ class Blame(NamedTuple):
     op: str
     nodes: int
     geops_saved: int
-    bytes_saved: Optional[int]
+    copies_saved: int  # tensors a step that no longer cross a border, less those that newly do
+    bytes_saved: Optional[int]  # of these copies; None where one of them has no known size
 
     def to_json(self) -> Dict[str, Any]:
         return self._asdict()

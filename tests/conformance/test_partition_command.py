@@ -1,0 +1,200 @@
+"""`npu-conformance partition` in CI: what is demanded is checked, explained and drawn."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from npu_conformance import cli
+from npu_reference.graphs import GraphBuilder, load_graph, write_graph
+from tests.conformance.test_cli import CASES, inside
+
+CHAIN = os.path.join(CASES, "pyfunc_chain.pbtxt")
+PLAIN = os.path.join(CASES, "plain_chain.pbtxt")
+MIX = ("-o", "mix_compile_mode=true")
+
+
+def ask(capsys, graph, *more):
+    return inside(capsys, "partition", graph, *MIX, *more)
+
+
+def answer(capsys, graph, *more):
+    return ask(capsys, graph, "--format", "json", *more).json("partition")
+
+
+# --require-offload
+
+
+@pytest.mark.parametrize("wanted", ["Mul", "mul", "AddV2", "add"])
+def test_an_operator_that_is_offloaded_passes_by_type_and_by_name(capsys, wanted):
+    done = ask(capsys, CHAIN, "--require-offload", wanted)
+    assert done.status == 0
+    assert f"passed --require-offload {wanted}" in done.out
+    assert done.out.endswith("Verdict: passed\n")
+
+
+@pytest.mark.parametrize("wanted", ["PyFunc", "mid", "all"])
+def test_an_operator_that_stays_on_the_host_fails_with_its_reason_and_remedy(capsys, wanted):
+    done = ask(capsys, CHAIN, "--require-offload", wanted)
+    assert done.status == 1
+    assert f"failed --require-offload {wanted}" in done.out
+    assert "mid (PyFunc): NOT_SUPPORTED, the built-in operator list has no entry for PyFunc" in done.out
+    assert "remedy for NOT_SUPPORTED: Replace it" in done.out
+    assert done.out.endswith("Verdict: failed\n")
+
+
+def test_all_asks_for_no_feed_fetch_or_constant_of_the_host(capsys, tmp_path):
+    g = GraphBuilder()
+    g.op("Relu", "y", [g.placeholder("x", "float32", [2])])
+    g.const("unused", 1.0, "float32")
+    path = str(tmp_path / "graph.pb")
+    write_graph(g.build(), path)
+    assert ask(capsys, path, "--require-offload", "all").status == 0
+    assert ask(capsys, path, "--feed", "x:0", "--fetch", "y:0", "--require-offload", "all").status == 0
+
+
+def test_every_demand_is_judged_and_one_that_fails_decides(capsys):
+    found = answer(capsys, CHAIN, "--require-offload", "mul", "--require-offload", "PyFunc", "--max-geops", "2")
+    assert [check["passed"] for check in found["checks"]] == [True, False, True]
+    assert found["verdict"] == "failed"
+
+
+@pytest.mark.parametrize(("wanted", "meant"), [("Pyfunc", "PyFunc"), ("Zzzz", "without an output"), ("mul:0", "Mul")])
+def test_a_name_that_is_nowhere_is_bad_input_with_the_nearest_one(capsys, wanted, meant):
+    done = ask(capsys, CHAIN, "--require-offload", wanted)
+    assert done.status == 2
+    assert "[USAGE]" in done.err and meant.lower() in done.err.lower()
+    assert done.out == ""
+
+
+def test_a_long_list_of_culprits_is_counted_beyond_the_first(capsys, tmp_path):
+    g = GraphBuilder()
+    x = g.placeholder("x", "float32", [2])
+    for number in range(30):
+        g.py_func(f"host{number}", [x], ["float32"])
+    path = str(tmp_path / "graph.pb")
+    write_graph(g.build(), path)
+    done = ask(capsys, path, "--require-offload", "PyFunc")
+    assert "30 of 30 stay on the host" in done.out and "and 10 more operators" in done.out
+
+
+# --max-geops
+
+
+def test_more_geops_than_allowed_name_the_host_operators_between_them(capsys):
+    assert ask(capsys, CHAIN, "--max-geops", "2").status == 0
+    done = ask(capsys, CHAIN, "--max-geops", "1")
+    assert done.status == 1
+    assert "at least 2 are needed" in done.out
+    assert "GeOp_0 and GeOp_1 are separated by mid (PyFunc)" in done.out
+
+
+def test_geops_that_nothing_separates_say_so(capsys, tmp_path):
+    """x feeds two tails behind two host operators: the adapter's merging leaves tails apart that could be joined."""
+    graph = os.path.join(CASES, "parallel_chains.pbtxt")
+    found = answer(capsys, graph)
+    if len(found["geops"]) == found["min_geops"]:
+        pytest.fail("the fixture no longer shows what the test is about")
+    done = ask(capsys, graph, "--max-geops", str(found["min_geops"]))
+    assert done.status == 1
+
+
+@pytest.mark.parametrize("value", ["-1", "few"])
+def test_a_bound_that_is_no_count_is_bad_input(capsys, value):
+    assert ask(capsys, CHAIN, "--max-geops", value).status == 2
+
+
+def test_without_demands_there_is_no_verdict_to_print(capsys):
+    done = ask(capsys, CHAIN)
+    assert done.status == 0 and "Verdict" not in done.out
+    assert answer(capsys, CHAIN)["verdict"] == "passed"
+
+
+# what is explained
+
+
+def test_what_would_help_and_what_separates_are_in_text_and_json(capsys):
+    found = answer(capsys, CHAIN)
+    assert found["blame"] == [
+        {"op": "PyFunc", "nodes": 1, "geops_saved": 1, "copies_saved": 2, "bytes_saved": None}
+    ]
+    assert found["separations"] == [{"before": "GeOp_0", "after": "GeOp_1", "path": ["mid"]}]
+    text = ask(capsys, CHAIN).out
+    assert "If the device had" in text and "GeOp_0 → mid → GeOp_1" in text
+    assert "Copies a step" in text
+
+
+def test_blame_is_left_out_where_it_is_not_wanted(capsys):
+    assert answer(capsys, CHAIN, "--blame", "0")["blame"] == []
+
+
+def test_blame_is_left_out_of_a_graph_that_is_too_large_unless_asked_for(capsys, monkeypatch):
+    monkeypatch.setattr(cli, "_BLAME_NODES", 2)
+    assert answer(capsys, CHAIN)["blame"] == []
+    assert len(answer(capsys, CHAIN, "--blame", "3")["blame"]) == 1
+
+
+def test_constants_that_float16_cannot_hold_are_in_text_and_json(capsys, tmp_path):
+    g = GraphBuilder()
+    g.op("AddV2", "y", [g.placeholder("x", "float32", [2]), g.const("mask", -1e9, "float32")])
+    path = str(tmp_path / "graph.pb")
+    write_graph(g.build(), path)
+    assert ("FP16_OVERFLOW", "mask") in {(note["code"], note["subject"]) for note in answer(capsys, path)["notes"]}
+    assert "FP16_OVERFLOW mask: the constant -1e+09 is beyond 65504" in ask(capsys, path).out
+
+
+def test_text_fits_a_terminal_of_80_columns(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    done = ask(capsys, os.path.join(CASES, "many_reasons.pbtxt"), "--require-offload", "all", "--max-geops", "0")
+    assert done.status == 1
+    assert max(len(line) for line in done.out.splitlines()) <= 80
+
+
+def test_placeholders_are_no_device_operators_and_the_answer_says_so(capsys):
+    found = answer(capsys, PLAIN)
+    assert {"x"} == {entry["node"] for entry in found["host"] if entry["reason"] == "FEED"}
+    assert ("PLACEHOLDER_AS_FEED", "x") in {(note["code"], note["subject"]) for note in found["notes"]}
+
+
+def test_fetches_prune_the_graph_as_a_session_run_does(capsys):
+    found = answer(capsys, PLAIN, "--feed", "x:0", "--fetch", "add:0")
+    named = {name for geop in found["geops"] for name in geop["nodes"]} | {entry["node"] for entry in found["host"]}
+    assert named == {"_arg_x_0_0", "add", "_retval_add_0_0"}
+
+
+# --graph-out
+
+
+@pytest.mark.parametrize("ending", ["pb", "pbtxt", "pb.gz"])
+def test_the_graph_is_written_with_every_place_as_an_attribute(capsys, tmp_path, ending):
+    path = str(tmp_path / f"out.{ending}")
+    assert ask(capsys, CHAIN, "--graph-out", path).status == 0
+    nodes = {node.name: node for node in load_graph(path).nodes}
+    assert {name: node.text("_geop") for name, node in nodes.items()} == {
+        "x": "", "add": "GeOp_0", "mid": "", "mul": "GeOp_1",
+    }  # fmt: skip
+    assert nodes["mul"].text("_XlaCluster") == "GeOp_1"  # what TensorBoard colours by
+    assert nodes["mul"].device == "/device:NPU:0" and nodes["mid"].device == "/device:CPU:0"
+    assert nodes["mid"].text("_host_reason") == "NOT_SUPPORTED"
+    assert "no entry for PyFunc" in nodes["mid"].text("_host_witness")
+    assert nodes["mid"].text("_host_remedy")
+
+
+def test_copies_and_given_devices_are_kept_as_attributes(capsys, tmp_path):
+    g = GraphBuilder()
+    c = g.const("c", [1.0, 2.0], "float32")
+    before = g.op("AddV2", "before", [g.placeholder("x", "float32", [2]), c], device="/device:GPU:1")
+    g.op("AddV2", "after", [g.py_func("host", [before], ["float32"]), c])
+    given, path = str(tmp_path / "in.pb"), str(tmp_path / "out.pb")
+    write_graph(g.build(), given)
+    assert ask(capsys, given, "--graph-out", path).status == 0
+    nodes = {node.name: node for node in load_graph(path).nodes}
+    assert nodes["c"].attr("_copied_to") == (b"GeOp_1",)
+    assert nodes["before"].text("_given_device") == "/device:GPU:1"
+
+
+def test_a_graph_of_no_known_form_is_refused_and_nothing_is_left(capsys, tmp_path):
+    done = ask(capsys, CHAIN, "--graph-out", str(tmp_path / "out.txt"))
+    assert done.status == 2 and "[OUTPUT]" in done.err
+    assert os.listdir(str(tmp_path)) == []
