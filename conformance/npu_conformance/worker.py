@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, BinaryIO, Dict, Iterator, Optional, Tuple
+from typing import Any, BinaryIO, Dict, Iterator, Mapping, Optional, Tuple
 
+from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
 
 from . import protocol
 
 __all__ = ["main", "serve"]
+
+_ABOUT_OPTIONS = ("options", "partition", "precision", "run")
+_ABOUT_OPTIONS_DEFAULTS: Mapping[str, Any] = {"surface": "session", "edition": "current", "values": {}}
 
 
 def main(spec: str = "reference") -> int:
@@ -67,12 +71,31 @@ def _answer(backend: object, line: bytes) -> Tuple[Dict[str, Any], bool]:
         request = protocol.decode(line)
         given = request.get("id")
         identifier = given if isinstance(given, int) and not isinstance(given, bool) else None
+        request = _completed(request)
         fault = protocol.request_fault(request)
     except protocol.ProtocolFault as error:
         fault = str(error)
+    except NpuError as error:
+        return {"id": identifier, "rejected": error.to_json()}, False
     if fault:
         return {"id": identifier, "error": {"message": f"malformed request: {fault}"}}, False
     return answer(backend, identifier, request["method"], request["params"]), request["method"] == "shutdown"
+
+
+def _completed(request: Dict[str, Any]) -> Dict[str, Any]:
+    """The request as the suite itself would send it: what a person leaves out at a terminal has its default, and an
+    operator list may be named by its path.
+
+    Raises:
+        NpuError: the operator list cannot be read, or is none.
+    """
+    params = request.get("params", {})
+    if request.get("method") not in _ABOUT_OPTIONS or not isinstance(params, dict):
+        return request
+    params = {**_ABOUT_OPTIONS_DEFAULTS, **params}
+    if isinstance(params.get("op_list"), str):
+        params["op_list"] = OpList.load(params["op_list"]).to_json()
+    return {**request, "params": params}
 
 
 def _write(stream: BinaryIO, message: Dict[str, Any]) -> bool:

@@ -51,6 +51,20 @@ def test_protocol_lines_get_the_answers_of_the_design_for_either_form_of_a_graph
         assert protocol.answer_fault(answer, method, answer["id"]) is None
 
 
+def test_what_a_line_leaves_out_has_its_default_and_an_operator_list_may_be_a_file(tmp_path: Any) -> None:
+    listed = {"Relu": {"isGray": False, "isHeavy": False}, "Add": {"isGray": True, "isHeavy": False}}
+    path = tmp_path / "op_list.json"
+    path.write_text(json.dumps(listed), encoding="ascii")
+    values = {"mix_compile_mode": True}
+    whole, short, bad = talk(
+        ask("partition", 1, graph=GRAPH + ".pb", values=values, op_list=listed, **PLAIN),
+        ask("partition", 2, graph=GRAPH + ".pb", values=values, op_list=str(path)),
+        ask("partition", 3, graph=GRAPH + ".pb", op_list=str(tmp_path / "none.json")),
+    )
+    assert short["ok"] == whole["ok"]
+    assert (bad["id"], bad["rejected"]["code"]) == (3, "OP_LIST")
+
+
 def test_op_list_decides_what_is_offloaded() -> None:
     def nodes(op_list: dict) -> int:
         values = {"mix_compile_mode": True}
