@@ -48,6 +48,10 @@ _KINDS: List[ErrorKind] = [
     ErrorKind("RANGE_SCOPE", "an in_out_pair range to be offloaded holds a without_npu_compile_scope operator"),
     ErrorKind("REF_BORDER", "a variable's reference would have to cross the border of a GEOP"),
     ErrorKind("ADAPTER_ABORT", "under policy 'adapter': the adapter's own pass ends the process here"),
+    # Precision
+    ErrorKind("OPS_INFO_FILE", "an operator information file is not of the form of aic-<soc>-ops-info.json"),
+    ErrorKind("PRECISION_NO_KERNEL", "no engine of the device has a kernel for an operator at the precision demanded"),
+    ErrorKind("PRECISION_DTYPES", "customize_dtypes asks for dtypes that an operator does not have"),
     # Running
     ErrorKind("SCRIPT_FILE", "the script cannot be found or read"),
     ErrorKind("TENSORFLOW_MISSING", "TensorFlow is needed for this and is not installed", ExitStatus.UNAVAILABLE),

@@ -1,0 +1,119 @@
+"""Writes data/kernels.csv: engines, kernel columns, flags and modes of operators, from a catalogue of operator facts.
+
+Usage: python -m npu_reference.catalog._generate.kernels CATALOGUE.csv
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+from typing import Dict, List, Optional, Sequence, Tuple
+
+from npu_reference.graphs.ops import OPS, ArgDef, OpDef
+
+_OUTPUT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data", "kernels.csv")
+_ENGINES = {"ge_local": "local"}
+_INTEGERS = ("int32", "int64")
+_INTEGER_NUMBERS = (3, 5, 9)  # DT_INT32, DT_INT16, DT_INT64
+_FLAGS = {"true": "trustlist", "false": "blocklist", "unset": "graylist"}
+
+#: Scalars of optimizer operators that are attributes of the kernel, the first to leave first (by count of inputs;
+#: `assumed` where several could, which changes nothing: all tensors of these kernels have one type).
+_ATTRIBUTES = ("epsilon", "momentum", "rho", "beta1", "beta2", "lr_power", "l2_shrinkage", "l2", "l1", "lr")
+
+#: Kernels whose tensors stand in another order: DynamicRNN has x, w, b, seq_length, init_h, init_c, wci, wcf, wco and
+#: gives y, output_h, output_c, i, j, f, o, tanhc.
+_BY_HAND = {"BlockLSTM": ((-1, 0, 5, 4, 1, 6, 7, 8, 2), (3, 2, 5, 6, 4, 7, 1))}
+
+_HEADER = ["op", "kernel", "engine", "columns", "in", "out", "aicpu", "flag", "modes"]
+_HEADER += ["fused", "fused_flag", "drops", "fp16", "source"]
+
+
+def main(catalogue: str) -> None:
+    with open(catalogue, encoding="utf-8", newline="") as stream:
+        rows = sorted(csv.DictReader(stream), key=lambda row: row["tf_op"])
+    with open(_OUTPUT, "w", encoding="ascii", newline="") as stream:
+        out = csv.writer(stream, lineterminator="\n")
+        out.writerow(_HEADER)
+        for row in rows:
+            out.writerow(_line(row))
+
+
+def _line(row: Dict[str, str]) -> List[str]:
+    op, columns, aicpu = row["tf_op"], _columns(row), row["aicpu_dtypes(first tensor)"]
+    takes, drops = _alignment(op, columns)
+    fused = row["const2attr_variant"]
+    return [
+        op,
+        row["ge_op"],
+        _ENGINES.get(row["engine_kind"], row["engine_kind"]),
+        ";".join(columns),
+        _numbers(takes[0]),
+        _numbers(takes[1]),
+        f"{row['aicpu_lib'].split('+')[0]}:{aicpu}" if row["aicpu_lib"] else "",
+        _FLAGS.get(row["precision_reduce"], ""),
+        row["impl_modes"],
+        fused,
+        _FLAGS.get(row["precision_reduce_variant"], "") if fused else "",
+        _numbers(drops) if fused else "",
+        row["in_fp16_priority_list"],
+        row["source"].replace("; ", " | "),
+    ]
+
+
+def _columns(row: Dict[str, str]) -> List[str]:
+    """The columns; a long list of them ends with a remark on how many there are."""
+    pieces = (piece.strip().replace(" ", "") for piece in row["aicore_kernel_columns(in>out)"].split(";"))
+    return [piece for piece in pieces if ">" in piece]
+
+
+def _numbers(values: Sequence[int]) -> str:
+    return " ".join(str(value) for value in values)
+
+
+def _alignment(op: str, columns: Sequence[str]) -> Tuple[Tuple[Tuple[int, ...], Tuple[int, ...]], Tuple[int, ...]]:
+    """Positions in a column by TensorFlow argument, and the arguments the kernel has as attributes."""
+    op_def: Optional[OpDef] = OPS.get(op)
+    if op_def is None or not columns:
+        return ((), ()), ()
+    if op in _BY_HAND:
+        return _BY_HAND[op], ()
+    inputs, _, outputs = columns[0].partition(">")
+    excess = len(op_def.inputs) - len(inputs.split(","))
+    scalars = _scalars(op_def, excess)
+    drops = tuple(_integers(op_def)[-excess:]) if excess > 0 and not scalars else ()
+    if excess > len(drops) + len(scalars):
+        return ((), ()), ()
+    takes, position = [], 0
+    for k in range(len(op_def.inputs)):
+        if k in drops or k in scalars:
+            takes.append(-1 if k in drops else 0)
+        else:
+            takes.append(position)
+            position += 1
+    width = len(outputs.split(","))
+    return (tuple(takes), tuple(k if k < width else -1 for k in range(len(op_def.outputs)))), drops
+
+
+def _integers(op_def: OpDef) -> List[int]:
+    return [k for k, arg in enumerate(op_def.inputs) if _is_integer(op_def, arg)]
+
+
+def _is_integer(op_def: OpDef, arg: ArgDef) -> bool:
+    if arg.dtype is not None:
+        return arg.dtype.name in _INTEGERS
+    attr = op_def.attrs.get(arg.type_attr)
+    allowed = attr.allowed if attr is not None else None
+    return allowed is not None and all(number in _INTEGER_NUMBERS for number in allowed.list.type)
+
+
+def _scalars(op_def: OpDef, count: int) -> Tuple[int, ...]:
+    names = [arg.name for arg in op_def.inputs]
+    if "grad" not in names:
+        return ()
+    return tuple(names.index(name) for name in _ATTRIBUTES if name in names)[: max(count, 0)]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

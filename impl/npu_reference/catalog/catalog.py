@@ -1,0 +1,162 @@
+"""Which kernels the device has for TensorFlow's operators: the built-in library, and a user's ops-info laid over it."""
+
+from __future__ import annotations
+
+import csv
+import os
+from typing import Dict, FrozenSet, List, Mapping, Optional, Tuple
+
+from npu_reference.catalog.descriptor import Column, Descriptor, Fused
+from npu_reference.catalog.ops_info import OpInfo, parse_ops_info
+from npu_reference.errors import NpuError
+
+__all__ = ["SOCS", "Catalog"]
+
+_BUILT_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "kernels.csv")
+
+#: Chips the built-in library is for; document 004 names ascend910.
+SOCS = ("Ascend910",)
+
+_SHORT = {
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float32",
+    "f64": "float64",
+    "b": "bool",
+    "str": "string",
+    "c64": "complex64",
+    "c128": "complex128",
+    **{f"{sign}{bits}": f"{name}{bits}" for sign, name in (("i", "int"), ("u", "uint")) for bits in (4, 8, 16, 32, 64)},
+}
+
+
+class Catalog:
+    """The operator library of one chip, by TensorFlow operator; immutable, its lines are read when asked for."""
+
+    __slots__ = ("_info", "_made", "_rows", "notes", "soc", "subject")
+
+    _lines: Optional[Dict[str, List[str]]] = None
+
+    def __init__(self, soc: str, info: Mapping[str, OpInfo], subject: str = "", notes: Tuple[str, ...] = ()) -> None:
+        self.soc = soc
+        self.subject = subject
+        #: Sentences on operator types of the user's file that no operator of TensorFlow becomes.
+        self.notes = notes
+        self._rows = _read()
+        self._info = dict(info)
+        self._made: Dict[str, Optional[Descriptor]] = {}
+
+    @staticmethod
+    def built_in(soc: str = "Ascend910") -> Catalog:
+        """The library of the simulated device; `data/kernels.csv` names the source of every line.
+
+        Raises:
+            NpuError: USAGE for another chip.
+        """
+        if soc not in SOCS:
+            raise NpuError("USAGE", "soc", f"there is no operator library of {soc!r}.", f"Choose {' or '.join(SOCS)}.")
+        return Catalog(soc, {})
+
+    def with_ops_info(self, text: str, subject: str = "<ops-info>") -> Catalog:
+        """This library with a user's ops-info file over it: flags, and dtypes where the file states them (004).
+
+        Args:
+            text: the JSON text of an `aic-<soc>-ops-info.json`; a part of one will do.
+            subject: what errors call it.
+
+        Raises:
+            NpuError: OPS_INFO_FILE with the line of what is wrong.
+        """
+        info = parse_ops_info(text, subject)
+        known = self.kernels()
+        notes = [f"{subject}: no operator of TensorFlow becomes {name}." for name in info if name not in known]
+        return Catalog(self.soc, {**self._info, **info}, subject, (*self.notes, *notes[:10]))
+
+    def get(self, tf_op: str) -> Optional[Descriptor]:
+        """What is known of an operator, or None: nothing."""
+        if tf_op not in self._made:
+            row = self._rows.get(tf_op)
+            self._made[tf_op] = None if row is None else self._overlaid(_descriptor(row))
+        return self._made[tf_op]
+
+    def kernels(self) -> FrozenSet[str]:
+        """Names of all kernels (Ascend IR types), those after graph fusion included."""
+        rows = self._rows.values()
+        return frozenset(row[k] for row in rows for k in (_KERNEL, _FUSED) if row[k])
+
+    def kernels_of(self, tf_op: str) -> Tuple[str, ...]:
+        """Names of the kernels an operator may become."""
+        row = self._rows.get(tf_op)
+        return () if row is None else tuple(row[k] for k in (_KERNEL, _FUSED) if row[k])
+
+    def __contains__(self, tf_op: object) -> bool:
+        return tf_op in self._rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self):
+        return iter(self._rows)
+
+    def _overlaid(self, found: Descriptor) -> Descriptor:
+        """A user's entry decides over the built-in one: the kernel after fusion has an entry of its own."""
+        own = self._info.get(found.ge_op)
+        if own is not None:
+            found = found._replace(flag=own.flag)
+        after = self._info.get(found.fused.kernel) if found.fused is not None else None
+        if found.fused is not None and after is not None:
+            found = found._replace(fused=found.fused._replace(flag=after.flag))
+        columns = next((info.columns for info in (after, own) if info is not None and info.columns), ())
+        if columns:
+            engine = found.engine if found.engine in ("cube", "vector") else "vector"
+            if found.columns and len(found.columns[0].inputs) != len(columns[0].inputs):
+                found = found._replace(takes_in=())  # the file describes the kernel with all inputs, in their order
+            found = found._replace(columns=columns, engine=engine)
+        return found
+
+
+_HEADER = ["op", "kernel", "engine", "columns", "in", "out", "aicpu", "flag", "modes", "fused", "fused_flag", "drops", "fp16", "source"]
+_OP, _KERNEL, _ENGINE, _COLUMNS, _IN, _OUT, _AICPU, _FLAG, _MODES, _FUSED, _FUSED_FLAG, _DROPS, _FP16, _SOURCE = range(14)
+
+
+def _read() -> Dict[str, List[str]]:
+    if Catalog._lines is None:
+        with open(_BUILT_IN, encoding="ascii", newline="") as stream:
+            rows = csv.reader(stream)
+            if next(rows) != _HEADER:
+                raise NpuError("INTERNAL", _BUILT_IN, "its columns are not those of this program.")
+            Catalog._lines = {row[_OP]: row for row in rows}
+    return Catalog._lines
+
+
+def _descriptor(row: List[str]) -> Descriptor:
+    library, _, dtypes = row[_AICPU].partition(":")
+    fused = None
+    if row[_FUSED]:
+        fused = Fused(row[_FUSED], row[_FUSED_FLAG] or None, _numbers(row[_DROPS]))
+    return Descriptor(
+        tf_op=row[_OP],
+        ge_op=row[_KERNEL],
+        engine=row[_ENGINE],
+        columns=tuple(_column(text) for text in row[_COLUMNS].split(";") if text),
+        takes_in=_numbers(row[_IN]),
+        takes_out=_numbers(row[_OUT]),
+        aicpu_dtypes=tuple(_SHORT.get(name, name) for name in dtypes.split("|") if name),
+        has_aicpu=bool(library) or row[_ENGINE] == "aicpu",
+        flag=row[_FLAG] or None,
+        impl_modes=tuple(row[_MODES].split("|")) if row[_MODES] else (),
+        fused=fused,
+        fp16_priority=row[_FP16] == "yes",
+        source=row[_SOURCE],
+    )
+
+
+def _column(text: str) -> Column:
+    inputs, _, outputs = text.partition(">")
+    return Column(
+        *(tuple(_SHORT.get(name, name) for name in side.split(",") if name) for side in (inputs, outputs))  # type: ignore[arg-type]
+    )
+
+
+def _numbers(text: str) -> Tuple[int, ...]:
+    return tuple(int(number) for number in text.split())

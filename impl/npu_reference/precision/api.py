@@ -1,0 +1,122 @@
+"""The one way in: a partition and options give an assignment."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Optional, Tuple
+
+from npu_reference.catalog import Catalog
+from npu_reference.graphs import Function
+from npu_reference.options.files.customize_dtypes import CustomDtypes
+from npu_reference.options.files.mixlist import Mixlist
+from npu_reference.options.outcome import Resolution
+from npu_reference.partition.bodies import called_functions
+from npu_reference.partition.model import Partition
+from npu_reference.precision.casts import casts_of
+from npu_reference.precision.decide import Policy, Walk
+from npu_reference.precision.implementation import Implementations
+from npu_reference.precision.lists import Lists
+from npu_reference.precision.model import Assignment, Cast, NodePrecision, Note
+from npu_reference.precision.modes import mode_of
+
+__all__ = ["assign"]
+
+_MAX_NOTES = 20
+
+
+def assign(partition: Partition, options: Resolution, *, catalog: Optional[Catalog] = None) -> Assignment:
+    """Give every operator of the device its engine, dtypes and implementation mode.
+
+    Args:
+        partition: a graph divided into GEOPs.
+        options: resolved options.
+        catalog: the operator library; the built-in one without it.
+
+    Raises:
+        NpuError: the first error of `options`; PRECISION_NO_KERNEL, PRECISION_DTYPES.
+    """
+    options.raise_first()
+    library = Catalog.built_in() if catalog is None else catalog
+    mixlist, custom = options.parsed.get("modify_mixlist"), options.parsed.get("customize_dtypes")
+    lists = Lists(library, mixlist if isinstance(mixlist, Mixlist) else None)
+    policy = Policy(library, mode_of(options), lists, custom if isinstance(custom, CustomDtypes) else None)
+    walks = _walks(partition, policy)
+    implementations = Implementations(options, library)
+    nodes: List[NodePrecision] = []
+    casts: List[Cast] = []
+    for walk, geop, function in walks:
+        nodes.extend(_nodes(walk, partition, geop, function, implementations))
+        casts.extend(casts_of(walk))
+    warnings = [*lists.notes, *implementations.notes(), *_unset(nodes)]
+    warnings.extend(Note("ops_info_unknown", text) for text in library.notes)
+    return Assignment(policy.mode.name, options.edition, nodes, casts, warnings, [])
+
+
+_Walked = Tuple[Walk, int, Optional[str]]
+
+
+def _walks(partition: Partition, policy: Policy) -> List[_Walked]:
+    """The graph, then each function that a GEOP calls, once, in the order of the first call."""
+    top = Walk(partition.graph, partition.assignment, policy).run()
+    walks: List[_Walked] = [(top, -1, None)]
+    seen: Dict[str, None] = {}
+    position = 0
+    while position < len(walks):
+        walk, geop, _ = walks[position]
+        position += 1
+        for node, decided in enumerate(walk.decided):
+            if decided is None or decided.engine != "local":
+                continue
+            one = walk.graph.nodes[node]
+            names = called_functions(one.proto.attr)
+            if one.op in walk.graph.functions:
+                names.append(one.op)
+            for name in names:
+                if name in walk.graph.functions and name not in seen:
+                    seen[name] = None
+                    inner = walk.member[node] if geop < 0 else geop
+                    walks.append((_body(walk.graph.functions[name], name, policy), inner, name))
+    return walks
+
+
+def _body(function: Function, name: str, policy: Policy) -> Walk:
+    body = function.body
+    member = [-1 if node.op in ("_Arg", "_Retval") else 0 for node in body.nodes]
+    return Walk(body, member, policy, f"{name}/").run()
+
+
+def _nodes(
+    walk: Walk, partition: Partition, geop: int, function: Optional[str], implementations: Implementations
+) -> List[NodePrecision]:
+    found = []
+    for node, decided in enumerate(walk.decided):
+        if decided is None:
+            continue
+        one = walk.graph.nodes[node]
+        name = walk.prefix + one.name
+        mode = implementations.mode(name, decided.kernel, one.op, decided.modes)
+        place = walk.member[node] if geop < 0 else geop
+        found.append(
+            NodePrecision(
+                name,
+                one.op,
+                decided.kernel,
+                partition.geops[place].name,
+                decided.engine,
+                decided.inputs,
+                decided.outputs,
+                decided.list,
+                mode,
+                decided.why,
+                function,
+            )
+        )
+    return found
+
+
+def _unset(nodes: List[NodePrecision]) -> List[Note]:
+    notes = [
+        Note("no_kernel_known", f"{node.node} ({node.op}): {node.why}.", node.node)
+        for node in nodes
+        if node.engine == "unset"
+    ]
+    return notes[:_MAX_NOTES]

@@ -1,0 +1,290 @@
+"""What every operator of one graph gets: gray operators follow their producers, loops run to a fixed point."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from npu_reference.catalog import Catalog, Descriptor
+from npu_reference.graphs import Graph
+from npu_reference.graphs.signature import count_args
+from npu_reference.options.files.customize_dtypes import CustomDtypes, Dtypes
+from npu_reference.precision.explain import sentence
+from npu_reference.precision.kernel import Choice, Question, choose
+from npu_reference.precision.lists import Colour, Lists, matches
+from npu_reference.precision.modes import KEEP, MIX, Mode
+from npu_reference.precision.operators import CALLS, CONSTANTS, FOLLOWERS, SOURCES, STORERS, TRANSPARENT, UNTYPED
+from npu_reference.precision.wiring import Wiring
+
+__all__ = ["Decided", "Policy", "Walk"]
+
+_KEEP_DTYPE = "_keep_dtype"
+_NO_KERNEL = ("local", "rts", "hccl")
+
+
+class Policy(NamedTuple):
+    """What holds for every graph of one assignment."""
+
+    catalog: Catalog
+    mode: Mode
+    lists: Lists
+    custom: Optional[CustomDtypes]
+
+
+class Decided(NamedTuple):
+    """One operator's answer."""
+
+    kernel: str
+    engine: str
+    inputs: Tuple[str, ...]
+    outputs: Tuple[str, ...]
+    list: Optional[str]
+    modes: Tuple[str, ...]
+    why: str
+
+
+class Walk:
+    """Decides the operators of one graph.
+
+    Args:
+        graph: the graph, or a function's body.
+        member: by node the number of its GEOP, -1 on the host. A tensor from the host, or of another GEOP, has the
+            graph's dtype.
+        prefix: what stands before a node's name in answers and errors.
+    """
+
+    def __init__(self, graph: Graph, member: Sequence[int], policy: Policy, prefix: str = "") -> None:
+        self.graph = graph
+        self.member = member
+        self.policy = policy
+        self.prefix = prefix
+        self.wiring = Wiring(graph)
+        self.decided: List[Optional[Decided]] = [None] * len(graph.nodes)
+        self.steps = 0  # how many operators were decided, repetitions in loops included
+        self._names: Dict[Tuple[Any, ...], Tuple[str, ...]] = {}
+        self._source = self._sources()
+        self._memo: Dict[Any, Tuple[Choice, str, Colour]] = {}
+        self._takes: Dict[Any, Tuple[Tuple[int, ...], Tuple[int, ...]]] = {}
+
+    def run(self) -> Walk:
+        """Decide all; NpuError PRECISION_*. Each operator once, and again where a loop brought it another dtype."""
+        place = [0] * len(self.graph.nodes)
+        for k, node in enumerate(self.wiring.order):
+            place[node] = k
+        again: List[int] = []
+        queued = set()
+        for node in self.wiring.order:
+            if self.member[node] >= 0:
+                self.decided[node] = self._decide(node)
+                for consumer in self.wiring.consumers[node]:
+                    if place[consumer] <= place[node] and self.member[consumer] >= 0 and consumer not in queued:
+                        queued.add(consumer)
+                        heappush(again, place[consumer])
+        while again:
+            node = self.wiring.order[heappop(again)]
+            queued.discard(node)
+            before, after = self.decided[node], self._decide(node)
+            self.decided[node] = after
+            if before is not None and before.outputs == after.outputs:
+                continue
+            for consumer in self.wiring.consumers[node]:
+                if self.member[consumer] >= 0 and consumer not in queued:
+                    queued.add(consumer)
+                    heappush(again, place[consumer])
+        return self
+
+    # Tensors
+
+    def graph_outputs(self, node: int) -> Tuple[str, ...]:
+        """Dtype names of a node's outputs in the graph, those of references by their base."""
+        return self._named(self.graph.output_dtypes(node))
+
+    def graph_inputs(self, node: int) -> Tuple[str, ...]:
+        """Dtype names of a node's inputs in the graph, those of references by their base."""
+        return self._named(self.graph.input_dtypes(node))
+
+    def _named(self, dtypes: Tuple[Any, ...]) -> Tuple[str, ...]:
+        found = self._names.get(dtypes)
+        if found is None:
+            found = self._names[dtypes] = tuple(dtype.base.name for dtype in dtypes)
+        return found
+
+    def arriving(self, source: int, slot: int, node: int) -> str:
+        """The dtype in which a tensor reaches `node`: as computed inside a GEOP, the graph's across its border."""
+        decided = self.decided[source]
+        if decided is not None and self.member[source] == self.member[node]:
+            return decided.outputs[slot]
+        return self.graph_outputs(source)[slot]
+
+    def _sources(self) -> List[bool]:
+        """Whether a node is where tensors begin, or hands on only what does."""
+        source = [False] * len(self.graph.nodes)
+        nodes, inputs = self.graph.nodes, self.wiring.inputs
+        for node in self.wiring.order:
+            op = nodes[node].op
+            if op in SOURCES:
+                source[node] = True
+            elif op in TRANSPARENT:
+                source[node] = all(source[src] or self.member[src] != self.member[node] for src, _ in inputs[node])
+        return source
+
+    def is_source(self, producer: int, node: int) -> bool:
+        """Whether what `producer` gives `node` begins there: feeds, variables, constants, tensors of the host (P2)."""
+        return self._source[producer] or self.member[producer] != self.member[node]
+
+    # Operators
+
+    def _decide(self, node: int) -> Decided:
+        self.steps += 1
+        one = self.graph.nodes[node]
+        descriptor = self.policy.catalog.get(one.op)
+        inputs, outputs = self.graph_inputs(node), self.graph_outputs(node)
+        if one.op in CALLS or (descriptor is None and one.op in self.graph.functions):
+            return Decided("", "local", inputs, outputs, None, (), "a call keeps the dtypes of the function")
+        if descriptor is None:
+            return Decided("", "unset", inputs, outputs, None, (), "the operator library does not know it")
+        if descriptor.engine in _NO_KERNEL:
+            return self._without_kernel(node, descriptor, inputs, outputs)
+        return self._with_kernel(node, descriptor, inputs, outputs)
+
+    def _without_kernel(
+        self, node: int, descriptor: Descriptor, inputs: Tuple[str, ...], outputs: Tuple[str, ...]
+    ) -> Decided:
+        op = descriptor.tf_op
+        if op in FOLLOWERS or op in UNTYPED:
+            reads = self.wiring.inputs[node]
+            reached = tuple(
+                self.arriving(src, slot, node) if _is_float(dtype) else dtype
+                for dtype, (src, slot) in zip(inputs, reads)
+            )
+            if op in UNTYPED:
+                return Decided(descriptor.ge_op, descriptor.engine, reached, outputs, None, (), "no dtype is asked of its input")
+            given = tuple(reached[min(k, len(reached) - 1)] if _is_float(d) else d for k, d in enumerate(outputs))
+            why = f"hands on what reaches it ({descriptor.engine})"
+            return Decided(descriptor.ge_op, descriptor.engine, reached, given, None, (), why)
+        why = "keeps the graph's dtype: the mode is about operators with a kernel"
+        if op in SOURCES:
+            why = "variables, constants and inputs keep their dtype"
+        return Decided(descriptor.ge_op, descriptor.engine, inputs, outputs, None, (), why)
+
+    def _with_kernel(
+        self, node: int, descriptor: Descriptor, inputs: Tuple[str, ...], outputs: Tuple[str, ...]
+    ) -> Decided:
+        policy, one = self.policy, self.graph.nodes[node]
+        fused = self._is_fused(node, descriptor)
+        kernel = descriptor.fused.kernel if fused and descriptor.fused else descriptor.ge_op
+        flag = descriptor.fused.flag if fused and descriptor.fused else descriptor.flag
+        colour = policy.lists.colour(kernel, one.op, flag)
+        keep = one.has_attr(_KEEP_DTYPE) and one.attr(_KEEP_DTYPE) not in (0, False, None)
+        custom = self._custom(one.name, kernel, one.op)
+        lowered, followed = False, ""
+        if policy.mode.rule == MIX and colour.list == "graylist" and not keep:
+            lowered, followed = self._follows(node, inputs)
+        last = self._last(node)
+        key = (one.op, inputs, outputs, fused, last, lowered, keep, custom)
+        found = self._memo.get(key)
+        if found is None:
+            question = self._question(node, descriptor, kernel, colour, inputs, outputs, last, lowered, keep, custom)
+            mode = policy.mode
+            if one.op in STORERS and not keep:
+                mode = Mode(mode.name, KEEP, False)
+            choice = choose(question, mode, f"{self.prefix}{one.name} ({one.op})")
+            found = self._memo[key] = (choice, sentence(question, choice, policy.mode, colour), colour)
+        choice, why, _ = found
+        if followed:
+            why = f"{why}: {followed}" if why else followed
+        modes = descriptor.impl_modes if choice.engine in ("cube", "vector") else ()
+        listed = colour.list if descriptor.columns else None
+        return Decided(kernel, choice.engine, choice.inputs, choice.outputs, listed, modes, why)
+
+    def _question(
+        self,
+        node: int,
+        descriptor: Descriptor,
+        kernel: str,
+        colour: Colour,
+        inputs: Tuple[str, ...],
+        outputs: Tuple[str, ...],
+        last: Tuple[int, ...],
+        lowered: bool,
+        keep: bool,
+        custom: Optional[Dtypes],
+    ) -> Question:
+        op_def, attrs = self.graph.op_def(node), self.graph.nodes[node].proto.attr
+        takes_in = _spread(op_def, op_def.inputs, descriptor.takes_in, len(inputs), attrs)
+        takes_out = _spread(op_def, op_def.outputs, descriptor.takes_out, len(outputs), attrs)
+        return Question(
+            descriptor, kernel, colour.list, inputs, outputs, takes_in, takes_out, last, lowered, keep, custom
+        )
+
+    def _is_fused(self, node: int, descriptor: Descriptor) -> bool:
+        """Whether graph fusion applies: the inputs that become attributes are constants."""
+        if descriptor.fused is None:
+            return False
+        reads, nodes = self.wiring.inputs[node], self.graph.nodes
+        return all(k < len(reads) and nodes[reads[k][0]].op in CONSTANTS for k in descriptor.fused.drops)
+
+    def _last(self, node: int) -> Tuple[int, ...]:
+        return tuple(k for k, (src, _) in enumerate(self.wiring.inputs[node]) if self._source[src])
+
+    def _custom(self, name: str, kernel: str, op: str) -> Optional[Dtypes]:
+        custom = self.policy.custom
+        if custom is None:
+            return None
+        if self.prefix + name in custom.by_name:
+            return custom.by_name[self.prefix + name]
+        for listed, dtypes in custom.by_type.items():
+            if matches(listed, kernel, op, self.policy.catalog):
+                return dtypes
+        return None
+
+    # Gray operators
+
+    def _follows(self, node: int, inputs: Tuple[str, ...]) -> Tuple[bool, str]:
+        """P1: lowered only if every producer of a float32 tensor gives it in float16; P2: not without a producer."""
+        if self._updates_variable(node):
+            return False, "it updates a variable, which stays at its own dtype"
+        follows = ""
+        nodes = self.graph.nodes
+        for dtype, (src, slot) in zip(inputs, self.wiring.inputs[node]):
+            if dtype != "float32" or self.is_source(src, node):  # P3
+                continue
+            given = self._given(src, slot)
+            if given != "float16":
+                return False, f"its producer {nodes[src].name} gives {given}"
+            follows = follows or f"its producer {nodes[src].name} gives float16"
+        return bool(follows), follows or "it has no producer to follow"
+
+    def _given(self, src: int, slot: int) -> str:
+        """What a producer gives; before a Cast up to float32 that is not blocklisted, what is fed to the Cast."""
+        decided = self.decided[src]
+        if decided is None:  # the back edge of a loop, at the start (P4)
+            return "float32"
+        cast_up = decided.kernel == "Cast" and decided.inputs[0] == "float16" and decided.list != "blocklist"
+        return "float16" if cast_up else decided.outputs[slot]
+
+    def _updates_variable(self, node: int) -> bool:
+        dtypes = self.graph.input_dtypes(node)
+        op_def = self.graph.op_def(node)
+        if any(arg.is_ref for arg in op_def.inputs):
+            return True
+        return bool(dtypes) and dtypes[0].name == "resource" and not op_def.outputs
+
+
+def _is_float(dtype: str) -> bool:
+    return dtype in ("float32", "float16", "bfloat16")
+
+
+def _spread(op_def: Any, args: Any, takes: Tuple[int, ...], total: int, attrs: Any) -> Tuple[int, ...]:
+    """Position in a column by tensor; a list argument gives all its tensors its own position."""
+    if not takes:
+        return tuple(range(total))
+    lists = sum(arg.is_list for arg in args)
+    spread: List[int] = []
+    for arg, position in zip(args, takes):
+        if not arg.is_list:
+            spread.append(position)
+        else:
+            count = total - len(args) + 1 if lists == 1 else count_args(op_def, (arg,), attrs)
+            spread.extend([position] * count)
+    return tuple((*spread, *[-1] * total)[:total])

@@ -1,0 +1,98 @@
+"""Which list of mixed precision an operator is on: the library's flag, as modify_mixlist moves it."""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from npu_reference.catalog import Catalog
+from npu_reference.options.files.mixlist import Mixlist
+from npu_reference.precision.model import Note
+
+__all__ = ["Colour", "Lists", "matches"]
+
+_MAX_NOTES = 20
+
+
+class Colour(NamedTuple):
+    """A list, and the sentence that says why."""
+
+    list: Optional[str]
+    why: str
+
+
+def matches(name: str, kernel: str, tf_op: str, catalog: Catalog) -> bool:
+    """Whether a type in a file means an operator: its kernel's name, or TensorFlow's where that has one kernel (P11)."""
+    return name == kernel or (name == tf_op and len(set(catalog.kernels_of(tf_op))) == 1)
+
+
+class Lists:
+    """Colours of operators; remembers which names of the file were met on the list they were to leave."""
+
+    def __init__(self, catalog: Catalog, mixlist: Optional[Mixlist]) -> None:
+        self._catalog = catalog
+        self._moves = mixlist or Mixlist()
+        self._known: Dict[Tuple[str, str, Optional[str]], Colour] = {}
+        self.notes: List[Note] = _unknown(self._moves, catalog) if mixlist is not None else []
+
+    def colour(self, kernel: str, tf_op: str, flag: Optional[str]) -> Colour:
+        """The list of an operator with that kernel and flag."""
+        key = (kernel, tf_op, flag)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._moved(kernel, tf_op, flag)
+        return found
+
+    def _moved(self, kernel: str, tf_op: str, flag: Optional[str]) -> Colour:
+        if flag is None:
+            return Colour(None, "")
+        found = Colour(flag, _BUILT_IN[flag])
+        moves = self._moves
+        for types, colour, words in (
+            (moves.black_remove, "blocklist", "black-list"),
+            (moves.white_remove, "trustlist", "white-list"),
+        ):
+            if not self._names(types, kernel, tf_op):
+                continue
+            if found.list == colour:
+                found = Colour("graylist", f"graylist: {words} to-remove")
+            else:  # P7
+                message = f"{kernel} is not on the {words}, so its to-remove changes nothing."
+                self._note("mixlist_not_listed", message, kernel)
+        # P8, P9: removed first, then added
+        if self._names(moves.black_add, kernel, tf_op):
+            found = Colour("blocklist", "blocklist: black-list to-add")
+        if self._names(moves.white_add, kernel, tf_op):
+            found = Colour("trustlist", "trustlist: white-list to-add")
+        return found
+
+    def _names(self, types: Tuple[str, ...], kernel: str, tf_op: str) -> bool:
+        return any(matches(name, kernel, tf_op, self._catalog) for name in types)
+
+    def _note(self, code: str, message: str, subject: str) -> None:
+        note = Note(code, message, subject)
+        if note not in self.notes and len(self.notes) < _MAX_NOTES:
+            self.notes.append(note)
+
+
+_BUILT_IN = {
+    "blocklist": "blocklist: precision_reduce false",
+    "trustlist": "trustlist: precision_reduce true",
+    "graylist": "graylist: no precision_reduce",
+}
+
+
+def _unknown(moves: Mixlist, catalog: Catalog) -> List[Note]:
+    """P10: a type that no operator becomes is a warning, with the spelling that was perhaps meant."""
+    kernels = catalog.kernels()
+    by_lower = {name.lower(): name for name in sorted(kernels)}
+    notes = []
+    for name in dict.fromkeys((*moves.black_remove, *moves.black_add, *moves.white_remove, *moves.white_add)):
+        if name in kernels or (name in catalog and len(set(catalog.kernels_of(name))) == 1):
+            continue
+        if name in catalog and catalog.kernels_of(name):
+            hint = f" TensorFlow's {name} becomes {' or '.join(catalog.kernels_of(name))}."
+        else:
+            near = by_lower.get(name.lower()) or by_lower.get(name.lower() + "v2")
+            hint = f" Names are case-sensitive; did you mean {near}?" if near else ""
+        notes.append(Note("mixlist_unknown", f"modify_mixlist: no operator of the device is called {name}.{hint}", name))
+    return notes[:_MAX_NOTES]
