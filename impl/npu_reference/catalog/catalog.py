@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from typing import Dict, FrozenSet, List, Mapping, Optional, Tuple
+from typing import Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple
 
 from npu_reference.catalog.descriptor import Column, Descriptor, Fused
 from npu_reference.catalog.ops_info import OpInfo, parse_ops_info
@@ -95,7 +95,7 @@ class Catalog:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
 
     def _overlaid(self, found: Descriptor) -> Descriptor:
@@ -115,8 +115,25 @@ class Catalog:
         return found
 
 
-_HEADER = ["op", "kernel", "engine", "columns", "in", "out", "aicpu", "flag", "modes", "fused", "fused_flag", "drops", "fp16", "source"]
-_OP, _KERNEL, _ENGINE, _COLUMNS, _IN, _OUT, _AICPU, _FLAG, _MODES, _FUSED, _FUSED_FLAG, _DROPS, _FP16, _SOURCE = range(14)
+_HEADER = [
+    "op",
+    "kernel",
+    "engine",
+    "columns",
+    "in",
+    "out",
+    "aicpu",
+    "flag",
+    "modes",
+    "fused",
+    "fused_flag",
+    "drops",
+    "fp16",
+    "source",
+]
+_OP, _KERNEL, _ENGINE, _COLUMNS, _IN, _OUT, _AICPU, _FLAG, _MODES, _FUSED, _FUSED_FLAG, _DROPS, _FP16, _SOURCE = range(
+    len(_HEADER)
+)
 
 
 def _read() -> Dict[str, List[str]]:
@@ -142,6 +159,7 @@ def _descriptor(row: List[str]) -> Descriptor:
         takes_in=_numbers(row[_IN]),
         takes_out=_numbers(row[_OUT]),
         aicpu_dtypes=tuple(_SHORT.get(name, name) for name in dtypes.split("|") if name),
+        aicpu_libraries=tuple(library.split("+")) if library else (),
         has_aicpu=bool(library) or row[_ENGINE] == "aicpu",
         flag=row[_FLAG] or None,
         impl_modes=tuple(row[_MODES].split("|")) if row[_MODES] else (),
@@ -153,9 +171,11 @@ def _descriptor(row: List[str]) -> Descriptor:
 
 def _column(text: str) -> Column:
     inputs, _, outputs = text.partition(">")
-    return Column(
-        *(tuple(_SHORT.get(name, name) for name in side.split(",") if name) for side in (inputs, outputs))  # type: ignore[arg-type]
-    )
+    return Column(_dtypes(inputs), _dtypes(outputs))
+
+
+def _dtypes(text: str) -> Tuple[str, ...]:
+    return tuple(_SHORT.get(name, name) for name in text.split(",") if name)
 
 
 def _numbers(text: str) -> Tuple[int, ...]:

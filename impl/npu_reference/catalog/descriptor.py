@@ -43,6 +43,7 @@ class Descriptor(NamedTuple):
         takes_in, takes_out: for every argument of the TensorFlow operator the position in a column, or -1 where the
             kernel has no such tensor. A list argument repeats its position.
         aicpu_dtypes: dtypes of the first tensor that its AI CPU kernels take.
+        aicpu_libraries: the libraries these are of; "TFKernel" runs TensorFlow's own kernel on the AI CPU.
         has_aicpu: whether there is an AI CPU kernel.
         flag: "blocklist", "trustlist", "graylist" (no `precision_reduce` in its entry), None: no entry.
         fused: what graph fusion makes of it, or None.
@@ -57,6 +58,7 @@ class Descriptor(NamedTuple):
     takes_in: Tuple[int, ...] = ()
     takes_out: Tuple[int, ...] = ()
     aicpu_dtypes: Tuple[str, ...] = ()
+    aicpu_libraries: Tuple[str, ...] = ()
     has_aicpu: bool = False
     flag: Optional[str] = None
     impl_modes: Tuple[str, ...] = ()

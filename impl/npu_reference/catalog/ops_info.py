@@ -90,7 +90,7 @@ def _flag(value: Any, text: str, path: Tuple[str, ...]) -> Optional[str]:
         return None
     word = keys["flag"]
     if not isinstance(word, str) or word not in FLAGS:
-        raise key_error(f"{word!r} is neither \"true\" nor \"false\".", text, (*path, "flag"), _FLAG_FORM)
+        raise key_error(f'{word!r} is neither "true" nor "false".', text, (*path, "flag"), _FLAG_FORM)
     return FLAGS[word]
 
 

@@ -13,7 +13,7 @@ __all__ = ["casts_of"]
 def casts_of(walk: Walk) -> List[Cast]:
     """The casts of one graph, by target. Borders have the graph's dtype on their far side."""
     found: List[Cast] = []
-    nodes, member, decided = walk.graph.nodes, walk.member, walk.decided
+    member, decided = walk.member, walk.decided
     for node, reads in enumerate(walk.wiring.inputs):
         own = decided[node]
         wanted = own.inputs if own is not None else None

@@ -158,7 +158,9 @@ class Walk:
                 for dtype, (src, slot) in zip(inputs, reads)
             )
             if op in UNTYPED:
-                return Decided(descriptor.ge_op, descriptor.engine, reached, outputs, None, (), "no dtype is asked of its input")
+                return Decided(
+                    descriptor.ge_op, descriptor.engine, reached, outputs, None, (), "no dtype is asked of its input"
+                )
             given = tuple(reached[min(k, len(reached) - 1)] if _is_float(d) else d for k, d in enumerate(outputs))
             why = f"hands on what reaches it ({descriptor.engine})"
             return Decided(descriptor.ge_op, descriptor.engine, reached, given, None, (), why)

@@ -94,7 +94,9 @@ def _tensors(question: Question) -> List[_Tensor]:
     for k in order:
         position = question.takes_in[k]
         if 0 <= position < len(columns[0].inputs):
-            found.append(_Tensor(question.inputs[k], tuple(column.inputs[position] for column in columns), False, position))
+            found.append(
+                _Tensor(question.inputs[k], tuple(column.inputs[position] for column in columns), False, position)
+            )
     for k, dtype in enumerate(question.outputs):
         position = question.takes_out[k]
         if 0 <= position < len(columns[0].outputs):
@@ -158,9 +160,10 @@ def _no_kernel(question: Question, tensor: _Tensor, mode: Mode, lacks: str, subj
     where = "" if _aicpu_has(question) else ", and the AI CPU has no kernel of it"
     if mode.rule == KEEP and mode.legacy:
         where = f", and {mode.name} allows no other precision"
-    remedy = "Take the operator out of keep_dtype_scope." if question.keep else (
-        f"Choose another precision mode, or give the operator {'float16' if 'float16' in tensor.kinds else 'float32'}."
-    )
+    remedy = "Take the operator out of keep_dtype_scope."
+    if not question.keep:
+        other = "float16" if "float16" in tensor.kinds else "float32"
+        remedy = f"Choose another precision mode, or give the operator {other}."
     return NpuError("PRECISION_NO_KERNEL", subject, f"{lacks}{where}", remedy)
 
 
@@ -179,8 +182,11 @@ def _on_aicpu(question: Question, why: str, subject: str) -> Choice:
         _check_custom_original(question, question.custom, subject)
     if not question.descriptor.has_aicpu:
         return _unchanged(question, "unset", f"{why}, and none of the AI CPU is known")
-    if question.descriptor.aicpu_dtypes and not _aicpu_has(question):
-        return _unchanged(question, "unset", f"{why}, which does not take {(*question.inputs, *question.outputs)[0]}")
+    if not _aicpu_has(question):
+        first = (*question.inputs, *question.outputs)[0]
+        if "TFKernel" in question.descriptor.aicpu_libraries:
+            return _unchanged(question, "aicpu", f"{why}, which runs TensorFlow's own (assumed to take {first})")
+        return _unchanged(question, "unset", f"{why}, which does not take {first}")
     return _unchanged(question, "aicpu", why)
 
 
@@ -237,9 +243,7 @@ def _cube_order(question: Question, tensors: Sequence[_Tensor], columns: List[in
     floats = [tensor for tensor in tensors if tensor.dtype in FLOATS]
     for inside, outside in (("float16", "float32"), ("float32", "float32"), ("float16", "float16")):
         found = [
-            k
-            for k in columns
-            if all(tensor.kinds[k] == (outside if tensor.output else inside) for tensor in floats)
+            k for k in columns if all(tensor.kinds[k] == (outside if tensor.output else inside) for tensor in floats)
         ]
         if found and floats:
             return found, f"cube operator: {inside} in and {outside} out is the first combination it has"
@@ -263,9 +267,7 @@ def _result(question: Question, column: Column, why: str) -> Choice:
     return Choice(question.descriptor.engine, inputs, outputs, why)
 
 
-def _taken(
-    graph: Tuple[str, ...], takes: Tuple[int, ...], column: Tuple[str, ...], customised: int
-) -> Tuple[str, ...]:
+def _taken(graph: Tuple[str, ...], takes: Tuple[int, ...], column: Tuple[str, ...], customised: int) -> Tuple[str, ...]:
     """The column's dtype for float tensors; all others are untouched by every mode (P17), unless customised."""
     taken = []
     for k, (dtype, position) in enumerate(zip(graph, takes)):
@@ -301,7 +303,10 @@ def _side(column: Column, output: bool) -> Tuple[str, ...]:
 
 
 def _check_count(question: Question, custom: Dtypes, subject: str) -> None:
-    for names, dtypes, word in ((custom.inputs, question.inputs, "inputs"), (custom.outputs, question.outputs, "outputs")):
+    for names, dtypes, word in (
+        (custom.inputs, question.inputs, "inputs"),
+        (custom.outputs, question.outputs, "outputs"),
+    ):
         if len(names) > len(dtypes):
             raise NpuError(
                 "PRECISION_DTYPES",

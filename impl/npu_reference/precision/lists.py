@@ -21,7 +21,7 @@ class Colour(NamedTuple):
 
 
 def matches(name: str, kernel: str, tf_op: str, catalog: Catalog) -> bool:
-    """Whether a type in a file means an operator: its kernel's name, or TensorFlow's where that has one kernel (P11)."""
+    """Whether a type in a file means an operator: by its kernel's name, or TensorFlow's if it has one kernel (P11)."""
     return name == kernel or (name == tf_op and len(set(catalog.kernels_of(tf_op))) == 1)
 
 
@@ -94,5 +94,7 @@ def _unknown(moves: Mixlist, catalog: Catalog) -> List[Note]:
         else:
             near = by_lower.get(name.lower()) or by_lower.get(name.lower() + "v2")
             hint = f" Names are case-sensitive; did you mean {near}?" if near else ""
-        notes.append(Note("mixlist_unknown", f"modify_mixlist: no operator of the device is called {name}.{hint}", name))
+        notes.append(
+            Note("mixlist_unknown", f"modify_mixlist: no operator of the device is called {name}.{hint}", name)
+        )
     return notes[:_MAX_NOTES]

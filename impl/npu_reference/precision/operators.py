@@ -23,7 +23,9 @@ SOURCES = CONSTANTS | frozenset(
 )
 
 #: Reading through these is reading what they read: a gray operator behind them looks further for its producer.
-TRANSPARENT = frozenset({"Identity", "PlaceholderWithDefault", "PreventGradient", "RefIdentity", "Snapshot", "StopGradient"})
+TRANSPARENT = frozenset(
+    {"Identity", "PlaceholderWithDefault", "PreventGradient", "RefIdentity", "Snapshot", "StopGradient"}
+)
 
 #: Operators of the graph executor that hand their input on: their output has the dtype that reached them.
 FOLLOWERS = frozenset(

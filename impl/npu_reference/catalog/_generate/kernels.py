@@ -51,7 +51,7 @@ def _line(row: Dict[str, str]) -> List[str]:
         ";".join(columns),
         _numbers(takes[0]),
         _numbers(takes[1]),
-        f"{row['aicpu_lib'].split('+')[0]}:{aicpu}" if row["aicpu_lib"] else "",
+        f"{row['aicpu_lib']}:{aicpu}" if row["aicpu_lib"] else "",
         _FLAGS.get(row["precision_reduce"], ""),
         row["impl_modes"],
         fused,
