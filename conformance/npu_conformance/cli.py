@@ -189,6 +189,17 @@ def _json(value: Mapping[str, Any]) -> None:
     help="TOML of failures that are known, each with signature and expiry.",
 )
 @click.option(
+    "--laws",
+    type=click.IntRange(0, 1000000),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Also ask for the partitions of N random graphs, and judge them by laws.",
+)
+@click.option(
+    "--law-seed", type=click.IntRange(0), default=0, show_default=True, metavar="SEED", help="Which random graphs."
+)
+@click.option(
     "--out",
     default=_OUT,
     show_default=True,
@@ -206,26 +217,36 @@ def run(
     variables: Tuple[str, ...],
     python: str,
     known: Optional[str],
+    laws: int,
+    law_seed: int,
     out: str,
     form: str,
 ) -> int:
     """Judge a backend by all cases; exit 0 if it conforms, 1 if not."""
     from . import backends, known_failures, library, output, progress, render, runner, selection
+    from .laws import asking
     from .report import summary, write
 
     _stop_on_sigterm()
     backends.check(spec)
     shelf = library.load()
-    instances = selection.select(shelf, areas=areas, editions=editions, keyword=keyword)
-    if not instances:
+    more = asking.instances() if laws else []
+    wanted = selection.select(shelf, areas=areas, editions=editions, keyword=keyword, more=more)
+    instances = [instance for instance in wanted if instance not in more]
+    lawful = tuple(instance for instance in wanted if instance in more)
+    if not wanted:
         raise NpuError("USAGE", "npu-conformance run", "the selection matches no case")
-    entries = known_failures.load(known, shelf.instances()) if known else []
-    asked = {"areas": list(areas), "editions": list(editions), "keyword": keyword}
+    if laws and not lawful:
+        raise NpuError("USAGE", f"--laws {laws}", "the selection leaves no law", "Laws are of the area partition.")
+    entries = known_failures.load(known, [*shelf.instances(), *more]) if known else []
+    asked: Dict[str, Any] = {"areas": list(areas), "editions": list(editions), "keyword": keyword}
+    if laws:
+        asked.update(laws=laws, law_seed=law_seed)
+    settings = _settings(jobs, factor, variables, python)
     with output.replaced_folder(out) as folder:
-        with progress.bar(len(instances)) as advance:
-            report = runner.run(
-                shelf, instances, spec, _settings(jobs, factor, variables, python), entries, asked, advance, folder
-            )
+        plan = asking.Plan(laws, law_seed, lawful, folder) if laws else None
+        with progress.bar(len(instances) + laws) as advance:
+            report = runner.run(shelf, instances, spec, settings, entries, asked, advance, folder, plan)
         missing = write.write(shelf, report, folder)
     if form == "json":
         _json(summary.answer(report))

@@ -9,13 +9,16 @@ import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import npu_reference
 from npu_reference.errors import NpuError
 
 from . import client, judge, known_failures, requests, schema
 from .library import Instance, Library
+
+if TYPE_CHECKING:
+    from .laws.asking import Plan
 
 __all__ = ["Lane", "Record", "Report", "Settings", "blocked", "counts", "final_verdict", "run"]
 
@@ -86,6 +89,7 @@ def run(
     selection: Mapping[str, Any] = {},
     progress: Optional[Callable[[Record], None]] = None,
     keep: Optional[str] = None,
+    laws: Optional[Plan] = None,
 ) -> Report:
     """Judges a backend.
 
@@ -93,6 +97,7 @@ def run(
         selection: what was asked for, for the record.
         progress: called after every instance, one call at a time, in the order they finish.
         keep: folder where tensors that came as files are kept, by digest.
+        laws: what to ask of random graphs, after the cases.
     Raises:
         NpuError: BACKEND_SPEC or BACKEND_UNAVAILABLE when it does not start at all.
     """
@@ -119,6 +124,10 @@ def run(
                 worker.abort()
             raise
     records = blocked([found[number] for number in range(len(instances))])
+    if laws is not None:
+        from .laws import asking
+
+        records += asking.run(laws, spec, settings, claims, progress)
     records, errors = known_failures.apply(known, records)
     header = {
         "kind": "header",
@@ -127,7 +136,7 @@ def run(
         "backend": {"spec": spec, **hello},
         "platform": {"system": platform.system(), "machine": platform.machine()},
         "selection": dict(selection),
-        "instances": len(instances),
+        "instances": len(records),
         "known_failures": [entry.to_json() for entry in known],
     }
     return Report(header, tuple(records), tuple(errors), final_verdict(records, errors))

@@ -18,9 +18,14 @@ _Predicate = Callable[[Instance], bool]
 
 
 def select(
-    library: Library, *, areas: Sequence[str] = (), editions: Sequence[str] = (), keyword: str = ""
+    library: Library,
+    *,
+    areas: Sequence[str] = (),
+    editions: Sequence[str] = (),
+    keyword: str = "",
+    more: Sequence[Instance] = (),
 ) -> List[Instance]:
-    """Instances in the library's order.
+    """Instances in the library's order, then those of `more` (laws) that fit as well.
 
     Raises:
         NpuError: USAGE for an area that does not exist or a malformed expression.
@@ -32,7 +37,7 @@ def select(
     wanted = expression(keyword) if keyword.strip() else None
     return [
         instance
-        for instance in library.instances()
+        for instance in [*library.instances(), *more]
         if (not areas or instance.case.area in areas)
         and (not editions or instance.edition in editions)
         and (wanted is None or wanted(instance))

@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from npu_reference.errors import NpuError
 
 from . import client, judge, known_failures, output, requests, runner, schema, twins
+from .laws import asking
 from .library import Instance, Library
 from .report import results
 from .selection import select
@@ -58,10 +59,13 @@ def verify(library: Library, folder: str) -> Verification:
         faults.append("judged by other cases, goldens or requirements than those at hand")
     instances = _instances(library, read, faults)
     claims = _claims(read, faults)
+    lawful = _lawful(read, claims, instances, faults)
     rejudged = []
     for record in read.records:
         instance = instances.get(record["id"])
-        if instance is not None and claims is not None:
+        if instance is not None and instance.id in lawful:
+            rejudged.append(lawful[instance.id])
+        elif instance is not None and claims is not None:
             rejudged.append(_again(instance, record, claims, read.folder, faults))
     known = _known(read.header, faults)
     before = runner.blocked(rejudged)
@@ -85,6 +89,7 @@ def _instances(library: Library, read: results.Read, faults: List[str]) -> Mappi
             areas=selection.get("areas", ()),
             editions=selection.get("editions", ()),
             keyword=selection.get("keyword", ""),
+            more=asking.instances() if selection.get("laws") else (),
         )
     except (NpuError, TypeError, AttributeError) as error:
         faults.append(f"its selection cannot be understood: {error}")
@@ -99,6 +104,29 @@ def _instances(library: Library, read: results.Read, faults: List[str]) -> Mappi
         seen.add(record["id"])
     faults.extend(f"{name}: has no record" for name in found if name not in seen)
     return found
+
+
+def _lawful(
+    read: results.Read,
+    claims: Optional[judge.Claims],
+    instances: Mapping[str, Instance],
+    faults: List[str],
+) -> Mapping[str, runner.Record]:
+    """The records of laws as the answers that were kept are judged now, by instance id."""
+    chosen = tuple(instance for instance in instances.values() if instance.case.topic == "laws")
+    if not chosen or claims is None:
+        return {}
+    selection = read.header.get("selection", {})
+    plan = asking.Plan(selection.get("laws", 0), selection.get("law_seed", 0), chosen, read.folder)
+    usable = any(judge.applicable(instance, claims) is None for instance in chosen)
+    try:
+        answers = asking.load(read.folder) if usable else []
+        if usable and [asked.number for asked in answers] != list(range(plan.graphs)):
+            raise ValueError(f"it does not hold {plan.graphs} graphs")
+        return {record.instance.id: record for record in asking.records(plan, claims, answers)}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        faults.append(f"{asking.FILE} cannot be judged: {error}")
+        return {}
 
 
 def _claims(read: results.Read, faults: List[str]) -> Optional[judge.Claims]:

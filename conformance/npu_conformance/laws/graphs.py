@@ -7,12 +7,13 @@ numbers as he likes. A seed gives the same graph in every version of Python.
 
 from __future__ import annotations
 
+import functools
 import random
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.graphs import Graph, GraphBuilder, close_over
 
-__all__ = ["DEVICE_KINDS", "KINDS", "Request", "Step", "build", "draw", "request"]
+__all__ = ["DEVICE_KINDS", "KINDS", "OPERATORS", "Request", "Step", "build", "draw", "request"]
 
 
 class Step(NamedTuple):
@@ -277,6 +278,11 @@ class Request(NamedTuple):
 
 def request(chosen: Sequence[Step]) -> Optional[Request]:
     """The request of these steps; None where they leave placeholders alone, which a pass never sees."""
+    return _request(tuple(chosen))
+
+
+@functools.lru_cache(maxsize=64)
+def _request(chosen: Tuple[Step, ...]) -> Optional[Request]:
     graph = build(chosen).build()
     feeds = tuple(f"{node.name}:0" for node in graph.nodes if node.op == "Placeholder")
     last = [node for node in graph.nodes if node.op != "Placeholder" and not graph.out_edges(node.id)]
@@ -316,3 +322,14 @@ def draw(seed: str, most: int = 24) -> List[Step]:
         )
         for _ in range(1 + below(most))
     ]
+
+
+#: The operator list that goes with these graphs: what the device has, of all the kinds above.
+OPERATORS: Dict[str, Dict[str, bool]] = {
+    op: {"isGray": op in ("AsString", "StringToNumber"), "isHeavy": False}
+    for op in (
+        "AddN", "AddV2", "All", "AsString", "Assign", "AssignAdd", "AssignAddVariableOp", "Const", "Enter", "Exit",
+        "Identity", "IdentityN", "Less", "LoopCond", "Merge", "Neg", "NextIteration", "NoOp", "ReadVariableOp", "Relu",
+        "StatefulPartitionedCall", "StringToNumber", "Switch", "VarHandleOp", "VariableV2",
+    )
+}  # fmt: skip

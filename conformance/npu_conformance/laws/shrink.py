@@ -44,16 +44,17 @@ def shrink(steps: Sequence[Step], fails: Callable[[Sequence[Step]], bool], budge
                     start += size
             size //= 2
         for position in range(len(best)):
-            for simpler in _simpler(best[position]):
-                if try_([*best[:position], simpler, *best[position + 1 :]]):
-                    changed = True
+            while any(
+                try_([*best[:position], simpler, *best[position + 1 :]]) for simpler in list(_simpler(best[position]))
+            ):
+                changed = True
     return best
 
 
 def _simpler(step: Step) -> Iterator[Step]:
     """The step with one thing plainer: fewest first."""
     for kind in KINDS[: KINDS.index(step.kind)]:
-        if kind in ("unary", "binary", "host"):
+        if kind in ("unary", "binary", "host", "to_string"):
             yield step._replace(kind=kind)
     if step.kept:
         yield step._replace(kept=False)

@@ -39,9 +39,10 @@ _VERBS = {
 }
 
 
-def repro(record: Record, spec: str) -> str:
-    """The command that asks for this one case again."""
+def repro(record: Record, spec: str, laws: str = "") -> str:
+    """The command that asks for this one case again; `laws`: how many random graphs, and their seed."""
     backend = "" if spec == "reference" else f" --backend {shlex.quote(spec)}"
+    backend += f" --laws {laws}" if record.instance.case.topic == "laws" else ""
     return f"npu-conformance run{backend} --edition {record.instance.edition} -k {record.instance.case.id}@"
 
 
@@ -52,7 +53,9 @@ def page(library: Library, report: Report) -> str:
         NpuError: OUTPUT without jinja2.
     """
     spec = report.header["backend"]["spec"]
-    rows = [_row(record, spec) for record in report.records]
+    selection = report.header["selection"]
+    laws = f"{selection.get('laws', 0)} --law-seed {selection.get('law_seed', 0)}"
+    rows = [_row(record, spec, laws) for record in report.records]
     return render_page(
         "report.html",
         verdict=report.verdict,
@@ -64,7 +67,7 @@ def page(library: Library, report: Report) -> str:
         statuses=[status for status in judge.ORDER if any(row["status"] == status for row in rows)],
         rows=rows,
         failures=[
-            dict(_row(group[0], spec), where=[record.instance.id for record in group])
+            dict(_row(group[0], spec, laws), where=[record.instance.id for record in group])
             for group in summary.grouped(report.records)
             if group[0].result.status not in ("pass", "unsupported", "xfail")
         ],
@@ -73,7 +76,7 @@ def page(library: Library, report: Report) -> str:
     )
 
 
-def _row(record: Record, spec: str) -> Dict[str, Any]:
+def _row(record: Record, spec: str, laws: str) -> Dict[str, Any]:
     case, result = record.instance.case, record.result
     return {
         "id": record.instance.id,
@@ -93,7 +96,7 @@ def _row(record: Record, spec: str) -> Dict[str, Any]:
         ],
         "hidden": max(0, len(result.differences) - _SHOWN_DIFFERENCES),
         "first": record.first,
-        "repro": repro(record, spec),
+        "repro": repro(record, spec, laws),
     }
 
 

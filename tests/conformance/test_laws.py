@@ -1,0 +1,259 @@
+"""The laws see what is wrong with a backend on random graphs, leave a small example, and can be judged again."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from npu_conformance import cli, client, judge, mutation
+from npu_conformance.backends.reference import ReferenceBackend
+from npu_conformance.laws import asking
+from npu_conformance.laws.checks import LAWS
+from npu_conformance.mutants.edits import merged, to_device
+from npu_reference.errors import NpuError
+from npu_reference.graphs import load_graph
+
+
+@pytest.fixture(autouse=True)
+def as_found(request, monkeypatch):
+    """Examples stay as they are found, but where a test is about them: making them small takes seconds."""
+    if "small" not in request.fixturenames:
+        monkeypatch.setattr(asking, "_SHRINKS", 0)
+        monkeypatch.setattr(asking, "_FRESH_SHRINKS", 0)
+
+
+@pytest.fixture
+def small():
+    """Examples are made small."""
+
+
+class InProcess:
+    """A client that asks a backend of this process; `fresh` forgets its state as a new worker does."""
+
+    def __init__(self, factory, folder):
+        self.factory, self.folder = factory, str(folder)
+        self.served = 0
+        self.backend = factory()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def fresh(self):
+        self.backend, self.served = self.factory(), 0
+
+    def request(self, method, params, seconds):
+        self.served += 1
+        try:
+            return client.Answered(json.loads(json.dumps(getattr(self.backend, method)(params))))
+        except NpuError as error:
+            return client.Rejected({"code": error.code, "message": error.message, "subject": error.subject})
+
+
+class Lanes:
+    """Stands for runner.Settings."""
+
+    def __init__(self, factory, folder):
+        self.factory, self.folder = factory, folder
+
+    def client(self, spec):
+        return InProcess(self.factory, self.folder)
+
+
+def broken(factory, tmp_path, graphs=12, features=None):
+    """Names of the laws that a backend breaks; the report is in tmp_path."""
+    claims = claims_of(features)
+    plan = asking.Plan(graphs, 0, tuple(asking.instances(["current"])), str(tmp_path))
+    records = asking.run(plan, "here", Lanes(factory, tmp_path), claims)
+    again = asking.records(plan, claims, asking.load(str(tmp_path)))
+    assert [record.result for record in again] == [record.result for record in records]
+    assert len(records) == len(LAWS)
+    return {asking.law_of(one.instance).name: one.result for one in records if one.result.status == "fail"}
+
+
+def claims_of(features=None):
+    claimed = judge.Claims.of(ReferenceBackend().hello({"protocol": 1}))
+    return claimed if features is None else claimed._replace(features=frozenset(features))
+
+
+def test_the_reference_keeps_every_law(tmp_path):
+    assert broken(ReferenceBackend, tmp_path, graphs=30) == {}
+
+
+@pytest.mark.parametrize(
+    "mutant, laws",
+    [
+        ("one-geop", {"acyclic", "counts", "arguments", "borders"}),
+        ("merges-around-the-host", {"acyclic"}),
+        ("py-func-on-device", {"device-operators"}),
+        ("full-offload-in-two", {"counts", "arguments"}),
+    ],
+)
+def test_a_mutant_of_mixed_computing_breaks_the_laws_it_is_about(mutant, laws, tmp_path):
+    assert laws <= set(broken(lambda: mutation.make(mutant), tmp_path))
+
+
+class Edited(ReferenceBackend):
+    """The reference with one edit of its answers."""
+
+    edit = staticmethod(lambda answer, params: answer)
+
+    def partition(self, params):
+        return self.edit(super().partition(params), params)
+
+
+def edited(edit):
+    return type("Edited", (Edited,), {"edit": staticmethod(edit)})
+
+
+def first_geop(answer, **fields):
+    """The answer with fields of its first GEOP edited."""
+    if not answer["geops"]:
+        return answer
+    geop = answer["geops"][0]
+    made = {key: function(geop[key]) for key, function in fields.items()}
+    return {**answer, "geops": [{**geop, **made}, *answer["geops"][1:]]}
+
+
+FAULTS = {
+    "an operator is left out": (lambda a, p: first_geop(a, nodes=lambda n: n[1:]), "placed-once"),
+    "an operator is in two places": (
+        lambda a, p: {**a, "host": [*a["host"], *({"node": g["nodes"][0], "reason": "GRAY"} for g in a["geops"])]},
+        "placed-once",
+    ),
+    "a marked operator is offloaded": (
+        lambda a, p: to_device(a, [h["node"] for h in a["host"] if h["reason"] == "SCOPE"]),
+        "device-operators",
+    ),
+    "a gray operator is offloaded": (
+        lambda a, p: to_device(a, [h["node"] for h in a["host"] if h["reason"] == "GRAY"]),
+        "device-operators",
+    ),
+    "reasons are kept to itself": (
+        lambda a, p: {**a, "host": [{**h, "reason": ""} for h in a["host"]]},
+        "reasons",
+    ),
+    "all GEOPs are one": (
+        lambda a, p: merged(a, [range(len(a["geops"]))]) if len(a["geops"]) > 1 else a,
+        "acyclic",
+    ),
+    "an argument is missing": (lambda a, p: first_geop(a, args=lambda n: n[1:]), "arguments"),
+    "a return is missing": (lambda a, p: first_geop(a, rets=lambda n: n[1:]), "inlining"),
+    "a return stands twice": (lambda a, p: first_geop(a, rets=lambda n: n + n[:1]), "arguments"),
+    "a border has another type": (
+        lambda a, p: {**a, "borders": [{**b, "dtype": "float64"} for b in a["borders"]]},
+        "borders",
+    ),
+    "a border is missing": (lambda a, p: {**a, "borders": a["borders"][1:]}, "borders"),
+    "the minimum is too high": (lambda a, p: {**a, "min_geops": len(a["geops"]) + 1}, "counts"),
+    "each operator is a GEOP of its own": (
+        lambda a, p: {**a, "geops": [{**g, "nodes": [n]} for g in a["geops"] for n in g["nodes"]]},
+        "counts",
+    ),
+    "long names are kept on the host": (
+        lambda a, p: {**a, "host": [{**h, "reason": "GRAY"} if h["node"].startswith("zq") else h for h in a["host"]]},
+        "renaming",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", sorted(FAULTS))
+def test_every_law_sees_the_fault_it_forbids(fault, tmp_path):
+    edit, law = FAULTS[fault]
+    found = broken(edited(edit), tmp_path)
+    assert law in found, found
+
+
+def test_a_backend_that_remembers_breaks_repetition(tmp_path):
+    class Remembers(ReferenceBackend):
+        """Says more of a graph the more it was asked before."""
+
+        def __init__(self):
+            self.asked = 0
+
+        def partition(self, params):
+            self.asked += 1
+            answer = super().partition(params)
+            return {**answer, "host": [{**h, "reason": f"AFTER_{self.asked}"} for h in answer["host"]]}
+
+    assert "repeating" in broken(Remembers, tmp_path, graphs=6)
+
+
+def test_a_refusal_breaks_only_the_law_that_every_graph_is_answered(tmp_path):
+    class Refuses(ReferenceBackend):
+        """Refuses graphs with a loop."""
+
+        def partition(self, params):
+            if any(node.op == "Enter" for node in load_graph(params["graph"]).nodes):
+                raise NpuError("GRAPH_CYCLE", "graph", "loops are not for me")
+            return super().partition(params)
+
+    found = broken(Refuses, tmp_path, graphs=40)
+    assert set(found) == {"answered"} and "loops are not for me" in found["answered"].detail
+
+
+def test_the_example_left_is_the_smallest_and_says_how_it_was_asked(tmp_path, small):
+    edit, _ = FAULTS["a gray operator is offloaded"]
+    assert "device-operators" in broken(edited(edit), tmp_path, graphs=40)
+    path = tmp_path / "law-device-operators-current.pbtxt"
+    head = path.read_text().split("node {")[0]
+    graph = load_graph(str(path))
+    assert "npu-conformance partition" in head and "mix_compile_mode=True" in head and "--fetch" in head
+    assert sorted(node.op for node in graph.nodes) == ["AsString", "Placeholder"]
+
+
+def test_laws_that_a_backend_does_not_show_are_unsupported_and_never_pass(tmp_path):
+    claims = claims_of({"partition"})
+    plan = asking.Plan(10, 0, tuple(asking.instances(["current"])), str(tmp_path))
+    records = asking.run(plan, "here", Lanes(ReferenceBackend, tmp_path), claims)
+    statuses = {asking.law_of(one.instance).name: one.result.status for one in records}
+    assert {name for name, status in statuses.items() if status == "unsupported"} == {
+        "reasons", "arguments", "borders", "inlining",
+    }  # fmt: skip
+    assert set(statuses.values()) == {"pass", "unsupported"}
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(list(arguments))
+    return ended.value.code
+
+
+def test_the_command_judges_by_laws_and_verify_judges_again(tmp_path, capsys):
+    out = str(tmp_path / "report")
+    selection = ["--area", "partition", "-k", "law-acyclic or law-counts", "--edition", "current"]
+    assert run("run", "--backend", "mutant:one-geop", "--laws", "20", *selection, "--out", out) == 1
+    lines = [json.loads(line) for line in (tmp_path / "report" / "results.jsonl").read_text().splitlines()]
+    assert [(line["id"], line["status"]) for line in lines[1:-1]] == [
+        ("law-acyclic@current", "fail"),
+        ("law-counts@current", "fail"),
+    ]
+    assert lines[0]["selection"]["laws"] == 20 and lines[-1]["verdict"] == "not conformant"
+    assert os.path.exists(os.path.join(out, "law-acyclic-current.pbtxt"))
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert "--laws 20 --law-seed 0" in page and "would wait for itself" in page
+    capsys.readouterr()
+    run("verify", out)
+    assert "The results hold" in capsys.readouterr().out
+    # Answers that somebody bettered afterwards do not hold.
+    answers = tmp_path / "report" / asking.FILE
+    answers.write_text(answers.read_text().replace('"min_geops": 2', '"min_geops": 1'))
+    assert run("verify", out) == 1
+    assert "law-counts@current" in capsys.readouterr().out
+
+
+def test_laws_without_their_area_are_a_usage_error(tmp_path, capsys):
+    assert run("run", "--area", "options", "--laws", "5", "--out", str(tmp_path / "r")) == 2
+    assert "the area partition" in capsys.readouterr().err
+
+
+def test_the_table_of_laws_in_the_guide_is_the_one_declared():
+    guide = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "run.md")
+    with open(guide, encoding="utf-8") as stream:
+        table = stream.read().split("<!-- laws -->")[1].split("<!-- /laws -->")[0]
+    rows = [tuple(cell.strip(" `") for cell in line.split("|")[1:3]) for line in table.strip().splitlines()[2:]]
+    assert rows == [(law.name, law.title) for law in LAWS.values()]
