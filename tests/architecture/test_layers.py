@@ -16,9 +16,9 @@ REFERENCE = pathlib.Path(npu_reference.__file__).parent
 SUITE = pathlib.Path(npu_conformance.__file__).parent
 
 #: A package may import the ones before it in this list, and itself.
-LAYERS = [["errors"], ["options", "graphs"], ["catalog"], ["partition"], ["runtime"]]
+LAYERS = [["errors"], ["options", "graphs"], ["catalog"], ["partition"], ["precision"], ["device"], ["runtime"]]
 
-TENSORFLOW_FREE = ["errors", "options", "graphs", "catalog", "partition"]
+TENSORFLOW_FREE = ["errors", "options", "graphs", "catalog", "partition", "precision"]
 
 #: Where the suite may reach TensorFlow: only through the reference backend's execution.
 SUITE_EXECUTION = {"npu_reference.runtime"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_reference import options
 from npu_reference.catalog import OpList
@@ -13,9 +13,13 @@ from npu_reference.runtime.log import Notice
 
 __all__ = [
     "EDITION_VARIABLE",
+    "PRECISIONS",
+    "PRECISION_VARIABLE",
     "OPTIMIZER",
     "Overrides",
     "Settings",
+    "current_overrides",
+    "device_precision",
     "inner_config",
     "names_npu",
     "near_spelling",
@@ -29,6 +33,12 @@ OPTIMIZER = "NpuOptimizer"
 #: Environment variable that chooses the edition of sessions (G14).
 EDITION_VARIABLE = "NPU_REFERENCE_EDITION"
 
+#: Environment variable that chooses how the GEOPs of sessions compute.
+PRECISION_VARIABLE = "NPU_REFERENCE_DEVICE_PRECISION"
+
+#: How GEOPs compute: in the graph's own types, as TensorFlow does, or in those the precision options decide.
+PRECISIONS = ("off", "on")
+
 _FIELDS = ("b", "i", "f", "s")
 
 
@@ -39,11 +49,15 @@ class Settings(NamedTuple):
         resolution: effective option values.
         notices: for the log, each once per session.
         op_list: the operators the device has; None for the catalogue's.
+        device_precision: one of :data:`PRECISIONS`.
+        exact: operators whose results are not lowered whatever the options say, to find out what lowering costs.
     """
 
     resolution: options.Resolution
     notices: Tuple[Notice, ...]
     op_list: Optional[OpList] = None
+    device_precision: str = "off"
+    exact: FrozenSet[str] = frozenset()
 
 
 class Overrides(NamedTuple):
@@ -56,6 +70,8 @@ class Overrides(NamedTuple):
         values: option values of another surface than the session's, instead of the config's.
         surface: the surface of ``values``.
         op_list: the operators the device has.
+        device_precision: instead of the environment variable's.
+        exact: operators not to be lowered.
     """
 
     edition: Optional[str] = None
@@ -64,9 +80,16 @@ class Overrides(NamedTuple):
     values: Optional[Mapping[str, object]] = None
     surface: str = "session"
     op_list: Optional[OpList] = None
+    device_precision: Optional[str] = None
+    exact: FrozenSet[str] = frozenset()
 
 
 _OVERRIDES: List[Overrides] = [Overrides()]
+
+
+def current_overrides() -> Overrides:
+    """What holds now."""
+    return _OVERRIDES[-1]
 
 
 @contextmanager
@@ -97,10 +120,10 @@ def settings(config: Any) -> Settings:
     """Read and resolve the options of a ConfigProto that names ``NpuOptimizer``.
 
     The edition is that of :class:`Overrides`, else of the environment variable ``NPU_REFERENCE_EDITION``, else
-    ``current`` (G14).
+    ``current`` (G14). How GEOPs compute is found the same way: ``NPU_REFERENCE_DEVICE_PRECISION``, else ``off``.
 
     Raises:
-        NpuError: OPTION_*, the first refused option (G10); USAGE for an edition that does not exist.
+        NpuError: OPTION_*, the first refused option (G10); USAGE for an edition or device precision that does not exist.
     """
     around = _OVERRIDES[-1]
     values, notices = _merged(entry for entry in _entries(config) if entry.name == OPTIMIZER)
@@ -123,11 +146,24 @@ def settings(config: Any) -> Settings:
                 " Set config.graph_options.rewrite_options.remapping = RewriterConfig.OFF to say so yourself.",
             )
         )
-    return Settings(resolution, tuple(notices), around.op_list)
+    precision = device_precision(around.device_precision or env.get(PRECISION_VARIABLE) or "off")
+    return Settings(resolution, tuple(notices), around.op_list, precision, around.exact)
 
 
-def inner_config(config: Any) -> Any:
-    """The ConfigProto of the session that runs the partitioned graph: without the optimizer, remapping OFF (G6)."""
+def device_precision(value: str) -> str:
+    """``value``, if it is one of :data:`PRECISIONS`; NpuError USAGE."""
+    if value not in PRECISIONS:
+        raise NpuError("USAGE", "device precision", f"{value!r} is not offered.", f"Choose {' or '.join(PRECISIONS)}.")
+    return value
+
+
+def inner_config(config: Any, *, repeatable: bool = False) -> Any:
+    """The ConfigProto of the session that runs the partitioned graph: without the optimizer, remapping OFF (G6).
+
+    Args:
+        repeatable: let sums be added in the same order in every run (``deterministic=1``): operators run one after the
+            other, each in one thread.
+    """
     copy = type(config)()
     copy.CopyFrom(config)
     rewrite = copy.graph_options.rewrite_options
@@ -135,6 +171,9 @@ def inner_config(config: Any) -> Any:
     del rewrite.custom_optimizers[:]
     rewrite.custom_optimizers.extend(others)
     rewrite.remapping = _off(rewrite)
+    if repeatable:
+        copy.use_per_session_threads = True
+        copy.intra_op_parallelism_threads = copy.inter_op_parallelism_threads = 1
     return copy
 
 

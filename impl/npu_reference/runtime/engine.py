@@ -13,6 +13,7 @@ from npu_reference.runtime.callables import Callable_
 from npu_reference.runtime.config import Settings, inner_config
 from npu_reference.runtime.failures import in_users_words, refused
 from npu_reference.runtime.log import Notice, say
+from npu_reference.runtime.numerics import Numerics
 from npu_reference.runtime.partial import PartialRuns
 from npu_reference.runtime.plan import Plan, Signature, make_plan
 from npu_reference.runtime.shadow import Shadow
@@ -35,7 +36,10 @@ class Engine:
         self._settings = settings
         self.number = process_trace().open_session()
         self._graph = session.graph
-        config = inner_config(session._config)
+        precise = settings.device_precision == "on"
+        repeatable = precise and str(settings.resolution.values.get("deterministic")) == "1"
+        config = inner_config(session._config, repeatable=repeatable)
+        self._numerics = Numerics(settings) if precise else None
         self._shadow = Shadow(session.graph, config=config)
         base = tensorflow().session.BaseSession
         self._inner = base(graph=self._shadow.graph, config=config)
@@ -47,6 +51,11 @@ class Engine:
         self._partial = PartialRuns(self)
         for notice in settings.notices:
             say(logging.WARNING, notice, session=self.number)
+
+    @property
+    def numerics(self) -> Optional[Numerics]:
+        """The arithmetic of the device; None where GEOPs compute as TensorFlow does."""
+        return self._numerics
 
     @property
     def hooks(self) -> List[Hook]:
@@ -137,7 +146,7 @@ class Engine:
         graph = self.graph()
         if signature.connections or signature.settled:
             graph = _rewired(graph, {to: source for source, to in signature.connections}, set(signature.settled))
-        plan = make_plan(graph, signature, self._settings, self._shadow)
+        plan = make_plan(graph, signature, self._settings, self._shadow, self._numerics)
         self._inner._extend_graph()
         parts = plan.partition
         process_trace().add_partition(self.number, plan.geops, plan.host)

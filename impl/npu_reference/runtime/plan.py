@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference import graphs
 from npu_reference.partition import Partition, build, partition
 from npu_reference.runtime.config import Settings
 from npu_reference.runtime.liveness import unsteady
 from npu_reference.runtime.metering import gauges
+from npu_reference.runtime.numerics import Numerics
 from npu_reference.runtime.shadow import Placed, Request, Shadow
 from npu_reference.runtime.tf_api import tensorflow
 from npu_reference.runtime.transfers import Crossings, crossings
@@ -62,7 +63,13 @@ class Plan(NamedTuple):
     host: Tuple[str, ...]
 
 
-def make_plan(graph: graphs.Graph, signature: Signature, settings: Settings, shadow: Shadow) -> Plan:
+def make_plan(
+    graph: graphs.Graph,
+    signature: Signature,
+    settings: Settings,
+    shadow: Shadow,
+    numerics: Optional[Numerics] = None,
+) -> Plan:
     """Partition the graph for a signature and place the result in the shadow graph.
 
     Args:
@@ -70,14 +77,18 @@ def make_plan(graph: graphs.Graph, signature: Signature, settings: Settings, sha
         signature: what is asked for.
         settings: the session's.
         shadow: where to place it.
+        numerics: the device's arithmetic; None for TensorFlow's own.
 
     Raises:
-        NpuError: from partitioning (RANGE_*, REF_BORDER, GRAPH_*), or INTERNAL where TensorFlow refuses the result.
+        NpuError: from partitioning (RANGE_*, REF_BORDER, GRAPH_*), from assigning dtypes (PRECISION_*), or INTERNAL where TensorFlow refuses the result.
     """
     closed = graphs.close_over(graph, signature.feeds, signature.fetches, signature.targets)
     flavour = tensorflow().flavour
     parts = partition(closed, settings.resolution, policy="documented", flavour=flavour, op_list=settings.op_list)
     graph_def = tensorflow().v1.GraphDef.FromString(build(closed, parts).SerializeToString())
+    notes = [f"{note.subject}: {note.message}" if note.subject else note.message for note in parts.notes]
+    if numerics is not None:
+        notes.extend(numerics.apply(graph_def, parts, signature.feeds))
     homes = _homes(parts)
     names = [geop.name for geop in parts.geops]
     shaky = unsteady(parts.graph) if parts.borders else None
@@ -94,7 +105,7 @@ def make_plan(graph: graphs.Graph, signature: Signature, settings: Settings, sha
         len(fetches),
         [shadow.graph.get_operation_by_name(name)._c_op for name in _targets(signature, homes, placed)],
         crossing,
-        tuple(f"{note.subject}: {note.message}" if note.subject else note.message for note in parts.notes),
+        tuple(notes),
         tuple(placed.nodes[name] for name in names),
         tuple(placed.nodes[name] for name in counted),
         tuple(entry.node for entry in parts.host if entry.op not in ("_Arg", "_Retval")),

@@ -28,7 +28,7 @@ def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
 
     Args:
         params: of the protocol: ``graph`` (a path), ``surface``, ``edition``, ``values``, ``env``, ``files``,
-            ``op_list``, ``feeds`` (name to tensor), ``fetches`` (a name without slot is an operator to run),
+            ``op_list``, ``device_precision``, ``feeds`` (name to tensor), ``fetches`` (a name without slot is an operator to run),
             ``init`` (operators to run once first), ``steps`` (default 1).
 
     Returns:
@@ -48,7 +48,7 @@ def run_script(params: Mapping[str, Any]) -> Dict[str, Any]:
 
     Args:
         params: of the protocol: ``script`` (a path), or ``source`` (its text); ``args``, ``edition``, ``env``,
-            ``files``, ``op_list``.
+            ``files``, ``op_list``, ``device_precision``.
 
     Returns:
         The protocol's ``ok``: ``output`` (what it printed on stdout), ``trace``, ``log``, and no fetches.
@@ -103,6 +103,7 @@ def _observed(params: Mapping[str, Any]) -> Iterator[List[Dict[str, str]]]:
         values=params.get("values", {}) if surface == "runconfig" else None,
         surface=surface,
         op_list=None if op_list is None else OpList.parse(json.dumps(op_list), "op_list"),
+        device_precision=params.get("device_precision"),
     )
     process_trace().restart()  # an answer must not tell how many requests came before it
     with overriding(overrides), listening(hear):

@@ -14,16 +14,20 @@ from typing import Any, Callable, Iterator, List, Optional, Sequence, TextIO, Tu
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime import activation
-from npu_reference.runtime.config import EDITION_VARIABLE, OPTIMIZER
+from npu_reference.runtime.config import (
+    EDITION_VARIABLE,
+    OPTIMIZER,
+    PRECISIONS,
+    current_overrides,
+    overriding,
+)
+from npu_reference.runtime.config import device_precision as checked_precision
 from npu_reference.runtime.log import listening
 from npu_reference.runtime.sources import Source, read_for
 from npu_reference.runtime.tf_api import tensorflow
 from npu_reference.runtime.trace import Trace, process_trace
 
 __all__ = ["PRECISIONS", "simulate"]
-
-#: How GEOPs compute: ``off`` means in the graph's own types, as TensorFlow does.
-PRECISIONS = ("off",)
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -39,7 +43,7 @@ def simulate(
     argv: Sequence[str] = (),
     *,
     log: Union[Callable[[str], None], TextIO, None] = None,
-    device_precision: str = "off",
+    device_precision: Optional[str] = None,
     edition: Optional[str] = None,
     trace_file: Optional[str] = None,
     adapt_imports: bool = True,
@@ -50,7 +54,7 @@ def simulate(
         script: its file.
         argv: its arguments.
         log: a function or stream that takes each line the simulator has to say; without it they go to stderr.
-        device_precision: one of :data:`PRECISIONS`.
+        device_precision: one of :data:`PRECISIONS`; else the environment's, else ``off``.
         edition: of the options, for sessions of this script; else the environment's (G14).
         trace_file: where to write the trace as JSON.
         adapt_imports: under TensorFlow 2, read ``import tensorflow as tf`` of a script that uses names of TensorFlow 1
@@ -64,14 +68,15 @@ def simulate(
         SystemExit: as the script does; 1, with the script's own traceback on stderr, when it raises anything else.
     """
     say = _speaker(log)
-    if device_precision not in PRECISIONS:
-        raise NpuError(
-            "USAGE", "device precision", f"{device_precision!r} is not offered.", f"Choose {' or '.join(PRECISIONS)}."
-        )
+    if device_precision is not None:
+        checked_precision(device_precision)
     text = _read(script)
     if trace_file is not None:
         _check_writable(trace_file)
-    with _edition(edition), listening(lambda entry: say(f"{entry.level}: {entry.text}")):
+    around = current_overrides()
+    if device_precision is not None:
+        around = around._replace(device_precision=device_precision)
+    with _edition(edition), overriding(around), listening(lambda entry: say(f"{entry.level}: {entry.text}")):
         _prefer_keras_2(say)
         activation.activate()
         source = _source(text, script, adapt_imports)

@@ -1,0 +1,3 @@
+"""The simulated device."""
+
+from __future__ import annotations

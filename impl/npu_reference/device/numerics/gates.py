@@ -1,0 +1,78 @@
+"""The nodes that round a tensor to float16 or hold it to finite values, and nothing else when it is finite already."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Sequence
+
+from npu_reference.device.numerics.status import FLOAT16_MAX, FLOAT32_MAX, FloatStatus
+from npu_reference.graphs import DType
+
+__all__ = ["Gates"]
+
+_FLOAT, _HALF = DType.FLOAT.number, DType.HALF.number
+
+
+class Gates:
+    """Adds nodes to one FunctionDef. Every node has its data from the gated tensor, so it is in that tensor's frame."""
+
+    def __init__(self, function: Any, status: FloatStatus) -> None:
+        self.function = function
+        self.status = status
+        self._names = {node.name for node in function.node_def}
+        self._names.update(arg.name for arg in function.signature.input_arg)
+
+    def add(self, op: str, name: str, inputs: Sequence[str], types: Dict[str, int]) -> Any:
+        """A node; its name gets a number where it is taken."""
+        number, wish = 1, name
+        while name in self._names:
+            name, number = f"{wish}_{number}", number + 1
+        self._names.add(name)
+        node = self.function.node_def.add(name=name, op=op)
+        node.input.extend(inputs)
+        for key, number in types.items():
+            node.attr[key].type = number
+        return node
+
+    def call(self, name: str, token: bytes, inputs: Sequence[str], types: Sequence[int], result: Sequence[int]) -> Any:
+        """A PyFunc."""
+        node = self.add("PyFunc", name, inputs, {})
+        node.attr["token"].s = token
+        node.attr["Tin"].list.SetInParent()
+        node.attr["Tin"].list.type.extend(types)
+        node.attr["Tout"].list.SetInParent()
+        node.attr["Tout"].list.type.extend(result)
+        return node
+
+    def cast(self, text: str, name: str, source: int, target: int) -> str:
+        """A Cast between the containers float and half."""
+        node = self.add("Cast", name, [text], {"SrcT": source, "DstT": target})
+        return f"{node.name}:y:0"
+
+    def round(self, text: str, name: str) -> str:
+        """To the float16 grid as IEEE 754 does it: to nearest even, too large becomes infinite."""
+        half = self.cast(text, f"{name}_half", _FLOAT, _HALF)
+        return self.cast(half, name, _HALF, _FLOAT)
+
+    def round_and_hold(self, text: str, name: str, owner: str) -> str:
+        """To the float16 grid as the device does it: saturated, NaN to 0, the flag raised if there was any of these."""
+        return self._hold(self.round(text, f"{name}/rounded"), name, owner, FLOAT16_MAX)
+
+    def hold(self, text: str, name: str, owner: str) -> str:
+        """To finite float32 values: saturated, NaN to 0, the flag raised if there was any of these."""
+        return self._hold(text, name, owner, FLOAT32_MAX)
+
+    def _hold(self, text: str, name: str, owner: str, limit: float) -> str:
+        """One reduction when all is finite; else a detour over Python.
+
+        The sum of squares is not finite as soon as one element is not; of float16 values it cannot overflow otherwise.
+        """
+        squares = self.add("L2Loss", f"{name}/squares", [text], {"T": _FLOAT})
+        finite = self.add("IsFinite", f"{name}/finite", [f"{squares.name}:output:0"], {"T": _FLOAT})
+        way = self.add("Switch", f"{name}/way", [text, f"{finite.name}:y:0"], {"T": _FLOAT})
+        fixed = self.call(
+            f"{name}/saturated", self.status.fixer(owner, limit), [f"{way.name}:output_false:0"], [_FLOAT], [_FLOAT]
+        )
+        ends: List[str] = [f"{way.name}:output_true:0", f"{fixed.name}:output:0"]
+        merged = self.add("Merge", name, ends, {"T": _FLOAT})
+        merged.attr["N"].i = 2
+        return f"{merged.name}:output:0"

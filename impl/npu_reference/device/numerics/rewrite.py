@@ -1,0 +1,139 @@
+"""How a partitioned graph is made to compute at its assignment: the bodies of its GEOPs and what they call."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
+
+from npu_reference.device.numerics import floatstatus
+from npu_reference.device.numerics.body import Decision, compute_as_decided
+from npu_reference.device.numerics.status import FloatStatus
+from npu_reference.partition import Partition
+from npu_reference.partition.model import Geop
+from npu_reference.precision import Assignment
+
+__all__ = ["rewrite"]
+
+#: Its function is differentiated when it runs, which is for the function as the graph has it.
+_LEAVES_FUNCTION = ("SymbolicGradient",)
+
+
+def rewrite(
+    graph_def: Any, partition: Partition, assignment: Assignment, status: FloatStatus, feeds: Sequence[str] = ()
+) -> None:
+    """Rewrite the GEOPs of a partitioned graph in place.
+
+    Args:
+        graph_def: what :func:`npu_reference.partition.build` made of the partition.
+        partition: which operators each GEOP holds.
+        assignment: the dtypes of its operators.
+        status: the device's overflow flag.
+        feeds: the tensors fed, in the order of the graph's _Arg nodes, by which overflow is recorded.
+
+    Ensures: arguments and returns of GEOPs keep their types; functions that host operators call, too, are not
+    changed: GEOPs call copies. The same partition and assignment give the same bytes within a session. O(graph).
+    """
+    _Rewriter(graph_def, partition, assignment, status, feeds).run()
+
+
+class _Rewriter:
+    def __init__(
+        self, graph_def: Any, partition: Partition, assignment: Assignment, status: FloatStatus, feeds: Sequence[str]
+    ) -> None:
+        self.feeds = feeds
+        self.graph_def = graph_def
+        self.partition = partition
+        self.status = status
+        self.functions: Dict[str, Any] = {f.signature.name: f for f in graph_def.library.function}
+        self.decisions: Dict[str, Dict[str, Decision]] = {}
+        for node in assignment.nodes:
+            name = node.node if node.function is None else node.node[len(node.function) + 1 :]
+            own = self.decisions.setdefault(node.function or "", {})
+            own[name] = Decision(node.engine, tuple(node.inputs), tuple(node.outputs), node.impl_mode)
+        self.suffix = f"__npu_{_digest(self.decisions)}"
+        self.copied: Dict[str, Any] = {}
+
+    def run(self) -> None:
+        owned = floatstatus.owners(self.partition.graph)
+        pending: List[Tuple[str, Any]] = []
+        for geop in self.partition.geops:
+            body = self.functions[geop.name]
+            pending.extend(self._call_copies(body))
+            decided = dict(self.decisions.get("", {}))
+            for copy in geop.copies:
+                original = self.partition.graph.nodes[copy.node].name
+                if original in decided:
+                    decided[copy.name] = decided[original]
+            for name in floatstatus.install(body, self.status, owned):
+                decided.pop(name, None)
+            compute_as_decided(body, decided, self.status, owner=self._owner(geop, body))
+        while pending:
+            name, body = pending.pop()
+            pending.extend(self._call_copies(body))
+            decided = dict(self.decisions.get(name, {}))
+            for status_op in floatstatus.install(body, self.status, {}):
+                decided.pop(status_op, None)
+            compute_as_decided(body, decided, self.status, owner=_owner(name))
+        self.graph_def.library.function.extend(self.copied.values())
+
+    def _owner(self, geop: Geop, body: Any) -> Callable[[str], str]:
+        """Names as the user's graph has them: an argument goes by the operator that it comes from."""
+        nodes = self.partition.graph.nodes
+        names: Dict[str, str] = {}
+        for arg, end in zip(body.signature.input_arg, geop.args):
+            node = nodes[end.node]
+            index = node.attr("index", -1) if node.op == "_Arg" else -1
+            names[arg.name] = self.feeds[index].rpartition(":")[0] if 0 <= index < len(self.feeds) else node.name
+        return lambda name: names.get(name, name)
+
+    def _call_copies(self, body: Any) -> Iterator[Tuple[str, Any]]:
+        """Let a body call copies of functions; answers those made now, each with its own name."""
+        made = []
+        for node in body.node_def:
+            if node.op in _LEAVES_FUNCTION:
+                continue
+            for reference in _references(node):
+                name = reference.name
+                if name not in self.functions:
+                    continue
+                if name not in self.copied:
+                    copy = type(body)()
+                    copy.CopyFrom(self.functions[name])
+                    copy.signature.name = name + self.suffix
+                    self.copied[name] = copy
+                    made.append((name, copy))
+                reference.name = name + self.suffix
+            if node.op in self.functions and node.op not in floatstatus.STATUS_OPS:
+                made.extend(self._copy_called_by_name(node, body))
+        return iter(made)
+
+    def _copy_called_by_name(self, node: Any, body: Any) -> Iterable[Tuple[str, Any]]:
+        name, made = node.op, []
+        if name not in self.copied:
+            copy = type(body)()
+            copy.CopyFrom(self.functions[name])
+            copy.signature.name = name + self.suffix
+            self.copied[name] = copy
+            made.append((name, copy))
+        node.op = name + self.suffix
+        return made
+
+
+def _references(node: Any) -> Iterator[Any]:
+    """The NameAttrLists of a node's attributes."""
+    for key in sorted(node.attr):
+        field = node.attr[key].WhichOneof("value")
+        if field == "func":
+            yield node.attr[key].func
+        elif field == "list":
+            yield from node.attr[key].list.func
+
+
+def _digest(decisions: Mapping[str, Mapping[str, Decision]]) -> str:
+    """What tells copies of one function under two assignments apart."""
+    inner = sorted((name, sorted(own.items())) for name, own in decisions.items() if name)
+    return hashlib.sha256(repr(inner).encode()).hexdigest()[:12]
+
+
+def _owner(function: str) -> Callable[[str], str]:
+    return lambda name: f"{function}/{name}"
