@@ -14,7 +14,7 @@ from npu_reference.partition.model import Partition
 from npu_reference.precision.casts import casts_of
 from npu_reference.precision.decide import Policy, Walk
 from npu_reference.precision.implementation import Implementations
-from npu_reference.precision.lists import Lists
+from npu_reference.precision.lists import Lists, unknown_types
 from npu_reference.precision.model import Assignment, Cast, NodePrecision, Note
 from npu_reference.precision.modes import mode_of
 
@@ -47,6 +47,8 @@ def assign(partition: Partition, options: Resolution, *, catalog: Optional[Catal
         nodes.extend(_nodes(walk, partition, geop, function, implementations))
         casts.extend(casts_of(walk))
     warnings = [*lists.notes, *implementations.notes(), *_unset(nodes)]
+    if isinstance(custom, CustomDtypes):
+        warnings.extend(unknown_types("customize_dtypes", custom.by_type, library))
     warnings.extend(Note("ops_info_unknown", text) for text in library.notes)
     return Assignment(policy.mode.name, options.edition, nodes, casts, warnings, [])
 

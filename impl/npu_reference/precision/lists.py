@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from npu_reference.catalog import Catalog
 from npu_reference.options.files.mixlist import Mixlist
 from npu_reference.precision.model import Note
 
-__all__ = ["Colour", "Lists", "matches"]
+__all__ = ["Colour", "Lists", "matches", "unknown_types"]
 
 _MAX_NOTES = 20
 
@@ -74,6 +74,8 @@ class Lists:
             self.notes.append(note)
 
 
+_UNKNOWN = {"modify_mixlist": "mixlist_unknown", "customize_dtypes": "customize_unknown"}
+
 _BUILT_IN = {
     "blocklist": "blocklist: precision_reduce false",
     "trustlist": "trustlist: precision_reduce true",
@@ -82,11 +84,20 @@ _BUILT_IN = {
 
 
 def _unknown(moves: Mixlist, catalog: Catalog) -> List[Note]:
-    """P10: a type that no operator becomes is a warning, with the spelling that was perhaps meant."""
+    names = (*moves.black_remove, *moves.black_add, *moves.white_remove, *moves.white_add)
+    return unknown_types("modify_mixlist", names, catalog)
+
+
+def unknown_types(option: str, types: Iterable[str], catalog: Catalog) -> List[Note]:
+    """P10: a type that no operator becomes is a warning, with the spelling that was perhaps meant.
+
+    Document 003 says of customize_dtypes, too, that types are those of Ascend IR (L441).
+    """
     kernels = catalog.kernels()
     by_lower = {name.lower(): name for name in sorted(kernels)}
+    code = _UNKNOWN[option]
     notes = []
-    for name in dict.fromkeys((*moves.black_remove, *moves.black_add, *moves.white_remove, *moves.white_add)):
+    for name in dict.fromkeys(types):
         if name in kernels or (name in catalog and len(set(catalog.kernels_of(name))) == 1):
             continue
         if name in catalog and catalog.kernels_of(name):
