@@ -1,0 +1,83 @@
+"""The precision cases: graphs current, every mode told from every other, every requirement proven and broken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.programs import precision_graphs as program
+from tests.cases.corpus import corpus
+
+REQUIREMENTS = [one for one in corpus().requirements.values() if one.observable == "dtype-assignment"]
+
+#: Cases on the graphs that tell the modes apart, by edition and by mode; several names of one mode stand together.
+MODES = {
+    "legacy": {
+        "allow": ("legacy-allow-fp32-to-fp16", "legacy-allow-convolutions"),
+        "force_fp16": ("legacy-force-fp16",),
+        "force_fp32": ("legacy-force-fp32",),
+        "keep": ("legacy-must-keep", "legacy-must-keep-convolution"),
+        "mix": ("legacy-mix-on-both-dtypes", "legacy-mix"),
+    },
+    "current": {
+        "allow": ("precision-unset", "precision-allow-fp32-to-fp16"),
+        "force_fp16": ("precision-inference-default", "precision-force-fp16", "precision-v2-fp16"),
+        "cube": ("precision-cube-fp16in-fp32out", "precision-force-fp32", "precision-v2-cube-fp16in-fp32out"),
+        "keep": ("precision-must-keep", "precision-v2-origin"),
+        "mix": ("precision-mix-on-both-dtypes", "precision-v2-mixed-float16-on-both-dtypes"),
+    },
+}
+
+
+def test_the_graphs_are_what_their_program_makes():
+    made = {file: content for name in program.GRAPHS for file, content in program.rendered(name).items()}
+    stored = {path.name: path.read_bytes() for path in program.OUTPUT.iterdir()}
+    assert sorted(stored) == sorted(made)
+    assert not [name for name in made if made[name] != stored[name]], "run -m fixtures.programs.precision_graphs"
+
+
+def test_no_graph_is_left_unused():
+    used = {Path(case.params["graph"]).name for case in corpus().cases.values() if "graph" in case.params}
+    assert {path.name for path in program.OUTPUT.iterdir()} <= used
+
+
+@pytest.mark.parametrize("edition", MODES)
+def test_no_mode_has_the_answer_of_another_on_the_cases_that_are_its_own(edition):
+    cases = corpus().cases
+    expected = {
+        mode: [
+            (cases[name].params["graph"], cases[name].expect.rejected or cases[name].expect.golden[edition])
+            for name in names
+        ]
+        for mode, names in MODES[edition].items()
+    }
+    for mode, answers in expected.items():
+        for other, theirs in expected.items():
+            apart = [1 for graph, one in answers for same, two in theirs if graph == same and one != two]
+            assert apart or mode == other, (mode, other)
+
+
+@pytest.mark.parametrize("edition", MODES)
+def test_the_names_of_one_mode_have_one_answer(edition):
+    for names in MODES[edition].values():
+        by_graph = {}
+        for name in names:
+            case = corpus().cases[name]
+            if case.expect.golden:
+                by_graph.setdefault(case.params["graph"], set()).add(case.expect.golden[edition])
+        assert all(len(answers) == 1 for answers in by_graph.values())
+
+
+def test_every_requirement_on_dtypes_has_a_case_of_its_level_in_its_edition():
+    proven = {
+        (name, edition)
+        for case in corpus().cases.values()
+        if case.level == "must"
+        for name in case.requirements
+        for edition in case.editions
+    }
+    cited = {name for case in corpus().cases.values() for name in case.requirements}
+    assert len(REQUIREMENTS) == 83
+    assert not [one.id for one in REQUIREMENTS if one.id not in cited and not one.excused]
+    assert not [one.id for one in REQUIREMENTS if one.level == "must" and (one.id, one.edition) not in proven]
