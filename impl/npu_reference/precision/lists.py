@@ -105,7 +105,5 @@ def unknown_types(option: str, types: Iterable[str], catalog: Catalog) -> List[N
         else:
             near = by_lower.get(name.lower()) or by_lower.get(name.lower() + "v2")
             hint = f" Names are case-sensitive; did you mean {near}?" if near else ""
-        notes.append(
-            Note("mixlist_unknown", f"modify_mixlist: no operator of the device is called {name}.{hint}", name)
-        )
+        notes.append(Note(code, f"{option}: no operator of the device is called {name}.{hint}", name))
     return notes[:_MAX_NOTES]
