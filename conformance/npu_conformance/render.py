@@ -27,6 +27,7 @@ __all__ = ["checkup", "comparison", "coverage", "killing", "mutant_list", "optio
 _ROWS = 40  # a table of a terminal shows no more; JSON has all
 _TYPES = 8  # operator types named in a row
 _STEPS = 4  # links shown of a chain of evictions, or of a path
+_SAME = 5  # notes of one code shown
 _PAIRS = 5  # separated pairs of GEOPs shown
 _BLAMED = 5  # missing operators ranked
 
@@ -252,13 +253,24 @@ def partition(answer: Mapping[str, Any], nodes: int, warnings: Sequence[Any], ti
     _separations(console, answer["separations"])
     _blame(console, answer["blame"])
     _borders(console, borders)
-    for note in answer["notes"][:_ROWS]:
+    _notes(console, answer["notes"])
+    _complaints(console, (), warnings)
+    _checks(console, answer["checks"], answer["verdict"])
+
+
+def _notes(console: Console, notes: Sequence[Mapping[str, Any]]) -> None:
+    """The first notes of each code."""
+    told: Counter = Counter()
+    for note in notes:
+        told[note["code"]] += 1
+        if told[note["code"]] > _SAME:
+            continue
         style = {"error": "red", "warning": "yellow"}.get(note.get("level", "info"), "dim")
         subject = f"{note['subject']}: " if note.get("subject") else ""
         _line(console, Text(f"{note['code']} ", style=style) + _plain(subject + note["message"]), 2)
-    _rest(console, _ROWS, len(answer["notes"]))
-    _complaints(console, (), warnings)
-    _checks(console, answer["checks"], answer["verdict"])
+    for code, count in told.items():
+        if count > _SAME:
+            _line(console, Text(f"… {count - _SAME} more {code}; --format json has all.", style="dim"))
 
 
 def _line(console: Console, text: Text, indent: int = 0) -> None:

@@ -7,7 +7,7 @@ The page is one self-contained HTML file. It draws groups, never single operator
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from npu_reference.graphs import Graph
 
@@ -18,13 +18,17 @@ __all__ = ["page", "page_data"]
 #: Boxes drawn in one phase before the rest is folded into one ("… 58 more"): what fits a screen's height.
 BOXES_PER_PHASE = 10
 
+#: Notes on constants that float16 cannot hold; they have a table of their own.
+_HALF = ("FP16_OVERFLOW", "FP16_UNDERFLOW")
+
 
 def page(graph: Graph, answer: Mapping[str, Any], *, title: str, options: Mapping[str, Any]) -> str:
     """The HTML text for `answer` (the protocol's answer of ``partition`` for `graph`).
 
     Args:
         graph: the graph that was partitioned, as the partitioner saw it.
-        answer: ``geops``, ``host``, ``borders``, ``min_geops`` and ``notes``.
+        answer: ``geops``, ``host``, ``borders``, ``min_geops`` and ``notes``; where there are any, ``blame``,
+            ``separations`` and ``checks`` as the command answers them.
         title: what the reader calls the graph, its file's name.
         options: the effective options that differ from their defaults.
     """
@@ -44,15 +48,48 @@ def page_data(graph: Graph, answer: Mapping[str, Any]) -> Dict[str, Any]:
         "group": group_of,
         "groups": groups,
         "links": _links(graph, group_of, answer["borders"]),
-        "host": {entry["node"]: entry for entry in answer["host"]},
+        **_host(graph, answer["host"]),
         "geops": [{key: geop.get(key, []) for key in ("name", "args", "rets", "copies")} for geop in answer["geops"]],
         "reasons": reasons.most_common(),
         "borders": answer["borders"],
-        "notes": answer["notes"],
+        "notes": [note for note in answer["notes"] if note["code"] not in _HALF],
+        "half": [note for note in answer["notes"] if note["code"] in _HALF],
         "minimum": answer["min_geops"],
         "blame": list(answer.get("blame", [])),
+        "separations": [[one["before"], list(one["path"]), one["after"]] for one in answer.get("separations", [])],
+        "checks": list(answer.get("checks", [])),
         "boxes_per_phase": BOXES_PER_PHASE,
     }
+
+
+class _Table:
+    """Values numbered in the order they are first met, so that what repeats is embedded once."""
+
+    def __init__(self) -> None:
+        self.number: Dict[Any, int] = {}
+
+    def __getitem__(self, value: Any) -> int:
+        return self.number.setdefault(value, len(self.number))
+
+    def values(self) -> List[Any]:
+        return list(self.number)
+
+
+def _host(graph: Graph, entries: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
+    """Host operators as [position, reason, remedy, steps of the witness], the texts in tables beside them.
+
+    The witnesses of neighbours share most of their chains: written out, those of 50 000 operators fill a page of
+    30 MB.
+    """
+    remedies, whys, steps = _Table(), _Table(), _Table()
+    rows = []
+    for entry in entries:
+        chain = []
+        for step in entry.get("witness") or ():
+            node: Union[int, str] = graph.index.get(step["node"], step["node"])
+            chain.append(steps[node, whys[step["why"]]])
+        rows.append([graph.index[entry["node"]], entry["reason"], remedies[entry.get("remedy", "")], chain])
+    return {"host": rows, "remedies": remedies.values(), "whys": whys.values(), "steps": steps.values()}
 
 
 def _vertices(graph: Graph, answer: Mapping[str, Any]) -> Tuple[List[int], List[str]]:

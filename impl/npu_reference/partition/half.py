@@ -88,12 +88,13 @@ def _notes(name: str, proto: Any) -> Iterator[Note]:
     if found is None:
         return
     if found.overflows:
-        what = _part(found.overflows, found.elements, f"beyond {LARGEST:.0f}", "the largest", found.largest)
-        message = f"{what}: float16 has no such number. Keep what reads it in float32."
+        limit = f"beyond {LARGEST:.0f}, the largest float16"
+        what = _part(found.overflows, found.elements, limit, "the largest", found.largest)
+        message = f"{what}. Keep what reads it in float32."
         yield Note("FP16_OVERFLOW", message, name)
     if found.underflows:
-        what = _part(found.underflows, found.elements, "too small for float16", "the smallest", found.smallest)
-        message = f"{what}: float16 makes it zero. Keep what reads it in float32."
+        what = _part(found.underflows, found.elements, "zero in float16", "the smallest", found.smallest)
+        message = f"{what}. Keep what reads it in float32."
         yield Note("FP16_UNDERFLOW", message, name)
 
 
