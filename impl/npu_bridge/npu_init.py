@@ -19,19 +19,27 @@ from npu_bridge.estimator.npu.npu_config import (
 )
 from npu_bridge.estimator.npu.npu_estimator import NPUEstimator, NPUEstimatorSpec
 from npu_bridge.estimator.npu.npu_hook import NPUCheckpointSaverHook, NPUOutputTensorHook
+from npu_bridge.estimator.npu.npu_loss_scale_manager import (
+    ExponentialUpdateLossScaleManager,
+    FixedLossScaleManager,
+)
+from npu_bridge.estimator.npu.npu_loss_scale_optimizer import NPULossScaleOptimizer
 from npu_bridge.estimator.npu.npu_optimizer import NPUDistributedOptimizer, NPUOptimizer
 from npu_bridge.estimator.npu.npu_scope import keep_dtype_scope, without_npu_compile_scope
-from npu_bridge.estimator.npu.util import set_iteration_per_loop
+from npu_bridge.estimator.npu.util import set_graph_exec_config, set_iteration_per_loop
 from npu_reference.runtime.config import names_npu
 
 __all__ = [
     "DumpConfig",
     "ExperimentalConfig",
+    "ExponentialUpdateLossScaleManager",
+    "FixedLossScaleManager",
     "MemoryConfig",
     "NPUCheckpointSaverHook",
     "NPUDistributedOptimizer",
     "NPUEstimator",
     "NPUEstimatorSpec",
+    "NPULossScaleOptimizer",
     "NPUOptimizer",
     "NPUOutputTensorHook",
     "NPURunConfig",
@@ -42,6 +50,7 @@ __all__ = [
     "npu_config_proto",
     "npu_ops",
     "npu_scope",
+    "set_graph_exec_config",
     "set_iteration_per_loop",
     "set_keras_session_npu_config",
     "util",

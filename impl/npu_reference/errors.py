@@ -56,6 +56,8 @@ _KINDS: List[ErrorKind] = [
     ErrorKind("SCRIPT_FILE", "the script cannot be found or read"),
     ErrorKind("TENSORFLOW_MISSING", "TensorFlow is needed for this and is not installed", ExitStatus.UNAVAILABLE),
     ErrorKind("RUN_FAILED", "execution of the graph failed"),
+    ErrorKind("INPUT_SHAPE", "an input of a run has a shape outside the session's profiles or ranges"),
+    ErrorKind("DEVICE_MEMORY", "a run needs more of the device's memory than the session allows"),
     # The suite
     ErrorKind("USAGE", "the command line is wrong"),
     ErrorKind("CASE_FILE", "a case file or golden is malformed"),

@@ -28,7 +28,7 @@ def test_one_iteration_per_loop_does_one_step_a_run(counter):
     assert session.run(count) == 2.0
 
 
-@pytest.mark.parametrize("number", [0, -1, 2])
+@pytest.mark.parametrize("number", [0, -1])
 def test_other_numbers_are_refused(counter, number):
     session, step, _ = counter
     with pytest.raises(ValueError, match="iterations_per_loop"):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections import Counter
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from npu_reference import graphs
+from npu_reference.options.directives import directives
+from npu_reference.runtime.agreement import Agreement
 from npu_reference.runtime.bodies import Hook
 from npu_reference.runtime.callables import Callable_
 from npu_reference.runtime.config import Settings, inner_config
 from npu_reference.runtime.failures import in_users_words, refused
-from npu_reference.runtime.log import Notice, say
+from npu_reference.runtime.log import LOG, Notice, say
 from npu_reference.runtime.numerics import Numerics
 from npu_reference.runtime.partial import PartialRuns
 from npu_reference.runtime.plan import Plan, Signature, make_plan
@@ -49,8 +52,12 @@ class Engine:
         self._runs = 0
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
         self._partial = PartialRuns(self)
+        self._agreement = Agreement(settings.resolution, session.graph, self.number)
         for notice in settings.notices:
             say(logging.WARNING, notice, session=self.number)
+        if LOG.isEnabledFor(logging.INFO):
+            told = json.dumps(directives(settings.resolution), sort_keys=True)
+            say(logging.INFO, Notice("directives", "graph compilation", f"{told}."), session=self.number)
 
     @property
     def numerics(self) -> Optional[Numerics]:
@@ -88,10 +95,15 @@ class Engine:
             tf.errors.OpError: as TensorFlow would, about the user's own operators.
             NpuError: the signature cannot be partitioned; also an InvalidArgumentError.
         """
-        plan = self._plan(Signature(tuple(sorted(feeds)), tuple(fetches), tuple(targets), connections, settled))
+        signature = Signature(tuple(sorted(feeds)), tuple(fetches), tuple(targets), connections, settled)
+        plan = self._plan(signature)
+        with refused():
+            loops = self._agreement.run(signature, feeds)
+        values: List[Any] = []
         taken = {plan.feeds[name]: value for name, value in feeds.items() if name in plan.feeds}
         try:
-            values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, run_metadata)
+            for _ in range(loops):
+                values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, run_metadata)
         except tensorflow().v1.errors.OpError as error:
             # What the GEOPs of a run that failed have counted is no other run's.
             self._shadow.meter.take(plan.counting)
@@ -147,6 +159,7 @@ class Engine:
         if signature.connections or signature.settled:
             graph = _rewired(graph, {to: source for source, to in signature.connections}, set(signature.settled))
         plan = make_plan(graph, signature, self._settings, self._shadow, self._numerics)
+        self._agreement.plan(signature, graph, plan.partition)
         self._inner._extend_graph()
         parts = plan.partition
         process_trace().add_partition(self.number, plan.geops, plan.host)

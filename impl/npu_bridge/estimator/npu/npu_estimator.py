@@ -9,6 +9,7 @@ from npu_bridge.estimator.npu import npu_scope
 from npu_bridge.estimator.npu.npu_config import NPURunConfig, npu_session_config
 from npu_bridge.estimator.npu.npu_optimizer import TAILING
 from npu_reference.options.classes import OptionTypeError, OptionValueError
+from npu_reference.runtime.training import OWN_LOOPS
 
 __all__ = ["NPUEstimator", "NPUEstimatorSpec"]
 
@@ -159,6 +160,7 @@ class _TailingHook(v1.train.SessionRunHook):
         self._configured = configured
 
     def begin(self) -> None:
+        v1.add_to_collection(OWN_LOOPS, 1)  # train() itself counts the iterations
         for told in v1.get_collection(TAILING):
             if told != self._configured:
                 raise OptionValueError(
