@@ -8,7 +8,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 from .dtypes import DType
 from .proto import message_class
 
-__all__ = ["tensor_proto", "shape_proto"]
+__all__ = ["shape_proto", "small_integers", "tensor_proto"]
 
 #: struct's letter for the little-endian form of each element type.
 _STRUCT = {
@@ -41,6 +41,25 @@ def shape_proto(shape: Optional[Sequence[Optional[int]]]) -> Any:
         for dim in shape:
             proto.dim.add(size=-1 if dim is None else dim)
     return proto
+
+
+def small_integers(tensor: Any, most: int) -> Optional[Tuple[int, ...]]:
+    """The elements of an int32 or int64 TensorProto that has at most ``most`` of them; None for any other."""
+    kind = {3: "i", 9: "q"}.get(tensor.dtype)
+    count = 1
+    for dim in tensor.tensor_shape.dim:
+        count *= dim.size
+    if kind is None or not 0 <= count <= most:
+        return None
+    if tensor.tensor_content:
+        form = f"<{count}{kind}"
+        content = tensor.tensor_content
+        return struct.unpack(form, content) if struct.calcsize(form) == len(content) else None
+    listed = tuple(tensor.int_val if kind == "i" else tensor.int64_val)
+    if len(listed) > count:
+        return None
+    # The last element stands for those that are not listed, none at all for zeros.
+    return (*listed, *[listed[-1] if listed else 0] * (count - len(listed)))
 
 
 def tensor_proto(value: Any, dtype: Any = None, shape: Optional[Sequence[int]] = None) -> Any:

@@ -14,6 +14,7 @@ from npu_reference.partition.model import Partition
 from npu_reference.precision.casts import casts_of
 from npu_reference.precision.decide import Policy, Walk
 from npu_reference.precision.implementation import Implementations
+from npu_reference.precision.half_range import range_notes
 from npu_reference.precision.lists import Lists, unknown_types
 from npu_reference.precision.model import Assignment, Cast, NodePrecision, Note
 from npu_reference.precision.modes import mode_of
@@ -43,13 +44,17 @@ def assign(partition: Partition, options: Resolution, *, catalog: Optional[Catal
     implementations = Implementations(options, library)
     nodes: List[NodePrecision] = []
     casts: List[Cast] = []
+    losses: List[Note] = []
     for walk, geop, function in walks:
         nodes.extend(_nodes(walk, partition, geop, function, implementations))
-        casts.extend(casts_of(walk))
-    warnings = [*lists.notes, *implementations.notes(), *_unset(nodes)]
+        found = casts_of(walk)
+        casts.extend(found)
+        losses.extend(range_notes(walk, found))
+    warnings = [*lists.notes, *_not_customised(policy, nodes), *implementations.notes(), *_unset(nodes)]
     if isinstance(custom, CustomDtypes):
         warnings.extend(unknown_types("customize_dtypes", custom.by_type, library))
     warnings.extend(Note("ops_info_unknown", text) for text in library.notes)
+    warnings.extend(losses)
     return Assignment(policy.mode.name, options.edition, nodes, casts, warnings, [])
 
 
@@ -113,6 +118,19 @@ def _nodes(
             )
         )
     return found
+
+
+def _not_customised(policy: Policy, nodes: List[NodePrecision]) -> List[Note]:
+    """Names in customize_dtypes that no operator with a kernel has (document 003: fusion may rename operators)."""
+    if policy.custom is None:
+        return []
+    named = {node.node for node in nodes if node.engine in ("cube", "vector", "aicpu")}
+    notes = [
+        Note("customize_no_node", f"customize_dtypes: the device computes no operator {name}.", name)
+        for name in policy.custom.by_name
+        if name not in named
+    ]
+    return notes[:_MAX_NOTES]
 
 
 def _unset(nodes: List[NodePrecision]) -> List[Note]:

@@ -1,0 +1,139 @@
+"""How many floating-point operations the operators of an assignment make, and in which dtype."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from npu_reference.partition.model import Partition
+from npu_reference.precision.model import Assignment, NodePrecision
+from npu_reference.precision.shapes import Shape, Shapes
+from npu_reference.precision.wiring import Wiring
+
+__all__ = ["Work", "work_of"]
+
+_FLOATS = ("float16", "float32", "bfloat16", "float64")
+_ENGINES = ("cube", "vector", "aicpu")
+
+
+class Work(NamedTuple):
+    """Operations of one step: a multiplication and an addition count as two.
+
+    Attributes:
+        by_dtype: operations by the dtype they are computed in (that of the first float input), where shapes are known.
+        known, unknown: operators of float tensors whose operations are, and are not, known.
+        cube_known, cube_unknown: those of them on the cube unit, which make nearly all of the work.
+    """
+
+    by_dtype: Dict[str, int]
+    known: int
+    unknown: int
+    cube_known: int
+    cube_unknown: int
+
+    def share(self, dtype: str) -> Optional[float]:
+        """The part of the known operations made in `dtype`, 0 to 1; None where none is known."""
+        total = sum(self.by_dtype.values())
+        return self.by_dtype.get(dtype, 0) / total if total else None
+
+    def to_json(self) -> Dict[str, Any]:
+        return {
+            "flops": dict(sorted(self.by_dtype.items())),
+            "float16_share": self.share("float16"),
+            "known_operators": self.known,
+            "unknown_operators": self.unknown,
+            "known_cube_operators": self.cube_known,
+            "unknown_cube_operators": self.cube_unknown,
+        }
+
+
+def work_of(
+    partition: Partition, assignment: Assignment, given: Optional[Mapping[str, Tuple[int, ...]]] = None
+) -> Work:
+    """The work of a partition's own operators under an assignment.
+
+    Shapes are those the graph states, those `given` by name for first outputs, and what follows from them; operators inside functions and loops run an unknown
+    number of times and count as unknown.
+    """
+    graph = partition.graph
+    shapes = Shapes(graph, Wiring(graph), given or {})
+    by_dtype: Dict[str, int] = {}
+    counts = [0, 0, 0, 0]
+    for node in assignment.nodes:
+        dtype = _computed(node)
+        if dtype is None or node.engine not in _ENGINES:
+            continue
+        number = graph.index.get(node.node) if node.function is None else None
+        operations = None if number is None else _operations(shapes, number, graph.nodes[number])
+        cube = node.engine == "cube"
+        if operations is None:
+            counts[1] += 1
+            counts[3] += cube
+        else:
+            counts[0] += 1
+            counts[2] += cube
+            by_dtype[dtype] = by_dtype.get(dtype, 0) + operations
+    return Work(by_dtype, *counts)
+
+
+def _computed(node: NodePrecision) -> Optional[str]:
+    return next((dtype for dtype in (*node.inputs, *node.outputs) if dtype in _FLOATS), None)
+
+
+def _operations(shapes: Shapes, node: int, one: Any) -> Optional[int]:
+    rule = _CUBE.get(one.op)
+    if rule is not None:
+        return rule(shapes, node, one)
+    found: List[Shape] = [shapes.of(node), *(shapes.input(node, k) for k in range(min(len(one.inputs), 4)))]
+    known = [_size(shape) for shape in found if shape is not None]
+    if shapes.of(node) is None:
+        return None
+    return max(known)  # assumed: one operation an element of the largest tensor
+
+
+def _matmul(shapes: Shapes, node: int, one: Any) -> Optional[int]:
+    out, left = shapes.of(node), shapes.input(node, 0)
+    if out is None or left is None:
+        return None
+    transposed = one.attr("transpose_a", False) or one.attr("adj_x", False)
+    return 2 * _size(out) * left[-2 if transposed else -1]
+
+
+def _conv(shapes: Shapes, node: int, one: Any) -> Optional[int]:
+    return _windows(shapes.of(node), shapes.input(node, 1), one.op)
+
+
+def _conv_input(shapes: Shapes, node: int, one: Any) -> Optional[int]:
+    return _windows(shapes.input(node, 2), shapes.input(node, 1), one.op)
+
+
+def _conv_filter(shapes: Shapes, node: int, one: Any) -> Optional[int]:
+    return _windows(shapes.input(node, 2), shapes.of(node), one.op)
+
+
+def _windows(out: Shape, kernel: Shape, op: str) -> Optional[int]:
+    """Every element of the forward output is one product of the kernel with a window; the gradients make as many."""
+    if out is None or kernel is None:
+        return None
+    depth = 1 if op.startswith("Depthwise") else kernel[2]
+    return 2 * _size(out) * kernel[0] * kernel[1] * depth
+
+
+def _size(shape: Tuple[int, ...]) -> int:
+    total = 1
+    for dim in shape:
+        total *= dim
+    return total
+
+
+_CUBE = {
+    "MatMul": _matmul,
+    "BatchMatMul": _matmul,
+    "BatchMatMulV2": _matmul,
+    "BatchMatMulV3": _matmul,
+    "Conv2D": _conv,
+    "DepthwiseConv2dNative": _conv,
+    "Conv2DBackpropInput": _conv_input,
+    "DepthwiseConv2dNativeBackpropInput": _conv_input,
+    "Conv2DBackpropFilter": _conv_filter,
+    "DepthwiseConv2dNativeBackpropFilter": _conv_filter,
+}
