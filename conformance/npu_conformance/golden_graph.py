@@ -20,7 +20,7 @@ from npu_reference.partition import partition
 
 from .backends.reference import split_fetches
 
-__all__ = ["Change", "Question", "Record", "changes", "check", "record_path", "observe_model", "update"]
+__all__ = ["Change", "Question", "Record", "changes", "check", "record_path", "recorded", "observe_model", "update"]
 
 _HEADER = "npu-conformance golden graph 1"
 
@@ -111,6 +111,12 @@ def check(model: str) -> List[Change]:
 
     Raises NpuError ``OUTPUT`` when nothing was recorded, ``CASE_FILE`` when the record is damaged.
     """
+    before = recorded(model)
+    return changes(before, observe_model(model, before.question))
+
+
+def recorded(model: str) -> Record:
+    """The record beside `model`. Raises NpuError ``OUTPUT`` when there is none, ``CASE_FILE`` when it is damaged."""
     path = record_path(model)
     try:
         text = path.read_text(encoding="utf-8")
@@ -120,8 +126,7 @@ def check(model: str) -> List[Change]:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise NpuError("CASE_FILE", str(path), f"cannot be read: {error}.") from None
-    before = _read(text, str(path))
-    return changes(before, observe_model(model, before.question))
+    return _read(text, str(path))
 
 
 def changes(before: Record, after: Record) -> List[Change]:

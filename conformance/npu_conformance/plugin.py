@@ -1,15 +1,15 @@
-"""Lets pytest run the cases: ``pytest --npu-backend SPEC --pyargs npu_conformance``; idle without that option."""
+"""Lets pytest run the cases (``--npu-backend SPEC``) and check a user's golden graphs; idle where neither is used."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional
 
 import pytest
 
 if TYPE_CHECKING:
     from .runner import Record
 
-__all__ = ["CaseFile", "CaseItem"]
+__all__ = ["CaseFile", "CaseItem", "golden_graph"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,6 +20,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--npu-edition", choices=["legacy", "current"], help="only this edition; default both")
     group.addoption("--npu-known-failures", metavar="FILE", help="TOML of known failures")
     group.addoption("--npu-timeout-factor", type=float, default=1.0, metavar="F", help="multiplies every time limit")
+    group.addoption(
+        "--npu-golden-update", action="store_true", help="record the graphs given to golden_graph instead of checking"
+    )
+
+
+@pytest.fixture
+def golden_graph(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """A function that fails the test when the partition of a model has moved since it was recorded.
+
+    ``golden_graph("model.pb")`` compares with the record beside the model; ``golden_graph("model.pb",
+    {"mix_compile_mode": True}, feeds=["x:0"], fetches=["y:0"])`` also demands that it was recorded so. Paths are
+    relative to the folder of the test. ``pytest --npu-golden-update`` records.
+    """
+    from .golden_fixture import Checker
+
+    return Checker(str(request.node.path.parent), bool(request.config.getoption("--npu-golden-update")))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from click.testing import CliRunner
 
-from npu_conformance import cli, golden_graph
+from npu_conformance import cli, golden_graph, schema
 from npu_conformance.golden_graph import Place, Question, Record
 from npu_reference.errors import NpuError
 from npu_reference.graphs import GraphBuilder, write_graph
@@ -121,3 +123,12 @@ def test_a_model_without_a_record_says_how_to_make_one(tmp_path):
     model = chain(tmp_path / "model.pb")
     with pytest.raises(NpuError, match="golden update"):
         golden_graph.check(model)
+
+
+def test_both_commands_answer_in_json_by_their_schema(tmp_path):
+    model = chain(tmp_path / "model.pb")
+    declared = schema.load("golden")
+    for command, key in (("update", "recorded"), ("check", "changes")):
+        answer = json.loads(CliRunner().invoke(cli.cli, ["golden", command, model, "--format", "json"]).output)
+        assert schema.fault(answer, declared, declared) is None
+        assert list(answer[key]) == [model]
