@@ -13,8 +13,8 @@ from npu_reference.partition.bodies import called_functions
 from npu_reference.partition.model import Partition
 from npu_reference.precision.casts import casts_of
 from npu_reference.precision.decide import Policy, Walk
-from npu_reference.precision.implementation import Implementations
 from npu_reference.precision.half_range import range_notes
+from npu_reference.precision.implementation import Implementations
 from npu_reference.precision.lists import Lists, unknown_types
 from npu_reference.precision.model import Assignment, Cast, NodePrecision, Note
 from npu_reference.precision.modes import mode_of

@@ -51,8 +51,8 @@ def work_of(
 ) -> Work:
     """The work of a partition's own operators under an assignment.
 
-    Shapes are those the graph states, those `given` by name for first outputs, and what follows from them; operators inside functions and loops run an unknown
-    number of times and count as unknown.
+    Shapes are those the graph states, those `given` by name for first outputs, and what follows from them; operators
+    inside functions and loops run an unknown number of times and count as unknown.
     """
     graph = partition.graph
     shapes = Shapes(graph, Wiring(graph), given or {})

@@ -13,20 +13,19 @@ __all__ = ["Shape", "Shapes"]
 #: A shape with every dimension known, or None.
 Shape = Optional[Tuple[int, ...]]
 
-_SAME = frozenset(
-    """
-    Abs AddN BiasAdd Cast Ceil CheckNumerics Cos Dropout Elu Enter Erf Erfc Exit Exp Expm1 Floor Identity Inv IsFinite
-    LRN LeakyRelu LeakyReluGrad Log Log1p LogSoftmax LogicalNot Neg NextIteration OnesLike PreventGradient Reciprocal
-    Relu Relu6 Relu6Grad ReluGrad Rint Round Rsqrt RsqrtGrad Selu Sigmoid SigmoidGrad Sign Sin Softmax Softplus
-    SoftplusGrad Softsign Sqrt SqrtGrad Square StopGradient Tanh TanhGrad ZerosLike
-    """.split()
-)
-_BROADCAST = frozenset(
-    """
-    Add AddV2 Div DivNoNan Equal FloorDiv FloorMod Greater GreaterEqual Less LessEqual LogicalAnd LogicalOr Maximum
-    Minimum Mul MulNoNan NotEqual Pow RealDiv Select SelectV2 SquaredDifference Sub TruncateDiv Xdivy Xlogy
-    """.split()
-)
+_SAME = (
+    "Abs", "AddN", "BiasAdd", "Cast", "Ceil", "CheckNumerics", "Cos", "Dropout", "Elu", "Enter", "Erf", "Erfc",
+    "Exit", "Exp", "Expm1", "Floor", "Identity", "Inv", "IsFinite", "LRN", "LeakyRelu", "LeakyReluGrad", "Log",
+    "Log1p", "LogSoftmax", "LogicalNot", "Neg", "NextIteration", "OnesLike", "PreventGradient", "Reciprocal",
+    "Relu", "Relu6", "Relu6Grad", "ReluGrad", "Rint", "Round", "Rsqrt", "RsqrtGrad", "Selu", "Sigmoid",
+    "SigmoidGrad", "Sign", "Sin", "Softmax", "Softplus", "SoftplusGrad", "Softsign", "Sqrt", "SqrtGrad", "Square",
+    "StopGradient", "Tanh", "TanhGrad", "ZerosLike",
+)  # fmt: skip
+_BROADCAST = (
+    "Add", "AddV2", "Div", "DivNoNan", "Equal", "FloorDiv", "FloorMod", "Greater", "GreaterEqual", "Less",
+    "LessEqual", "LogicalAnd", "LogicalOr", "Maximum", "Minimum", "Mul", "MulNoNan", "NotEqual", "Pow", "RealDiv",
+    "Select", "SelectV2", "SquaredDifference", "Sub", "TruncateDiv", "Xdivy", "Xlogy",
+)  # fmt: skip
 _REDUCE = frozenset({"All", "Any", "Max", "Mean", "Min", "Prod", "Sum"})
 _POOL = frozenset({"AvgPool", "MaxPool"})
 _MAX_RANK = 64
@@ -70,7 +69,9 @@ class Shapes:
         stated = self._given.get(one.name)
         if stated is None:
             stated = _stated(graph.static_shape(node, 0))
-        found = [stated] if stated is not None else self._rule(node, one)
+        found: List[Shape] = [stated]
+        if stated is None:
+            found = self._rule(node, one)
         if found:
             self._shapes[node] = found
         self._value(node, one)
