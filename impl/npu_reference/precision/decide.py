@@ -64,7 +64,7 @@ class Walk:
         self._names: Dict[Tuple[Any, ...], Tuple[str, ...]] = {}
         self._source = self._sources()
         self._memo: Dict[Any, Tuple[Choice, str, Colour]] = {}
-        self._takes: Dict[Any, Tuple[Tuple[int, ...], Tuple[int, ...]]] = {}
+        self._voiced: Dict[Tuple[str, int], Tuple[bool, ...]] = {}
 
     def run(self) -> Walk:
         """Decide all; NpuError PRECISION_*. Each operator once, and again where a loop brought it another dtype."""
@@ -181,7 +181,7 @@ class Walk:
         custom = self._custom(one.name, kernel, one.op)
         lowered, followed = False, ""
         if policy.mode.rule == MIX and colour.list == "graylist" and not keep:
-            lowered, followed = self._follows(node, inputs)
+            lowered, followed = self._follows(node, descriptor, inputs)
         last = self._last(node)
         key = (one.op, inputs, outputs, fused, last, lowered, keep, custom)
         found = self._memo.get(key)
@@ -242,20 +242,45 @@ class Walk:
 
     # Gray operators
 
-    def _follows(self, node: int, inputs: Tuple[str, ...]) -> Tuple[bool, str]:
-        """P1: lowered only if every producer of a float32 tensor gives it in float16; P2: not without a producer."""
+    def _follows(self, node: int, descriptor: Descriptor, inputs: Tuple[str, ...]) -> Tuple[bool, str]:
+        """P1: lowered only if every producer of a float32 tensor gives it in float16; P2: not without a producer.
+
+        A tensor that the kernel takes in float32 alone, such as the statistics of a batch norm, has no say: it loses
+        nothing.
+        """
         if self._updates_variable(node):
             return False, "it updates a variable, which stays at its own dtype"
         follows = ""
         nodes = self.graph.nodes
-        for dtype, (src, slot) in zip(inputs, self.wiring.inputs[node]):
-            if dtype != "float32" or self.is_source(src, node):  # P3
+        voices = self._voices(node, descriptor, len(inputs))
+        for k, (src, slot) in enumerate(self.wiring.inputs[node]):
+            if inputs[k] != "float32" or not voices[k] or self.is_source(src, node):  # P3
                 continue
             given = self._given(src, slot)
             if given != "float16":
                 return False, f"its producer {nodes[src].name} gives {given}"
             follows = follows or f"its producer {nodes[src].name} gives float16"
         return bool(follows), follows or "it has no producer to follow"
+
+    def _voices(self, node: int, descriptor: Descriptor, count: int) -> Tuple[bool, ...]:
+        """For every input whether some kernel column has it in float16."""
+        key = (descriptor.tf_op, count)
+        found = self._voiced.get(key)
+        if found is None:
+            op_def, attrs = self.graph.op_def(node), self.graph.nodes[node].proto.attr
+            takes = _spread(op_def, op_def.inputs, descriptor.takes_in, count, attrs)
+            found = tuple(
+                any(
+                    position < len(column.inputs) and column.inputs[position] == "float16"
+                    for column in descriptor.columns
+                )
+                if position >= 0
+                else False
+                for position in takes
+            )
+            if sum(arg.is_list for arg in op_def.inputs) < 2:  # several lists: their lengths differ from node to node
+                self._voiced[key] = found
+        return found
 
     def _given(self, src: int, slot: int) -> str:
         """What a producer gives; before a Cast up to float32 that is not blocklisted, what is fed to the Cast."""
