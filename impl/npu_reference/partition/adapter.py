@@ -48,12 +48,15 @@ class Plan(NamedTuple):
 
 def plan(graph: Graph, settings: Settings, op_list: OpList, flavour: str) -> Plan:
     """The adapter's own plan; NpuError with the adapter's own words where its pass fails."""
-    check_options(settings)
-    graph, notes = rewrite(graph)
+    idle = idle_cause(graph, settings)
+    notes: List[Note] = []
+    if idle is None:  # a pass that leaves the graph alone looks at nothing else
+        check_options(settings)
+        _check_iterators(graph, settings)
+        graph, notes = rewrite(graph)
     wires = Wires(graph)
     candidate = bytearray(len(graph.nodes))
     cause: Dict[int, Cause] = {}
-    idle = idle_cause(graph, settings)
     if idle is not None:
         cause.update((node.id, idle) for node in graph.nodes)
     elif settings.ranges_text is None or not _choose_ranges(graph, wires, settings, op_list, candidate, cause, notes):
@@ -90,6 +93,11 @@ def check_options(settings: Settings) -> None:
             raise NpuError("OPTION_CONFLICT", "", "mix_compile_mode must be True when use in_out_pair.")
         if not settings.ranges:
             raise NpuError("OPTION_SYNTAX", "", f"in_out_pair: {settings.ranges_text} is invalid.")
+
+
+def _check_iterators(graph: Graph, settings: Settings) -> None:
+    if settings.iterations != 1 and any(node.op == "OneShotIterator" for node in graph.nodes):
+        raise NpuError("ADAPTER_ABORT", "", "iterator_per_loop only support 1 when using OneShotIterator")
 
 
 def _choose(

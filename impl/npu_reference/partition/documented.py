@@ -76,8 +76,10 @@ def plan(graph: Graph, settings: Settings, op_list: OpList, flavour: str) -> Pla
         NpuError: OPTION_CONFLICT and OPTION_SYNTAX as the adapter does; RANGE_UNSUPPORTED (M12), RANGE_SCOPE (M16);
             INTERNAL where the result would not pass its own checks.
     """
-    check_options(settings)
-    graph, notes = rewrite(graph)
+    notes: List[Note] = []
+    if idle_cause(graph, settings) is None:  # with use_off_line False the other options have nothing to act on
+        check_options(settings)
+        graph, notes = rewrite(graph)
     return _Planner(graph, settings, op_list, flavour, notes).run()
 
 
