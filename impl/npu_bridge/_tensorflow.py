@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow
+from tensorflow.python.framework import function
 
 from npu_reference.runtime.log import LOG
 
-__all__ = ["HAS_ESTIMATOR", "estimator", "use_v1_behaviour", "v1"]
+__all__ = ["HAS_ESTIMATOR", "estimator", "function", "use_v1_behaviour", "v1"]
 
 #: TensorFlow's version 1 names, in every version.
 v1: Any = tensorflow.compat.v1

@@ -26,6 +26,7 @@ from npu_bridge.estimator.npu.npu_loss_scale_manager import (
 from npu_bridge.estimator.npu.npu_loss_scale_optimizer import NPULossScaleOptimizer
 from npu_bridge.estimator.npu.npu_optimizer import NPUDistributedOptimizer, NPUOptimizer
 from npu_bridge.estimator.npu.npu_scope import keep_dtype_scope, without_npu_compile_scope
+from npu_bridge.estimator.npu.ranks import get_local_rank_id
 from npu_bridge.estimator.npu.util import set_graph_exec_config, set_iteration_per_loop
 from npu_reference.runtime.config import names_npu
 
@@ -46,6 +47,7 @@ __all__ = [
     "ProfilingConfig",
     "RewriterConfig",
     "close_session",
+    "get_local_rank_id",
     "keep_dtype_scope",
     "npu_config_proto",
     "npu_ops",

@@ -105,10 +105,12 @@ def _rename(function: Any, renamed: Mapping[str, str]) -> None:
 
 def _read_late(function: Any, tensors: Mapping[str, str], operators: Any, status: FloatStatus) -> None:
     gates = Gates(function, status)
+    names = {node.name for node in function.node_def}
     for node in list(function.node_def):
-        if node.name in operators:
+        if node.name in operators or not any(text in tensors for text in node.input):
             continue
-        waits = [text for text in node.input if text.startswith("^")]
+        sources = [text.lstrip("^").split(":", 1)[0] for text in node.input if text not in tensors]
+        waits = [f"^{source}" for source in dict.fromkeys(sources) if source in names]
         for position, text in enumerate(node.input):
             if text in tensors:
                 node.input[position] = _reader(gates, f"{node.name}/npu_status", text, tensors[text], waits, status)
