@@ -498,6 +498,85 @@ def partition(
     return ExitStatus.OK if passed else ExitStatus.NEGATIVE
 
 
+@cli.command()
+@click.argument("graph", type=click.Path())
+@click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated.")
+@click.option("--op-list", "op_list", type=click.Path(), help="JSON of offloadable operators; default the catalog's.")
+@click.option(
+    "--ops-info",
+    "ops_info",
+    type=click.Path(),
+    help="Your aic-<soc>-ops-info.json, laid over the built-in operator library.",
+)
+@click.option("--feed", "feeds", multiple=True, metavar="NAME:SLOT", help="A tensor that is fed; may be repeated.")
+@click.option(
+    "--fetch",
+    "fetches",
+    multiple=True,
+    metavar="NAME[:SLOT]",
+    help="A tensor that is fetched, or an operator that is run; may be repeated.",
+)
+@click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    metavar="NAME:8,224,224,3",
+    help="Shape of an input, to count operations with; may be repeated.",
+)
+@click.option(
+    "--compare",
+    "other",
+    multiple=True,
+    metavar="k=v",
+    help="Also say what this option changes, laid over those of -o; may be repeated, one comparison each.",
+)
+@click.option("--all", "every", is_flag=True, help="Tell every operator with its reason.")
+@click.option("--html", type=click.Path(), help="Also write one self-contained page.")
+@_SURFACE
+@_EDITION
+@_FORMAT
+def precision(
+    graph: str,
+    assignments: Tuple[str, ...],
+    op_list: Optional[str],
+    ops_info: Optional[str],
+    feeds: Tuple[str, ...],
+    fetches: Tuple[str, ...],
+    shapes: Tuple[str, ...],
+    other: Tuple[str, ...],
+    every: bool,
+    html: Optional[str],
+    surface: str,
+    edition: str,
+    form: str,
+) -> int:
+    """Show which dtype, engine and implementation mode every operator of GRAPH gets on the device, and why."""
+    from npu_reference.options import parse_assignments
+
+    from . import precise
+
+    values = parse_assignments(assignments)
+    sizes = precise.parse_shapes(shapes)
+    question = precise.Question(graph, values, surface, edition, feeds, fetches, op_list, ops_info, sizes)
+    asked = precise.ask(question, [parse_assignments([text]) for text in other])
+    answer = precise.answer(asked)
+    title = precise.title(graph)
+    if html:
+        from . import output
+        from .report import precision_page
+
+        output.write_file(html, precision_page.page(answer, title=title, options=precise.given(asked[0].resolution)))
+    if form == "json":
+        from . import schema
+
+        _json({"schema": schema.header("precision"), **answer})
+    else:
+        from . import render_precision
+
+        render_precision.precision(answer, asked[0].resolution.warnings, title, every)
+    return ExitStatus.OK
+
+
 @cli.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option(
     "--device-precision",
