@@ -469,6 +469,7 @@ class _Reader:
 def _needed(params: Mapping[str, Any]) -> List[str]:
     """Features without which a backend cannot understand these parameters."""
     needed = [key for key in ("op_list", "ops_info") if key in params]
+    needed += ["device_precision"] if params.get("device_precision") == "on" else []
     needed += [f"policy.{params['policy']}"] if params.get("policy", "documented") != "documented" else []
     needed += [f"flavour.{params['flavour']}"] if "flavour" in params else []
     return needed
@@ -485,7 +486,7 @@ class _Params:
         },
         "run": {
             "graph", "script", "args", "surface", "values", "env", "files", "op_list", "feeds", "fetches", "init",
-            "steps",
+            "steps", "device_precision",
         },
     }  # fmt: skip
 
@@ -507,7 +508,11 @@ class _Params:
             found["files"] = {
                 name: self._content(name, entry) for name, entry in reader._table(table, "files", "params.").items()
             }
-        for key, choices in (("policy", ("documented", "adapter")), ("flavour", ("tf1", "tf2"))):
+        for key, choices in (
+            ("policy", ("documented", "adapter")),
+            ("flavour", ("tf1", "tf2")),
+            ("device_precision", ("on", "off")),
+        ):
             if key in table:
                 found[key] = reader._choice(table, key, choices, None)
         if "op_list" in table:
