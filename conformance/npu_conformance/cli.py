@@ -309,26 +309,34 @@ def coverage(prefix: str, missing: bool, form: str) -> int:
 @cli.command()
 @click.argument("names", nargs=-1)
 @click.option("--list", "listed", is_flag=True, help="List the mutants without running them.")
+@click.option("--area", "areas", multiple=True, help="Only mutants of this area; may be repeated.")
 @_WORKERS
 @_FORMAT
 def mutants(
     names: Tuple[str, ...],
     listed: bool,
+    areas: Tuple[str, ...],
     jobs: int,
     factor: float,
     variables: Tuple[str, ...],
     python: str,
     form: str,
 ) -> int:
-    """Run the cases against faulty backends (all, or NAMES); exit 1 if one survives."""
-    from . import killing, library, mutation, progress, render
+    """Run the cases against faulty backends (all, or NAMES); exit 1 if one survives.
+
+    With all mutants of options it ends with a table of options and kinds of faults.
+    """
+    from . import fault_table, killing, library, mutation, progress, render
 
     registry = mutation.registry()
     unknown = [name for name in names if name not in registry]
     if unknown:
         raise NpuError("USAGE", unknown[0], "there is no mutant of this name", "See: npu-conformance mutants --list")
     chosen = [registry[name] for name in (names or sorted(registry))]
-    if listed:
+    shelf = library.load() if areas or not listed else None
+    if areas and shelf is not None:
+        chosen = killing.in_area(shelf, chosen, areas)
+    if listed or shelf is None:
         if form == "json":
             _json(killing.listing(chosen))
         else:
@@ -336,12 +344,15 @@ def mutants(
         return ExitStatus.OK
     _stop_on_sigterm()
     with progress.bar(len(chosen)) as advance:
-        found = killing.kill(library.load(), chosen, _settings(jobs, factor, variables, python), advance)
+        found = killing.kill(shelf, chosen, _settings(jobs, factor, variables, python), advance)
+    whole = fault_table.whole(found, registry.values())
     if form == "json":
-        _json(killing.answer(found))
+        _json(killing.answer(found, fault_table.answer(found) if whole else None))
     else:
         render.killing(found)
-    return ExitStatus.OK if found and all(one.killed_by for one in found) else ExitStatus.NEGATIVE
+        if whole:
+            render.faults(found)
+    return ExitStatus.NEGATIVE if not found or any(one.alive for one in found) else ExitStatus.OK
 
 
 # Asking the reference

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from typing import Callable, Dict, Mapping, NamedTuple
+from typing import Callable, Dict, Mapping, NamedTuple, Tuple
 
 from npu_reference.errors import NpuError
 
@@ -15,22 +15,29 @@ class Mutant(NamedTuple):
     """A backend that breaks one requirement.
 
     name: as in ``mutant:NAME``; requirement: the id it breaks; fault: one sentence, from its docstring;
-    factory: makes the backend, in the worker's process.
+    factory: makes the backend, in the worker's process. A fault in how options are taken also says which options
+    it is about, the surface it shows on (empty for both), and its kind, one of ``fault_kinds.KINDS``.
     """
 
     name: str
     requirement: str
     fault: str
     factory: Callable[[], object]
+    options: Tuple[str, ...] = ()
+    surface: str = ""
+    kind: str = ""
 
 
 _REGISTRY: Dict[str, Mutant] = {}
 
 
-def mutant(name: str, requirement: str) -> Callable[[Callable[[], object]], Callable[[], object]]:
+def mutant(
+    name: str, requirement: str, *, options: Tuple[str, ...] = (), surface: str = "", kind: str = ""
+) -> Callable[[Callable[[], object]], Callable[[], object]]:
     """Registers a backend class (or a function returning a backend) as the mutant ``name``.
 
-    Its docstring says in one sentence what is wrong with it. Modules of the package ``mutants`` use this.
+    Its docstring says in one sentence what is wrong with it; the other arguments are those of :class:`Mutant`.
+    Modules of the package ``mutants`` use this.
     """
 
     def register(factory: Callable[[], object]) -> Callable[[], object]:
@@ -39,7 +46,7 @@ def mutant(name: str, requirement: str) -> Callable[[Callable[[], object]], Call
             raise NpuError("CASE_FILE", f"mutant {name}", "has no docstring that says what is wrong with it")
         if name in _REGISTRY:
             raise NpuError("CASE_FILE", f"mutant {name}", "this name is used twice")
-        _REGISTRY[name] = Mutant(name, requirement, fault[0], factory)
+        _REGISTRY[name] = Mutant(name, requirement, fault[0], factory, options, surface, kind)
         return factory
 
     return register

@@ -22,10 +22,14 @@ if TYPE_CHECKING:
     from .runner import Report
     from .verify import Verification
 
-__all__ = ["checkup", "comparison", "coverage", "killing", "mutant_list", "options", "partition", "run", "verification"]
+__all__ = [
+    "checkup", "comparison", "coverage", "faults", "killing", "mutant_list", "options", "partition", "run",
+    "verification",
+]  # fmt: skip
 
 _ROWS = 40  # a table of a terminal shows no more; JSON has all
 _TYPES = 8  # operator types named in a row
+_NAMED = 6  # options named beside a reason they share; docs/mutants.md names all
 _STEPS = 4  # links shown of a chain of evictions, or of a path
 _SAME = 5  # notes of one code shown
 _PAIRS = 5  # separated pairs of GEOPs shown
@@ -172,23 +176,65 @@ def _numbers(rows: Sequence[Row]) -> List[str]:
 
 
 def killing(found: Sequence[Kill]) -> None:
-    """A row a mutant, the survivors last and red."""
+    """A row a mutant, the survivors last and red, and what could not be judged."""
     console = _console()
     table = _table("Mutant", "Breaks", "Killed by", "Specific")
-    for one in sorted(found, key=lambda one: (not one.killed_by, one.name)):
+    for one in sorted(found, key=lambda one: (one.alive, not one.killed_by, one.name)):
         killers = ", ".join(one.killed_by[:2]) + (
             f" and {len(one.killed_by) - 2} more" if len(one.killed_by) > 2 else ""
         )
-        alive = Text("nobody", style="bold red") if one.judged else Text("no case of it runs here", style="yellow")
+        alive = Text("nobody" if one.judged else one.unjudged, style="bold red" if one.alive else "yellow")
         how = "only its own" if one.only else "yes" if one.specific else "no"
         table.add_row(one.name, one.mutant.requirement, killers or alive, how if one.killed_by else "")
     console.print(table)
     killed = sum(1 for one in found if one.killed_by)
     specific = sum(1 for one in found if one.specific)
     console.print(f"{killed} of {len(found)} mutants killed, {specific} by a case of the requirement they break.")
-    unjudged = sum(1 for one in found if not one.judged and not one.killed_by)
-    if unjudged:
-        console.print(f"{unjudged} could not be judged: the cases of what they break need TensorFlow, or do not pass.")
+    reasons = Counter(one.unjudged for one in found if one.unjudged and not one.killed_by)
+    for reason, number in sorted(reasons.items()):
+        console.print(f"{number} could not be judged: {reason}.")
+
+
+def faults(found: Sequence[Kill]) -> None:
+    """For each surface a row an option and a column a kind of fault, then why some cells are empty."""
+    from . import fault_kinds, fault_table
+
+    console = _console()
+    kills = {one.name: one for one in found}
+    for surface, options in fault_table.table(one.mutant for one in found).items():
+        console.print(f"\nFaults of options on the {surface} surface: mutants killed, of those that were made\n")
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+        table.add_column("Option", no_wrap=True)
+        for kind in fault_kinds.KINDS.values():
+            table.add_column(kind.column, justify="right", no_wrap=True)
+        for option, kinds in options.items():
+            table.add_row(option, *[_fault_cell(cell, kills) for cell in kinds.values()])
+        console.print(table)
+        _empty_cells(console, options)
+    words = [f"{kind.column} {kind.meaning}" for kind in fault_kinds.KINDS.values()]
+    console.print(f"\nColumns, each a backend that: {'; '.join(words)}.")
+
+
+def _fault_cell(cell: Any, kills: Mapping[str, Kill]) -> Text:
+    from . import fault_table
+
+    status = fault_table.status(cell, kills)
+    killed = sum(1 for name in cell.mutants if kills[name].killed_by)
+    if status == "killed":
+        return Text(str(killed), style="green")
+    if status == "not applicable":
+        return Text("-", style="dim")
+    style = "yellow" if status == "unjudged" else "bold red"
+    return Text(f"{killed}/{len(cell.mutants)}" if cell.mutants else "none", style=style)
+
+
+def _empty_cells(console: Console, options: Mapping[str, Mapping[str, Any]]) -> None:
+    from . import fault_kinds, fault_table
+
+    for kind, found in fault_table.reasons(options).items():
+        for reason, names in found.items():
+            shown = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} options"
+            console.print(Text(f"- {fault_kinds.KINDS[kind].column}: ", style="dim") + _plain(f"{reason}: {shown}"))
 
 
 def mutant_list(mutants: Sequence[Mutant]) -> None:

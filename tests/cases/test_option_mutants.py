@@ -1,45 +1,32 @@
-"""NPURunConfig and option files: every must is proven and has a fault of its own, every option every kind of fault."""
+"""Options and their files: every must is proven and has a fault of its own, every option every kind of fault."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from npu_conformance import fault_kinds, fault_table, mutant_page
+from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.library import Instance
+from npu_conformance.mutants.options_every import RULES
 from npu_reference.options import OPTIONS
-from npu_reference.options.domains import Anything, Boolean, ConfigObject
 from tests.cases.asking import ask
 from tests.cases.corpus import corpus, mutants
 
 SHOWN = ("config", "error", "log")
+ROOT = Path(__file__).resolve().parents[2]
+CITED = {name for case in corpus().cases.values() for name in case.requirements}
+#: First words of requirements of which a must that shows in the answer to ``options`` is broken by a mutant.
+PREFIXES = ("api", "env", "files", "precision", "runconfig", "session")
 REQUIREMENTS = [
     one
     for one in corpus().requirements.values()
-    if one.id.split(".")[0] in ("runconfig", "files") and one.observable in SHOWN and not one.excused
+    if one.id.split(".")[0] in PREFIXES and one.observable in SHOWN and not one.excused
 ]
-FACETS = {
-    name: option.facet("runconfig", "current")
-    for name, option in OPTIONS.items()
-    if option.facet("runconfig", "current") is not None
-}
-#: Options of which the document states neither type nor example: not supported, or without effect.
-UNSTATED = {"enable_reduce_precision", "graph_memory_max_size", "variable_memory_max_size"}
-WITHOUT_DEFAULT = {"enable_reduce_precision"}
-WITHOUT_EXAMPLE = UNSTATED | {"memory_config", "experimental_config"}
-#: Options whose values the document bounds in no way that could be skipped, with the reason.
-WITHOUT_DOMAIN = {
-    "debug_dir": "any path of a directory",
-    "local_rank_id": "the documents give no range (T16)",
-    "input_fusion_size": "a value outside its range is brought back to it (T7): a dropped rule",
-}
 
 
-def test_every_requirement_has_a_case():
-    cited = {name for case in corpus().cases.values() for name in case.requirements}
-    assert len(REQUIREMENTS) > 300
-    assert not [one.id for one in REQUIREMENTS if one.id not in cited]
-
-
-def test_every_must_has_a_case_of_level_must_in_its_edition():
+def test_every_must_that_has_a_case_has_one_of_level_must_in_its_edition():
     proven = {
         (name, edition)
         for case in corpus().cases.values()
@@ -47,12 +34,14 @@ def test_every_must_has_a_case_of_level_must_in_its_edition():
         for name in case.requirements
         for edition in case.editions
     }
-    assert not [one.id for one in REQUIREMENTS if one.level == "must" and (one.id, one.edition) not in proven]
+    musts = [one for one in REQUIREMENTS if one.level == "must" and one.id in CITED]
+    assert len(musts) > 500
+    assert not [one.id for one in musts if (one.id, one.edition) not in proven]
 
 
-def test_every_must_has_a_mutant():
+def test_every_must_that_has_a_case_has_a_mutant():
     broken = {mutant.requirement for mutant in mutants().values()}
-    assert not [one.id for one in REQUIREMENTS if one.level == "must" and one.id not in broken]
+    assert not [one.id for one in REQUIREMENTS if one.level == "must" and one.id in CITED and one.id not in broken]
 
 
 def test_few_requirements_are_excused_and_each_says_why():
@@ -65,21 +54,54 @@ def test_few_requirements_are_excused_and_each_says_why():
     assert all(one.excused.strip().endswith(".") for one in excused)
 
 
-@pytest.mark.parametrize("name", FACETS)
-def test_every_option_has_every_kind_of_fault_that_it_can_have(name):
-    kinds = {mutant.split(".")[2] for mutant in mutants() if mutant.split(".")[:2] == ["options", name]}
-    facet = FACETS[name]
-    assert ("any_type" in kinds) == (name not in UNSTATED)
-    assert ("wrong_default" in kinds) == (name not in WITHOUT_DEFAULT)
-    assert ("ignored" in kinds) == (name not in WITHOUT_EXAMPLE)
-    assert ("silent_deprecation" in kinds) == (facet.status in ("deprecated", "ignored"))
-    assert ("any_class" in kinds) == isinstance(facet.domain, ConfigObject)
-    bounded = not isinstance(facet.domain, (Boolean, Anything, ConfigObject))
-    assert ("skipped_domain" in kinds) == (bounded and name not in WITHOUT_DOMAIN)
+def test_every_option_has_every_kind_of_fault_or_a_reason_why_not():
+    rows = fault_table.table(mutants().values())
+    assert {option for options in rows.values() for option in options} == set(OPTIONS)
+    assert not fault_table.gaps(rows)
+
+
+@pytest.mark.parametrize("kind", ["any_type", "wrong_default", "ignored", "skipped_domain", "out_of_scenario"])
+def test_a_reason_stands_only_where_no_fault_of_that_kind_can_be_made(kind):
+    rows = fault_table.table(mutants().values())
+    idle = [
+        (surface, option)
+        for surface, options in rows.items()
+        for option, kinds in options.items()
+        if kinds[kind].mutants and fault_kinds.reason_without(surface, option, kind)
+    ]
+    assert not idle
+
+
+def test_every_rule_between_options_is_dropped_by_a_mutant_or_has_a_reason():
+    dropped = {(surface, rule) for requirement, rule in RULES.items() for surface in _surfaces(requirement)}
+    rules = {
+        (surface, rule)
+        for surface in fault_kinds.EDITIONS
+        for option in fault_kinds.facets(surface)
+        for rule in fault_kinds.rules_of(surface, option)
+    }
+    assert rules <= dropped | set(fault_kinds.UNBROKEN)
+    assert set(fault_kinds.UNBROKEN) <= rules - dropped, "a reason for what is not, or is broken after all"
+
+
+def _surfaces(requirement):
+    mutant = mutants()[f"options.dropped_rule.{requirement}"]
+    return [mutant.surface] if mutant.surface else list(fault_kinds.EDITIONS)
+
+
+def test_a_mutant_of_one_surface_shows_nothing_on_the_other():
+    params = {"surface": "runconfig", "edition": "current", "values": {}, "env": {}, "files": {}}
+    mutant = mutants()["options.session.precision_mode.wrong_default"].factory()
+    assert mutant.options(params) == ReferenceBackend().options(params)
+
+
+def test_the_page_of_mutants_is_current():
+    page = (ROOT / "docs" / "mutants.md").read_text(encoding="utf-8")
+    assert page == mutant_page.page(), "run python -m npu_conformance.mutant_page"
 
 
 def test_every_case_of_the_files_fails_on_some_fault_or_is_a_control(tmp_path):
-    faults = {name: mutant for name, mutant in mutants().items() if name.startswith("options.")}
+    faults = {name: mutant for name, mutant in mutants().items() if mutant.kind and not mutant.surface}
     backends = {name: mutant.factory() for name, mutant in faults.items()}
     controls = {case.control for case in corpus().cases.values()}
     immortal = []

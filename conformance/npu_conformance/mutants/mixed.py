@@ -445,5 +445,3 @@ class KerasOnHost(ReferenceBackend):
     def run(self, params: Params) -> Answer:
         answer = super().run(params)
         return {**answer, "trace": []} if "set_session" in script_text(params) else answer
-
-

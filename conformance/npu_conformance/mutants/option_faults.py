@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
 from npu_reference.errors import NpuError
+from npu_reference.options import OPTIONS
+from npu_reference.options.declaration import SURFACES
+from npu_reference.options.rules import RULES
 
 from ..mutation import mutant
 from .edits import Answer, Params, ReferenceBackend, with_values
@@ -14,11 +18,13 @@ __all__ = [
     "Ask",
     "Change",
     "Fault",
+    "Kinded",
     "When",
     "accepts",
     "always",
     "declare",
     "default_is",
+    "does",
     "effective_is",
     "environment_wins",
     "given",
@@ -29,6 +35,8 @@ __all__ = [
     "refuses",
     "silent",
     "texts",
+    "together",
+    "unbounded",
     "untyped",
     "without_rule",
     "wrong_default",
@@ -41,14 +49,72 @@ Fault = Callable[[Ask, Params], Answer]
 When = Callable[[Params], bool]
 Change = Callable[[Any], Any]
 
+#: What files of a format mean, by the second word of a requirement: the option that names them.
+_FORMATS = {
+    "aoe_cfg": "aoe_config_file",
+    "cache": "op_compiler_cache_dir",
+    "fusion_switch": "fusion_switch_file",
+    "mixlist": "modify_mixlist",
+    "op_cache_ini": "op_compiler_cache_dir",
+    "op_debug_cfg": "op_debug_config",
+    "op_precision_ini": "op_precision_mode",
+}
 
-def declare(name: str, requirement: str, sentence: str, fault: Fault) -> None:
-    """Register a mutant whose ``options`` has one fault; ``sentence`` says which."""
+
+class Kinded:
+    """A fault that knows its kind, and the options it is about."""
+
+    def __init__(self, fault: Fault, kind: str, options: Tuple[str, ...]) -> None:
+        self.fault, self.kind, self.options = fault, kind, options
+
+    def __call__(self, ask: Ask, params: Params) -> Answer:
+        return self.fault(ask, params)
+
+
+def _of_kind(kind: str) -> Callable[[Callable[..., Fault]], Callable[..., Fault]]:
+    """Makes the faults of a function know their kind; its first argument is the option they are about."""
+
+    def decorate(make: Callable[..., Fault]) -> Callable[..., Fault]:
+        @functools.wraps(make)
+        def made(option: Any, *arguments: Any, **named: Any) -> Fault:
+            options = (option,) if option in OPTIONS else ()
+            return Kinded(make(option, *arguments, **named), kind, options)
+
+        return made
+
+    return decorate
+
+
+def declare(
+    name: str, requirement: str, sentence: str, fault: Fault, *, kind: str = "", everywhere: bool = False
+) -> None:
+    """Register a mutant whose ``options`` has one fault.
+
+    Its place in the table of faults follows from the fault and the requirement. One of a surface shows on that
+    surface only; without a surface in its name or requirement it is on both.
+
+    Args:
+        sentence: what is wrong.
+        kind: of :data:`npu_conformance.fault_kinds.KINDS`, where it is another than the fault's own.
+        everywhere: it shows on both surfaces all the same.
+    """
+    place, subject = requirement.split(".")[:2]
+    surface = next((one for one in (name.split(".")[1], place) if one in SURFACES and not everywhere), "")
+    about = [*getattr(fault, "options", ()), _FORMATS.get(subject, subject)]
 
     def options(self: ReferenceBackend, params: Params) -> Answer:
+        if surface not in ("", params["surface"]):
+            return ReferenceBackend.options(self, params)
         return fault(lambda asked: ReferenceBackend.options(self, asked), params)
 
-    mutant(name, requirement)(type("OptionMutant", (ReferenceBackend,), {"__doc__": sentence, "options": options}))
+    register = mutant(
+        name,
+        requirement,
+        options=tuple(dict.fromkeys(option for option in about if option in OPTIONS)),
+        surface=surface,
+        kind=kind or getattr(fault, "kind", "misread"),
+    )
+    register(type("OptionMutant", (ReferenceBackend,), {"__doc__": sentence, "options": options}))
 
 
 def always(params: Params) -> bool:
@@ -70,6 +136,7 @@ def texts(params: Params) -> str:
 # Defaults
 
 
+@_of_kind("wrong_default")
 def default_is(option: str, value: Any, when: When = always) -> Fault:
     """Another default; ``value`` may be a function of the right one."""
 
@@ -84,6 +151,7 @@ def default_is(option: str, value: Any, when: When = always) -> Fault:
     return fault
 
 
+@_of_kind("wrong_default")
 def wrong_default(option: str, field: str) -> Fault:
     """A default that is another value of the same type, or a value where there is none."""
     of_nothing = {"b": True, "i": 1, "s": "given by nobody", "o": {}}
@@ -123,16 +191,29 @@ def _lenient(option: str, wanted: Callable[[NpuError], bool], when: When) -> Fau
     return fault
 
 
+@_of_kind("any_type")
 def untyped(option: str, when: When = always) -> Fault:
     """Accepts values of any type."""
     return _lenient(option, lambda error: error.code == "OPTION_TYPE", when)
 
 
+#: Codes of refusals because of a value itself, not of its type or of what stands beside it.
+_OF_THE_VALUE = frozenset({"OPTION_VALUE", "OPTION_SYNTAX", "OPTION_FILE"})
+
+
+@_of_kind("skipped_domain")
+def unbounded(option: str, when: When = always) -> Fault:
+    """Accepts values outside the domain, the grammar and the file format, of the right type all the same."""
+    return _lenient(option, lambda error: error.code in _OF_THE_VALUE, when)
+
+
+@_of_kind("skipped_domain")
 def accepts(option: str, when: When = always) -> Fault:
     """Accepts values outside the domain, the grammar, the file format, and beside what excludes them."""
     return _lenient(option, lambda error: True, when)
 
 
+@_of_kind("misread")
 def refuses(option: str, when: When, code: str = "OPTION_FILE") -> Fault:
     """Refuses a right value where the condition holds."""
 
@@ -147,6 +228,7 @@ def refuses(option: str, when: When, code: str = "OPTION_FILE") -> Fault:
 # What takes effect
 
 
+@_of_kind("ignored")
 def ignores(option: str, when: When = always) -> Fault:
     """Takes the option for one that was not given."""
 
@@ -157,6 +239,7 @@ def ignores(option: str, when: When = always) -> Fault:
     return fault
 
 
+@_of_kind("misread")
 def effective_is(option: str, change: Change, when: When = always) -> Fault:
     """Another value takes effect than the one given."""
 
@@ -170,11 +253,13 @@ def effective_is(option: str, change: Change, when: When = always) -> Fault:
     return fault
 
 
+@_of_kind("wrong_precedence")
 def environment_wins(option: str, variable: str) -> Fault:
     """Reads the variable although the option is given."""
     return ignores(option, lambda params: variable in params.get("env", {}))
 
 
+@_of_kind("out_of_scenario")
 def out_of_scenario(option: str) -> Fault:
     """Lets an option take effect outside the scenario the documents list it for."""
 
@@ -201,12 +286,14 @@ def without_rule(name: str) -> Fault:
         finally:
             views[key] = view
 
-    return fault
+    triggers = next(rule.triggers for rule in RULES if rule.name == name)
+    return Kinded(fault, "dropped_rule", tuple(one for one in triggers if one in OPTIONS))
 
 
 # What is told
 
 
+@_of_kind("silent")
 def silent(option: str, code: str) -> Fault:
     """Leaves one kind of warning out."""
 
@@ -218,6 +305,7 @@ def silent(option: str, code: str) -> Fault:
     return fault
 
 
+@_of_kind("misread")
 def means(option: str, change: Change, when: When = always) -> Fault:
     """Misreads what a text or file says; ``change`` gets its meaning and returns another."""
 
@@ -228,6 +316,31 @@ def means(option: str, change: Change, when: When = always) -> Fault:
         return answer
 
     return fault
+
+
+@_of_kind("misread")
+def does(option: str, topic: str, change: Change, when: When = always) -> Fault:
+    """Has graph compilation or the device do something else because of an option; ``topic`` is one of directives."""
+
+    def fault(ask: Ask, params: Params) -> Answer:
+        answer = ask(params)
+        if topic in answer["directives"] and when(params):
+            answer["directives"][topic] = change(answer["directives"][topic])
+        return answer
+
+    return fault
+
+
+def together(*faults: Fault) -> Fault:
+    """All of some faults at once, of the kind of the first."""
+
+    def fault(ask: Ask, params: Params) -> Answer:
+        for one in faults:
+            ask = functools.partial(one, ask)
+        return ask(params)
+
+    first = faults[0]
+    return Kinded(fault, first.kind, first.options) if isinstance(first, Kinded) else fault
 
 
 def other_files(change: Callable[[str], Optional[str]], when: When = always) -> Fault:

@@ -1,11 +1,9 @@
-"""Mutants of NPURunConfig's options: the same kinds of fault for every option, and one for every other must."""
+"""Mutants of NPURunConfig's options: one for every must beside type, default, example, domain and rule."""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Dict, List, Tuple
-
-from npu_reference.options import OPTIONS
 
 from ..mutation import mutant
 from .edits import Answer, Params, ReferenceBackend
@@ -15,7 +13,6 @@ from .option_faults import (
     declare,
     default_is,
     effective_is,
-    environment_wins,
     given,
     ignores,
     means,
@@ -24,175 +21,9 @@ from .option_faults import (
     silent,
     texts,
     untyped,
-    without_rule,
-    wrong_default,
 )
 
 __all__: List[str] = []
-
-# The same for every option
-
-#: Options whose type, default and example the document does not state: not supported, or without effect.
-_UNSTATED = {"enable_reduce_precision", "graph_memory_max_size", "variable_memory_max_size"}
-#: Options the document names without an example.
-_WITHOUT_EXAMPLE = {"memory_config", "experimental_config"}
-
-for _name, _option in OPTIONS.items():
-    _facet = _option.facet("runconfig", "current")
-    if _facet is None:
-        continue
-    if _facet.status in ("deprecated", "ignored"):
-        declare(
-            f"options.{_name}.silent_deprecation",
-            f"runconfig.{_name}.deprecated",
-            f"Does not say that {_name} will be removed.",
-            silent(_name, "deprecated"),
-        )
-    if _name in _UNSTATED:
-        continue
-    declare(
-        f"options.{_name}.any_type",
-        f"runconfig.{_name}.type",
-        f"Takes values of any type for {_name}.",
-        untyped(_name),
-    )
-    declare(
-        f"options.{_name}.wrong_default",
-        f"runconfig.{_name}.default",
-        f"Has another default of {_name} than the document.",
-        wrong_default(_name, _facet.field),
-    )
-    if _name not in _WITHOUT_EXAMPLE:
-        declare(
-            f"options.{_name}.ignored",
-            f"runconfig.{_name}.example",
-            f"Takes no notice of {_name}.",
-            ignores(_name),
-        )
-
-# Domains: option to the requirement that states it. A bool has no domain beside its type.
-
-_DOMAINS = {
-    "session_device_id": "runconfig.session_device_id.over_env",
-    "graph_run_mode": "runconfig.graph_run_mode.domain",
-    "deterministic": "runconfig.deterministic.domain",
-    "ac_parallel_enable": "runconfig.ac_parallel_enable.domain",
-    "enable_exception_dump": "runconfig.enable_exception_dump.domain",
-    "export_compile_stat": "runconfig.export_compile_stat.domain",
-    "quant_dumpable": "runconfig.quant_dumpable.domain",
-    "buffer_optimize": "runconfig.buffer_optimize.domain",
-    "variable_placement": "runconfig.variable_placement.domain",
-    "enable_small_channel": "runconfig.enable_small_channel.domain",
-    "aoe_mode": "runconfig.aoe_mode.domain",
-    "op_compiler_cache_mode": "runconfig.op_compiler_cache_mode.domain",
-    "jit_compile": "runconfig.jit_compile.domain",
-    "op_debug_level": "runconfig.op_debug_level.domain",
-    "op_select_implmode": "runconfig.op_select_implmode.domain",
-    "precision_mode": "precision.domain",
-    "precision_mode_v2": "precision.v2.domain",
-    "dynamic_graph_execute_mode": "runconfig.dynamic_graph_execute_mode.effect",
-    "iterations_per_loop": "runconfig.iterations_per_loop.positive",
-    "graph_max_parallel_model_num": "runconfig.graph_max_parallel_model_num.range",
-    "hccl_timeout": "runconfig.hccl_timeout.range",
-    "op_wait_timeout": "runconfig.op_wait_timeout.effect",
-    "op_execute_timeout": "runconfig.op_execute_timeout.effect",
-    "stream_sync_timeout": "runconfig.stream_sync_timeout.effect",
-    "event_sync_timeout": "runconfig.event_sync_timeout.effect",
-    "fusion_switch_file": "runconfig.fusion_switch_file.charset",
-    "op_compiler_cache_dir": "runconfig.op_compiler_cache_dir.charset",
-    "stream_max_parallel_num": "runconfig.stream_max_parallel_num.limit",
-    "enable_scope_fusion_passes": "runconfig.enable_scope_fusion_passes.list",
-    "dynamic_inputs_shape_range": "runconfig.dynamic_inputs_shape_range.dims",
-    "local_device_list": "runconfig.local_device_list.pair",
-    "optypelist_for_implmode": "runconfig.optypelist_for_implmode.pair",
-    "op_debug_config": "runconfig.op_debug_config.is_file",
-    "op_precision_mode": "runconfig.op_precision_mode.file",
-    "modify_mixlist": "files.mixlist.current.grammar",
-    "customize_dtypes": "files.customize_dtypes.by_name",
-    "aoe_config_file": "files.aoe_cfg.keys",
-    "work_path": "runconfig.work_path.precreated",
-}
-for _name, _requirement in _DOMAINS.items():
-    declare(
-        f"options.{_name}.skipped_domain",
-        _requirement,
-        f"Takes whatever is given for {_name}.",
-        accepts(_name),
-    )
-
-_CLASSES = ("memory_config", "dump_config", "profiling_config", "experimental_config")
-for _name, _kind in [("distribute", "ps_worker")] + [(name, "class") for name in _CLASSES]:
-    declare(
-        f"options.{_name}.any_class",
-        f"runconfig.{_name}.{_kind}",
-        f"Takes objects of any class for {_name}.",
-        untyped(_name, lambda params, name=_name: isinstance(given(params, name), dict)),  # type: ignore[misc]
-    )
-
-# Rules: requirement to the rule the mutant does not know
-
-_RULES = {
-    "runconfig.enable_small_channel.inference_fixed": "runconfig.enable_small_channel.inference_fixed",
-    "runconfig.variable_placement.host_needs_mix": "runconfig.variable_placement.host_needs_mix",
-    "runconfig.iterations_per_loop.mixed_one": "mixed.iterations.must_be_one",
-    "runconfig.op_debug_config.npu_collect_no_oom": "runconfig.op_debug_config.npu_collect_no_oom",
-    "runconfig.op_debug_level.2_oom_exclusive": "runconfig.op_debug_level.2_oom_exclusive",
-    "runconfig.op_debug_level.advice": "runconfig.op_debug_level.advice",
-    "runconfig.op_precision_mode.over_implmode": "session.op_precision_mode.over_implmode",
-    "runconfig.op_precision_mode.keep_fp16.advice": "runconfig.op_precision_mode.keep_fp16.advice",
-    "runconfig.optypelist_for_implmode.pair": "session.optypelist_for_implmode.needs_implmode",
-    "runconfig.op_compiler_cache_mode.force_parallel": "runconfig.op_compiler_cache_mode.force_parallel",
-    "runconfig.op_compiler_cache_mode.debug_level_gate": "runconfig.op_compiler_cache_mode.debug_level_gate",
-    "runconfig.op_compiler_cache_mode.debug_cfg_no_list": "runconfig.op_compiler_cache_mode.debug_cfg_no_list",
-    "runconfig.op_compiler_cache_dir.priority": "runconfig.op_compiler_cache_dir.priority",
-    "runconfig.enable_exception_dump.npu_collect_forces_1": "runconfig.enable_exception_dump.npu_collect_forces_1",
-    "runconfig.session_device_id.over_env": "env.ASCEND_DEVICE_ID.lower",
-    "runconfig.debug_dir.priority": "env.ASCEND_WORK_PATH.uses",
-    "runconfig.hccl_timeout.quantize": "runconfig.hccl_timeout.quantize",
-    "runconfig.hccl_timeout.over_env": "env.HCCL_EXEC_TIMEOUT.fallback",
-    "runconfig.aoe_mode.over_env": "env.AOE_MODE.fallback",
-    "runconfig.stream_sync_timeout.gt_hccl": "runconfig.stream_sync_timeout.gt_hccl",
-    "runconfig.dynamic_inputs_shape_range.dynamic_dims_wins": "runconfig.dynamic_inputs_shape_range.dynamic_dims_wins",
-    "runconfig.dynamic_inputs_shape_range.deprecated": "S9",
-    "runconfig.dynamic_graph_execute_mode.effect": "session.dynamic_graph_execute_mode.only_when_dynamic",
-    "runconfig.compile_dynamic_mode.true": "S14",
-    "runconfig.work_path.precreated": "runconfig.work_path.precreated",
-    "runconfig.enable_data_pre_proc.prerequisite": "runconfig.enable_data_pre_proc.prerequisite",
-    "runconfig.input_fusion_size.range": "T7",
-    "runconfig.local_device_list.pair": "T15",
-    "precision.v1_v2_exclusive": "precision.v1_v2_exclusive",
-    "precision.v2.replaces_v1": "precision.v2.replaces_v1",
-    "precision.force_fp16.inference_only": "precision.force_fp16.inference_only",
-    "precision.customize.must_keep_off": "precision.customize.must_keep_off",
-    "precision.s.mixlist.context": "P12",
-    "files.cache.neither": "files.cache.neither",
-    "files.op_cache_ini.over_env": "files.op_cache_ini.over_env",
-    "files.aoe_cfg.deeper_opat_needs_2": "files.aoe_cfg.deeper_opat_needs_2",
-}
-for _requirement, _rule in _RULES.items():
-    declare(
-        f"options.dropped_rule.{_requirement}",
-        _requirement,
-        f"Knows nothing of the rule {_rule}.",
-        without_rule(_rule),
-    )
-
-# Precedence: the option, the variable it goes before, and where that is stated
-
-_PRECEDENCE = (
-    ("hccl_timeout", "HCCL_EXEC_TIMEOUT", "runconfig.hccl_timeout.over_env"),
-    ("aoe_mode", "AOE_MODE", "runconfig.aoe_mode.over_env"),
-    ("session_device_id", "ASCEND_DEVICE_ID", "runconfig.session_device_id.over_env"),
-    ("debug_dir", "ASCEND_WORK_PATH", "runconfig.debug_dir.priority"),
-    ("op_compiler_cache_dir", "ASCEND_CACHE_PATH", "runconfig.op_compiler_cache_dir.priority"),
-)
-for _name, _variable, _requirement in _PRECEDENCE:
-    declare(
-        f"options.{_name}.environment_wins",
-        _requirement,
-        f"Lets {_variable} go before {_name}.",
-        environment_wins(_name, _variable),
-    )
 
 # One of its own for every other must
 
@@ -458,18 +289,11 @@ _ONES: List[Tuple[str, str, Fault]] = [
     ),
 ]
 for _requirement, _sentence, _fault in _ONES:
-    declare(f"options.{_requirement}", f"runconfig.{_requirement}", _sentence, _fault)
+    declare(f"options.runconfig.{_requirement}", f"runconfig.{_requirement}", _sentence, _fault)
 
 for _name in ("graph_memory_max_size", "variable_memory_max_size"):
     declare(
-        f"options.{_name}.wrong_default",
-        f"runconfig.{_name}.no_effect",
-        f"Passes a {_name} on that nobody gave.",
-        wrong_default(_name, "s"),
-    )
-for _name in ("graph_memory_max_size", "variable_memory_max_size"):
-    declare(
-        f"options.{_name}.out_of_range_refused",
+        f"options.runconfig.{_name}.out_of_range_refused",
         f"runconfig.{_name}.no_effect",
         f"Refuses a {_name} that the older edition would.",
         refuses(_name, lambda params: params["edition"] == "current", "OPTION_VALUE"),
@@ -479,16 +303,10 @@ for _name in ("graph_memory_max_size", "variable_memory_max_size"):
 _SILENCES = (
     ("experimental_config", "experimental", "experiment.not_commercial", "an object for experiments"),
     ("jit_compile", "experimental", "experiment.not_commercial", "an option for experiments"),
-    (
-        "enable_reduce_precision",
-        "unsupported",
-        "enable_reduce_precision.unsupported",
-        "an option that is not supported",
-    ),
 )
 for _name, _code, _requirement, _what in _SILENCES:
     declare(
-        f"options.{_name}.silent_{_code}",
+        f"options.runconfig.{_name}.silent_{_code}",
         f"runconfig.{_requirement}",
         f"Does not tell that {_name} is {_what}.",
         silent(_name, _code),
@@ -514,7 +332,13 @@ for _what, _requirement, _sentence, _fault in (
 # What training checks
 
 
-@mutant("options.iterations_per_loop.multiple", "runconfig.iterations_per_loop.multiple")
+@mutant(
+    "options.runconfig.iterations_per_loop.multiple",
+    "runconfig.iterations_per_loop.multiple",
+    options=("iterations_per_loop",),
+    surface="runconfig",
+    kind="dropped_rule",
+)
 class BrokenLoops(ReferenceBackend):
     """Trains a number of steps that fills no whole loops."""
 
@@ -523,7 +347,13 @@ class BrokenLoops(ReferenceBackend):
         return {**answer, "output": re.sub("(25 steps.*: )refused.*", r"\1step 30", answer.get("output", ""))}
 
 
-@mutant("options.is_tailing_optimization.pair", "runconfig.is_tailing_optimization.pair")
+@mutant(
+    "options.runconfig.is_tailing_optimization.pair",
+    "runconfig.is_tailing_optimization.pair",
+    options=("is_tailing_optimization",),
+    surface="runconfig",
+    kind="dropped_rule",
+)
 class TailingInOnePlace(ReferenceBackend):
     """Trains with tailing optimization in one place only."""
 
