@@ -11,6 +11,7 @@ from npu_bridge.estimator.npu.npu_config import npu_session_config
 from npu_bridge.npu_init import DumpConfig, MemoryConfig, NPUEstimator, NPURunConfig, ProfilingConfig, RewriterConfig
 from npu_reference import NpuError
 from npu_reference.options import OPTIONS, resolve
+from npu_reference.runtime.config import settings as session_settings
 
 v1 = tf.compat.v1
 
@@ -18,7 +19,7 @@ v1 = tf.compat.v1
 def entries(config):
     """The NpuOptimizer entries of the session config: of each, key to value."""
     return [
-        {key: getattr(value, value.WhichOneof("value")) for key, value in entry.parameter_map.items()}
+        {key: getattr(one, one.WhichOneof("value")) for key, one in entry.parameter_map.items() if key in OPTIONS}
         for entry in npu_session_config(config).graph_options.rewrite_options.custom_optimizers
     ]
 
@@ -271,3 +272,40 @@ def test_configuration_objects_check_their_arguments():
     with pytest.raises(TypeError, match="dump_pth"):
         DumpConfig(dump_pth="out")
     assert "dump_path" in inspect.signature(DumpConfig).parameters
+
+
+def told(config):
+    """What a session of the configuration says, and what it takes effect with."""
+    settings = session_settings(npu_session_config(config))
+    return {(notice.subject, notice.code) for notice in settings.notices}, settings.resolution
+
+
+def test_a_session_does_not_repeat_what_npu_run_config_said():
+    # Options of NPURunConfig alone, deprecated ones and advice: their author was told when the object was made.
+    notices, resolution = told(
+        NPURunConfig(deterministic=1, input_fusion_size=25600, op_debug_level=1, variable_format_optimize=True)
+    )
+    assert not notices
+    assert resolution.values["deterministic"] == 1 and resolution.values["op_debug_level"] == 1
+
+
+def test_an_option_keeps_the_scenarios_of_npu_run_config():
+    # Document 003 lists buffer_optimize without a scenario, document 002 for online inference only.
+    notices, resolution = told(NPURunConfig(buffer_optimize="off_optimize"))
+    assert not notices and resolution.values["buffer_optimize"] == "off_optimize"
+
+
+def test_a_session_still_says_what_its_own_config_has_wrong():
+    proto = session_config(no_such_option=True, deterministic=True)
+    proto.graph_options.rewrite_options.custom_optimizers[0].parameter_map["deterministic"].i = 1
+    notices, _ = told(NPURunConfig(session_config=proto, ac_parallel_enable="1"))
+    assert notices == {("no_such_option", "unknown"), ("deterministic", "reserved")}
+
+
+def test_a_later_entry_of_the_script_is_its_own():
+    proto = npu_session_config(NPURunConfig(deterministic=0))
+    entry = proto.graph_options.rewrite_options.custom_optimizers.add()
+    entry.name = "NpuOptimizer"
+    entry.parameter_map["deterministic"].i = 1
+    notices = {(notice.subject, notice.code) for notice in session_settings(proto).notices}
+    assert notices == {("deterministic", "several_values"), ("deterministic", "reserved")}

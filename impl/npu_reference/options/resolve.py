@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Collection, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_reference.errors import NpuError
 from npu_reference.options.classes import session_values
@@ -49,6 +49,7 @@ def resolve(
     edition: str = "current",
     env: Optional[Mapping[str, str]] = None,
     files: Optional[Mapping[str, object]] = None,
+    carried: Collection[str] = (),
 ) -> Resolution:
     """The effective value of every option.
 
@@ -61,6 +62,8 @@ def resolve(
         env: the whole environment that may be seen; the process's own is never read.
         files: path to content of everything that options may name, see :class:`fileview.Given`; without it the named
             files are read from disk.
+        carried: names of session values that NPURunConfig wrote. They are held to what that surface documents, its
+            scenarios among it, and not warned about: their author was told when NPURunConfig was made.
 
     Returns:
         The resolution; whatever is wrong with a value is in its ``errors``.
@@ -72,6 +75,8 @@ def resolve(
         if not isinstance(given, Mapping):
             raise NpuError("USAGE", what, f"{echo(given)} is no mapping.", "Give name to value.")
     view = _view(surface, edition)
+    if carried:
+        view = _with_carried(view, edition, carried)
     state = State(surface, edition, _environment(env), Disk() if files is None else Given(files))
     accepted = _accepted(state, view, values)
     mode = accepted.get("graph_run_mode")
@@ -83,7 +88,8 @@ def resolve(
     for rule in view.rules:
         if rule.applies(state):
             rule.check(state)
-    errors, warnings = _errors(state.errors), _warnings(state.warnings)
+    told = [warning for warning in state.warnings if warning.option not in carried]
+    errors, warnings = _errors(state.errors), _warnings(told)
     return Resolution(surface, edition, state.run_mode, state.effective, state.parsed, errors, warnings)
 
 
@@ -110,6 +116,16 @@ def _view(surface: str, edition: str) -> _View:
             tuple(rule for rule in RULES if surface in rule.surfaces and edition in rule.editions),
         )
     return _VIEWS[key]
+
+
+def _with_carried(view: _View, edition: str, carried: Collection[str]) -> _View:
+    """The session's view in which the carried options are those of NPURunConfig; defaults stay the session's."""
+    facets = dict(view.facets)
+    for name in carried:
+        facet = OPTIONS[name].facet("runconfig", edition) if name in OPTIONS else None
+        if facet is not None and facet.field != "o":
+            facets[name] = facet
+    return view._replace(facets=facets)
 
 
 def _defaults(facets: Mapping[str, Facet], surface: str, run_mode: int) -> Dict[str, Effective]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference import options
 from npu_reference.catalog import OpList
@@ -16,6 +16,7 @@ __all__ = [
     "PRECISIONS",
     "PRECISION_VARIABLE",
     "OPTIMIZER",
+    "RUN_CONFIG_MARK",
     "Overrides",
     "Settings",
     "current_overrides",
@@ -38,6 +39,9 @@ PRECISION_VARIABLE = "NPU_REFERENCE_DEVICE_PRECISION"
 
 #: How GEOPs compute: in the graph's own types, as TensorFlow does, or in those the precision options decide.
 PRECISIONS = ("off", "on")
+
+#: Key of an entry that NPURunConfig wrote; whoever gave its options has been told about them already.
+RUN_CONFIG_MARK = "npu_run_config"
 
 _FIELDS = ("b", "i", "f", "s")
 
@@ -126,7 +130,8 @@ def settings(config: Any) -> Settings:
         NpuError: OPTION_*, the first refused option (G10); USAGE for an edition or device precision that does not exist.
     """
     around = _OVERRIDES[-1]
-    values, notices = _merged(entry for entry in _entries(config) if entry.name == OPTIMIZER)
+    entries = [entry for entry in _entries(config) if entry.name == OPTIMIZER]
+    values, notices = _merged(entries)
     env = dict(os.environ) if around.env is None else around.env
     resolution = options.resolve(
         values if around.values is None else around.values,
@@ -134,6 +139,7 @@ def settings(config: Any) -> Settings:
         edition=around.edition or env.get(EDITION_VARIABLE) or "current",
         env=env,
         files=around.files,
+        carried=_carried(entries) if around.values is None else (),
     )
     resolution.raise_first()
     notices.extend(Notice(warning.code, warning.option, warning.message) for warning in resolution.warnings)
@@ -192,12 +198,20 @@ def _remapping_is_off(config: Any) -> bool:
     return bool(rewrite.remapping == _off(rewrite))
 
 
+def _carried(entries: Sequence[Any]) -> FrozenSet[str]:
+    """The options whose value comes from NPURunConfig, rather than from an entry of the script's own."""
+    written: Dict[str, bool] = {}
+    for entry in entries:
+        written.update(dict.fromkeys(entry.parameter_map, RUN_CONFIG_MARK in entry.parameter_map))
+    return frozenset(name for name, by_run_config in written.items() if by_run_config)
+
+
 def _merged(entries: Iterable[Any]) -> Tuple[Dict[str, object], List[Notice]]:
     """Values of all entries, the later one winning (G3), and a notice for each key on which they differ."""
     values: Dict[str, object] = {}
     notices: List[Notice] = []
     for entry in entries:
-        for key in sorted(entry.parameter_map):
+        for key in sorted(set(entry.parameter_map) - {RUN_CONFIG_MARK}):
             value = _value(key, entry.parameter_map[key])
             if value is None:
                 continue

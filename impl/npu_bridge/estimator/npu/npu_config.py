@@ -22,7 +22,7 @@ from npu_bridge.estimator.npu.config_objects import (
 )
 from npu_reference.options import OPTIONS, Resolution, resolve
 from npu_reference.options.classes import OptionTypeError, raise_for_python
-from npu_reference.runtime.config import EDITION_VARIABLE
+from npu_reference.runtime.config import EDITION_VARIABLE, RUN_CONFIG_MARK
 from npu_reference.runtime.log import LOG
 
 __all__ = [
@@ -129,6 +129,7 @@ def npu_session_config(config: NPURunConfig) -> Any:
     kept = npu_keys(proto)  # of the user's own entries, before ours is there
     switch_rewrites_off(proto)
     entry = npu_entry(proto)
+    write_option(entry, RUN_CONFIG_MARK, "b", True)
     write_option(entry, "use_off_line", "b", True)  # A38
     resolution = config._npu_resolution
     session = resolve({"graph_run_mode": resolution.run_mode}, edition=resolution.edition).values
