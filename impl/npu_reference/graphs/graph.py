@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import re
-from contextlib import contextmanager
 from sys import intern
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from ..collection import no_collection
 from ..errors import NpuError
 from .attrs import UNKNOWN_RANK, Attrs, decode_attr, decode_shape
 from .dtypes import DType
@@ -246,18 +245,6 @@ def where(subject: str, node: Node) -> str:
     return f"{subject}: node '{shorten(node.name)}' ({shorten(node.op)})"
 
 
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Building makes millions of objects and no garbage; the collector would only walk them again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
 def assemble(graph_def: Any, subject: str, library: Optional[Library] = None) -> Graph:
     """A Graph of a GraphDef message, which it keeps.
 
@@ -265,7 +252,7 @@ def assemble(graph_def: Any, subject: str, library: Optional[Library] = None) ->
     Raises NpuError GRAPH_FORMAT, GRAPH_LIMIT, GRAPH_DUPLICATE_NODE, GRAPH_UNKNOWN_OP, GRAPH_ATTR, GRAPH_INPUT and
     GRAPH_CYCLE. O(V + E), with V log V where the GraphDef is not in topological order.
     """
-    with _no_collection():
+    with no_collection():
         if len(graph_def.node) > MAX_NODES:
             raise NpuError("GRAPH_LIMIT", subject, f"it has {len(graph_def.node)} nodes, the bound is {MAX_NODES}")
         if library is None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Union
 
 from npu_reference.catalog import OpList
+from npu_reference.collection import no_collection
 from npu_reference.errors import NpuError
 from npu_reference.options.outcome import Resolution
 from npu_reference.partition import adapter, documented
@@ -53,7 +52,7 @@ def partition(
         raise NpuError("USAGE", "flavour", f"{flavour!r} is no flavour.", f"Choose one of {', '.join(FLAVOURS)}.")
     settings = _settings(options, policy)
     planner = adapter.plan if policy == "adapter" else documented.plan
-    with _no_collection():
+    with no_collection():
         operators = OpList.built_in() if op_list is None else op_list  # an empty list is a list
         plan = planner(graph, settings, operators, flavour)
         return answer(plan, policy)
@@ -67,15 +66,3 @@ def _settings(options: Union[Resolution, Settings, Mapping[str, Any]], policy: s
     if policy != "adapter":
         raise NpuError("USAGE", "options", "a raw parameter map is for policy 'adapter' only.", "Resolve it first.")
     return settings_of_adapter(options)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Planning makes millions of objects and next to no garbage; collecting would only walk them again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

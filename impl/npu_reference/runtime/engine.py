@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from npu_reference import graphs
+from npu_reference.collection import no_collection
 from npu_reference.options.directives import directives
 from npu_reference.runtime.agreement import Agreement
 from npu_reference.runtime.bodies import Hook
@@ -155,6 +156,10 @@ class Engine:
         return plan
 
     def _make_plan(self, signature: Signature) -> Plan:
+        with no_collection():
+            return self._planned(signature)
+
+    def _planned(self, signature: Signature) -> Plan:
         graph = self.graph()
         if signature.connections or signature.settled:
             graph = _rewired(graph, {to: source for source, to in signature.connections}, set(signature.settled))

@@ -22,7 +22,7 @@ class Request(NamedTuple):
     """What is to be placed.
 
     Attributes:
-        graph_def: the partitioned graph, a GraphDef of TensorFlow's own class.
+        graph_def: the partitioned graph, a GraphDef of TensorFlow's own class; given away, bodies change in place.
         geops: names of the GEOPs in it.
         feeds: tensors of the user's graph, in the order of the ``index`` of the _Arg nodes.
         gauges: what GEOPs have to count themselves, by GEOP.
@@ -95,21 +95,41 @@ class Shadow:
         """The tf.Tensor of a node and slot."""
         return self.graph.get_operation_by_name(at.node).outputs[at.slot]
 
-    def probe(self, at: Input) -> Any:
-        """A scalar int64 tensor: how many elements a tensor has; of a string tensor, how many characters."""
+    def probes(self, wanted: Sequence[Input]) -> List[Any]:
+        """Scalar int64 tensors: how many elements each tensor has; of a string tensor, how many characters."""
         with self._lock:
-            if at not in self._probes:
-                v1 = tensorflow().v1
-                graph = self.graph
-                scope = self.fresh_name("npu_probe") + "/"
-                with graph._mutation_lock(), graph.as_default(), v1.name_scope(scope):
-                    tensor = self.tensor(at)
-                    if tensor.dtype.base_dtype == v1.string:
-                        size = v1.cast(v1.reduce_sum(v1.strings.length(tensor)), v1.int64)
-                    else:
-                        size = v1.size(tensor, out_type=v1.int64)
-                self._probes[at] = size
-            return self._probes[at]
+            missing = [at for at in dict.fromkeys(wanted) if at not in self._probes]
+            graph = self.graph
+            with graph._mutation_lock(), graph.as_default():
+                strings = [at for at in missing if self.tensor(at).dtype.base_dtype == tensorflow().v1.string]
+                for at in strings:
+                    self._probes[at] = self._count_characters(at)
+                texts = set(strings)
+                self._count_elements([at for at in missing if at not in texts])
+            return [self._probes[at] for at in wanted]
+
+    def _count_characters(self, at: Input) -> Any:
+        v1 = tensorflow().v1
+        with v1.name_scope(self.fresh_name("npu_probe") + "/"):
+            return v1.cast(v1.reduce_sum(v1.strings.length(self.tensor(at))), v1.int64)
+
+    def _count_elements(self, wanted: Sequence[Input]) -> None:
+        """Probes of many tensors at once: operators made one by one in Python would take most of a plan's time."""
+        if not wanted:
+            return
+        v1 = tensorflow().v1
+        message = v1.GraphDef(versions=self.graph.graph_def_versions)
+        tensors = {}
+        for at in wanted:
+            tensor = self.tensor(at)
+            source = f"{at.node}:{at.slot}"
+            tensors[source] = tensor
+            node = message.node.add(name=self.fresh_name("npu_probe"), op="Size", input=[source])
+            node.attr["T"].type = tensor.dtype.base_dtype.as_datatype_enum
+            node.attr["out_type"].type = v1.int64.as_datatype_enum
+        names = [f"{node.name}:0" for node in message.node]
+        made = v1.import_graph_def(message, input_map=tensors, return_elements=names, name="")
+        self._probes.update(zip(wanted, made))
 
     def fresh_name(self, name: str) -> str:
         """``name`` itself the first time, later with a number that no other name has."""
@@ -188,9 +208,7 @@ class _Batch:
         """What a node is, beside its name and inputs. A user's operator never changes once it has run."""
         node = self.nodes[name]
         if name in self.geops:
-            body = type(self.functions[name])()
-            body.CopyFrom(self.functions[name])
-            return body.SerializeToString(deterministic=True), self._gauges(name)
+            return self.functions[name].SerializeToString(deterministic=True), self._gauges(name)
         if self._is_users(name):
             return node.op
         return node.SerializeToString(deterministic=True)
@@ -221,8 +239,7 @@ class _Batch:
 
     def _make_body(self, name: str, new_name: str, node: Any) -> None:
         """A function of its own for each call: two calls share nothing that a name could help to share."""
-        body = type(self.functions[name])()
-        body.CopyFrom(self.functions[name])
+        body = self.functions[name]
         gauges = self._gauges(name)
         if gauges:
             self.shadow.meter.install(body, new_name, gauges)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.partition import Partition
 from npu_reference.runtime.shadow import Placed, Shadow
@@ -86,8 +86,8 @@ def crossings(
     the number of elements is fetched as well, if the tensor has exactly one value in every run.
     """
     finder = _Finder(partition, placed, shadow, feeds, fetches, unsteady)
-    rules = tuple(finder.rule(border) for border in partition.borders)
-    return Crossings(rules, tuple(finder.probes))
+    rules = [finder.rule(border) for border in partition.borders]
+    return Crossings(tuple(rules), tuple(shadow.probes(list(finder.probed))))
 
 
 class _Finder:
@@ -106,7 +106,8 @@ class _Finder:
         self.feeds = feeds
         self.fetched = {name: position for position, name in enumerate(fetches)}
         self.unsteady = unsteady
-        self.probes: List[Any] = []
+        #: Tensors to be probed, and which of the probes is theirs.
+        self.probed: Dict[Input, int] = {}
         self.returned: Dict[str, Input] = {}
         for geop in partition.geops:
             for position, ret in enumerate(geop.rets):
@@ -153,9 +154,6 @@ class _Finder:
         dtype = tensor.dtype.base_dtype
         if dtype.name in ("resource", "variant"):
             return Rule(source, direction, "unknown")
-        probe = self.shadow.probe(where)
-        number = next((n for n, known in enumerate(self.probes) if known is probe), len(self.probes))
-        if number == len(self.probes):
-            self.probes.append(probe)
+        number = self.probed.setdefault(where, len(self.probed))
         return Rule(source, direction, "probe", number, 1 if dtype.name == "string" else int(dtype.size))
 
