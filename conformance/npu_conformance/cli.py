@@ -358,16 +358,43 @@ def mutants(
 # Asking the reference
 
 
+def _environment(variables: Sequence[str], inherit: bool) -> Dict[str, str]:
+    """The whole environment that options may see: none of the process's own unless that is asked for."""
+    env = dict(os.environ) if inherit else {}
+    for text in variables:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise NpuError("USAGE", f"--env {text!r}", "is no variable with a value", "Write NAME=VALUE.")
+        env[name] = value
+    return env
+
+
 @cli.command()
 @click.argument("assignments", nargs=-1, metavar="[k=v]...")
+@click.option(
+    "--env",
+    "variables",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An environment variable that options may see; may be repeated. Without one they see none.",
+)
+@click.option(
+    "--env-from-process",
+    "inherit",
+    is_flag=True,
+    help="Let options see the environment of this process, --env over it.",
+)
 @_SURFACE
 @_EDITION
 @_FORMAT
-def options(assignments: Tuple[str, ...], surface: str, edition: str, form: str) -> int:
+def options(
+    assignments: Tuple[str, ...], variables: Tuple[str, ...], inherit: bool, surface: str, edition: str, form: str
+) -> int:
     """Show the effective value of every option, where it comes from, and what is wrong."""
     from npu_reference.options import parse_assignments, resolve
 
-    resolution = resolve(parse_assignments(assignments), surface=surface, edition=edition, env={})
+    env = _environment(variables, inherit)
+    resolution = resolve(parse_assignments(assignments), surface=surface, edition=edition, env=env)
     if form == "json":
         from . import schema
 

@@ -225,6 +225,28 @@ def test_options_in_json_has_value_origin_and_rule(capsys: pytest.CaptureFixture
     assert done.status == 0
 
 
+def test_options_see_only_the_environment_they_are_given(
+    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HCCL_EXEC_TIMEOUT", "600")
+
+    def timeout(*arguments: str) -> Any:
+        answer = inside(capsys, "options", *arguments, "--format", "json").json("options")
+        return tuple(answer["effective"]["hccl_timeout"][key] for key in ("value", "origin"))
+
+    assert timeout() == (1836, "default")
+    assert timeout("--env", "HCCL_EXEC_TIMEOUT=700", "--env", "OTHER=a=b") == (680, "environment")
+    assert timeout("--env-from-process") == (544, "environment")
+    assert timeout("--env-from-process", "--env", "HCCL_EXEC_TIMEOUT=700") == (680, "environment")
+    assert timeout("--env-from-process", "hccl_timeout=68") == (68, "given")
+
+
+@pytest.mark.parametrize("text", ["HCCL_EXEC_TIMEOUT", "=600", ""])
+def test_options_refuse_what_is_no_variable_with_a_value(capsys: pytest.CaptureFixture, text: str) -> None:
+    done = inside(capsys, "options", "--env", text)
+    assert done.status == 2 and "NAME=VALUE" in done.err
+
+
 def test_options_with_an_error_is_status_2_and_still_shows_everything(capsys: pytest.CaptureFixture) -> None:
     done = inside(capsys, "options", "mix_compile_mode=7", "--format", "json")
     assert done.status == 2
