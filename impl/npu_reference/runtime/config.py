@@ -127,7 +127,8 @@ def settings(config: Any) -> Settings:
     ``current`` (G14). How GEOPs compute is found the same way: ``NPU_REFERENCE_DEVICE_PRECISION``, else ``off``.
 
     Raises:
-        NpuError: OPTION_*, the first refused option (G10); USAGE for an edition or device precision that does not exist.
+        NpuError: OPTION_*, the first refused option (G10); USAGE for an edition or a device
+            precision that does not exist.
     """
     around = _OVERRIDES[-1]
     entries = [entry for entry in _entries(config) if entry.name == OPTIMIZER]

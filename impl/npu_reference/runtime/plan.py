@@ -80,7 +80,8 @@ def make_plan(
         numerics: the device's arithmetic; None for TensorFlow's own.
 
     Raises:
-        NpuError: from partitioning (RANGE_*, REF_BORDER, GRAPH_*), from assigning dtypes (PRECISION_*), or INTERNAL where TensorFlow refuses the result.
+        NpuError: from partitioning (RANGE_*, REF_BORDER, GRAPH_*), from assigning dtypes (PRECISION_*), or INTERNAL
+            where TensorFlow refuses the result.
     """
     closed = graphs.close_over(graph, signature.feeds, signature.fetches, signature.targets)
     flavour = tensorflow().flavour

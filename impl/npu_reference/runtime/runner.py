@@ -28,8 +28,8 @@ def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
 
     Args:
         params: of the protocol: ``graph`` (a path), ``surface``, ``edition``, ``values``, ``env``, ``files``,
-            ``op_list``, ``device_precision``, ``feeds`` (name to tensor), ``fetches`` (a name without slot is an operator to run),
-            ``init`` (operators to run once first), ``steps`` (default 1).
+            ``op_list``, ``device_precision``, ``feeds`` (name to tensor), ``fetches`` (a name without
+            slot is an operator to run), ``init`` (operators to run once first), ``steps`` (default 1).
 
     Returns:
         The protocol's ``ok``: ``fetches`` of the last step, ``trace`` with a record for each run, ``log``, ``files``.

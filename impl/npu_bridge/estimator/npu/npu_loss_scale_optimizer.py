@@ -1,4 +1,4 @@
-"""An optimizer that scales the loss, divides the gradients again, and leaves out steps in which something overflowed."""
+"""An optimizer that scales the loss, divides the gradients again, and leaves out steps that overflowed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from npu_bridge._tensorflow import v1
 from npu_bridge.estimator import npu_ops
 from npu_bridge.estimator.npu.npu_loss_scale_manager import LossScaleManager
 from npu_reference.options.classes import OptionTypeError, OptionValueError
+from npu_reference.runtime.training import LOSS_SCALE
 
 __all__ = ["NPULossScaleOptimizer", "scaled_gradients", "guarded"]
 
@@ -28,7 +29,10 @@ class NPULossScaleOptimizer(v1.train.Optimizer):
     def __init__(self, opt: Any, loss_scale_manager: Any, is_distributed: bool = False) -> None:
         if not isinstance(opt, v1.train.Optimizer):
             raise OptionTypeError(
-                "OPTION_TYPE", "opt", f"a {type(opt).__name__} is not a TensorFlow optimizer.", "Give a tf.train.Optimizer."
+                "OPTION_TYPE",
+                "opt",
+                f"a {type(opt).__name__} is not a TensorFlow optimizer.",
+                "Give a tf.train.Optimizer.",
             )
         if not isinstance(loss_scale_manager, LossScaleManager):
             raise OptionTypeError(
@@ -90,6 +94,7 @@ def guarded(
     opt: Any, manager: LossScaleManager, status: Any, pairs: List[Tuple[Any, Any]], global_step: Any, name: Any
 ) -> Any:
     """Apply gradients if the flag is not up; then clear it and let the manager know."""
+    v1.add_to_collection(LOSS_SCALE, 1)
 
     def apply() -> Any:
         return v1.group(opt.apply_gradients(pairs, global_step=global_step))

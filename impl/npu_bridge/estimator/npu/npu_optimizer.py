@@ -63,8 +63,8 @@ class NPUDistributedOptimizer(v1.train.Optimizer):
 class NPUOptimizer(NPUDistributedOptimizer):
     """Distributed training, loss scaling and tailing optimization in one wrapper.
 
-    ``is_tailing_optimization`` must be what the configuration says (document 003), which NPUEstimator and every session check (T20).
-    It only moves work relative to communication, so with one device the results are the same either way.
+    ``is_tailing_optimization`` must be what the configuration says (documents 002 and 003), which NPUEstimator and
+    every session check (T20). It only moves work relative to communication, so with one device the results are the same either way.
     """
 
     def __init__(
@@ -105,4 +105,5 @@ class NPUOptimizer(NPUDistributedOptimizer):
         return self._apply_unless_overflow(*args, **kwargs)
 
     def _apply_unless_overflow(self, grads_and_vars: Any, global_step: Any = None, name: Optional[str] = None) -> Any:
+        assert self._manager is not None
         return guarded(self._optimizer, self._manager, self._status, list(grads_and_vars), global_step, name)

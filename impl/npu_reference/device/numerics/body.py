@@ -118,9 +118,9 @@ class _Body:
         decision = self.decisions.get(proto.name)
         if proto.op == "Cast" and self._visit_cast(node):
             return
-        if decision is not None and install_variant(self.gates, node, decision, self._rounded_inputs(node, decision)):
-            self._finish(node, decision, on_grid=True, widened=False)
-        elif decision is None or decision.engine not in (*_SATURATING, "aicpu"):
+        if decision is not None and self._install_variant(node, decision):
+            return
+        if decision is None or decision.engine not in (*_SATURATING, "aicpu"):
             self._pass_through(node)
         else:
             self._compute(node, decision)
@@ -168,6 +168,15 @@ class _Body:
             proto.input[position] = self._rounded(text, dtype, saturating) if lower else self._wide(text, dtype)
             grid = grid and (lower or self._value(text, dtype).grid)
         return grid and floats > 0
+
+    def _install_variant(self, node: _Node, decision: Decision) -> bool:
+        result = install_variant(self.gates, node, decision, self._rounded_inputs(node, decision))
+        if result:
+            gated = self._gate(result, node.proto.name, 0, True, decision.engine in _SATURATING)
+            self.completed.setdefault(node.proto.name, []).append(gated.split(":", 1)[0])
+            half = node.dtypes[0].number == _HALF
+            self.values[node.outputs[0]] = _Value("" if half else gated, gated, half, True)
+        return bool(result)
 
     def _rounded_inputs(self, node: _Node, decision: Decision) -> Callable[[], List[str]]:
         """For a variant that asks for them: the data inputs as float32 tensors of float16 values."""
