@@ -124,11 +124,13 @@ def _rejected(case: Case, body: Mapping[str, Any]) -> Result:
     if expected is None:
         differences.append(Difference("refused", f"{fact.text}: {body['message']}", "rejected"))
     else:
-        codes, subject = expected
+        codes, subject, message = expected
         if body["code"] not in codes:
             differences.append(Difference("code", f"{fact.text}; expected code {' or '.join(codes)}", "rejected"))
         if not matches(subject, str(body["subject"])):
             differences.append(Difference("subject", f"{fact.text}; expected subject {subject}", "rejected"))
+        if not matches(message, str(body["message"])):
+            differences.append(Difference("message", f"{body['message']}; expected {message}", "rejected"))
     return _result(case, differences, (fact.text,))
 
 

@@ -39,7 +39,7 @@ class Expect(NamedTuple):
     bounds: Mapping[str, Tuple[Optional[int], Optional[int]]]
     values: Mapping[str, Mapping[str, Any]]
     finite: Tuple[str, ...]
-    rejected: Optional[Tuple[Tuple[str, ...], str]]
+    rejected: Optional[Tuple[Tuple[str, ...], str, str]]
 
 
 class Case(NamedTuple):
@@ -402,11 +402,12 @@ class _Reader:
             found[name] = tensor
         return found
 
-    def _rejected(self, table: Mapping[str, Any]) -> Optional[Tuple[Tuple[str, ...], str]]:
+    def _rejected(self, table: Mapping[str, Any]) -> Optional[Tuple[Tuple[str, ...], str, str]]:
+        """Codes, and patterns of subject and message."""
         if "rejected" not in table:
             return None
         entry = self._table(table, "rejected", "expect.")
-        self._no_unknown(entry, {"code", "subject"}, "expect.rejected")
+        self._no_unknown(entry, {"code", "subject", "message"}, "expect.rejected")
         codes = entry.get("code")
         codes = [codes] if isinstance(codes, str) else codes
         if not isinstance(codes, list) or not codes:
@@ -414,10 +415,13 @@ class _Reader:
         for code in codes:
             if code not in CATALOGUE:
                 raise self.fail("expect.rejected.code", f"{code!r} is no code", "Codes are in npu_reference.errors.")
-        subject = entry.get("subject", "*")
-        if not isinstance(subject, str):
-            raise self.fail("expect.rejected.subject", "must be a pattern")
-        return tuple(codes), subject
+        patterns = []
+        for key in ("subject", "message"):
+            pattern = entry.get(key, "*")
+            if not isinstance(pattern, str):
+                raise self.fail(f"expect.rejected.{key}", "must be a pattern")
+            patterns.append(pattern)
+        return tuple(codes), patterns[0], patterns[1]
 
     # Plain keys
 

@@ -105,6 +105,13 @@ def refusal(code: str, subject: str) -> client.Rejected:
     return client.Rejected({"code": code, "message": "because", "subject": subject})
 
 
+def test_the_words_of_a_refusal_may_be_asserted(shelf: Shelf) -> None:
+    outcome = refusal("OPTION_CONFLICT", "in_out_pair")
+    for pattern, signature in (("be*", ""), ("*never*", "partition/message/rejected")):
+        expect = f'rejected = {{ code = "OPTION_CONFLICT", message = "{pattern}" }}'
+        assert judged(shelf, expect, outcome).signature == signature
+
+
 @pytest.mark.parametrize(
     "outcome, status, signature",
     [

@@ -1,0 +1,145 @@
+"""Every reason, remedy, note and refusal of a partition has its case, and a remedy has a case that shows it help."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import npu_reference.partition as package
+from fixtures.programs import placement_graphs as program
+from npu_reference.partition.reasons import REMEDIES, Reason
+from tests.cases.corpus import corpus
+
+#: For every remedy that the user can take: the case that shows the reason, and the one after the remedy.
+REMEDIED = {
+    Reason.MODE_OFF: ("reason-mode-off", "product", "use-off-line-true"),
+    Reason.GRAPH_EXCLUDED: ("reason-graph-excluded", "active", "reason-graph-excluded-remedied"),
+    Reason.NOT_SUPPORTED: ("reason-not-supported", "mid", "mixed-plain-chain-is-one-geop"),
+    Reason.GRAY: ("reason-gray", "middle", "reason-gray-remedied"),
+    Reason.SCOPE: ("reason-scope", "then", "reason-scope-remedied"),
+    Reason.VARIABLE_PLACEMENT: ("reason-variable-placement", "v", "variable-placement-device"),
+    Reason.FIFTH_OUTPUT: ("reason-fifth-output", "bn", "batch-norm-below-the-horizon"),
+    Reason.FUNCTION: ("reason-function", "branch", "if-of-device-operators"),
+    Reason.FRAME: ("reason-frame", "loop/increase", "reason-frame-remedied"),
+    Reason.CONDITIONAL: ("reason-conditional", "merge", "reason-scope-remedied"),
+    Reason.REF_EDGE: ("reason-reference-edge", "v", "reference-variable-on-the-device"),
+    Reason.RESOURCE_EDGE: ("reason-resource-edge", "v", "reason-resource-edge-remedied"),
+    Reason.VARIANT_EDGE: ("reason-variant-edge", "stacked", "reason-variant-edge-remedied"),
+    Reason.SMALLER_REGION: ("reason-smaller-region", "b1", "mixed-keeps-both-regions"),
+    Reason.RANGE_INSIDE: ("reason-range-inside", "c", "reason-range-inside-remedied"),
+    Reason.RANGE_OUTSIDE: ("reason-range-outside", "d", "reason-range-outside-remedied"),
+}
+
+#: Notes that no case can ask for: the documents' options refuse the value that leads there (tests/partition has them).
+WITHOUT_A_CASE = {"REPAIRED_CYCLE"}
+
+#: Refusals that no case can ask for: a defect; a policy or flavour that the protocol has no words for; a graph that is
+#: refused as it is read (tests/graphs).
+ELSEWHERE = {"INTERNAL", "USAGE", "GRAPH_CYCLE"}
+
+SOURCES = sorted(Path(package.__file__).parent.glob("*.py"))
+
+
+def asserted(case):
+    """Every fact or pattern a case asserts."""
+    lines = [line for lines in case.expect.golden.values() for line in lines]
+    return [*lines, *case.expect.contains]
+
+
+def test_every_reason_has_a_case():
+    told = {match for case in corpus().cases.values() for text in asserted(case) for match in _reasons(text)}
+    assert {reason.value for reason in Reason} <= told
+
+
+def _reasons(text):
+    return re.findall(r" because ([A-Z_]+)\Z", text)
+
+
+def test_every_remedy_is_one_the_user_can_take_or_says_that_there_is_none():
+    assert {reason for reason, text in REMEDIES.items() if not text.startswith("None")} == set(REMEDIED)
+
+
+@pytest.mark.parametrize("reason", list(REMEDIED), ids=lambda reason: reason.value)
+def test_a_remedy_puts_the_operator_on_the_device(reason):
+    before, node, after = REMEDIED[reason]
+    cases = corpus().cases
+    assert f"host {node} because {reason.value}" in asserted(cases[before])
+    assert cases[before].control == after
+    assert [text for text in asserted(cases[after]) if re.fullmatch(rf"(device|geop \S+ node) {node}", text)]
+
+
+def literals(*calls):
+    """First arguments of calls by these names, constants alone; f-strings as patterns."""
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in calls:
+                yield path.name, node
+
+
+def test_every_note_has_a_case():
+    codes = set()
+    for file, call in literals("Note", "_note"):
+        first = call.args[0]
+        if isinstance(first, ast.Constant):
+            codes.add(first.value)
+        else:
+            assert file == "documented.py", "a code that is made up is one of documented._DIFFERENCES or _CONSEQUENCE"
+    from npu_reference.partition import documented
+
+    codes |= {reason.value for reason, _ in documented._DIFFERENCES}
+    # References are cut before anything is repaired.
+    codes |= {f"REPAIRED_{code}" for code in documented._CONSEQUENCE if code != "REF"}
+    texts = [text for case in corpus().cases.values() for text in asserted(case) if text.startswith("note ")]
+    told = {text.split()[1].rstrip("*") for text in texts}
+    assert codes - told == WITHOUT_A_CASE
+
+
+def test_every_refusal_has_a_case():
+    codes = {call.args[0].value for _, call in literals("NpuError") if isinstance(call.args[0], ast.Constant)}
+    refused = {
+        code
+        for case in corpus().cases.values()
+        if case.expect.rejected and case.method == "partition"
+        for code in case.expect.rejected[0]
+    }
+    assert codes - ELSEWHERE <= refused
+
+
+def test_every_text_of_the_adapter_has_a_case():
+    patterns = [
+        case.expect.rejected[2].strip("*")
+        for case in corpus().cases.values()
+        if case.expect.rejected and case.params.get("policy") == "adapter"
+    ]
+    missing = [text for text in _adapter_texts() if not any(re.fullmatch(text, pattern) for pattern in patterns)]
+    assert not missing
+
+
+def _adapter_texts():
+    """The adapter's own words in the sources, as regular expressions: errors without a subject, and of _abort."""
+    for _, call in literals("NpuError"):
+        code, subject = call.args[0], call.args[1]
+        if getattr(subject, "value", None) == "" and getattr(code, "value", None) not in ELSEWHERE:
+            yield from _texts(call.args[2])
+    for _, call in literals("_abort"):
+        yield from _texts(call.args[1])
+
+
+def _texts(node):
+    if isinstance(node, ast.Constant):
+        yield re.escape(node.value)
+    elif isinstance(node, ast.JoinedStr):
+        parts = [re.escape(part.value) if isinstance(part, ast.Constant) else ".*" for part in node.values]
+        yield "".join(parts)
+
+
+def test_the_graphs_of_these_cases_are_what_their_program_makes_and_all_are_used():
+    made = {file: content for name in program.GRAPHS for file, content in program.rendered(name).items()}
+    stored = {path.name: path.read_bytes() for path in program.OUTPUT.iterdir() if path.suffix == ".pbtxt"}
+    assert sorted(stored) == sorted(made)
+    assert not [name for name in made if made[name] != stored[name]], "run -m fixtures.programs.placement_graphs"
+    used = {Path(case.params["graph"]).name for case in corpus().cases.values() if "graph" in case.params}
+    assert set(stored) <= used
