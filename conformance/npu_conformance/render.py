@@ -176,17 +176,20 @@ def _numbers(rows: Sequence[Row]) -> List[str]:
 
 
 def killing(found: Sequence[Kill]) -> None:
-    """A row a mutant, the survivors last and red, and what could not be judged."""
+    """A row a mutant, the survivors last and red, and what could not be judged; of many, only what needs a look."""
     console = _console()
     table = _table("Mutant", "Breaks", "Killed by", "Specific")
-    for one in sorted(found, key=lambda one: (one.alive, not one.killed_by, one.name)):
+    shown = [one for one in found if not one.specific] if len(found) > _ROWS else found
+    for one in sorted(shown, key=lambda one: (one.alive, not one.killed_by, one.name)):
         killers = ", ".join(one.killed_by[:2]) + (
             f" and {len(one.killed_by) - 2} more" if len(one.killed_by) > 2 else ""
         )
         alive = Text("nobody" if one.judged else one.unjudged, style="bold red" if one.alive else "yellow")
         how = "only its own" if one.only else "yes" if one.specific else "no"
         table.add_row(one.name, one.mutant.requirement, killers or alive, how if one.killed_by else "")
-    console.print(table)
+    if shown:
+        console.print(table)
+    _rest(console, len(shown), len(found))
     killed = sum(1 for one in found if one.killed_by)
     specific = sum(1 for one in found if one.specific)
     console.print(f"{killed} of {len(found)} mutants killed, {specific} by a case of the requirement they break.")

@@ -13,6 +13,7 @@ from .option_faults import (
     given,
     ignores,
     out_of_scenario,
+    refuses,
     silent,
     unbounded,
     untyped,
@@ -73,6 +74,17 @@ for _surface in fault_kinds.EDITIONS:
                 f"Does not say that {_name} is not supported.",
                 silent(_name, "unsupported"),
             )
+
+declare(
+    "options.precision_mode.mixed_refused",
+    "precision.g.modes",
+    "Has no mixed precision in the legacy edition.",
+    refuses(
+        "precision_mode",
+        lambda params: params["edition"] == "legacy" and given(params, "precision_mode") == "allow_mix_precision",
+        "OPTION_VALUE",
+    ),
+)
 
 # Domains: option to the requirement that states it. A bool has no domain beside its type.
 
