@@ -80,7 +80,7 @@ def _longer_paths(result: Partition, number: int, wanted: Set[int]) -> Dict[int,
     start = [(node, False) for node in result.geops[number].nodes]
     before: Dict[Tuple[int, bool], Optional[Tuple[int, bool]]] = dict.fromkeys(start)
     paths: Dict[int, List[int]] = {}
-    members: Dict[int, Tuple[int, ...]] = {other: geop.nodes for other, geop in enumerate(result.geops)}
+    entered: Set[Tuple[int, bool]] = set()
     while start and wanted - set(paths):
         following = []
         for state in start:
@@ -91,10 +91,15 @@ def _longer_paths(result: Partition, number: int, wanted: Set[int]) -> Dict[int,
                     trace = [node for node, _ in _trace(before, state)]
                     paths[home[target]] = [node for node in trace if home[node] != number]
                     continue
-                # Whoever enters a GEOP may leave it at any of its members: it runs as one.
-                entered = members[home[target]] if home[target] >= 0 and home[target] != number else (target,)
-                for node in entered:
-                    if home[node] != number and (node, passed) not in before:
+                reached: Tuple[int, ...] = (target,)
+                if home[target] >= 0:
+                    # Whoever enters a GEOP may leave it at any of its members: it runs as one.
+                    if home[target] == number or (home[target], passed) in entered:
+                        continue
+                    entered.add((home[target], passed))
+                    reached = result.geops[home[target]].nodes
+                for node in reached:
+                    if (node, passed) not in before:
                         before[node, passed] = state
                         following.append((node, passed))
         start = following
