@@ -570,6 +570,15 @@ def partition(
 )
 @click.option("--all", "every", is_flag=True, help="Tell every operator with its reason.")
 @click.option("--html", type=click.Path(), help="Also write one self-contained page.")
+@click.option(
+    "--bisect",
+    "bisected",
+    is_flag=True,
+    help="GRAPH is a script: run it both ways and find the operators whose fp16 costs most accuracy.",
+)
+@click.option(
+    "--executions", type=click.IntRange(min=4), default=40, show_default=True, help="With --bisect: of the script."
+)
 @_SURFACE
 @_EDITION
 @_FORMAT
@@ -584,6 +593,8 @@ def precision(
     other: Tuple[str, ...],
     every: bool,
     html: Optional[str],
+    bisected: bool,
+    executions: int,
     surface: str,
     edition: str,
     form: str,
@@ -593,6 +604,11 @@ def precision(
 
     from . import precise
 
+    if bisected:
+        from . import bisecting
+
+        bisecting.report(graph, parse_assignments(assignments), edition, executions, form)
+        return ExitStatus.OK
     values = parse_assignments(assignments)
     sizes = precise.parse_shapes(shapes)
     question = precise.Question(graph, values, surface, edition, feeds, fetches, op_list, ops_info, sizes)
@@ -618,10 +634,8 @@ def precision(
 @cli.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option(
     "--device-precision",
-    default="off",
-    show_default=True,
-    metavar="MODE",
-    help="Numerics of the device; off computes as TensorFlow does.",
+    type=click.Choice(["off", "on"]),
+    help="on computes at the dtypes that the precision options give; off, the default, as TensorFlow does.",
 )
 @click.option(
     "--edition",
@@ -632,7 +646,11 @@ def precision(
 @click.argument("script", type=click.Path())
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[args]...")
 def simulate(
-    device_precision: str, edition: Optional[str], trace_file: Optional[str], script: str, arguments: Tuple[str, ...]
+    device_precision: Optional[str],
+    edition: Optional[str],
+    trace_file: Optional[str],
+    script: str,
+    arguments: Tuple[str, ...],
 ) -> int:
     """Run SCRIPT unchanged on the simulated device; its exit status is the script's."""
     from npu_reference.runtime.simulate import simulate as execute

@@ -24,7 +24,7 @@ class Agreement:
         self._tf_graph = tf_graph
         self._session = session
         self._shapes = InputShapes(resolution)
-        self._bound: Dict[Signature, "_Bound"] = {}
+        self._bound: Dict[Signature, _Bound] = {}
         self._loops: Dict[Signature, int] = {}
         self._advised = False
 

@@ -21,6 +21,7 @@ from npu_reference.runtime.numerics import Numerics
 from npu_reference.runtime.partial import PartialRuns
 from npu_reference.runtime.plan import Plan, Signature, make_plan
 from npu_reference.runtime.shadow import Shadow
+from npu_reference.runtime import watching
 from npu_reference.runtime.tf_api import tensorflow
 from npu_reference.runtime.trace import RunRecord, process_trace
 
@@ -110,6 +111,7 @@ class Engine:
             self._shadow.meter.take(plan.counting)
             raise in_users_words(error, self._graph, self._shadow.origin, self._shadow.geops) from None
         self._record(plan, feeds, values)
+        watching.tell(fetches, values, self._numerics)
         return list(values[: plan.wanted])
 
     def callable(self, callable_options: Any) -> Callable_:

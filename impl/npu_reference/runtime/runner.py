@@ -7,7 +7,7 @@ import io
 import json
 import os
 import tempfile
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from npu_reference import graphs
 from npu_reference.catalog import OpList
@@ -20,7 +20,7 @@ from npu_reference.runtime.tf_api import tensorflow
 from npu_reference.runtime.trace import process_trace
 from npu_reference.runtime.wire import from_wire, to_wire
 
-__all__ = ["run_graph", "run_script"]
+__all__ = ["execute", "run_graph", "run_script"]
 
 
 def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
@@ -64,11 +64,16 @@ def run_script(params: Mapping[str, Any]) -> Dict[str, Any]:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(params["source"])
         log = stack.enter_context(_observed(params))
-        output = _execute(path, list(params.get("args", [])), params.get("edition"), log)
+        output = execute(path, list(params.get("args", [])), params.get("edition"))
         return {"fetches": {}, "files": {}, "output": output, "trace": _records(), "log": log}
 
 
-def _execute(path: str, args: List[str], edition: Optional[str], log: List[Dict[str, str]]) -> str:
+def execute(path: str, args: Sequence[str], edition: Optional[str]) -> str:
+    """Run a script as ``__main__`` in a graph of its own; answers what it printed.
+
+    Raises:
+        NpuError: SCRIPT_FILE; RUN_FAILED with the last lines of its stderr when it fails.
+    """
     out, err = io.StringIO(), io.StringIO()
 
     def hear(line: str) -> None:
@@ -78,7 +83,7 @@ def _execute(path: str, args: List[str], edition: Optional[str], log: List[Dict[
     v1 = tensorflow().v1
     with v1.Graph().as_default(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            simulate(path, args, log=hear, edition=edition)
+            simulate(path, list(args), log=hear, edition=edition)
         except SystemExit as leaving:
             if leaving.code not in (None, 0):
                 tail = " | ".join(err.getvalue().strip().splitlines()[-3:])
