@@ -25,6 +25,10 @@ _NEEDS_TENSORFLOW = ["cases/test_run_cases.py", "runtime", "npu_bridge", "models
 
 collect_ignore = [] if _TENSORFLOW else _NEEDS_TENSORFLOW
 
+# Pages are opened in an environment of their own, which brings playwright and has, or finds, a Chromium.
+if os.environ.get("NPU_TESTS_BROWSER") != "required":
+    collect_ignore = [*collect_ignore, "browser"]
+
 
 def pytest_configure(config: pytest.Config) -> None:
     expected = os.environ.get("NPU_TESTS_TENSORFLOW")
