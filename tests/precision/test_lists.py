@@ -170,7 +170,7 @@ def test_a_white_loop_is_followed_to_its_fixed_point() -> None:
 
 
 def test_an_ops_info_file_decides_over_the_library() -> None:
-    info = '{"Relu": {"precision_reduce": {"flag": "false"}}, "Log": {}, "MatMulV2": {"precision_reduce": {"flag": "true"}}}'
+    info = '{"Relu": {"precision_reduce": {"flag": "false"}}, "Log": {}}'
     found = nodes(_chain, MIX, ops_info=info)
     assert [found[n].list for n in ("gray1", "black")] == ["blocklist", "graylist"]
     assert found["gray1"].outputs == ("float32",)

@@ -193,7 +193,7 @@ class Walk:
             choice = choose(question, mode, f"{self.prefix}{one.name} ({one.op})")
             found = self._memo[key] = (choice, sentence(question, choice, policy.mode, colour), colour)
         choice, why, _ = found
-        if followed:
+        if followed and custom is None:
             why = f"{why}: {followed}" if why else followed
         modes = descriptor.impl_modes if choice.engine in ("cube", "vector") else ()
         listed = colour.list if descriptor.columns else None

@@ -1,0 +1,129 @@
+"""The command ``precision``: the summary first, in 80 columns; JSON by its schema; bad input is status 2."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any, Dict, List, Tuple
+
+import pytest
+
+from npu_conformance import schema
+from npu_conformance.cli import main
+from npu_reference.graphs import GraphBuilder, write_graph
+from tests.precision.programs import matmul
+
+MIX = ["-o", "precision_mode=allow_mix_precision"]
+
+
+@pytest.fixture
+def model(tmp_path: Any) -> str:
+    """A small network with a long name in it."""
+    g = GraphBuilder()
+    value = g.op("Relu", "a/rather/long/scope/" * 6 + "relu", [matmul(g, "white")])
+    g.op("AddV2", "large", [value, g.const("big", 1e9, "float32")])
+    g.op("Log", "log", [value])
+    path = str(tmp_path / "model.pb")
+    write_graph(g.build(), path)
+    return path
+
+
+def run(capsys: Any, *arguments: str) -> Tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stopped:
+        main(["precision", *arguments])
+    told = capsys.readouterr()
+    return int(stopped.value.code or 0), told.out, told.err
+
+
+def test_the_text_begins_with_the_summary_and_fits_80_columns(capsys: Any, model: str, monkeypatch: Any) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    status, out, _ = run(capsys, model, *MIX, "--compare", "precision_mode=force_fp32")
+    lines = out.splitlines()
+    assert status == 0
+    assert lines[0].startswith("model.pb: 5 operators on the device, allow_mix_precision (current)")
+    assert max(map(len, lines)) <= 80
+    assert "fp16_overflow big: the constant 1e+09" in out
+    assert "allow_mix_precision to force_fp32: 3 of 5 operators change" in out
+
+
+def test_all_tells_every_operator_with_its_reason(capsys: Any, model: str) -> None:
+    out = run(capsys, model, *MIX, "--all")[1]
+    assert "float16 > float16  graylist: no precision_reduce: its producer white gives" in out
+    assert "float32 > float32  blocklist: precision_reduce false" in out
+
+
+def test_json_follows_its_schema(capsys: Any, model: str) -> None:
+    status, out, _ = run(capsys, model, *MIX, "--compare", "precision_mode_v2=origin", "--surface", "runconfig",
+                         "--format", "json")  # fmt: skip
+    answer: Dict[str, Any] = json.loads(out)
+    declared = schema.load("precision")
+    assert status == 0 and schema.fault(answer, declared, declared) is None
+    assert answer["schema"] == {"name": "npu-conformance/precision", "version": 1}
+    changed = answer["compared"][0]["changed"]
+    assert [row["node"] for row in changed if row["op"] == "MatMul"] == ["white"]
+    assert changed[0]["before"]["inputs"] == ["float16", "float16"]
+
+
+def test_work_is_counted_with_given_shapes(capsys: Any, tmp_path: Any) -> None:
+    g = GraphBuilder()
+    x, w = g.placeholder("x", "float32"), g.placeholder("w", "float32", [8, 4])
+    g.op("Log", "log", [g.op("MatMul", "matmul", [x, w])])
+    path = str(tmp_path / "model.pb")
+    write_graph(g.build(), path)
+    assert "unknown for 2 of 2 operators" in " ".join(run(capsys, path, *MIX)[1].split())
+    work = json.loads(run(capsys, path, *MIX, "--shape", "x:16,8", "--format", "json")[1])["work"]
+    assert work["flops"] == {"float16": 2 * 16 * 4 * 8, "float32": 16 * 4}
+    assert work["unknown_operators"] == 0
+
+
+def test_the_page_is_one_file_that_refers_to_nothing(capsys: Any, model: str, tmp_path: Any) -> None:
+    pytest.importorskip("jinja2") if "jinja2" in sys.modules else None
+    page = tmp_path / "page.html"
+    status = run(capsys, model, *MIX, "--html", str(page), "--compare", "precision_mode=force_fp32")[0]
+    if status:
+        assert not page.exists()  # without the report extra
+        return
+    text = page.read_text(encoding="utf-8")
+    assert "src=" not in text and "href=" not in text
+    assert "simulated" in text and "precision_mode=allow_mix_precision" in text
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["-o", "precision_mode=fp99"], "precision_mode"),
+        (["-o", "precision_mode=allow_mix_precision", "--shape", "x"], "--shape"),
+        (["--shape", "nowhere:1"], "no such node"),
+        (["--ops-info", "/nowhere/aic-ascend910-ops-info.json"], "OPS_INFO_FILE"),
+        (["--compare", "precision_mode=fp99"], "precision_mode"),
+        (["--compare", "unsaid"], "unsaid"),
+        (["-o", "precision_mode=must_keep_origin_dtype", "--ops-info", "INFO"], "line 2"),
+    ],
+)
+def test_bad_input_is_status_2_and_one_line(
+    capsys: Any, model: str, tmp_path: Any, more: List[str], words: str
+) -> None:
+    info = tmp_path / "aic-ascend910-ops-info.json"
+    info.write_text('{\n "Relu": 1}', encoding="utf-8")
+    status, out, err = run(capsys, model, *(str(info) if one == "INFO" else one for one in more))
+    assert (status, out) == (2, "")
+    assert words in err and len(err.splitlines()) == 1
+
+
+def test_a_refused_operator_is_status_2(capsys: Any, tmp_path: Any) -> None:
+    g = GraphBuilder()
+    image, kernel = g.placeholder("image", "float32", [1, 4, 4, 1]), g.placeholder("kernel", "float32", [1, 1, 1, 1])
+    g.op("Conv2D", "conv", [image, kernel], strides=[1] * 4, padding="SAME")
+    path = str(tmp_path / "conv.pb")
+    write_graph(g.build(), path)
+    status, _, err = run(capsys, path, "-o", "precision_mode=must_keep_origin_dtype")
+    assert status == 2 and err.startswith("error[PRECISION_NO_KERNEL] conv (Conv2D):")
+
+
+def test_it_does_not_import_tensorflow(model: str) -> None:
+    program = "import sys; from npu_conformance.cli import main\ntry: main(['precision', sys.argv[1]])\nexcept SystemExit: pass\n"
+    program += "assert 'tensorflow' not in sys.modules and 'numpy' not in sys.modules"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", program, model], check=True, stdout=subprocess.DEVNULL, env=env)
