@@ -107,12 +107,13 @@ def test_the_printed_cache_limits_take_effect():
 
 def test_every_printed_file_is_in_a_case_or_in_this_test():
     stored = {path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.glob("*/*") if path.name not in ("calls.txt",)}
-    assert stored == set(FILES) | {"003/op_cache.ini"}
+    assert stored == set(FILES) | {"003/op_cache.ini", "004/aic-ascend910-ops-info.json"}
     used = {
         content
         for case in corpus().cases.values()
         for content in case.params.get("files", {}).values()
         if isinstance(content, str)
     }
+    used |= {case.params["ops_info"] for case in corpus().cases.values() if "ops_info" in case.params}
     same = {"002/fusion_switch_all_off.cfg", "003/fusion_switch_all_off_but_two.cfg"}  # the other document's, again
     assert not [name for name in stored - same if text(name) not in used]

@@ -7,9 +7,15 @@ from pathlib import Path
 import pytest
 
 from fixtures.programs import precision_graphs as program
-from tests.cases.corpus import corpus
+from npu_conformance.library import Instance
+from tests.cases.asking import ask
+from tests.cases.corpus import corpus, mutants
 
-REQUIREMENTS = [one for one in corpus().requirements.values() if one.observable == "dtype-assignment"]
+REQUIREMENTS = [
+    one
+    for one in corpus().requirements.values()
+    if one.observable in ("dtype-assignment", "numerics") and not one.excused
+]
 
 #: Cases on the graphs that tell the modes apart, by edition and by mode; several names of one mode stand together.
 MODES = {
@@ -69,7 +75,7 @@ def test_the_names_of_one_mode_have_one_answer(edition):
         assert all(len(answers) == 1 for answers in by_graph.values())
 
 
-def test_every_requirement_on_dtypes_has_a_case_of_its_level_in_its_edition():
+def test_every_requirement_on_dtypes_and_values_has_a_case_of_its_level_in_its_edition():
     proven = {
         (name, edition)
         for case in corpus().cases.values()
@@ -78,6 +84,26 @@ def test_every_requirement_on_dtypes_has_a_case_of_its_level_in_its_edition():
         for edition in case.editions
     }
     cited = {name for case in corpus().cases.values() for name in case.requirements}
-    assert len(REQUIREMENTS) == 83
-    assert not [one.id for one in REQUIREMENTS if one.id not in cited and not one.excused]
+    assert len(REQUIREMENTS) > 100
+    assert not [one.id for one in REQUIREMENTS if one.id not in cited]
     assert not [one.id for one in REQUIREMENTS if one.level == "must" and (one.id, one.edition) not in proven]
+
+
+def test_every_must_on_dtypes_and_values_has_a_mutant():
+    broken = {mutant.requirement for mutant in mutants().values()}
+    assert not [one.id for one in REQUIREMENTS if one.level == "must" and one.id not in broken]
+
+
+def test_every_case_fails_on_some_mutant_or_is_a_control(tmp_path):
+    faults = {name: one for name, one in mutants().items() if ".mutants.precision_" in one.factory.__module__}
+    backends = {name: one.factory() for name, one in faults.items() if "run" not in vars(one.factory)}
+    controls = {case.control for case in corpus().cases.values()}
+    immortal = []
+    for case in corpus().cases.values():
+        if case.method != "precision" or case.id in controls:
+            continue
+        own = [Instance(case, edition, "") for edition in case.editions]
+        near = sorted(backends, key=lambda name: (faults[name].requirement not in case.requirements, name))
+        if not any(ask(backends[name], one, str(tmp_path)).differences for name in near for one in own):
+            immortal.append(case.id)
+    assert not immortal
