@@ -32,13 +32,18 @@ class Opened(NamedTuple):
 def written(folder, name):
     """(path of the page, answer) of the training step of a model."""
     run = next(run for run in sidecar.read(os.path.join(_GRAPHS, f"{name}.toml")).runs if run.name == "train")
-    path = str(folder / f"{name}.html")
-    words = ["partition", os.path.join(_GRAPHS, f"{name}.pb.gz"), "-o", "mix_compile_mode=true"]
+    words = [os.path.join(_GRAPHS, f"{name}.pb.gz"), "-o", "mix_compile_mode=true"]
     words += [word for feed in run.feeds for word in ("--feed", feed)]
     words += [word for fetch in [*run.fetches, *run.targets] for word in ("--fetch", fetch)]
+    return written_by(folder, name, words)
+
+
+def written_by(folder, name, words):
+    """(path of the page, answer) of `npu-conformance partition` with these arguments."""
+    path = str(folder / f"{name}.html")
     out = io.StringIO()
     with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as ended:
-        cli.main([*words, "--html", path, "--format", "json"])
+        cli.main(["partition", *words, "--html", path, "--format", "json"])
     assert ended.value.code == 0
     return path, json.loads(out.getvalue())
 

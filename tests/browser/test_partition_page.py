@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from tests.browser.conftest import open_page
+from npu_reference.graphs import GraphBuilder, write_graph
+from tests.browser.conftest import open_page, written_by
 
 
 def wait_for_detail(page, text):
@@ -35,6 +36,11 @@ def test_search_finds_a_node_and_a_click_shows_its_reason_with_the_remedy(opened
     page.locator("#hits").get_by_role("button", name=entry["node"], exact=True).click()
     detail = page.locator("#detail")
     assert detail.locator("h2").inner_text() == entry["node"]
+    page.fill("#search", "e")  # many hits, and what is explained stays in sight
+    page.locator("#hits button").first.click()
+    assert detail.locator("h2").bounding_box()["y"] < 800
+    page.fill("#search", entry["node"])
+    page.locator("#hits").get_by_role("button", name=entry["node"], exact=True).click()
     text = detail.inner_text()
     assert entry["reason"] in text and entry["remedy"] in text and entry["op"] in text
     assert all(step["why"] in text for step in entry["witness"])
@@ -123,3 +129,30 @@ def test_text_stands_out_in_both_colour_schemes(browser, partitioned, scheme):
 def test_a_narrow_window_needs_no_scrolling_sideways(opened):
     opened.page.set_viewport_size({"width": 390, "height": 800})
     assert opened.page.evaluate("() => document.documentElement.scrollWidth") <= 390
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """The page of fifty thousand operators, every fiftieth of them on the host."""
+    folder = tmp_path_factory.mktemp("large")
+    g = GraphBuilder()
+    values = [g.placeholder("x", "float32", [2])]
+    for number in range(50_000):
+        name = f"tower_{number // 5000}/layer_{number // 100 % 50}/op_{number % 100}"
+        kept = {"attrs_": {"_without_npu_compile": True}} if number % 50 == 0 else {}
+        values.append(g.op("AddV2", name, [values[-1], values[-(number % 7) - 1]], **kept))
+    write_graph(g.build(), str(folder / "large.pb"))
+    words = ["--feed", "x:0", "--fetch", f"{name}:0", "-o", "mix_compile_mode=true"]
+    return written_by(folder, "large", [str(folder / "large.pb"), *words])
+
+
+def test_a_page_of_fifty_thousand_operators_can_be_used(browser, large):
+    for opened in open_page(browser, *large):
+        page = opened.page
+        assert f"{len(opened.answer['geops'])} GEOPs" in page.inner_text("#verdict").replace(",", "")
+        page.fill("#search", "tower_9/layer_49/op_50")
+        page.locator("#hits").get_by_role("button", name="tower_9/layer_49/op_50", exact=True).click()
+        wait_for_detail(page, "SCOPE")
+        page.locator("#tree summary").first.click()
+        page.locator("#tree > details[open] details").first.wait_for()
+        assert page.locator("#graph svg g.box").count() < 5000
