@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from npu_reference.catalog import Catalog
 from npu_reference.graphs import Function
 from npu_reference.options.files.customize_dtypes import CustomDtypes
 from npu_reference.options.files.mixlist import Mixlist
 from npu_reference.options.outcome import Resolution
-from npu_reference.partition.bodies import called_functions
 from npu_reference.partition.model import Partition
 from npu_reference.precision.casts import casts_of
 from npu_reference.precision.decide import Policy, Walk
@@ -73,20 +72,31 @@ def _walks(partition: Partition, policy: Policy) -> List[_Walked]:
         for node, decided in enumerate(walk.decided):
             if decided is None or decided.engine != "local":
                 continue
-            one = walk.graph.nodes[node]
-            names = called_functions(one.proto.attr)
-            if one.op in walk.graph.functions:
-                names.append(one.op)
-            for name in names:
+            for name, attrs in _called(walk, node):
                 if name in walk.graph.functions and name not in seen:
                     seen[name] = None
                     inner = walk.member[node] if geop < 0 else geop
-                    walks.append((_body(walk.graph.functions[name], name, policy), inner, name))
+                    walks.append((_body(walk.graph.functions[name], attrs, policy), inner, name))
     return walks
 
 
-def _body(function: Function, name: str, policy: Policy) -> Walk:
-    body = function.body
+def _called(walk: Walk, node: int) -> Iterator[Tuple[str, Any]]:
+    """The functions a node calls, with the attributes it gives them."""
+    proto = walk.graph.nodes[node].proto
+    for key in sorted(proto.attr):
+        value = proto.attr[key]
+        field = value.WhichOneof("value")
+        functions = [value.func] if field == "func" else value.list.func if field == "list" else ()
+        for function in functions:
+            yield function.name, function.attr
+    if proto.op in walk.graph.functions:
+        yield proto.op, proto.attr
+
+
+def _body(function: Function, attrs: Any, policy: Policy) -> Walk:
+    """A function's body decided; one called with several types is decided for those of its first call."""
+    body = function.instantiate(attrs) if attrs else function.body
+    name = function.name
     member = [-1 if node.op in ("_Arg", "_Retval") else 0 for node in body.nodes]
     return Walk(body, member, policy, f"{name}/").run()
 

@@ -13,7 +13,16 @@ from npu_reference.precision.explain import sentence
 from npu_reference.precision.kernel import Choice, Question, choose
 from npu_reference.precision.lists import Colour, Lists, matches
 from npu_reference.precision.modes import KEEP, MIX, Mode
-from npu_reference.precision.operators import CALLS, CONSTANTS, FOLLOWERS, SOURCES, STORERS, TRANSPARENT, UNTYPED
+from npu_reference.precision.operators import (
+    CALLS,
+    CONSTANTS,
+    FOLLOWERS,
+    SOURCES,
+    STORERS,
+    TRANSPARENT,
+    UNTYPED,
+    rewritten,
+)
 from npu_reference.precision.wiring import Wiring
 
 __all__ = ["Decided", "Policy", "Walk"]
@@ -145,7 +154,7 @@ class Walk:
             return Decided("", "unset", inputs, outputs, None, (), "the operator library does not know it")
         if descriptor.engine in _NO_KERNEL:
             return self._without_kernel(node, descriptor, inputs, outputs)
-        return self._with_kernel(node, descriptor, inputs, outputs)
+        return self._with_kernel(node, rewritten(descriptor, len(inputs)), inputs, outputs)
 
     def _without_kernel(
         self, node: int, descriptor: Descriptor, inputs: Tuple[str, ...], outputs: Tuple[str, ...]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["CALLS", "CONSTANTS", "FOLLOWERS", "SOURCES", "STORERS", "TRANSPARENT", "UNTYPED"]
+from npu_reference.catalog import Descriptor
+
+__all__ = ["CALLS", "CONSTANTS", "FOLLOWERS", "SOURCES", "STORERS", "TRANSPARENT", "UNTYPED", "rewritten"]
 
 CONSTANTS = frozenset({"Const", "Constant"})
 
@@ -65,3 +67,10 @@ CALLS = frozenset(
         "_While",
     }
 )
+
+
+def rewritten(descriptor: Descriptor, inputs: int) -> Descriptor:
+    """What is known of an operator with so many inputs: an Einsum of two is a batched product, any other is not."""
+    if descriptor.tf_op != "Einsum" or inputs == 2:
+        return descriptor
+    return Descriptor("Einsum", "Einsum", "aicpu", has_aicpu=True, source=descriptor.source)

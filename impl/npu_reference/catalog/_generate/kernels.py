@@ -26,6 +26,13 @@ _ATTRIBUTES = ("epsilon", "momentum", "rho", "beta1", "beta2", "lr_power", "l2_s
 #: gives y, output_h, output_c, i, j, f, o, tanhc.
 _BY_HAND = {"BlockLSTM": ((-1, 0, 5, 4, 1, 6, 7, 8, 2), (3, 2, 5, 6, 4, 7, 1))}
 
+#: Operators that a pass of the graph compiler rewrites before dtypes are judged: the operator whose kernel computes
+#: them then, and where their arguments stand in its columns (research 2.5: EinsumPass; OneHot before the loss).
+_REWRITTEN = {
+    "Einsum": ("BatchMatMulV2", (0,), (0,)),
+    "SparseSoftmaxCrossEntropyWithLogits": ("SoftmaxCrossEntropyWithLogits", (0, -1), (0, 1)),
+}
+
 _HEADER = ["op", "kernel", "engine", "columns", "in", "out", "aicpu", "flag", "modes"]
 _HEADER += ["fused", "fused_flag", "drops", "fp16", "source"]
 
@@ -36,8 +43,9 @@ def main(catalogue: str) -> None:
     with open(_OUTPUT, "w", encoding="ascii", newline="") as stream:
         out = csv.writer(stream, lineterminator="\n")
         out.writerow(_HEADER)
+        by_op = {row["tf_op"]: row for row in rows}
         for row in rows:
-            out.writerow(_line(row))
+            out.writerow(_rewritten(row, by_op) if row["tf_op"] in _REWRITTEN else _line(row))
 
 
 def _line(row: Dict[str, str]) -> List[str]:
@@ -60,6 +68,15 @@ def _line(row: Dict[str, str]) -> List[str]:
         row["in_fp16_priority_list"],
         row["source"].replace("; ", " | "),
     ]
+
+
+def _rewritten(row: Dict[str, str], by_op: Dict[str, Dict[str, str]]) -> List[str]:
+    """The line of an operator with the kernel of another; its own kernels of the AI CPU stay its own."""
+    other, takes_in, takes_out = _REWRITTEN[row["tf_op"]]
+    own, line = dict(zip(_HEADER, _line(row))), dict(zip(_HEADER, _line(by_op[other])))
+    line.update(op=own["op"], aicpu=own["aicpu"], source=f"{own['source']} | as {other}: {line['source']}")
+    line["in"], line["out"] = _numbers(takes_in), _numbers(takes_out)
+    return [line[key] for key in _HEADER]
 
 
 def _columns(row: Dict[str, str]) -> List[str]:
