@@ -10,15 +10,9 @@ from typing import Any, Union
 
 from ..errors import NpuError
 from .graph import Graph
+from .textout import graph_to_text
 
 __all__ = ["write_graph", "graph_to_text"]
-
-
-def graph_to_text(graph_def: Any) -> str:
-    """A GraphDef message as text; maps sorted by key."""
-    from google.protobuf import text_format
-
-    return text_format.MessageToString(graph_def)
 
 
 def write_graph(graph: Union[Graph, Any], path: Any) -> None:
