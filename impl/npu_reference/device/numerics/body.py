@@ -120,7 +120,8 @@ class _Body:
             return
         if decision is not None and self._install_variant(node, decision):
             return
-        if decision is None or decision.engine not in (*_SATURATING, "aicpu"):
+        # Nothing may come between a NextIteration and its Merge; what the Merge gives is converted where it is read.
+        if decision is None or proto.op == "Merge" or decision.engine not in (*_SATURATING, "aicpu"):
             self._pass_through(node)
         else:
             self._compute(node, decision)

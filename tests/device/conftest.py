@@ -1,0 +1,18 @@
+"""The device is switched on, and every test has a graph of its own."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow.compat.v1 as tf
+
+from npu_reference.runtime import activation
+from npu_reference.runtime.trace import process_trace
+
+
+@pytest.fixture(autouse=True)
+def switched_on():
+    activation.activate()
+    process_trace().clear()
+    with tf.Graph().as_default():
+        yield
+    activation.deactivate()
