@@ -190,3 +190,21 @@ def test_outside_its_scenario_an_option_is_ignored_with_a_warning(applies, code,
         assert resolution.effective[name].origin == "forced"
         assert resolution.effective[name].rule == "G13"
         assert name not in resolution.parsed
+
+
+CARRIED = {"buffer_optimize": "off_optimize", "deterministic": 1, "dynamic_input": True, "static_memory_policy": 0}
+
+
+def test_values_that_npu_run_config_wrote_are_held_to_its_surface_and_not_warned_about():
+    plain, carried = resolve(CARRIED, files={}), resolve(CARRIED, files={}, carried=CARRIED)
+    assert {warning.option for warning in plain.warnings} == set(CARRIED)
+    assert plain.values["buffer_optimize"] == "l2_optimize"  # document 002 lists it for online inference
+    assert not carried.warnings and not carried.errors
+    assert carried.values["buffer_optimize"] == "off_optimize"
+    assert list(carried.effective) == list(plain.effective)
+
+
+def test_a_carried_option_leaves_the_warnings_of_the_others():
+    given = {"deterministic": 1, "ac_parallel_enable": "1", "no_such_option": True}
+    warnings = resolve(given, files={}, carried={"deterministic"}).warnings
+    assert {warning.option for warning in warnings} == {"ac_parallel_enable", "no_such_option"}

@@ -31,7 +31,7 @@ def parse(text: str) -> Mixlist:
     """The moves of a list file. ``//`` comments are read over (B21).
 
     Raises:
-        GrammarError: another structure, or a type to be added to both lists (P6).
+        GrammarError: another structure or key (P31), or a type to be added to both lists (P6).
     """
     document = parse_json(text, comments=True)
     moves: Dict[Tuple[str, str], Tuple[str, ...]] = {}
@@ -63,7 +63,7 @@ def _object(value: Any, text: str, path: Tuple[str, ...], keys: Tuple[str, ...])
         raise key_error("it is no JSON object.", text, path, _FORM)
     seen = set()
     for key, _ in value.pairs:
-        if key not in keys:
+        if key not in keys:  # P31
             raise key_error(f"key {echo(key)} is none of {', '.join(keys)}.", text, (*path, key), _FORM)
         if key in seen:
             raise key_error(f"key {key} is given twice.", text, (*path, key), _FORM)
