@@ -216,6 +216,13 @@ answering(
     dtypes("float16", "float32", lambda node: node["node"].endswith("16") and not is_cube(node)),
     mixed,
 )
+answering(
+    "mix-takes-as-much-memory",
+    "precision.g.memory",
+    "Stores the results of lowered operators in float32.",
+    dtypes("float16", "float32", lambda node: True, "outputs"),
+    mixed,
+)
 asking(
     "mode-of-one-surface",
     "precision.g.session_same",

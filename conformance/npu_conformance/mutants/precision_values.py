@@ -219,3 +219,14 @@ _declared(
         else ask(params)
     ),
 )
+for _edition, _surface in (("legacy", "session"), ("current", "runconfig")):
+    _declared(
+        f"high-precision-{_edition}-is-worse",
+        f"{_surface}.op_select_implmode.high_precision",
+        "Computes float16 worse under high_precision than under high_performance.",
+        lambda ask, params, edition=_edition: (  # type: ignore[misc]
+            _printing(ask(params), "with high_precision: True", "with high_precision: False")
+            if _named(params, "implementation_modes") and params["edition"] == edition
+            else ask(params)
+        ),
+    )
