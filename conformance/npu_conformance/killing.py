@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from npu_reference.errors import NpuError
 
-from . import hosting, judge, requests, runner, schema
+from . import hosting, judge, protocol, requests, runner, schema
 from .backends import base
 from .backends.reference import ReferenceBackend, tensorflow_version
 from .library import Instance, Library
@@ -17,7 +17,7 @@ from .mutation import Mutant
 __all__ = ["NEEDS_TENSORFLOW", "Kill", "answer", "in_area", "kill", "listing"]
 
 #: Why nothing can be said of a mutant whose cases only a Python with TensorFlow can run.
-NEEDS_TENSORFLOW = "its cases need TensorFlow, which is missing here"
+NEEDS_TENSORFLOW = "needs TensorFlow, which is missing here"
 
 
 class Kill(NamedTuple):
@@ -140,7 +140,7 @@ class _Hosted:
         for one in instances:
             message = self._message(reference, one)
             if self._seen(one, message) is None:
-                self._messages[one.id] = message
+                self._messages[one.id] = protocol.decode(protocol.encode(message))
                 self.sound.append(one)
 
     def kills(self, backend: object, instance: Instance) -> bool:

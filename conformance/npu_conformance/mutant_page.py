@@ -24,9 +24,9 @@ npu-conformance mutants options.session.dump_mode.ignored --format json
 npu-conformance run --backend mutant:options.session.dump_mode.ignored --area options
 ```
 
-Status 1 means that a mutant survived, or breaks a requirement that no case cites. A mutant whose cases run scripts
-needs TensorFlow; without it the answer says so, and does not call the mutant alive. `specific` in the answer says that a
-case of the broken requirement noticed, `only_its_requirement` that no case of another did.
+Status 1 means that a mutant survived, or breaks a requirement that no case cites. A mutant whose cases run something
+needs TensorFlow; without it the answer says so, and does not call the mutant alive. In the answer `specific` says that
+a case of the broken requirement noticed, `only_its_requirement` that no case of another did.
 """
 
 

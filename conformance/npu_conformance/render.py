@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import textwrap
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from rich import box
 from rich.console import Console
@@ -205,8 +205,9 @@ def faults(found: Sequence[Kill]) -> None:
     console = _console()
     kills = {one.name: one for one in found}
     for surface, options in fault_table.table(one.mutant for one in found).items():
-        console.print(f"\nFaults of options on the {surface} surface: mutants killed, of those that were made\n")
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+        edition = fault_kinds.EDITIONS[surface]
+        console.print(f"\nFaults of options on the {surface} surface, {edition} edition: mutants killed\n")
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=0, header_style="bold")
         table.add_column("Option", no_wrap=True)
         for kind in fault_kinds.KINDS.values():
             table.add_column(kind.column, justify="right", no_wrap=True)
@@ -215,7 +216,8 @@ def faults(found: Sequence[Kill]) -> None:
         console.print(table)
         _empty_cells(console, options)
     words = [f"{kind.column} {kind.meaning}" for kind in fault_kinds.KINDS.values()]
-    console.print(f"\nColumns, each a backend that: {'; '.join(words)}.")
+    console.print(f"\nA column is a backend that: {'; '.join(words)}.")
+    console.print("1/3: of three mutants one was killed; yellow, the others could not be judged here; red, one lives.")
 
 
 def _fault_cell(cell: Any, kills: Mapping[str, Kill]) -> Text:
@@ -232,12 +234,16 @@ def _fault_cell(cell: Any, kills: Mapping[str, Kill]) -> Text:
 
 
 def _empty_cells(console: Console, options: Mapping[str, Mapping[str, Any]]) -> None:
+    """Why cells are empty: columns that lack the same options for the same reason on one line."""
     from . import fault_kinds, fault_table
 
+    lines: Dict[Tuple[str, Tuple[str, ...]], List[str]] = {}
     for kind, found in fault_table.reasons(options).items():
         for reason, names in found.items():
-            shown = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} options"
-            console.print(Text(f"- {fault_kinds.KINDS[kind].column}: ", style="dim") + _plain(f"{reason}: {shown}"))
+            lines.setdefault((reason, tuple(names)), []).append(fault_kinds.KINDS[kind].column)
+    for (reason, found_names), columns in lines.items():
+        shown = ", ".join(found_names) if len(found_names) <= _NAMED else f"{len(found_names)} options"
+        console.print(Text(f"- {' '.join(columns)}: ", style="bold") + _plain(f"{reason}: {shown}"))
 
 
 def mutant_list(mutants: Sequence[Mutant]) -> None:

@@ -182,7 +182,7 @@ for _name, _kind in [("distribute", "ps_worker")] + [(name, "class") for name in
         f"options.runconfig.{_name}.any_class",
         f"runconfig.{_name}.{_kind}",
         f"Takes objects of any class for {_name}.",
-        untyped(_name, lambda params, name=_name: isinstance(given(params, name), dict)),  # type: ignore[misc]
+        untyped(_name, lambda params, name=_name: isinstance(given(params, name), dict)),
         kind="skipped_domain",
     )
 

@@ -214,7 +214,7 @@ for _edition in ("legacy", "current"):
             f"Refuses comments in the {_edition} edition.",
             refuses(
                 "modify_mixlist",
-                lambda params, edition=_edition: params["edition"] == edition and "//" in texts(params),  # type: ignore[misc]
+                lambda params, edition=_edition: params["edition"] == edition and "//" in texts(params),
             ),
         ),
         (

@@ -159,14 +159,14 @@ for _name, _key in (("graph_memory_max_size", "graph_bytes"), ("variable_memory_
             does(
                 _name,
                 "memory",
-                lambda told, key=_key: {**told, key: told[key] * 1024},  # type: ignore[misc]
-                lambda params, name=_name: given(params, name) is not None,  # type: ignore[misc]
+                lambda told, key=_key: {**told, key: told[key] * 1024},
+                lambda params, name=_name: given(params, name) is not None,
             ),
         ),
         (
             f"{_name}.bytes_of_decimal",
             f"Takes a number in .i for {_name}.",
-            untyped(_name, lambda params, name=_name: isinstance(given(params, name), int)),  # type: ignore[misc]
+            untyped(_name, lambda params, name=_name: isinstance(given(params, name), int)),
         ),
     ]
 
