@@ -180,3 +180,14 @@ def test_a_cast_keeps_what_the_script_says() -> None:
 
     for options in (ALLOW, FORCE16, FORCE32, KEEP, MIX):
         assert dtypes(nodes(build, options)["down"]) == "float32>float16"
+
+
+def test_a_cast_is_on_the_ai_core_if_that_has_it() -> None:
+    def build(g: GraphBuilder) -> None:
+        x = g.placeholder("x", "float32", [4])
+        for dtype in ("float16", "float32", "float64"):
+            g.op("Cast", dtype, [x], DstT=dtype)
+
+    found = nodes(build, ALLOW)
+    assert [found[name].engine for name in ("float16", "float32", "float64")] == ["vector", "vector", "aicpu"]
+    assert [found[name].outputs[0] for name in ("float16", "float32", "float64")] == ["float16", "float32", "float64"]

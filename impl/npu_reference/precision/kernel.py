@@ -73,6 +73,8 @@ def choose(question: Question, mode: Mode, subject: str) -> Choice:
         return _unchanged(question, "unset", "the device has no kernel of it")
     if not descriptor.columns:
         return _on_aicpu(question, "its only kernel is one of the AI CPU", subject)
+    if descriptor.ge_op == "Cast" and question.custom is None:
+        return _cast(question, subject)
     tensors = _tensors(question)
     columns = list(range(len(descriptor.columns)))
     if question.custom is not None and not question.keep:
@@ -83,6 +85,15 @@ def choose(question: Question, mode: Mode, subject: str) -> Choice:
             return _elsewhere(question, refused, mode, subject)
     left, why = _narrow(question, mode, tensors, columns)
     return _result(question, descriptor.columns[left[0]], why)
+
+
+def _cast(question: Question, subject: str) -> Choice:
+    """A Cast says itself what it does: on the AI Core if that has it, else on the AI CPU."""
+    if question.inputs == question.outputs:
+        return _unchanged(question, question.descriptor.engine, "a Cast to the same dtype is removed")
+    if Column(question.inputs, question.outputs) in question.descriptor.columns:
+        return _unchanged(question, question.descriptor.engine, "a Cast keeps the dtypes it is given")
+    return _on_aicpu(question, f"the AI Core does not cast {question.inputs[0]} to {question.outputs[0]}", subject)
 
 
 def _tensors(question: Question) -> List[_Tensor]:
@@ -216,8 +227,8 @@ def _narrow(question: Question, mode: Mode, tensors: Sequence[_Tensor], columns:
 def _wanted(question: Question, mode: Mode, tensor: _Tensor, columns: List[int], was_reduced: bool) -> List[int]:
     """The columns one tensor leaves; empty where it finds none."""
     dtype, kinds = tensor.dtype, tensor.kinds
-    if dtype not in FLOATS or question.keep or question.descriptor.ge_op == "Cast":
-        return risen(kinds, columns, dtype)  # P17, P20; a Cast says itself what it does
+    if dtype not in FLOATS or question.keep:
+        return risen(kinds, columns, dtype)  # P17, P20
     wide = dtype == "bfloat16"
     rule = mode.rule
     if rule == MIX:
@@ -255,8 +266,6 @@ def _why(question: Question, mode: Mode) -> str:
         return "keep_dtype_scope keeps the graph's dtype"
     if question.custom is not None:
         return "customize_dtypes"
-    if question.descriptor.ge_op == "Cast":
-        return "a Cast keeps the dtypes it is given"
     return ""
 
 
