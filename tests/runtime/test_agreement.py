@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -142,13 +144,13 @@ def test_constants_count_as_memory_of_the_graph():
     x = v1.placeholder(tf.float32, [256])
     total = x + v1.constant(np.arange(256, dtype=np.float32))
     for edition, size, refused in (("legacy", "3071", True), ("legacy", "4096", False), ("current", "3071", False)):
-        with overriding(Overrides(edition=edition)):
-            with v1.Session(config=config(graph_memory_max_size=size)) as session:
-                if refused:
-                    with pytest.raises(NpuError, match="4096 bytes"):
-                        session.run(total, {x: ones(256)})
-                else:
-                    assert session.run(total, {x: ones(256)})[1] == 2.0
+        limited = config(graph_memory_max_size=size)
+        with overriding(Overrides(edition=edition)), v1.Session(config=limited) as session:
+            if refused:
+                with pytest.raises(NpuError, match="4096 bytes"):
+                    session.run(total, {x: ones(256)})
+            else:
+                assert session.run(total, {x: ones(256)})[1] == 2.0
 
 
 def test_advice_on_training_is_given_once_a_session():
@@ -168,7 +170,8 @@ def test_advice_on_training_is_given_once_a_session():
 def test_ranks_come_from_a_rank_table_where_there_is_one(monkeypatch, tmp_path):
     # api.get_local_rank_id
     table = tmp_path / "table.json"
-    table.write_text('{"server_list": [{"device": [{"rank_id": "0"}, {"rank_id": "1"}]}, {"device": [{"rank_id": "2"}]}]}')
+    servers = [{"device": [{"rank_id": rank} for rank in ranks]} for ranks in ("01", "2")]
+    table.write_text(json.dumps({"server_list": servers}))
     monkeypatch.setenv("RANK_TABLE_FILE", str(table))
     found = []
     for rank in ("0", "1", "2"):

@@ -64,7 +64,8 @@ class NPUOptimizer(NPUDistributedOptimizer):
     """Distributed training, loss scaling and tailing optimization in one wrapper.
 
     ``is_tailing_optimization`` must be what the configuration says (documents 002 and 003), which NPUEstimator and
-    every session check (T20). It only moves work relative to communication, so with one device the results are the same either way.
+    every session check (T20). It only moves work relative to communication, so with one device the results are the
+    same either way.
     """
 
     def __init__(
