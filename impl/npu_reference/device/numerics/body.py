@@ -92,12 +92,14 @@ class _Body:
         #: Gates that stand for the completion of a node.
         self.completed: Dict[str, List[str]] = {}
         self.used: Set[str] = set()
+        self.awaited: Set[str] = set()
 
     def run(self) -> None:
         _spell_out(self.function)
         for arg in self.function.signature.input_arg:
             self._declare(arg.name, arg.type, grid=False)
         self.used = _used(self.function)
+        self.awaited = _awaited(self.function)
         nodes = in_order(self.function)
         for proto in nodes:
             self._visit(proto)
@@ -105,6 +107,10 @@ class _Body:
             self._wait_for_gates(proto)
         for name, text in list(self.function.ret.items()):
             self.function.ret[name] = self._stored(text)
+        for name, node in list(self.function.control_ret.items()):
+            if node in self.completed:
+                done = self.gates.add("NoOp", f"{node}/npu_done", [f"^{gate}" for gate in self.completed[node]], {})
+                self.function.control_ret[name] = done.name
 
     # -- nodes -------------------------------------------------------------------------------------------------
 
@@ -191,13 +197,15 @@ class _Body:
     def _finish(self, node: _Node, decision: Decision, *, on_grid: bool, widened: bool) -> None:
         """Gate the outputs that somebody reads."""
         held = decision.engine in _SATURATING
+        # A result that nobody reads can overflow, too.
+        ran = node.proto.name in self.awaited and not any(text in self.used for text in node.outputs)
         for position, (text, dtype) in enumerate(zip(node.outputs, node.dtypes)):
             if dtype.is_ref or dtype.number not in (_FLOAT, _HALF):
                 continue
             lowered = position < len(decision.outputs) and decision.outputs[position] == "float16"
             half = dtype.number == _HALF
             moves = node.proto.op in MOVES
-            if text not in self.used or (half and not widened) or (moves and (on_grid or not lowered)):
+            if (text not in self.used and not ran) or (half and not widened) or (moves and (on_grid or not lowered)):
                 self._declare(text, dtype.number, on_grid or (half and not widened), widened)
                 continue
             gated = self._gate(text, node.proto.name, position, lowered and not on_grid, held and not moves)
@@ -354,6 +362,13 @@ def _used(function: Any) -> Set[str]:
     """Every tensor that something in the body reads, or that it returns."""
     found = {text for node in function.node_def for text in node.input if not text.startswith("^")}
     found.update(function.ret.values())
+    return found
+
+
+def _awaited(function: Any) -> Set[str]:
+    """Nodes that run for themselves: something waits for them, or the function does."""
+    found = {text[1:] for node in function.node_def for text in node.input if text.startswith("^")}
+    found.update(function.control_ret.values())
     return found
 
 
