@@ -183,18 +183,26 @@ def _kill(
                 killers.append(record.instance.case)
     citing = [case for case in killers if mutant.requirement in case.requirements]
     only = len(citing) == len(killers) > 0
-    unjudged = "" if any(mutant.requirement in one.case.requirements for one in wanted) else _unjudged(mutant, plain)
+    asked = any(mutant.requirement in one.case.requirements for one in wanted)
+    unjudged = "" if asked else _unjudged(mutant, plain)
     return Kill(mutant, tuple(case.id for case in killers), bool(citing), only, unjudged)
 
 
 def _unjudged(mutant: Mutant, plain: Sequence[Instance]) -> str:
     """Why no case that cites the requirement could be asked."""
     methods = {one.case.method for one in plain if mutant.requirement in one.case.requirements}
+    methods = {method for method in methods if _can_show(mutant, method)}
     if not methods:
         return "no case cites the requirement"
     if methods <= hosting.WORKER_METHODS and tensorflow_version() is None:
         return NEEDS_TENSORFLOW
     return "the reference does not pass its cases"
+
+
+def _can_show(mutant: Mutant, method: str) -> bool:
+    """Whether the fault can show in this method: one of running alone shows where something runs."""
+    faulty = {name for name in vars(mutant.factory) if not name.startswith("_")}
+    return faulty != hosting.WORKER_METHODS or method in hosting.WORKER_METHODS
 
 
 def _asked(library: Library, mutant: Mutant, sound: Sequence[Instance]) -> List[Instance]:
@@ -217,7 +225,8 @@ def _asked(library: Library, mutant: Mutant, sound: Sequence[Instance]) -> List[
     return [
         one
         for one in sound
-        if (one.id in citing or (one.case.area in near and shows(one)))
+        if _can_show(mutant, one.case.method)
+        and (one.id in citing or (one.case.area in near and shows(one)))
         and (one.edition == edition or one.case.editions == (one.edition,))
         and ("" in (mutant.surface, surface(one)) or surface(one) == mutant.surface)
     ]
