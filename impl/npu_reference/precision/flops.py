@@ -63,7 +63,7 @@ def work_of(
         if dtype is None or node.engine not in _ENGINES:
             continue
         number = graph.index.get(node.node) if node.function is None else None
-        operations = None if number is None else _operations(shapes, number, graph.nodes[number])
+        operations = None if number is None else _counted(shapes, number, graph.nodes[number])
         cube = node.engine == "cube"
         if operations is None:
             counts[1] += 1
@@ -77,6 +77,13 @@ def work_of(
 
 def _computed(node: NodePrecision) -> Optional[str]:
     return next((dtype for dtype in (*node.inputs, *node.outputs) if dtype in _FLOATS), None)
+
+
+def _counted(shapes: Shapes, node: int, one: Any) -> Optional[int]:
+    try:
+        return _operations(shapes, node, one)
+    except IndexError:
+        return None  # shapes of another rank than the operator takes: TensorFlow would refuse it
 
 
 def _operations(shapes: Shapes, node: int, one: Any) -> Optional[int]:

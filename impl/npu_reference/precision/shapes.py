@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from npu_reference.graphs import Graph
 from npu_reference.graphs.tensors import small_integers
+from npu_reference.precision.shape_values import computed
 from npu_reference.precision.wiring import Wiring
 
 __all__ = ["Shape", "Shapes"]
@@ -14,12 +15,12 @@ __all__ = ["Shape", "Shapes"]
 Shape = Optional[Tuple[int, ...]]
 
 _SAME = (
-    "Abs", "AddN", "BiasAdd", "Cast", "Ceil", "CheckNumerics", "Cos", "Dropout", "Elu", "Enter", "Erf", "Erfc",
-    "Exit", "Exp", "Expm1", "Floor", "Identity", "Inv", "IsFinite", "LRN", "LeakyRelu", "LeakyReluGrad", "Log",
-    "Log1p", "LogSoftmax", "LogicalNot", "Neg", "NextIteration", "OnesLike", "PreventGradient", "Reciprocal",
-    "Relu", "Relu6", "Relu6Grad", "ReluGrad", "Rint", "Round", "Rsqrt", "RsqrtGrad", "Selu", "Sigmoid",
-    "SigmoidGrad", "Sign", "Sin", "Softmax", "Softplus", "SoftplusGrad", "Softsign", "Sqrt", "SqrtGrad", "Square",
-    "StopGradient", "Tanh", "TanhGrad", "ZerosLike",
+    "Abs", "AddN", "ApplyAdam", "ApplyMomentum", "Assign", "AssignAdd", "AssignSub", "BiasAdd", "Cast", "Ceil",
+    "CheckNumerics", "Cos", "Dropout", "Elu", "Enter", "Erf", "Erfc", "Exit", "Exp", "Expm1", "Floor", "Identity",
+    "Inv", "IsFinite", "LRN", "LeakyRelu", "LeakyReluGrad", "Log", "Log1p", "LogSoftmax", "LogicalNot", "Neg",
+    "NextIteration", "OnesLike", "PreventGradient", "Reciprocal", "Relu", "Relu6", "Relu6Grad", "ReluGrad", "Rint",
+    "Round", "Rsqrt", "RsqrtGrad", "Selu", "Sigmoid", "SigmoidGrad", "Sign", "Sin", "Softmax", "Softplus",
+    "SoftplusGrad", "Softsign", "Sqrt", "SqrtGrad", "Square", "StopGradient", "Tanh", "TanhGrad", "ZerosLike",
 )  # fmt: skip
 _BROADCAST = (
     "Add", "AddV2", "Div", "DivNoNan", "Equal", "FloorDiv", "FloorMod", "Greater", "GreaterEqual", "Less",
@@ -94,7 +95,7 @@ class Shapes:
             return []
         try:
             return rule(self, node, one)
-        except (IndexError, TypeError, ValueError, ZeroDivisionError):
+        except (ArithmeticError, IndexError, TypeError, ValueError):
             return []  # the graph's attributes do not fit each other: TensorFlow would refuse it
 
     # Small vectors of whole numbers that say what shape another operator gives
@@ -114,10 +115,19 @@ class Shapes:
                 shape = self.input(node, slot)
                 if shape is not None:
                     self._values[node, slot] = shape
-        elif one.op == "Identity":
-            value = self.value(node, 0)
-            if value is not None:
-                self._values[node, 0] = value
+        else:
+            self._computed(node, one)
+
+    def _computed(self, node: int, one: Any) -> None:
+        reads = self._wiring.inputs[node]
+        if not reads or reads[0] not in self._values:
+            return
+        try:
+            value = computed(one.op, one, [self._values.get(read) for read in reads])
+        except (ArithmeticError, IndexError, TypeError, ValueError):
+            return  # as in _rule
+        if value is not None:
+            self._values[node, 0] = value
 
 
 def _stated(shape: Any) -> Shape:
@@ -278,6 +288,61 @@ def _bias_grad(shapes: Shapes, node: int, one: Any) -> List[Shape]:
     if before is None:
         return []
     return [(before[_places(one)[2] if len(before) == 4 else -1],)]
+
+
+@_rule("StridedSlice")
+def _strided(shapes: Shapes, node: int, one: Any) -> List[Shape]:
+    before = shapes.input(node, 0)
+    begin, end, step = (shapes.value(node, k) for k in (1, 2, 3))
+    if before is None or begin is None or end is None or step is None or one.attr("ellipsis_mask", 0):
+        return []
+    names = ("begin", "end", "new_axis", "shrink_axis")
+    open_begin, open_end, new, shrunk = (int(one.attr(f"{name}_mask", 0)) for name in names)
+    dims: List[int] = []
+    rest = list(before)
+    for k, start in enumerate(begin):
+        if new >> k & 1:
+            dims.append(1)
+            continue
+        dim = rest.pop(0)
+        if not shrunk >> k & 1:
+            taken = slice(None if open_begin >> k & 1 else start, None if open_end >> k & 1 else end[k], step[k])
+            dims.append(len(range(dim)[taken]))
+    return [(*dims, *rest)]
+
+
+@_rule("SplitV")
+def _split(shapes: Shapes, node: int, one: Any) -> List[Shape]:
+    before, sizes, axis = shapes.input(node, 0), shapes.value(node, 1), shapes.value(node, 2)
+    if before is None or sizes is None or axis is None or -1 in sizes:
+        return []
+    place = axis[0] % len(before)
+    return [(*before[:place], size, *before[place + 1 :]) for size in sizes]
+
+
+@_rule("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
+def _random(shapes: Shapes, node: int, one: Any) -> List[Shape]:
+    return [shapes.value(node, 0)]
+
+
+@_rule("Slice")
+def _slice(shapes: Shapes, node: int, one: Any) -> List[Shape]:
+    before, begin, size = shapes.input(node, 0), shapes.value(node, 1), shapes.value(node, 2)
+    if before is None or begin is None or size is None:
+        return []
+    return [tuple(dim - start if count < 0 else count for dim, start, count in zip(before, begin, size))]
+
+
+@_rule("Tile")
+def _tile(shapes: Shapes, node: int, one: Any) -> List[Shape]:
+    before, times = shapes.input(node, 0), shapes.value(node, 1)
+    return [] if before is None or times is None else [tuple(a * b for a, b in zip(before, times))]
+
+
+@_rule("UnsortedSegmentSum")
+def _segments(shapes: Shapes, node: int, one: Any) -> List[Shape]:
+    data, ids, count = shapes.input(node, 0), shapes.input(node, 1), shapes.value(node, 2)
+    return [] if data is None or ids is None or count is None else [(count[0], *data[len(ids) :])]
 
 
 @_rule("L2Loss")
