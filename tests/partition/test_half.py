@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import struct
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -66,6 +68,19 @@ def test_the_count_is_that_of_a_conversion_element_by_element(values, content):
     found = misfit(tensor(*values, content=content))
     lost = sum(not _fits(value) for value in values)
     assert (found.overflows + found.underflows if found else 0) == lost
+
+
+def test_large_tensors_are_counted_the_same_with_numpy_and_without(monkeypatch):
+    values = [1.0, -1e9, 1e-9, float("nan"), INFINITY, 0.0, 3e38, -1e-30] * 2000
+    whole = tensor(*values, content=True)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    alone = misfit(whole)
+    monkeypatch.undo()
+    if importlib.util.find_spec("numpy") is not None:
+        importlib.import_module("numpy")
+    assert misfit(whole) == alone
+    assert (alone.elements, alone.overflows, alone.underflows) == (16000, 4000, 4000)
+    assert (alone.largest, alone.smallest) == (struct.unpack("<f", struct.pack("<f", 3e38))[0], pytest.approx(-1e-30))
 
 
 def test_other_types_and_damaged_contents_have_nothing_to_lose():

@@ -19,6 +19,9 @@ LARGEST = 65504.0
 #: Half of the smallest subnormal float16, 2^-24: this and anything nearer to zero is rounded to zero.
 SMALLEST = 2.0**-25
 
+#: Elements beyond which numpy is asked, where it is loaded: about a millisecond's work without it.
+_LARGE = 10000
+
 _FLOAT, _BFLOAT16 = 1, 14  # numbers of DT_FLOAT and DT_BFLOAT16, the types a device computes in float16 instead
 
 
@@ -113,6 +116,9 @@ def misfit(tensor: Any) -> Optional[Misfit]:
     values = _values(tensor)
     if not values:
         return None
+    numpy = sys.modules.get("numpy")  # where TensorFlow is loaded; never imported for this alone
+    if numpy is not None and len(values) > _LARGE:
+        return _count_at_once(numpy, numpy.asarray(values, dtype=numpy.float32))
     magnitudes = array("f", map(abs, values))
     # A NaN in front makes both comparisons false; anywhere else max and min pass over it.
     if max(magnitudes) <= LARGEST and min(filter(None, magnitudes), default=1.0) > SMALLEST:
@@ -129,6 +135,18 @@ def _count(values: Sequence[float]) -> Optional[Misfit]:
     return Misfit(
         len(values), len(large), max(large, key=abs, default=0.0), len(small), min(small, key=abs, default=0.0)
     )
+
+
+def _count_at_once(numpy: Any, values: Any) -> Optional[Misfit]:
+    """:func:`_count` in numpy: weights of a frozen model hold tens of millions of elements."""
+    magnitudes = numpy.abs(values)
+    large = values[(magnitudes > LARGEST) & numpy.isfinite(values)]
+    small = values[(magnitudes > 0) & (magnitudes <= SMALLEST)]
+    if not large.size and not small.size:
+        return None
+    largest = float(large[numpy.abs(large).argmax()]) if large.size else 0.0
+    smallest = float(small[numpy.abs(small).argmin()]) if small.size else 0.0
+    return Misfit(len(values), int(large.size), largest, int(small.size), smallest)
 
 
 def _values(tensor: Any) -> Sequence[float]:
