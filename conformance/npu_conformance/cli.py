@@ -504,6 +504,8 @@ def partition(
     apart = separations(found)
     if blamed is None:
         blamed = _BLAMED if len(found.graph.nodes) <= _BLAME_NODES else 0
+        if not blamed:
+            click.echo(f"note: missing operators are not weighed above {_BLAME_NODES:,}; ask with --blame N", err=True)
     ranking = blame(found, options, op_list=operators, flavour=flavour, most=blamed) if blamed else []
     checks = [demands.require_offload(found, wanted) for wanted in required]
     if most is not None:
