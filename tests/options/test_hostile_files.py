@@ -202,7 +202,7 @@ def test_only_what_options_name_is_opened_and_nothing_is_written(surface, editio
 
     def watched(path, mode):
         opened.append((path, mode))
-        return open(path, mode)  # noqa: SIM115  it stands in for open itself
+        return open(path, mode)
 
     monkeypatch.setattr(fileview, "open", watched, raising=False)
     values = {"graph_run_mode": data.draw(st.integers(0, 1))}

@@ -50,8 +50,10 @@ Fault = Callable[[Ask, Params], Answer]
 When = Callable[[Params], bool]
 Change = Callable[[Any], Any]
 
-#: What files of a format mean, by the second word of a requirement: the option that names them.
+#: The second word of a requirement on a file or variable to the option that names the one, or goes before the other.
 _FORMATS = {
+    "AOE_MODE": "aoe_mode",
+    "HCCL_EXEC_TIMEOUT": "hccl_timeout",
     "aoe_cfg": "aoe_config_file",
     "cache": "op_compiler_cache_dir",
     "fusion_switch": "fusion_switch_file",
@@ -100,6 +102,8 @@ def declare(
         everywhere: it shows on both surfaces all the same.
     """
     place, subject = requirement.split(".")[:2]
+    if place == "env":
+        place = "runconfig"  # the variables are those of document 003
     surface = next((one for one in (name.split(".")[1], place) if one in SURFACES and not everywhere), "")
     about = [*getattr(fault, "options", ()), _FORMATS.get(subject, subject)]
 
