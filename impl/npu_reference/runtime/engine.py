@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 from npu_reference import graphs
 from npu_reference.collection import no_collection
 from npu_reference.options.directives import directives
+from npu_reference.runtime import watching
 from npu_reference.runtime.agreement import Agreement
 from npu_reference.runtime.bodies import Hook
 from npu_reference.runtime.callables import Callable_
@@ -21,7 +22,6 @@ from npu_reference.runtime.numerics import Numerics
 from npu_reference.runtime.partial import PartialRuns
 from npu_reference.runtime.plan import Plan, Signature, make_plan
 from npu_reference.runtime.shadow import Shadow
-from npu_reference.runtime import watching
 from npu_reference.runtime.tf_api import tensorflow
 from npu_reference.runtime.trace import RunRecord, process_trace
 
