@@ -74,7 +74,7 @@ _except(
 _except(
     "session",
     "out_of_scenario",
-    "with a warning it keeps its effect in training (A37): a silent one",
+    "it keeps its effect in training, with a warning (A37)",
     "in_out_pair",
     "in_out_pair_flag",
 )
