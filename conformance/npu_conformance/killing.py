@@ -14,7 +14,7 @@ from .backends.reference import ReferenceBackend, tensorflow_version
 from .library import Instance, Library
 from .mutation import Mutant
 
-__all__ = ["NEEDS_TENSORFLOW", "Kill", "answer", "in_area", "kill", "listing"]
+__all__ = ["NEEDS_TENSORFLOW", "Kill", "answer", "can_show", "in_area", "kill", "listing"]
 
 #: Why nothing can be said of a mutant whose cases only a Python with TensorFlow can run.
 NEEDS_TENSORFLOW = "needs TensorFlow, which is missing here"
@@ -191,7 +191,7 @@ def _kill(
 def _unjudged(mutant: Mutant, plain: Sequence[Instance]) -> str:
     """Why no case that cites the requirement could be asked."""
     methods = {one.case.method for one in plain if mutant.requirement in one.case.requirements}
-    methods = {method for method in methods if _can_show(mutant, method)}
+    methods = {method for method in methods if can_show(mutant, method)}
     if not methods:
         return "no case cites the requirement"
     if methods <= hosting.WORKER_METHODS and tensorflow_version() is None:
@@ -199,7 +199,7 @@ def _unjudged(mutant: Mutant, plain: Sequence[Instance]) -> str:
     return "the reference does not pass its cases"
 
 
-def _can_show(mutant: Mutant, method: str) -> bool:
+def can_show(mutant: Mutant, method: str) -> bool:
     """Whether the fault can show in this method: one of running alone shows where something runs."""
     faulty = {name for name in vars(mutant.factory) if not name.startswith("_")}
     return faulty != hosting.WORKER_METHODS or method in hosting.WORKER_METHODS
@@ -225,7 +225,7 @@ def _asked(library: Library, mutant: Mutant, sound: Sequence[Instance]) -> List[
     return [
         one
         for one in sound
-        if _can_show(mutant, one.case.method)
+        if can_show(mutant, one.case.method)
         and (one.id in citing or (one.case.area in near and shows(one)))
         and (one.edition == edition or one.case.editions == (one.edition,))
         and ("" in (mutant.surface, surface(one)) or surface(one) == mutant.surface)

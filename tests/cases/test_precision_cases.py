@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.programs import precision_graphs as program
+from npu_conformance import killing
 from npu_conformance.library import Instance
 from tests.cases.asking import ask
 from tests.cases.corpus import corpus, mutants
@@ -107,3 +108,9 @@ def test_every_case_fails_on_some_mutant_or_is_a_control(tmp_path):
         if not any(ask(backends[name], one, str(tmp_path)).differences for name in near for one in own):
             immortal.append(case.id)
     assert not immortal
+
+
+def test_a_fault_of_running_shows_only_where_something_runs():
+    of_values, of_dtypes = mutants()["values-of-fp16-in-float32"], mutants()["v2-fp16-mixes"]
+    assert [killing.can_show(of_values, method) for method in ("precision", "run")] == [False, True]
+    assert killing.can_show(of_dtypes, "precision")

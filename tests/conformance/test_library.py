@@ -204,3 +204,48 @@ def test_a_fault_in_the_inventory_is_said_with_the_requirement(shelf: Shelf, old
     error = refused(shelf)
     assert "all.toml" in error.subject
     assert reason in error.reason
+
+
+PRECISION = CASE.replace('"partition"', '"precision"').replace('forbid = ["host a"]', 'forbid = ["dtypes a *"]')
+
+
+@pytest.mark.parametrize(
+    "ops_info, text",
+    [
+        ("'{\"Relu\": {}}'", '{"Relu": {}}'),
+        ('{ Relu = { heavyOp = "x" } }', '{\n  "Relu": {\n    "heavyOp": "x"\n  }\n}\n'),
+        ('{ fixture = "edited.json" }', '{"Log": {}}'),
+    ],
+)
+def test_an_operator_information_file_is_a_text_a_table_or_a_fixture(shelf: Shelf, ops_info: str, text: str) -> None:
+    shelf.write("fixtures/edited.json", '{"Log": {}}')
+    shelf.write(TOPIC, PRECISION.replace('"small.pbtxt"', f'"small.pbtxt", ops_info = {ops_info}'))
+    shelf.write("golden/small/topic.txt", "# nothing is observed exactly\n")
+    case = shelf.load().cases["one"]
+    assert case.params["ops_info"] == text
+    assert case.needs == {"precision", "ops_info"}
+
+
+@pytest.mark.parametrize(
+    "old, new, key, reason",
+    [
+        ('"small.pbtxt"', '"small.pbtxt", ops_info = 3', "params.ops_info", "is a text, a table or"),
+        ('"small.pbtxt"', '"small.pbtxt", ops_info = { fixture = "no.json" }', "ops_info", "no fixture"),
+        ('"small.pbtxt"', '"small.pbtxt", policy = "adapter"', "params.policy", "unknown key"),
+        ('"small.pbtxt"', '"small.pbtxt", device_precision = "on"', "params.device_precision", "unknown key"),
+        ('forbid = ["dtypes a *"]', 'rejected = { code = "PRECISION_DTYPES" }', "control", "a negative case names"),
+    ],
+)
+def test_a_precision_case_is_checked_like_any_other(shelf: Shelf, old: str, new: str, key: str, reason: str) -> None:
+    assert old in PRECISION
+    shelf.write(TOPIC, PRECISION.replace(old, new))
+    shelf.write("golden/small/topic.txt", "# nothing is observed exactly\n")
+    problem = refused(shelf)
+    assert key in problem.subject and reason in problem.reason
+
+
+def test_a_run_whose_values_show_the_dtype_needs_a_backend_that_computes_at_it(shelf: Shelf) -> None:
+    run = CASE.replace('"partition"', '"run"').replace('"small.pbtxt"', '"small.pbtxt", device_precision = "on"')
+    shelf.write(TOPIC, run)
+    shelf.write("golden/small/topic.txt", "# nothing is observed exactly\n")
+    assert shelf.load().cases["one"].needs == {"run", "device_precision"}
