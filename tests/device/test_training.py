@@ -13,7 +13,7 @@ from npu_reference.runtime.runner import execute
 _SCRIPTS = os.path.normpath(os.path.join(os.path.dirname(__file__), "..", "..", "fixtures", "scripts"))
 
 #: How far the accuracy of mixed precision may be below that of float32 (assumed; both reach 1.0 when trained longer).
-MARGIN = 0.1
+MARGIN = 0.02
 
 
 def trained(script, *args, precision="on"):
@@ -22,7 +22,7 @@ def trained(script, *args, precision="on"):
     return json.loads(output.strip().splitlines()[-1])
 
 
-@pytest.mark.parametrize("script, steps", [("resnet_loss_scaling.py", "40"), ("transformer_loss_scaling.py", "80")])
+@pytest.mark.parametrize("script, steps", [("resnet_loss_scaling.py", "25"), ("transformer_loss_scaling.py", "40")])
 def test_a_network_with_small_gradients_trains_with_loss_scaling_only(script, steps):
     # precision.s.allow_mix_loss_scaling
     arguments = ("--input", "underflow", "--steps", steps)
@@ -34,7 +34,7 @@ def test_a_network_with_small_gradients_trains_with_loss_scaling_only(script, st
     assert unscaled["accuracy"] < 0.3
 
 
-def test_steps_that_overflow_are_left_out_and_lower_the_scale():
-    found = trained("resnet_loss_scaling.py", "--input", "overflow", "--steps", "50")
-    assert found["skipped"] == 2 and found["loss_scale"] == 2.0**9
+def test_a_step_that_overflows_is_left_out():
+    found = trained("resnet_loss_scaling.py", "--input", "overflow", "--steps", "25")
+    assert found["skipped"] == 1 and found["loss_scale"] == 2.0**10
     assert found["accuracy"] > 0.9

@@ -331,11 +331,12 @@ def _read(proto: Any) -> Optional[_Node]:
 
 def _retype(node: _Node) -> None:
     """Make an operator on float16 one on float32."""
+    attrs = node.proto.attr  # looking a missing one up would make it
     for arg in (*node.op_def.inputs, *node.op_def.outputs):
-        if arg.type_attr and node.proto.attr[arg.type_attr].type == _HALF:
-            node.proto.attr[arg.type_attr].type = _FLOAT
-        elif arg.type_list_attr:
-            types = node.proto.attr[arg.type_list_attr].list.type
+        if arg.type_attr in attrs and attrs[arg.type_attr].type == _HALF:
+            attrs[arg.type_attr].type = _FLOAT
+        elif arg.type_list_attr in attrs:
+            types = attrs[arg.type_list_attr].list.type
             types[:] = [_FLOAT if number == _HALF else number for number in types]
 
 
