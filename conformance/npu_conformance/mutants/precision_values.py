@@ -230,3 +230,11 @@ for _edition, _surface in (("legacy", "session"), ("current", "runconfig")):
             else ask(params)
         ),
     )
+_declared(
+    "keep-dtype-scope-marks-nothing",
+    "api.keep_dtype_scope",
+    "Builds operators inside keep_dtype_scope as it builds any other.",
+    lambda ask, params: (
+        _printing(ask(params), "inside: 1.000244140625", "inside: 1.0") if _named(params, "kept_sum") else ask(params)
+    ),
+)
