@@ -21,7 +21,8 @@ def test_losses_stay_near_those_of_float32(model, mix, tmp_path):
     plain.graph_options.rewrite_options.disable_meta_optimizer = True
     exact = recorded_models.run(model, plain, str(tmp_path))
     with overriding(current_overrides()._replace(device_precision="on")):
-        found = recorded_models.run(model, config(mix_compile_mode=mix, precision_mode="allow_mix_precision"), str(tmp_path))
+        mixed = config(mix_compile_mode=mix, precision_mode="allow_mix_precision")
+        found = recorded_models.run(model, mixed, str(tmp_path))
     # Later steps tell how chaotic training is, batch normalization over two images most of all.
     losses = [name for name in exact if name.endswith(("#0/loss:0", "#1/loss:0"))]
     assert losses

@@ -218,8 +218,9 @@ def test_loops_and_conditions_compute_as_decided_inside(version):
 
 
 def test_a_function_that_the_host_calls_too_is_computed_there_as_tensorflow_does():
-    from npu_bridge.estimator.npu.npu_scope import without_npu_compile_scope
     from tensorflow.python.framework import function
+
+    from npu_bridge.estimator.npu.npu_scope import without_npu_compile_scope
 
     @function.Defun(tf.float32, func_name="third")
     def third(x):

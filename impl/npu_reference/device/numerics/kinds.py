@@ -41,7 +41,8 @@ KEEPS_TYPE: FrozenSet[str] = frozenset(
         _CONTROL
         + """
     Bitcast Const Placeholder PlaceholderV2 RandomStandardNormal RandomUniform TruncatedNormal
-    ParameterizedTruncatedNormal Multinomial RandomGamma RandomPoissonV2 StatelessRandomNormal StatelessRandomUniform StatelessTruncatedNormal
+    ParameterizedTruncatedNormal Multinomial RandomGamma RandomPoissonV2 StatelessRandomNormal StatelessRandomUniform
+    StatelessTruncatedNormal
     StatelessRandomNormalV2 StatelessRandomUniformV2 StatelessTruncatedNormalV2 PyFunc EagerPyFunc PyFuncStateless
 """
     ).split()
