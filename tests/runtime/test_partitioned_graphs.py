@@ -113,7 +113,8 @@ STATE = ("Assign", "AssignAdd", "AssignAddVariableOp", "ReadVariableOp", "Variab
 def in_turn(graph):
     """The graph with its variables' operators one after the other, so that what each reads is no matter of chance.
 
-    Fetches of references are left out: they are read at some moment of the run.
+    Fetches of references are left out: they are read at some moment of the run. Floor reads a reference in place of
+    Identity, whose result would be the variable's own memory, to be read at some moment as well.
     """
     graph_def = graph.to_def()
     refs = {node.name for node in graph.nodes if any(d.is_ref for d in graph.output_dtypes(node.id))}
@@ -122,6 +123,7 @@ def in_turn(graph):
     for node in kept:
         takes_ref = any(text.partition(":")[0] in refs for text in node.input)
         if node.op in STATE or takes_ref:
+            node.op = "Floor" if node.op == "Identity" else node.op
             if last and "^" + last not in node.input:
                 node.input.append("^" + last)
             last = node.name
