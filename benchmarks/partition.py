@@ -29,13 +29,13 @@ import time
 _ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path[:0] = [os.path.join(_ROOT, "impl"), _ROOT]
 
-import google.protobuf
+import google.protobuf  # noqa: E402
 
-import npu_reference
-from npu_reference.graphs import message_class, parse_graph
-from npu_reference.options import resolve
-from npu_reference.partition import partition
-from tests.partition.families import FAMILIES, OPS, Writer
+import npu_reference  # noqa: E402
+from npu_reference.graphs import message_class, parse_graph  # noqa: E402
+from npu_reference.options import resolve  # noqa: E402
+from npu_reference.partition import partition  # noqa: E402
+from tests.partition.families import FAMILIES, OPS, Writer  # noqa: E402
 
 #: (family, host share, nodes, seconds of partitioning, MB): what must hold on any machine of today.
 LIMITS = (("random", 0.1, 100_000, 5.0, 1024), ("random", 0.01, 1_000_000, 30.0, 6144))
