@@ -16,7 +16,7 @@ __all__ = ["Decision", "Decisions", "compute_as_decided"]
 
 _FLOAT, _HALF = DType.FLOAT.number, DType.HALF.number
 
-#: Engines whose arithmetic saturates; the AI CPU's is that of IEEE 754 (npu.md 4).
+#: Engines whose arithmetic saturates; the AI CPU's is that of IEEE 754 (docs/numerics.md).
 _SATURATING = ("cube", "vector")
 
 

@@ -14,7 +14,7 @@ __all__ = ["round_constant", "to_float16_grid"]
 
 
 def to_float16_grid(values: Any) -> Any:
-    """Values as the device's conversion to float16 leaves them, in a float32 array: saturated, NaN to 0 (npu.md 4)."""
+    """Values as the device's conversion to float16 leaves them, in a float32 array: saturated, NaN to 0."""
     with np.errstate(over="ignore"):
         rounded = np.asarray(values, np.float32).astype(np.float16).astype(np.float32)
     return saturate(rounded, FLOAT16_MAX)

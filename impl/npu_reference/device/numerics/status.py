@@ -11,7 +11,7 @@ import numpy as np
 
 __all__ = ["FLOAT16_MAX", "FLOAT32_MAX", "FloatStatus", "STATUS_SHAPE", "saturate"]
 
-#: The largest finite values: what a result too large becomes on this device (npu.md 4: saturation mode).
+#: The largest finite values: what a result too large becomes on this device, in saturation mode (docs/numerics.md).
 FLOAT16_MAX = 65504.0
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 

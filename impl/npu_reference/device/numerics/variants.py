@@ -108,12 +108,12 @@ _Variant = Callable[[_Steps, List[str]], str]
 
 
 def _divide(steps: _Steps, inputs: List[str]) -> str:
-    """By the reciprocal (npu.md 4: high precision divides at float32)."""
+    """By the reciprocal (high precision divides at float32)."""
     return steps.finish("Mul", inputs[0], steps.do("Reciprocal", inputs[1]), result="z")
 
 
 def _root(exponent: float) -> _Variant:
-    """exp(exponent * log(x)), as npu.md 4 names it for the square root."""
+    """exp(exponent * log(x)); what the library does for the square root (docs/numerics.md)."""
 
     def build(steps: _Steps, inputs: List[str]) -> str:
         logarithm = steps.do("Log", inputs[0])
@@ -137,7 +137,7 @@ def _tanh(steps: _Steps, inputs: List[str]) -> str:
 
 
 def _softmax(steps: _Steps, inputs: List[str]) -> str:
-    """exp(x - max) at float32 (npu.md 4), then sums and quotients at float16 (assumed)."""
+    """exp(x - max) at float32, then sums and quotients at float16 (assumed)."""
     axes = steps.constant([-1], inputs[0], _INT32)
     largest = steps.reduce("Max", inputs[0], axes)
     power = steps.do("Exp", steps.do("Sub", inputs[0], largest, result="z"))
