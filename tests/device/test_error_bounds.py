@@ -1,9 +1,10 @@
 """Each operator errs against float64 no more than the table allows, at the dtype its mode gives it.
 
-The table is ``error_bounds.csv``: operator, mode, dtypes of the first float input and output, and the bound:
-``ulps`` of the result at the output's dtype, plus ``sums`` times 2**-24 of what the operator gives on absolute values,
-which is how far apart two orders of summation at float32 may be. 0.501 is one rounding of what float32 computes; 0 is exact; 4 at
-float32 allows for TensorFlow's kernels of functions; bounds of high_performance are assumed (docs/numerics.md).
+The table is ``error_bounds.csv``: operator, mode, dtypes of the first float input and output, and the bound: ``ulps``
+of the result at the output's dtype, plus ``sums`` times 2**-24 of what the operator gives on absolute values, which
+is how far apart two orders of summation at float32 may be. 0.501 is one rounding of what float32 computes; 0 is
+exact; 4 at float32 allows for TensorFlow's kernels of functions; bounds of high_performance are assumed
+(docs/numerics.md).
 """
 
 from __future__ import annotations

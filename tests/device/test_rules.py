@@ -171,6 +171,22 @@ def test_variables_keep_float32():
         assert session.run(variable) == [np.float32(1 + 2.0**-19)]
 
 
+@pytest.mark.parametrize("resource", [True, False])
+def test_what_an_optimizer_leaves_in_variables_is_finite(resource):
+    with tf.variable_scope("net", use_resource=resource):
+        variable = tf.get_variable("v", initializer=[1.0, 1.0])
+    x = feed(2)
+    # Its epsilon is 0 at float16, so a gradient of 0 is divided by 0.
+    train = tf.train.AdamOptimizer(0.1, epsilon=1e-9).minimize(tf.reduce_sum(variable * x))
+    with precise(precision_mode_v2="fp16") as session:
+        session.run(train, {x: [0.0, 2.0]})
+        with tf.control_dependencies([train]):
+            after = variable.read_value()
+        found = session.run(after, {x: [0.0, 2.0]})
+        assert np.isfinite(found).all() and np.isfinite(session.run(variable)).all()
+        assert status(session).raised and "Adam/update_net/v" in " ".join(status(session).overflows)
+
+
 def test_fetches_keep_the_dtypes_of_the_graph():
     x = feed(3)
     half = tf.cast(x, tf.float16)

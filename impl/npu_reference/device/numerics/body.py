@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 from npu_reference.device.numerics.constants import round_constant
 from npu_reference.device.numerics.gates import Gates
 from npu_reference.device.numerics.kinds import KEEPS_TYPE, MOVES
-from npu_reference.device.numerics.status import FloatStatus
+from npu_reference.device.numerics.status import FLOAT16_MAX, FLOAT32_MAX, FloatStatus
 from npu_reference.device.numerics.variants import install_variant
 from npu_reference.graphs import OPS, DType, OpDef
 from npu_reference.graphs.signature import AttrProblem, arg_dtypes, count_args
@@ -144,6 +144,18 @@ class _Body:
         if widen:
             _retype(node)
         self._finish(node, decision, on_grid=grid and moves, widened=widen)
+        if decision.engine in _SATURATING and _is_optimizer(node.proto.op):
+            self._hold_variables(node, decision)
+
+    def _hold_variables(self, node: _Node, decision: Decision) -> None:
+        """What an optimizer's operator writes is no result: the variables themselves are looked at."""
+        number = node.proto.attr["T"].type if "T" in node.proto.attr else 0
+        limit = FLOAT16_MAX if "float16" in decision.inputs else FLOAT32_MAX
+        for position, dtype in enumerate(node.inputs):
+            if number == _FLOAT and (dtype.is_ref or dtype.name == "resource"):
+                text, name = node.proto.input[position], f"{node.proto.name}/npu_variable_{position}"
+                gate = self.gates.hold_variable(text, node.proto.name, name, limit, is_ref=dtype.is_ref)
+                self.completed.setdefault(node.proto.name, []).append(gate)
 
     def _may_widen(self, node: _Node) -> bool:
         """Whether an operator on float16 can be made one on float32 without touching what others share with it."""
@@ -302,6 +314,11 @@ class _Body:
             found = self.gates.round(wide, f"{label}/npu_cast")
         self.rounded[text] = found
         return found
+
+
+def _is_optimizer(op: str) -> bool:
+    """Whether an operator updates variables in place with gradients."""
+    return op.startswith(("Apply", "SparseApply", "ResourceApply", "ResourceSparseApply"))
 
 
 def _label(text: str) -> str:

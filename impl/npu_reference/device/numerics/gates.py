@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, Sequence, Tuple
 
 from npu_reference.device.numerics.status import FLOAT16_MAX, FLOAT32_MAX, FloatStatus
 from npu_reference.graphs import DType
@@ -61,10 +61,32 @@ class Gates:
         """To finite float32 values: saturated, NaN to 0, the flag raised if there was any of these."""
         return self._hold(text, name, owner, FLOAT32_MAX)
 
-    def _hold(self, text: str, name: str, owner: str, limit: float) -> str:
-        """One reduction when all is finite; else a detour over Python.
+    def hold_variable(self, text: str, node: str, name: str, limit: float, *, is_ref: bool) -> str:
+        """The node that has run once a float32 variable, which ``node`` writes, holds finite values only.
 
-        The sum of squares is not finite as soon as one element is not; of float16 values it cannot overflow otherwise.
+        Args:
+            text: its handle or its reference.
+        """
+        dtype = {"T": _FLOAT} if is_ref else {"dtype": _FLOAT}
+        read = self.add("Identity" if is_ref else "ReadVariableOp", f"{name}/read", [text, f"^{node}"], dtype)
+        value = f"{read.name}:{'output' if is_ref else 'value'}:0"
+        true, fixed = self._ways(value, name, node, limit)
+        write = self.add("Assign" if is_ref else "AssignVariableOp", f"{name}/write", [text, fixed], dtype)
+        written = self.add("Identity", f"{name}/written", [fixed, f"^{write.name}"], {"T": _FLOAT})
+        merged = self.add("Merge", name, [true, f"{written.name}:output:0"], {"T": _FLOAT})
+        merged.attr["N"].i = 2
+        return str(merged.name)
+
+    def _hold(self, text: str, name: str, owner: str, limit: float) -> str:
+        merged = self.add("Merge", name, self._ways(text, name, owner, limit), {"T": _FLOAT})
+        merged.attr["N"].i = 2
+        return f"{merged.name}:output:0"
+
+    def _ways(self, text: str, name: str, owner: str, limit: float) -> Tuple[str, str]:
+        """A tensor where all of it is finite, and saturated where it is not: one of the two is dead.
+
+        The usual way costs one reduction, the other a detour over Python. The sum of squares is not finite as soon as
+        one element is not; of float16 values it cannot overflow otherwise.
         """
         squares = self.add("L2Loss", f"{name}/squares", [text], {"T": _FLOAT})
         finite = self.add("IsFinite", f"{name}/finite", [f"{squares.name}:output:0"], {"T": _FLOAT})
@@ -72,7 +94,4 @@ class Gates:
         fixed = self.call(
             f"{name}/saturated", self.status.fixer(owner, limit), [f"{way.name}:output_false:0"], [_FLOAT], [_FLOAT]
         )
-        ends: List[str] = [f"{way.name}:output_true:0", f"{fixed.name}:output:0"]
-        merged = self.add("Merge", name, ends, {"T": _FLOAT})
-        merged.attr["N"].i = 2
-        return f"{merged.name}:output:0"
+        return f"{way.name}:output_true:0", f"{fixed.name}:output:0"
