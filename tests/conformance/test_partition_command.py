@@ -39,7 +39,8 @@ def test_an_operator_that_stays_on_the_host_fails_with_its_reason_and_remedy(cap
     done = ask(capsys, CHAIN, "--require-offload", wanted)
     assert done.status == 1
     assert f"failed --require-offload {wanted}" in done.out
-    assert "mid (PyFunc): NOT_SUPPORTED, the built-in operator list has no entry for PyFunc" in done.out
+    unfolded = " ".join(done.out.split())
+    assert "mid (PyFunc): NOT_SUPPORTED, the built-in operator list has no entry for PyFunc" in unfolded
     assert "remedy for NOT_SUPPORTED: Replace it" in done.out
     assert done.out.endswith("Verdict: failed\n")
 
