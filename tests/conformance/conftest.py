@@ -9,6 +9,12 @@ import pytest
 from tests.conformance.shelves import Shelf
 
 
+@pytest.fixture(autouse=True)
+def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables and folded lines are the same in every terminal that runs the tests."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+
 @pytest.fixture
 def shelf(tmp_path: Any) -> Shelf:
     return Shelf(str(tmp_path / "shelf"))
