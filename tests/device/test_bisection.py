@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -42,6 +43,24 @@ def test_the_operator_that_loses_most_is_found_first(script):
     assert found.suspects[0].nodes[0] in ("lossy", "back") and found.suspects[0].error > 0.01
     assert found.noise == 0 and found.error > 0.01 and found.executions <= 14
     json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_the_command_prints_what_its_schema_says(script, capsys):
+    from npu_conformance import cli, resources, schema
+
+    with pytest.raises(SystemExit) as left:
+        cli.main(["precision", script, "--bisect", "--executions", "6", "--format", "json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert left.value.code == 0
+    with open(os.path.join(resources.schemas(), "bisection.json"), encoding="utf-8") as file:
+        declared = json.load(file)
+    assert schema.fault(answer, declared, declared) is None
+    with pytest.raises(SystemExit) as left:
+        cli.main(["precision", script, "--bisect", "--executions", "6"])
+    assert left.value.code == 0 and "operators at fp16" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as left:
+        cli.main(["precision", "/nowhere.py", "--bisect"])
+    assert left.value.code == 2
 
 
 def test_a_script_that_fetches_no_numbers_is_refused(script):
