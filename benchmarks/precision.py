@@ -104,7 +104,8 @@ def main():
             per = seconds / max(operators, 1) * 100_000
             slow += per > LIMIT
             lines.append({"graph": name, "mode": mode, "operators": operators, "casts": casts, "cpu_s": seconds})
-            print(f"{name:6} {mode:24} {operators:8} operators {casts:7} casts {seconds:6.2f} s of CPU {per:6.2f} s/100k")
+            told = f"{operators:8} operators {casts:7} casts {seconds:6.2f} s of CPU {per:6.2f} s/100k"
+            print(f"{name:6} {mode:24} {told}")
     head = {"python": platform.python_version(), "tensorflow": "tensorflow" in sys.modules, "limit_s_per_100k": LIMIT}
     if arguments.out:
         with open(arguments.out, "w", encoding="ascii") as stream:

@@ -191,3 +191,16 @@ def test_a_cast_is_on_the_ai_core_if_that_has_it() -> None:
     found = nodes(build, ALLOW)
     assert [found[name].engine for name in ("float16", "float32", "float64")] == ["vector", "vector", "aicpu"]
     assert [found[name].outputs[0] for name in ("float16", "float32", "float64")] == ["float16", "float32", "float64"]
+
+
+def test_an_operator_without_tensors_is_where_its_kernel_is() -> None:
+    found = nodes(lambda g: g.op("NpuClearFloatStatusV2", "clear"), MIX)["clear"]
+    assert (found.engine, dtypes(found)) == ("vector", ">")
+
+
+def test_an_operator_without_float_tensors_follows_nobody() -> None:
+    def build(g: GraphBuilder) -> None:
+        n = g.placeholder("n", "int32", [2])
+        g.op("AddV2", "add", [n, n])
+
+    assert nodes(build, MIX)["add"].why == "has no tensor of float32 or float16"

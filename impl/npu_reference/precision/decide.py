@@ -189,7 +189,8 @@ class Walk:
         keep = one.has_attr(_KEEP_DTYPE) and one.attr(_KEEP_DTYPE) not in (0, False, None)
         custom = self._custom(one.name, kernel, one.op)
         lowered, followed = False, ""
-        if policy.mode.rule == MIX and colour.list == "graylist" and not keep:
+        undecided = policy.mode.rule == MIX and colour.list == "graylist" and not keep
+        if undecided and ("float32" in inputs or "float32" in outputs):
             lowered, followed = self._follows(node, descriptor, inputs)
         last = self._last(node)
         key = (one.op, inputs, outputs, fused, last, lowered, keep, custom)

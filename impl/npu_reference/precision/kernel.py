@@ -71,6 +71,8 @@ def choose(question: Question, mode: Mode, subject: str) -> Choice:
     descriptor = question.descriptor
     if descriptor.engine == "host":
         return _unchanged(question, "unset", "the device has no kernel of it")
+    if not descriptor.columns and descriptor.engine in ("cube", "vector") and not question.inputs + question.outputs:
+        return _unchanged(question, descriptor.engine, "it has no tensors")
     if not descriptor.columns:
         return _on_aicpu(question, "its only kernel is one of the AI CPU", subject)
     if descriptor.ge_op == "Cast" and question.custom is None:
