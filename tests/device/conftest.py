@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import tensorflow.compat.v1 as tf
 
 from npu_reference.runtime import activation
 from npu_reference.runtime.trace import process_trace
@@ -11,6 +10,8 @@ from npu_reference.runtime.trace import process_trace
 
 @pytest.fixture(autouse=True)
 def switched_on():
+    import tensorflow.compat.v1 as tf
+
     activation.activate()
     process_trace().clear()
     with tf.Graph().as_default():
