@@ -326,7 +326,8 @@ def mutants(
 
     With all mutants of options it ends with a table of options and kinds of faults.
     """
-    from . import fault_table, killing, library, mutation, progress, render
+    from . import library, mutation, progress, render
+    from .mutation import fault_table, killing
 
     registry = mutation.registry()
     unknown = [name for name in names if name not in registry]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from .checkup import Check
     from .comparison import Comparison
     from .coverage import Row
-    from .killing import Kill
     from .mutation import Mutant
+    from .mutation.killing import Kill
     from .report.summary import Area
     from .runner import Report
     from .verify import Verification
@@ -200,7 +200,7 @@ def killing(found: Sequence[Kill]) -> None:
 
 def faults(found: Sequence[Kill]) -> None:
     """For each surface a row an option and a column a kind of fault, then why some cells are empty."""
-    from . import fault_kinds, fault_table
+    from .mutation import fault_kinds, fault_table
 
     console = _console()
     kills = {one.name: one for one in found}
@@ -221,7 +221,7 @@ def faults(found: Sequence[Kill]) -> None:
 
 
 def _fault_cell(cell: Any, kills: Mapping[str, Kill]) -> Text:
-    from . import fault_table
+    from .mutation import fault_table
 
     status = fault_table.status(cell, kills)
     killed = sum(1 for name in cell.mutants if kills[name].killed_by)
@@ -235,7 +235,7 @@ def _fault_cell(cell: Any, kills: Mapping[str, Kill]) -> Text:
 
 def _empty_cells(console: Console, options: Mapping[str, Mapping[str, Any]]) -> None:
     """Why cells are empty: columns that lack the same options for the same reason on one line."""
-    from . import fault_kinds, fault_table
+    from .mutation import fault_kinds, fault_table
 
     lines: Dict[Tuple[str, Tuple[str, ...]], List[str]] = {}
     for kind, found in fault_table.reasons(options).items():

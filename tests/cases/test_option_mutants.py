@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from npu_conformance import fault_kinds, fault_table, mutant_page
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.library import Instance
 from npu_conformance.mutants.options_every import RULES
+from npu_conformance.mutation import fault_kinds, fault_table, page
 from npu_reference.options import OPTIONS
 from tests.cases.asking import ask
 from tests.cases.corpus import corpus, mutants
@@ -96,8 +96,8 @@ def test_a_mutant_of_one_surface_shows_nothing_on_the_other():
 
 
 def test_the_page_of_mutants_is_current():
-    page = (ROOT / "docs" / "mutants.md").read_text(encoding="utf-8")
-    assert page == mutant_page.page(), "run python -m npu_conformance.mutant_page"
+    written = (ROOT / "docs" / "mutants.md").read_text(encoding="utf-8")
+    assert written == page.page(), "run python -m npu_conformance.mutation.page"
 
 
 def test_every_case_of_the_files_fails_on_some_fault_or_is_a_control(tmp_path):

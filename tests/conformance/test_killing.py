@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from npu_conformance import fault_table, killing, library, mutation, render, runner, schema
+from npu_conformance import library, mutation, render, runner, schema
 from npu_conformance.backends.reference import ReferenceBackend
-from npu_conformance.mutation import Mutant
+from npu_conformance.mutation import Mutant, fault_table, killing
 from tests.conformance.test_cli import inside
 
 SHELF = library.load()

@@ -98,7 +98,7 @@ def declare(
 
     Args:
         sentence: what is wrong.
-        kind: of :data:`npu_conformance.fault_kinds.KINDS`, where it is another than the fault's own.
+        kind: of :data:`npu_conformance.mutation.fault_kinds.KINDS`, where it is another than the fault's own.
         everywhere: it shows on both surfaces all the same.
     """
     place, subject = requirement.split(".")[:2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Mapping, Tuple
 
-from .. import fault_kinds
+from ..mutation import fault_kinds
 from .option_faults import (
     Fault,
     accepts,

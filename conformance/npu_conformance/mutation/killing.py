@@ -8,11 +8,11 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from npu_reference.errors import NpuError
 
-from . import hosting, judge, protocol, requests, runner, schema
-from .backends import base
-from .backends.reference import ReferenceBackend, tensorflow_version
-from .library import Instance, Library
-from .mutation import Mutant
+from .. import judge, protocol, requests, runner, schema
+from ..backends import base
+from ..backends.reference import ReferenceBackend, tensorflow_version
+from ..library import Instance, Library
+from . import Mutant, hosting
 
 __all__ = ["NEEDS_TENSORFLOW", "Kill", "answer", "can_show", "in_area", "kill", "listing"]
 

@@ -6,9 +6,8 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tup
 
 from npu_reference.options import OPTIONS
 
-from . import fault_kinds
+from . import Mutant, fault_kinds
 from .killing import Kill
-from .mutation import Mutant
 
 __all__ = ["Cell", "Table", "answer", "gaps", "reasons", "status", "table", "whole"]
 

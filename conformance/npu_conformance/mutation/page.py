@@ -1,4 +1,4 @@
-"""The page of mutants, made from their declarations: ``python -m npu_conformance.mutant_page`` writes it."""
+"""The page of mutants, made from their declarations: ``python -m npu_conformance.mutation.page`` writes it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, Sequence
 
-from . import fault_kinds, fault_table, inventory, mutation
-from .mutation import Mutant
+from .. import inventory
+from . import Mutant, fault_kinds, fault_table, registry
 
 __all__ = ["main", "page"]
 
@@ -15,7 +15,7 @@ _HEAD = """# Mutants
 
 A suite is as strong as what it notices. A mutant is the reference with one named fault, which breaks one requirement;
 the suite must tell it from the reference by a case that cites this requirement. This page is made from the mutants'
-declarations by `python -m npu_conformance.mutant_page`; change those, not the page.
+declarations by `python -m npu_conformance.mutation.page`; change those, not the page.
 
 ```
 npu-conformance mutants --list                     # every mutant, what it breaks and how
@@ -32,7 +32,7 @@ a case of the broken requirement noticed, `only_its_requirement` that no case of
 
 def page() -> str:
     """The whole page as Markdown."""
-    mutants = mutation.registry()
+    mutants = registry()
     rows = fault_table.table(mutants.values())
     parts = [_HEAD, *_summary(list(mutants.values())), *_kinds()]
     for surface, options in rows.items():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from . import client, judge, protocol, requests
-from .backends import base
-from .library import Instance
+from .. import client, judge, protocol, requests
+from ..backends import base
+from ..library import Instance
 
 __all__ = ["WORKER_METHODS", "ask", "outcome"]
 
