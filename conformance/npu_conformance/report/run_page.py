@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, Sequence
 
 from .. import judge
 from ..library import Library
@@ -55,7 +55,7 @@ def page(library: Library, report: Report) -> str:
     spec = report.header["backend"]["spec"]
     selection = report.header["selection"]
     laws = f"{selection.get('laws', 0)} --law-seed {selection.get('law_seed', 0)}"
-    rows = [_row(record, spec, laws) for record in report.records]
+    present = {record.result.status for record in report.records}
     return render_page(
         "report.html",
         verdict=report.verdict,
@@ -64,16 +64,39 @@ def page(library: Library, report: Report) -> str:
         counts=counts(report.records),
         meanings=MEANINGS,
         areas=summary.areas(report),
-        statuses=[status for status in judge.ORDER if any(row["status"] == status for row in rows)],
-        rows=rows,
+        statuses=[status for status in judge.ORDER if status in present],
+        rows=[_case_row(group) for group in summary.by_case(report.records)],
         failures=[
             dict(_row(group[0], spec, laws), where=[record.instance.id for record in group])
             for group in summary.grouped(report.records)
             if group[0].result.status not in ("pass", "unsupported", "xfail")
         ],
-        known=[row for row in rows if row["status"] == "xfail"],
+        known=[
+            {"id": record.instance.id, "detail": record.result.detail}
+            for record in report.records
+            if record.result.status == "xfail"
+        ],
         requirements=_requirements(library, report),
     )
+
+
+def _case_row(records: Sequence[Record]) -> Dict[str, Any]:
+    """One line of the table of cases: the worst status, and each instance with its own."""
+    case = records[0].instance.case
+    statuses = [record.result.status for record in records]
+    return {
+        "id": case.id,
+        "title": case.title,
+        "area": case.area,
+        "level": case.level,
+        "requirements": case.requirements,
+        "status": judge.worst(statuses),
+        "statuses": sorted(set(statuses)),
+        "instances": [
+            {"name": record.instance.id.partition("@")[2], "status": record.result.status} for record in records
+        ],
+        "details": sorted({record.result.detail for record in records if record.result.status != "pass"}),
+    }
 
 
 def _row(record: Record, spec: str, laws: str) -> Dict[str, Any]:

@@ -9,7 +9,7 @@ from .. import inventory, judge, schema
 from ..library import Library
 from ..runner import Record, Report, counts
 
-__all__ = ["Area", "areas", "grouped", "requirement_statuses", "badge", "statement", "answer"]
+__all__ = ["Area", "areas", "by_case", "grouped", "requirement_statuses", "badge", "statement", "answer"]
 
 
 class Area(NamedTuple):
@@ -42,6 +42,14 @@ def grouped(records: Sequence[Record]) -> List[List[Record]]:
         result = record.result
         key = (record.instance.case.id, result.status, result.differences or result.detail)
         found.setdefault(key, []).append(record)
+    return list(found.values())
+
+
+def by_case(records: Sequence[Record]) -> List[List[Record]]:
+    """The records of each case, in all its editions and twins; cases in order of their first record."""
+    found: Dict[str, List[Record]] = {}
+    for record in records:
+        found.setdefault(record.instance.case.id, []).append(record)
     return list(found.values())
 
 
