@@ -8,6 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 from npu_reference.catalog import Catalog, Descriptor
 from npu_reference.graphs import Graph
 from npu_reference.graphs.signature import count_args
+from npu_reference.graphs.wiring import Wiring
 from npu_reference.options.files.customize_dtypes import CustomDtypes, Dtypes
 from npu_reference.precision.explain import sentence
 from npu_reference.precision.kernel import Choice, Question, choose
@@ -23,7 +24,6 @@ from npu_reference.precision.operators import (
     UNTYPED,
     rewritten,
 )
-from npu_reference.precision.wiring import Wiring
 
 __all__ = ["Decided", "Policy", "Walk"]
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from npu_reference.graphs.shapes import Shapes, infer_shapes
 from npu_reference.partition.model import Partition
 from npu_reference.precision.model import Assignment, NodePrecision
-from npu_reference.precision.shapes import Shape, Shapes
-from npu_reference.precision.wiring import Wiring
 
 __all__ = ["Work", "work_of"]
+
+#: A shape of which every size is known, or None.
+_Shape = Optional[Tuple[int, ...]]
 
 _FLOATS = ("float16", "float32", "bfloat16", "float64")
 _ENGINES = ("cube", "vector", "aicpu")
@@ -47,15 +49,15 @@ class Work(NamedTuple):
 
 
 def work_of(
-    partition: Partition, assignment: Assignment, given: Optional[Mapping[str, Tuple[int, ...]]] = None
+    partition: Partition, assignment: Assignment, given: Optional[Mapping[str, Sequence[Optional[int]]]] = None
 ) -> Work:
     """The work of a partition's own operators under an assignment.
 
-    Shapes are those the graph states, those `given` by name for first outputs, and what follows from them; operators
+    Shapes are those the graph states, those `given` by `node` or `node:slot`, and what follows from them; operators
     inside functions and loops run an unknown number of times and count as unknown.
     """
     graph = partition.graph
-    shapes = Shapes(graph, Wiring(graph), given or {})
+    shapes = infer_shapes(graph, feeds=given)
     by_dtype: Dict[str, int] = {}
     counts = [0, 0, 0, 0]
     for node in assignment.nodes:
@@ -90,15 +92,15 @@ def _operations(shapes: Shapes, node: int, one: Any) -> Optional[int]:
     rule = _CUBE.get(one.op)
     if rule is not None:
         return rule(shapes, node, one)
-    found: List[Shape] = [shapes.of(node), *(shapes.input(node, k) for k in range(min(len(one.inputs), 4)))]
+    found: List[_Shape] = [shapes.known(node), *(shapes.known_input(node, k) for k in range(min(len(one.inputs), 4)))]
     known = [_size(shape) for shape in found if shape is not None]
-    if shapes.of(node) is None:
+    if shapes.known(node) is None:
         return None
     return max(known)  # assumed: one operation an element of the largest tensor
 
 
 def _matmul(shapes: Shapes, node: int, one: Any) -> Optional[int]:
-    out, left = shapes.of(node), shapes.input(node, 0)
+    out, left = shapes.known(node), shapes.known_input(node, 0)
     if out is None or left is None:
         return None
     transposed = one.attr("transpose_a", False) or one.attr("adj_x", False)
@@ -106,18 +108,18 @@ def _matmul(shapes: Shapes, node: int, one: Any) -> Optional[int]:
 
 
 def _conv(shapes: Shapes, node: int, one: Any) -> Optional[int]:
-    return _windows(shapes.of(node), shapes.input(node, 1), one.op)
+    return _windows(shapes.known(node), shapes.known_input(node, 1), one.op)
 
 
 def _conv_input(shapes: Shapes, node: int, one: Any) -> Optional[int]:
-    return _windows(shapes.input(node, 2), shapes.input(node, 1), one.op)
+    return _windows(shapes.known_input(node, 2), shapes.known_input(node, 1), one.op)
 
 
 def _conv_filter(shapes: Shapes, node: int, one: Any) -> Optional[int]:
-    return _windows(shapes.input(node, 2), shapes.of(node), one.op)
+    return _windows(shapes.known_input(node, 2), shapes.known(node), one.op)
 
 
-def _windows(out: Shape, kernel: Shape, op: str) -> Optional[int]:
+def _windows(out: _Shape, kernel: _Shape, op: str) -> Optional[int]:
     """Every element of the forward output is one product of the kernel with a window; the gradients make as many."""
     if out is None or kernel is None:
         return None

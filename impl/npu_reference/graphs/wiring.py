@@ -1,11 +1,11 @@
-"""Where the tensors of one graph come from, and in which order its operators can be decided."""
+"""Decides in which order the operators of a graph can be looked at, and where each gets its tensors from."""
 
 from __future__ import annotations
 
 from collections import deque
 from typing import Deque, List, Tuple
 
-from npu_reference.graphs import Graph
+from .graph import Graph
 
 __all__ = ["Wiring"]
 
