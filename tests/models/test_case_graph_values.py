@@ -24,6 +24,9 @@ UNEQUAL = {"retaining_random.pbtxt": "its generators have no seed: TensorFlow do
 #: Feeds that must be something in particular.
 PARTICULAR = {"axis:0": 0, "preprocess/shape:0": [-1], "default:0": -1}
 
+#: For a size that a graph leaves open: that of the sizes beside it.
+UNKNOWN = 3
+
 WORDS = [b"good", b"bad", b"red", b"wine"]
 IMAGE = np.arange(6 * 5 * 3, dtype=np.uint8).reshape(6, 5, 3)
 
@@ -64,7 +67,8 @@ def config(**options):
 
 def fed(placeholder, turn):
     """A value for a placeholder: the same in every run that is compared, another at each turn."""
-    dtype, shape = placeholder.outputs[0].dtype, placeholder.outputs[0].shape.as_list()
+    dtype = placeholder.outputs[0].dtype
+    shape = [size or UNKNOWN for size in placeholder.outputs[0].shape.as_list()]
     tensor = placeholder.outputs[0].name
     if tensor in PARTICULAR:
         return np.asarray(PARTICULAR[tensor], dtype.as_numpy_dtype)
@@ -97,7 +101,7 @@ def filled(table):
 def started(iterator):
     """The initialiser of an iterator: two batches of numbers in the shapes that it declares."""
     (dtype,), (shape,) = iterator.get_attr("output_types"), iterator.get_attr("output_shapes")
-    size = [2, *tf.TensorShape(shape).as_list()]
+    size = [2, *(known or UNKNOWN for known in tf.TensorShape(shape).as_list())]
     numbers = np.arange(1, 1 + np.prod(size)).reshape(size).astype(tf.as_dtype(dtype).as_numpy_dtype)
     dataset = tf.data.Dataset.from_tensor_slices(numbers)
     return tf.raw_ops.MakeIterator(dataset=dataset._variant_tensor, iterator=iterator.outputs[0])
