@@ -9,6 +9,8 @@ import pytest
 from npu_reference.errors import NpuError
 from npu_reference.graphs import GraphBuilder
 from npu_reference.partition import partition
+from npu_reference.partition.antichains import share
+from npu_reference.partition.bitsets import BitSets
 from npu_reference.partition.contract import contract
 from npu_reference.partition.introsort import sort_by_size_descending
 from npu_reference.partition.merge import (
@@ -18,6 +20,7 @@ from npu_reference.partition.merge import (
     comparability,
     keep_largest_group,
     merge_pairs,
+    merge_pairs_loosely,
 )
 from npu_reference.partition.minimum import least_geops
 from tests.partition import naive
@@ -102,6 +105,47 @@ def test_lists_built_by_row_and_by_column_name_the_same_pairs():
         assert [[rows[i] >> j & 1 for j in every] for i in every] == [
             [columns[j] >> i & 1 for j in every] for i in every
         ]
+
+
+@pytest.mark.parametrize("leaf_bits", [1, 3, 8, 64])
+def test_sets_that_share_find_the_same_pairs_whatever_the_size_of_a_leaf(leaf_bits):
+    for seed in range(200):
+        graph = random_graph(seed, most=120)
+        clusters = Clusters(fast(graph, "tf2"), graph[2])
+        comparable = comparability(clusters)
+        lists = _lists_by_row(comparable, 10**9)
+        every = range(len(clusters))
+        incomparable = [[j for j in every if not comparable[i] >> j & 1] for i in every]
+        listed = [[j for j in every if lists[i] >> j & lists[j] >> i & 1] for i in every]
+        for loosely, expected in ((False, listed), (True, incomparable)):
+            shared = share(clusters.contraction, clusters.roots, BitSets(len(clusters), leaf_bits), loosely=loosely)
+            assert [list(shared.of(i)) for i in every] == expected, seed
+
+
+def test_merging_many_clusters_with_sets_that_share_gives_what_plain_ones_give(monkeypatch):
+    for width, host in ((3, 0.5), (40, 0.3), (700, 0.3)):
+        rng = random.Random(width)
+        count = 4000
+        edges = [(rng.randint(max(0, head - width), head - 1), head) for head in range(1, count) for _ in range(2)]
+        candidate = [int(rng.random() >= host) for _ in range(count)]
+        clusters = Clusters(fast((count, edges, candidate), "tf1"), candidate)
+        marks = [frozenset(str(rng.randint(0, 9)) if rng.random() < 0.1 else "") for _ in range(len(clusters))]
+        for merge in (merge_pairs, merge_pairs_loosely):
+            monkeypatch.setattr("npu_reference.partition.merge._PLAIN_MOST", len(clusters))
+            plain = merge(clusters), merge(clusters, marks)
+            monkeypatch.setattr("npu_reference.partition.merge._PLAIN_MOST", 0)
+            assert (merge(clusters), merge(clusters, marks)) == plain
+
+
+def test_sets_are_given_up_early_where_they_share_too_little():
+    rng = random.Random(1)
+    count = 6000
+    edges = [(rng.randrange(head), head) for head in range(1, count) for _ in range(2)]
+    candidate = [int(rng.random() >= 0.3) for _ in range(count)]
+    clusters = Clusters(fast((count, edges, candidate), "tf1"), candidate)
+    sets = BitSets(len(clusters), 8)
+    assert share(clusters.contraction, clusters.roots, sets) is None
+    assert sets.steps < 1000 * len(clusters)
 
 
 def test_full_offload_keeps_the_largest_cluster_and_all_that_is_unreachable_from_it():

@@ -3,7 +3,8 @@
 Mixed computing joins pairs in the adapter's own greedy way (every cluster survives); full offload keeps one GEOP: the
 largest cluster and whatever is unreachable from and to all that it already holds.
 
-Reachability is kept as bit sets, one bit a cluster in the adapter's index order, so that a whole row is one integer.
+Reachability is kept as sets of clusters in the adapter's index order. Where clusters are many, their sets share what
+they have in common (:mod:`.antichains`); where that is too little, or they are few, a set is one integer.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from __future__ import annotations
 from functools import reduce
 from itertools import compress, islice
 from operator import or_
-from typing import Dict, FrozenSet, Iterator, List, Optional, Sequence, Set
+from typing import Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Sequence, Set
 
+from npu_reference.partition.antichains import share
+from npu_reference.partition.bitsets import BitSets
 from npu_reference.partition.contract import Contraction
 from npu_reference.partition.introsort import sort_by_size_descending
 
@@ -20,6 +23,9 @@ __all__ = ["Clusters", "Marks", "cluster_of", "keep_largest_group", "merge_pairs
 
 #: For every cluster the marks it must not share with one it is joined with; empty where no cluster has any.
 Marks = Sequence[FrozenSet[str]]
+
+#: Clusters up to which plain bit sets are taken at once (assumed: where they are faster whatever the graph).
+_PLAIN_MOST = 4096
 
 #: Steps a cluster after which lists are no longer built by row (assumed: where the other way is faster by then).
 _ROW_STEPS = 32
@@ -105,7 +111,7 @@ def merge_pairs(clusters: Clusters, marks: Marks = ()) -> List[int]:
 
     Answers for every cluster the position of the one it is absorbed by, itself where it stays.
     """
-    return _absorb(clusters, _lists(comparability(clusters)), marks)
+    return _absorb(clusters, _partners(clusters, loosely=False), marks)
 
 
 def merge_pairs_loosely(clusters: Clusters, marks: Marks = ()) -> List[int]:
@@ -114,8 +120,19 @@ def merge_pairs_loosely(clusters: Clusters, marks: Marks = ()) -> List[int]:
     Two clusters that reach each other may thus be absorbed by the same third one: the adapter's own result then has a
     cycle. Only policy "adapter" wants this.
     """
+    return _absorb(clusters, _partners(clusters, loosely=True), marks)
+
+
+def _partners(clusters: Clusters, loosely: bool) -> Callable[[int], Iterable[int]]:
+    """What gives, for a cluster, those that it lists and that list it, ascending."""
+    if len(clusters) > _PLAIN_MOST:
+        shared = share(clusters.contraction, clusters.roots, BitSets(len(clusters)), loosely=loosely)
+        if shared is not None:
+            return shared.of
     everything = (1 << len(clusters)) - 1
-    return _absorb(clusters, [everything & ~row for row in comparability(clusters)], marks)
+    comparable = comparability(clusters)
+    lists = [everything & ~row for row in comparable] if loosely else _lists(comparable)
+    return lambda index: (other for other in _bits(lists[index]) if lists[other] >> index & 1)
 
 
 def comparability(clusters: Clusters) -> List[int]:
@@ -201,7 +218,7 @@ def _selectors(row: int) -> bytes:
     return bin(row)[:1:-1].encode("ascii").translate(_BIT_BYTES)
 
 
-def _absorb(clusters: Clusters, lists: Sequence[int], marks: Marks) -> List[int]:
+def _absorb(clusters: Clusters, partners: Callable[[int], Iterable[int]], marks: Marks) -> List[int]:
     """By size, each cluster not yet absorbed takes in those that it lists and that list it, and that share no mark."""
     group = list(range(len(clusters)))
     absorbed = bytearray(len(clusters))
@@ -210,14 +227,13 @@ def _absorb(clusters: Clusters, lists: Sequence[int], marks: Marks) -> List[int]
             continue
         absorbed[index] = 1
         held = set(marks[index]) if marks else None
-        for other in _bits(lists[index]):
-            if lists[other] >> index & 1:
-                if held is not None:
-                    if not held.isdisjoint(marks[other]):
-                        continue
-                    held |= marks[other]
-                absorbed[other] = 1
-                group[other] = index
+        for other in partners(index):
+            if held is not None:
+                if not held.isdisjoint(marks[other]):
+                    continue
+                held |= marks[other]
+            absorbed[other] = 1
+            group[other] = index
     return group
 
 
