@@ -355,6 +355,8 @@ def _separations(console: Console, separations: Sequence[Mapping[str, Any]]) -> 
 
 
 def _blame(console: Console, blame: Sequence[Mapping[str, Any]]) -> None:
+    # A type that would save nothing helps nobody choose.
+    blame = [row for row in blame if row["geops_saved"] or row["copies_saved"] or row["bytes_saved"]]
     if not blame:
         return
     numbers = ["Operators", "GEOPs saved", "Copies saved", "Bytes saved"]
