@@ -101,7 +101,10 @@ class _Planner:
         idle = idle_cause(self.graph, self.settings) or whole_graph_cause(self.graph)
         if idle is not None:
             self.cause.update((node.id, idle) for node in self.graph.nodes)
-            self._note("NOTHING_OFFLOADED", f"Nothing is offloaded: {idle.detail}.", level="warning")
+            # A saved graph holds what several runs need; only one of them initialises the iterator.
+            whole = idle.reason is Reason.GRAPH_EXCLUDED and not any(node.op == "_Retval" for node in self.graph.nodes)
+            hint = " Name feeds and fetches to see the graph as one session.run does." if whole else ""
+            self._note("NOTHING_OFFLOADED", f"Nothing is offloaded: {idle.detail}.{hint}", level="warning")
             return self._plan([-1] * len(self.graph.nodes), Copies(set(), set()))
         self._choose()
         groups = self._group()
