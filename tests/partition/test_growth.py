@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
+import tracemalloc
 
 import pytest
 
 from npu_reference.graphs import parse_graph
 from npu_reference.options import resolve
 from npu_reference.partition import partition
+from npu_reference.partition.antichains import share
+from npu_reference.partition.bitsets import BitSets
 from npu_reference.partition.contract import contract
+from npu_reference.partition.merge import Clusters, merge_pairs
 from tests.partition.families import FAMILIES, OPS, Writer
 
 _SIZES = (700, 2800)
 #: n log n between the two sizes is a factor of 1.21 a node, a square would be one of 4.
 _MOST = 1.3
+
+_SIZES_OF_MERGING = (5000, 20000)
 
 each_family = pytest.mark.parametrize("family", sorted(FAMILIES))
 each_share = pytest.mark.parametrize("host", [0.0, 0.01, 0.1])
@@ -72,3 +78,54 @@ def test_the_steps_of_contraction_grow_with_the_edges(family, host):
         candidate = [int(node.op == "AddN") for node in graph.nodes]
         work.append(contract(len(graph.nodes), graph.edges.src, graph.edges.dst, candidate).work / len(graph.edges.src))
     assert work[1] < _MOST * work[0], work
+
+
+def clusters_of(family, host, size):
+    graph = parse_graph(made(family, host, size))
+    candidate = [int(node.op == "AddN") for node in graph.nodes]
+    return Clusters(contract(len(graph.nodes), graph.edges.src, graph.edges.dst, candidate), candidate)
+
+
+#: Half of the operators on the host: small graphs then have many clusters. A grid's are wide: its sets share little.
+_MANY = 0.5
+
+
+@pytest.mark.parametrize("family, most", [("chain", 1.2), ("random", 1.2), ("transformer", 2.0)])
+def test_the_words_that_merging_works_on_grow_with_the_clusters_and_their_logarithm(family, most):
+    steps, kept = [], []
+    for size in _SIZES_OF_MERGING:
+        clusters = clusters_of(family, _MANY, size)
+        sets = BitSets(len(clusters), 32)
+        found = share(clusters.contraction, clusters.roots, sets)
+        assert found is not None, "the sets share too little"
+        for index in range(len(clusters)):
+            list(found.of(index))
+        steps.append(sets.steps / len(clusters) / (sets.depth + 1))
+        kept.append(len(sets.bits) / len(clusters) / (sets.depth + 1))
+    # A row of one bit a cluster would be a factor of 4 here, of 2.8 by level.
+    assert steps[1] < most * steps[0], steps
+    assert kept[1] < 1.2 * kept[0], kept
+
+
+@pytest.mark.parametrize("family", ["chain", "random", "transformer"])
+def test_many_clusters_of_a_long_graph_are_merged_without_whole_rows(family, monkeypatch):
+    monkeypatch.setattr("npu_reference.partition.merge._PLAIN_MOST", 500)
+    monkeypatch.setattr("npu_reference.partition.merge.comparability", None)  # makes a row a cluster
+    clusters = clusters_of(family, _MANY, 8000)
+    assert len(clusters) > 500
+    assert len(merge_pairs(clusters)) == len(clusters)
+
+
+def test_the_memory_of_merging_grows_with_the_clusters(monkeypatch):
+    # Operations on whole rows are few however long the rows are, so calls do not show them: their memory does.
+    monkeypatch.setattr("npu_reference.partition.merge._PLAIN_MOST", 0)
+    work = []
+    for size in _SIZES_OF_MERGING:
+        clusters = clusters_of("chain", _MANY, size)
+        tracemalloc.start()
+        try:
+            merge_pairs(clusters)
+            work.append(tracemalloc.get_traced_memory()[1] / len(clusters))
+        finally:
+            tracemalloc.stop()
+    assert work[1] < 1.5 * work[0], work
