@@ -96,6 +96,21 @@ _SURFACE = click.option(
     show_default=True,
     help="Where the options are set: NpuOptimizer's parameter map, or NPURunConfig.",
 )
+_SIZES = _together(
+    click.option(
+        "--shape",
+        "shapes",
+        multiple=True,
+        metavar="NAME:8,224,224,3",
+        help="Shape of an input, for bytes and operations; may be repeated.",
+    ),
+    click.option(
+        "--batch",
+        type=click.IntRange(1, 1 << 31),
+        metavar="N",
+        help="First size of all inputs that leave it open and have no --shape.",
+    ),
+)
 _BACKEND = click.option(
     "--backend",
     "spec",
@@ -446,6 +461,7 @@ def options(
     metavar="OP_OR_NAME",
     help="Exit 1 unless every operator of this type or name is offloaded; 'all': all that compute anything.",
 )
+@_SIZES
 @click.option("--max-geops", "most", type=click.IntRange(0), metavar="N", help="Exit 1 if there are more GEOPs.")
 @click.option(
     "--blame",
@@ -473,6 +489,8 @@ def partition(
     feeds: Tuple[str, ...],
     fetches: Tuple[str, ...],
     required: Tuple[str, ...],
+    shapes: Tuple[str, ...],
+    batch: Optional[int],
     most: Optional[int],
     blamed: Optional[int],
     html: Optional[str],
@@ -488,26 +506,30 @@ def partition(
     from npu_reference.partition import annotate, blame, separations
     from npu_reference.partition import partition as cut
 
-    from . import demands
+    from . import demands, precise
     from .backends.reference import split_fetches
 
     values = parse_assignments(assignments)
+    given = precise.parse_shapes(shapes)
     resolution = resolve(values, surface=surface, edition=edition, env={})
     if policy != "adapter":  # whose own pass reads the values its own way
         resolution.raise_first()
     operators = OpList.load(op_list) if op_list else None
     loaded = load_graph(graph)
+    sizes, _ = precise.sizes(loaded, given, batch, feeds)
     tensors, targets = split_fetches(list(fetches))
     if feeds or tensors or targets:
         loaded = close_over(loaded, list(feeds), tensors, targets)
     options = values if policy == "adapter" else resolution
-    found = cut(loaded, options, policy=policy, flavour=flavour, op_list=operators)
+    found = cut(loaded, options, policy=policy, flavour=flavour, op_list=operators, shapes=sizes)
     apart = separations(found)
     if blamed is None:
         blamed = _BLAMED if len(found.graph.nodes) <= _BLAME_NODES else 0
         if not blamed:
             click.echo(f"note: missing operators are not weighed above {_BLAME_NODES:,}; ask with --blame N", err=True)
-    ranking = blame(found, options, op_list=operators, flavour=flavour, most=blamed) if blamed else []
+    ranking = []
+    if blamed:
+        ranking = blame(found, options, op_list=operators, flavour=flavour, most=blamed, shapes=sizes)
     checks = [demands.require_offload(found, wanted) for wanted in required]
     if most is not None:
         checks.append(demands.max_geops(found, most, apart))
@@ -557,13 +579,7 @@ def partition(
     metavar="NAME[:SLOT]",
     help="A tensor that is fetched, or an operator that is run; may be repeated.",
 )
-@click.option(
-    "--shape",
-    "shapes",
-    multiple=True,
-    metavar="NAME:8,224,224,3",
-    help="Shape of an input, to count operations with; may be repeated.",
-)
+@_SIZES
 @click.option(
     "--compare",
     "other",
@@ -593,6 +609,7 @@ def precision(
     feeds: Tuple[str, ...],
     fetches: Tuple[str, ...],
     shapes: Tuple[str, ...],
+    batch: Optional[int],
     other: Tuple[str, ...],
     every: bool,
     html: Optional[str],
@@ -614,7 +631,7 @@ def precision(
         return ExitStatus.OK
     values = parse_assignments(assignments)
     sizes = precise.parse_shapes(shapes)
-    question = precise.Question(graph, values, surface, edition, feeds, fetches, op_list, ops_info, sizes)
+    question = precise.Question(graph, values, surface, edition, feeds, fetches, op_list, ops_info, sizes, batch)
     asked = precise.ask(question, [parse_assignments([text]) for text in other])
     answer = precise.answer(asked)
     title = precise.title(graph)

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from npu_reference.errors import NpuError
 from npu_reference.precision import Assignment
 
-__all__ = ["Asked", "Question", "answer", "ask", "difference", "given", "parse_shapes", "title"]
+__all__ = ["Asked", "Question", "answer", "ask", "difference", "given", "parse_shapes", "sizes", "title"]
 
 _MAX_OPS_INFO = 16 << 20
 _FORMS = ("precision_mode", "precision_mode_v2")
@@ -23,6 +23,7 @@ class Asked(NamedTuple):
     assignment: Assignment
     resolution: Any
     work: Any
+    batch: Optional[int]  # examples the work is counted for; None where no shape leaves that open
 
 
 class Question(NamedTuple):
@@ -33,6 +34,7 @@ class Question(NamedTuple):
         values: options; surface, edition: where and in which documents.
         op_list, ops_info: paths of the user's own files, or None.
         shapes: shapes of first outputs by node, for the count of operations.
+        batch: the first size of other inputs that leave it open; None: one example where there are no shapes.
     """
 
     graph: str
@@ -44,6 +46,7 @@ class Question(NamedTuple):
     op_list: Optional[str]
     ops_info: Optional[str]
     shapes: Mapping[str, Tuple[int, ...]]
+    batch: Optional[int] = None
 
 
 def ask(question: Question, other: Sequence[Mapping[str, Any]] = ()) -> List[Asked]:
@@ -70,16 +73,22 @@ def ask(question: Question, other: Sequence[Mapping[str, Any]] = ()) -> List[Ask
     if question.ops_info:
         catalog = catalog.with_ops_info(_read(question.ops_info), question.ops_info)
     graph = load_graph(question.graph)
+    shapes, batch = sizes(graph, question.shapes, _batch(question), question.feeds)
     tensors, targets = split_fetches(list(question.fetches))
     if question.feeds or tensors or targets:
         graph = close_over(graph, list(question.feeds), tensors, targets)
-    _check_shapes(question.shapes, graph)
     found = []
     for resolution in resolutions:
         divided = cut(graph, resolution, op_list=operators)
         assignment = assign(divided, resolution, catalog=catalog)
-        found.append(Asked(divided, assignment, resolution, work_of(divided, assignment, question.shapes)))
+        work = work_of(divided, assignment, shapes)
+        found.append(Asked(divided, assignment, resolution, work, batch))
     return found
+
+
+def _batch(question: Question) -> Optional[int]:
+    """One example is counted unless told otherwise; inputs beside one of given shape have its batch, not one."""
+    return question.batch or (None if question.shapes else 1)
 
 
 def _laid_over(values: Mapping[str, Any], other: Mapping[str, Any]) -> Dict[str, Any]:
@@ -119,6 +128,27 @@ def parse_shapes(texts: Sequence[str]) -> Dict[str, Tuple[int, ...]]:
     return shapes
 
 
+def sizes(
+    graph: Any, shapes: Mapping[str, Tuple[int, ...]], batch: Optional[int], feeds: Sequence[str]
+) -> Tuple[Dict[str, Tuple[Optional[int], ...]], Optional[int]]:
+    """Shapes of tensors of the graph, before and after it is closed over, and the batch where any has it.
+
+    Args:
+        shapes: those given by node; they go before the batch.
+        batch: the first size of all other inputs that leave it open, or None.
+        feeds: what is fed.
+
+    Raises:
+        NpuError: USAGE for a name the graph does not have; GRAPH_FEED_FETCH for a feed.
+    """
+    from npu_reference.graphs import arg_shapes, batch_feeds
+
+    _check_shapes(shapes, graph)
+    open_sizes = {} if batch is None else batch_feeds(graph, batch)
+    rest = {name: shape for name, shape in open_sizes.items() if name.rpartition(":")[0] not in shapes}
+    return arg_shapes(graph, feeds, {**rest, **shapes}), batch if rest else None
+
+
 def _check_shapes(shapes: Mapping[str, Tuple[int, ...]], graph: Any) -> None:
     for name in shapes:
         if name not in graph.index:
@@ -130,17 +160,21 @@ def answer(asked: Sequence[Asked]) -> Dict[str, Any]:
     first = asked[0]
     return {
         **first.assignment.to_json(),
-        "work": first.work.to_json(),
+        "work": _work(first),
         "compared": [
             {
                 "options": given(one.resolution),
                 "summary": one.assignment.summary(),
-                "work": one.work.to_json(),
+                "work": _work(one),
                 "changed": difference(first.assignment, one.assignment),
             }
             for one in asked[1:]
         ],
     }
+
+
+def _work(one: Asked) -> Dict[str, Any]:
+    return {**one.work.to_json(), "batch": one.batch}
 
 
 def given(resolution: Any) -> Dict[str, Any]:

@@ -68,8 +68,11 @@ def _work(work: Mapping[str, Any]) -> str:
     if share is None:
         return f"{rest}; give shapes with --shape NAME:8,224,224,3"
     total = sum(work["flops"].values())
-    text = f"{100 * share:.1f} % of {total:.3g} known operations a step are in float16"
-    return f"{text}; {rest}" if unknown else text
+    batch = work["batch"]
+    step = "a step" if batch is None else "a step of one example" if batch == 1 else f"a step of {batch} examples"
+    text = f"{100 * share:.1f} % of {total:.3g} known operations {step} are in float16"
+    more = "; --shape NAME:8,224,224,3 tells more" if work["unknown_cube_operators"] else ""
+    return f"{text}; {rest}{more}" if unknown else text
 
 
 def _short(dtype: str) -> str:

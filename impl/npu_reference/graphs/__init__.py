@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .attrs import UNKNOWN_RANK, Attrs, FuncRef, Placeholder
 from .builder import FunctionBuilder, GraphBuilder
-from .closing import close_over
+from .closing import arg_shapes, close_over
 from .dtypes import DType
 from .edges import CONTROL, Edges
 from .frames import Frame, frames
@@ -13,6 +13,7 @@ from .graph import Graph, Node
 from .ops import OPS, ArgDef, AttrDef, OpDef
 from .proto import message_class
 from .readers import graph_from_def, load_graph, parse_graph
+from .shapes import Shapes, batch_feeds, infer_shapes
 from .writers import write_graph
 
 __all__ = [
@@ -32,10 +33,14 @@ __all__ = [
     "OPS",
     "OpDef",
     "Placeholder",
+    "Shapes",
     "UNKNOWN_RANK",
+    "arg_shapes",
+    "batch_feeds",
     "close_over",
     "frames",
     "graph_from_def",
+    "infer_shapes",
     "load_graph",
     "message_class",
     "parse_graph",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ..errors import NpuError
 from .graph import Graph, assemble
 from .names import output_number, shorten
+from .shapes import infer_shapes
 
-__all__ = ["close_over", "tensor_name"]
+__all__ = ["arg_shapes", "close_over", "tensor_name"]
 
 #: Control edges out of a fed one of these become control edges out of its _Arg; others keep the node alive.
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
@@ -35,8 +36,31 @@ def close_over(graph: Graph, feeds: Iterable[str], fetches: Iterable[str], targe
             raise NpuError("GRAPH_FEED_FETCH", f"fetch '{tensor_name(graph, tensor)}'", "the tensor is fed as well")
     if not fetched and not wanted:
         raise NpuError("GRAPH_FEED_FETCH", graph.subject, "neither a fetch nor a target is given")
-    args = {tensor: f"_arg_{graph.nodes[tensor[0]].name}_{tensor[1]}_{i}" for i, tensor in enumerate(fed)}
+    args = {tensor: _arg_name(graph, tensor, i) for i, tensor in enumerate(fed)}
     return assemble(_closed_def(graph, args, fetched, wanted), graph.subject)
+
+
+def arg_shapes(
+    graph: Graph, feeds: Iterable[str], shapes: Mapping[str, Sequence[Optional[int]]]
+) -> Dict[str, Tuple[Optional[int], ...]]:
+    """Shapes by tensor, and in addition by the ``_Arg`` nodes that :func:`close_over` puts in the place of these feeds.
+
+    An ``_Arg`` states no shape; it has that of the tensor it replaces, given in ``shapes`` or inferred.
+    """
+    found = {name: tuple(shape) for name, shape in shapes.items()}
+    fed = _tensors(graph, feeds, "feed")
+    if not fed:
+        return found
+    known = infer_shapes(graph, feeds=shapes)
+    for i, tensor in enumerate(fed):
+        shape = known.of(*tensor)
+        if shape is not None:
+            found[_arg_name(graph, tensor, i)] = shape
+    return found
+
+
+def _arg_name(graph: Graph, tensor: Tensor, position: int) -> str:
+    return f"_arg_{graph.nodes[tensor[0]].name}_{tensor[1]}_{position}"
 
 
 def tensor_name(graph: Graph, tensor: Tensor) -> str:

@@ -122,7 +122,7 @@ class Shapes:
     """The shapes of all tensors of one graph; see :func:`infer_shapes`."""
 
     def __init__(self, graph: Graph, wiring: Wiring, facts: Sequence[Sequence[_Fact]]) -> None:
-        self._graph = graph
+        self.graph = graph
         self._facts = facts
         self._inputs = wiring.inputs
 
@@ -144,6 +144,10 @@ class Shapes:
         reads = self._inputs[node]
         return self.of(*reads[position]) if 0 <= position < len(reads) else None
 
+    def count_inputs(self, node: int) -> int:
+        """How many data inputs node ``node`` has."""
+        return len(self._inputs[node])
+
     def known_input(self, node: int, position: int) -> Optional[Tuple[int, ...]]:
         """The shape of what an input reads, where every size is known, else None."""
         reads = self._inputs[node]
@@ -154,7 +158,7 @@ class Shapes:
         shape = self.known(node, slot)
         if shape is None:
             return None
-        dtypes = self._graph.output_dtypes(node)
+        dtypes = self.graph.output_dtypes(node)
         total = dtypes[slot].size if slot < len(dtypes) else None
         if total is not None:
             for size in shape:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
+from npu_reference.graphs.shapes import infer_shapes
 from npu_reference.partition.adapter import Plan
 from npu_reference.partition.crossing import Crossing, cross, sources_by_group
 from npu_reference.partition.half import half_notes
@@ -18,8 +19,8 @@ __all__ = ["answer"]
 _MAX_STEPS = 12
 
 
-def answer(plan: Plan, policy: str) -> Partition:
-    """The partition of a plan. O(nodes + edges)."""
+def answer(plan: Plan, policy: str, shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None) -> Partition:
+    """The partition of a plan; with `shapes` of tensors, bytes of borders that follow from them. O(nodes + edges)."""
     count = max(plan.group, default=-1) + 1
     crossing = cross(plan.wires, plan.group, count, plan.copies)
     geops = _geops(plan, crossing, count)
@@ -28,7 +29,7 @@ def answer(plan: Plan, policy: str) -> Partition:
         plan.group,
         geops,
         _host(plan),
-        _borders(plan, geops),
+        _borders(plan, geops, shapes),
         _least(plan),
         [*plan.notes, *half_notes(plan.graph, plan.group, [node for node, _ in plan.copies.constants])],
         policy,
@@ -126,7 +127,9 @@ def _witness(plan: Plan, node: int, cause: Cause) -> Tuple[Step, ...]:
 # -- borders ------------------------------------------------------------------------------------------------------
 
 
-def _borders(plan: Plan, geops: Sequence[Geop]) -> List[Border]:
+def _borders(
+    plan: Plan, geops: Sequence[Geop], shapes: Optional[Mapping[str, Sequence[Optional[int]]]]
+) -> List[Border]:
     """Every tensor that is copied, once each direction (M24), in edge order."""
     group, wires, nodes = plan.group, plan.wires, plan.graph.nodes
     consumers: Dict[Tuple[int, int, str], Dict[str, None]] = {}
@@ -139,13 +142,14 @@ def _borders(plan: Plan, geops: Sequence[Geop]) -> List[Border]:
         reader = geops[goal].name if goal >= 0 else nodes[target].name
         consumers.setdefault((source, slot, direction), {})[reader] = None
     graph = plan.graph
+    bytes_of = graph.static_bytes if shapes is None else infer_shapes(graph, feeds=shapes).bytes
     return [
         Border(
             f"{nodes[source].name}:{slot}",
             graph.output_dtypes(source)[slot].base,
             direction,
             tuple(readers),
-            graph.static_bytes(source, slot),
+            bytes_of(source, slot),
         )
         for (source, slot, direction), readers in consumers.items()
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
 
 from npu_reference.catalog import OpList
 from npu_reference.collection import no_collection
@@ -29,6 +29,7 @@ def partition(
     policy: str = "documented",
     flavour: str = "tf1",
     op_list: Optional[OpList] = None,
+    shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
 ) -> Partition:
     """Divide a graph, as a session.run sees it, into GEOPs and host operators.
 
@@ -40,6 +41,9 @@ def partition(
             and agrees with the documents, and names each difference in `notes`.
         flavour: "tf1" or "tf2": which build of the adapter is followed where they merge differently.
         op_list: the operators the device has; the catalogue's without one.
+        shapes: of tensors by `node` or `node:slot`, None for an unknown size; may be empty. Bytes of borders are then
+            those that follow from these and from what the graph states (`infer_shapes`). Without it, only shapes the
+            graph itself states count, and nothing is searched for.
 
     Raises:
         NpuError: the first error of `options`; OPTION_CONFLICT, OPTION_SYNTAX; RANGE_UNSUPPORTED, RANGE_SCOPE;
@@ -55,7 +59,7 @@ def partition(
     with no_collection():
         operators = OpList.built_in() if op_list is None else op_list  # an empty list is a list
         plan = planner(graph, settings, operators, flavour)
-        return answer(plan, policy)
+        return answer(plan, policy, shapes)
 
 
 def _settings(options: Union[Resolution, Settings, Mapping[str, Any]], policy: str) -> Settings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Dict, List, Mapping, Optional, Set, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
@@ -113,13 +113,14 @@ def blame(
     op_list: Optional[OpList] = None,
     flavour: str = "tf1",
     most: int = 10,
+    shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
 ) -> List[Blame]:
     """The operator types whose support would save most, by dividing the graph again as if the device had each.
 
     Ranked by GEOPs saved, then by bytes and copies saved on the borders, then by the number of operators. Looks at
     `most` types, those first that keep most pairs of GEOPs apart, then those that hold most operators on the host,
-    chains of evictions included; each costs one more partition. A type with which the adapter's pass would refuse the
-    graph is left out.
+    chains of evictions included; each costs one more partition, with the same `shapes` of tensors. A type
+    with which the adapter's pass would refuse the graph is left out.
     """
     operators = op_list or OpList.built_in()
     graph = result.graph
@@ -128,7 +129,7 @@ def blame(
     for op, count in sorted(held.items(), key=lambda item: (-apart[item[0]], -item[1], item[0]))[:most]:
         supported = operators.with_operator(op)
         try:
-            again = partition(graph, options, policy=result.policy, flavour=flavour, op_list=supported)
+            again = partition(graph, options, policy=result.policy, flavour=flavour, op_list=supported, shapes=shapes)
         except NpuError:
             continue
         copies = len(result.borders) - len(again.borders)

@@ -92,11 +92,15 @@ def _operations(shapes: Shapes, node: int, one: Any) -> Optional[int]:
     rule = _CUBE.get(one.op)
     if rule is not None:
         return rule(shapes, node, one)
-    found: List[_Shape] = [shapes.known(node), *(shapes.known_input(node, k) for k in range(min(len(one.inputs), 4)))]
-    known = [_size(shape) for shape in found if shape is not None]
-    if shapes.known(node) is None:
+    found: List[_Shape] = [shapes.known_input(node, k) for k in range(shapes.count_inputs(node))]
+    if shapes.graph.op_def(node).outputs:
+        found = [shapes.known(node), *found[:4]]
+        if found[0] is None:
+            return None
+    elif not found or None in found:  # what stores into a variable gives nothing
         return None
-    return max(known)  # assumed: one operation an element of the largest tensor
+    # assumed: one operation an element of the largest tensor
+    return max(_size(shape) for shape in found if shape is not None)
 
 
 def _matmul(shapes: Shapes, node: int, one: Any) -> Optional[int]:
