@@ -117,9 +117,7 @@ def test_without_demands_there_is_no_verdict_to_print(capsys):
 
 def test_what_would_help_and_what_separates_are_in_text_and_json(capsys):
     found = answer(capsys, CHAIN)
-    assert found["blame"] == [
-        {"op": "PyFunc", "nodes": 1, "geops_saved": 1, "copies_saved": 2, "bytes_saved": None}
-    ]
+    assert found["blame"] == [{"op": "PyFunc", "nodes": 1, "geops_saved": 1, "copies_saved": 2, "bytes_saved": None}]
     assert found["separations"] == [{"before": "GeOp_0", "after": "GeOp_1", "path": ["mid"]}]
     text = ask(capsys, CHAIN).out
     assert "If the device had" in text and "GeOp_0 → mid → GeOp_1" in text
@@ -200,3 +198,30 @@ def test_a_graph_of_no_known_form_is_refused_and_nothing_is_left(capsys, tmp_pat
     done = ask(capsys, CHAIN, "--graph-out", str(tmp_path / "out.txt"))
     assert done.status == 2 and "[OUTPUT]" in done.err
     assert os.listdir(str(tmp_path)) == []
+
+
+# Bytes
+
+
+def test_bytes_of_borders_follow_from_shapes_that_are_stated_and_given(capsys, tmp_path):
+    g = GraphBuilder()
+    x = g.placeholder("x", "float32", [None, 3])
+    text = g.py_func("mid", [g.op("Relu", "before", [x])], ["float32"])
+    g.op("Relu", "after", [text])
+    path = str(tmp_path / "graph.pb")
+    write_graph(g.build(), path)
+
+    def sizes(*more):
+        return {border["source"]: border["bytes"] for border in answer(capsys, path, *more)["borders"]}
+
+    assert sizes()["before:0"] is None
+    assert sizes("--batch", "4")["before:0"] == 4 * 3 * 4
+    assert sizes("--shape", "x:5,3")["before:0"] == 5 * 3 * 4
+    assert sizes("--batch", "4")["mid:0"] is None  # what Python returns is not known
+    fed = sizes("--batch", "4", "--feed", "x:0", "--fetch", "after:0")
+    assert fed["_arg_x_0_0:0"] == fed["before:0"] == 4 * 3 * 4
+
+
+def test_a_shape_of_what_the_graph_does_not_have_is_refused(capsys):
+    done = ask(capsys, PLAIN, "--shape", "nowhere:1")
+    assert done.status == 2 and "no such node" in done.err

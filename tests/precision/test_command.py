@@ -78,6 +78,23 @@ def test_work_is_counted_with_given_shapes(capsys: Any, tmp_path: Any) -> None:
     assert work["unknown_operators"] == 0
 
 
+def test_work_is_that_of_one_example_unless_a_batch_says_how_many(capsys: Any, tmp_path: Any) -> None:
+    g = GraphBuilder()
+    x, w = g.placeholder("x", "float32", [None, 8]), g.placeholder("w", "float32", [8, 4])
+    g.op("Log", "log", [g.op("MatMul", "matmul", [x, w])])
+    path = str(tmp_path / "model.pb")
+    write_graph(g.build(), path)
+
+    def work(*more: str) -> Any:
+        return json.loads(run(capsys, path, *MIX, *more, "--format", "json")[1])["work"]
+
+    assert (work()["flops"]["float16"], work()["batch"]) == (2 * 4 * 8, 1)
+    assert (work("--batch", "16")["flops"]["float16"], work("--batch", "16")["batch"]) == (16 * 2 * 4 * 8, 16)
+    assert (work("--shape", "x:2,8")["flops"]["float16"], work("--shape", "x:2,8")["batch"]) == (2 * 2 * 4 * 8, None)
+    assert work("--feed", "x:0", "--fetch", "log:0", "--batch", "16")["flops"]["float16"] == 16 * 2 * 4 * 8
+    assert "a step of one example" in " ".join(run(capsys, path, *MIX)[1].split())
+
+
 def test_the_page_is_one_file_that_refers_to_nothing(capsys: Any, model: str, tmp_path: Any) -> None:
     page = tmp_path / "page.html"
     status = run(capsys, model, *MIX, "--html", str(page), "--compare", "precision_mode=force_fp32")[0]

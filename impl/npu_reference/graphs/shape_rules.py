@@ -427,6 +427,7 @@ def _batch_norm(call: Any) -> Sequence[Shape]:
 def _batch_norm_gradient(call: Any) -> Sequence[Shape]:
     shape = merged(call.shape(0), call.shape(1))
     found = _normed(call, _ranked(shape, 4 if shape is None else len(shape)), (2,))
+    # The last two are read by nobody: TensorFlow declares them empty, and some of its kernels make scalars of them.
     return [*found[:3], (0,), (0,)]
 
 
