@@ -177,7 +177,7 @@ class Graph:
         """The shape of output ``slot`` of node ``i`` where the graph states it, None where it does not.
 
         A dimension the graph leaves open is None. Looked for in ``_output_shapes``, then in the operator's own
-        ``shape``, or in the value of a Const. Nothing is inferred.
+        ``shape``, or in the value of a Const. Nothing is inferred: that is `infer_shapes`.
         """
         node = self.nodes[i]
         shapes = node.attr("_output_shapes")
