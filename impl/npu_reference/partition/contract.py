@@ -313,4 +313,4 @@ class _Contractor:
         rank = self.order.rank
         live = [node for node in range(len(roots)) if roots[node] == node]
         live.sort(key=rank.__getitem__)
-        return Contraction(roots, self.label, self.out, self.into, live, self.steps)
+        return Contraction(roots, self.label, self.out, self.into, live, self.steps + self.order.spread)
