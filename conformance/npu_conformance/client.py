@@ -280,6 +280,9 @@ class Client:
             )
         except OSError as error:
             raise NpuError("BACKEND_UNAVAILABLE", self.spec, f"cannot be started: {error.strerror}") from None
+        if self._aborted:  # meanwhile: whoever aborts saw no process yet
+            self._kill()
+            raise NpuError("BACKEND_UNAVAILABLE", self.spec, "was stopped")
         self._lines = _Lines(self._process.stdout)
         self._tail = _Tail(self._process.stderr)
         self._lines.start()

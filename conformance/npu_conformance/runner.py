@@ -113,16 +113,21 @@ def run(
     lanes = [[pair for pair in enumerate(instances) if pair[0] % jobs == lane] for lane in range(jobs)]
     found: Dict[int, Record] = {}
     workers = [first] + [settings.client(spec) for _ in range(jobs - 1)]
-    with ThreadPoolExecutor(jobs) as pool:
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        # An interruption may come with the first request already, so handing out the lanes is inside.
         futures = [pool.submit(_lane, shared, worker, lane) for worker, lane in zip(workers, lanes)]
-        try:
-            for future in futures:
-                found.update(future.result())
-        except BaseException:
-            shared.stop.set()
-            for worker in workers:
-                worker.abort()
-            raise
+        for future in futures:
+            found.update(future.result())
+    except BaseException:
+        shared.stop.set()
+        for worker in workers:
+            worker.abort()
+        raise
+    finally:
+        pool.shutdown()
+        for worker in workers:
+            worker.close()  # those whose lane never began
     records = blocked([found[number] for number in range(len(instances))])
     if laws is not None:
         from .laws import asking
