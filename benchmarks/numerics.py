@@ -25,8 +25,8 @@ import numpy as np  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
 
 from fixtures.programs.models import sidecar as sidecars  # noqa: E402
-from npu_reference.runtime import activation  # noqa: E402
 from npu_reference.runtime.config import current_overrides, overriding  # noqa: E402
+from npu_reference.runtime.sessions import activation  # noqa: E402
 
 LIMITS = {"off": 1.3, "on": 3.0}
 GRAPHS = os.path.join(ROOT, "fixtures", "graphs", "models")

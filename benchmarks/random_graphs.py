@@ -3,10 +3,10 @@
 Usage: python benchmarks/random_graphs.py [--count 10000] [--seed 0] [--processes 1] [--log FILE] [--summary FILE]
 
 Of each graph, under a mode and a flavour that its number chooses: the laws that a backend is asked
-(npu_conformance.laws), the partitioned graph built and read again with its types, GEOPs inlined, operators renamed,
-the partition made twice, and, under policy "adapter", groups compared with a naive transcription of the adapter's
-rules. A graph that breaks one is made small and written beside the log. The log has a line a chunk of graphs: a run
-that was stopped goes on where it was.
+(npu_conformance.strength.laws), the partitioned graph built and read again with its types, GEOPs inlined, operators
+renamed, the partition made twice, and, under policy "adapter", groups compared with a naive transcription of the
+adapter's rules. A graph that breaks one is made small and written beside the log. The log has a line a chunk of graphs:
+a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ sys.path[:0] = [os.path.join(_ROOT, "impl"), os.path.join(_ROOT, "conformance"),
 import google.protobuf  # noqa: E402
 
 import npu_reference  # noqa: E402
-from npu_conformance.laws.checks import LAWS  # noqa: E402
-from npu_conformance.laws.graphs import draw, request  # noqa: E402
-from npu_conformance.laws.shrink import shrink  # noqa: E402
+from npu_conformance.strength.laws.checks import LAWS  # noqa: E402
+from npu_conformance.strength.laws.graphs import draw, request  # noqa: E402
+from npu_conformance.strength.laws.shrink import shrink  # noqa: E402
 from npu_reference.graphs import write_graph  # noqa: E402
 from tests.partition.lawful import examine  # noqa: E402
 
 CHUNK = 500  # graphs between two lines of the log
+
 
 def broken_by(steps, number):
     """The Broken (or other error) of a graph, None where all laws hold."""

@@ -1,4 +1,6 @@
-"""Hypothesis strategies for random graphs, typed and well formed: lists of the steps of `npu_conformance.laws.graphs`.
+"""Hypothesis strategies for random graphs, typed and well formed.
+
+They draw lists of the steps of `npu_conformance.strength.laws.graphs`.
 
 Hypothesis may drop steps and lower numbers: failing graphs come out small.
 """
@@ -10,7 +12,7 @@ from typing import Any, List, Sequence
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from npu_conformance.laws.graphs import DEVICE_KINDS, KINDS, Step, build, request
+from npu_conformance.strength.laws.graphs import DEVICE_KINDS, KINDS, Step, build, request
 from npu_reference.graphs import Graph, graph_from_def
 
 __all__ = ["DEVICE_KINDS", "KINDS", "Step", "build", "closed_graphs", "dags", "graphs", "reordered", "steps"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional
 import pytest
 
 if TYPE_CHECKING:
-    from .runner import Record
+    from npu_conformance.judging.records import Record
 
 __all__ = ["CaseFile", "CaseItem", "golden_graph"]
 
@@ -33,7 +33,7 @@ def golden_graph(request: pytest.FixtureRequest) -> Callable[..., None]:
     {"mix_compile_mode": True}, feeds=["x:0"], fetches=["y:0"])`` also demands that it was recorded so. Paths are
     relative to the folder of the test. ``pytest --npu-golden-update`` records.
     """
-    from .golden_fixture import Checker
+    from npu_conformance.models.golden_fixture import Checker
 
     return Checker(str(request.node.path.parent), bool(request.config.getoption("--npu-golden-update")))
 
@@ -41,9 +41,8 @@ def golden_graph(request: pytest.FixtureRequest) -> Callable[..., None]:
 def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--npu-backend", None):
         return
+    from npu_conformance import backends
     from npu_reference.errors import NpuError
-
-    from . import backends
 
     try:
         backends.check(config.getoption("--npu-backend"))
@@ -56,7 +55,8 @@ class _Session:
     """One backend worker of this pytest process, started by the first case it runs."""
 
     def __init__(self, config: pytest.Config) -> None:
-        from . import known_failures, library
+        from npu_conformance.judging import known_failures
+        from npu_conformance.library import library
 
         self.library = library.load()
         self.spec = config.getoption("--npu-backend")
@@ -69,7 +69,7 @@ class _Session:
     def pytest_collect_file(self, file_path: Any, parent: pytest.Collector) -> Optional[pytest.Collector]:
         import os
 
-        from . import resources
+        from npu_conformance.files import resources
 
         folder = resources.cases() + os.sep
         if file_path.suffix != ".toml" or not str(file_path).startswith(folder):
@@ -83,11 +83,13 @@ class _Session:
 
     def record(self, instance: Any) -> Record:
         """Asks the backend, with known failures applied."""
-        from . import client, judge, known_failures, runner
+        from npu_conformance.judging import judge, known_failures
+        from npu_conformance.protocol import client
+        from npu_conformance.running import lanes
 
         if self._lane is None:
             worker = client.Client(self.spec, factor=self.factor)
-            self._lane = runner.Lane(worker, judge.Claims.of(worker.hello()), self.library.fixtures)
+            self._lane = lanes.Lane(worker, judge.Claims.of(worker.hello()), self.library.fixtures)
         records, errors = known_failures.apply(self.known, [self._lane.record(instance)])
         if errors and records[0].known:
             result = records[0].result._replace(status="fail", detail=errors[0])

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow
 from tensorflow.python.framework import function
 
-from npu_reference.runtime.log import LOG
+from npu_reference.runtime.observing.log import LOG
 
 __all__ = ["HAS_ESTIMATOR", "estimator", "function", "use_v1_behaviour", "v1"]
 

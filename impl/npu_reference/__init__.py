@@ -19,13 +19,13 @@ def activate() -> None:
     config names ``NpuOptimizer`` runs its GEOPs on the simulated device.
     Raises NpuError ``TENSORFLOW_MISSING`` without TensorFlow. Idempotent.
     """
-    from .runtime import activation
+    from npu_reference.runtime.sessions import activation
 
     activation.activate()
 
 
 def deactivate() -> None:
     """Undo :func:`activate`; sessions already open keep running as they are."""
-    from .runtime import activation
+    from npu_reference.runtime.sessions import activation
 
     activation.deactivate()

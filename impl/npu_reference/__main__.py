@@ -18,7 +18,7 @@ def main() -> int:
     if arguments[0].startswith("-"):
         print(f"{_USAGE}\n[USAGE] {arguments[0]}: there is no such option.", file=sys.stderr)
         return ExitStatus.BAD_INPUT
-    from npu_reference.runtime.simulate import simulate
+    from npu_reference.runtime.scripts.simulate import simulate
 
     try:
         simulate(arguments[0], arguments[1:])

@@ -16,9 +16,9 @@ REFERENCE = pathlib.Path(npu_reference.__file__).parent
 SUITE = pathlib.Path(npu_conformance.__file__).parent
 
 #: A package may import the ones before it in this list, and itself.
-LAYERS = [["errors"], ["options", "graphs"], ["catalog"], ["partition"], ["precision"], ["device"], ["runtime"]]
+LAYERS = [["errors", "place"], ["options", "graphs"], ["catalog"], ["partition"], ["precision"], ["device"], ["runtime"]]
 
-TENSORFLOW_FREE = ["errors", "options", "graphs", "catalog", "partition", "precision"]
+TENSORFLOW_FREE = ["errors", "place", "options", "graphs", "catalog", "partition", "precision"]
 
 #: Where the suite may reach TensorFlow: only through the reference backend's execution.
 SUITE_EXECUTION = {"npu_reference.runtime"}
@@ -46,6 +46,79 @@ def imported_names(path, root, package):
             stem = ".".join([*base, *([node.module] if node.module else [])])
             for alias in node.names:
                 yield f"{stem}.{alias.name}"
+
+
+#: Rooms inside a package, from the ground up: a room may import the ones before it, and itself. Modules that stand in
+#: no room are its doors and its ground, and may be imported by all.
+ROOMS = {
+    "npu_conformance": [
+        "files", "observing", "library", "protocol", "backends", "judging", "running", "strength", "models", "report",
+        "commands",
+    ],
+    "npu_reference.partition": ["structure", "candidates", "borders", "clustering", "explaining", "policies", "building"],
+    "npu_reference.runtime": ["observing", "execution", "agreement", "sessions", "scripts"],
+}  # fmt: skip
+
+#: Circles of imports that stand today; every one is to go, and none may come.
+CIRCLES = [
+    {"npu_reference.options.classes", "npu_reference.options.table"},
+    {"npu_reference.graphs.functions", "npu_reference.graphs.graph"},
+    {"npu_reference.runtime.sessions.engine", "npu_reference.runtime.sessions.callables"},
+]
+
+
+def import_graph():
+    """Every module of ours with those it imports, wherever in the file and for whatever purpose."""
+    found = {}
+    for root, package in ((REFERENCE, "npu_reference"), (SUITE, "npu_conformance")):
+        for path in modules(root):
+            parts = [package, *path.relative_to(root).with_suffix("").parts]
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = (path, root, package)
+    edges = {}
+    for name, (path, root, package) in found.items():
+        edges[name] = set()
+        for imported in imported_names(path, root, package):
+            target = imported if imported in found else imported.rpartition(".")[0]
+            if target in found and target != name:
+                edges[name].add(target)
+    return edges
+
+
+def circles(edges):
+    """Groups of modules that reach each other, smallest first name first."""
+    reached = {}
+    for start in edges:
+        seen, waiting = set(), [start]
+        while waiting:
+            for target in edges[waiting.pop()]:
+                if target not in seen:
+                    seen.add(target)
+                    waiting.append(target)
+        reached[start] = seen
+    groups = {frozenset({a, *(b for b in reached[a] if a in reached[b])}) for a in edges if a in reached[a]}
+    return sorted(groups, key=sorted)
+
+
+def test_imports_run_in_no_circle():
+    unknown = [sorted(group) for group in circles(import_graph()) if not any(one <= group for one in CIRCLES)]
+    assert not unknown, unknown
+
+
+def test_a_room_imports_only_from_the_rooms_below_it():
+    wrong = []
+    for name, targets in import_graph().items():
+        for package, rooms in ROOMS.items():
+            room = name[len(package) + 1 :].split(".")[0] if name.startswith(package + ".") else None
+            if room not in rooms:
+                continue
+            above = [f"{package}.{other}" for other in rooms[rooms.index(room) + 1 :]]
+            wrong += [
+                f"{name} imports {target}"
+                for target in targets
+                for one in above
+                if (target + ".").startswith(one + ".")
+            ]
+    assert not wrong, wrong
 
 
 def layer_of(name):

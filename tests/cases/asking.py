@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from npu_conformance import client
 from npu_conformance.backends import base
-from npu_conformance.mutation import hosting
-from npu_conformance.mutation.hosting import ask
+from npu_conformance.protocol import client
+from npu_conformance.strength import hosting
+from npu_conformance.strength.hosting import ask
 
 __all__ = ["TENSORFLOW_METHODS", "ask", "outcome_of"]
 

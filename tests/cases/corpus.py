@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Mapping
 
-from npu_conformance import library, mutation
+from npu_conformance.backends import mutants as mutation
+from npu_conformance.library import library
 
 __all__ = ["AREAS", "corpus", "mutants"]
 

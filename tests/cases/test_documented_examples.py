@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_conformance import resources
+from npu_conformance.files import resources
 from npu_reference.options import OPTIONS, resolve
 from tests.cases.corpus import corpus
 

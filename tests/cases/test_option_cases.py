@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 from fixtures.programs import option_cases as program
-from npu_conformance import client, judge
+from npu_conformance.judging import judge
+from npu_conformance.protocol import client
 from tests.cases.asking import ask
 from tests.cases.corpus import corpus
 

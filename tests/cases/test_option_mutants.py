@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from npu_conformance.backends.mutants import fault_kinds
+from npu_conformance.backends.mutants.options_every import RULES
 from npu_conformance.backends.reference import ReferenceBackend
-from npu_conformance.library import Instance
-from npu_conformance.mutants.options_every import RULES
-from npu_conformance.mutation import fault_kinds, fault_table, page
+from npu_conformance.library.library import Instance
+from npu_conformance.strength import fault_table
+from npu_conformance.strength import mutants_page as page
 from npu_reference.options import OPTIONS
 from tests.cases.asking import ask
 from tests.cases.corpus import corpus, mutants
@@ -97,7 +99,7 @@ def test_a_mutant_of_one_surface_shows_nothing_on_the_other():
 
 def test_the_page_of_mutants_is_current():
     written = (ROOT / "docs" / "mutants.md").read_text(encoding="utf-8")
-    assert written == page.page(), "run python -m npu_conformance.mutation.page"
+    assert written == page.page(), "run python -m npu_conformance.strength.mutants_page"
 
 
 def test_every_case_of_the_files_fails_on_some_fault_or_is_a_control(tmp_path):

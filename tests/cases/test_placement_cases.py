@@ -40,7 +40,7 @@ WITHOUT_A_CASE = {"REPAIRED_CYCLE"}
 #: refused as it is read (tests/graphs).
 ELSEWHERE = {"INTERNAL", "USAGE", "GRAPH_CYCLE"}
 
-SOURCES = sorted(Path(package.__file__).parent.glob("*.py"))
+SOURCES = sorted(Path(package.__file__).parent.rglob("*.py"))
 
 
 def asserted(case):
@@ -93,7 +93,7 @@ def test_every_note_has_a_case():
             codes.add(code)
         else:
             assert file == "documented.py", "a code that is made up is one of documented._DIFFERENCES or _CONSEQUENCE"
-    from npu_reference.partition import documented
+    from npu_reference.partition.policies import documented
 
     codes |= {reason.value for reason, _ in documented._DIFFERENCES}
     # References are cut before anything is repaired.

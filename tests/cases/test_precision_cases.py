@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.programs import precision_graphs as program
-from npu_conformance.library import Instance
-from npu_conformance.mutation import killing
+from npu_conformance.library.library import Instance
+from npu_conformance.strength import killing
 from tests.cases.asking import ask
 from tests.cases.corpus import corpus, mutants
 

@@ -6,7 +6,9 @@ import os
 import sys
 from typing import Any, Dict, List
 
-from npu_conformance import library, runner
+from npu_conformance.judging import records
+from npu_conformance.library import library
+from npu_conformance.running import lanes, runner
 
 BACKENDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "backends")
 MINIATURES = os.path.join(BACKENDS, "miniatures.py")
@@ -119,20 +121,20 @@ def hosted(name: str) -> str:
 
 
 #: A tenth of the usual limits: 1 s an answer, 6 s to start.
-QUICK = runner.Settings(factor=0.1, env={"PYTHONPATH": os.pathsep.join([BACKENDS, *map(os.path.abspath, sys.path)])})
+QUICK = lanes.Settings(factor=0.1, env={"PYTHONPATH": os.pathsep.join([BACKENDS, *map(os.path.abspath, sys.path)])})
 
 
-def judged(shelf: Shelf, spec: str, settings: runner.Settings = QUICK, **more: Any) -> runner.Report:
+def judged(shelf: Shelf, spec: str, settings: lanes.Settings = QUICK, **more: Any) -> records.Report:
     """The report of a whole run over the small library."""
     loaded = shelf.load()
     return runner.run(loaded, loaded.instances(), spec, settings, **more)
 
 
-def statuses(report: runner.Report) -> Dict[str, str]:
+def statuses(report: records.Report) -> Dict[str, str]:
     """Case id -> status."""
     return {record.instance.case.id: record.result.status for record in report.records}
 
 
-def details(report: runner.Report) -> List[str]:
+def details(report: records.Report) -> List[str]:
     """The detail of everything that did not pass."""
     return [record.result.detail for record in report.records if record.result.status != "pass"]

@@ -11,7 +11,10 @@ from typing import Any, List, NamedTuple
 
 import pytest
 
-from npu_conformance import cli, client, library, resources, schema
+from npu_conformance import cli
+from npu_conformance.files import resources
+from npu_conformance.library import library
+from npu_conformance.protocol import client, schema
 from tests.conformance.shelves import BACKENDS, MINIATURES, QUICK, Shelf
 
 CASES = os.path.join(resources.fixtures(), "graphs", "cases")

@@ -6,9 +6,12 @@ import os
 import re
 import shlex
 
-from npu_conformance import client, judge, known_failures, library, protocol
 from npu_conformance.backends import reference
 from npu_conformance.cli import cli
+from npu_conformance.judging import judge, known_failures
+from npu_conformance.library import library
+from npu_conformance.protocol import client
+from npu_conformance.protocol import messages as protocol
 from npu_conformance.report import run_page
 from npu_reference.errors import CATALOGUE
 from tests.conformance.shelves import Shelf

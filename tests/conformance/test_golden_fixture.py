@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from npu_conformance import client
+from npu_conformance.protocol import client
 from tests.conformance.shelves import QUICK
 from tests.conformance.test_golden_graph import chain
 

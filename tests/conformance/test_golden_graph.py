@@ -7,8 +7,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from npu_conformance import cli, golden_graph, schema
-from npu_conformance.golden_graph import Place, Question, Record
+from npu_conformance import cli
+from npu_conformance.models import golden_graph
+from npu_conformance.models.golden_graph import Place, Question, Record
+from npu_conformance.protocol import schema
 from npu_reference.errors import NpuError
 from npu_reference.graphs import GraphBuilder, write_graph
 

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from npu_conformance import checkup, library, runner, selection
+from npu_conformance.library import library, selection
+from npu_conformance.running import checkup, runner
 from tests.conformance.shelves import BACKENDS
 
 SPEC = f"exec:{sys.executable} {os.path.join(BACKENDS, 'independent.py')}"

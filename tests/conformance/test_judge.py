@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_conformance import client, judge
-from npu_conformance.library import Instance
+from npu_conformance.judging import judge
+from npu_conformance.library.library import Instance
+from npu_conformance.protocol import client
 from tests.conformance.shelves import Shelf
 
 ANSWER = {"geops": [{"nodes": ["a", "b"]}], "host": [{"node": "x"}]}

@@ -6,9 +6,14 @@ import os
 
 import pytest
 
-from npu_conformance import library, mutation, render, runner, schema
+from npu_conformance.backends import mutants as mutation
+from npu_conformance.backends.mutants import Mutant
 from npu_conformance.backends.reference import ReferenceBackend
-from npu_conformance.mutation import Mutant, fault_table, killing
+from npu_conformance.library import library
+from npu_conformance.protocol import schema
+from npu_conformance.report import text as render
+from npu_conformance.running import lanes
+from npu_conformance.strength import fault_table, killing
 from tests.conformance.test_cli import inside
 
 SHELF = library.load()
@@ -16,7 +21,7 @@ OPTIONS = [mutant for mutant in mutation.registry().values() if mutant.kind]
 
 
 def killed(*mutants):
-    return killing.kill(SHELF, mutants, runner.Settings())
+    return killing.kill(SHELF, mutants, lanes.Settings())
 
 
 def test_a_mutant_without_a_fault_is_alive():

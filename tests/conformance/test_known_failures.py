@@ -6,7 +6,7 @@ import datetime
 
 import pytest
 
-from npu_conformance import known_failures
+from npu_conformance.judging import known_failures
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import Shelf, hosted, judged, statuses
 

@@ -7,11 +7,14 @@ import os
 
 import pytest
 
-from npu_conformance import cli, client, judge, mutation
+from npu_conformance import cli
+from npu_conformance.backends import mutants as mutation
+from npu_conformance.backends.mutants.edits import merged, to_device
 from npu_conformance.backends.reference import ReferenceBackend
-from npu_conformance.laws import asking
-from npu_conformance.laws.checks import LAWS
-from npu_conformance.mutants.edits import merged, to_device
+from npu_conformance.judging import judge
+from npu_conformance.protocol import client
+from npu_conformance.strength.laws import asking
+from npu_conformance.strength.laws.checks import LAWS
 from npu_reference.errors import NpuError
 from npu_reference.graphs import load_graph
 

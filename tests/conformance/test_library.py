@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from npu_conformance import inventory, library
+from npu_conformance.library import inventory, library
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import CASES, GOLDEN, Shelf
 

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from npu_conformance import client, runner
+from npu_conformance.judging import records
+from npu_conformance.protocol import client
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import QUICK, Shelf, details, hosted, judged, spoken, statuses
 
@@ -16,7 +17,7 @@ from tests.conformance.shelves import QUICK, Shelf, details, hosted, judged, spo
 UNTOUCHED = {"small-options": "pass", "small-what-follows": "pass"}
 
 
-def outcome(report: runner.Report) -> str:
+def outcome(report: records.Report) -> str:
     """Status of the two partition cases, which must agree; the others must have passed."""
     found = statuses(report)
     assert {name: found[name] for name in UNTOUCHED} == UNTOUCHED

@@ -11,7 +11,8 @@ import struct
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu_conformance import observe, protocol
+from npu_conformance.observing import observe
+from npu_conformance.protocol import messages as protocol
 
 PARTITION = {
     "geops": [

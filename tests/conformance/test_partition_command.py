@@ -6,7 +6,6 @@ import os
 
 import pytest
 
-from npu_conformance import cli
 from npu_reference.graphs import GraphBuilder, load_graph, write_graph
 from tests.conformance.test_cli import CASES, inside
 
@@ -129,7 +128,7 @@ def test_blame_is_left_out_where_it_is_not_wanted(capsys):
 
 
 def test_blame_is_left_out_of_a_graph_that_is_too_large_unless_asked_for(capsys, monkeypatch):
-    monkeypatch.setattr(cli, "_BLAME_NODES", 2)
+    monkeypatch.setattr("npu_conformance.commands.partition._BLAME_NODES", 2)
     done = ask(capsys, CHAIN, "--format", "json")
     assert done.json("partition")["blame"] == [] and "--blame N" in done.err
     assert len(answer(capsys, CHAIN, "--blame", "3")["blame"]) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from npu_conformance.demands import max_geops
+from npu_conformance.models.demands import max_geops
 from npu_conformance.report import partition_page
 from npu_reference.graphs import GraphBuilder
 from npu_reference.options import resolve

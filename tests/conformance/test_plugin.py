@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from npu_conformance import client
+from npu_conformance.protocol import client
 from tests.conformance.shelves import MINIATURES, QUICK
 
 SELECT = ["-k", "mixed-pyfunc-stays-on-host or mixed-plain-chain-is-one-geop", "--npu-edition", "current"]
@@ -74,7 +74,7 @@ def test_a_failure_shows_the_facts_that_differ_and_the_requirement(collected) ->
 
 
 def _mutant() -> str:
-    from npu_conformance import mutation
+    from npu_conformance.backends import mutants as mutation
 
     return next(name for name, one in mutation.registry().items() if one.requirement == "mixed.partition.geop_split")
 

@@ -9,8 +9,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from npu_conformance import comparison, output, schema, verify
-from npu_conformance.report import summary, write
+from npu_conformance.files import output
+from npu_conformance.protocol import schema
+from npu_conformance.report import comparison, summary, verify, write
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import QUICK, Shelf, hosted, judged
 

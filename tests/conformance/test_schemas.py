@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu_conformance import protocol, resources, schema
+from npu_conformance.files import resources
+from npu_conformance.protocol import messages as protocol
+from npu_conformance.protocol import schema
 
 NAMES = sorted(name[: -len(".json")] for name in os.listdir(resources.schemas()))
 

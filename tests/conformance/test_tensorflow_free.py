@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from npu_conformance import client, resources
+from npu_conformance.files import resources
+from npu_conformance.protocol import client
 from tests.conformance.shelves import QUICK
 
 GRAPH = os.path.join(resources.fixtures(), "graphs", "cases", "pyfunc_chain.pb")
@@ -60,7 +61,7 @@ def test_the_worker_says_hello_resolves_and_partitions_without_tensorflow() -> N
         b'{"id": 2, "method": "partition", "params": {"graph": "%s", "surface": "session", "edition": "current",'
         b' "values": {"mix_compile_mode": true}}}\n' % GRAPH.encode()
     )
-    done = guarded("from npu_conformance.worker import main\nmain()", lines)
+    done = guarded("from npu_conformance.backends.worker import main\nmain()", lines)
     assert done.stdout.count(b'"ok"') == 2
 
 

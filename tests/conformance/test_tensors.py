@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu_conformance import tensors
+from npu_conformance.observing import tensors
 from npu_reference.errors import NpuError
 
 

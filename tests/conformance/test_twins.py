@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu_conformance import client, judge, library, requests, runner, selection, twins
+from npu_conformance.judging import judge
+from npu_conformance.library import library, selection, twins
+from npu_conformance.protocol import client, requests
+from npu_conformance.running import runner
 from npu_reference.graphs import load_graph
 from tests.conformance.shelves import QUICK, Shelf, hosted
 

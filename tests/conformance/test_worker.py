@@ -10,7 +10,10 @@ from typing import Any, List
 
 import pytest
 
-from npu_conformance import client, library, protocol, resources
+from npu_conformance.files import resources
+from npu_conformance.library import library
+from npu_conformance.protocol import client
+from npu_conformance.protocol import messages as protocol
 from tests.conformance.shelves import QUICK
 
 GRAPH = os.path.join(resources.fixtures(), "graphs", "cases", "pyfunc_chain")
@@ -133,7 +136,7 @@ def test_a_backend_that_cannot_be_loaded_is_one_line_on_stderr(spec: str) -> Non
 
 
 def test_every_request_of_the_shipped_cases_follows_the_protocol(tmp_path) -> None:
-    from npu_conformance import requests
+    from npu_conformance.protocol import requests
 
     declared = protocol.methods()
     seen = set()

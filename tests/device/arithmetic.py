@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from npu_reference.runtime.config import current_overrides, overriding
-from npu_reference.runtime.interception import engine_of
+from npu_reference.runtime.sessions.interception import engine_of
 
 
 def config(**options):

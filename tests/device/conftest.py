@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from npu_reference.runtime import activation
-from npu_reference.runtime.trace import process_trace
+from npu_reference.runtime.observing.trace import process_trace
+from npu_reference.runtime.sessions import activation
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from npu_reference.errors import NpuError
-from npu_reference.runtime.bisection import bisect
+from npu_reference.runtime.scripts.bisection import bisect
 
 _SCRIPT = """
 import numpy as np
@@ -46,7 +46,9 @@ def test_the_operator_that_loses_most_is_found_first(script):
 
 
 def test_the_command_prints_what_its_schema_says(script, capsys):
-    from npu_conformance import cli, resources, schema
+    from npu_conformance import cli
+    from npu_conformance.files import resources
+    from npu_conformance.protocol import schema
 
     with pytest.raises(SystemExit) as left:
         cli.main(["precision", script, "--bisect", "--executions", "6", "--format", "json"])

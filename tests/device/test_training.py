@@ -8,7 +8,7 @@ import os
 import pytest
 
 from npu_reference.runtime.config import current_overrides, overriding
-from npu_reference.runtime.runner import execute
+from npu_reference.runtime.scripts.runner import execute
 
 _SCRIPTS = os.path.normpath(os.path.join(os.path.dirname(__file__), "..", "..", "fixtures", "scripts"))
 

@@ -11,8 +11,8 @@ import tensorflow.compat.v1 as tf
 from google.protobuf import text_format
 
 from fixtures.programs.models.python_functions import register
-from npu_reference.runtime import activation
-from npu_reference.runtime.trace import process_trace
+from npu_reference.runtime.observing.trace import process_trace
+from npu_reference.runtime.sessions import activation
 from tests.models import recorded_models
 
 CASES = os.path.join(recorded_models.ROOT, "fixtures", "graphs", "cases")

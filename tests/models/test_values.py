@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from npu_reference.runtime import activation
-from npu_reference.runtime.trace import process_trace
+from npu_reference.runtime.observing.trace import process_trace
+from npu_reference.runtime.sessions import activation
 from tests.models import recorded_models
 
 VERSION = tuple(int(part) for part in tf.__version__.split(".")[:2])

@@ -7,7 +7,7 @@ from pathlib import Path as FilePath
 
 import pytest
 
-from npu_conformance import inventory
+from npu_conformance.library import inventory
 from npu_reference.options import OPTIONS
 from npu_reference.options.domains import Anything, Boolean, Choice, ConfigObject, Integer, Path, Text
 from npu_reference.options.rules import RULES

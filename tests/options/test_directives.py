@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu_conformance import observe
+from npu_conformance.observing import observe
 from npu_reference.options import resolve
 from npu_reference.options.directives import directives
 from tests.options import strategies

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from npu_conformance import observe
+from npu_conformance.observing import observe
 from npu_reference.options import OPTIONS, resolve
 from npu_reference.options.domains import Path, Text
 from npu_reference.options.meaning import meanings

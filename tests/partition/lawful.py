@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import collections
 
-from npu_conformance import twins
-from npu_conformance.laws.checks import LAWS, Question, read
+from npu_conformance.library import twins
+from npu_conformance.strength.laws.checks import LAWS, Question, read
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
 from npu_reference.graphs import graph_from_def
-from npu_reference.partition import adapter, build, documented, partition
-from npu_reference.partition.introsort import sort_by_size_descending
+from npu_reference.partition import build, partition
+from npu_reference.partition.clustering.introsort import sort_by_size_descending
+from npu_reference.partition.policies import adapter, documented
 from npu_reference.partition.settings import Settings
 from tests.partition import naive
 from tests.partition.inlining import Flat

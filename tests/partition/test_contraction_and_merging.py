@@ -9,11 +9,11 @@ import pytest
 from npu_reference.errors import NpuError
 from npu_reference.graphs import GraphBuilder
 from npu_reference.partition import partition
-from npu_reference.partition.antichains import share
-from npu_reference.partition.bitsets import BitSets
-from npu_reference.partition.contract import contract
-from npu_reference.partition.introsort import sort_by_size_descending
-from npu_reference.partition.merge import (
+from npu_reference.partition.clustering.antichains import share
+from npu_reference.partition.clustering.bitsets import BitSets
+from npu_reference.partition.clustering.contract import contract
+from npu_reference.partition.clustering.introsort import sort_by_size_descending
+from npu_reference.partition.clustering.merge import (
     Clusters,
     _lists_by_column,
     _lists_by_row,
@@ -22,7 +22,7 @@ from npu_reference.partition.merge import (
     merge_pairs,
     merge_pairs_loosely,
 )
-from npu_reference.partition.minimum import least_geops
+from npu_reference.partition.explaining.minimum import least_geops
 from tests.partition import naive
 from tests.partition.graphs_for_tests import closed, sets
 
@@ -89,9 +89,7 @@ def test_merging_in_mixed_computing_joins_the_pairs_the_adapter_joins(flavour):
         index = [contraction.label[root] for root in clusters.roots]
         expected_label, cycles = naive.contract(*graph, flavour=flavour)
         by_size = sorter(index, clusters.sizes)
-        expected = naive.merge_pairs(
-            expected_label, cycles, graph[2], by_size
-        )
+        expected = naive.merge_pairs(expected_label, cycles, graph[2], by_size)
         assert {index[i]: index[into] for i, into in enumerate(merge_pairs(clusters))} == expected, seed
 
 
@@ -131,9 +129,9 @@ def test_merging_many_clusters_with_sets_that_share_gives_what_plain_ones_give(m
         clusters = Clusters(fast((count, edges, candidate), "tf1"), candidate)
         marks = [frozenset(str(rng.randint(0, 9)) if rng.random() < 0.1 else "") for _ in range(len(clusters))]
         for merge in (merge_pairs, merge_pairs_loosely):
-            monkeypatch.setattr("npu_reference.partition.merge._PLAIN_MOST", len(clusters))
+            monkeypatch.setattr("npu_reference.partition.clustering.merge._PLAIN_MOST", len(clusters))
             plain = merge(clusters), merge(clusters, marks)
-            monkeypatch.setattr("npu_reference.partition.merge._PLAIN_MOST", 0)
+            monkeypatch.setattr("npu_reference.partition.clustering.merge._PLAIN_MOST", 0)
             assert (merge(clusters), merge(clusters, marks)) == plain
 
 
@@ -156,9 +154,7 @@ def test_full_offload_keeps_the_largest_cluster_and_all_that_is_unreachable_from
         index = [contraction.label[root] for root in clusters.roots]
         by_size = sorter(index, clusters.sizes)
         expected_label, cycles = naive.contract(*graph)
-        expected = naive.keep_largest_group(
-            expected_label, cycles, graph[2], by_size
-        )
+        expected = naive.keep_largest_group(expected_label, cycles, graph[2], by_size)
         kept = {index[i] for i, into in enumerate(keep_largest_group(clusters)) if into >= 0}
         assert kept == expected, seed
 

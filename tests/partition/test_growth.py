@@ -11,10 +11,10 @@ import pytest
 from npu_reference.graphs import parse_graph
 from npu_reference.options import resolve
 from npu_reference.partition import partition
-from npu_reference.partition.antichains import share
-from npu_reference.partition.bitsets import BitSets
-from npu_reference.partition.contract import contract
-from npu_reference.partition.merge import Clusters, merge_pairs
+from npu_reference.partition.clustering.antichains import share
+from npu_reference.partition.clustering.bitsets import BitSets
+from npu_reference.partition.clustering.contract import contract
+from npu_reference.partition.clustering.merge import Clusters, merge_pairs
 from tests.partition.families import FAMILIES, OPS, Writer
 
 _SIZES = (700, 2800)
@@ -109,8 +109,8 @@ def test_the_words_that_merging_works_on_grow_with_the_clusters_and_their_logari
 
 @pytest.mark.parametrize("family", ["chain", "random", "transformer"])
 def test_many_clusters_of_a_long_graph_are_merged_without_whole_rows(family, monkeypatch):
-    monkeypatch.setattr("npu_reference.partition.merge._PLAIN_MOST", 500)
-    monkeypatch.setattr("npu_reference.partition.merge.comparability", None)  # makes a row a cluster
+    monkeypatch.setattr("npu_reference.partition.clustering.merge._PLAIN_MOST", 500)
+    monkeypatch.setattr("npu_reference.partition.clustering.merge.comparability", None)  # makes a row a cluster
     clusters = clusters_of(family, _MANY, 8000)
     assert len(clusters) > 500
     assert len(merge_pairs(clusters)) == len(clusters)
@@ -118,7 +118,7 @@ def test_many_clusters_of_a_long_graph_are_merged_without_whole_rows(family, mon
 
 def test_the_memory_of_merging_grows_with_the_clusters(monkeypatch):
     # Operations on whole rows are few however long the rows are, so calls do not show them: their memory does.
-    monkeypatch.setattr("npu_reference.partition.merge._PLAIN_MOST", 0)
+    monkeypatch.setattr("npu_reference.partition.clustering.merge._PLAIN_MOST", 0)
     work = []
     for size in _SIZES_OF_MERGING:
         clusters = clusters_of("chain", _MANY, size)

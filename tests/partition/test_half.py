@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npu_reference.graphs import GraphBuilder, message_class
-from npu_reference.partition.half import LARGEST, SMALLEST, misfit
+from npu_reference.partition.explaining.half import LARGEST, SMALLEST, misfit
 from tests.partition.graphs_for_tests import closed, divide, mixed
 
 INFINITY = float("inf")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_reference.partition import ordering
-from npu_reference.partition.ordering import OrderList
+from npu_reference.partition.clustering import ordering
+from npu_reference.partition.clustering.ordering import OrderList
 
 MOVES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11), st.booleans()), max_size=60)
 

@@ -6,9 +6,9 @@ import collections
 
 import pytest
 
-from npu_conformance.laws.graphs import KINDS, Step, draw, request
-from npu_conformance.laws.shrink import shrink
-from npu_reference.partition import adapter
+from npu_conformance.strength.laws.graphs import KINDS, Step, draw, request
+from npu_conformance.strength.laws.shrink import shrink
+from npu_reference.partition.policies import adapter
 from tests.partition import lawful
 
 _BUDGET = 250

@@ -10,8 +10,8 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 
-from npu_conformance import schema
 from npu_conformance.cli import main
+from npu_conformance.protocol import schema
 from npu_reference.graphs import GraphBuilder, write_graph
 from tests.precision.programs import matmul
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, List
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from npu_reference.runtime.trace import RunRecord, process_trace
+from npu_reference.runtime.observing.trace import RunRecord, process_trace
 
 TF1 = tf.__version__.startswith("1.")
 

@@ -10,9 +10,9 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 import npu_reference
-from npu_reference.runtime import activation
-from npu_reference.runtime.interception import engine_of
-from npu_reference.runtime.log import listening
+from npu_reference.runtime.observing.log import listening
+from npu_reference.runtime.sessions import activation
+from npu_reference.runtime.sessions.interception import engine_of
 from tests.runtime.comparing import npu
 
 BASE = tf.Session.__mro__[1]

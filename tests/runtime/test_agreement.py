@@ -11,7 +11,7 @@ import tensorflow as tf
 from npu_bridge.npu_init import get_local_rank_id, set_graph_exec_config, set_iteration_per_loop
 from npu_reference import NpuError
 from npu_reference.runtime.config import Overrides, overriding
-from npu_reference.runtime.log import listening
+from npu_reference.runtime.observing.log import listening
 
 v1 = tf.compat.v1
 

@@ -8,8 +8,8 @@ import tensorflow.compat.v1 as tf
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime import tf_api
-from npu_reference.runtime.log import listening
-from npu_reference.runtime.trace import process_trace
+from npu_reference.runtime.observing.log import listening
+from npu_reference.runtime.observing.trace import process_trace
 from tests.runtime.comparing import TF1, npu, plain
 
 

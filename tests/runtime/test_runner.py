@@ -10,8 +10,8 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from npu_reference.errors import NpuError
-from npu_reference.runtime import runner
-from npu_reference.runtime.wire import from_wire, to_wire
+from npu_reference.runtime.scripts import runner
+from npu_reference.runtime.scripts.wire import from_wire, to_wire
 from tests.runtime.comparing import assert_same
 
 

@@ -7,7 +7,7 @@ import glob
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from npu_reference.runtime.trace import process_trace
+from npu_reference.runtime.observing.trace import process_trace
 from tests.runtime.comparing import compare, npu
 
 

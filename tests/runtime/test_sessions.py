@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from npu_reference.runtime import activation
-from npu_reference.runtime.interception import engine_of
-from npu_reference.runtime.trace import process_trace
+from npu_reference.runtime.observing.trace import process_trace
+from npu_reference.runtime.sessions import activation
+from npu_reference.runtime.sessions.interception import engine_of
 from tests.runtime.comparing import assert_same, compare, control_flow, npu, plain
 
 VALUES = np.array([1.0, 2.0], dtype=np.float32)

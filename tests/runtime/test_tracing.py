@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from npu_reference.runtime.interception import engine_of
-from npu_reference.runtime.log import listening
-from npu_reference.runtime.trace import Copy, RunRecord, Trace, process_trace
+from npu_reference.runtime.observing.log import listening
+from npu_reference.runtime.observing.trace import Copy, RunRecord, Trace, process_trace
+from npu_reference.runtime.sessions.interception import engine_of
 from tests.runtime.comparing import control_flow, npu
 
 
@@ -170,7 +170,7 @@ def test_planning_ten_thousand_operators_takes_about_a_second():
         if n % 100 == 99:
             y = tf.py_func(lambda a: a, [y], tf.float32)
             y.set_shape([4])
-    from npu_reference.runtime.plan import Signature
+    from npu_reference.runtime.execution.plan import Signature
 
     with tf.Session(config=npu()) as session:
         start = time.process_time()

@@ -41,11 +41,11 @@ def open_backend(spec: str) -> object:
     """
     check(spec)
     if spec == "reference":
-        from .reference import ReferenceBackend
+        from npu_conformance.backends.reference import ReferenceBackend
 
         return ReferenceBackend()
     if spec.startswith("mutant:"):
-        from ..mutation import make
+        from npu_conformance.backends.mutants import make
 
         return make(spec[len("mutant:") :])
     found = _PYTHON.match(spec)
@@ -65,6 +65,6 @@ def _import(spec: str, module: str, path: str) -> object:
 
 
 def _mutants() -> Mapping[str, object]:
-    from ..mutation import registry
+    from npu_conformance.backends.mutants import registry
 
     return registry()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Mapping, Optional
 
+from npu_conformance.protocol import messages as protocol
 from npu_reference.errors import NpuError
-
-from .. import protocol
 
 __all__ = ["Unsupported", "answer"]
 

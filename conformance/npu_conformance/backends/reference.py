@@ -11,8 +11,7 @@ import re
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import npu_reference
-
-from .. import protocol
+from npu_conformance.protocol import messages as protocol
 
 __all__ = ["ReferenceBackend"]
 
@@ -98,7 +97,7 @@ class ReferenceBackend:
     def run(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         if importlib.util.find_spec("tf_keras") is not None:
             os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # TensorFlow reads it once, when it is imported
-        from npu_reference.runtime import runner
+        from npu_reference.runtime.scripts import runner
 
         if "script" in params:
             answer: Dict[str, Any] = runner.run_script(params)

@@ -6,7 +6,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 from typing import Dict, List, Sequence
 
-from ..runner import Record, Report
+from npu_conformance.judging.records import Record, Report
 
 __all__ = ["document"]
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
+from npu_conformance.report.page import render_page
 from npu_reference.graphs import Graph
-
-from .page import render_page
 
 __all__ = ["page", "page_data"]
 
@@ -206,4 +205,3 @@ def _links(graph: Graph, group_of: Sequence[int], borders: Sequence[Mapping[str,
         known = [value for value in sizes if value is not None]
         links.append([a, b, len(sizes), sum(known) if known and len(known) == len(sizes) else None])
     return links
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any, Dict, List, Mapping, Tuple
 
-from .page import render_page
+from npu_conformance.report.page import render_page
 
 __all__ = ["page", "page_data"]
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 
+from npu_conformance.files import output
+from npu_conformance.judging import judge
+from npu_conformance.judging.records import Record, Report, counts
+from npu_conformance.protocol import outcomes
 from npu_reference.errors import NpuError
 
-from .. import client, judge, output
-from ..runner import Record, Report, counts
-
-__all__ = ["Read", "record_json", "write", "read", "outcome_json", "outcome_of"]
+__all__ = ["Read", "record_json", "write", "read"]
 
 _MAX_LINE = 64 << 20  # assumed: an observation of 16 MiB, its facts and differences
 
@@ -23,48 +24,6 @@ class Read(NamedTuple):
     records: Tuple[Mapping[str, Any], ...]
     footer: Mapping[str, Any]
     folder: str
-
-
-def outcome_json(outcome: Optional[client.Outcome]) -> Optional[Dict[str, Any]]:
-    """The raw observation, tagged with the class of the outcome."""
-    if outcome is None:
-        return None
-    if isinstance(outcome, client.Answered):
-        return {"outcome": "answered", "ok": outcome.ok}
-    if isinstance(outcome, client.Rejected):
-        return {"outcome": "rejected", "rejected": outcome.body}
-    kind = type(outcome).__name__
-    return {"outcome": _NAMES[kind], **outcome._asdict()}
-
-
-_CLASSES: Mapping[str, Any] = {
-    "unsupported": client.Unsupported,
-    "failed": client.Failed,
-    "crashed": client.Crashed,
-    "timed-out": client.TimedOut,
-    "nonsense": client.Nonsense,
-}
-_NAMES = {cls.__name__: name for name, cls in _CLASSES.items()}
-
-
-def outcome_of(body: Optional[Mapping[str, Any]]) -> Optional[client.Outcome]:
-    """The outcome a raw observation stands for; None for none.
-
-    Raises:
-        ValueError: it is none.
-    """
-    if body is None:
-        return None
-    try:
-        kind = body["outcome"]
-        if kind == "answered":
-            return client.Answered(body["ok"])
-        if kind == "rejected":
-            return client.Rejected(body["rejected"])
-        outcome: client.Outcome = _CLASSES[kind](**{key: value for key, value in body.items() if key != "outcome"})
-        return outcome
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"no observation: {error}") from None
 
 
 def record_json(record: Record) -> Dict[str, Any]:
@@ -86,7 +45,7 @@ def record_json(record: Record) -> Dict[str, Any]:
         "facts": list(result.facts),
         "first_attempt": record.first,
         "known_failure": record.known,
-        "observation": outcome_json(record.outcome),
+        "observation": outcomes.outcome_json(record.outcome),
     }
 
 

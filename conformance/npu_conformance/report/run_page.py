@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 from typing import Any, Dict, List, Mapping, Sequence
 
-from .. import judge
-from ..library import Library
-from ..runner import Record, Report, counts
-from . import summary
-from .page import render_page
+from npu_conformance.judging import judge
+from npu_conformance.judging.records import Record, Report, counts
+from npu_conformance.library.library import Library
+from npu_conformance.report import summary
+from npu_conformance.report.page import render_page
 
 __all__ = ["page", "repro"]
 

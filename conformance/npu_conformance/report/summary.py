@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
-from .. import inventory, judge, schema
-from ..library import Library
-from ..runner import Record, Report, counts
+from npu_conformance.judging import judge
+from npu_conformance.judging.records import Record, Report, counts
+from npu_conformance.library import inventory
+from npu_conformance.library.library import Library
+from npu_conformance.protocol import schema
 
 __all__ = ["Area", "areas", "by_case", "grouped", "requirement_statuses", "badge", "statement", "answer"]
 

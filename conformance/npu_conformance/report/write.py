@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib.util
 import os
 
-from .. import output
-from ..library import Library
-from ..runner import Report
-from . import junit, results, run_page, summary
+from npu_conformance.files import output
+from npu_conformance.judging.records import Report
+from npu_conformance.library.library import Library
+from npu_conformance.report import junit, results, run_page, summary
 
 __all__ = ["write"]
 

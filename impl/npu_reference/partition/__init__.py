@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from npu_reference.partition.annotate import annotate
 from npu_reference.partition.api import FLAVOURS, POLICIES, partition
-from npu_reference.partition.build import build
+from npu_reference.partition.building.build import build
 from npu_reference.partition.explain import blame, separations
+from npu_reference.partition.explaining.annotate import annotate
 from npu_reference.partition.model import Border, Geop, HostNode, Note, Partition
 from npu_reference.partition.reasons import Reason
 

@@ -8,9 +8,9 @@ from npu_reference.catalog import OpList
 from npu_reference.collection import no_collection
 from npu_reference.errors import NpuError
 from npu_reference.options.outcome import Resolution
-from npu_reference.partition import adapter, documented
-from npu_reference.partition.answer import answer
+from npu_reference.partition.building.answer import answer
 from npu_reference.partition.model import Partition
+from npu_reference.partition.policies import adapter, documented
 from npu_reference.partition.settings import Settings, settings_of, settings_of_adapter
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from npu_reference.partition.reasons import Reason
 
 if TYPE_CHECKING:
     from npu_reference.graphs import DType, Graph
-    from npu_reference.partition.wires import Wires
+    from npu_reference.partition.structure.wires import Wires
 
 __all__ = ["Argument", "Blame", "Border", "Copy", "Geop", "HostNode", "Note", "Partition", "Separation", "Step"]
 
@@ -192,5 +192,3 @@ class Partition:
             "min_geops": self.min_geops,
             "notes": [note.to_json() for note in self.notes],
         }
-
-

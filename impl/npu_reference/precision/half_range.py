@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, List, Optional
 
 from npu_reference.graphs import Node
-from npu_reference.partition.half import LARGEST, Misfit, misfit
+from npu_reference.partition.explaining.half import LARGEST, Misfit, misfit
 from npu_reference.precision.decide import Walk
 from npu_reference.precision.model import Cast, Note
 from npu_reference.precision.operators import CONSTANTS, TRANSPARENT

@@ -5,9 +5,9 @@ Importing this package does not import TensorFlow; switching it on does.
 
 from __future__ import annotations
 
-from npu_reference.runtime.activation import activate, deactivate
-from npu_reference.runtime.simulate import simulate
-from npu_reference.runtime.trace import Copy, RunRecord, Totals, Trace, process_trace
+from npu_reference.runtime.observing.trace import Copy, RunRecord, Totals, Trace, process_trace
+from npu_reference.runtime.scripts.simulate import simulate
+from npu_reference.runtime.sessions.activation import activate, deactivate
 
 __all__ = ["Copy", "RunRecord", "Totals", "Trace", "activate", "deactivate", "simulate", "trace"]
 

@@ -9,7 +9,7 @@ from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Name
 from npu_reference import options
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
-from npu_reference.runtime.log import Notice
+from npu_reference.runtime.observing.log import Notice
 
 __all__ = [
     "EDITION_VARIABLE",

@@ -23,7 +23,7 @@ from npu_bridge.estimator.npu.config_objects import (
 from npu_reference.options import OPTIONS, Resolution, resolve
 from npu_reference.options.classes import OptionTypeError, raise_for_python
 from npu_reference.runtime.config import EDITION_VARIABLE, RUN_CONFIG_MARK
-from npu_reference.runtime.log import LOG
+from npu_reference.runtime.observing.log import LOG
 
 __all__ = [
     "DumpConfig",

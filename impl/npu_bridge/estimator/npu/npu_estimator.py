@@ -9,7 +9,7 @@ from npu_bridge.estimator.npu import npu_scope
 from npu_bridge.estimator.npu.npu_config import NPURunConfig, npu_session_config
 from npu_bridge.estimator.npu.npu_optimizer import TAILING
 from npu_reference.options.classes import OptionTypeError, OptionValueError
-from npu_reference.runtime.training import OWN_LOOPS
+from npu_reference.runtime.agreement.training import OWN_LOOPS
 
 __all__ = ["NPUEstimator", "NPUEstimatorSpec"]
 
@@ -93,9 +93,7 @@ class NPUEstimator(_Estimator):
                     f"Give a multiple of {loop}.",
                 )
         hooks = [*(hooks or []), _TailingHook(self.config.is_tailing_optimization)]
-        return super().train(
-            input_fn, hooks=hooks, steps=steps, max_steps=max_steps, saving_listeners=saving_listeners
-        )
+        return super().train(input_fn, hooks=hooks, steps=steps, max_steps=max_steps, saving_listeners=saving_listeners)
 
 
 class NPUEstimatorSpec(_EstimatorSpec):

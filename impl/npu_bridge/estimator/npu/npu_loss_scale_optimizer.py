@@ -8,7 +8,7 @@ from npu_bridge._tensorflow import v1
 from npu_bridge.estimator import npu_ops
 from npu_bridge.estimator.npu.npu_loss_scale_manager import LossScaleManager
 from npu_reference.options.classes import OptionTypeError, OptionValueError
-from npu_reference.runtime.training import LOSS_SCALE
+from npu_reference.runtime.agreement.training import LOSS_SCALE
 
 __all__ = ["NPULossScaleOptimizer", "scaled_gradients", "guarded"]
 

@@ -13,7 +13,7 @@ from npu_bridge._tensorflow import v1
 from npu_bridge.estimator.npu.npu_loss_scale_manager import LossScaleManager
 from npu_bridge.estimator.npu.npu_loss_scale_optimizer import guarded, scaled_gradients
 from npu_reference.options.classes import OptionTypeError, OptionValueError
-from npu_reference.runtime.training import TAILING
+from npu_reference.runtime.agreement.training import TAILING
 
 __all__ = ["TAILING", "NPUDistributedOptimizer", "NPUOptimizer"]
 

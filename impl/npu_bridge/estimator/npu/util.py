@@ -7,8 +7,8 @@ from typing import Any, Optional
 from npu_bridge._tensorflow import v1
 from npu_reference.options import resolve
 from npu_reference.options.classes import OptionTypeError, OptionValueError, raise_for_python
-from npu_reference.runtime.input_shapes import GRAPH_ATTRS
-from npu_reference.runtime.training import ITERATIONS
+from npu_reference.runtime.agreement.input_shapes import GRAPH_ATTRS
+from npu_reference.runtime.agreement.training import ITERATIONS
 
 __all__ = ["set_graph_exec_config", "set_iteration_per_loop"]
 

@@ -24,7 +24,7 @@ def rewrite(
     """Rewrite the GEOPs of a partitioned graph in place.
 
     Args:
-        graph_def: what :func:`npu_reference.partition.build` made of the partition.
+        graph_def: what :func:`npu_reference.partition.building.build` made of the partition.
         partition: which operators each GEOP holds.
         assignment: the dtypes of its operators.
         status: the device's overflow flag.

@@ -1,0 +1,1 @@
+"""One module a command: reads arguments, calls one function, renders, and sets the exit status."""

@@ -1,0 +1,146 @@
+"""``npu-conformance partition``: what of a graph runs on the device."""
+
+from __future__ import annotations
+
+import os
+from typing import Optional, Tuple
+
+import click
+
+from npu_conformance.commands.shared import EDITION, FORMAT, SIZES, SURFACE, echo_json
+from npu_reference.errors import ExitStatus
+
+__all__ = ["partition"]
+
+#: Operator types whose absence is weighed without being asked, and the size of graph beyond which none is: a partition
+#: of 50 000 operators takes some seconds.
+_BLAMED = 5
+_BLAME_NODES = 50000
+
+
+@click.command()
+@click.argument("graph", type=click.Path())
+@click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated.")
+@click.option(
+    "--policy",
+    type=click.Choice(["documented", "adapter"]),
+    default="documented",
+    show_default=True,
+    help="As the documents say, or exactly as the adapter's own pass.",
+)
+@click.option(
+    "--flavour", type=click.Choice(["tf1", "tf2"]), default="tf1", show_default=True, help="Which build of the adapter."
+)
+@click.option("--op-list", "op_list", type=click.Path(), help="JSON of offloadable operators; default the catalog's.")
+@click.option("--feed", "feeds", multiple=True, metavar="NAME:SLOT", help="A tensor that is fed; may be repeated.")
+@click.option(
+    "--fetch",
+    "fetches",
+    multiple=True,
+    metavar="NAME[:SLOT]",
+    help="A tensor that is fetched, or an operator that is run; may be repeated.",
+)
+@click.option(
+    "--require-offload",
+    "required",
+    multiple=True,
+    metavar="OP_OR_NAME",
+    help="Exit 1 unless every operator of this type or name is offloaded; 'all': all that compute anything.",
+)
+@SIZES
+@click.option("--max-geops", "most", type=click.IntRange(0), metavar="N", help="Exit 1 if there are more GEOPs.")
+@click.option(
+    "--blame",
+    "blamed",
+    type=click.IntRange(0, 1000),
+    metavar="N",
+    help=f"Missing operators to weigh, a partition each; default {_BLAMED}, 0 above {_BLAME_NODES:,} operators.",
+)
+@click.option("--html", type=click.Path(), help="Also write one self-contained page.")
+@click.option(
+    "--graph-out",
+    type=click.Path(),
+    metavar="FILE",
+    help="Also write the graph (.pb, .pbtxt, .gz) with all places as attributes, for Netron and TensorBoard.",
+)
+@SURFACE
+@EDITION
+@FORMAT
+def partition(
+    graph: str,
+    assignments: Tuple[str, ...],
+    policy: str,
+    flavour: str,
+    op_list: Optional[str],
+    feeds: Tuple[str, ...],
+    fetches: Tuple[str, ...],
+    required: Tuple[str, ...],
+    shapes: Tuple[str, ...],
+    batch: Optional[int],
+    most: Optional[int],
+    blamed: Optional[int],
+    html: Optional[str],
+    graph_out: Optional[str],
+    surface: str,
+    edition: str,
+    form: str,
+) -> int:
+    """Show what of GRAPH runs on the device, what stays on the host, and why."""
+    from npu_conformance.backends.reference import split_fetches
+    from npu_conformance.models import demands, precise
+    from npu_reference.catalog import OpList
+    from npu_reference.graphs import close_over, load_graph, write_graph
+    from npu_reference.options import parse_assignments, resolve
+    from npu_reference.partition import annotate, blame, separations
+    from npu_reference.partition import partition as cut
+
+    values = parse_assignments(assignments)
+    given = precise.parse_shapes(shapes)
+    resolution = resolve(values, surface=surface, edition=edition, env={})
+    if policy != "adapter":  # whose own pass reads the values its own way
+        resolution.raise_first()
+    operators = OpList.load(op_list) if op_list else None
+    loaded = load_graph(graph)
+    sizes, _ = precise.sizes(loaded, given, batch, feeds)
+    tensors, targets = split_fetches(list(fetches))
+    if feeds or tensors or targets:
+        loaded = close_over(loaded, list(feeds), tensors, targets)
+    options = values if policy == "adapter" else resolution
+    found = cut(loaded, options, policy=policy, flavour=flavour, op_list=operators, shapes=sizes)
+    apart = separations(found)
+    if blamed is None:
+        blamed = _BLAMED if len(found.graph.nodes) <= _BLAME_NODES else 0
+        if not blamed:
+            click.echo(f"note: missing operators are not weighed above {_BLAME_NODES:,}; ask with --blame N", err=True)
+    ranking = []
+    if blamed:
+        ranking = blame(found, options, op_list=operators, flavour=flavour, most=blamed, shapes=sizes)
+    checks = [demands.require_offload(found, wanted) for wanted in required]
+    if most is not None:
+        checks.append(demands.max_geops(found, most, apart))
+    passed = all(check.passed for check in checks)
+    answer = {
+        **found.to_json(),
+        "separations": [one.to_json() for one in apart],
+        "blame": [one.to_json() for one in ranking],
+        "checks": [check.to_json() for check in checks],
+        "verdict": "passed" if passed else "failed",
+    }
+    title = os.path.basename(graph)
+    if html:
+        from npu_conformance.files import output
+        from npu_conformance.report import partition_page
+
+        changed = {name: one.value for name, one in resolution.effective.items() if one.origin != "default"}
+        output.write_file(html, partition_page.page(found.graph, answer, title=title, options=changed))
+    if graph_out:
+        write_graph(annotate(found), graph_out)
+    if form == "json":
+        from npu_conformance.protocol import schema
+
+        echo_json({"schema": schema.header("partition"), **answer})
+    else:
+        from npu_conformance.report import text as render
+
+        render.partition(answer, len(found.graph.nodes), resolution.warnings, title)
+    return ExitStatus.OK if passed else ExitStatus.NEGATIVE

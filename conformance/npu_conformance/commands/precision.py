@@ -1,0 +1,101 @@
+"""``npu-conformance precision``: which dtypes operators get."""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple
+
+import click
+
+from npu_conformance.commands.shared import EDITION, FORMAT, SIZES, SURFACE, echo_json
+from npu_reference.errors import ExitStatus
+
+__all__ = ["precision"]
+
+
+@click.command()
+@click.argument("graph", type=click.Path())
+@click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated.")
+@click.option("--op-list", "op_list", type=click.Path(), help="JSON of offloadable operators; default the catalog's.")
+@click.option(
+    "--ops-info",
+    "ops_info",
+    type=click.Path(),
+    help="Your aic-<soc>-ops-info.json, laid over the built-in operator library.",
+)
+@click.option("--feed", "feeds", multiple=True, metavar="NAME:SLOT", help="A tensor that is fed; may be repeated.")
+@click.option(
+    "--fetch",
+    "fetches",
+    multiple=True,
+    metavar="NAME[:SLOT]",
+    help="A tensor that is fetched, or an operator that is run; may be repeated.",
+)
+@SIZES
+@click.option(
+    "--compare",
+    "other",
+    multiple=True,
+    metavar="k=v",
+    help="Also say what this option changes, laid over those of -o; may be repeated, one comparison each.",
+)
+@click.option("--all", "every", is_flag=True, help="Tell every operator with its reason.")
+@click.option("--html", type=click.Path(), help="Also write one self-contained page.")
+@click.option(
+    "--bisect",
+    "bisected",
+    is_flag=True,
+    help="GRAPH is a script: run it both ways and find the operators whose fp16 costs most accuracy.",
+)
+@click.option(
+    "--executions", type=click.IntRange(min=4), default=40, show_default=True, help="With --bisect: of the script."
+)
+@SURFACE
+@EDITION
+@FORMAT
+def precision(
+    graph: str,
+    assignments: Tuple[str, ...],
+    op_list: Optional[str],
+    ops_info: Optional[str],
+    feeds: Tuple[str, ...],
+    fetches: Tuple[str, ...],
+    shapes: Tuple[str, ...],
+    batch: Optional[int],
+    other: Tuple[str, ...],
+    every: bool,
+    html: Optional[str],
+    bisected: bool,
+    executions: int,
+    surface: str,
+    edition: str,
+    form: str,
+) -> int:
+    """Show which dtype, engine and implementation mode every operator of GRAPH gets on the device, and why."""
+    from npu_conformance.models import precise
+    from npu_reference.options import parse_assignments
+
+    if bisected:
+        from npu_conformance.models import bisecting
+
+        bisecting.report(graph, parse_assignments(assignments), edition, executions, form)
+        return ExitStatus.OK
+    values = parse_assignments(assignments)
+    sizes = precise.parse_shapes(shapes)
+    question = precise.Question(graph, values, surface, edition, feeds, fetches, op_list, ops_info, sizes, batch)
+    asked = precise.ask(question, [parse_assignments([text]) for text in other])
+    answer = precise.answer(asked)
+    title = precise.title(graph)
+    if html:
+        from npu_conformance.files import output
+        from npu_conformance.report import precision_page
+
+        output.write_file(html, precision_page.page(answer, title=title, options=precise.given(asked[0].resolution)))
+    if form == "json":
+        from npu_conformance.protocol import schema
+
+        echo_json({"schema": schema.header("precision"), **answer})
+    else:
+        from npu_conformance.report import text_precision as render_precision
+
+        render_precision.precision(answer, asked[0].resolution.warnings, title, every)
+    return ExitStatus.OK

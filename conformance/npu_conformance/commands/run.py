@@ -1,0 +1,118 @@
+"""``npu-conformance run``: judges a backend."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Tuple
+
+import click
+
+from npu_conformance.commands.shared import BACKEND, FORMAT, WORKERS, echo_json, stop_on_sigterm, worker_settings
+from npu_reference.errors import ExitStatus, NpuError
+
+__all__ = ["run"]
+
+_OUT = "npu-conformance-report"
+
+
+@click.command()
+@BACKEND
+@click.option("--area", "areas", multiple=True, help="Only cases of this area; may be repeated.")
+@click.option(
+    "-k",
+    "keyword",
+    default="",
+    metavar="EXPR",
+    help="Only instances whose id or requirement contains this; with and, or, not, ().",
+)
+@click.option(
+    "--edition",
+    "editions",
+    multiple=True,
+    type=click.Choice(["legacy", "current"]),
+    help="Only this edition; default both.",
+)
+@WORKERS
+@click.option(
+    "--known-failures",
+    "known",
+    type=click.Path(),
+    help="TOML of failures that are known, each with signature and expiry.",
+)
+@click.option(
+    "--laws",
+    type=click.IntRange(0, 1000000),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Also ask for the partitions of N random graphs, and judge them by laws.",
+)
+@click.option(
+    "--law-seed", type=click.IntRange(0), default=0, show_default=True, metavar="SEED", help="Which random graphs."
+)
+@click.option(
+    "--out",
+    default=_OUT,
+    show_default=True,
+    type=click.Path(),
+    help="Folder of the report; an earlier report is replaced.",
+)
+@FORMAT
+def run(
+    spec: str,
+    areas: Tuple[str, ...],
+    keyword: str,
+    editions: Tuple[str, ...],
+    jobs: int,
+    factor: float,
+    variables: Tuple[str, ...],
+    python: str,
+    known: Optional[str],
+    laws: int,
+    law_seed: int,
+    out: str,
+    form: str,
+) -> int:
+    """Judge a backend by all cases; exit 0 if it conforms, 1 if not."""
+    from npu_conformance import backends
+    from npu_conformance.files import output
+    from npu_conformance.judging import known_failures
+    from npu_conformance.library import library, selection
+    from npu_conformance.report import summary, write
+    from npu_conformance.report import text as render
+    from npu_conformance.running import progress, runner
+    from npu_conformance.strength.laws import asking
+
+    stop_on_sigterm()
+    backends.check(spec)
+    shelf = library.load()
+    more = asking.instances() if laws else []
+    wanted = selection.select(shelf, areas=areas, editions=editions, keyword=keyword, more=more)
+    instances = [instance for instance in wanted if instance not in more]
+    lawful = tuple(instance for instance in wanted if instance in more)
+    if not wanted:
+        raise NpuError("USAGE", "npu-conformance run", "the selection matches no case")
+    if laws and not lawful:
+        raise NpuError("USAGE", f"--laws {laws}", "the selection leaves no law", "Laws are of the area partition.")
+    entries = known_failures.load(known, [*shelf.instances(), *more]) if known else []
+    asked: Dict[str, Any] = {"areas": list(areas), "editions": list(editions), "keyword": keyword}
+    if laws:
+        asked.update(laws=laws, law_seed=law_seed)
+    settings = worker_settings(jobs, factor, variables, python)
+    with output.replaced_folder(out) as folder:
+        plan = asking.Plan(laws, law_seed, lawful, folder)
+
+        def further(claims: Any, progress: Any) -> Any:
+            return asking.run(plan, spec, settings, claims, progress)
+
+        with progress.bar(len(instances) + laws) as advance:
+            report = runner.run(
+                shelf, instances, spec, settings, entries, asked, advance, folder, further if laws else None
+            )
+        missing = write.write(shelf, report, folder)
+    if form == "json":
+        echo_json(summary.answer(report))
+    else:
+        render.run(report, summary.areas(report), out, bool(missing))
+    if missing:
+        click.echo(f"note: {missing}", err=True)
+    return ExitStatus.OK if report.verdict == "conformant" else ExitStatus.NEGATIVE

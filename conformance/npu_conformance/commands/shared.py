@@ -1,0 +1,122 @@
+"""What several commands take, and how all of them answer in JSON."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Mapping, Sequence
+
+import click
+
+from npu_reference.errors import NpuError
+
+__all__ = [
+    "BACKEND",
+    "EDITION",
+    "FORMAT",
+    "SIZES",
+    "SURFACE",
+    "WORKERS",
+    "echo_json",
+    "stop_on_sigterm",
+    "worker_settings",
+]
+
+
+def _together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def decorate(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+FORMAT = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to answer."
+)
+EDITION = click.option(
+    "--edition",
+    type=click.Choice(["legacy", "current"]),
+    default="current",
+    show_default=True,
+    help="Age of the documents: legacy (001, 002, 004) or current (000, 003).",
+)
+SURFACE = click.option(
+    "--surface",
+    type=click.Choice(["session", "runconfig"]),
+    default="session",
+    show_default=True,
+    help="Where the options are set: NpuOptimizer's parameter map, or NPURunConfig.",
+)
+SIZES = _together(
+    click.option(
+        "--shape",
+        "shapes",
+        multiple=True,
+        metavar="NAME:8,224,224,3",
+        help="Shape of an input, for bytes and operations; may be repeated.",
+    ),
+    click.option(
+        "--batch",
+        type=click.IntRange(1, 1 << 31),
+        metavar="N",
+        help="First size of all inputs that leave it open and have no --shape.",
+    ),
+)
+BACKEND = click.option(
+    "--backend",
+    "spec",
+    default="reference",
+    show_default=True,
+    metavar="SPEC",
+    help="reference, mutant:NAME, py:module:attr or 'exec:command line'.",
+)
+WORKERS = _together(
+    click.option("-n", "jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Worker processes."),
+    click.option(
+        "--timeout-factor",
+        "factor",
+        type=click.FloatRange(0.01, 1000.0),
+        default=1.0,
+        show_default=True,
+        help="Multiplies every time limit.",
+    ),
+    click.option(
+        "--backend-env",
+        "variables",
+        multiple=True,
+        metavar="NAME[=VALUE]",
+        help="Hand this variable to the backend, which sees almost none of ours.",
+    ),
+    click.option("--worker-python", "python", default="", metavar="PATH", help="Interpreter that hosts a py: backend."),
+)
+
+
+def worker_settings(jobs: int, factor: float, variables: Sequence[str], python: str) -> Any:
+    from npu_conformance.running.lanes import Settings
+
+    env = {}
+    for text in variables:
+        name, equals, value = text.partition("=")
+        if not name:
+            raise NpuError("USAGE", f"--backend-env {text!r}", "names no variable", "Write NAME or NAME=VALUE.")
+        if not equals and name not in os.environ:
+            raise NpuError("USAGE", f"--backend-env {name}", "is not set here", f"Write {name}=VALUE.")
+        env[name] = value if equals else os.environ[name]
+    return Settings(jobs, factor, env, python)
+
+
+def stop_on_sigterm() -> None:
+    """A terminated run ends its workers as an interrupted one does."""
+    import signal
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+
+
+def echo_json(value: Mapping[str, Any]) -> None:
+    from npu_conformance.files.output import dumps
+
+    click.echo(dumps(value))

@@ -1,0 +1,1 @@
+"""Where the suite's data lies, and how files are read and written whole."""

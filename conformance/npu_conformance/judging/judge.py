@@ -1,0 +1,313 @@
+"""Judges an outcome against what a case asserts: status, differences, and the signature of a failure."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from npu_conformance.library.library import Case, Expect, Instance
+from npu_conformance.observing import observe, tensors
+from npu_conformance.protocol import client
+
+__all__ = [
+    "ORDER", "NEGATIVE", "Claims", "Difference", "Result", "judge", "applicable", "worst", "matches", "verdict",
+    "pattern",
+]  # fmt: skip
+
+#: Statuses, the worst first. `not-run` stands outside: no result at all.
+ORDER = (
+    "harness-error", "protocol-error", "crash", "timeout", "xpass", "fail", "overclaim", "unstable", "blocked",
+    "xfail", "unsupported", "pass", "not-run",
+)  # fmt: skip
+
+#: Statuses that make a verdict negative whatever the level of the case.
+NEGATIVE = frozenset(["harness-error", "protocol-error", "crash", "timeout", "xpass", "overclaim", "unstable"])
+
+
+class Claims(NamedTuple):
+    """What a backend says in ``hello`` it can do."""
+
+    areas: FrozenSet[str]
+    editions: FrozenSet[str]
+    features: FrozenSet[str]
+
+    @classmethod
+    def of(cls, hello: Mapping[str, Any]) -> Claims:
+        given = hello["capabilities"]
+        return cls(frozenset(given["areas"]), frozenset(given["editions"]), frozenset(given["features"]))
+
+
+class Difference(NamedTuple):
+    """One way in which an answer is not what the case asserts.
+
+    kind: missing, unexpected, forbidden, no-alternative, bound, value, not-finite, accepted, refused, code,
+    subject, tensor; fact: the fact or sentence concerned; aspect: its side of the answer.
+    """
+
+    kind: str
+    fact: str
+    aspect: str
+
+
+class Result(NamedTuple):
+    """The judgement of one instance.
+
+    signature: class of the first difference, ``method/kind/aspect``; known failures name it.
+    facts: what the answer says, as facts; empty without an answer.
+    """
+
+    status: str
+    detail: str
+    differences: Tuple[Difference, ...]
+    facts: Tuple[str, ...]
+    signature: str
+
+
+def worst(statuses: Sequence[str]) -> str:
+    """The worst of some statuses; `not-run` when there are none."""
+    return min(statuses, key=ORDER.index) if statuses else "not-run"
+
+
+def applicable(instance: Instance, claims: Claims) -> Optional[str]:
+    """Why the backend need not be asked, as the claim it does not make; None when it claims all that is needed."""
+    if instance.case.area not in claims.areas:
+        return f"area {instance.case.area}"
+    if instance.edition not in claims.editions:
+        return f"edition {instance.edition}"
+    missing = sorted(instance.case.needs - claims.features)
+    return f"feature {', '.join(missing)}" if missing else None
+
+
+def judge(instance: Instance, outcome: client.Outcome, folder: Optional[str] = None) -> Result:
+    """Judges the answer to one applicable instance; for a twin, the outcome with the names mapped back.
+
+    Args:
+        folder: the worker's folder, for tensors that came as files.
+    """
+    case = instance.case
+    if isinstance(outcome, client.Answered):
+        return _answered(case, instance.edition, outcome.ok, folder)
+    if isinstance(outcome, client.Rejected):
+        return _rejected(case, outcome.body)
+    text = client.describe(outcome)
+    status = {
+        client.Unsupported: "overclaim",
+        client.Failed: "fail",
+        client.Crashed: "crash",
+        client.TimedOut: "timeout",
+        client.Nonsense: "protocol-error",
+    }[type(outcome)]
+    return Result(status, text, (), (), f"{case.method}/{'error' if status == 'fail' else status}")
+
+
+def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[str]) -> Result:
+    try:
+        found = observe.observations(case.method, ok, folder)
+    except tensors.BadTensor as error:
+        return Result("protocol-error", f"a tensor of the answer {error}", (), (), f"{case.method}/protocol-error")
+    texts = tuple(observe.texts(found))
+    if case.expect.rejected is not None:
+        codes = " or ".join(case.expect.rejected[0])
+        difference = Difference("accepted", f"accepted; it should be refused with {codes}", "rejected")
+        return _result(case, [difference], texts)
+    differences = list(_exact(case.expect, edition, found))
+    differences += _patterns(case.expect, texts)
+    differences += _bounds(case.expect, texts)
+    differences += _values(case.expect, ok, folder)
+    return _result(case, differences, texts)
+
+
+def _rejected(case: Case, body: Mapping[str, Any]) -> Result:
+    fact = observe.rejection(body)
+    expected = case.expect.rejected
+    differences = []
+    if expected is None:
+        differences.append(Difference("refused", f"{fact.text}: {body['message']}", "rejected"))
+    else:
+        codes, subject, message = expected
+        if body["code"] not in codes:
+            differences.append(Difference("code", f"{fact.text}; expected code {' or '.join(codes)}", "rejected"))
+        if not matches(subject, str(body["subject"])):
+            differences.append(Difference("subject", f"{fact.text}; expected subject {subject}", "rejected"))
+        if not matches(message, str(body["message"])):
+            differences.append(Difference("message", f"{body['message']}; expected {message}", "rejected"))
+    return _result(case, differences, (fact.text,))
+
+
+def _result(case: Case, differences: Sequence[Difference], facts: Tuple[str, ...]) -> Result:
+    if not differences:
+        return Result("pass", "", (), facts, "")
+    first = differences[0]
+    detail = f"{first.kind}: {first.fact}" + (f" (and {len(differences) - 1} more)" if len(differences) > 1 else "")
+    return Result("fail", detail, tuple(differences), facts, f"{case.method}/{first.kind}/{first.aspect}")
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """A pattern in which ``*`` stands for any text and nothing else is special."""
+    return re.compile(".*".join(re.escape(part) for part in text.split("*")), re.DOTALL)
+
+
+def matches(text: str, subject: str) -> bool:
+    """Whether ``subject`` as a whole fits the pattern ``text``."""
+    return pattern(text).fullmatch(subject) is not None
+
+
+def _exact(expect: Expect, edition: str, found: Sequence[observe.Fact]) -> Iterator[Difference]:
+    """Differences from the golden, in the order of the facts' texts."""
+    if not expect.observe:
+        return
+    wanted = [(aspect, pattern(subject)) for aspect, subject in expect.observe]
+    observed = [
+        fact
+        for fact in found
+        if any(fact.aspect == aspect and subject.fullmatch(fact.subject) for aspect, subject in wanted)
+    ]
+    seen = {fact.text: fact.aspect for fact in observed}
+    # Two aspects may share a fact (`host x`); only copies are counted.
+    counts = _counts([fact.text for fact in observed if fact.aspect == "transfers"])
+    counts.update({text: 1 for text in seen if text not in counts})
+    golden = _counts(expect.golden[edition])
+    default = expect.observe[0][0]
+    for text in sorted(set(counts) | set(golden)):
+        missing, extra = golden.get(text, 0) - counts.get(text, 0), counts.get(text, 0) - golden.get(text, 0)
+        if missing > 0:
+            yield Difference("missing", text, _aspect_of(text, expect, default))
+        elif extra > 0:
+            yield Difference("unexpected", text, seen[text])
+
+
+def _counts(texts: Sequence[str]) -> Dict[str, int]:
+    counts: Dict[str, int] = {}
+    for text in texts:
+        counts[text] = counts.get(text, 0) + 1
+    return counts
+
+
+#: First words of facts -> aspect, for facts that are only in a golden.
+_WORDS = (
+    (r"effective ", "effective"), (r"origin ", "origins"), (r"warning ", "warnings"), (r"meaning ", "meaning"),
+    (r"directive ", "directives"),
+    (r"geop \S+ node ", "geops"),
+    (r"geops ", "count"), (r"device ", "placement"), (r"host \S+ because ", "reasons"), (r"host ", "host"),
+    (r"geop \S+ (arg|ret) ", "signature"), (r"geop \S+ copy ", "copies"), (r"border ", "borders"),
+    (r"min_geops ", "min_geops"), (r"note ", "notes"), (r"fetch ", "fetches"), (r"engine (ran|absent)$", "engine"),
+    (r"dtypes ", "dtypes"), (r"engine ", "engines"), (r"list ", "lists"), (r"impl_mode ", "impl_modes"),
+    (r"cast ", "casts"), (r"notice ", "notices"),
+    (r"run \d+ geops ", "run_geops"), (r"run \d+ copy ", "transfers"), (r"run \d+ ", "run_placement"),
+    (r"log ", "log"), (r"printed ", "output"), (r"file ", "files"),
+)  # fmt: skip
+
+
+def _aspect_of(text: str, expect: Expect, default: str) -> str:
+    observed = [aspect for aspect, _ in expect.observe]
+    for expression, aspect in _WORDS:
+        if re.match(expression, text):
+            return "placement" if aspect == "host" and "host" not in observed else aspect
+    return default
+
+
+def _patterns(expect: Expect, texts: Sequence[str]) -> Iterator[Difference]:
+    for wanted in expect.contains:
+        if not _any(wanted, texts):
+            yield Difference("missing", wanted, _aspect_of(wanted, expect, "contains"))
+    for unwanted in expect.forbid:
+        expression = pattern(unwanted)
+        for text in texts:
+            if expression.fullmatch(text):
+                yield Difference("forbidden", text, _aspect_of(text, expect, "forbid"))
+    if expect.any_of and not any(all(_any(one, texts) for one in group) for group in expect.any_of):
+        shown = " | ".join(" and ".join(group) for group in expect.any_of)
+        yield Difference("no-alternative", f"none of the allowed alternatives holds: {shown}", "any_of")
+
+
+def _any(wanted: str, texts: Sequence[str]) -> bool:
+    expression = pattern(wanted)
+    return any(expression.fullmatch(text) for text in texts)
+
+
+def _bounds(expect: Expect, texts: Sequence[str]) -> Iterator[Difference]:
+    for name, (low, high) in expect.bounds.items():
+        found = [text for text in texts if re.fullmatch(re.escape(name) + r" \d+", text)]
+        allowed = f"{name} from {low if low is not None else 0} to {high if high is not None else 'any'}"
+        if not found:
+            yield Difference("missing", f"{name} N; expected {allowed}", name)
+        for text in found:
+            number = int(text.rsplit(" ", 1)[1])
+            if (low is not None and number < low) or (high is not None and number > high):
+                yield Difference("bound", f"{text}; expected {allowed}", name)
+
+
+# Values
+
+
+def _values(expect: Expect, ok: Mapping[str, Any], folder: Optional[str]) -> Iterator[Difference]:
+    fetches = ok.get("fetches", {})
+    for name in expect.finite:
+        if name not in fetches:
+            yield Difference("missing", f"fetch {name}", "fetches")
+            continue
+        _, numbers = _decoded(fetches[name], folder)
+        bad = sum(1 for number in numbers if isinstance(number, float) and not math.isfinite(number))
+        if bad:
+            yield Difference("not-finite", f"fetch {name} has {bad} values that are NaN or infinite", "fetches")
+    for name, wanted in expect.values.items():
+        if name not in fetches:
+            yield Difference("missing", f"fetch {name}", "fetches")
+            continue
+        difference = _value_difference(name, wanted, fetches[name], folder)
+        if difference:
+            yield Difference("value", difference, "fetches")
+
+
+def _decoded(tensor: Mapping[str, Any], folder: Optional[str]) -> Tuple[str, List[Any]]:
+    return tensor["dtype"], tensors.values(tensor["dtype"], tensors.decode_bytes(tensor, folder))
+
+
+def _value_difference(
+    name: str, wanted: Mapping[str, Any], tensor: Mapping[str, Any], folder: Optional[str]
+) -> Optional[str]:
+    for key in ("dtype", "shape"):
+        if tensor[key] != wanted[key]:
+            return f"fetch {name} has {key} {tensor[key]}, expected {wanted[key]}"
+    _, found = _decoded(tensor, folder)
+    expected = tensors.values(wanted["dtype"], wanted["raw"])
+    bad = [
+        (position, got, want)
+        for position, (got, want) in enumerate(zip(found, expected))
+        if not _close(got, want, wanted["atol"], wanted["rtol"])
+    ]
+    if not bad:
+        return None
+    position, got, want = bad[0]
+    return (
+        f"fetch {name}: {len(bad)} of {len(expected)} values are out of bounds; the first at {position} is {got!r}, "
+        f"expected {want!r} (atol {wanted['atol']:g}, rtol {wanted['rtol']:g})"
+    )
+
+
+def _close(got: Any, want: Any, atol: float, rtol: float) -> bool:
+    if isinstance(want, float) and isinstance(got, float):
+        if math.isnan(want) or math.isnan(got):
+            return math.isnan(want) and math.isnan(got)
+        if math.isinf(want) or math.isinf(got):
+            return got == want
+        return abs(got - want) <= atol + rtol * abs(want)
+    if isinstance(want, int) and isinstance(got, int) and not isinstance(want, bool):
+        return abs(got - want) <= atol + rtol * abs(want)
+    return bool(got == want)
+
+
+def verdict(statuses: Sequence[Tuple[str, str]]) -> str:
+    """The verdict over (status, level) of every instance.
+
+    ``conformant``: at least one pass, no `must` failure and nothing of :data:`NEGATIVE`;
+    ``incomplete``: nothing wrong, but something did not run or nothing was judged; else ``not conformant``.
+    """
+    if any(status in NEGATIVE or (status == "fail" and level == "must") for status, level in statuses):
+        return "not conformant"
+    if any(status == "not-run" for status, _ in statuses) or not any(status == "pass" for status, _ in statuses):
+        return "incomplete"
+    if any(status == "blocked" and level == "must" for status, level in statuses):
+        return "incomplete"
+    return "conformant"

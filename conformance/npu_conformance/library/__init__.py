@@ -1,0 +1,1 @@
+"""The cases: read from files, checked, and multiplied into instances and twins."""

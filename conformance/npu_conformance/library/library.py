@@ -1,0 +1,587 @@
+"""Reads case files and goldens, and refuses anything in them that is not exactly right."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from npu_conformance.files import resources
+from npu_conformance.files import toml_file as _toml
+from npu_conformance.library import inventory
+from npu_conformance.observing import observe, tensors
+from npu_reference.errors import CATALOGUE, NpuError
+
+__all__ = ["Case", "Expect", "Instance", "Library", "METHODS", "TWINS", "COSTS", "load"]
+
+METHODS = ("options", "partition", "precision", "run")
+TWINS = ("rename", "reorder")
+#: Seconds one request of a case may take (assumed; generous for a loaded machine).
+COSTS = {"fast": 10.0, "normal": 60.0, "slow": 300.0}
+
+_ID = re.compile(r"[a-z0-9][a-z0-9._-]*\Z")
+_FEATURE = re.compile(r"[a-z0-9][a-z0-9._:-]*\Z")
+_NOTHING = "nothing"
+
+
+class Expect(NamedTuple):
+    """What a case asserts about an answer; patterns know ``*`` only.
+
+    observe: (aspect, subject pattern) pairs whose facts must be exactly ``golden``.
+    golden: expected facts by edition, the case's part of the golden file.
+    """
+
+    observe: Tuple[Tuple[str, str], ...]
+    golden: Mapping[str, Tuple[str, ...]]
+    contains: Tuple[str, ...]
+    forbid: Tuple[str, ...]
+    any_of: Tuple[Tuple[str, ...], ...]
+    bounds: Mapping[str, Tuple[Optional[int], Optional[int]]]
+    values: Mapping[str, Mapping[str, Any]]
+    finite: Tuple[str, ...]
+    rejected: Optional[Tuple[Tuple[str, ...], str, str]]
+
+
+class Case(NamedTuple):
+    """One case of a case file; see docs/write-a-case.md for every field."""
+
+    id: str
+    title: str
+    area: str
+    topic: str
+    requirements: Tuple[str, ...]
+    readings: Tuple[str, ...]
+    level: str
+    editions: Tuple[str, ...]
+    method: str
+    needs: FrozenSet[str]
+    twins: Tuple[str, ...]
+    control: str
+    requires: Tuple[str, ...]
+    cost: str
+    why: str
+    params: Mapping[str, Any]
+    expect: Expect
+
+    @property
+    def seconds(self) -> float:
+        return COSTS[self.cost]
+
+
+class Instance(NamedTuple):
+    """A case in one edition, as written or as a twin."""
+
+    case: Case
+    edition: str
+    twin: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.case.id}@{self.edition}" + (f"+{self.twin}" if self.twin else "")
+
+
+class Library(NamedTuple):
+    """All cases of a folder, with the inventory they refer to.
+
+    digest: SHA-256 over case files, goldens and inventory: what a verdict was judged by.
+    """
+
+    cases: Mapping[str, Case]
+    requirements: Mapping[str, inventory.Requirement]
+    fixtures: str
+    digest: str
+
+    def instances(self) -> List[Instance]:
+        """Every case in each of its editions, as written and as each twin, in a fixed order."""
+        return [
+            Instance(case, edition, twin)
+            for case in self.cases.values()
+            for edition in case.editions
+            for twin in ("",) + case.twins
+        ]
+
+
+def load(
+    cases: Optional[str] = None,
+    golden: Optional[str] = None,
+    fixtures: Optional[str] = None,
+    requirements: Optional[str] = None,
+) -> Library:
+    """Reads and checks everything; folders default to those shipped.
+
+    Raises:
+        NpuError: CASE_FILE, naming file, case and key of the first fault.
+    """
+    cases = cases or resources.cases()
+    golden = golden or resources.golden()
+    fixtures = fixtures or resources.fixtures()
+    known = inventory.load(requirements)
+    found: Dict[str, Case] = {}
+    files = _toml.files_below(cases, ".toml")
+    for name in files:
+        for case in _file(cases, name, golden, fixtures, known):
+            if case.id in found:
+                raise NpuError("CASE_FILE", f"{name}: {case.id}", "this id is used twice")
+            found[case.id] = case
+    _check_references(found)
+    _check_goldens(golden, files)
+    digest = _digest([cases, golden, requirements or resources.requirements()])
+    return Library(found, known, os.path.abspath(fixtures), digest)
+
+
+def _check_references(cases: Mapping[str, Case]) -> None:
+    for case in cases.values():
+        for key, names in (("control", (case.control,) if case.control else ()), ("requires", case.requires)):
+            for name in names:
+                if name not in cases or name == case.id:
+                    raise NpuError(
+                        "CASE_FILE",
+                        f"{case.area}/{case.topic}.toml: {case.id}: {key}",
+                        f"there is no other case {name!r}",
+                    )
+
+
+def _check_goldens(golden: str, files: Sequence[str]) -> None:
+    expected = {name[: -len(".toml")] for name in files}
+    for name in _toml.files_below(golden, ".txt"):
+        if name[: -len(".txt")] not in expected:
+            raise NpuError("CASE_FILE", os.path.join(golden, name), "there is no case file of this topic")
+
+
+def _digest(folders: Sequence[str]) -> str:
+    total = hashlib.sha256()
+    for folder in folders:
+        for ending in (".toml", ".txt"):
+            for name in _toml.files_below(folder, ending):
+                with open(os.path.join(folder, name), "rb") as stream:
+                    total.update(name.encode("utf-8") + b"\0" + hashlib.sha256(stream.read()).digest())
+    return total.hexdigest()
+
+
+# One file
+
+
+def _file(folder: str, name: str, golden: str, fixtures: str, known: Mapping[str, inventory.Requirement]) -> List[Case]:
+    parts = name[: -len(".toml")].split("/")
+    path = os.path.join(folder, name)
+    if len(parts) != 2:
+        raise NpuError("CASE_FILE", path, "a case file stands in the folder of its area: <area>/<topic>.toml")
+    document = _toml.load(path)
+    unknown = sorted(set(document) - {"case", "defaults"})
+    if unknown:
+        raise NpuError("CASE_FILE", f"{path}: {unknown[0]}", "unknown key; a file holds [defaults] and [[case]]")
+    defaults = document.get("defaults", {})
+    entries = document.get("case", [])
+    if not isinstance(defaults, dict) or not isinstance(entries, list) or not entries:
+        raise NpuError("CASE_FILE", path, "holds no [[case]]")
+    for key in ("id", "title"):
+        if key in defaults:
+            raise NpuError("CASE_FILE", f"{path}: defaults.{key}", "cannot be shared by cases")
+    expected = _golden(os.path.join(golden, parts[0], parts[1] + ".txt"))
+    cases = [
+        _Reader(path, parts[0], parts[1], fixtures, known, expected).case(entry, defaults, number)
+        for number, entry in enumerate(entries, 1)
+    ]
+    _check_golden_use(os.path.join(golden, parts[0], parts[1] + ".txt"), expected, cases)
+    return cases
+
+
+def _golden(path: str) -> Dict[str, List[str]]:
+    """Facts by case id, or by ``id@edition``; each file sorted, ASCII and ended by a newline."""
+    found: Dict[str, List[str]] = {}
+    if not os.path.exists(path):
+        return found
+    with open(path, "rb") as stream:
+        raw = stream.read()
+    try:
+        text = raw.decode("ascii")
+    except UnicodeDecodeError as error:
+        position = raw[: error.start].count(b"\n") + 1
+        raise NpuError(
+            "CASE_FILE", f"{path}:{position}", "is not ASCII", "Write other characters as \\uXXXX."
+        ) from None
+    if "\r" in text or not text.endswith("\n"):
+        raise NpuError("CASE_FILE", path, "lines end with LF, the last one too")
+    previous = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("#") and not previous:
+            continue
+        key, bar, fact = line.partition(" | ")
+        if not bar or not fact.strip() or key != key.strip():
+            raise NpuError("CASE_FILE", f"{path}:{number}", "is not of the form 'case-id | fact'")
+        if line < previous:
+            raise NpuError(
+                "CASE_FILE", f"{path}:{number}", "lines are not sorted", "Sort the file by bytes (LC_ALL=C sort)."
+            )
+        previous = line
+        found.setdefault(key, []).append(fact)
+    return found
+
+
+def _check_golden_use(path: str, expected: Mapping[str, List[str]], cases: Sequence[Case]) -> None:
+    allowed = set()
+    for case in cases:
+        if case.expect.observe:
+            allowed.add(case.id)
+            allowed.update(f"{case.id}@{edition}" for edition in case.editions)
+    for key in expected:
+        if key not in allowed:
+            raise NpuError(
+                "CASE_FILE", f"{path}: {key}", "no case of this topic with this id and edition observes anything"
+            )
+
+
+class _Reader:
+    """Reads the cases of one file; every fault names file, case and key."""
+
+    _KEYS = {
+        "id", "title", "requirements", "readings", "level", "editions", "method", "needs", "twins", "control",
+        "requires", "cost", "why", "params", "expect",
+    }  # fmt: skip
+    _EXPECT = {"observe", "contains", "forbid", "any_of", "bounds", "values", "finite", "rejected"}
+
+    def __init__(
+        self,
+        path: str,
+        area: str,
+        topic: str,
+        fixtures: str,
+        known: Mapping[str, inventory.Requirement],
+        golden: Mapping[str, List[str]],
+    ) -> None:
+        self.path, self.area, self.topic = path, area, topic
+        self.fixtures, self.known, self.golden = fixtures, known, golden
+        self.where = path
+
+    def fail(self, key: str, reason: str, remedy: str = "") -> NpuError:
+        return NpuError("CASE_FILE", f"{self.where}: {key}" if key else self.where, reason, remedy)
+
+    def case(self, entry: Any, defaults: Mapping[str, Any], number: int) -> Case:
+        self.where = f"{self.path}: case {number}"
+        if not isinstance(entry, dict):
+            raise self.fail("", "is no table")
+        merged: Dict[str, Any] = dict(defaults)
+        merged.update(entry)
+        for key in ("params", "expect"):
+            both = [defaults.get(key, {}), entry.get(key, {})]
+            if not all(isinstance(part, dict) for part in both):
+                raise self.fail(key, "must be a table")
+            merged[key] = {**both[0], **both[1]}
+        if isinstance(merged.get("id"), str):
+            self.where = f"{self.path}: {merged['id']}"
+        self._no_unknown(merged, self._KEYS, "")
+        identifier = self._text(merged, "id", required=True)
+        if not _ID.match(identifier):
+            raise self.fail("id", "must be of a-z 0-9 . _ - and begin with a letter or digit")
+        method = self._choice(merged, "method", METHODS, None)
+        editions = self._choices(merged, "editions", inventory.EDITIONS, inventory.EDITIONS)
+        expect = self._expect(merged["expect"], method, identifier, editions)
+        needs = set(self._texts(merged, "needs"))
+        for feature in needs:
+            if not _FEATURE.match(feature):
+                raise self.fail("needs", f"{feature!r} is no feature name")
+        needs.add(method)
+        needs.update(observe.ASPECTS[aspect].feature for aspect, _ in expect.observe)
+        params = _Params(self).read(merged["params"], method)
+        needs.update(_needed(params))
+        twins = self._choices(merged, "twins", TWINS, ())
+        if twins and "graph" not in params:
+            raise self.fail("twins", "only a case with a graph has twins")
+        if expect.rejected and not merged.get("control") and method in ("partition", "precision"):
+            raise self.fail("control", "a negative case names the case that shows the same thing accepted")
+        return Case(
+            id=identifier,
+            title=self._text(merged, "title", required=True),
+            area=self.area,
+            topic=self.topic,
+            requirements=self._requirements(merged),
+            readings=self._texts(merged, "readings"),
+            level=self._choice(merged, "level", inventory.LEVELS, "must"),
+            editions=editions,
+            method=method,
+            needs=frozenset(needs - {""}),
+            twins=twins,
+            control=self._text(merged, "control"),
+            requires=self._texts(merged, "requires"),
+            cost=self._choice(merged, "cost", tuple(COSTS), "fast"),
+            why=self._text(merged, "why"),
+            params=params,
+            expect=expect,
+        )
+
+    def _requirements(self, merged: Mapping[str, Any]) -> Tuple[str, ...]:
+        ids = self._texts(merged, "requirements")
+        if not ids:
+            raise self.fail("requirements", "at least one is required")
+        for name in ids:
+            if name not in self.known:
+                raise self.fail("requirements", f"{name!r} is not in the inventory")
+        return ids
+
+    # Expectations
+
+    def _expect(self, table: Mapping[str, Any], method: str, case: str, editions: Sequence[str]) -> Expect:
+        self._no_unknown(table, self._EXPECT, "expect")
+        aspects = self._observe(table, method)
+        expect = Expect(
+            observe=aspects,
+            golden={edition: self._expected(case, edition) for edition in editions} if aspects else {},
+            contains=self._texts(table, "contains", "expect."),
+            forbid=self._texts(table, "forbid", "expect."),
+            any_of=self._any_of(table),
+            bounds=self._bounds(table),
+            values=self._values(table, method),
+            finite=self._texts(table, "finite", "expect."),
+            rejected=self._rejected(table),
+        )
+        accepts = [aspects, expect.contains, expect.forbid, expect.any_of, expect.bounds, expect.values, expect.finite]
+        if not any(accepts) and expect.rejected is None:
+            raise self.fail("expect", "asserts nothing")
+        if any(accepts) and expect.rejected is not None:
+            raise self.fail("expect.rejected", "an answer that is refused has no other facts")
+        return expect
+
+    def _observe(self, table: Mapping[str, Any], method: str) -> Tuple[Tuple[str, str], ...]:
+        found = []
+        for entry in self._texts(table, "observe", "expect."):
+            name, _, pattern = entry.partition(":")
+            aspect = observe.ASPECTS.get(name)
+            if aspect is None or aspect.method != method:
+                names = ", ".join(a.name for a in observe.ASPECTS.values() if a.method == method)
+                raise self.fail("expect.observe", f"{name!r} is no aspect of {method}", f"Its aspects are {names}.")
+            found.append((name, pattern or "*"))
+        return tuple(found)
+
+    def _expected(self, case: str, edition: str) -> Tuple[str, ...]:
+        lines = self.golden.get(case, []) + self.golden.get(f"{case}@{edition}", [])
+        if not lines:
+            raise self.fail(
+                "expect.observe",
+                f"the golden of {self.area}/{self.topic} has no line for this case in edition {edition}",
+                f"Write '{case} | {_NOTHING}' if there is no such fact.",
+            )
+        if _NOTHING in lines:
+            if len(lines) > 1:
+                raise self.fail("expect.observe", f"its golden says '{_NOTHING}' beside other facts")
+            return ()
+        return tuple(sorted(lines))
+
+    def _any_of(self, table: Mapping[str, Any]) -> Tuple[Tuple[str, ...], ...]:
+        alternatives = table.get("any_of", [])
+        if not isinstance(alternatives, list):
+            raise self.fail("expect.any_of", "must be a list of lists of fact patterns")
+        found = []
+        for alternative in alternatives:
+            if not isinstance(alternative, list) or not alternative or not all(isinstance(t, str) for t in alternative):
+                raise self.fail("expect.any_of", "each alternative is a non-empty list of fact patterns")
+            found.append(tuple(alternative))
+        return tuple(found)
+
+    def _bounds(self, table: Mapping[str, Any]) -> Mapping[str, Tuple[Optional[int], Optional[int]]]:
+        found: Dict[str, Tuple[Optional[int], Optional[int]]] = {}
+        for name, limits in self._table(table, "bounds", "expect.").items():
+            if not isinstance(limits, dict) or not limits or set(limits) - {"min", "max"}:
+                raise self.fail(f"expect.bounds.{name}", "is { min = N, max = M }, or one of the two")
+            if not all(type(limit) is int for limit in limits.values()):
+                raise self.fail(f"expect.bounds.{name}", "limits are integers")
+            found[name] = (limits.get("min"), limits.get("max"))
+        return found
+
+    def _values(self, table: Mapping[str, Any], method: str) -> Mapping[str, Mapping[str, Any]]:
+        found: Dict[str, Mapping[str, Any]] = {}
+        for key in ("values", "finite"):
+            if table.get(key) and method != "run":
+                raise self.fail(f"expect.{key}", "only a run has values")
+        for name, entry in self._table(table, "values", "expect.").items():
+            where = f"expect.values.{name}"
+            tensor = tensors.from_case(entry, f"{self.where}: {where}")
+            for key in ("atol", "rtol"):
+                if not isinstance(entry.get(key, 0.0), (int, float)) or entry.get(key, 0.0) < 0:
+                    raise self.fail(f"{where}.{key}", "must be a number of at least 0")
+                tensor[key] = float(entry.get(key, 0.0))
+            found[name] = tensor
+        return found
+
+    def _rejected(self, table: Mapping[str, Any]) -> Optional[Tuple[Tuple[str, ...], str, str]]:
+        """Codes, and patterns of subject and message."""
+        if "rejected" not in table:
+            return None
+        entry = self._table(table, "rejected", "expect.")
+        self._no_unknown(entry, {"code", "subject", "message"}, "expect.rejected")
+        codes = entry.get("code")
+        codes = [codes] if isinstance(codes, str) else codes
+        if not isinstance(codes, list) or not codes:
+            raise self.fail("expect.rejected.code", "must be a code or a list of codes")
+        for code in codes:
+            if code not in CATALOGUE:
+                raise self.fail("expect.rejected.code", f"{code!r} is no code", "Codes are in npu_reference.errors.")
+        patterns = []
+        for key in ("subject", "message"):
+            pattern = entry.get(key, "*")
+            if not isinstance(pattern, str):
+                raise self.fail(f"expect.rejected.{key}", "must be a pattern")
+            patterns.append(pattern)
+        return tuple(codes), patterns[0], patterns[1]
+
+    # Plain keys
+
+    def _no_unknown(self, table: Mapping[str, Any], allowed: Any, prefix: str) -> None:
+        unknown = sorted(set(table) - set(allowed))
+        if unknown:
+            raise self.fail(
+                f"{prefix}.{unknown[0]}".lstrip("."), "unknown key", f"Known are {', '.join(sorted(allowed))}."
+            )
+
+    def _text(self, table: Mapping[str, Any], key: str, required: bool = False) -> str:
+        value = table.get(key, "")
+        if not isinstance(value, str) or (required and not value.strip()):
+            raise self.fail(key, "must be a text" if not required else "a non-empty text is required")
+        return value
+
+    def _texts(self, table: Mapping[str, Any], key: str, prefix: str = "") -> Tuple[str, ...]:
+        value = table.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+            raise self.fail(prefix + key, "must be a list of texts")
+        if len(set(value)) != len(value):
+            raise self.fail(prefix + key, "holds an entry twice")
+        return tuple(value)
+
+    def _table(self, table: Mapping[str, Any], key: str, prefix: str = "") -> Mapping[str, Any]:
+        value = table.get(key, {})
+        if not isinstance(value, dict):
+            raise self.fail(prefix + key, "must be a table")
+        return value
+
+    def _choice(self, table: Mapping[str, Any], key: str, allowed: Sequence[str], default: Optional[str]) -> str:
+        value = table.get(key, default)
+        if value not in allowed:
+            raise self.fail(key, f"{value!r} is none of {', '.join(allowed)}")
+        return str(value)
+
+    def _choices(
+        self, table: Mapping[str, Any], key: str, allowed: Sequence[str], default: Sequence[str]
+    ) -> Tuple[str, ...]:
+        values = self._texts(table, key) if key in table else tuple(default)
+        for value in values:
+            if value not in allowed:
+                raise self.fail(key, f"{value!r} is none of {', '.join(allowed)}")
+        if key == "editions" and not values:
+            raise self.fail(key, "at least one is required")
+        return tuple(name for name in allowed if name in values)
+
+
+def _needed(params: Mapping[str, Any]) -> List[str]:
+    """Features without which a backend cannot understand these parameters."""
+    needed = [key for key in ("op_list", "ops_info") if key in params]
+    needed += ["device_precision"] if params.get("device_precision") == "on" else []
+    needed += [f"policy.{params['policy']}"] if params.get("policy", "documented") != "documented" else []
+    needed += [f"flavour.{params['flavour']}"] if "flavour" in params else []
+    return needed
+
+
+class _Params:
+    """Reads ``[case.params]``: checks shapes, resolves fixtures, keeps tensors as bytes."""
+
+    _METHOD_KEYS = {
+        "options": {"surface", "values", "env", "files"},
+        "partition": {"graph", "surface", "values", "op_list", "policy", "flavour", "feeds", "fetches"},
+        "precision": {
+            "graph", "surface", "values", "env", "files", "op_list", "ops_info", "feeds", "fetches",
+        },
+        "run": {
+            "graph", "script", "args", "surface", "values", "env", "files", "op_list", "feeds", "fetches", "init",
+            "steps", "device_precision",
+        },
+    }  # fmt: skip
+
+    def __init__(self, reader: _Reader) -> None:
+        self.reader = reader
+
+    def read(self, table: Mapping[str, Any], method: str) -> Dict[str, Any]:
+        reader = self.reader
+        reader._no_unknown(table, self._METHOD_KEYS[method], "params")
+        found: Dict[str, Any] = {
+            "surface": reader._choice(table, "surface", ("session", "runconfig"), "session"),
+            "values": reader._table(table, "values", "params."),
+        }
+        if "env" in table:
+            found["env"] = reader._table(table, "env", "params.")
+            if not all(isinstance(value, str) for value in found["env"].values()):
+                raise reader.fail("params.env", "values are texts")
+        if "files" in table:
+            found["files"] = {
+                name: self._content(name, entry) for name, entry in reader._table(table, "files", "params.").items()
+            }
+        for key, choices in (
+            ("policy", ("documented", "adapter")),
+            ("flavour", ("tf1", "tf2")),
+            ("device_precision", ("on", "off")),
+        ):
+            if key in table:
+                found[key] = reader._choice(table, key, choices, None)
+        if "op_list" in table:
+            found["op_list"] = self._op_list(table["op_list"])
+        if "ops_info" in table:
+            found["ops_info"] = self._ops_info(table["ops_info"])
+        self._subject(table, method, found)
+        self._feeds(table, method, found)
+        for key in ("fetches", "init", "args"):
+            if key in table:
+                found[key] = list(reader._texts(table, key, "params."))
+        if "steps" in table:
+            if type(table["steps"]) is not int or not 1 <= table["steps"] <= 10000:
+                raise reader.fail("params.steps", "must be an integer from 1 to 10000")
+            found["steps"] = table["steps"]
+        return found
+
+    def _subject(self, table: Mapping[str, Any], method: str, found: Dict[str, Any]) -> None:
+        given = [key for key in ("graph", "script") if key in table]
+        if method == "options":
+            return
+        if len(given) != 1:
+            raise self.reader.fail("params", "needs either a graph or a script" if method == "run" else "needs a graph")
+        found[given[0]] = self._fixture(table[given[0]], given[0])
+
+    def _feeds(self, table: Mapping[str, Any], method: str, found: Dict[str, Any]) -> None:
+        if "feeds" not in table:
+            return
+        if method in ("partition", "precision"):
+            found["feeds"] = list(self.reader._texts(table, "feeds", "params."))
+            return
+        feeds = self.reader._table(table, "feeds", "params.")
+        found["feeds"] = {
+            name: tensors.from_case(entry, f"{self.reader.where}: params.feeds.{name}") for name, entry in feeds.items()
+        }
+
+    def _op_list(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return value
+        return self._fixture(value, "op_list")
+
+    def _ops_info(self, value: Any) -> str:
+        """The text of an operator information file; a table stands for its JSON."""
+        if isinstance(value, dict) and set(value) == {"fixture"}:
+            with open(self._fixture(value["fixture"], "ops_info"), encoding="utf-8") as stream:
+                return stream.read()
+        if isinstance(value, dict):
+            return json.dumps(value, indent=2) + "\n"
+        if not isinstance(value, str) or not value:
+            raise self.reader.fail("params.ops_info", "is a text, a table or { fixture = path }")
+        return value
+
+    def _content(self, name: str, entry: Any) -> Any:
+        if isinstance(entry, str):
+            return entry
+        if isinstance(entry, dict) and set(entry) == {"access"} and entry["access"] in ("r", "w", ""):
+            return dict(entry)
+        if isinstance(entry, dict) and set(entry) == {"fixture"}:
+            with open(self._fixture(entry["fixture"], f"files.{name}"), encoding="utf-8") as stream:
+                return stream.read()
+        raise self.reader.fail(f"params.files.{name}", 'is a text, { fixture = path } or { access = "r" }')
+
+    def _fixture(self, value: Any, key: str) -> str:
+        if not isinstance(value, str) or not value:
+            raise self.reader.fail(f"params.{key}", "must be a path below fixtures/")
+        return resources.fixture(value, where=f"{self.reader.where}: params.{key}", root=self.reader.fixtures)

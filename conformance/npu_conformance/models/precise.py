@@ -1,0 +1,220 @@
+"""Decides what ``precision`` answers: the assignment of a graph, its work by dtype, and what other options change."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from npu_reference.errors import NpuError
+from npu_reference.precision import Assignment
+
+__all__ = ["Asked", "Question", "answer", "ask", "difference", "given", "parse_shapes", "sizes", "title"]
+
+_MAX_OPS_INFO = 16 << 20
+_FORMS = ("precision_mode", "precision_mode_v2")
+_SHAPE = re.compile(r"([^:\s]+?)(?::0)?:([0-9]+(?:,[0-9]+)*)?\Z")
+
+
+class Asked(NamedTuple):
+    """A graph's assignment under some options, with what was asked."""
+
+    partition: Any
+    assignment: Assignment
+    resolution: Any
+    work: Any
+    batch: Optional[int]  # examples the work is counted for; None where no shape leaves that open
+
+
+class Question(NamedTuple):
+    """What ``precision`` is asked.
+
+    Attributes:
+        graph: path of the graph; feeds, fetches: as for ``partition``.
+        values: options; surface, edition: where and in which documents.
+        op_list, ops_info: paths of the user's own files, or None.
+        shapes: shapes of first outputs by node, for the count of operations.
+        batch: the first size of other inputs that leave it open; None: one example where there are no shapes.
+    """
+
+    graph: str
+    values: Mapping[str, Any]
+    surface: str
+    edition: str
+    feeds: Sequence[str]
+    fetches: Sequence[str]
+    op_list: Optional[str]
+    ops_info: Optional[str]
+    shapes: Mapping[str, Tuple[int, ...]]
+    batch: Optional[int] = None
+
+
+def ask(question: Question, other: Sequence[Mapping[str, Any]] = ()) -> List[Asked]:
+    """The assignment under the question's options, and under each of the ``other`` values laid over them.
+
+    Raises:
+        NpuError: for what is wrong with the graph, the options or the files.
+    """
+    from npu_conformance.backends.reference import split_fetches
+    from npu_reference.catalog import Catalog, OpList
+    from npu_reference.graphs import close_over, load_graph
+    from npu_reference.options import resolve
+    from npu_reference.partition import partition as cut
+    from npu_reference.precision import assign
+    from npu_reference.precision.flops import work_of
+
+    variants = [dict(question.values), *(_laid_over(question.values, values) for values in other)]
+    resolutions = [resolve(v, surface=question.surface, edition=question.edition, env={}) for v in variants]
+    for resolution in resolutions:
+        resolution.raise_first()
+    operators = OpList.load(question.op_list) if question.op_list else None
+    catalog = Catalog.built_in()
+    if question.ops_info:
+        catalog = catalog.with_ops_info(_read(question.ops_info), question.ops_info)
+    graph = load_graph(question.graph)
+    shapes, batch = sizes(graph, question.shapes, _batch(question), question.feeds)
+    tensors, targets = split_fetches(list(question.fetches))
+    if question.feeds or tensors or targets:
+        graph = close_over(graph, list(question.feeds), tensors, targets)
+    found = []
+    for resolution in resolutions:
+        divided = cut(graph, resolution, op_list=operators)
+        assignment = assign(divided, resolution, catalog=catalog)
+        work = work_of(divided, assignment, shapes)
+        found.append(Asked(divided, assignment, resolution, work, batch))
+    return found
+
+
+def _batch(question: Question) -> Optional[int]:
+    """One example is counted unless told otherwise; inputs beside one of given shape have its batch, not one."""
+    return question.batch or (None if question.shapes else 1)
+
+
+def _laid_over(values: Mapping[str, Any], other: Mapping[str, Any]) -> Dict[str, Any]:
+    """The two forms of the precision mode exclude each other: the one given last stays."""
+    merged = dict(values)
+    if any(form in other for form in _FORMS):
+        for form in _FORMS:
+            merged.pop(form, None)
+    return {**merged, **other}
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(_MAX_OPS_INFO + 1)
+    except OSError as problem:
+        raise NpuError("OPS_INFO_FILE", path, f"it cannot be read: {problem.strerror}.") from None
+    if len(data) > _MAX_OPS_INFO:
+        raise NpuError("OPS_INFO_FILE", path, f"it is larger than {_MAX_OPS_INFO} bytes.")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        raise NpuError("OPS_INFO_FILE", path, f"it is not UTF-8 at byte {problem.start}.") from None
+
+
+def parse_shapes(texts: Sequence[str]) -> Dict[str, Tuple[int, ...]]:
+    """``NAME:2,224,224,3`` by name; NpuError USAGE."""
+    shapes: Dict[str, Tuple[int, ...]] = {}
+    for text in texts:
+        match = _SHAPE.match(text)
+        if match is None or len(match.group(2) or "") > 200:
+            raise NpuError("USAGE", f"--shape {text!r}", "it is no name and shape.", "Write NAME:8,224,224,3.")
+        name, dims = match.groups()
+        if name in shapes:
+            raise NpuError("USAGE", f"--shape {text!r}", f"{name} has a shape already.", "Give every name one shape.")
+        shapes[name] = tuple(int(dim) for dim in (dims or "").split(",") if dim)
+    return shapes
+
+
+def sizes(
+    graph: Any, shapes: Mapping[str, Tuple[int, ...]], batch: Optional[int], feeds: Sequence[str]
+) -> Tuple[Dict[str, Tuple[Optional[int], ...]], Optional[int]]:
+    """Shapes of tensors of the graph, before and after it is closed over, and the batch where any has it.
+
+    Args:
+        shapes: those given by node; they go before the batch.
+        batch: the first size of all other inputs that leave it open, or None.
+        feeds: what is fed.
+
+    Raises:
+        NpuError: USAGE for a name the graph does not have; GRAPH_FEED_FETCH for a feed.
+    """
+    from npu_reference.graphs import arg_shapes, batch_feeds
+
+    _check_shapes(shapes, graph)
+    open_sizes = {} if batch is None else batch_feeds(graph, batch)
+    rest = {name: shape for name, shape in open_sizes.items() if name.rpartition(":")[0] not in shapes}
+    return arg_shapes(graph, feeds, {**rest, **shapes}), batch if rest else None
+
+
+def _check_shapes(shapes: Mapping[str, Tuple[int, ...]], graph: Any) -> None:
+    for name in shapes:
+        if name not in graph.index:
+            raise NpuError("USAGE", f"--shape {name}", "the graph has no such node.", "Name one of its nodes.")
+
+
+def answer(asked: Sequence[Asked]) -> Dict[str, Any]:
+    """The JSON answer: the protocol's, the work, and for each other variant its summary and what it changes."""
+    first = asked[0]
+    return {
+        **first.assignment.to_json(),
+        "work": _work(first),
+        "compared": [
+            {
+                "options": given(one.resolution),
+                "summary": one.assignment.summary(),
+                "work": _work(one),
+                "changed": difference(first.assignment, one.assignment),
+            }
+            for one in asked[1:]
+        ],
+    }
+
+
+def _work(one: Asked) -> Dict[str, Any]:
+    return {**one.work.to_json(), "batch": one.batch}
+
+
+def given(resolution: Any) -> Dict[str, Any]:
+    """The options that are not at their default."""
+    return {name: one.value for name, one in resolution.effective.items() if one.origin != "default"}
+
+
+_FACTS = ("engine", "inputs", "outputs", "list", "impl_mode", "why")
+
+
+def difference(before: Assignment, after: Assignment) -> List[Dict[str, Any]]:
+    """Operators of either assignment whose engine, dtypes, list or mode differ, in graph order; None: not on the
+    device."""
+    was, becomes = before.by_name(), after.by_name()
+    changed = []
+    for name in dict.fromkeys([*was, *becomes]):
+        old, new = was.get(name), becomes.get(name)
+        if old is None or new is None or _fact(old) != _fact(new):
+            one = old or new
+            changed.append(
+                {
+                    "node": name,
+                    "op": one.op if one is not None else "",
+                    "before": _told(old),
+                    "after": _told(new),
+                }
+            )
+    return changed
+
+
+def _fact(node: Any) -> Tuple[Any, ...]:
+    return (node.engine, node.inputs, node.outputs, node.list, node.impl_mode)
+
+
+def _told(node: Any) -> Optional[Dict[str, Any]]:
+    if node is None:
+        return None
+    told = node.to_json()
+    return {key: told[key] for key in _FACTS}
+
+
+def title(path: str) -> str:
+    """What a reader calls a graph."""
+    return os.path.basename(os.path.normpath(path))

@@ -1,0 +1,1 @@
+"""What of an answer is compared: canonical facts, and tensors as bits."""

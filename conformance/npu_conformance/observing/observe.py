@@ -1,0 +1,236 @@
+"""Turns what a backend answered into canonical facts: one a line, sorted, ASCII, free of GEOP names."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+
+from npu_conformance.observing import tensors
+
+__all__ = ["ASPECTS", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts"]
+
+
+class Fact(NamedTuple):
+    """One observed fact.
+
+    aspect: key of :data:`ASPECTS`; subject: what it is about; text: the line in a golden.
+    """
+
+    aspect: str
+    subject: str
+    text: str
+
+
+class Aspect(NamedTuple):
+    """One side of an answer that a case may observe exactly.
+
+    feature: what a backend must claim before it is asked for this; empty when every backend must have it.
+    """
+
+    name: str
+    method: str
+    feature: str
+
+
+_ASPECTS = [
+    Aspect("effective", "options", ""),
+    Aspect("origins", "options", ""),
+    Aspect("warnings", "options", ""),
+    Aspect("meaning", "options", "meaning"),
+    Aspect("directives", "options", "directives"),
+    Aspect("geops", "partition", ""),
+    Aspect("count", "partition", ""),
+    Aspect("placement", "partition", ""),
+    Aspect("host", "partition", ""),
+    Aspect("reasons", "partition", "reasons"),
+    Aspect("signature", "partition", "signature"),
+    Aspect("copies", "partition", "copies"),
+    Aspect("borders", "partition", "borders"),
+    Aspect("min_geops", "partition", "min_geops"),
+    Aspect("notes", "partition", "notes"),
+    Aspect("dtypes", "precision", ""),
+    Aspect("engines", "precision", "engines"),
+    Aspect("lists", "precision", "lists"),
+    Aspect("impl_modes", "precision", "impl_modes"),
+    Aspect("casts", "precision", "casts"),
+    Aspect("notices", "precision", "notices"),
+    Aspect("fetches", "run", ""),
+    Aspect("engine", "run", "trace"),
+    Aspect("run_geops", "run", "trace"),
+    Aspect("transfers", "run", "trace"),
+    Aspect("run_placement", "run", "trace"),
+    Aspect("log", "run", "log"),
+    Aspect("output", "run", "output"),
+    Aspect("files", "run", ""),
+    Aspect("rejected", "", ""),
+]
+
+#: Every aspect by name; the documentation's table and the features of `hello` follow from it.
+ASPECTS: Mapping[str, Aspect] = {aspect.name: aspect for aspect in _ASPECTS}
+
+
+def ascii_line(text: object) -> str:
+    """``text`` on one line of printable ASCII; everything else is escaped."""
+    return str(text).encode("unicode_escape").decode("ascii")
+
+
+def facts(method: str, answer: Mapping[str, Any], folder: Optional[str] = None) -> List[str]:
+    """The canonical facts of a valid ``ok`` answer, sorted."""
+    return texts(observations(method, answer, folder))
+
+
+def texts(found: Iterable[Fact]) -> List[str]:
+    """The lines of some facts, sorted; one that two aspects share stands once, a transfer made twice stands twice."""
+    aspect_of: Dict[str, str] = {}
+    return sorted(fact.text for fact in found if aspect_of.setdefault(fact.text, fact.aspect) == fact.aspect)
+
+
+def observations(method: str, answer: Mapping[str, Any], folder: Optional[str] = None) -> List[Fact]:
+    """The facts with their aspects, sorted by text.
+
+    Args:
+        method: the protocol method asked.
+        answer: its ``ok``, already valid against the protocol.
+        folder: the worker's folder, for tensors that came as files.
+    Raises:
+        tensors.BadTensor: a fetched tensor is malformed.
+    """
+    found: List[Fact] = []
+    for aspect, subject, text in _OBSERVERS[method](answer, folder):
+        found.append(Fact(aspect, subject, ascii_line(text)))
+    return sorted(found, key=lambda fact: fact.text)
+
+
+def rejection(body: Mapping[str, Any]) -> Fact:
+    """The fact that a backend refused, from the body of ``rejected``."""
+    subject = str(body.get("subject", ""))
+    return Fact("rejected", subject, ascii_line(f"rejected {body.get('code', '')} {subject}".rstrip()))
+
+
+_Triples = Iterator[Tuple[str, str, str]]
+
+
+def _options(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    for name, effective in answer["effective"].items():
+        value = json.dumps(effective["value"], sort_keys=True, ensure_ascii=True)
+        yield "effective", name, f"effective {name} = {value}"
+        if "origin" in effective:
+            yield "origins", name, f"origin {name} = {effective['origin']}"
+    for option, code in sorted({(warning["option"], warning["code"]) for warning in answer.get("warnings", [])}):
+        yield "warnings", option, f"warning {option} {code}"
+    for name, told in answer.get("meaning", {}).items():
+        for text in _leaves(f"meaning {name}", told):
+            yield "meaning", name, text
+    for topic, told in answer.get("directives", {}).items():
+        for text in _leaves(f"directive {topic}", told):
+            yield "directives", topic, text
+
+
+def _leaves(words: str, told: Any) -> Iterator[str]:
+    """A line for every leaf of nested tables; a list is a leaf."""
+    if not isinstance(told, dict) or not told:
+        yield f"{words} = {json.dumps(told, sort_keys=True, ensure_ascii=True)}"
+        return
+    for key, part in told.items():
+        yield from _leaves(f"{words} {key}", part)
+
+
+def _partition(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    yield "count", "", f"geops {len(answer['geops'])}"
+    for geop in answer["geops"]:
+        nodes = sorted(geop["nodes"])
+        first = nodes[0] if nodes else "(empty)"
+        for node in nodes:
+            yield "geops", node, f"geop {first} node {node}"
+            yield "placement", node, f"device {node}"
+        for key, word in (("args", "arg"), ("rets", "ret")):
+            for tensor in sorted({tensor_name(name) for name in geop.get(key, [])}):
+                yield "signature", tensor, f"geop {first} {word} {tensor}"
+        for node in sorted({copy if isinstance(copy, str) else copy["node"] for copy in geop.get("copies", [])}):
+            yield "copies", node, f"geop {first} copy {node}"
+    for host in answer["host"]:
+        node = host["node"]
+        yield "host", node, f"host {node}"
+        yield "placement", node, f"host {node}"
+        if host.get("reason"):
+            yield "reasons", node, f"host {node} because {host['reason']}"
+    borders = {
+        (border["source"], f"border {border['direction']} {border['source']} {border.get('dtype', '')}".rstrip())
+        for border in answer.get("borders", [])
+    }
+    for source, text in sorted(borders):
+        yield "borders", source, text
+    if answer.get("min_geops") is not None:
+        yield "min_geops", "", f"min_geops {answer['min_geops']}"
+    for code, subject in sorted({(note["code"], note.get("subject", "")) for note in answer.get("notes", [])}):
+        yield "notes", code, f"note {code} {subject}".rstrip()
+
+
+def tensor_name(name: str) -> str:
+    """``node:slot`` of an argument or return, which the adapter calls ``<node>_<slot>_arg`` or ``_retval``."""
+    found = re.fullmatch(r"(.+)_(\d+)_(?:arg|retval)", name)
+    return f"{found[1]}:{found[2]}" if found else name
+
+
+def _precision(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    for one in answer["nodes"]:
+        node = one["node"]
+        inputs, outputs = " ".join(one["inputs"]), " ".join(one["outputs"])
+        yield "dtypes", node, f"dtypes {node} {inputs} -> {outputs}".replace("  ", " ").rstrip()
+        if one.get("engine"):
+            yield "engines", node, f"engine {node} {one['engine']}"
+        if one.get("list"):
+            yield "lists", node, f"list {node} {one['list']}"
+        if one.get("impl_mode"):
+            yield "impl_modes", node, f"impl_mode {node} {one['impl_mode']}"
+    for source, target, ends in sorted(
+        {(cast["source"], cast["target"], f"{cast['from']} {cast['to']}") for cast in answer.get("casts", [])}
+    ):
+        yield "casts", source, f"cast {source} -> {target} {ends}"
+    for code, subject in sorted({(one["code"], one.get("subject", "")) for one in answer.get("warnings", [])}):
+        yield "notices", code, f"notice {code} {subject}".rstrip()
+
+
+def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    for name, tensor in answer.get("fetches", {}).items():
+        shape = ",".join(str(size) for size in tensor["shape"])
+        shown = tensors.bits(tensor["dtype"], tensors.decode_bytes(tensor, folder))
+        yield "fetches", name, f"fetch {name} {tensor['dtype']} [{shape}] {shown}".rstrip()
+    trace = answer.get("trace")
+    if trace is not None:
+        ran = any(record.get("engine") and record.get("geops", 0) > 0 for record in trace)
+        yield "engine", "", "engine ran" if ran else "engine absent"
+    for number, record in enumerate(trace or []):
+        yield "run_geops", str(number), f"run {number} geops {record.get('geops', 0)}"
+        for copy in record.get("copies", []):
+            if copy.get("times", 1) == 0:
+                continue  # it lies in a branch that was not taken
+            size = "?" if copy["bytes"] is None else copy["bytes"]
+            text = f"run {number} copy {copy['direction']} {copy['tensor']} {size}"
+            yield "transfers", copy["tensor"], text
+        partition = record.get("partition") or {}
+        for geop in partition.get("geops", []):
+            for node in geop["nodes"]:
+                yield "run_placement", node, f"run {number} device {node}"
+        for host in partition.get("host", []):
+            yield "run_placement", host["node"], f"run {number} host {host['node']}"
+    for level, code, subject in sorted(
+        {(entry["level"], entry["code"], entry.get("subject", "")) for entry in answer.get("log", [])}
+    ):
+        yield "log", code, f"log {level} {code} {subject}".rstrip()
+    for line in answer.get("output", "").splitlines():
+        yield "output", line, f"printed {line}".rstrip()
+    for name, content in answer.get("files", {}).items():
+        digest = hashlib.sha256(base64.b64decode(content["b64"])).hexdigest()
+        yield "files", name, f"file {name} sha256:{digest}"
+
+
+_OBSERVERS: Dict[str, Callable[[Mapping[str, Any], Optional[str]], _Triples]] = {
+    "options": _options,
+    "partition": _partition,
+    "precision": _precision,
+    "run": _run,
+}

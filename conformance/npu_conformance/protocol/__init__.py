@@ -1,0 +1,1 @@
+"""Worker protocol 1: messages, schemas, and the client that asks a worker."""

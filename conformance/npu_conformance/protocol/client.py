@@ -1,0 +1,402 @@
+"""Asks one backend in a worker process of its own, and says what came of it: each way to end is a class."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Union
+
+from npu_conformance.files import resources
+from npu_conformance.protocol import messages as protocol
+from npu_reference.errors import NpuError
+
+__all__ = [
+    "Answered", "Unsupported", "Rejected", "Failed", "Crashed", "TimedOut", "Nonsense", "Outcome", "Client",
+    "command", "describe", "environment", "HELLO_SECONDS",
+]  # fmt: skip
+
+#: Time to start and say hello (assumed; a vendor's driver may have to wake a device).
+HELLO_SECONDS = 60.0
+_GRACE_SECONDS = 2.0  # between SIGTERM and SIGKILL, and for an asked worker to end (assumed)
+_STDERR_BYTES = 16 << 10  # kept of what a worker logs
+
+
+class Answered(NamedTuple):
+    """``ok``: an observation that follows the protocol."""
+
+    ok: Mapping[str, Any]
+
+
+class Unsupported(NamedTuple):
+    """The backend says it lacks ``feature``."""
+
+    feature: str
+
+
+class Rejected(NamedTuple):
+    """The backend refuses the input: ``body`` has code, message, subject."""
+
+    body: Mapping[str, Any]
+
+
+class Failed(NamedTuple):
+    """The backend reports an error of its own and lives on."""
+
+    message: str
+
+
+class Crashed(NamedTuple):
+    """The worker ended without an answer: ``status`` as of subprocess, negative for a signal."""
+
+    status: int
+    stderr: str
+
+
+class TimedOut(NamedTuple):
+    """No answer in time; the worker was killed."""
+
+    seconds: float
+    stderr: str
+
+
+class Nonsense(NamedTuple):
+    """What came is no answer of the protocol; the worker was killed."""
+
+    fault: str
+
+
+Outcome = Union[Answered, Unsupported, Rejected, Failed, Crashed, TimedOut, Nonsense]
+
+
+def command(spec: str, python: str = "") -> List[str]:
+    """The command line that starts a worker for SPEC.
+
+    Args:
+        python: interpreter for backends that our worker hosts; default the running one.
+    Raises:
+        NpuError: BACKEND_SPEC.
+    """
+    if spec.startswith("exec:"):
+        try:
+            parts = shlex.split(spec[len("exec:") :])
+        except ValueError as error:
+            raise NpuError("BACKEND_SPEC", spec, f"the command line cannot be split: {error}") from None
+        if not parts:
+            raise NpuError("BACKEND_SPEC", spec, "names no command")
+        found = shutil.which(parts[0])
+        if found is None:
+            raise NpuError("BACKEND_UNAVAILABLE", spec, f"there is no command {parts[0]!r}")
+        return [os.path.abspath(found)] + [_absolute(part) for part in parts[1:]]
+    return [python or sys.executable, "-m", "npu_conformance.backends.worker", spec]
+
+
+def _absolute(part: str) -> str:
+    """An argument that names an existing file, as an absolute path: the worker has a folder of its own."""
+    return os.path.abspath(part) if os.path.exists(part) else part
+
+
+#: Passed on from our environment when set; a backend sees nothing else of it.
+_PASSED = (
+    "PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "SYSTEMROOT", "VIRTUAL_ENV",
+    "TF_CPP_MIN_LOG_LEVEL", "TF_ENABLE_ONEDNN_OPTS", "TF_USE_LEGACY_KERAS", "PYTHONHASHSEED",
+)  # fmt: skip
+
+
+def environment(extra: Optional[Mapping[str, str]] = None) -> Dict[str, str]:
+    """The whole environment of a worker: few variables of ours, where our packages are, and ``extra``."""
+    found = {name: os.environ[name] for name in _PASSED if name in os.environ}
+    packages = os.path.dirname(resources.PACKAGE)
+    import npu_reference
+
+    reference = os.path.dirname(os.path.dirname(os.path.abspath(npu_reference.__file__)))
+    given = [os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    paths = list(dict.fromkeys([packages, reference] + given + [os.getcwd()]))
+    found["PYTHONPATH"] = os.pathsep.join(paths)
+    found["PYTHONDONTWRITEBYTECODE"] = "1"
+    found.update(extra or {})
+    return found
+
+
+class _Lines(threading.Thread):
+    """Reads a worker's stdout into a queue of lines; ends with None, or with an over-long line's first bytes."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__(daemon=True)
+        self.stream = stream
+        self.queue: queue.Queue[Optional[bytes]] = queue.Queue()
+
+    def run(self) -> None:
+        try:
+            while True:
+                line = self.stream.readline(protocol.MAX_LINE + 1)
+                if not line:
+                    break
+                self.queue.put(line)
+                if len(line) > protocol.MAX_LINE:
+                    break
+        except (OSError, ValueError):
+            pass
+        self.queue.put(None)
+
+
+class _Tail(threading.Thread):
+    """Keeps the last bytes of a worker's stderr, so that a chatty one cannot fill our memory."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__(daemon=True)
+        self.stream = stream
+        self.kept = b""
+
+    def run(self) -> None:
+        try:
+            while True:
+                part = os.read(self.stream.fileno(), 1 << 16)
+                if not part:
+                    return
+                self.kept = (self.kept + part)[-_STDERR_BYTES:]
+        except (OSError, ValueError):
+            pass
+
+    def text(self) -> str:
+        """What was kept, as text; waits a little for what is still on its way."""
+        self.join(0.5)
+        return self.kept.decode("utf-8", "replace")
+
+
+class Client:
+    """One worker process at a time, in its own process group and its own folder.
+
+    It is started by the first request and again after it died; ``hello`` is asked after each start.
+
+    Args:
+        spec: backend SPEC.
+        factor: multiplies every time limit.
+        env: further variables for the worker.
+        python: interpreter for hosted backends.
+    """
+
+    def __init__(
+        self, spec: str, *, factor: float = 1.0, env: Optional[Mapping[str, str]] = None, python: str = ""
+    ) -> None:
+        self.spec = spec
+        self.factor = factor
+        self._grace = max(_GRACE_SECONDS * min(factor, 1.0), 0.2)
+        self._command = command(spec, python)
+        self._env = environment(env)
+        self.folder = tempfile.mkdtemp(prefix="npu-worker-")
+        self._env["TMPDIR"] = self.folder
+        self._process: Optional[subprocess.Popen[bytes]] = None
+        self._identifier = 0
+        self._aborted = False
+        self.served = 0  # requests the running worker has answered since it started
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def hello(self) -> Mapping[str, Any]:
+        """What the backend claims, from a fresh worker.
+
+        Raises:
+            NpuError: BACKEND_UNAVAILABLE with the reason and the worker's last words.
+        """
+        self.stop()
+        outcome = self._start()
+        if isinstance(outcome, Answered):
+            return outcome.ok
+        raise NpuError("BACKEND_UNAVAILABLE", self.spec, f"did not say hello: {describe(outcome)}")
+
+    def request(self, method: str, params: Mapping[str, Any], seconds: float) -> Outcome:
+        """Asks once; starts a worker when none runs."""
+        if self._process is None:
+            outcome = self._start()
+            if not isinstance(outcome, Answered):
+                return outcome
+        outcome = self._ask(method, params, seconds * self.factor)
+        self.served += 1
+        return outcome
+
+    def fresh(self) -> None:
+        """Makes the next request start a new worker."""
+        self.stop()
+
+    def abort(self) -> None:
+        """From another thread: ends the worker at once, and lets no other start."""
+        self._aborted = True
+        process = self._process
+        if process is not None:
+            _signal_group(process.pid, signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Ends the worker: asks it to, then kills its whole process group."""
+        process = self._process
+        if process is None:
+            return
+        if process.poll() is None and process.stdin is not None:
+            try:
+                process.stdin.write(protocol.encode({"id": self._next(), "method": "shutdown", "params": {}}))
+                process.stdin.flush()
+                process.stdin.close()
+                process.wait(self._grace)
+            except (OSError, ValueError, subprocess.TimeoutExpired):
+                pass
+        self._kill()
+
+    def close(self) -> None:
+        """Ends the worker and removes its folder."""
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    # Inside
+
+    def _next(self) -> int:
+        self._identifier += 1
+        return self._identifier
+
+    def _start(self) -> Outcome:
+        if self._aborted:
+            raise NpuError("BACKEND_UNAVAILABLE", self.spec, "was stopped")
+        os.makedirs(self.folder, exist_ok=True)
+        try:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=self.folder,
+                env=self._env,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise NpuError("BACKEND_UNAVAILABLE", self.spec, f"cannot be started: {error.strerror}") from None
+        if self._aborted:  # meanwhile: whoever aborts saw no process yet
+            self._kill()
+            raise NpuError("BACKEND_UNAVAILABLE", self.spec, "was stopped")
+        self._lines = _Lines(self._process.stdout)
+        self._tail = _Tail(self._process.stderr)
+        self._lines.start()
+        self._tail.start()
+        self.served = 0
+        return self._ask("hello", {"protocol": protocol.VERSION}, HELLO_SECONDS * self.factor)
+
+    def _ask(self, method: str, params: Mapping[str, Any], seconds: float) -> Outcome:
+        process = self._process
+        assert process is not None and process.stdin is not None
+        identifier = self._next()
+        deadline = time.monotonic() + seconds
+        try:
+            line = protocol.encode({"id": identifier, "method": method, "params": params})
+            writer = threading.Thread(target=_write, args=(process.stdin, line), daemon=True)
+            writer.start()
+            answer = self._lines.queue.get(timeout=max(deadline - time.monotonic(), 0.01))
+        except queue.Empty:
+            self._kill()
+            return TimedOut(seconds, self._tail.text())
+        if answer is None:
+            return self._ended()
+        return self._read(answer, method, identifier)
+
+    def _read(self, line: bytes, method: str, identifier: int) -> Outcome:
+        try:
+            message = protocol.decode(line)
+            fault = protocol.answer_fault(message, method, identifier)
+        except protocol.ProtocolFault as error:
+            fault = str(error)
+        if fault is None and not self._lines.queue.empty() and self._lines.queue.queue[0] is not None:
+            fault = "more than one line in answer to one request"
+        if fault:
+            self._kill()
+            return Nonsense(fault)
+        if "ok" in message:
+            return Answered(message["ok"])
+        if "unsupported" in message:
+            return Unsupported(message["unsupported"]["feature"])
+        if "rejected" in message:
+            return Rejected(message["rejected"])
+        return Failed(message["error"]["message"])
+
+    def _ended(self) -> Outcome:
+        """The worker closed its stdout: it has ended, or lives on mute and is killed."""
+        process = self._process
+        assert process is not None
+        try:
+            status = process.wait(self._grace)
+        except subprocess.TimeoutExpired:
+            self._kill()
+            return Nonsense("the worker closed its output and kept running")
+        text = self._tail.text()
+        self._kill()
+        return Crashed(status, text)
+
+    def _kill(self) -> None:
+        process = self._process
+        if process is None:
+            return
+        _signal_group(process.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(self._grace)
+        _signal_group(process.pid, signal.SIGKILL)  # also what the worker left behind in its group
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                _close(stream)
+        self._process = None
+
+
+def _write(stream: Any, line: bytes) -> None:
+    """Writes a request; a worker that does not read must not block us, one that died is noticed elsewhere."""
+    with contextlib.suppress(OSError, ValueError):
+        stream.write(line)
+        stream.flush()
+
+
+def _close(stream: Any) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        stream.close()
+
+
+def _signal_group(group: int, number: int) -> None:
+    """Signals a worker's process group, if any of it lives."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def describe(outcome: Outcome) -> str:
+    """One line about an outcome, for a person."""
+    if isinstance(outcome, Answered):
+        return "answered"
+    if isinstance(outcome, Unsupported):
+        return f"unsupported: {outcome.feature}"
+    if isinstance(outcome, Rejected):
+        return f"refused: [{outcome.body['code']}] {outcome.body['message']}"
+    if isinstance(outcome, Failed):
+        return f"its own error: {outcome.message}"
+    if isinstance(outcome, TimedOut):
+        return f"no answer within {outcome.seconds:g} s{_words(outcome.stderr)}"
+    if isinstance(outcome, Nonsense):
+        return f"no answer of the protocol: {outcome.fault}"
+    how = f"by signal {_signal(-outcome.status)}" if outcome.status < 0 else f"with status {outcome.status}"
+    return f"the worker ended {how}{_words(outcome.stderr)}"
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
+
+
+def _words(stderr: str) -> str:
+    lines = [line for line in stderr.strip().splitlines() if line.strip()]
+    return f"; its last line of stderr: {lines[-1][:300]}" if lines else ""

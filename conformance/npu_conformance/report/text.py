@@ -1,0 +1,454 @@
+"""Decides how answers look in a terminal: tables that fit its width, verdicts first."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from npu_conformance.backends.mutants import Mutant
+    from npu_conformance.judging.records import Report
+    from npu_conformance.report.comparison import Comparison
+    from npu_conformance.report.summary import Area
+    from npu_conformance.report.verify import Verification
+    from npu_conformance.running.checkup import Check
+    from npu_conformance.strength.coverage import Row
+    from npu_conformance.strength.killing import Kill
+
+__all__ = [
+    "checkup", "comparison", "coverage", "faults", "killing", "mutant_list", "options", "partition", "run",
+    "verification",
+]  # fmt: skip
+
+_ROWS = 40  # a table of a terminal shows no more; JSON has all
+_TYPES = 8  # operator types named in a row
+_NAMED = 6  # options named beside a reason they share; docs/mutants.md names all
+_STEPS = 4  # links shown of a chain of evictions, or of a path
+_SAME = 5  # notes of one code shown
+_PAIRS = 5  # separated pairs of GEOPs shown
+_BLAMED = 5  # missing operators ranked
+
+_STYLES = {
+    "pass": "green", "xfail": "blue", "unsupported": "blue", "blocked": "yellow", "unstable": "yellow",
+    "not-run": "yellow",
+}  # fmt: skip
+
+
+def _console() -> Console:
+    """Writes to stdout; without a terminal as wide as its widest line, so that nothing is cut in a log."""
+    console = Console(highlight=False, soft_wrap=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        return Console(highlight=False, width=120)
+    return console
+
+
+def _table(*columns: str, numbers: Sequence[str] = ()) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for name in columns:
+        right = name in numbers
+        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=right)
+    return table
+
+
+def _plain(text: object) -> Text:
+    """Text of a user's, without markup or control characters."""
+    return Text("".join(char if char.isprintable() else repr(char)[1:-1] for char in str(text)))
+
+
+def _rest(console: Console, shown: int, total: int) -> None:
+    if total > shown:
+        console.print(f"… {total - shown} more; --format json has all.", style="dim")
+
+
+# Judging
+
+
+def run(report: Report, areas: Sequence[Area], out: str, no_page: bool) -> None:
+    """The table by area, the first things to fix, the verdict, and where the report is."""
+    from npu_conformance.judging.records import counts
+    from npu_conformance.report import summary
+
+    console = _console()
+    statuses = list(counts(report.records))
+    table = _table("Area", "Cases", *statuses, "Requirements", numbers=["Cases", *statuses, "Requirements"])
+    for area in areas:
+        cells = [Text(str(area.counts.get(status, "")), style=_STYLES.get(status, "red")) for status in statuses]
+        table.add_row(area.name, str(area.instances), *cells, f"{area.passed} of {area.requirements} pass")
+    bad = [
+        group
+        for group in summary.grouped(report.records)
+        if group[0].result.status not in ("pass", "unsupported", "xfail")
+    ]
+    for group in bad[:10]:
+        result = group[0].result
+        line = Text(result.status, style=_STYLES.get(result.status, "red")) + " " + _plain(group[0].instance.id)
+        more = f" and {len(group) - 1} more like it" if len(group) > 1 else ""
+        console.print(line + Text(more, style="dim") + "  " + _plain(result.detail), soft_wrap=not console.is_terminal)
+    if len(bad) > 10:
+        console.print(f"… {len(bad) - 10} more in the report.", style="dim")
+    for text in report.errors:
+        console.print(Text("known failures ", style="red") + _plain(text))
+    console.print(table)
+    backend = report.header["backend"]["backend"]
+    good = report.verdict == "conformant"
+    device = report.header["backend"].get("runtime", {}).get("device")
+    what = f"{backend['name']} {backend['version']}" + (" (simulated device)" if device == "simulated" else "")
+    console.print(Text(report.verdict, style="bold green" if good else "bold red") + Text(f": {what}"))
+    console.print(f"Report: {os.path.join(out, 'results.jsonl' if no_page else 'report.html')}", soft_wrap=True)
+
+
+def verification(found: Verification) -> None:
+    """Faults, then whether the results hold."""
+    console = _console()
+    for fault in found.faults[:_ROWS]:
+        console.print(Text("fault ", style="red") + _plain(fault), soft_wrap=True)
+    _rest(console, _ROWS, len(found.faults))
+    if found.holds:
+        console.print(f"The results hold: {found.verdict}, {found.records} records judged again.")
+    else:
+        console.print(f"The results do not hold: stated {found.stated}, judged again {found.verdict}.")
+
+
+def comparison(found: Comparison) -> None:
+    """Changed instances and the two counts of those without a partner."""
+    console = _console()
+    if found.changed:
+        table = _table("Instance", found.before or "before", "", found.after or "after")
+        worse = set(found.worse)
+        for change in found.changed[:_ROWS]:
+            table.add_row(
+                _plain(change[0]), change[1], "→", Text(change[2], style="red" if change in worse else "green")
+            )
+        console.print(table)
+        _rest(console, _ROWS, len(found.changed))
+    console.print(
+        f"{len(found.changed)} changed, {len(found.worse)} of them worse; "
+        f"{len(found.only_before)} only in the first, {len(found.only_after)} only in the second."
+    )
+
+
+def coverage(rows: Sequence[Row], missing: bool) -> None:
+    """A row for the first part of the ids, and with ``missing`` every requirement without case or reason."""
+    console = _console()
+    if missing:
+        bare = [row for row in rows if not row.covered]
+        for row in bare:
+            console.print(_plain(f"{row.level:6} {row.id}"), soft_wrap=True)
+        console.print(f"{len(bare)} of {len(rows)} requirements have neither a case nor a written reason.")
+        return
+    table = _table(
+        "Requirements",
+        "Total",
+        "Cases",
+        "Excused",
+        "Mutants",
+        "must without mutant",
+        numbers=["Total", "Cases", "Excused", "Mutants", "must without mutant"],
+    )
+    groups: dict[str, List[Row]] = {}
+    for row in rows:
+        groups.setdefault(row.id.split(".")[0], []).append(row)
+    for name in sorted(groups):
+        table.add_row(name + ".*", *_numbers(groups[name]))
+    table.add_section() if hasattr(table, "add_section") else None
+    table.add_row("all", *_numbers(rows))
+    console.print(table)
+    covered = sum(1 for row in rows if row.covered)
+    console.print(f"{covered} of {len(rows)} requirements are covered by a case or excused by a written reason.")
+
+
+def _numbers(rows: Sequence[Row]) -> List[str]:
+    numbers = [
+        len(rows),
+        sum(1 for row in rows if row.cases),
+        sum(1 for row in rows if row.excused and not row.cases),
+        sum(1 for row in rows if row.mutants),
+        sum(1 for row in rows if row.level == "must" and not row.mutants and not row.excused),
+    ]
+    return [str(number) for number in numbers]
+
+
+def killing(found: Sequence[Kill]) -> None:
+    """A row a mutant, the survivors last and red, and what could not be judged; of many, only what needs a look."""
+    console = _console()
+    table = _table("Mutant", "Breaks", "Killed by", "Specific")
+    shown = [one for one in found if not one.specific] if len(found) > _ROWS else found
+    for one in sorted(shown, key=lambda one: (one.alive, not one.killed_by, one.name)):
+        killers = ", ".join(one.killed_by[:2]) + (
+            f" and {len(one.killed_by) - 2} more" if len(one.killed_by) > 2 else ""
+        )
+        alive = Text("nobody" if one.judged else one.unjudged, style="bold red" if one.alive else "yellow")
+        how = "only its own" if one.only else "yes" if one.specific else "no"
+        table.add_row(one.name, one.mutant.requirement, killers or alive, how if one.killed_by else "")
+    if shown:
+        console.print(table)
+    _rest(console, len(shown), len(found))
+    killed = sum(1 for one in found if one.killed_by)
+    specific = sum(1 for one in found if one.specific)
+    console.print(f"{killed} of {len(found)} mutants killed, {specific} by a case of the requirement they break.")
+    reasons = Counter(one.unjudged for one in found if one.unjudged and not one.killed_by)
+    for reason, number in sorted(reasons.items()):
+        console.print(f"{number} could not be judged: {reason}.")
+
+
+def faults(found: Sequence[Kill]) -> None:
+    """For each surface a row an option and a column a kind of fault, then why some cells are empty."""
+    from npu_conformance.backends.mutants import fault_kinds
+    from npu_conformance.strength import fault_table
+
+    console = _console()
+    kills = {one.name: one for one in found}
+    for surface, options in fault_table.table(one.mutant for one in found).items():
+        edition = fault_kinds.EDITIONS[surface]
+        console.print(f"\nFaults of options on the {surface} surface, {edition} edition: mutants killed\n")
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=0, header_style="bold")
+        table.add_column("Option", no_wrap=True)
+        for kind in fault_kinds.KINDS.values():
+            table.add_column(kind.column, justify="right", no_wrap=True)
+        for option, kinds in options.items():
+            table.add_row(option, *[_fault_cell(cell, kills) for cell in kinds.values()])
+        console.print(table)
+        _empty_cells(console, options)
+    words = [f"{kind.column} {kind.meaning}" for kind in fault_kinds.KINDS.values()]
+    console.print(f"\nA column is a backend that: {'; '.join(words)}.")
+    console.print("1/3: of three mutants one was killed; yellow, the others could not be judged here; red, one lives.")
+
+
+def _fault_cell(cell: Any, kills: Mapping[str, Kill]) -> Text:
+    from npu_conformance.strength import fault_table
+
+    status = fault_table.status(cell, kills)
+    killed = sum(1 for name in cell.mutants if kills[name].killed_by)
+    if status == "killed":
+        return Text(str(killed), style="green")
+    if status == "not applicable":
+        return Text("-", style="dim")
+    style = "yellow" if status == "unjudged" else "bold red"
+    return Text(f"{killed}/{len(cell.mutants)}" if cell.mutants else "none", style=style)
+
+
+def _empty_cells(console: Console, options: Mapping[str, Mapping[str, Any]]) -> None:
+    """Why cells are empty: columns that lack the same options for the same reason on one line."""
+    from npu_conformance.backends.mutants import fault_kinds
+    from npu_conformance.strength import fault_table
+
+    lines: Dict[Tuple[str, Tuple[str, ...]], List[str]] = {}
+    for kind, found in fault_table.reasons(options).items():
+        for reason, names in found.items():
+            lines.setdefault((reason, tuple(names)), []).append(fault_kinds.KINDS[kind].column)
+    for (reason, found_names), columns in lines.items():
+        shown = ", ".join(found_names) if len(found_names) <= _NAMED else f"{len(found_names)} options"
+        console.print(Text(f"- {' '.join(columns)}: ", style="bold") + _plain(f"{reason}: {shown}"))
+
+
+def mutant_list(mutants: Sequence[Mutant]) -> None:
+    """A row a mutant: what it breaks and how."""
+    console = _console()
+    table = _table("Mutant", "Breaks", "Fault")
+    for one in mutants:
+        table.add_row(one.name, one.requirement, _plain(one.fault))
+    console.print(table)
+
+
+def checkup(found: Sequence[Check]) -> None:
+    """A line a check."""
+    console = _console()
+    for one in found:
+        mark = Text("ok    ", style="green") if one.passed else Text("wrong ", style="red")
+        console.print(mark + _plain(one.name + (f": {one.detail}" if one.detail else "")), soft_wrap=True)
+
+
+# Asking the reference
+
+
+def options(resolution: Any) -> None:
+    """Effective values with origin and rule, then errors and warnings."""
+    console = _console()
+    table = _table("Option", "Value", "Origin", "Rule")
+    for name, one in resolution.effective.items():
+        style = "" if one.origin == "default" else "bold"
+        value = "(unset)" if one.value is None else one.value
+        table.add_row(_plain(name), _styled(value, style), one.origin, _plain(one.rule or ""))
+    console.print(table)
+    _complaints(console, resolution.errors, resolution.warnings)
+
+
+def _styled(value: object, style: str) -> Text:
+    text = _plain(value)
+    text.stylize(style)
+    return text
+
+
+def _complaints(console: Console, errors: Sequence[Any], warnings: Sequence[Any]) -> None:
+    for error in errors:
+        console.print(Text("error ", style="red") + _plain(error), soft_wrap=True)
+    for warning in warnings:
+        console.print(Text("warning ", style="yellow") + _plain(f"{warning.option}: {warning.message}"), soft_wrap=True)
+
+
+def partition(answer: Mapping[str, Any], nodes: int, warnings: Sequence[Any], title: str) -> None:
+    """Verdict of what was demanded, GEOPs, host operators by reason with one witness each, what separates GEOPs, what
+    would help most, borders, notes."""
+    console = _console()
+    geops, host, borders = answer["geops"], answer["host"], answer["borders"]
+    inside = sum(len(geop["nodes"]) for geop in geops)
+    share = f"{100 * inside / nodes:.1f} %" if nodes else "nothing"
+    _line(
+        console,
+        _plain(title) + f": {inside} of {nodes} operators ({share}) in {len(geops)} GEOPs, {len(host)} on the host",
+    )
+    console.print(f"Fewest GEOPs possible: {answer['min_geops']}")
+    _geops(console, geops)
+    _host(console, host)
+    _separations(console, answer["separations"])
+    _blame(console, answer["blame"])
+    _borders(console, borders)
+    _notes(console, answer["notes"])
+    _complaints(console, (), warnings)
+    _checks(console, answer["checks"], answer["verdict"])
+
+
+def _notes(console: Console, notes: Sequence[Mapping[str, Any]]) -> None:
+    """The first notes of each code."""
+    told: Counter = Counter()
+    for note in notes:
+        told[note["code"]] += 1
+        if told[note["code"]] > _SAME:
+            continue
+        style = {"error": "red", "warning": "yellow"}.get(note.get("level", "info"), "dim")
+        subject = f"{note['subject']}: " if note.get("subject") else ""
+        _line(console, Text(f"{note['code']} ", style=style) + _plain(subject + note["message"]), 2)
+    for code, count in told.items():
+        if count > _SAME:
+            _line(console, Text(f"… {count - _SAME} more {code}; --format json has all.", style="dim"))
+
+
+def _line(console: Console, text: Text, indent: int = 0) -> None:
+    """A line of text, folded between words, its later lines indented; a long name stays whole. Styles are those of
+    its beginning."""
+    lines = textwrap.wrap(
+        text.plain, console.width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
+    first = Text(lines[0] if lines else "")
+    for span in text.spans:
+        first.stylize(span.style, span.start, span.end)
+    console.print(first, soft_wrap=True)
+    for line in lines[1:]:
+        console.print(Text(line), soft_wrap=True)
+
+
+def _separations(console: Console, separations: Sequence[Mapping[str, Any]]) -> None:
+    """What keeps neighbouring GEOPs apart, the shortest paths first."""
+    if not separations:
+        return
+    console.print(f"Kept apart by the host ({len(separations)} pairs of GEOPs):", style="bold", soft_wrap=True)
+    for one in sorted(separations, key=lambda row: len(row["path"]))[:_PAIRS]:
+        path = list(one["path"])
+        shown = path if len(path) <= _STEPS else [*path[: _STEPS - 1], "…", path[-1]]
+        _line(console, _plain(f"  {one['before']} → {' → '.join(shown)} → {one['after']}"), 4)
+    _rest(console, _PAIRS, len(separations))
+
+
+def _blame(console: Console, blame: Sequence[Mapping[str, Any]]) -> None:
+    # A type that would save nothing helps nobody choose.
+    blame = [row for row in blame if row["geops_saved"] or row["copies_saved"] or row["bytes_saved"]]
+    if not blame:
+        return
+    numbers = ["Operators", "GEOPs saved", "Copies saved", "Bytes saved"]
+    table = _table("If the device had", *numbers, numbers=numbers)
+    for row in blame[:_BLAMED]:
+        saved = "unknown" if row["bytes_saved"] is None else f"{row['bytes_saved']:,}"
+        counts = [str(row[key]) for key in ("nodes", "geops_saved", "copies_saved")]
+        table.add_row(_plain(row["op"]), *counts, saved)
+    console.print(table)
+    _rest(console, _BLAMED, len(blame))
+
+
+def _checks(console: Console, checks: Sequence[Mapping[str, Any]], verdict: str) -> None:
+    """What was demanded, last, where a reader of a log looks."""
+    for check in checks:
+        mark = Text("passed ", style="green") if check["passed"] else Text("failed ", style="red")
+        _line(console, mark + _plain(f"{check['demand']}: {check['summary']}"), 2)
+        for line in check["lines"]:
+            _line(console, _plain(f"  {line}"), 4)
+    if checks:
+        console.print(f"Verdict: {verdict}", style="green" if verdict == "passed" else "bold red")
+
+
+def _geops(console: Console, geops: Sequence[Mapping[str, Any]]) -> None:
+    if not geops:
+        return
+    table = _table(
+        "GEOP",
+        "Operators",
+        "Arguments",
+        "Returns",
+        "Copies",
+        "First operators",
+        numbers=["Operators", "Arguments", "Returns", "Copies"],
+    )
+    for geop in geops[:_ROWS]:
+        first = ", ".join(geop["nodes"][:3]) + (", …" if len(geop["nodes"]) > 3 else "")
+        sizes = [str(len(geop[key])) for key in ("nodes", "args", "rets", "copies")]
+        table.add_row(_plain(geop["name"]), *sizes, _plain(first))
+    console.print(table)
+    _rest(console, _ROWS, len(geops))
+
+
+def _host(console: Console, host: Sequence[Mapping[str, Any]]) -> None:
+    """One row a reason; then for each reason an example with the chain to its cause, and every remedy."""
+    if not host:
+        return
+    reasons: Dict[str, List[Mapping[str, Any]]] = {}
+    for entry in host:
+        reasons.setdefault(entry["reason"], []).append(entry)
+    order = sorted(reasons, key=lambda reason: (-len(reasons[reason]), reason))
+    table = _table("Reason", "On the host", "Operators", numbers=["On the host"])
+    table.columns[0].no_wrap = True
+    for reason in order:
+        types = Counter(entry["op"] for entry in reasons[reason])
+        shown = ", ".join(f"{op} {count}" for op, count in types.most_common(_TYPES))
+        more = f", {len(types) - _TYPES} more types" if len(types) > _TYPES else ""
+        table.add_row(reason, str(len(reasons[reason])), _plain(shown + more))
+    console.print(table)
+    for reason in order:
+        _line(console, Text(f"{reason}  ", style="bold") + _plain(_witness(reasons[reason][0])), 2)
+        for remedy in dict.fromkeys(entry["remedy"] for entry in reasons[reason]):
+            _line(console, Text("  remedy: ", style="dim") + _plain(remedy), 4)
+
+
+def _witness(entry: Mapping[str, Any]) -> str:
+    steps = entry.get("witness") or []
+    texts = [f"{step['node']}: {step['why']}" for step in steps[:_STEPS]]
+    return "for example " + " ← ".join(texts) + (" ← …" if len(steps) > _STEPS else "")
+
+
+def _borders(console: Console, borders: Sequence[Mapping[str, Any]]) -> None:
+    if not borders:
+        return
+    table = _table(
+        "Border",
+        "Copies a step",
+        "Bytes a step",
+        "Of unknown size",
+        numbers=["Copies a step", "Bytes a step", "Of unknown size"],
+    )
+    for direction, words in (("h2d", "host to device"), ("d2h", "device to host"), ("d2d", "GEOP to GEOP")):
+        crossing = [border for border in borders if border["direction"] == direction]
+        sizes: List[Optional[int]] = [border.get("bytes") for border in crossing]
+        if crossing:
+            known = sum(size for size in sizes if size is not None)
+            table.add_row(words, str(len(crossing)), f"{known:,}", str(sizes.count(None)))
+    if table.row_count > 1:
+        known = sum(border.get("bytes") or 0 for border in borders)
+        unknown = sum(border.get("bytes") is None for border in borders)
+        table.add_section()
+        table.add_row("together", str(len(borders)), f"{known:,}", str(unknown))
+    console.print(table)

@@ -1,0 +1,1 @@
+"""Asking a backend many instances, on several workers, in bounded time."""

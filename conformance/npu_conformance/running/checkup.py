@@ -1,0 +1,211 @@
+"""Checks that a backend speaks worker protocol 1, for the authors of backends; judges nothing it says."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from npu_conformance.protocol import client, schema
+from npu_conformance.protocol import messages as protocol
+from npu_conformance.running.lanes import Settings
+
+__all__ = ["Check", "check", "answer"]
+
+_SECONDS = 10.0
+
+
+class Check(NamedTuple):
+    """One thing the protocol demands, and what the backend did instead, if anything."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+def answer(found: List[Check]) -> Dict[str, Any]:
+    """What ``worker-check --format json`` prints."""
+    return {
+        "schema": schema.header("worker-check"),
+        "passed": all(one.passed for one in found),
+        "checks": [one._asdict() for one in found],
+    }
+
+
+def check(spec: str, settings: Settings) -> List[Check]:
+    """All checks, each with a fresh worker; when it does not say hello, only that one.
+
+    Raises:
+        NpuError: BACKEND_SPEC or BACKEND_UNAVAILABLE when the command cannot be started at all.
+    """
+    found: List[Check] = []
+    for number, (name, make) in enumerate(_CHECKS):
+        with _Wire(spec, settings) as wire:
+            fault = make(wire)
+        found.append(Check(name, fault is None, fault or ""))
+        if number == 0 and fault is not None:
+            break
+    return found
+
+
+class _Wire:
+    """A worker and its raw lines."""
+
+    def __init__(self, spec: str, settings: Settings) -> None:
+        self.command = client.command(spec, settings.python)
+        self.env = client.environment(settings.env)
+        self.seconds = _SECONDS * settings.factor
+
+    def __enter__(self) -> _Wire:
+        self.folder = tempfile.TemporaryDirectory(prefix="npu-worker-")
+        self.process = subprocess.Popen(
+            self.command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=self.folder.name,
+            env=self.env,
+            start_new_session=True,
+        )
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.communicate()
+        self.folder.cleanup()
+
+    def send(self, line: bytes) -> None:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(line)
+            self.process.stdin.flush()
+        except (BrokenPipeError, ValueError):
+            pass
+
+    def line(self) -> Optional[bytes]:
+        """The next line; None when there is none in time."""
+        box: List[bytes] = []
+        stream = self.process.stdout
+        assert stream is not None
+        reader = threading.Thread(target=lambda: box.append(stream.readline(protocol.MAX_LINE + 1)), daemon=True)
+        reader.start()
+        reader.join(self.seconds)
+        return box[0] if box and box[0] else None
+
+    def ask(self, identifier: int, method: str, params: Mapping[str, Any]) -> Tuple[Mapping[str, Any], Optional[str]]:
+        """(answer, fault) of one request."""
+        self.send(protocol.encode({"id": identifier, "method": method, "params": params}))
+        return self.read(method, identifier)
+
+    def read(self, method: str, identifier: Optional[int]) -> Tuple[Mapping[str, Any], Optional[str]]:
+        line = self.line()
+        if line is None:
+            return {}, f"no answer within {self.seconds:g} s"
+        try:
+            message = protocol.decode(line)
+        except protocol.ProtocolFault as error:
+            return {}, str(error)
+        return message, protocol.answer_fault(message, method, identifier)
+
+
+def _hello(wire: _Wire, **more: Any) -> Tuple[Mapping[str, Any], Optional[str]]:
+    message, fault = wire.ask(1, "hello", {"protocol": protocol.VERSION, **more})
+    if fault is None and "ok" not in message:
+        fault = f"hello is answered by {message}"
+    return message, fault
+
+
+def _says_hello(wire: _Wire) -> Optional[str]:
+    return _hello(wire)[1]
+
+
+def _ignores_unknown_fields(wire: _Wire) -> Optional[str]:
+    return _hello(wire, something_new={"from": "a later version"})[1]
+
+
+def _refuses_unknown_method(wire: _Wire) -> Optional[str]:
+    _hello(wire)
+    message, fault = wire.ask(2, "no-such-method", {})
+    if fault is None and "unsupported" not in message:
+        return f"expected unsupported, got {sorted(set(message) - {'id'})}"
+    return fault
+
+
+def _survives_malformed_line(wire: _Wire) -> Optional[str]:
+    _hello(wire)
+    wire.send(b"this is not JSON\n")
+    message, fault = wire.read("", None)
+    if fault is None and "error" not in message:
+        fault = f"expected error with id null, got {sorted(message)}"
+    return fault or wire.ask(3, "reset", {})[1]
+
+
+def _takes_unicode(wire: _Wire) -> Optional[str]:
+    _hello(wire)
+    text = "名前 \u2028 \U0001f642 \\u0000"
+    raw = ('{"id": 2, "method": "no-such-method", "params": {"text": "' + text + '"}}\n').encode("utf-8")
+    wire.send(raw)
+    return wire.read("no-such-method", 2)[1]
+
+
+def _takes_long_lines(wire: _Wire) -> Optional[str]:
+    _hello(wire)
+    return wire.ask(2, "no-such-method", {"text": "x" * (1 << 20)})[1]
+
+
+def _resets(wire: _Wire) -> Optional[str]:
+    _hello(wire)
+    message, fault = wire.ask(2, "reset", {})
+    if fault is None and "ok" not in message:
+        return f"reset is answered by {sorted(set(message) - {'id'})}"
+    return fault
+
+
+def _answers_alike(wire: _Wire) -> Optional[str]:
+    first, fault = _hello(wire)
+    second, fault_again = wire.ask(1, "hello", {"protocol": protocol.VERSION})
+    if fault or fault_again:
+        return fault or fault_again
+    return None if first == second else "two equal requests have different answers"
+
+
+def _ends_on_shutdown(wire: _Wire) -> Optional[str]:
+    _hello(wire)
+    wire.send(protocol.encode({"id": 2, "method": "shutdown", "params": {}}))
+    _, fault = wire.read("shutdown", 2)
+    return fault or _ends(wire)
+
+
+def _ends_on_eof(wire: _Wire) -> Optional[str]:
+    _hello(wire)
+    assert wire.process.stdin is not None
+    wire.process.stdin.close()
+    wire.process.stdin = None
+    return _ends(wire)
+
+
+def _ends(wire: _Wire) -> Optional[str]:
+    try:
+        status = wire.process.wait(wire.seconds)
+    except subprocess.TimeoutExpired:
+        return "the worker keeps running"
+    return None if status == 0 else f"the worker ends with status {status}"
+
+
+_CHECKS: List[Tuple[str, Callable[[_Wire], Optional[str]]]] = [
+    ("says hello with what it claims", _says_hello),
+    ("ignores fields it does not know", _ignores_unknown_fields),
+    ("answers unsupported to an unknown method", _refuses_unknown_method),
+    ("answers error with id null to a line that is not JSON, and goes on", _survives_malformed_line),
+    ("takes any Unicode text", _takes_unicode),
+    ("takes a line of 1 MiB", _takes_long_lines),
+    ("answers reset", _resets),
+    ("answers equal requests alike", _answers_alike),
+    ("ends on shutdown", _ends_on_shutdown),
+    ("ends at the end of input", _ends_on_eof),
+]

@@ -1,0 +1,182 @@
+"""Whether a division of a graph can run: what is checked of every answer, and what the repairs are for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from npu_reference.partition.borders.crossing import Copies
+from npu_reference.partition.borders.deadness import Deadness
+from npu_reference.partition.structure.scc import components
+from npu_reference.partition.structure.wires import REF, Wires
+
+if TYPE_CHECKING:
+    from npu_reference.graphs import Graph
+
+__all__ = ["Surroundings", "Violation", "keys_of_groups", "violations"]
+
+_NEXT_ITERATIONS = ("NextIteration", "RefNextIteration")
+
+
+class Surroundings(NamedTuple):
+    """What is known of a graph beside its edges: loop frames (None where it has none), dead tensors, hidden orders."""
+
+    frames: Optional[Sequence]
+    deadness: Deadness
+    hidden: Sequence[Tuple[int, int]]
+
+
+class Violation(NamedTuple):
+    """Why a division cannot run: "CYCLE", "FRAME", "LOOP", "DEAD", "QUEUE" or "REF", and a node it shows at."""
+
+    code: str
+    node: int
+    message: str
+
+
+def violations(
+    graph: Graph, wires: Wires, group: Sequence[int], copies: Copies, around: Surroundings
+) -> List[Violation]:
+    """Everything that keeps a division from running, one of each kind. O(nodes + edges)."""
+    found: List[Violation] = []
+    found.extend(_references(graph, wires, group, copies))
+    found.extend(_dead_tensors(graph, wires, group, around))
+    cycle = _cycle(graph, wires, group, copies, ())
+    if cycle is not None:
+        found.append(Violation("CYCLE", cycle, f"{graph.nodes[cycle].name} would wait for its own GEOP"))
+    elif around.hidden:
+        cycle = _cycle(graph, wires, group, copies, around.hidden)
+        if cycle is not None:
+            found.append(Violation("QUEUE", cycle, f"{graph.nodes[cycle].name} would wait for a queue it fills itself"))
+    if around.frames is not None:
+        found.extend(_frames(graph, wires, group, around.frames))
+    return found
+
+
+def _references(graph: Graph, wires: Wires, group: Sequence[int], copies: Copies) -> List[Violation]:
+    for edge, kind in enumerate(wires.kind):
+        if kind == REF:
+            source, target = wires.src[edge], wires.dst[edge]
+            if group[source] != group[target] and (source, group[target]) not in copies:
+                name = graph.nodes[target].name
+                return [Violation("REF", target, f"{name} takes the reference of {graph.nodes[source].name}")]
+    return []
+
+
+def _dead_tensors(graph: Graph, wires: Wires, group: Sequence[int], around: Surroundings) -> List[Violation]:
+    for edge in around.deadness.edges:
+        source, target = wires.src[edge], wires.dst[edge]
+        if group[source] != group[target]:
+            names = graph.nodes[source].name, graph.nodes[target].name
+            return [Violation("DEAD", source, f"what {names[0]} gives to {names[1]} may be dead")]
+    return []
+
+
+def _cycle(
+    graph: Graph, wires: Wires, group: Sequence[int], copies: Copies, hidden: Sequence[Tuple[int, int]]
+) -> Optional[int]:
+    """A node on a cycle of the quotient graph, loops' back edges aside; None where it is acyclic."""
+    nodes = graph.nodes
+    count = max(group, default=-1) + 1
+    successors: List[List[int]] = [[] for _ in range(count + len(nodes))]
+    missing = [0] * (count + len(nodes))
+    vertex = [home if home >= 0 else count + node for node, home in enumerate(group)]
+    back = {node.id for node in nodes if node.op in _NEXT_ITERATIONS}
+    for source, target in zip(wires.src, wires.dst):
+        a, b = vertex[source], vertex[target]
+        if a != b and source not in back:
+            successors[a].append(b)
+            missing[b] += 1
+    for source, target in hidden:
+        if vertex[source] != vertex[target]:
+            successors[vertex[source]].append(vertex[target])
+            missing[vertex[target]] += 1
+    ready = [v for v in range(len(successors)) if not missing[v]]
+    seen = 0
+    while ready:
+        v = ready.pop()
+        seen += 1
+        for w in successors[v]:
+            missing[w] -= 1
+            if not missing[w]:
+                ready.append(w)
+    if seen == len(successors):
+        return None
+    return next(node for node, v in enumerate(vertex) if missing[v] and v < count)
+
+
+def _inside(frame: object, key: object) -> bool:
+    """Whether `frame` is `key` or a loop inside of it."""
+    while frame is not None and frame is not key:
+        frame = frame.parent  # type: ignore[attr-defined]
+    return frame is key
+
+
+def keys_of_groups(group: Sequence[int], frames: Sequence) -> List[object]:
+    """For every group the frame it runs in: the innermost one around all frames of its members that it enters."""
+    count = max(group, default=-1) + 1
+    members: List[Set[object]] = [set() for _ in range(count)]
+    for node, home in enumerate(group):
+        if home >= 0:
+            members[home].add(frames[node])
+    whole = _whole_frames(group, frames)
+    keys: List[object] = []
+    for home in range(count):
+        outer = {_outside(frame, home, whole) for frame in members[home]}
+        keys.append(next(iter(outer)) if len(outer) == 1 else _MIXED)
+    return keys
+
+
+_MIXED = object()
+
+
+def _outside(frame: object, home: int, whole: dict) -> object:
+    while frame is not None and whole.get(frame) == home:
+        frame = frame.parent  # type: ignore[attr-defined]
+    return frame
+
+
+def _whole_frames(group: Sequence[int], frames: Sequence) -> dict:
+    """Frames all of whose nodes, and those of the loops inside, are in one group: frame -> group."""
+    homes: dict = {}
+    for node, frame in enumerate(frames):
+        while frame is not None:
+            homes.setdefault(frame, set()).add(group[node])
+            frame = frame.parent
+    return {frame: next(iter(found)) for frame, found in homes.items() if len(found) == 1 and -1 not in found}
+
+
+def _frames(graph: Graph, wires: Wires, group: Sequence[int], frames: Sequence) -> List[Violation]:
+    keys = keys_of_groups(group, frames)
+    for node, home in enumerate(group):
+        if home < 0 or frames[node] is None or graph.nodes[node].op == "Const":
+            continue
+        # A loop is on the device whole or not at all: what is at the very level where the GEOP runs is in no loop.
+        if keys[home] is _MIXED or keys[home] is frames[node]:
+            name = graph.nodes[node].name
+            return [Violation("FRAME", node, f"{name} is in a loop of which its GEOP holds only a part")]
+    return _loops(graph, wires, group, frames, keys)
+
+
+def _loops(
+    graph: Graph, wires: Wires, group: Sequence[int], frames: Sequence, keys: Sequence[object]
+) -> List[Violation]:
+    """A GEOP on a cycle over a loop's back edge must lie within that loop."""
+    nodes = graph.nodes
+    count = len(keys)
+    vertex = [home if home >= 0 else count + node for node, home in enumerate(group)]
+    successors: List[List[int]] = [[] for _ in range(count + len(nodes))]
+    for source, target in zip(wires.src, wires.dst):
+        if vertex[source] != vertex[target]:
+            successors[vertex[source]].append(vertex[target])
+    component = components(successors)
+    geops: dict = {}
+    for home in range(count):
+        geops.setdefault(component[home], []).append(home)
+    for node, v in enumerate(vertex):
+        for home in geops.get(component[v], ()):
+            if v == home:
+                continue
+            if keys[home] is None or not _inside(frames[node] if v >= count else keys[v], keys[home]):
+                name = nodes[node].name
+                return [Violation("LOOP", node, f"{name} and a GEOP outside of its loop would wait for each other")]
+    return []

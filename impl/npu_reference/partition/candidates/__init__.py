@@ -1,0 +1,1 @@
+"""Which operators could be offloaded, and which others keep them on the host."""

@@ -1,0 +1,89 @@
+"""From candidates to groups: which nodes share a GEOP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, FrozenSet, List, NamedTuple, Sequence, Set
+
+from npu_reference.partition.clustering.contract import Contraction, contract
+from npu_reference.partition.clustering.merge import (
+    Clusters,
+    cluster_of,
+    keep_largest_group,
+    merge_pairs,
+    merge_pairs_loosely,
+)
+from npu_reference.partition.settings import Settings
+from npu_reference.partition.structure.wires import Wires
+
+if TYPE_CHECKING:
+    from npu_reference.graphs import Graph
+
+__all__ = ["Grouping", "group"]
+
+_NEXT_ITERATIONS = ("NextIteration", "RefNextIteration")
+
+
+class Grouping(NamedTuple):
+    """`group[node]` numbers the GEOPs from 0 in order of their first node, -1 on the host; `contracted` counts the
+    clusters before merging; `isolated` says that lone NoOps and Identities were sent to the host."""
+
+    group: List[int]
+    contracted: int
+    isolated: bool
+    contraction: Contraction
+
+
+def group(graph: Graph, wires: Wires, candidate: Sequence[int], settings: Settings, flavour: str) -> Grouping:
+    """Contract and merge as the adapter does. O(E log E) beside the merging of clusters."""
+    nodes = graph.nodes
+    untied = [edge for edge, source in enumerate(wires.src) if nodes[source].op in _NEXT_ITERATIONS]
+    untried: List[int] = []
+    if settings.lazy_recompile and settings.data_pre_proc:
+        untried = [edge for edge, source in enumerate(wires.src) if nodes[source].op == "IteratorGetNext"]
+    contraction = contract(len(nodes), wires.src, wires.dst, candidate, flavour=flavour, untied=untied, untried=untried)
+    clusters = Clusters(contraction, candidate)
+    if len(clusters) and max(clusters.sizes) == 1:
+        return _lone_operators(graph, candidate, settings, clusters)
+    into = _merge(clusters, settings, _start_names(graph, clusters, candidate, settings))
+    return Grouping(_number(cluster_of(clusters, into, candidate)), len(clusters), False, contraction)
+
+
+def _merge(clusters: Clusters, settings: Settings, marks: Sequence[FrozenSet[str]]) -> List[int]:
+    if settings.mix:
+        return merge_pairs(clusters, marks)
+    if settings.lazy_recompile:
+        return merge_pairs_loosely(clusters, marks)
+    return keep_largest_group(clusters, marks)
+
+
+def _start_names(
+    graph: Graph, clusters: Clusters, candidate: Sequence[int], settings: Settings
+) -> Sequence[FrozenSet[str]]:
+    """For every cluster the start nodes its members carry in `_StartNodeName`; empty where they play no part.
+
+    Jobs of several processes mark the operators they own; clusters that share a mark stay apart in any job but
+    localhost. Contraction heeds no mark.
+    """
+    if settings.job == "localhost":
+        return ()
+    names: List[Set[str]] = [set() for _ in range(len(clusters))]
+    marked = False
+    for node in graph.nodes:
+        if candidate[node.id] and node.has_attr("_StartNodeName"):
+            names[clusters.position[clusters.contraction.root[node.id]]].add(node.text("_StartNodeName"))
+            marked = True
+    return [frozenset(found) for found in names] if marked else ()
+
+
+def _lone_operators(graph: Graph, candidate: Sequence[int], settings: Settings, clusters: Clusters) -> Grouping:
+    """No two candidates are neighbours: NoOps and Identities stay on the host (M27), the others are merged."""
+    kept = [int(bool(flag) and node.op not in ("NoOp", "Identity")) for flag, node in zip(candidate, graph.nodes)]
+    remaining = Clusters(clusters.contraction, kept)
+    into = _merge(remaining, settings, _start_names(graph, remaining, kept, settings))
+    return Grouping(_number(cluster_of(remaining, into, kept)), len(remaining), True, clusters.contraction)
+
+
+def _number(groups: Sequence[int]) -> List[int]:
+    """Groups renumbered by first member."""
+    numbers: dict = {}
+    return [-1 if found < 0 else numbers.setdefault(found, len(numbers)) for found in groups]

@@ -1,0 +1,431 @@
+"""Policy "documented": the adapter's result where it can run and agrees with the documents, else the least change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Dict, Iterable, List, Optional, Sequence, Set, Tuple
+
+from npu_reference.catalog import OpList
+from npu_reference.errors import NpuError
+from npu_reference.graphs.frames import frames
+from npu_reference.partition.borders.checks import Surroundings, Violation, violations
+from npu_reference.partition.borders.crossing import Copies, copy_constants, copy_variables, first_stray_variable
+from npu_reference.partition.borders.deadness import find_dead
+from npu_reference.partition.candidates.eviction import (
+    add_constants,
+    constants_behind_controls,
+    spread,
+    spread_over_frames,
+    spread_over_regions,
+)
+from npu_reference.partition.candidates.ranges import Selection, select, select_as_adapter
+from npu_reference.partition.candidates.rewrite import rewrite
+from npu_reference.partition.candidates.support import DOCUMENTED_RULES, PLACEHOLDERS, Judge, whole_graph_cause
+from npu_reference.partition.clustering.cluster import group
+from npu_reference.partition.clustering.levels import group_by_levels
+from npu_reference.partition.model import Note
+from npu_reference.partition.policies.adapter import Plan, check_options, idle_cause, where_of_uninitialized
+from npu_reference.partition.reasons import Cause, Reason
+from npu_reference.partition.settings import Settings
+from npu_reference.partition.structure.hidden import hidden_edges
+from npu_reference.partition.structure.wires import REF, Wires
+
+if TYPE_CHECKING:
+    from npu_reference.graphs import Graph
+
+__all__ = ["plan"]
+
+_ENTERS = ("Enter", "RefEnter")
+
+#: Reasons that the adapter does not know, and what it would do instead.
+_DIFFERENCES = (
+    (
+        Reason.FIFTH_OUTPUT,
+        "The fifth output of FusedBatchNormV3 is used, so it stays on the host: {}. (The adapter itself offloads it.)",
+    ),
+    (
+        Reason.CONDITIONAL,
+        "A conditional that holds a host operator stays on the host whole: {}. (The adapter itself cuts it, and "
+        "tensors of the branch not taken would have to cross a border.)",
+    ),
+    (
+        Reason.FRAME,
+        "A while loop that holds a host operator stays on the host whole: {}. (Without mixed computing the adapter "
+        "itself cuts it, and GEOP and loop would wait for each other.)",
+    ),
+    (
+        Reason.VARIANT_EDGE,
+        "Operators that exchange variants with the host stay there: {}. (The adapter itself lets variants cross.)",
+    ),
+)
+
+#: What the adapter's own result would do at run time, by the check that fails.
+_CONSEQUENCE = {
+    "CYCLE": "a GEOP and a host operator would wait for each other",
+    "FRAME": "a GEOP would hold a part of a while loop",
+    "LOOP": "a GEOP and a while loop on the host would wait for each other",
+    "DEAD": "a tensor of a branch not taken would have to cross a border",
+    "QUEUE": "a GEOP would wait for a queue that it fills itself",
+    "REF": "a variable's reference would have to cross a border",
+}
+
+
+def plan(graph: Graph, settings: Settings, op_list: OpList, flavour: str) -> Plan:
+    """The documented plan, which can always run; each difference from the adapter's own is in its notes.
+
+    Raises:
+        NpuError: OPTION_CONFLICT and OPTION_SYNTAX as the adapter does; RANGE_UNSUPPORTED (M12), RANGE_SCOPE (M16);
+            INTERNAL where the result would not pass its own checks.
+    """
+    notes: List[Note] = []
+    if idle_cause(graph, settings) is None:  # with use_off_line False the other options have nothing to act on
+        check_options(settings)
+        graph, notes = rewrite(graph)
+    return _Planner(graph, settings, op_list, flavour, notes).run()
+
+
+class _Planner:
+    def __init__(self, graph: Graph, settings: Settings, op_list: OpList, flavour: str, notes: List[Note]) -> None:
+        self.graph, self.settings, self.op_list, self.flavour = graph, settings, op_list, flavour
+        self.notes = notes
+        self.wires = Wires(graph)
+        self.candidate = bytearray(len(graph.nodes))
+        self.cause: Dict[int, Cause] = {}
+        self.contracted = 0
+        self.fixed_constants: Set[int] = set()  # constants that in_out_pair puts on one side
+        has_loops = any(node.op in _ENTERS for node in graph.nodes)
+        self.around = Surroundings(
+            frames(graph) if has_loops else None, find_dead(graph, self.wires), hidden_edges(graph, self.wires)
+        )
+
+    def run(self) -> Plan:
+        idle = idle_cause(self.graph, self.settings) or whole_graph_cause(self.graph)
+        if idle is not None:
+            self.cause.update((node.id, idle) for node in self.graph.nodes)
+            # A saved graph holds what several runs need; only one of them initialises the iterator.
+            whole = idle.reason is Reason.GRAPH_EXCLUDED and not any(node.op == "_Retval" for node in self.graph.nodes)
+            hint = " Name feeds and fetches to see the graph as one session.run does." if whole else ""
+            self._note("NOTHING_OFFLOADED", f"Nothing is offloaded: {idle.detail}.{hint}", level="warning")
+            return self._plan([-1] * len(self.graph.nodes), Copies(set(), set()))
+        self._choose()
+        groups = self._group()
+        copies = self._copies(groups)
+        self._verify(groups, copies)
+        self._summarise(groups)
+        return self._plan(groups, copies)
+
+    def _plan(self, groups: List[int], copies: Copies) -> Plan:
+        return Plan(
+            self.graph, self.wires, self.candidate, self.cause, groups, self.contracted, copies, tuple(self.notes)
+        )
+
+    def _note(self, code: str, message: str, subject: str = "", level: str = "info") -> None:
+        self.notes.append(Note(code, message, subject, level))
+
+    # -- candidates --------------------------------------------------------------------------------------------
+
+    def _choose(self) -> None:
+        selection: Optional[Selection] = None
+        if self.settings.ranges:
+            selection = select(self.graph, self.wires, self.settings.ranges)
+            self.notes.extend(selection.notes)
+            if set(selection.entry) != set(select_as_adapter(self.graph, self.wires, self.settings.ranges).entry):
+                self._note(
+                    "RANGE_SELECTION",
+                    "The adapter itself selects other operators for in_out_pair: its paths end at the first out node "
+                    "or operator already selected (M6, M7).",
+                    "in_out_pair",
+                )
+            if not selection.entry:  # M8
+                message = "in_out_pair selects nothing in this graph; it is divided as without."
+                self._note("RANGE_EMPTY", message, "in_out_pair", "error")
+        judge = Judge(self.graph, self.wires, self.settings, self.op_list, DOCUMENTED_RULES)
+        support = judge.run()
+        if self.settings.mix:
+            for where in where_of_uninitialized(self.graph, self.wires):
+                if where in support.cause and support.cause[where].reason is Reason.GRAY:
+                    del support.cause[where]
+        self._note_ignored_scopes()
+        self._note_placeholders()
+        if selection is not None and selection.entry and self.settings.offload_ranges:
+            self._choose_range(selection.entry, support.cause, judge)
+            return
+        self.cause.update(support.cause)
+        if selection is not None and selection.entry:
+            self._keep_range(selection.entry)
+        for node in self.graph.nodes:
+            if node.op != "Const" and node.id not in self.cause:
+                self.candidate[node.id] = 1
+        for constant in constants_behind_controls(self.graph, self.wires, judge.by_op):
+            if constant not in self.cause:
+                self.candidate[constant] = 1
+        self._spread(node.id for node in self.graph.nodes if not self.candidate[node.id])
+        self._add_constants()
+
+    def _note_ignored_scopes(self) -> None:
+        if self.settings.mix:
+            return
+        marked = [node.name for node in self.graph.nodes if node.attr("_without_npu_compile") is True]
+        if marked:  # M17
+            self._note(
+                "SCOPE_WITHOUT_MIX",
+                f"without_npu_compile_scope has no effect without mix_compile_mode: {_some(marked)}. "
+                "(The adapter itself keeps such operators on the host.)",
+                marked[0],
+                "warning",
+            )
+
+    def _note_placeholders(self) -> None:
+        """A Placeholder left in the graph will be fed or never run: no device operator either way."""
+        names = [node.name for node in self.graph.nodes if node.op in PLACEHOLDERS]
+        if names:
+            self._note(
+                "PLACEHOLDER_AS_FEED",
+                f"Not among the feeds, and taken as feeds to come: {_some(names)}. Name feeds and fetches to see the "
+                "graph as a session.run does.",
+                names[0],
+            )
+
+    def _keep_range(self, entry: Dict[int, int]) -> None:
+        """in_out_pair_flag False: the range on the host, the rest as without (M15)."""
+        outside = [node for node in self.cause if node not in entry]
+        for node, number in entry.items():
+            if node not in self.cause:
+                self.cause[node] = Cause(Reason.RANGE_INSIDE, f"entry {number} of in_out_pair holds it")
+            if self.graph.nodes[node].op == "Const":
+                self.fixed_constants.add(node)
+        ops = sorted({self.graph.nodes[node].op for node in outside} - {"_Arg", "_Retval"})
+        if ops:
+            self._note(
+                "RANGE_HOST_OUTSIDE",
+                f"Outside of the ranges, too, operators that cannot be offloaded stay on the host: {_some(ops)}.",
+                "in_out_pair",
+            )
+
+    def _choose_range(self, entry: Dict[int, int], alone: Dict[int, Cause], judge: Judge) -> None:
+        """in_out_pair_flag True: the ranges on the device, whole loops and conditionals with them, nothing else."""
+        inside = self._completed(set(entry))
+        nodes = self.graph.nodes
+        for node in sorted(inside):
+            found = alone.get(node)
+            if nodes[node].op == "Const" and nodes[node].attr("_without_npu_compile") is True:
+                found = Cause(Reason.SCOPE, "built inside without_npu_compile_scope")
+            if found is not None:
+                raise _range_error(nodes[node], found, entry.get(node))
+            self.candidate[node] = 1
+        for node in range(len(nodes)):
+            if node not in inside:
+                self.cause[node] = alone.get(node) or Cause(Reason.RANGE_OUTSIDE, "no entry of in_out_pair holds it")
+        variables = self._variables_of(inside)
+        self._spread(node for node in range(len(nodes)) if node not in inside and node not in variables)
+        lost = [node for node in sorted(inside) if not self.candidate[node]]
+        if lost:
+            raise _range_error(nodes[lost[0]], self.cause[lost[0]], entry.get(lost[0]))
+
+    def _variables_of(self, inside: Set[int]) -> Set[int]:
+        """Variables outside of the range whose reference or handle the range takes: it gets copies of them."""
+        wires, nodes = self.wires, self.graph.nodes
+        found = set()
+        for edge, target in enumerate(wires.dst):
+            source = wires.src[edge]
+            if target in inside and source not in inside and nodes[source].op in ("VariableV2", "VarHandleOp"):
+                readers = (wires.dst[e] for e in self.graph.out_edges(source) if wires.kind[e] == wires.kind[edge])
+                if all(reader in inside for reader in readers):
+                    found.add(source)
+        return found
+
+    def _completed(self, inside: Set[int]) -> Set[int]:
+        """The range with every loop and conditional that it touches, whole: they cannot be cut (M21)."""
+        given = len(inside)
+        while True:
+            added = self._loops_of(inside) | self._regions_of(inside)
+            if added <= inside:
+                break
+            inside = inside | added
+        if len(inside) > given:
+            self._note(
+                "RANGE_EXTENDED",
+                f"{len(inside) - given} operators were added to the ranges of in_out_pair: loops and conditionals "
+                "cannot be cut.",
+                "in_out_pair",
+                "warning",
+            )
+        return inside
+
+    def _loops_of(self, inside: Set[int]) -> Set[int]:
+        own = self.around.frames
+        if own is None:
+            return set()
+        touched: Set[object] = set()
+        for node in inside:
+            frame = own[node]
+            while frame is not None:
+                touched.add(frame)
+                frame = frame.parent
+        return {node for node, frame in enumerate(own) if frame is not None and _within(frame, touched)}
+
+    def _regions_of(self, inside: Set[int]) -> Set[int]:
+        region = self.around.deadness.region
+        touched = {region[node] for node in inside if node in region}
+        return {node for node, found in region.items() if found in touched}
+
+    # -- eviction ----------------------------------------------------------------------------------------------
+
+    def _spread(self, sources: Iterable[int]) -> None:
+        """Along references and handles, over loops and conditionals, until nothing more is evicted (M20, M21)."""
+        nodes = self.graph.nodes
+        pending = [node for node in sources if nodes[node].op != "Const" or node in self.fixed_constants]
+        while pending:
+            found = spread(self.graph, self.wires, self.settings, self.candidate, self.cause, pending, variants=True)
+            if self.around.frames is not None:
+                found += spread_over_frames(self.graph, self.around.frames, self.candidate, self.cause, pending + found)
+            if self.around.deadness.region:
+                found += spread_over_regions(
+                    self.graph, self.around.deadness.region, self.candidate, self.cause, pending + found
+                )
+            pending = found
+
+    def _add_constants(self) -> None:
+        fixed = {node: self.candidate[node] for node in self.fixed_constants}
+        add_constants(self.graph, self.wires, self.candidate)
+        for node, flag in fixed.items():
+            self.candidate[node] = flag
+        for node in range(len(self.candidate)):
+            if self.candidate[node] and node in self.cause:
+                del self.cause[node]
+
+    # -- groups ------------------------------------------------------------------------------------------------
+
+    def _group(self) -> List[int]:
+        while True:
+            found = self._group_once()
+            evicted = self._cut_references(found)
+            if not evicted:
+                return found
+            self._spread(evicted)
+
+    def _group_once(self) -> List[int]:
+        grouping = group(self.graph, self.wires, self.candidate, self.settings, self.flavour)
+        self.contracted = grouping.contracted
+        problems = violations(self.graph, self.wires, grouping.group, self._copies(grouping.group), self.around)
+        problems = [problem for problem in problems if problem.code != "REF"]
+        if not problems:
+            return grouping.group
+        self._note_repairs(problems)
+        while True:
+            runnable = group_by_levels(self.graph, self.wires, self.candidate, self.settings, self.flavour, self.around)
+            if not runnable.evicted:
+                return runnable.group
+            self.cause.update(runnable.evicted)
+            self._spread(runnable.evicted)
+
+    def _note_repairs(self, problems: Sequence[Violation]) -> None:
+        for problem in problems:
+            self._note(
+                f"REPAIRED_{problem.code}",
+                f"The adapter's own division cannot run, {_CONSEQUENCE[problem.code]}: {problem.message}.",
+                self.graph.nodes[problem.node].name,
+                "warning",
+            )
+
+    def _cut_references(self, groups: Sequence[int]) -> List[int]:
+        """Evict what would take or give a reference over a border (full offload dissolves regions after all)."""
+        wires, nodes = self.wires, self.graph.nodes
+        copies = self._copies(groups)
+        evicted = []
+        for edge, kind in enumerate(wires.kind):
+            source, target = wires.src[edge], wires.dst[edge]
+            if kind != REF or groups[source] == groups[target] or (source, groups[target]) in copies:
+                continue
+            for node, other in ((source, target), (target, source)):
+                if groups[node] >= 0 and self.candidate[node]:
+                    self.candidate[node] = 0
+                    detail = f"it shares a reference with {nodes[other].name} ({nodes[other].op})"
+                    self.cause[node] = Cause(Reason.REF_EDGE, detail, other)
+                    evicted.append(node)
+        return evicted
+
+    def _copies(self, groups: Sequence[int]) -> Copies:
+        if not self.settings.mix:
+            return Copies(set(), set())
+        variables: Set[Tuple[int, int]] = set()
+        if not self.settings.variables_on_host:
+            variables = copy_variables(self.graph, self.wires, groups)
+        return Copies(variables, copy_constants(self.graph, self.wires, groups))
+
+    # -- what is answered beside -------------------------------------------------------------------------------
+
+    def _verify(self, groups: Sequence[int], copies: Copies) -> None:
+        problems = violations(self.graph, self.wires, groups, copies, self.around)
+        stray = [node for node, home in enumerate(groups) if home >= 0 and not self.candidate[node]]
+        if problems or stray:
+            what = problems[0].message if problems else f"{self.graph.nodes[stray[0]].name} is in a GEOP"
+            raise NpuError("INTERNAL", self.graph.subject, f"the partition would not run: {what}.")
+
+    def _summarise(self, groups: Sequence[int]) -> None:
+        nodes = self.graph.nodes
+        for reason, message in _DIFFERENCES:
+            names = sorted(
+                nodes[node].name for node, cause in self.cause.items() if cause.reason is reason and groups[node] < 0
+            )
+            if names and not (reason is Reason.FRAME and self.settings.mix):
+                self._note(reason.value, message.format(_some(names)), names[0], "warning")
+        stray = first_stray_variable(self.graph, self.wires, groups) if self.settings.mix else None
+        if stray is not None and not self.settings.variables_on_host:
+            name = nodes[stray].name
+            self._note(
+                "VARIABLE_ON_HOST",
+                f"{name} runs on the host and takes a variable's reference or handle: that variable and all that share "
+                "it stay on the host. (The adapter itself refuses the graph.)",
+                name,
+                "warning",
+            )
+        if not self.settings.mix:
+            self._note_left_behind(groups)
+
+    def _note_left_behind(self, groups: Sequence[int]) -> None:
+        """M2: full offload with something unsupported keeps the largest region, and says so."""
+        nodes = self.graph.nodes
+        quiet = (Reason.FEED, Reason.FETCH)
+        ops = sorted({nodes[node].op for node, cause in self.cause.items() if cause.reason not in quiet and
+                      nodes[node].op != "Const"})  # fmt: skip
+        dissolved = sum(1 for node, home in enumerate(groups) if home < 0 and self.candidate[node])
+        if ops or dissolved:
+            self._note(
+                "FULL_OFFLOAD_INCOMPLETE",
+                f"Full offload leaves operators on the host: {_some(ops) if ops else 'none unsupported'}"
+                + (f"; {dissolved} more that could be offloaded are not in the region kept" if dissolved else "")
+                + ". mix_compile_mode offloads every region.",
+                "",
+                "warning",
+            )
+
+
+def _within(frame: object, touched: Set[object]) -> bool:
+    while frame is not None:
+        if frame in touched:
+            return True
+        frame = frame.parent  # type: ignore[attr-defined]
+    return False
+
+
+def _range_error(node: object, cause: Cause, entry: Optional[int]) -> NpuError:
+    name, op = node.name, node.op  # type: ignore[attr-defined]
+    where = f"entry {entry}" if entry is not None else "a loop or conditional that a range touches"
+    if cause.reason is Reason.SCOPE:  # M16
+        return NpuError(
+            "RANGE_SCOPE",
+            f"in_out_pair: {name}",
+            f"{where} holds {name} ({op}), which was built inside without_npu_compile_scope.",
+            "Take it out of the scope or out of the range.",
+        )
+    return NpuError(  # M12
+        "RANGE_UNSUPPORTED",
+        f"in_out_pair: {name}",
+        f"{where} holds {name} ({op}), which cannot be offloaded: {cause.detail}.",
+        "Choose a range without it.",
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:5])
+    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown

@@ -1,0 +1,1 @@
+"""Whether runs keep to what their session's options say."""

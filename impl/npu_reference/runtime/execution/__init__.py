@@ -1,0 +1,1 @@
+"""How one signature is placed and computed."""

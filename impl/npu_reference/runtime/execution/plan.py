@@ -1,0 +1,132 @@
+"""How one signature - what is fed, fetched and asked to run - is partitioned and placed."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from npu_reference import graphs
+from npu_reference.partition import Partition, build, partition
+from npu_reference.runtime.config import Settings
+from npu_reference.runtime.execution.liveness import unsteady
+from npu_reference.runtime.execution.metering import gauges
+from npu_reference.runtime.execution.numerics import Numerics
+from npu_reference.runtime.execution.shadow import Placed, Request, Shadow
+from npu_reference.runtime.execution.transfers import Crossings, crossings
+from npu_reference.runtime.tf_api import tensorflow
+
+__all__ = ["Plan", "Signature", "make_plan"]
+
+
+class Signature(NamedTuple):
+    """What a run asks for, by names in the user's graph.
+
+    Attributes:
+        feeds: tensors fed, sorted.
+        fetches: tensors fetched, in the order of the results.
+        targets: operators to run.
+        connections: pairs of tensors: the second takes its value from the first (CallableOptions.tensor_connection).
+        settled: operators that have run already, in an earlier part of a partial run: nobody waits for them.
+    """
+
+    feeds: Tuple[str, ...]
+    fetches: Tuple[str, ...]
+    targets: Tuple[str, ...]
+    connections: Tuple[Tuple[str, str], ...] = ()
+    settled: Tuple[str, ...] = ()
+
+
+class Plan(NamedTuple):
+    """How a signature runs on the inner session.
+
+    Attributes:
+        partition: what was decided.
+        feeds: tensor fed to the C-level output that takes its value; feeds nobody reads have none.
+        fetches: C-level outputs, the crossings' probes after the script's own.
+        wanted: how many of them are the script's own.
+        targets: C-level operations.
+        crossings: what is copied, and how its size is found.
+        notes: what the user should know of it, for the trace.
+        geops: names of its GEOPs in the shadow graph.
+        counting: those of them that count what crosses their borders themselves.
+        host: names of its host operators, without those that only stand for feeds and fetches.
+    """
+
+    partition: Partition
+    feeds: Dict[str, Any]
+    fetches: List[Any]
+    wanted: int
+    targets: List[Any]
+    crossings: Crossings
+    notes: Tuple[str, ...]
+    geops: Tuple[str, ...]
+    counting: Tuple[str, ...]
+    host: Tuple[str, ...]
+
+
+def make_plan(
+    graph: graphs.Graph,
+    signature: Signature,
+    settings: Settings,
+    shadow: Shadow,
+    numerics: Optional[Numerics] = None,
+) -> Plan:
+    """Partition the graph for a signature and place the result in the shadow graph.
+
+    Args:
+        graph: the user's graph, connections applied.
+        signature: what is asked for.
+        settings: the session's.
+        shadow: where to place it.
+        numerics: the device's arithmetic; None for TensorFlow's own.
+
+    Raises:
+        NpuError: from partitioning (RANGE_*, REF_BORDER, GRAPH_*), from assigning dtypes (PRECISION_*), or INTERNAL
+            where TensorFlow refuses the result.
+    """
+    closed = graphs.close_over(graph, signature.feeds, signature.fetches, signature.targets)
+    flavour = tensorflow().flavour
+    parts = partition(closed, settings.resolution, policy="documented", flavour=flavour, op_list=settings.op_list)
+    graph_def = tensorflow().v1.GraphDef.FromString(build(closed, parts).SerializeToString())
+    notes = [f"{note.subject}: {note.message}" if note.subject else note.message for note in parts.notes]
+    if numerics is not None:
+        notes.extend(numerics.apply(graph_def, parts, signature.feeds))
+    homes = _homes(parts)
+    names = [geop.name for geop in parts.geops]
+    shaky = unsteady(parts.graph) if parts.borders else None
+    counted = gauges(parts, shaky)
+    placed = shadow.place(Request(graph_def, names, signature.feeds, counted))
+    fetched = sorted(set(signature.fetches))
+    outputs = {name: shadow.tensor(placed.rets[position]) for position, name in enumerate(fetched)}
+    crossing = crossings(parts, placed, shadow, signature.feeds, signature.fetches, shaky)
+    fetches = [outputs[name]._as_tf_output() for name in signature.fetches]
+    return Plan(
+        parts,
+        _feeds(signature, placed, shadow),
+        fetches + [probe._as_tf_output() for probe in crossing.probes],
+        len(fetches),
+        [shadow.graph.get_operation_by_name(name)._c_op for name in _targets(signature, homes, placed)],
+        crossing,
+        tuple(notes),
+        tuple(placed.nodes[name] for name in names),
+        tuple(placed.nodes[name] for name in counted),
+        tuple(entry.node for entry in parts.host if entry.op not in ("_Arg", "_Retval")),
+    )
+
+
+def _homes(parts: Partition) -> Dict[str, str]:
+    """Name of every operator in a GEOP to the name of the GEOP."""
+    nodes = parts.graph.nodes
+    return {nodes[member].name: geop.name for geop in parts.geops for member in geop.nodes}
+
+
+def _targets(signature: Signature, homes: Mapping[str, str], placed: Placed) -> Sequence[str]:
+    names = [placed.nodes[homes.get(name, name)] for name in signature.targets]
+    return list(dict.fromkeys(names))
+
+
+def _feeds(signature: Signature, placed: Placed, shadow: Shadow) -> Dict[str, Any]:
+    feeds: Dict[str, Any] = {}
+    for arg, at in placed.args.items():
+        position = int(arg.rsplit("_", 1)[1])
+        feeds[signature.feeds[position]] = shadow.tensor(at)._as_tf_output()
+    return feeds

@@ -1,0 +1,370 @@
+"""The graph that really runs: host operators under the user's names, GEOPs as function calls, over all signatures."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Dict, Hashable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+
+from npu_reference.errors import NpuError
+from npu_reference.runtime.execution.bodies import Hook, make_runnable, share_state
+from npu_reference.runtime.execution.generators import Generators
+from npu_reference.runtime.execution.metering import Gauge, Meter
+from npu_reference.runtime.execution.wiring import Input, groups_in_order, parse_inputs
+from npu_reference.runtime.tf_api import tensorflow
+
+__all__ = ["Placed", "Request", "Shadow"]
+
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+_PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
+
+
+class Request(NamedTuple):
+    """What is to be placed.
+
+    Attributes:
+        graph_def: the partitioned graph, a GraphDef of TensorFlow's own class; given away, bodies change in place.
+        geops: names of the GEOPs in it.
+        feeds: tensors of the user's graph, in the order of the ``index`` of the _Arg nodes.
+        gauges: what GEOPs have to count themselves, by GEOP.
+    """
+
+    graph_def: Any
+    geops: Sequence[str]
+    feeds: Sequence[str]
+    gauges: Mapping[str, Tuple[Gauge, ...]]
+
+
+class Placed(NamedTuple):
+    """Where things are.
+
+    Attributes:
+        nodes: name in the partitioned graph to name in the shadow graph; no entry for _Arg and _Retval nodes.
+        args: name of an _Arg node to the tensor that stands for it.
+        rets: ``index`` of each _Retval to the tensor it returns.
+        fresh: nodes that this request added.
+    """
+
+    nodes: Dict[str, str]
+    args: Dict[str, Input]
+    rets: Dict[int, Input]
+    fresh: int
+
+
+class Shadow:
+    """The graph of the inner session; it only grows, as the user's does.
+
+    A host operator is placed once for each way it is wired: almost always once. State that lives in a node (a one-shot
+    iterator, the generator of a random operator) is therefore one for all signatures, as in TensorFlow.
+    """
+
+    def __init__(self, user_graph: Any, hooks: Sequence[Hook] = (), config: Any = None) -> None:
+        self.user_graph = user_graph
+        #: For the calls of GEOPs, serialized: TensorFlow rewrites a function's body under the options of the call, not
+        #: of the session, and under its defaults where the call has none.
+        self.graph_options = _graph_options(config)
+        self.graph = tensorflow().v1.Graph()
+        self.hooks: List[Hook] = [*hooks, make_runnable]
+        self.meter = Meter()
+        self.generators = Generators()
+        #: Where the name of a host operator differs: shadow name to user's name.
+        self.origin: Dict[str, str] = {}
+        #: Name of a GEOP's node and function here to its name in the partition.
+        self.geops: Dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._used: Set[str] = set()
+        self._copies: Dict[str, int] = {}
+        self._placed: Dict[Hashable, Tuple[str, ...]] = {}
+        self._functions: Set[str] = set()
+        self._probes: Dict[Input, Any] = {}
+
+    def place(self, request: Request) -> Placed:
+        """Add what is not there yet.
+
+        Raises:
+            NpuError: INTERNAL, when TensorFlow refuses the partitioned graph.
+        """
+        with self._lock:
+            batch = _Batch(self, request)
+            placed = batch.arrange()
+            batch.add()
+            self._placed.update(batch.groups)
+            self._functions.update(batch.functions)
+            return placed
+
+    def tensor(self, at: Input) -> Any:
+        """The tf.Tensor of a node and slot."""
+        return self.graph.get_operation_by_name(at.node).outputs[at.slot]
+
+    def probes(self, wanted: Sequence[Input]) -> List[Any]:
+        """Scalar int64 tensors: how many elements each tensor has; of a string tensor, how many characters."""
+        with self._lock:
+            missing = [at for at in dict.fromkeys(wanted) if at not in self._probes]
+            graph = self.graph
+            with graph._mutation_lock(), graph.as_default():
+                strings = [at for at in missing if self.tensor(at).dtype.base_dtype == tensorflow().v1.string]
+                for at in strings:
+                    self._probes[at] = self._count_characters(at)
+                texts = set(strings)
+                self._count_elements([at for at in missing if at not in texts])
+            return [self._probes[at] for at in wanted]
+
+    def _count_characters(self, at: Input) -> Any:
+        v1 = tensorflow().v1
+        with v1.name_scope(self.fresh_name("npu_probe") + "/"):
+            return v1.cast(v1.reduce_sum(v1.strings.length(self.tensor(at))), v1.int64)
+
+    def _count_elements(self, wanted: Sequence[Input]) -> None:
+        """Probes of many tensors at once: operators made one by one in Python would take most of a plan's time."""
+        if not wanted:
+            return
+        v1 = tensorflow().v1
+        message = v1.GraphDef(versions=self.graph.graph_def_versions)
+        tensors = {}
+        for at in wanted:
+            tensor = self.tensor(at)
+            source = f"{at.node}:{at.slot}"
+            tensors[source] = tensor
+            node = message.node.add(name=self.fresh_name("npu_probe"), op="Size", input=[source])
+            node.attr["T"].type = tensor.dtype.base_dtype.as_datatype_enum
+            node.attr["out_type"].type = v1.int64.as_datatype_enum
+        names = [f"{node.name}:0" for node in message.node]
+        made = v1.import_graph_def(message, input_map=tensors, return_elements=names, name="")
+        self._probes.update(zip(wanted, made))
+
+    def fresh_name(self, name: str) -> str:
+        """``name`` itself the first time, later with a number that no other name has."""
+        candidate = name
+        while candidate in self._used:
+            self._copies[name] = self._copies.get(name, 1) + 1
+            candidate = f"{name}__npu{self._copies[name]}"
+        self._used.add(candidate)
+        return candidate
+
+
+class _Batch:
+    """One request on its way into the shadow graph."""
+
+    def __init__(self, shadow: Shadow, request: Request) -> None:
+        self.shadow = shadow
+        self.request = request
+        self.nodes = {node.name: node for node in request.graph_def.node}
+        self.functions = {function.signature.name: function for function in request.graph_def.library.function}
+        self.geops = set(request.geops)
+        self.placed = Placed({}, {}, {}, 0)
+        self.fresh: List[Any] = []
+        self.bodies: List[Any] = []
+        #: What this batch adds to the groups already placed; known to others only once TensorFlow has taken it.
+        self.groups: Dict[Hashable, Tuple[str, ...]] = {}
+
+    def arrange(self) -> Placed:
+        """Decide for every node whether it is there already or is made now, and under which name."""
+        inputs: Dict[str, List[Input]] = {}
+        retvals = []
+        for node in self.request.graph_def.node:
+            if node.op == "_Arg":
+                self.placed.args[node.name] = self._feed(self.request.feeds[node.attr["index"].i])
+            elif node.op == "_Retval":
+                retvals.append(node)
+            else:
+                inputs[node.name] = parse_inputs(node)
+        for group in groups_in_order(inputs):
+            self._place_group(group, inputs)
+        for node in retvals:
+            self.placed.rets[node.attr["index"].i] = self._where(parse_inputs(node)[0])
+        self.placed = self.placed._replace(fresh=len(self.fresh))
+        return self.placed
+
+    def _where(self, source: Input) -> Input:
+        if source.node in self.placed.args:
+            at = self.placed.args[source.node]
+            return Input(at.node, -1) if source.slot < 0 else at
+        return Input(self.placed.nodes[source.node], source.slot)
+
+    def _place_group(self, group: Tuple[str, ...], inputs: Dict[str, List[Input]]) -> None:
+        members = set(group)
+        wiring = []
+        ordered = sorted(group)
+        for name in ordered:
+            ends = [end if end.node in members else self._where(end) for end in inputs[name]]
+            # A GEOP's name depends on what else its partition holds; it is the same GEOP if it does the same.
+            label = "" if name in self.geops else name
+            wiring.append((label, self._content(name), tuple(ends[: _data(ends)]), frozenset(ends[_data(ends) :])))
+        # Members of a loop read one another under the partitioned graph's names, which cannot be mistaken for others:
+        # the group as a whole is the key.
+        key = (tuple(wiring), len(group) > 1)
+        names = self._known(key)
+        if names is None:
+            names = tuple(self.shadow.fresh_name(name) for name in ordered)
+            self.groups[key] = names
+            self.placed.nodes.update(zip(ordered, names))
+            for name, new_name in zip(ordered, names):
+                self._make(name, new_name, inputs[name])
+        self.placed.nodes.update(zip(ordered, names))
+
+    def _known(self, key: Hashable) -> Optional[Tuple[str, ...]]:
+        return self.groups.get(key) or self.shadow._placed.get(key)
+
+    def _content(self, name: str) -> Hashable:
+        """What a node is, beside its name and inputs. A user's operator never changes once it has run."""
+        node = self.nodes[name]
+        if name in self.geops:
+            return self.functions[name].SerializeToString(deterministic=True), self._gauges(name)
+        if self._is_users(name):
+            return node.op
+        return node.SerializeToString(deterministic=True)
+
+    def _gauges(self, name: str) -> Tuple[Gauge, ...]:
+        return self.request.gauges.get(name, ())
+
+    def _is_users(self, name: str) -> bool:
+        try:
+            self.shadow.user_graph.get_operation_by_name(name)
+        except (KeyError, ValueError):
+            return False
+        return True
+
+    def _make(self, name: str, new_name: str, inputs: List[Input]) -> None:
+        original = self.nodes[name]
+        node = type(original)()
+        node.CopyFrom(original)
+        _clean(node)
+        node.name = new_name
+        del node.input[:]
+        node.input.extend(self._where(end).text() for end in inputs)
+        if name in self.geops:
+            self._make_body(name, new_name, node)
+        elif new_name != name:
+            self.shadow.origin[new_name] = name
+        self.fresh.append(node)
+
+    def _make_body(self, name: str, new_name: str, node: Any) -> None:
+        """A function of its own for each call: two calls share nothing that a name could help to share."""
+        body = self.functions[name]
+        gauges = self._gauges(name)
+        if gauges:
+            self.shadow.meter.install(body, new_name, gauges)
+        self.shadow.generators.install(body)
+        for hook in self.shadow.hooks:
+            hook(body, name)
+        body.signature.name = new_name
+        node.attr["f"].func.name = new_name
+        node.attr["config_proto"].s = self.shadow.graph_options
+        self.shadow.geops[new_name] = name
+        self.bodies.append(body)
+
+    def _feed(self, tensor: str) -> Input:
+        """The tensor to feed in place of a user's: the placeholder itself, or one made for any other tensor."""
+        name, _, slot = tensor.rpartition(":")
+        source = self.shadow.user_graph.get_operation_by_name(name)
+        node = tensorflow().v1.NodeDef()
+        if source.type in _PLACEHOLDERS:
+            node.CopyFrom(source.node_def)
+            key: Hashable = (((name, source.type, (), frozenset()),), False)
+            wanted = name
+            # Control inputs of a fed placeholder never run.
+            del node.input[:]
+            if source.control_inputs:
+                key, wanted = ("fed", tensor), f"npu_feed/{name}_{slot}"
+        else:
+            node.op = "Placeholder"
+            output = source.outputs[int(slot)]
+            node.attr["dtype"].type = output.dtype.base_dtype.as_datatype_enum
+            node.attr["shape"].shape.CopyFrom(output.get_shape().as_proto())
+            key, wanted = ("fed", tensor), f"npu_feed/{name}_{slot}"
+        names = self._known(key)
+        if names is None:
+            names = (self.shadow.fresh_name(wanted),)
+            self.groups[key] = names
+            node.name = names[0]
+            _clean(node)
+            self.shadow.origin[names[0]] = name
+            self.fresh.append(node)
+        return Input(names[0], 0)
+
+    def add(self) -> None:
+        """Import what is new.
+
+        The bodies of GEOPs come last: with the functions at hand, TensorFlow 1.15 infers shapes through them, and it
+        crashes on v1 Merge nodes there. No run may extend its session in between, hence the lock.
+        """
+        message = type(self.request.graph_def)
+        known = message(versions=self.request.graph_def.versions)
+        for name, function in self.functions.items():
+            if name not in self.geops and name not in self.shadow._functions:
+                known.library.function.add().CopyFrom(function)
+        for gradient in self.request.graph_def.library.gradient:
+            if known.library.function and gradient.gradient_func in self.functions:
+                known.library.gradient.add().CopyFrom(gradient)
+        nodes = message(versions=self.request.graph_def.versions)
+        controls = self._detach(nodes)
+        geops = message(versions=self.request.graph_def.versions)
+        geops.library.function.extend(self.bodies)
+        graph = self.shadow.graph
+        with graph._mutation_lock(), graph.as_default():
+            if known.library.function:
+                self._import(known, {})
+            if nodes.node:
+                self._import(nodes, self._old_tensors(nodes))
+            for node, sources in controls:
+                operation = graph.get_operation_by_name(node)
+                operation._add_control_inputs([graph.get_operation_by_name(source) for source in sources])
+            if self.bodies:
+                self._import(geops, {})
+
+    def _detach(self, nodes: Any) -> List[Tuple[str, List[str]]]:
+        """Fill ``nodes``; control edges from nodes that are there already cannot be imported, they are added later."""
+        fresh = {node.name for node in self.fresh}
+        later = []
+        for node in self.fresh:
+            copy = nodes.node.add()
+            copy.CopyFrom(node)
+            old = [text[1:] for text in node.input if text.startswith("^") and text[1:] not in fresh]
+            if old:
+                inputs = [text for text in node.input if not text.startswith("^") or text[1:] in fresh]
+                del copy.input[:]
+                copy.input.extend(inputs)
+                later.append((node.name, old))
+        return later
+
+    def _old_tensors(self, nodes: Any) -> Dict[str, Any]:
+        fresh = {node.name for node in nodes.node}
+        found: Dict[str, Any] = {}
+        for node in nodes.node:
+            for end in parse_inputs(node):
+                if end.slot >= 0 and end.node not in fresh:
+                    found[f"{end.node}:{end.slot}"] = self.shadow.tensor(end)
+        return found
+
+    def _import(self, graph_def: Any, input_map: Mapping[str, Any]) -> None:
+        try:
+            tensorflow().v1.import_graph_def(graph_def, input_map=input_map or None, name="")
+        except (ValueError, TypeError) as error:
+            raise NpuError(
+                "INTERNAL", "partitioned graph", f"TensorFlow does not take it: {_first_line(error)}."
+            ) from error
+
+
+def _clean(node: Any) -> None:
+    """Everything runs on this machine's CPU, as the adapter places it, so nothing may ask for another place."""
+    share_state(node)
+    node.device = ""
+    for name in ("_class", "_output_shapes"):
+        if name in node.attr:
+            del node.attr[name]
+
+
+def _graph_options(config: Any) -> bytes:
+    if config is None:
+        return b""
+    only = type(config)()
+    only.graph_options.CopyFrom(config.graph_options)
+    return only.SerializeToString(deterministic=True)
+
+
+def _data(ends: Sequence[Input]) -> int:
+    """How many data inputs there are; control inputs follow them."""
+    return next((position for position, end in enumerate(ends) if end.slot < 0), len(ends))
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n", 1)[0].rstrip(".")

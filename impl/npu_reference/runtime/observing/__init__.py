@@ -1,0 +1,1 @@
+"""What the runtime says and remembers of what ran."""

@@ -1,0 +1,1 @@
+"""How whole scripts and the protocol's graphs are run."""

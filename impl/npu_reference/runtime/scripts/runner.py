@@ -1,0 +1,204 @@
+"""Answers the protocol method ``run``: a graph, or a script, on the simulated device."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from npu_reference import graphs
+from npu_reference.catalog import OpList
+from npu_reference.errors import NpuError
+from npu_reference.runtime.config import OPTIMIZER, Overrides, overriding
+from npu_reference.runtime.observing.log import Entry, listening
+from npu_reference.runtime.observing.trace import process_trace
+from npu_reference.runtime.scripts.simulate import simulate
+from npu_reference.runtime.scripts.wire import from_wire, to_wire
+from npu_reference.runtime.sessions import activation
+from npu_reference.runtime.tf_api import tensorflow
+
+__all__ = ["execute", "run_graph", "run_script"]
+
+
+def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
+    """Run a graph in a session of its own whose config names ``NpuOptimizer``.
+
+    Args:
+        params: of the protocol: ``graph`` (a path), ``surface``, ``edition``, ``values``, ``env``, ``files``,
+            ``op_list``, ``device_precision``, ``feeds`` (name to tensor), ``fetches`` (a name without
+            slot is an operator to run), ``init`` (operators to run once first), ``steps`` (default 1).
+
+    Returns:
+        The protocol's ``ok``: ``fetches`` of the last step, ``trace`` with a record for each run, ``log``, ``files``.
+
+    Raises:
+        NpuError: GRAPH_* and OPTION_* for what was given, RUN_FAILED where TensorFlow fails.
+    """
+    activation.activate()
+    with _observed(params) as log:
+        fetches = _run(params)
+        return {"fetches": fetches, "files": {}, "trace": _records(), "log": log}
+
+
+def run_script(params: Mapping[str, Any]) -> Dict[str, Any]:
+    """Run a script as ``__main__``.
+
+    Args:
+        params: of the protocol: ``script`` (a path), or ``source`` (its text); ``args``, ``edition``, ``env``,
+            ``files``, ``op_list``, ``device_precision``.
+
+    Returns:
+        The protocol's ``ok``: ``output`` (what it printed on stdout), ``trace``, ``log``, and no fetches.
+
+    Raises:
+        NpuError: SCRIPT_FILE; RUN_FAILED with the last lines of its stderr when it fails.
+    """
+    with contextlib.ExitStack() as stack:
+        path = params.get("script")
+        if path is None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            path = os.path.join(folder, "script.py")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(params["source"])
+        log = stack.enter_context(_observed(params))
+        output = execute(path, list(params.get("args", [])), params.get("edition"))
+        return {"fetches": {}, "files": {}, "output": output, "trace": _records(), "log": log}
+
+
+def execute(path: str, args: Sequence[str], edition: Optional[str]) -> str:
+    """Run a script as ``__main__`` in a graph of its own; answers what it printed.
+
+    Raises:
+        NpuError: SCRIPT_FILE; RUN_FAILED with the last lines of its stderr when it fails.
+    """
+    out, err = io.StringIO(), io.StringIO()
+
+    def hear(line: str) -> None:
+        # Entries of the logger come to the listener around this one with their code; here is what has none.
+        err.write(line + "\n")
+
+    v1 = tensorflow().v1
+    with v1.Graph().as_default(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            simulate(path, list(args), log=hear, edition=edition)
+        except SystemExit as leaving:
+            if leaving.code not in (None, 0):
+                tail = " | ".join(err.getvalue().strip().splitlines()[-3:])
+                raise NpuError("RUN_FAILED", path, f"the script ended with {leaving.code}: {tail}.") from None
+    return out.getvalue()
+
+
+@contextlib.contextmanager
+def _observed(params: Mapping[str, Any]) -> Iterator[List[Dict[str, str]]]:
+    """A fresh trace, the request's surroundings, and what is logged meanwhile."""
+    log: List[Dict[str, str]] = []
+
+    def hear(entry: Entry) -> None:
+        log.append({"level": entry.level, "code": entry.code, "subject": entry.subject, "message": entry.text})
+
+    surface = params.get("surface", "session")
+    op_list = params.get("op_list")
+    overrides = Overrides(
+        edition=params.get("edition"),
+        env=params.get("env", {}),
+        files=params.get("files"),
+        values=params.get("values", {}) if surface == "runconfig" else None,
+        surface=surface,
+        op_list=None if op_list is None else OpList.parse(json.dumps(op_list), "op_list"),
+        device_precision=params.get("device_precision"),
+    )
+    process_trace().restart()  # an answer must not tell how many requests came before it
+    with overriding(overrides), listening(hear):
+        yield log
+
+
+def _records() -> List[Dict[str, object]]:
+    return [record.to_json() for record in process_trace().runs]
+
+
+def _run(params: Mapping[str, Any]) -> Dict[str, Any]:
+    v1 = tensorflow().v1
+    graph = graphs.load_graph(params["graph"])
+    names = list(params.get("fetches", []))
+    tensors = [name for name in names if ":" in name]
+    targets = [name for name in names if ":" not in name]
+    feeds = {name: from_wire(name, tensor) for name, tensor in params.get("feeds", {}).items()}
+    with v1.Graph().as_default() as into:
+        _import(graph)
+        wanted = [_element(into, name) for name in tensors + targets]
+        fed = {_element(into, name): value for name, value in feeds.items()}
+        init = [_element(into, name) for name in params.get("init", [])]
+        with v1.Session(graph=into, config=_config(params)) as session:
+            for operation in init:
+                _call(session, [operation], {})
+            values: List[Any] = []
+            for _ in range(params.get("steps", 1)):
+                values = _call(session, wanted, fed)
+    return {name: to_wire(name, value) for name, value in zip(tensors, values)}
+
+
+def _import(graph: graphs.Graph) -> None:
+    v1 = tensorflow().v1
+    try:
+        v1.import_graph_def(v1.GraphDef.FromString(graph.to_bytes()), name="")
+    except (ValueError, TypeError) as error:
+        text = str(error).strip().split("\n", 1)[0].rstrip(".")
+        raise NpuError("RUN_FAILED", graph.subject, f"TensorFlow {v1.__version__} does not take it: {text}.") from None
+
+
+def _element(graph: Any, name: str) -> Any:
+    try:
+        return graph.as_graph_element(name)
+    except (KeyError, ValueError) as error:
+        text = str(error.args[0]).rstrip(".")
+        raise NpuError("GRAPH_FEED_FETCH", name, f"{text}.") from None
+
+
+def _call(session: Any, fetches: List[Any], feeds: Mapping[Any, Any]) -> List[Any]:
+    errors = tensorflow().v1.errors
+    try:
+        return list(session.run(fetches, feeds))
+    except NpuError:
+        raise
+    except errors.OpError as error:
+        where = "graph" if error.op is None else error.op.name
+        raise NpuError("RUN_FAILED", where, f"{str(error.message).strip().splitlines()[0].rstrip('.')}.") from None
+    except (TypeError, ValueError) as error:
+        raise NpuError("GRAPH_FEED_FETCH", "feeds", f"{str(error).rstrip('.')}.") from None
+
+
+def _config(params: Mapping[str, Any]) -> Any:
+    """As the documents' samples set it; without grappler, which reorders arithmetic differently in each version."""
+    v1 = tensorflow().v1
+    config = v1.ConfigProto(allow_soft_placement=True)
+    rewrite = config.graph_options.rewrite_options
+    rewrite.remapping = type(rewrite).OFF
+    rewrite.memory_optimization = type(rewrite).NO_MEM_OPT
+    rewrite.disable_meta_optimizer = True
+    entry = rewrite.custom_optimizers.add()
+    entry.name = OPTIMIZER
+    if params.get("surface", "session") == "session":
+        for name, value in params.get("values", {}).items():
+            field, content = _field(name, value)
+            _set(entry.parameter_map[name], name, field, content)
+    return config
+
+
+def _field(name: str, value: Any) -> Tuple[str, Any]:
+    """Which field of the parameter map a value stands in."""
+    if isinstance(value, dict) and set(value) == {"field", "value"}:
+        return value["field"], value["value"]
+    for kind, field in ((bool, "b"), (int, "i"), (float, "f"), (str, "s")):
+        if isinstance(value, kind):
+            return field, value
+    raise NpuError("OPTION_TYPE", name, f"{value!r} has no field in a parameter map.", "Give a bool, int or str.")
+
+
+def _set(attr: Any, name: str, field: str, value: Any) -> None:
+    try:
+        setattr(attr, field, value.encode("utf-8") if field == "s" else value)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise NpuError("OPTION_TYPE", name, f"{value!r} does not go into the field .{field}: {error}.") from None

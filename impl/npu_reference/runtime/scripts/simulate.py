@@ -1,0 +1,245 @@
+"""Runs a script as ``__main__`` with the simulated device switched on, and says at the end what ran there."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import sys
+import traceback
+import types
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, List, Optional, Sequence, TextIO, Tuple, Union
+
+from npu_reference.errors import NpuError
+from npu_reference.place import FOLDER
+from npu_reference.runtime.config import (
+    EDITION_VARIABLE,
+    OPTIMIZER,
+    PRECISIONS,
+    current_overrides,
+    overriding,
+)
+from npu_reference.runtime.config import device_precision as checked_precision
+from npu_reference.runtime.observing.log import listening
+from npu_reference.runtime.observing.trace import Trace, process_trace
+from npu_reference.runtime.scripts.sources import Source, read_for
+from npu_reference.runtime.sessions import activation
+from npu_reference.runtime.tf_api import tensorflow
+
+__all__ = ["PRECISIONS", "simulate"]
+
+_OURS = FOLDER
+
+#: A frame of this package as tracebacks print it: the place, and the line of code if there is one.
+_OUR_FRAME = re.compile(
+    r'^[ \t]*File "[^"\n]*npu_reference[/\\][^"\n]*", line \d+.*\n(?:[ \t]+(?!File ").*\n(?:[ \t]+[\^~]+[ \t]*\n)?)?',
+    re.MULTILINE,
+)
+
+
+def simulate(
+    script: str,
+    argv: Sequence[str] = (),
+    *,
+    log: Union[Callable[[str], None], TextIO, None] = None,
+    device_precision: Optional[str] = None,
+    edition: Optional[str] = None,
+    trace_file: Optional[str] = None,
+    adapt_imports: bool = True,
+) -> Trace:
+    """Run a script the way ``python script argv`` would, on the simulated device, which is left switched on.
+
+    Args:
+        script: its file.
+        argv: its arguments.
+        log: a function or stream that takes each line the simulator has to say; without it they go to stderr.
+        device_precision: one of :data:`PRECISIONS`; else the environment's, else ``off``.
+        edition: of the options, for sessions of this script; else the environment's (G14).
+        trace_file: where to write the trace as JSON.
+        adapt_imports: under TensorFlow 2, read ``import tensorflow as tf`` of a script that uses names of TensorFlow 1
+            as ``import tensorflow.compat.v1 as tf``. The file is not changed.
+
+    Returns:
+        The trace of the process.
+
+    Raises:
+        NpuError: SCRIPT_FILE, TENSORFLOW_MISSING, USAGE, OUTPUT.
+        SystemExit: as the script does; 1, with the script's own traceback on stderr, when it raises anything else.
+    """
+    say = _speaker(log)
+    if device_precision is not None:
+        checked_precision(device_precision)
+    text = _read(script)
+    if trace_file is not None:
+        _check_writable(trace_file)
+    around = current_overrides()
+    if device_precision is not None:
+        around = around._replace(device_precision=device_precision)
+    with _edition(edition), overriding(around), listening(lambda entry: say(f"{entry.level}: {entry.text}")):
+        _prefer_keras_2(say)
+        activation.activate()
+        source = _source(text, script, adapt_imports)
+        if source.changed:
+            say(f"{script}: {source.changed}")
+        before = process_trace().totals.sessions
+        try:
+            _run(source, script, list(argv))
+        finally:
+            _report(say, before)
+            if trace_file is not None:
+                _write(trace_file)
+    return process_trace()
+
+
+def _speaker(log: Union[Callable[[str], None], TextIO, None]) -> Callable[[str], None]:
+    if callable(log):
+        return log
+
+    def write(line: str) -> None:
+        stream = log or sys.stderr
+        sys.stdout.flush()
+        stream.write(line + "\n")
+        stream.flush()
+
+    return write
+
+
+def _read(script: str) -> bytes:
+    try:
+        with open(script, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise NpuError("SCRIPT_FILE", script, f"it cannot be read: {error.strerror}.") from error
+
+
+def _source(text: bytes, script: str, adapt_imports: bool) -> Source:
+    def only_v1(names: Tuple[str, ...]) -> bool:
+        return adapt_imports and tensorflow().major >= 2 and _has(v1, names) and not _has(v2, names)
+
+    v1 = tensorflow().v1
+    v2 = sys.modules["tensorflow"]
+    try:
+        return read_for(text, script, only_v1)
+    except SyntaxError as error:
+        sys.stderr.write("".join(traceback.format_exception_only(type(error), error)))
+        raise SystemExit(1) from None
+    except ValueError as error:  # a NUL byte
+        raise NpuError("SCRIPT_FILE", script, f"it is no Python source: {error}.") from None
+
+
+def _has(module: Any, names: Sequence[str]) -> bool:
+    """Whether a dotted name leads somewhere; Keras is not looked into, which would load it."""
+    for name in names:
+        if name == "keras":
+            return True
+        if not hasattr(module, name):
+            return False
+        module = getattr(module, name)
+        if not isinstance(module, types.ModuleType):
+            return True
+    return True
+
+
+def _prefer_keras_2(say: Callable[[str], None]) -> None:
+    """TensorFlow decides at import which Keras it has; sessions need version 2, which tf_keras brings from 2.16 on."""
+    if "tensorflow" in sys.modules or "TF_USE_LEGACY_KERAS" in os.environ:
+        return
+    if importlib.util.find_spec("tf_keras") is not None:
+        os.environ["TF_USE_LEGACY_KERAS"] = "1"
+        say("TF_USE_LEGACY_KERAS=1 is set: Keras sessions need Keras 2, which the installed tf_keras provides.")
+
+
+def _run(source: Source, script: str, argv: List[str]) -> None:
+    """Execute as ``__main__``; what Python would print of an exception is printed, without the simulator's frames."""
+    module = types.ModuleType("__main__")
+    module.__dict__.update(__file__=script, __builtins__=__builtins__)
+    code = compile(source.tree, script, "exec", dont_inherit=True)
+    with _as_main(module, script, argv):
+        try:
+            exec(code, module.__dict__)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a script raises ends it
+            sys.stdout.flush()
+            sys.stderr.write(_traceback(error))
+            raise SystemExit(1) from None
+
+
+def _traceback(error: BaseException) -> str:
+    """The traceback of an exception and of what led to it, without frames of this package."""
+    whole = traceback.TracebackException.from_exception(error)
+    waiting: List[Any] = [whole]
+    seen = set()
+    while waiting:
+        part = waiting.pop()
+        if part is None or id(part) in seen:
+            continue
+        seen.add(id(part))
+        part.stack = traceback.StackSummary.from_list(
+            [frame for frame in part.stack if not os.path.abspath(frame.filename).startswith(_OURS + os.sep)]
+        )
+        waiting += [part.__cause__, part.__context__]
+    # TensorFlow writes into messages where an operator was made, which is below the frames that run the script.
+    return _OUR_FRAME.sub("", "".join(whole.format()))
+
+
+@contextmanager
+def _as_main(module: types.ModuleType, script: str, argv: List[str]) -> Iterator[None]:
+    """``sys.modules['__main__']``, ``sys.argv`` and ``sys.path[0]`` as the script expects them."""
+    folder = os.path.dirname(os.path.abspath(script))
+    main, old_argv, old_path = sys.modules["__main__"], sys.argv, list(sys.path)
+    sys.modules["__main__"] = module
+    sys.argv = [script, *argv]
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+        sys.argv = old_argv
+        sys.path[:] = old_path
+
+
+@contextmanager
+def _edition(edition: Optional[str]) -> Iterator[None]:
+    """The edition for the script's sessions and for ``npu_bridge``, which reads the variable too."""
+    before = os.environ.get(EDITION_VARIABLE)
+    if edition is not None:
+        os.environ[EDITION_VARIABLE] = edition
+    try:
+        yield
+    finally:
+        if edition is not None:
+            if before is None:
+                os.environ.pop(EDITION_VARIABLE, None)
+            else:
+                os.environ[EDITION_VARIABLE] = before
+
+
+def _report(say: Callable[[str], None], sessions_before: int) -> None:
+    totals = process_trace().totals
+    if totals.sessions == sessions_before:
+        say(
+            "warning: no session was taken over, so nothing ran on the simulated NPU. A session's config must name"
+            f" {OPTIMIZER} (custom_optimizers.add().name = '{OPTIMIZER}'); TensorFlow ignores every other name"
+            " silently."
+        )
+    say(totals.summary())
+
+
+def _check_writable(path: str) -> None:
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise NpuError("OUTPUT", path, "its folder does not exist.", "Create it first.")
+
+
+def _write(path: str) -> None:
+    aside = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(aside, "w", encoding="utf-8") as file:
+            json.dump(process_trace().to_json(), file, indent=1)
+            file.write("\n")
+        os.replace(aside, path)
+    except OSError as error:
+        raise NpuError("OUTPUT", path, f"the trace cannot be written: {error.strerror}.") from error

@@ -1,0 +1,1 @@
+"""How TensorFlow's sessions are taken over, and what each then does."""

@@ -1,0 +1,224 @@
+"""How a session that belongs to the device runs: plans by signature, executed on an inner session."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections import Counter
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+
+from npu_reference import graphs
+from npu_reference.collection import no_collection
+from npu_reference.options.directives import directives
+from npu_reference.runtime.agreement.agreement import Agreement
+from npu_reference.runtime.config import Settings, inner_config
+from npu_reference.runtime.execution.bodies import Hook
+from npu_reference.runtime.execution.numerics import Numerics
+from npu_reference.runtime.execution.plan import Plan, Signature, make_plan
+from npu_reference.runtime.execution.shadow import Shadow
+from npu_reference.runtime.observing import watching
+from npu_reference.runtime.observing.log import LOG, Notice, say
+from npu_reference.runtime.observing.trace import RunRecord, process_trace
+from npu_reference.runtime.sessions.callables import Callable_
+from npu_reference.runtime.sessions.failures import in_users_words, refused
+from npu_reference.runtime.sessions.partial import PartialRuns
+from npu_reference.runtime.tf_api import tensorflow
+
+__all__ = ["Engine"]
+
+_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+class Engine:
+    """The device's side of one session. Thread-safe: plans are made one at a time, runs go side by side.
+
+    Attributes:
+        number: of the session in this process, from 1.
+    """
+
+    def __init__(self, session: Any, settings: Settings) -> None:
+        self._settings = settings
+        self.number = process_trace().open_session()
+        self._graph = session.graph
+        precise = settings.device_precision == "on"
+        repeatable = precise and str(settings.resolution.values.get("deterministic")) == "1"
+        config = inner_config(session._config, repeatable=repeatable)
+        self._numerics = Numerics(settings) if precise else None
+        self._shadow = Shadow(session.graph, config=config)
+        base = tensorflow().session.BaseSession
+        self._inner = base(graph=self._shadow.graph, config=config)
+        self._plans: Dict[Signature, Plan] = {}
+        self._planning = threading.RLock()
+        self._counting = threading.Lock()
+        self._runs = 0
+        self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
+        self._partial = PartialRuns(self)
+        self._agreement = Agreement(settings.resolution, session.graph, self.number)
+        for notice in settings.notices:
+            say(logging.WARNING, notice, session=self.number)
+        if LOG.isEnabledFor(logging.INFO):
+            told = json.dumps(directives(settings.resolution), sort_keys=True)
+            say(logging.INFO, Notice("directives", "graph compilation", f"{told}."), session=self.number)
+
+    @property
+    def numerics(self) -> Optional[Numerics]:
+        """The arithmetic of the device; None where GEOPs compute as TensorFlow does."""
+        return self._numerics
+
+    @property
+    def hooks(self) -> List[Hook]:
+        """What is done to the bodies of GEOPs placed from now on, in this order."""
+        return self._shadow.hooks
+
+    def run(
+        self,
+        feeds: Dict[str, Any],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: Any = None,
+        run_metadata: Any = None,
+        connections: Tuple[Tuple[str, str], ...] = (),
+        settled: Tuple[str, ...] = (),
+    ) -> List[Any]:
+        """One session.run.
+
+        Args:
+            feeds: tensor name to NumPy value.
+            fetches: tensor names.
+            targets: operator names.
+            options, run_metadata: C-level buffers of RunOptions and RunMetadata, or None.
+            connections, settled: see :class:`Signature`.
+
+        Returns:
+            The values of the fetches.
+
+        Raises:
+            tf.errors.OpError: as TensorFlow would, about the user's own operators.
+            NpuError: the signature cannot be partitioned; also an InvalidArgumentError.
+        """
+        signature = Signature(tuple(sorted(feeds)), tuple(fetches), tuple(targets), connections, settled)
+        plan = self._plan(signature)
+        with refused():
+            loops = self._agreement.run(signature, feeds)
+        values: List[Any] = []
+        taken = {plan.feeds[name]: value for name, value in feeds.items() if name in plan.feeds}
+        try:
+            for _ in range(loops):
+                values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, run_metadata)
+        except tensorflow().v1.errors.OpError as error:
+            # What the GEOPs of a run that failed have counted is no other run's.
+            self._shadow.meter.take(plan.counting)
+            raise in_users_words(error, self._graph, self._shadow.origin, self._shadow.geops) from None
+        self._record(plan, feeds, values)
+        watching.tell(fetches, values, self._numerics)
+        return list(values[: plan.wanted])
+
+    def callable(self, callable_options: Any) -> Callable_:
+        """What ``_make_callable_from_options`` answers for this session."""
+        return Callable_(self, callable_options)
+
+    def partial_run_setup(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
+        """A handle for :meth:`partial_run`."""
+        with refused():
+            return self._partial.setup(feeds, fetches, targets)
+
+    def partial_run(
+        self, handle: str, feeds: Dict[str, Any], fetches: Sequence[str], targets: Sequence[str]
+    ) -> List[Any]:
+        """Continue a run with more feeds."""
+        with refused():
+            return self._partial.run(handle, feeds, fetches, targets)
+
+    def close(self) -> None:
+        """Release the inner session; further runs raise as a closed session does."""
+        self._inner.close()
+        self._shadow.generators.close()
+
+    def graph(self) -> graphs.Graph:
+        """The user's graph as it is now."""
+        with self._planning:
+            version = self._graph.version
+            if self._known[0] != version or self._known[1] is None:
+                graph_def = self._graph.as_graph_def()
+                _declare_operators(self._graph, graph_def)
+                self._known = (version, graphs.graph_from_def(graph_def, subject="session graph"))
+            assert self._known[1] is not None
+            return self._known[1]
+
+    def _plan(self, signature: Signature) -> Plan:
+        plan = self._plans.get(signature)
+        if plan is None:
+            with self._planning, refused():
+                plan = self._plans.get(signature)
+                if plan is None:
+                    plan = self._make_plan(signature)
+                    # A graph that has grown does not outdate a plan: what a signature reaches cannot change any more.
+                    self._plans[signature] = plan
+        return plan
+
+    def _make_plan(self, signature: Signature) -> Plan:
+        with no_collection():
+            return self._planned(signature)
+
+    def _planned(self, signature: Signature) -> Plan:
+        graph = self.graph()
+        if signature.connections or signature.settled:
+            graph = _rewired(graph, {to: source for source, to in signature.connections}, set(signature.settled))
+        plan = make_plan(graph, signature, self._settings, self._shadow, self._numerics)
+        self._agreement.plan(signature, graph, plan.partition)
+        self._inner._extend_graph()
+        parts = plan.partition
+        process_trace().add_partition(self.number, plan.geops, plan.host)
+        reasons = Counter(entry.reason.value for entry in parts.host if entry.op not in ("_Arg", "_Retval"))
+        why = "".join(f"; {reason}: {count}" for reason, count in sorted(reasons.items()))
+        text = f"{len(parts.geops)} GEOPs, {len(plan.host)} operators on the host{why}."
+        wanted = _some(signature.fetches + signature.targets)
+        say(logging.INFO, Notice("partitioned", f"run of {wanted}", text), session=self.number)
+        for note in parts.notes:
+            level = _LEVELS.get(note.level, logging.INFO)
+            say(level, Notice(note.code, note.subject, note.message), session=self.number)
+        return plan
+
+    def _record(self, plan: Plan, feeds: Dict[str, Any], values: Sequence[Any]) -> None:
+        with self._counting:
+            self._runs += 1
+            run = self._runs
+        metered = self._shadow.meter.take(plan.counting) if plan.counting else {}
+        copies = plan.crossings.copies(feeds, values, metered)
+        process_trace().add(
+            RunRecord(self.number, run, len(plan.geops), len(plan.host), copies, plan.partition, plan.notes)
+        )
+
+
+def _declare_operators(graph: Any, graph_def: Any) -> None:
+    """Operators of libraries that the script has loaded: TensorFlow knows them, so a session must not refuse them."""
+    library = {function.signature.name for function in graph_def.library.function}
+    used = {node.op for node in graph_def.node}
+    used.update(node.op for function in graph_def.library.function for node in function.node_def)
+    for name in sorted(used - library):
+        if name not in graphs.OPS:
+            graphs.OPS.declare(graph._get_op_def(name))
+
+
+def _rewired(graph: graphs.Graph, sources: Dict[str, str], settled: Set[str]) -> graphs.Graph:
+    """The graph in which readers of some tensors read others instead, and nobody waits for settled operators."""
+    graph_def = graph.to_def()
+    for node in graph_def.node:
+        inputs = []
+        for text in node.input:
+            if not text.startswith("^"):
+                full = text if ":" in text else f"{text}:0"
+                inputs.append(sources.get(full, text))
+            elif text[1:] not in settled:
+                source = sources.get(f"{text[1:]}:0")
+                inputs.append(text if source is None else "^" + source.rpartition(":")[0])
+        del node.input[:]
+        node.input.extend(inputs)
+    return graphs.graph_from_def(graph_def, subject="session graph")
+
+
+def _some(names: Sequence[str]) -> str:
+    """A few names for a log line."""
+    shown = ", ".join(names[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown

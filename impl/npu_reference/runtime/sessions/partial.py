@@ -1,0 +1,178 @@
+"""How partial runs execute: each call as a run of its own, to which what earlier calls computed is fed."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Set, Tuple
+
+import numpy as np
+
+from npu_reference.runtime.execution.liveness import unsteady
+from npu_reference.runtime.tf_api import tensorflow
+
+if TYPE_CHECKING:
+    from npu_reference.runtime.sessions.engine import Engine
+
+__all__ = ["PartialRuns"]
+
+#: Types of tensors that cannot leave a session as values.
+_HANDLES = ("resource", "variant")
+
+Tensor = Tuple[int, int]
+
+
+class PartialRuns:
+    """The partial runs of one session that are under way. Thread-safe."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._lock = threading.Lock()
+        self._open: Dict[str, _PartialRun] = {}
+        self._count = 0
+
+    def setup(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
+        """Open a partial run and answer its handle."""
+        with self._lock:
+            self._count += 1
+            handle = f"npu_partial_run_{self._engine.number}_{self._count}"
+            self._open[handle] = _PartialRun(self._engine, feeds, fetches, targets)
+            return handle
+
+    def run(self, handle: str, feeds: Dict[str, Any], fetches: Sequence[str], targets: Sequence[str]) -> List[Any]:
+        """Continue; the handle is forgotten once everything has been fetched."""
+        with self._lock:
+            run = self._open.get(_text(handle))
+        if run is None:
+            raise _invalid(f"Must run 'setup' before performing partial runs; {_text(handle)!r} is no open handle.")
+        if targets:
+            raise RuntimeError("partial_run() requires empty target_list.")
+        with run.lock:
+            values = run.step(feeds, fetches)
+        if run.finished:
+            with self._lock:
+                self._open.pop(_text(handle), None)
+        return values
+
+
+class _PartialRun:
+    """One partial run: what has been fed, what has run, and the values that later calls will read."""
+
+    def __init__(self, engine: Engine, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> None:
+        self.lock = threading.Lock()
+        self._engine = engine
+        self._graph = engine.graph()
+        self._unsteady = unsteady(self._graph)
+        self._waiting = {self._tensor(name): name for name in feeds}
+        self._fetches = {self._tensor(name): name for name in fetches}
+        self._targets = {self._graph.index[name] for name in targets}
+        self._values: Dict[Tensor, Any] = {}
+        self._ran: Set[int] = set()
+
+    @property
+    def finished(self) -> bool:
+        return not self._fetches and not self._targets
+
+    def step(self, feeds: Dict[str, Any], fetches: Sequence[str]) -> List[Any]:
+        """Feed, compute and fetch."""
+        for name, value in feeds.items():
+            tensor = self._tensor(name)
+            if tensor not in self._waiting:
+                raise _invalid(f"The feed {name} had already been fed, or was not set up as a feed.")
+            self._values[tensor] = value
+            del self._waiting[tensor]
+        wanted = [self._tensor(name) for name in fetches]
+        for tensor, name in zip(wanted, fetches):
+            if tensor not in self._fetches:
+                raise _invalid(f"Fetch {name} was not set up, or has been fetched already.")
+        answers = self._compute(wanted, fetches)
+        for tensor in wanted:
+            del self._fetches[tensor]
+        return answers
+
+    def _compute(self, wanted: List[Tensor], names: Sequence[str]) -> List[Any]:
+        missing = [tensor for tensor in wanted if tensor not in self._values]
+        for tensor, name in zip(wanted, names):
+            if self._reach([tensor[0]] if tensor in missing else []) is None:
+                raise _invalid(f"Fetch {name} can't be computed from the feeds that have been fed so far.")
+        ready = [target for target in sorted(self._targets) if self._reach([target]) is not None]
+        roots = [tensor[0] for tensor in missing] + ready
+        if roots:
+            running = self._reach(roots)
+            assert running is not None
+            self._run(missing, ready, running)
+        return [self._values[tensor] for tensor in wanted]
+
+    def _run(self, missing: List[Tensor], ready: List[int], running: Set[int]) -> None:
+        later = self._needed_later(running)
+        fetched = missing + [tensor for tensor in later if tensor not in missing]
+        feeds = {self._name(t): _array(value) for t, value in self._values.items() if self._is_read(t, running)}
+        settled = tuple(sorted(self._graph.nodes[i].name for i in self._ran))
+        values = self._engine.run(
+            feeds,
+            [self._name(tensor) for tensor in fetched],
+            [self._graph.nodes[i].name for i in ready],
+            settled=settled,
+        )
+        self._values.update(zip(fetched, values))
+        self._ran |= running
+        self._targets -= set(ready)
+
+    def _reach(self, roots: List[int]) -> Optional[Set[int]]:
+        """Nodes that have to run for some others; None if one of them reads a tensor that is still to be fed."""
+        edges = self._graph.edges
+        seen = set(roots)
+        waiting = list(roots)
+        while waiting:
+            for edge in self._graph.in_edges(waiting.pop()):
+                source, slot = edges.src[edge], edges.src_slot[edge]
+                if (source, slot) in self._waiting or (slot < 0 and (source, 0) in self._waiting):
+                    return None
+                done = (source, slot) in self._values or (slot < 0 and (source in self._ran or self._fed(source)))
+                if not done and source not in seen:
+                    seen.add(source)
+                    waiting.append(source)
+        return seen
+
+    def _fed(self, node: int) -> bool:
+        return self._graph.nodes[node].op in ("Placeholder", "PlaceholderV2") and (node, 0) in self._values
+
+    def _needed_later(self, running: Set[int]) -> List[Tensor]:
+        """Tensors computed now that what is still to be fetched will read; kept so that nothing runs twice."""
+        edges = self._graph.edges
+        kept: Dict[Tensor, None] = {}
+        for i in sorted(running):
+            for edge in self._graph.out_edges(i):
+                slot = edges.src_slot[edge]
+                if slot >= 0 and edges.dst[edge] not in running and edges.dst[edge] not in self._ran:
+                    kept[(i, slot)] = None
+        return [tensor for tensor in kept if self._can_be_kept(tensor)]
+
+    def _can_be_kept(self, tensor: Tensor) -> bool:
+        dtype = self._graph.output_dtypes(tensor[0])[tensor[1]]
+        if dtype.base.name in _HANDLES or self._graph.nodes[tensor[0]].op in ("Variable", "VariableV2"):
+            # Reaching for a variable or a handle again has no effect.
+            return False
+        return self._unsteady is None or not self._unsteady[tensor[0]]
+
+    def _is_read(self, tensor: Tensor, running: Set[int]) -> bool:
+        return any(self._graph.edges.dst[edge] in running for edge in self._graph.out_edges(tensor[0]))
+
+    def _tensor(self, name: str) -> Tensor:
+        node, _, slot = name.rpartition(":")
+        return self._graph.index[node], int(slot)
+
+    def _name(self, tensor: Tensor) -> str:
+        return f"{self._graph.nodes[tensor[0]].name}:{tensor[1]}"
+
+
+def _array(value: Any) -> np.ndarray:
+    """A value fetched earlier, as what can be fed: scalars come out of a session as NumPy scalars or bytes."""
+    return np.array(value, dtype=object) if isinstance(value, (bytes, str)) else np.asarray(value)
+
+
+def _text(handle: Any) -> str:
+    return handle.decode("utf-8") if isinstance(handle, bytes) else str(handle)
+
+
+def _invalid(message: str) -> Exception:
+    return tensorflow().v1.errors.InvalidArgumentError(None, None, message)
