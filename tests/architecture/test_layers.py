@@ -16,7 +16,9 @@ REFERENCE = pathlib.Path(npu_reference.__file__).parent
 SUITE = pathlib.Path(npu_conformance.__file__).parent
 
 #: A package may import the ones before it in this list, and itself.
-LAYERS = [["errors", "place"], ["options", "graphs"], ["catalog"], ["partition"], ["precision"], ["device"], ["runtime"]]
+LAYERS = [
+    ["errors", "place"], ["options", "graphs"], ["catalog"], ["partition"], ["precision"], ["device"], ["runtime"],
+]  # fmt: skip
 
 TENSORFLOW_FREE = ["errors", "place", "options", "graphs", "catalog", "partition", "precision"]
 
@@ -55,7 +57,9 @@ ROOMS = {
         "files", "observing", "library", "protocol", "backends", "judging", "running", "strength", "models", "report",
         "commands",
     ],
-    "npu_reference.partition": ["structure", "candidates", "borders", "clustering", "explaining", "policies", "building"],
+    "npu_reference.partition": [
+        "structure", "candidates", "borders", "clustering", "explaining", "policies", "building",
+    ],
     "npu_reference.runtime": ["observing", "execution", "agreement", "sessions", "scripts"],
 }  # fmt: skip
 

@@ -16,7 +16,7 @@ PATHS = re.compile(r"`((?:impl|conformance|fixtures|golden|tests|docs|benchmarks
 def test_every_file_a_guide_names_is_there(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     named = [path.split("<")[0] for path in PATHS.findall(text)]
-    links = [link for link in re.findall(r"\]\(([^)#:]+)(?:#[\w-]*)?\)", text)]
+    links = re.findall(r"\]\(([^)#:]+)(?:#[\w-]*)?\)", text)
     assert [path for path in [*named, *links] if not (ROOT / path).exists()] == []
 
 
