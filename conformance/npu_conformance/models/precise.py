@@ -56,33 +56,50 @@ def ask(question: Question, other: Sequence[Mapping[str, Any]] = ()) -> List[Ask
         NpuError: for what is wrong with the graph, the options or the files.
     """
     from npu_conformance.backends.reference import split_fetches
-    from npu_reference.catalog import Catalog, OpList
+    from npu_reference.catalog import OpList
     from npu_reference.graphs import close_over, load_graph
-    from npu_reference.options import resolve
     from npu_reference.partition import partition as cut
     from npu_reference.precision import assign
     from npu_reference.precision.flops import work_of
 
-    variants = [dict(question.values), *(_laid_over(question.values, values) for values in other)]
-    resolutions = [resolve(v, surface=question.surface, edition=question.edition, env={}) for v in variants]
-    for resolution in resolutions:
-        resolution.raise_first()
+    found_options = resolutions(question, other)
     operators = OpList.load(question.op_list) if question.op_list else None
-    catalog = Catalog.built_in()
-    if question.ops_info:
-        catalog = catalog.with_ops_info(_read(question.ops_info), question.ops_info)
+    catalog = catalog_of(question)
     graph = load_graph(question.graph)
     shapes, batch = sizes(graph, question.shapes, _batch(question), question.feeds)
     tensors, targets = split_fetches(list(question.fetches))
     if question.feeds or tensors or targets:
         graph = close_over(graph, list(question.feeds), tensors, targets)
     found = []
-    for resolution in resolutions:
+    for resolution in found_options:
         divided = cut(graph, resolution, op_list=operators)
         assignment = assign(divided, resolution, catalog=catalog)
         work = work_of(divided, assignment, shapes)
         found.append(Asked(divided, assignment, resolution, work, batch))
     return found
+
+
+def resolutions(question: Question, other: Sequence[Mapping[str, Any]] = ()) -> List[Any]:
+    """The question's options resolved, and each of the ``other`` values laid over them.
+
+    Raises:
+        NpuError: OPTION_*, the first refused option.
+    """
+    from npu_reference.options import resolve
+
+    variants = [dict(question.values), *(_laid_over(question.values, values) for values in other)]
+    found = [resolve(v, surface=question.surface, edition=question.edition, env={}) for v in variants]
+    for resolution in found:
+        resolution.raise_first()
+    return found
+
+
+def catalog_of(question: Question) -> Any:
+    """The operator library, with the user's file laid over it. NpuError OPS_INFO_FILE."""
+    from npu_reference.catalog import Catalog
+
+    catalog = Catalog.built_in()
+    return catalog.with_ops_info(_read(question.ops_info), question.ops_info) if question.ops_info else catalog
 
 
 def _batch(question: Question) -> Optional[int]:
