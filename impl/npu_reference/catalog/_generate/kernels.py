@@ -39,7 +39,7 @@ _JOINED = ("f32", "f16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "
 
 
 class _After(NamedTuple):
-    """A kernel of graph fusion with columns of its own: the list flag, what it drops, and where the columns are from."""
+    """A kernel of graph fusion with columns of its own: what it drops, and where the columns are from."""
 
     kernel: str
     drops: Tuple[int, ...]
