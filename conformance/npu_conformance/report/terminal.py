@@ -45,7 +45,7 @@ def plain(text: object) -> Text:
 
 
 def line(console: Terminal, text: Text, indent: int = 0) -> None:
-    """A line of text, on a terminal folded between words, its later lines indented. Styles are those of its beginning."""
+    """A line of text, on a terminal folded between words, its later lines indented; styles are those of its start."""
     lines = [text.plain]
     if console.folds:
         lines = textwrap.wrap(
