@@ -24,6 +24,7 @@ class Asked(NamedTuple):
     resolution: Any
     work: Any
     batch: Optional[int]  # examples the work is counted for; None where no shape leaves that open
+    feeds: Sequence[str] = ()
 
 
 class Question(NamedTuple):
@@ -75,7 +76,7 @@ def ask(question: Question, other: Sequence[Mapping[str, Any]] = ()) -> List[Ask
         divided = cut(graph, resolution, op_list=operators)
         assignment = assign(divided, resolution, catalog=catalog)
         work = work_of(divided, assignment, shapes)
-        found.append(Asked(divided, assignment, resolution, work, batch))
+        found.append(Asked(divided, assignment, resolution, work, batch, question.feeds))
     return found
 
 
@@ -190,7 +191,61 @@ def answer(asked: Sequence[Asked]) -> Dict[str, Any]:
 
 
 def _work(one: Asked) -> Dict[str, Any]:
-    return {**one.work.to_json(), "batch": one.batch}
+    work = {**one.work.to_json(), "batch": one.batch}
+    for waiting in work["waiting_for"]:
+        waiting["node"] = _fed(one, waiting["node"])
+    return {**work, "told": _told_work(work)}
+
+
+def _fed(one: Asked, name: str) -> str:
+    """The node that an argument stands for: that of the feed."""
+    node = one.partition.graph.node(name)
+    position = node.attr("index") if node.op == "_Arg" else None
+    if not isinstance(position, int) or not 0 <= position < len(one.feeds):
+        return name
+    return one.feeds[position].rpartition(":")[0] or one.feeds[position]
+
+
+_NAMED = 3  # inputs named
+
+
+def _told_work(work: Mapping[str, Any]) -> str:
+    """The work in words: a share only where it is one of the whole, which the cube unit nearly makes alone."""
+    known, unknown = work["known_operators"], work["unknown_operators"]
+    cube, lacking = work["known_cube_operators"], work["unknown_cube_operators"]
+    batch = work["batch"]
+    if lacking:
+        whole = f"unknown: {lacking} of {cube + lacking} operators of the cube unit, which make nearly all of it"
+        waiting = work["waiting_for"]
+        if not waiting:
+            return f"{whole}, are in functions, which run an unknown number of times"
+        return f"{whole}, wait for sizes; {_hint(waiting)}"
+    share, step = work["float16_share"], "a step"
+    if share is None:
+        rest = "there are no operations of floats" if not unknown else f"unknown for all {unknown} operators"
+        return rest if not unknown else f"{rest}; give shapes with --shape NAME:8,224,224,3"
+    if batch is not None:
+        step = "a step of one example" if batch == 1 else f"a step of {batch} examples"
+    text = f"{100 * share:.1f} % of {sum(work['flops'].values()):.3g} known operations {step} are in float16"
+    return f"{text}; unknown for {unknown} of {unknown + known} operators" if unknown else text
+
+
+def _hint(waiting: Sequence[Mapping[str, Any]]) -> str:
+    """Which option would tell the sizes that are waited for."""
+    if all(one["shape"] and one["shape"][0] is None and None not in one["shape"][1:] for one in waiting):
+        return f"{_names(waiting)} leave only the first size open: give --batch N"
+    shapes = " ".join(f"--shape {one['node']}:{_written(one['shape'])}" for one in waiting[:_NAMED])
+    more = f" (and {len(waiting) - _NAMED} more)" if len(waiting) > _NAMED else ""
+    return f"give {shapes}{more} with a number for each ?"
+
+
+def _names(waiting: Sequence[Mapping[str, Any]]) -> str:
+    more = f" and {len(waiting) - _NAMED} more" if len(waiting) > _NAMED else ""
+    return ", ".join(one["node"] for one in waiting[:_NAMED]) + more
+
+
+def _written(shape: Optional[Sequence[Optional[int]]]) -> str:
+    return "?,…" if shape is None else ",".join("?" if size is None else str(size) for size in shape)
 
 
 def given(resolution: Any) -> Dict[str, Any]:
