@@ -76,9 +76,8 @@ def cost(kernel: Kernel, tensors: Iterable[Tensor], near: int, device: Device, s
         passes = _PASSES.get(kernel.op, 1) + len(kernel.members) - 1
         lanes = device.vector_bytes / kernel.width * device.ai_core
         compute = math.ceil(kernel.elements / lanes) * passes / device.clock * 1000
-    factor = _slower(kernel, settings)
-    compute, cache = compute * factor, cache * factor
     longest, name = max((compute, "compute"), (memory, "memory"), (cache, "cache"))
+    longest *= _slower(kernel, settings)
     launch = device.kernel_launch * 1000 + (_TILING_NS if settings.dynamic else 0)
     name = name if longest >= launch else "latency"
     return Cost(_whole(longest), _whole(launch), name, read - near, written, near, operations)

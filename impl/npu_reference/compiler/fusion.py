@@ -168,7 +168,6 @@ def _joined(producer: Kernel, reader: Kernel, place: int, name: str, gone: bool)
     base = producer if producer.engine == "cube" else reader
     kept = [written for written in producer.writes if not (gone and written == place)]
     return base._replace(
-        node=reader.node,
         reads=tuple(dict.fromkeys([*producer.reads, *(read for read in reader.reads if read != place)])),
         writes=tuple(dict.fromkeys([*kept, *reader.writes])),
         elements=max(producer.elements, reader.elements),
