@@ -62,4 +62,8 @@ def _thinned(curve: List[Tuple[int, int]]) -> List[List[int]]:
         return [list(point) for point in curve]
     step = -(-len(curve) // _POINTS)
     stretches = [curve[at : at + step] for at in range(0, len(curve), step)]
-    return [list(max(stretch, key=lambda point: point[1])) for stretch in stretches]
+    return [[*max(stretch, key=_alive)] for stretch in stretches]
+
+
+def _alive(point: Tuple[int, int]) -> int:
+    return point[1]
