@@ -34,7 +34,7 @@ def resnet50():
 
 
 def bert_large(layers=24, hidden=1024, heads=16, inner=4096, length=128, batch=96, words=30522):
-    """(graph, feeds, targets, shapes) of a training step: forward, gradients of matrices and what lies between, Adam."""
+    """(graph, feeds, targets, shapes) of a training step: forward, gradients of matrices, what lies between, Adam."""
     g = GraphBuilder()
     rows = batch * length
     net = _Net(g)
