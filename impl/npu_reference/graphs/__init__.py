@@ -9,7 +9,7 @@ from .dtypes import DType
 from .edges import CONTROL, Edges
 from .frames import Frame, frames
 from .functions import Function
-from .graph import Graph, Node
+from .graph import Graph, Node, in_creation_order
 from .ops import OPS, ArgDef, AttrDef, OpDef
 from .proto import message_class
 from .readers import graph_from_def, load_graph, parse_graph
@@ -40,6 +40,7 @@ __all__ = [
     "close_over",
     "frames",
     "graph_from_def",
+    "in_creation_order",
     "infer_shapes",
     "load_graph",
     "message_class",

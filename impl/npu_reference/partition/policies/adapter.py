@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
+from npu_reference.graphs import in_creation_order
 from npu_reference.graphs.frames import frames
 from npu_reference.partition.borders.crossing import (
     Copies,
@@ -58,7 +59,7 @@ def plan(graph: Graph, settings: Settings, op_list: OpList, flavour: str) -> Pla
     if idle is None:  # a pass that leaves the graph alone looks at nothing else
         check_options(settings)
         _check_iterators(graph, settings)
-        graph, notes = rewrite(graph)
+        graph, notes = rewrite(in_creation_order(graph))
     wires = Wires(graph)
     candidate = bytearray(len(graph.nodes))
     cause: Dict[int, Cause] = {}

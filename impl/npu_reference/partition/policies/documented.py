@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Dict, Iterable, List, Optional, Sequence, Set,
 
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
+from npu_reference.graphs import in_creation_order
 from npu_reference.graphs.frames import frames
 from npu_reference.partition.borders.checks import Surroundings, Violation, violations
 from npu_reference.partition.borders.crossing import Copies, copy_constants, copy_variables, first_stray_variable
@@ -79,7 +80,7 @@ def plan(graph: Graph, settings: Settings, op_list: OpList, flavour: str) -> Pla
     notes: List[Note] = []
     if idle_cause(graph, settings) is None:  # with use_off_line False the other options have nothing to act on
         check_options(settings)
-        graph, notes = rewrite(graph)
+        graph, notes = rewrite(in_creation_order(graph))
     return _Planner(graph, settings, op_list, flavour, notes).run()
 
 
