@@ -18,7 +18,7 @@ from .ops import OPS, OpDef
 from .proto import message_class
 from .signature import AttrProblem, arg_dtypes, attr_proto, check_required, count_args
 
-__all__ = ["Graph", "Node", "assemble", "in_creation_order"]
+__all__ = ["Graph", "Node", "assemble"]
 
 #: TensorFlow's rule for node names, with the leading underscore it keeps for itself.
 _NODE_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*\Z").match
@@ -267,19 +267,6 @@ def assemble(graph_def: Any, subject: str, library: Optional[Library[Graph]] = N
         op_defs = _op_defs(nodes, library, producer, subject)
         edges, creation = _connect(nodes, index, op_defs, subject)
         return Graph(graph_def, nodes, index, edges, creation, library, op_defs, subject)
-
-
-def in_creation_order(graph: Graph) -> Graph:
-    """The graph with its nodes in the order in which TensorFlow's importer makes them, which is topological.
-
-    Node ids are then those that TensorFlow gives, but for its source and sink. Edge ids stay. The graph itself where
-    its nodes stand so already. O(V + E).
-    """
-    if isinstance(graph.creation, range):
-        return graph
-    result = graph.empty_def()
-    result.node.extend(graph.nodes[i].proto for i in graph.creation)
-    return assemble(result, graph.subject, graph.functions)
 
 
 def _index(nodes: List[Node], subject: str) -> Dict[str, int]:

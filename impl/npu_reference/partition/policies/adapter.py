@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
-from npu_reference.graphs import in_creation_order
+from npu_reference.graphs import as_session_gives
 from npu_reference.graphs.frames import frames
 from npu_reference.partition.borders.crossing import (
     Copies,
@@ -36,7 +36,7 @@ from npu_reference.partition.structure.wires import Wires
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
 
-__all__ = ["Plan", "check_options", "idle_cause", "plan", "where_of_uninitialized"]
+__all__ = ["Plan", "check_options", "idle_cause", "plan", "where_of_uninitialized", "with_graph_options"]
 
 
 class Plan(NamedTuple):
@@ -55,11 +55,12 @@ class Plan(NamedTuple):
 def plan(graph: Graph, settings: Settings, op_list: OpList, flavour: str) -> Plan:
     """The adapter's own plan; NpuError with the adapter's own words where its pass fails."""
     idle = idle_cause(graph, settings)
+    settings = with_graph_options(graph, settings)
     notes: List[Note] = []
     if idle is None:  # a pass that leaves the graph alone looks at nothing else
         check_options(settings)
         _check_iterators(graph, settings)
-        graph, notes = rewrite(in_creation_order(graph))
+        graph, notes = rewrite(as_session_gives(graph))
     wires = Wires(graph)
     candidate = bytearray(len(graph.nodes))
     cause: Dict[int, Cause] = {}
@@ -85,6 +86,17 @@ def idle_cause(graph: Graph, settings: Settings) -> Optional[Cause]:
         if node.has_attr("_NoNeedOptimize"):
             return Cause(Reason.GRAPH_EXCLUDED, f"{node.name} carries _NoNeedOptimize")
     return None
+
+
+def with_graph_options(graph: Graph, settings: Settings) -> Settings:
+    """The settings with what the graph's own attributes say, as set_graph_exec_config writes them."""
+    if settings.lazy_recompile:
+        return settings
+    for node in graph.nodes:
+        if node.text("_graph_dynamic_graph_execute_mode") == "lazy_recompile":
+            if node.attr("_graph_dynamic_input") is True:
+                return settings._replace(lazy_recompile=True)
+    return settings
 
 
 def check_options(settings: Settings) -> None:
@@ -174,7 +186,7 @@ def _choose_ranges(
     if settings.offload_ranges and not selection.entry:
         return False
     judge = Judge(graph, wires, settings, op_list, ADAPTER_RULES)
-    judge.bodies = Bodies(graph.functions, op_list, False, False)  # gray operators in functions count as supported here
+    judge.bodies = Bodies(graph.functions, op_list, False, True)  # gray operators in functions count as supported here
     supported = judge.supported_alone()
     for node in graph.nodes:
         i = node.id
@@ -200,4 +212,4 @@ def _copy(graph: Graph, wires: Wires, groups: List[int], settings: Settings) -> 
         if stray is not None:
             raise stray_variable_error(graph, stray)
         variables = copy_variables(graph, wires, groups)
-    return Copies(variables, copy_constants(graph, wires, groups))
+    return Copies(variables, copy_constants(graph, wires, groups, for_controls=True), handles_only=True)

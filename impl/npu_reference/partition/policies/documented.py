@@ -24,7 +24,13 @@ from npu_reference.partition.candidates.support import DOCUMENTED_RULES, PLACEHO
 from npu_reference.partition.clustering.cluster import group
 from npu_reference.partition.clustering.levels import group_by_levels
 from npu_reference.partition.model import Note
-from npu_reference.partition.policies.adapter import Plan, check_options, idle_cause, where_of_uninitialized
+from npu_reference.partition.policies.adapter import (
+    Plan,
+    check_options,
+    idle_cause,
+    where_of_uninitialized,
+    with_graph_options,
+)
 from npu_reference.partition.reasons import Cause, Reason
 from npu_reference.partition.settings import Settings
 from npu_reference.partition.structure.hidden import hidden_edges
@@ -77,6 +83,7 @@ def plan(graph: Graph, settings: Settings, op_list: OpList, flavour: str) -> Pla
         NpuError: OPTION_CONFLICT and OPTION_SYNTAX as the adapter does; RANGE_UNSUPPORTED (M12), RANGE_SCOPE (M16);
             INTERNAL where the result would not pass its own checks.
     """
+    settings = with_graph_options(graph, settings)
     notes: List[Note] = []
     if idle_cause(graph, settings) is None:  # with use_off_line False the other options have nothing to act on
         check_options(settings)
