@@ -21,7 +21,7 @@ def in_creation_order(graph: Graph) -> Graph:
 def as_session_gives(graph: Graph) -> Graph:
     """The graph as a session hands it to optimization passes: made by the importer, written out and made again.
 
-    Nodes stand in the order of creation. What is written out has each node's control inputs sorted by name, and so
+    Nodes stand in the order of creation. What is written out has each node's control inputs once, by name, and so
     the order of edges is another where they were not. The graph itself where all is so already. O(E log E).
     """
     unsorted = [node.id for node in graph.nodes if len(node.proto.input) > 1 and _controls_unsorted(node.proto.input)]
@@ -32,7 +32,7 @@ def as_session_gives(graph: Graph) -> Graph:
     for i in unsorted:
         node = written.node[places[i]]
         data = [text for text in node.input if not text.startswith("^")]
-        controls = sorted(text for text in node.input if text.startswith("^"))
+        controls = sorted({text for text in node.input if text.startswith("^")})
         del node.input[:]
         node.input.extend(data + controls)
     return assemble(written, graph.subject, graph.functions)
@@ -49,7 +49,7 @@ def _controls_unsorted(inputs: Any) -> bool:
     for text in reversed(inputs):
         if not text.startswith("^"):
             break
-        if before and text > before:
+        if before and text >= before:
             return True
         before = text
     return False
