@@ -15,7 +15,7 @@ def in_creation_order(graph: Graph) -> Graph:
     Node ids are then those that TensorFlow gives, but for its source and sink. Edge ids stay. The graph itself where
     its nodes stand so already. O(V + E).
     """
-    return graph if isinstance(graph.creation, range) else assemble(_made(graph), graph.subject, graph.functions)
+    return graph if isinstance(graph.creation, range) else graph.renumbered(graph.creation)
 
 
 def as_session_gives(graph: Graph) -> Graph:
@@ -27,7 +27,7 @@ def as_session_gives(graph: Graph) -> Graph:
     unsorted = [node.id for node in graph.nodes if len(node.proto.input) > 1 and _controls_unsorted(node.proto.input)]
     if not unsorted:
         return in_creation_order(graph)
-    written = _made(graph)
+    written = in_creation_order(graph).to_def()
     places = {i: place for place, i in enumerate(graph.creation)}
     for i in unsorted:
         node = written.node[places[i]]
@@ -36,12 +36,6 @@ def as_session_gives(graph: Graph) -> Graph:
         del node.input[:]
         node.input.extend(data + controls)
     return assemble(written, graph.subject, graph.functions)
-
-
-def _made(graph: Graph) -> Any:
-    result = graph.empty_def()
-    result.node.extend(graph.nodes[i].proto for i in graph.creation)
-    return result
 
 
 def _controls_unsorted(inputs: Any) -> bool:
