@@ -17,9 +17,9 @@ __all__ = [
     "copy_variables",
     "cross",
     "first_ref_border",
-    "first_stray_variable",
     "ref_border_error",
     "sources_by_group",
+    "stray_readers",
     "stray_variable_error",
 ]
 
@@ -69,14 +69,15 @@ def copy_variables(graph: Graph, wires: Wires, group: Sequence[int]) -> Set[Tupl
     return copies
 
 
-def first_stray_variable(graph: Graph, wires: Wires, group: Sequence[int]) -> Optional[int]:
-    """The first host operator, by variable, that takes a variable's reference or handle; None where there is none."""
-    for node in graph.nodes:
-        if node.op in VARIABLES:
-            for edge in graph.out_edges(node.id):
-                if wires.kind[edge] in (REF, RESOURCE) and group[wires.dst[edge]] == _HOST:
-                    return wires.dst[edge]
-    return None
+def stray_readers(graph: Graph, wires: Wires, group: Sequence[int]) -> List[int]:
+    """Host operators that take a variable's reference or handle, by variable."""
+    return [
+        wires.dst[edge]
+        for node in graph.nodes
+        if node.op in VARIABLES
+        for edge in graph.out_edges(node.id)
+        if wires.kind[edge] in (REF, RESOURCE) and group[wires.dst[edge]] == _HOST
+    ]
 
 
 def copy_constants(

@@ -13,8 +13,8 @@ from npu_reference.partition.borders.crossing import (
     copy_constants,
     copy_variables,
     first_ref_border,
-    first_stray_variable,
     ref_border_error,
+    stray_readers,
     stray_variable_error,
 )
 from npu_reference.partition.candidates.bodies import Bodies
@@ -208,8 +208,8 @@ def _copy(graph: Graph, wires: Wires, groups: List[int], settings: Settings) -> 
         return Copies(set(), set())
     variables: Set[Tuple[int, int]] = set()
     if not settings.variables_on_host:
-        stray = first_stray_variable(graph, wires, groups)
-        if stray is not None:
-            raise stray_variable_error(graph, stray)
+        strays = stray_readers(graph, wires, groups)
+        if strays:
+            raise stray_variable_error(graph, strays[0])
         variables = copy_variables(graph, wires, groups)
     return Copies(variables, copy_constants(graph, wires, groups, for_controls=True), handles_only=True)

@@ -9,7 +9,7 @@ from npu_reference.errors import NpuError
 from npu_reference.graphs import in_creation_order
 from npu_reference.graphs.frames import frames
 from npu_reference.partition.borders.checks import Surroundings, Violation, violations
-from npu_reference.partition.borders.crossing import Copies, copy_constants, copy_variables, first_stray_variable
+from npu_reference.partition.borders.crossing import Copies, copy_constants, copy_variables, stray_readers
 from npu_reference.partition.borders.deadness import find_dead
 from npu_reference.partition.candidates.eviction import (
     add_constants,
@@ -172,7 +172,7 @@ class _Planner:
     def _note_ignored_scopes(self) -> None:
         if self.settings.mix:
             return
-        marked = [node.name for node in self.graph.nodes if node.attr("_without_npu_compile") is True]
+        marked = sorted(node.name for node in self.graph.nodes if node.attr("_without_npu_compile") is True)
         if marked:  # M17
             self._note(
                 "SCOPE_WITHOUT_MIX",
@@ -184,7 +184,7 @@ class _Planner:
 
     def _note_placeholders(self) -> None:
         """A Placeholder left in the graph will be fed or never run: no device operator either way."""
-        names = [node.name for node in self.graph.nodes if node.op in PLACEHOLDERS]
+        names = sorted(node.name for node in self.graph.nodes if node.op in PLACEHOLDERS)
         if names:
             self._note(
                 "PLACEHOLDER_AS_FEED",
@@ -348,7 +348,9 @@ class _Planner:
                 if groups[node] >= 0 and self.candidate[node]:
                     self.candidate[node] = 0
                     detail = f"it shares a reference with {nodes[other].name} ({nodes[other].op})"
-                    self.cause[node] = Cause(Reason.REF_EDGE, detail, other)
+                    if groups[other] >= 0:  # neither is the other's cause
+                        detail += ", which is in another region, and references cross no border"
+                    self.cause[node] = Cause(Reason.REF_EDGE, detail, -1 if groups[other] >= 0 else other)
                     evicted.append(node)
         return evicted
 
@@ -377,9 +379,9 @@ class _Planner:
             )
             if names and not (reason is Reason.FRAME and self.settings.mix):
                 self._note(reason.value, message.format(_some(names)), names[0], "warning")
-        stray = first_stray_variable(self.graph, self.wires, groups) if self.settings.mix else None
-        if stray is not None and not self.settings.variables_on_host:
-            name = nodes[stray].name
+        strays = stray_readers(self.graph, self.wires, groups) if self.settings.mix else []
+        if strays and not self.settings.variables_on_host:
+            name = min(nodes[stray].name for stray in strays)
             self._note(
                 "VARIABLE_ON_HOST",
                 f"{name} runs on the host and takes a variable's reference or handle: that variable and all that share "
