@@ -339,6 +339,7 @@ class _Planner:
         """Evict what would take or give a reference over a border (full offload dissolves regions after all)."""
         wires, nodes = self.wires, self.graph.nodes
         copies = self._copies(groups)
+        able = bytes(self.candidate)
         evicted = []
         for edge, kind in enumerate(wires.kind):
             source, target = wires.src[edge], wires.dst[edge]
@@ -348,9 +349,9 @@ class _Planner:
                 if groups[node] >= 0 and self.candidate[node]:
                     self.candidate[node] = 0
                     detail = f"it shares a reference with {nodes[other].name} ({nodes[other].op})"
-                    if groups[other] >= 0:  # neither is the other's cause
+                    if able[other]:  # neither is the other's cause
                         detail += ", which is in another region, and references cross no border"
-                    self.cause[node] = Cause(Reason.REF_EDGE, detail, -1 if groups[other] >= 0 else other)
+                    self.cause[node] = Cause(Reason.REF_EDGE, detail, -1 if able[other] else other)
                     evicted.append(node)
         return evicted
 
