@@ -92,7 +92,8 @@ def _host(plan: Plan) -> List[HostNode]:
         if home < 0:
             cause = plan.cause.get(node) or _late_cause(plan, node)
             witness = _witness(plan, node, cause)
-            found.append(HostNode(nodes[node].name, nodes[node].op, cause.reason, witness, REMEDIES[cause.reason]))
+            remedy = cause.remedy or REMEDIES[cause.reason]
+            found.append(HostNode(nodes[node].name, nodes[node].op, cause.reason, witness, remedy))
     return found
 
 

@@ -241,4 +241,9 @@ def _function_cause(node: Node, culprit: Tuple) -> Cause:
         Reason.GRAY: "the operator list marks it as gray",
         Reason.SCOPE: "it was built inside without_npu_compile_scope",
     }
-    return Cause(Reason.FUNCTION, f"{' -> '.join(path)} is a {op}: {words[reason]}", -1, (*path, op))
+    remedies = {
+        Reason.GRAY: "Without mix_compile_mode it is offloaded; with it, take the operator named last out of the function.",
+        Reason.SCOPE: "Build the operator named last outside of without_npu_compile_scope.",
+    }
+    detail = f"{' -> '.join(path)} is a {op}: {words[reason]}"
+    return Cause(Reason.FUNCTION, detail, -1, (*path, op), remedies.get(reason, ""))

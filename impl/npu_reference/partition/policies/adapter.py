@@ -36,7 +36,12 @@ from npu_reference.partition.structure.wires import Wires
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
 
-__all__ = ["Plan", "check_options", "idle_cause", "plan", "where_of_uninitialized", "with_graph_options"]
+__all__ = ["Plan", "check_options", "control_flow_note", "idle_cause", "plan", "where_of_uninitialized", "with_graph_options"]
+
+
+_CONTROL_FLOW_V1 = frozenset(
+    prefix + op for prefix in ("", "Ref") for op in ("Enter", "Exit", "Merge", "NextIteration", "Switch")
+)
 
 
 class Plan(NamedTuple):
@@ -61,6 +66,7 @@ def plan(graph: Graph, settings: Settings, op_list: OpList, flavour: str) -> Pla
         check_options(settings)
         _check_iterators(graph, settings)
         graph, notes = rewrite(as_session_gives(graph))
+        notes.extend(control_flow_note(graph, settings))
     wires = Wires(graph)
     candidate = bytearray(len(graph.nodes))
     cause: Dict[int, Cause] = {}
@@ -111,6 +117,25 @@ def check_options(settings: Settings) -> None:
             raise NpuError("OPTION_CONFLICT", "", "mix_compile_mode must be True when use in_out_pair.")
         if not settings.ranges:
             raise NpuError("OPTION_SYNTAX", "", f"in_out_pair: {settings.ranges_text} is invalid.")
+
+
+def control_flow_note(graph: Graph, settings: Settings) -> List[Note]:
+    """Document 003 on variable_placement: variables on the host and control flow of TensorFlow 1 may fail together."""
+    if not settings.variables_on_host:
+        return []
+    names = sorted(node.name for node in graph.nodes if node.op in _CONTROL_FLOW_V1)
+    if not names or not any(node.op.startswith("Variable") or node.op == "VarHandleOp" for node in graph.nodes):
+        return []
+    return [
+        Note(
+            "HOST_VARIABLES_V1_CONTROL_FLOW",
+            f"variable_placement is Host and the graph has control flow of TensorFlow 1 ({len(names)} operators, "
+            f"{names[0]} among them): execution may fail. Call tf.enable_control_flow_v2() and "
+            "tf.enable_resource_variables() before the graph is built, or leave variable_placement at Device.",
+            names[0],
+            "warning",
+        )
+    ]
 
 
 def _check_iterators(graph: Graph, settings: Settings) -> None:

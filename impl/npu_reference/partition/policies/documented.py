@@ -11,6 +11,7 @@ from npu_reference.graphs.frames import frames
 from npu_reference.partition.borders.checks import Surroundings, Violation, violations
 from npu_reference.partition.borders.crossing import Copies, copy_constants, copy_variables, stray_readers
 from npu_reference.partition.borders.deadness import find_dead
+from npu_reference.partition.candidates.bodies import marked_inside
 from npu_reference.partition.candidates.eviction import (
     add_constants,
     constants_behind_controls,
@@ -27,6 +28,7 @@ from npu_reference.partition.model import Note
 from npu_reference.partition.policies.adapter import (
     Plan,
     check_options,
+    control_flow_note,
     idle_cause,
     where_of_uninitialized,
     with_graph_options,
@@ -153,6 +155,7 @@ class _Planner:
                 if where in support.cause and support.cause[where].reason is Reason.GRAY:
                     del support.cause[where]
         self._note_ignored_scopes()
+        self.notes.extend(control_flow_note(self.graph, self.settings))
         self._note_placeholders()
         if selection is not None and selection.entry and self.settings.offload_ranges:
             self._choose_range(selection.entry, support.cause, judge)
@@ -173,6 +176,8 @@ class _Planner:
         if self.settings.mix:
             return
         marked = sorted(node.name for node in self.graph.nodes if node.attr("_without_npu_compile") is True)
+        for function in self.graph.functions.values():
+            marked.extend(sorted(f"{function.name}/{name}" for name in marked_inside(function)))
         if marked:  # M17
             self._note(
                 "SCOPE_WITHOUT_MIX",
