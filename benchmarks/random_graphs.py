@@ -6,9 +6,9 @@ Usage: python benchmarks/random_graphs.py [--count 10000] [--seed 0] [--processe
 
 Of each graph, under a mode and a flavour that its number chooses: the laws that a backend is asked
 (npu_conformance.strength.laws), the partitioned graph built and read again with its types, GEOPs inlined, operators
-renamed, nodes reversed, the partition made twice, and, under policy "adapter", groups compared with a naive transcription of the
-adapter's rules. A graph that breaks one is made small and written beside the log. The log has a line a chunk of graphs:
-a run that was stopped goes on where it was.
+renamed, nodes reversed, the partition made twice, and, under policy "adapter", groups compared with a naive
+transcription of the adapter's rules. A graph that breaks one is made small and written beside the log. The log has a
+line a chunk of graphs: a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations

@@ -46,7 +46,8 @@ def dags(max_size: int = 20) -> st.SearchStrategy[Graph]:
 @st.composite
 def closed_graphs(draw: Any, kinds: Sequence[str] = KINDS, max_size: int = 20, kept: bool = True) -> Graph:
     """Graphs as the pass sees them: all placeholders fed, and what nobody reads fetched or run."""
-    order = draw(st.lists(st.builds(Step, kind=st.just(REORDER), picks=st.tuples(*[st.integers(0, 7)] * 3)), max_size=1))
+    reorder = st.builds(Step, kind=st.just(REORDER), picks=st.tuples(*[st.integers(0, 7)] * 3))
+    order = draw(st.lists(reorder, max_size=1))
     found = request([*draw(steps(kinds, max_size, kept)), *order])
     assume(found is not None)  # the pass never sees a graph of placeholders alone
     return found.closed

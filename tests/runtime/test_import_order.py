@@ -70,7 +70,7 @@ def test_a_merge_is_made_with_one_value_that_no_next_iteration_gives(control: st
     for order in itertools.permutations(range(1, len(nodes))):
         other = tf.GraphDef(node=[nodes[0], *(nodes[i] for i in order)], versions=graph_def.versions)
         if control == "next":
-            with pytest.raises(ValueError, match="nodes in a cycle|node in a cycle"):
+            with pytest.raises(ValueError, match="in a cycle"):
                 _imported(other)
             with pytest.raises(NpuError) as caught:
                 graph_from_def(other)

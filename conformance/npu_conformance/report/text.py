@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
@@ -27,6 +28,7 @@ __all__ = [
     "verification",
 ]  # fmt: skip
 
+_PIPE = 1 << 16  # columns of what has no width
 _ROWS = 40  # a table of a terminal shows no more; JSON has all
 _TYPES = 8  # operator types named in a row
 _NAMED = 6  # options named beside a reason they share; docs/mutants.md names all
@@ -42,11 +44,25 @@ _STYLES = {
 
 
 def _console() -> Console:
-    """Writes to stdout; without a terminal as wide as its widest line, so that nothing is cut in a log."""
+    """Writes to stdout; a pipe has no width unless COLUMNS gives it one: a line an item, and no name is broken."""
     console = Console(highlight=False, soft_wrap=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
-        return Console(highlight=False, width=120)
+        return Console(highlight=False, width=_PIPE, file=_Trimmed(sys.stdout))
     return console
+
+
+class _Trimmed:
+    """A stream that leaves out the blanks with which tables fill their lines."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        self._stream.write("\n".join(line.rstrip(" ") for line in text.split("\n")))
+        return len(text)
 
 
 def _table(*columns: str, numbers: Sequence[str] = ()) -> Table:
@@ -294,8 +310,8 @@ def _complaints(console: Console, errors: Sequence[Any], warnings: Sequence[Any]
 
 
 def partition(answer: Mapping[str, Any], nodes: int, warnings: Sequence[Any], title: str) -> None:
-    """Verdict of what was demanded, GEOPs, host operators by reason with one witness each, what separates GEOPs, what
-    would help most, borders, notes."""
+    """Fetches to name, GEOPs, host operators by reason with one witness each, what separates GEOPs, what would help
+    most, borders, notes; last one line on all of it, and the verdict of what was demanded."""
     console = _console()
     geops, host, borders = answer["geops"], answer["host"], answer["borders"]
     inside = sum(len(geop["nodes"]) for geop in geops)
@@ -305,29 +321,55 @@ def partition(answer: Mapping[str, Any], nodes: int, warnings: Sequence[Any], ti
         _plain(title) + f": {inside} of {nodes} operators ({share}) in {len(geops)} GEOPs, {len(host)} on the host",
     )
     console.print(f"Fewest GEOPs possible: {answer['min_geops']}")
+    _proposals(console, answer["proposals"])
     _geops(console, geops)
     _host(console, host)
     _separations(console, answer["separations"])
     _blame(console, answer["blame"])
     _borders(console, borders)
+    _open_inputs(console, answer["open_inputs"])
     _notes(console, answer["notes"])
     _complaints(console, (), warnings)
+    _line(console, _plain(answer["conclusion"]["line"]), 2)
     _checks(console, answer["checks"], answer["verdict"])
 
 
 def _notes(console: Console, notes: Sequence[Mapping[str, Any]]) -> None:
-    """The first notes of each code."""
-    told: Counter = Counter()
+    """The first notes of each code, those that say the same of several subjects as one."""
+    folded: Dict[Tuple[str, str], List[Mapping[str, Any]]] = {}
     for note in notes:
-        told[note["code"]] += 1
-        if told[note["code"]] > _SAME:
+        folded.setdefault((note["code"], note["message"]), []).append(note)
+    told: Counter = Counter()
+    for (code, message), alike in folded.items():
+        told[code] += 1
+        if told[code] > _SAME:
             continue
-        style = {"error": "red", "warning": "yellow"}.get(note.get("level", "info"), "dim")
-        subject = f"{note['subject']}: " if note.get("subject") else ""
-        _line(console, Text(f"{note['code']} ", style=style) + _plain(subject + note["message"]), 2)
+        style = {"error": "red", "warning": "yellow"}.get(alike[0].get("level", "info"), "dim")
+        subject = f"{alike[0]['subject']}: " if alike[0].get("subject") else ""
+        if len(alike) > 1:
+            subject = f"{len(alike)} times, {alike[0]['subject'] or 'here'} first: "
+        _line(console, Text(f"{code} ", style=style) + _plain(subject + message), 2)
     for code, count in told.items():
         if count > _SAME:
             _line(console, Text(f"… {count - _SAME} more {code}; --format json has all.", style="dim"))
+
+
+def _proposals(console: Console, proposals: Sequence[Mapping[str, Any]]) -> None:
+    """Lines to paste, whole: a terminal folds them, and its clipboard does not."""
+    if not proposals:
+        return
+    _line(console, Text("No fetch is named, so initialisers, savers and all count. As one session.run sees it:"), 2)
+    for one in proposals:
+        console.print(Text(f"  {one['kind']:6} ", style="bold") + _plain(one["command"]), soft_wrap=True)
+
+
+def _open_inputs(console: Console, inputs: Sequence[str]) -> None:
+    """What would make sizes known."""
+    if inputs:
+        batch = [text for text in inputs if ":N" in text and not any(c.isalpha() for c in text.rpartition(":N")[2])]
+        first = "--batch N, or " if batch else ""
+        shapes = " ".join(f"--shape {text}" for text in inputs[:_ROWS])
+        _line(console, _plain(f"Sizes follow from {first}{shapes}"), 2)
 
 
 def _line(console: Console, text: Text, indent: int = 0) -> None:

@@ -8,7 +8,7 @@ from npu_reference.graphs.shapes import Shapes, infer_shapes
 from npu_reference.partition.model import Partition
 from npu_reference.precision.model import Assignment, NodePrecision
 
-__all__ = ["Work", "work_of"]
+__all__ = ["CUBE_OPERATORS", "Work", "operations_of", "work_of"]
 
 #: A shape of which every size is known, or None.
 _Shape = Optional[Tuple[int, ...]]
@@ -75,6 +75,11 @@ def work_of(
             counts[2] += cube
             by_dtype[dtype] = by_dtype.get(dtype, 0) + operations
     return Work(by_dtype, *counts)
+
+
+def operations_of(shapes: Shapes, node: int) -> Optional[int]:
+    """Operations of one operator of the graph, wherever it runs; None where its shapes are not known."""
+    return _counted(shapes, node, shapes.graph.nodes[node])
 
 
 def _computed(node: NodePrecision) -> Optional[str]:
@@ -150,3 +155,6 @@ _CUBE = {
     "Conv2DBackpropFilter": _conv_filter,
     "DepthwiseConv2dNativeBackpropFilter": _conv_filter,
 }
+
+#: Operators of the cube unit, which make nearly all of the work.
+CUBE_OPERATORS = frozenset(_CUBE)

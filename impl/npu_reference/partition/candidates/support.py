@@ -242,7 +242,8 @@ def _function_cause(node: Node, culprit: Tuple) -> Cause:
         Reason.SCOPE: "it was built inside without_npu_compile_scope",
     }
     remedies = {
-        Reason.GRAY: "Without mix_compile_mode it is offloaded; with it, take the operator named last out of the function.",
+        Reason.GRAY: "Without mix_compile_mode it is offloaded; with it, take the operator named last out of the "
+        "function.",
         Reason.SCOPE: "Build the operator named last outside of without_npu_compile_scope.",
     }
     detail = f"{' -> '.join(path)} is a {op}: {words[reason]}"

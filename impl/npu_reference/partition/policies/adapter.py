@@ -36,7 +36,15 @@ from npu_reference.partition.structure.wires import Wires
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
 
-__all__ = ["Plan", "check_options", "control_flow_note", "idle_cause", "plan", "where_of_uninitialized", "with_graph_options"]
+__all__ = [
+    "Plan",
+    "check_options",
+    "control_flow_note",
+    "idle_cause",
+    "plan",
+    "where_of_uninitialized",
+    "with_graph_options",
+]
 
 
 _CONTROL_FLOW_V1 = frozenset(
@@ -98,11 +106,11 @@ def with_graph_options(graph: Graph, settings: Settings) -> Settings:
     """The settings with what the graph's own attributes say, as set_graph_exec_config writes them."""
     if settings.lazy_recompile:
         return settings
-    for node in graph.nodes:
-        if node.text("_graph_dynamic_graph_execute_mode") == "lazy_recompile":
-            if node.attr("_graph_dynamic_input") is True:
-                return settings._replace(lazy_recompile=True)
-    return settings
+    lazy = any(
+        node.text("_graph_dynamic_graph_execute_mode") == "lazy_recompile" and node.attr("_graph_dynamic_input") is True
+        for node in graph.nodes
+    )
+    return settings._replace(lazy_recompile=True) if lazy else settings
 
 
 def check_options(settings: Settings) -> None:
