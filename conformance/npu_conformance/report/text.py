@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import textwrap
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import IO, TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
 
 from rich import box
 from rich.console import Console
@@ -28,6 +29,7 @@ __all__ = [
     "verification",
 ]  # fmt: skip
 
+_FETCHED = {"train": "the train op", "loss": "the loss", "output": "an output"}
 _PIPE = 1 << 16  # columns of what has no width
 _ROWS = 40  # a table of a terminal shows no more; JSON has all
 _TYPES = 8  # operator types named in a row
@@ -47,7 +49,7 @@ def _console() -> Console:
     """Writes to stdout; a pipe has no width unless COLUMNS gives it one: a line an item, and no name is broken."""
     console = Console(highlight=False, soft_wrap=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
-        return Console(highlight=False, width=_PIPE, file=_Trimmed(sys.stdout))
+        return Console(highlight=False, width=_PIPE, file=cast("IO[str]", _Trimmed(sys.stdout)))
     return console
 
 
@@ -355,12 +357,25 @@ def _notes(console: Console, notes: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _proposals(console: Console, proposals: Sequence[Mapping[str, Any]]) -> None:
-    """Lines to paste, whole: a terminal folds them, and its clipboard does not."""
+    """Lines to paste."""
     if not proposals:
         return
     _line(console, Text("No fetch is named, so initialisers, savers and all count. As one session.run sees it:"), 2)
     for one in proposals:
-        console.print(Text(f"  {one['kind']:6} ", style="bold") + _plain(one["command"]), soft_wrap=True)
+        console.print(Text(f"  # {_FETCHED[one['kind']]}", style="dim"), soft_wrap=True)
+        for line in _continued([shlex.quote(word) for word in shlex.split(one["command"])], console.width):
+            console.print(_plain(line), soft_wrap=True)
+
+
+def _continued(words: Sequence[str], width: int) -> List[str]:
+    """A command that can be pasted, over as many lines as it needs, each but the last ending in a backslash."""
+    lines = [f"  {words[0]}"]
+    for word in words[1:]:
+        if len(lines[-1]) + len(word) + 3 > width and lines[-1].strip():
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += f" {word}"
+    return lines
 
 
 def _open_inputs(console: Console, inputs: Sequence[str]) -> None:
