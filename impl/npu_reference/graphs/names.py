@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import heapq
 import re
-from typing import Iterable, Optional
+from typing import Dict, Iterable, Optional
 
 __all__ = ["nearest", "output_number", "shorten"]
 
@@ -22,25 +22,25 @@ _LOOKED_AT = 5000  # names compared letter by letter (assumed: a second at most)
 
 
 def nearest(text: str, names: Iterable[str]) -> Optional[str]:
-    """The name most like ``text``: but for case, by its last part, or in most letters; None where none is like it.
+    """The name most like ``text``: but for case, by its last parts, or in most letters; None where none is like it.
 
     Of many names those of about its length are compared. O(names) beside these.
     """
-    known = list(names)
+    parts = text.count("/") + 1
     wanted = text.lower()
-    for alike in (lambda name: name == wanted, lambda name: name.rpartition("/")[2] == wanted):
-        found = [name for name in known if alike(name.lower())]
-        if found:
-            return min(found, key=lambda name: (len(name), name))
-    chosen = [name for name in known if abs(len(name) - len(text)) <= 2 + len(text) // 4]
-    chosen += [name for name in known if abs(len(name.rpartition("/")[2]) - len(text)) <= 2 and "/" in name]
-    if len(chosen) > _LOOKED_AT:
-        chosen = heapq.nsmallest(_LOOKED_AT, chosen, key=lambda name: (abs(len(name) - len(text)), name))
-    folded = {name.lower(): name for name in chosen}
-    for name in chosen:
-        folded.setdefault(name.rpartition("/")[2].lower(), name)
-    near = difflib.get_close_matches(wanted[:200], folded, 1, 0.7)
-    return folded[near[0]] if near else None
+    ends: Dict[str, str] = {}  # by name in small letters, whole and without the scopes that ``text`` leaves out
+    for name in sorted(names, key=lambda name: (len(name), name)):
+        folded = name.lower()
+        ends.setdefault("/".join(folded.split("/")[-parts:]), name)
+        ends.setdefault(folded, name)
+    if wanted in ends:
+        return ends[wanted]
+    slack = 2 + len(text) // 4
+    alike = [end for end in ends if abs(len(end) - len(text)) <= slack]
+    if len(alike) > _LOOKED_AT:
+        alike = heapq.nsmallest(_LOOKED_AT, alike, key=lambda end: (abs(len(end) - len(text)), end))
+    near = difflib.get_close_matches(wanted[:200], alike, 1, 0.7)
+    return ends[near[0]] if near else None
 
 
 def shorten(text: str, bound: int = 120) -> str:
