@@ -9,7 +9,7 @@ from npu_reference.graphs.wiring import Wiring
 from npu_reference.partition.model import Partition
 from npu_reference.precision.model import Assignment, NodePrecision
 
-__all__ = ["Work", "work_of"]
+__all__ = ["CUBE_OPERATORS", "Work", "operations_of", "work_of"]
 
 #: A shape of which every size is known, or None.
 _Shape = Optional[Tuple[int, ...]]
@@ -112,6 +112,11 @@ def _stated(shapes: Shapes, node: int) -> Optional[Tuple[Optional[int], ...]]:
     return None if shape is None else tuple(shape)
 
 
+def operations_of(shapes: Shapes, node: int) -> Optional[int]:
+    """Operations of one operator of the graph, wherever it runs; None where its shapes are not known."""
+    return _counted(shapes, node, shapes.graph.nodes[node])
+
+
 def _computed(node: NodePrecision) -> Optional[str]:
     return next((dtype for dtype in (*node.inputs, *node.outputs) if dtype in _FLOATS), None)
 
@@ -185,3 +190,6 @@ _CUBE = {
     "Conv2DBackpropFilter": _conv_filter,
     "DepthwiseConv2dNativeBackpropFilter": _conv_filter,
 }
+
+#: Operators of the cube unit, which make nearly all of the work.
+CUBE_OPERATORS = frozenset(_CUBE)
