@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, Tuple, Type
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type
 
 from npu_reference.options.domains import Text
 from npu_reference.options.files.aoe_config import AoeConfig
@@ -13,13 +13,13 @@ from npu_reference.options.files.op_debug import OpDebug
 from npu_reference.options.files.op_precision import OpPrecision
 from npu_reference.options.grammars import GrammarError
 from npu_reference.options.grammars.dump_step import Steps
-from npu_reference.options.grammars.lists import Names, Parallelism
+from npu_reference.options.grammars.lists import Bytes, Devices, Names, Parallelism
 from npu_reference.options.grammars.profiling import ProfilingOptions
 from npu_reference.options.grammars.shapes import Dim, InputShape, Profiles, Ranges
 from npu_reference.options.outcome import Resolution
 from npu_reference.options.table import OPTIONS
 
-__all__ = ["meaning_of", "meanings", "told"]
+__all__ = ["bytes_of", "meaning_of", "meanings", "told"]
 
 
 def meanings(resolution: Resolution) -> Dict[str, object]:
@@ -41,6 +41,12 @@ def meaning_of(resolution: Resolution, name: str) -> object:
     if parsed is not None or name not in resolution.effective:
         return parsed
     return _of_default(resolution, name, resolution.effective[name].value)
+
+
+def bytes_of(resolution: Resolution, name: str) -> Optional[int]:
+    """The size in bytes that an option says; None where it is unset, or has no effect."""
+    meaning = meaning_of(resolution, name)
+    return meaning.size if isinstance(meaning, Bytes) else None
 
 
 def _of_default(resolution: Resolution, name: str, value: object) -> object:
@@ -131,6 +137,8 @@ _TELLERS: List[Tuple[Type[Any], Callable[[Any], object]]] = [
     (OpDebug, _debug),
     (AoeConfig, _aoe),
     (Names, lambda names: sorted(names.names)),
+    (Bytes, lambda size: size.size),
+    (Devices, lambda devices: list(devices.devices)),
     (Parallelism, lambda parallelism: dict(parallelism.engines)),
     (Ranges, _ranges),
     (InputShape, lambda shape: {name: list(dims) for name, dims in shape.inputs}),
