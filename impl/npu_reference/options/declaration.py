@@ -6,7 +6,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from npu_reference.options.domains import Domain
 
-__all__ = ["EDITIONS", "SAME", "STATUSES", "SURFACES", "Advice", "Facet", "Option", "both", "declare"]
+__all__ = ["EDITIONS", "SAME", "STATUSES", "SURFACES", "UNLISTED", "Advice", "Facet", "Option", "both", "declare"]
 
 #: ``session`` is the parameter map of the custom optimizer, ``runconfig`` the constructor of NPURunConfig.
 SURFACES = ("session", "runconfig")
@@ -26,6 +26,9 @@ STATUSES = {
     "undocumented": "takes effect, with a warning: no document lists it for this surface, real scripts set it",
     "idle": "accepted with a warning, without any effect: no document lists it, real scripts set it",
 }
+
+#: How the source of a facet begins that no document has.
+UNLISTED = "none"
 
 #: A default in inference that is the default in training.
 SAME = object()
@@ -50,6 +53,11 @@ class Facet(NamedTuple):
     source: str = ""
     bound: bool = False
     switch: str = ""
+
+    @property
+    def listed(self) -> bool:
+        """Whether a document lists the option for this surface, in whatever edition."""
+        return not self.source.startswith(UNLISTED)
 
     def default_in(self, run_mode: int) -> object:
         """The default in training (1) or online inference (0)."""
@@ -168,7 +176,9 @@ def declare(
     sources = {key: _source(facets, key, by) for key in facets}
     facets = {key: facet._replace(source=sources[key]) for key, facet in facets.items()}
     prefixes = tuple(
-        f"{surface}.{name}" for surface, given in (("session", session), ("runconfig", runconfig)) if given is not None
+        f"{surface}.{name}"
+        for surface, given in (("session", session), ("runconfig", runconfig))
+        if given is not None and given.listed
     )
     anchor = name.replace("_", "-")
     return Option(name, topic, meaning, unit, facets, prefixes + requirements, readings, anchor, advice)

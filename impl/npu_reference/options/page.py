@@ -24,7 +24,8 @@ Every option of the adapter, on both surfaces and in both editions. This page is
 **Session** is the parameter map of the custom optimizer `NpuOptimizer`; the letter is the field a value is written to:
 `.b`, `.i` or `.s`. **RunConfig** is the constructor of `NPURunConfig`. **Legacy** is what documents 001, 002 and 004
 describe, **current** documents 000 and 003. *T* is training (`graph_run_mode` 1), *I* online inference (0); outside of
-it an option is ignored with a warning. Letters and numbers such as `A17` are rows of [readings](readings.md).
+it there is a warning, and where it says *alone* the option is ignored, since it means nothing there (G13). Letters and
+numbers such as `A17` are rows of [readings](readings.md); `npu-conformance explain A17` prints one.
 
 `npu-conformance options --surface runconfig hccl_timeout=600` shows what values mean, and where each comes from.
 """
@@ -83,7 +84,13 @@ def _option(option: Option) -> Iterator[str]:
     if rules:
         yield ""
     readings = f" Readings: {', '.join(option.readings)}." if option.readings else ""
-    yield f"Requirements: {', '.join(f'`{name}`' for name in option.requirements)}.{readings}\n"
+    for advice in option.advice:
+        only = f", {advice.editions[0]} only" if len(advice.editions) == 1 else ""
+        yield f"- Note: {advice.text} (`{advice.requirement}`{only})"
+    if option.advice:
+        yield ""
+    requirements = ", ".join(f"`{name}`" for name in option.requirements)
+    yield (f"Requirements: {requirements}." if requirements else "") + f"{readings}\n"
 
 
 def _cells(surface: str, facet: Facet) -> Sequence[str]:
@@ -91,7 +98,7 @@ def _cells(surface: str, facet: Facet) -> Sequence[str]:
     default = _value(facet.default)
     if facet.default_inference is not SAME:
         default = f"{default} (T), {_value(facet.default_inference)} (I)"
-    applies = " and ".join(facet.applies)
+    applies = " and ".join(facet.applies) + (" alone" if facet.bound else "")
     typed = kind if surface == "runconfig" or facet.field == "o" else f"{kind}, `.{facet.field}`"
     return typed, facet.domain.describe(), default, applies, facet.status, facet.source
 

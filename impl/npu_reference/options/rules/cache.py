@@ -67,7 +67,7 @@ def _force_clears_what_others_use(state: State) -> None:
 
 
 @RULES.rule(
-    "session.op_compiler_cache_dir.with_mode",
+    "C12",
     "op_compiler_cache_dir",
     about=("op_compiler_cache_mode",),
 )

@@ -80,7 +80,7 @@ def _debug_levels_slow_training(state: State) -> None:
         state.warn("op_debug_level", "advice", f"op_debug_level {level} slows training; 0 or 3 is advised.")
 
 
-@RULES.rule("runconfig.op_debug_level.dynamic2", "op_debug_level", "op_debug_config")
+@RULES.rule("runconfig.op_debug_level.2_big_kernel", "op_debug_level", "op_debug_config")
 def _unoptimised_kernels_have_fixed_shapes(state: State) -> None:
     """With dynamic shapes, op_debug_level 2 and the ccec words of op_debug_config are not recommended."""
     ways = [name for name in ("dynamic_input", "compile_dynamic_mode", "dynamic_dims") if state.value(name)]

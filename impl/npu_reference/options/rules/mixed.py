@@ -23,7 +23,7 @@ def _iterations_must_be_one(state: State) -> None:
         )
 
 
-@RULES.rule("session.use_off_line.effect", "use_off_line", surfaces=("session",))
+@RULES.rule("session.use_off_line.false_overrides", "use_off_line", surfaces=("session",))
 def _host_sessions_have_no_options(state: State) -> None:
     """With use_off_line False the whole graph runs on the host, and no other option has an effect."""
     others = [name for name in state.given if name not in ("use_off_line", "graph_run_mode")]

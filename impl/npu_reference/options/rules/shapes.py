@@ -76,7 +76,7 @@ def _generalised_shapes_exclude_other_dynamics(state: State) -> None:
         )
 
 
-@RULES.rule("session.dynamic_input.needs_exec_mode", "dynamic_input", about=("dynamic_graph_execute_mode",))
+@RULES.rule("S17", "dynamic_input", about=("dynamic_graph_execute_mode",))
 def _dynamic_input_has_its_mode(state: State) -> None:
     """dynamic_input is given together with dynamic_graph_execute_mode and a range; without one any shape does (S8)."""
     if not state.value("dynamic_input"):

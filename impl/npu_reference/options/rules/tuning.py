@@ -40,7 +40,7 @@ def _no_training_trace_in_inference(state: State) -> None:
         state.parsed["profiling_options"] = options._replace(training_trace=False)
 
 
-@RULES.rule("session.profiling_mode.effect", "profiling_options", about=("profiling_mode",))
+@RULES.rule("session.profiling_mode.false", "profiling_options", about=("profiling_mode",))
 def _profiling_options_need_profiling(state: State) -> None:
     """profiling_options have no effect unless profiling_mode is True."""
     told = any(one.option == "profiling_options" and one.code == "no_effect" for one in state.warnings)
@@ -84,7 +84,7 @@ def _tuning_needs_its_directory(state: State) -> None:
         check_directory(state, "work_path", str(state.value("work_path")))
 
 
-@RULES.rule("runconfig.aoe_config_file.effect", "aoe_config_file", editions=("current",), about=("aoe_mode",))
+@RULES.rule("runconfig.aoe_config_file.purpose", "aoe_config_file", editions=("current",), about=("aoe_mode",))
 def _tuned_operators_need_tuning(state: State) -> None:
     """aoe_config_file has no effect unless aoe_mode is given."""
     if state.has("aoe_config_file") and state.value("aoe_mode") is None:

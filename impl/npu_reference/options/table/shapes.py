@@ -64,7 +64,7 @@ OPTIONS = (
         "dynamic_graph_execute_mode",
         _TOPIC,
         "How a graph with dynamic input is compiled.",
-        **both(Choice("dynamic_execute", also={"lazy_recompile": _LAZY}), "s", switch="dynamic_input"),
+        **both(Choice("dynamic_execute", also={"lazy_recompile": _LAZY}), "s"),
         current={"status": "deprecated"},
         readings=("S16",),
     ),
@@ -75,7 +75,6 @@ OPTIONS = (
         **both(
             Text("getnext:[dims],[dims];data:[dims]", shapes.parse_shape_range, shapes.EXAMPLE_RANGE),
             "s",
-            switch="dynamic_input",
         ),
         current={"status": "deprecated"},
         readings=("A51", "B19", "S8", "S9", "S10", "S11", "S12", "S13", "S16"),

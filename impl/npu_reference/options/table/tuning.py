@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npu_reference.options.declaration import Facet, declare
+from npu_reference.options.declaration import UNLISTED, Facet, declare
 from npu_reference.options.domains import Anything, Boolean, Choice, ConfigObject, Path, Text
 from npu_reference.options.files import aoe_config
 from npu_reference.options.grammars import lists, profiling
@@ -41,7 +41,7 @@ OPTIONS = (
         _TOPIC,
         "Algorithms of the older tuning tool; without it, nothing is tuned.",
         session=Facet(_ALGORITHMS, "s", applies="T"),
-        runconfig=Facet(_ALGORITHMS, "s", applies="T", status="undocumented", source="none (G19)"),
+        runconfig=Facet(_ALGORITHMS, "s", applies="T", status="undocumented", source=f"{UNLISTED} (G19)"),
         current={"domain": Anything(), "status": "removed"},
         readings=("A35", "G19", "T28"),
         by="A35",
@@ -50,7 +50,7 @@ OPTIONS = (
         "horovod_mode",
         _TOPIC,
         "No document has it; real scripts give it to NPURunConfig, where it means nothing.",
-        runconfig=Facet(Anything(), "b", status="idle", source="none (G19)"),
+        runconfig=Facet(Anything(), "b", status="idle", source=f"{UNLISTED} (G19)"),
         overrides={("runconfig", "legacy"): {}},
         readings=("G19",),
     ),
