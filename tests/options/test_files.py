@@ -11,6 +11,7 @@ from npu_reference.options import resolve
 from npu_reference.options.files import (
     aoe_config,
     customize_dtypes,
+    fusion_passes,
     fusion_switch,
     mixlist,
     op_cache,
@@ -172,7 +173,7 @@ def test_a_pass_switched_both_ways_keeps_the_last():  # D21
     ],
 )
 def test_a_pass_that_nobody_knows_or_that_stays_on_is_said(name, says, edition):  # D20, D21
-    files = {"/f": '{"Switch":{"GraphFusion":{"%s":"off"}}}' % name}
+    files = {"/f": '{"Switch":{"GraphFusion":{"NAME":"off"}}}'.replace("NAME", name)}
     resolution = resolve({"fusion_switch_file": "/f"}, edition=edition, files=files)
     assert [warning.code for warning in resolution.warnings] == (["part_ignored"] if says else [])
     assert says in " ".join(warning.message for warning in resolution.warnings)

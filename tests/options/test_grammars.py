@@ -296,7 +296,7 @@ def test_blanks_before_a_shape_are_read_over_with_a_warning_but_a_scalar_has_non
 
 @pytest.mark.parametrize("key", ["task_trace", "aicpu"])
 def test_a_switch_that_is_neither_on_nor_off_is_off_and_said(key):  # 002: treated as off
-    values = {"profiling_mode": True, "profiling_options": '{"output":"/o","%s":"yes"}' % key}
+    values = {"profiling_mode": True, "profiling_options": '{"output":"/o","KEY":"yes"}'.replace("KEY", key)}
     resolution = resolve(values, edition="legacy", files={"/o/": None})
     assert [warning[:2] for warning in resolution.warnings] == [("profiling_options", "adjusted")]
     assert not getattr(resolution.parsed["profiling_options"], key)

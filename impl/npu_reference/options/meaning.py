@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type
 from npu_reference.options.domains import Text
 from npu_reference.options.files.aoe_config import AoeConfig
 from npu_reference.options.files.customize_dtypes import CustomDtypes, Dtypes
+from npu_reference.options.files.fusion_passes import FIXED
 from npu_reference.options.files.fusion_switch import FusionSwitch
 from npu_reference.options.files.mixlist import Mixlist
 from npu_reference.options.files.op_debug import OpDebug
@@ -76,7 +77,10 @@ def told(parsed: Any) -> object:
 def _switch(switch: FusionSwitch) -> object:
     words = {True: "on", False: "off"}
     sections = {"GraphFusion": switch.graph_fusion, "UBFusion": switch.ub_fusion}
-    return {section: {name: words[on] for name, on in passes.items()} for section, passes in sections.items()}
+    return {
+        section: {name: words[on or name in FIXED] for name, on in passes.items()}
+        for section, passes in sections.items()
+    }
 
 
 def _mixlist(lists: Mixlist) -> object:

@@ -17,9 +17,11 @@ from npu_conformance.backends.mutants.option_faults import (
     silent,
     unbounded,
     untyped,
+    without_advice,
     without_rule,
     wrong_default,
 )
+from npu_reference.options import OPTIONS
 
 __all__ = ["RULES"]
 
@@ -28,7 +30,11 @@ _PLAIN: Mapping[str, Tuple[str, str, Callable[[str, str], Fault]]] = {
     "any_type": ("type", "Takes values of any type for {}.", lambda name, field: untyped(name)),
     "wrong_default": ("default", "Has another default of {} than the document.", wrong_default),
     "ignored": ("example", "Takes no notice of {}.", lambda name, field: ignores(name)),
-    "out_of_scenario": ("scope", "Lets {} take effect in any scenario.", lambda name, field: out_of_scenario(name)),
+    "out_of_scenario": (
+        "scope",
+        "Does with {} outside its scenario what it should not.",
+        lambda name, field: out_of_scenario(name),
+    ),
 }
 
 #: Requirements that state these in other words, by surface, option and kind.
@@ -202,6 +208,9 @@ RULES: Dict[str, str] = {
     "session.enable_small_channel.advice": "session.enable_small_channel.advice",
     "session.enable_data_pre_proc.loop_prerequisite": "runconfig.enable_data_pre_proc.prerequisite",
     "session.profiling_options.inference.no_training_trace": "session.profiling_options.inference.no_training_trace",
+    "session.profiling_mode.false": "session.profiling_mode.false",
+    "session.use_off_line.false_overrides": "session.use_off_line.false_overrides",
+    "runconfig.enable_small_channel.training_default": "runconfig.enable_small_channel.training_default",
     "env.HCCL_EXEC_TIMEOUT.fallback": "env.HCCL_EXEC_TIMEOUT.fallback",
     "env.AOE_MODE.fallback": "env.AOE_MODE.fallback",
     "runconfig.enable_small_channel.inference_fixed": "runconfig.enable_small_channel.inference_fixed",
@@ -251,6 +260,30 @@ for _requirement, _rule in RULES.items():
         without_rule(_rule),
         everywhere=_requirement in _EVERYWHERE,
     )
+
+# What the documents say and nobody has to act on
+
+_SURFACES = {"legacy": "session", "current": "runconfig"}
+#: Stated of what a run leaves or does, so that a note shows no more than that it is known.
+_OF_RUNS = (
+    "files.",
+    "runconfig.op_debug_level.mc2",
+    "runconfig.dynamic_inputs_shape_range.subgraphs",
+    "precision.v1_v2",
+)
+_OF_RUNS += ("session.is_tailing_optimization.distributed_only", "session.dynamic_input.subgraphs")
+for _name, _option in OPTIONS.items():
+    for _advice in _option.advice:
+        if _advice.requirement.startswith(_OF_RUNS):
+            continue
+        _place = f"{_SURFACES[_advice.editions[0]]}.{_name}" if len(_advice.editions) == 1 else f"runconfig.{_name}"
+        _words = _advice.requirement.rpartition(".")[2]
+        declare(
+            f"options.{_place}.no_{_words}",
+            _advice.requirement,
+            f"Says nothing of it: {_advice.text}",
+            without_advice(_name),
+        )
 
 # Precedence: the option, the variable it goes before, and where that is stated
 

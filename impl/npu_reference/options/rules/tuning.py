@@ -84,7 +84,7 @@ def _tuning_needs_its_directory(state: State) -> None:
         check_directory(state, "work_path", str(state.value("work_path")))
 
 
-@RULES.rule("runconfig.aoe_config_file.purpose", "aoe_config_file", editions=("current",), about=("aoe_mode",))
+@RULES.rule("T35", "aoe_config_file", editions=("current",), about=("aoe_mode",))
 def _tuned_operators_need_tuning(state: State) -> None:
     """aoe_config_file has no effect unless aoe_mode is given."""
     if state.has("aoe_config_file") and state.value("aoe_mode") is None:
