@@ -14,7 +14,7 @@ from npu_reference.options.outcome import ORIGINS, WARNING_CODES
 from npu_reference.options.rules import RULES, Rule
 from npu_reference.options.table import OPTIONS
 
-__all__ = ["main", "page"]
+__all__ = ["described", "main", "page"]
 
 _HEAD = """# Options
 
@@ -91,6 +91,24 @@ def _option(option: Option) -> Iterator[str]:
         yield ""
     requirements = ", ".join(f"`{name}`" for name in option.requirements)
     yield (f"Requirements: {requirements}." if requirements else "") + f"{readings}\n"
+
+
+def described(option: Option) -> Iterator[Tuple[str, str]]:
+    """An option as label and text: its meaning, what it is where, the rules it sets off, what the documents say."""
+    unit = f" Unit: {option.unit}." if option.unit else ""
+    yield "Meaning", option.meaning + unit
+    for (surface, edition), facet in option.facets.items():
+        kind, allowed, default, applies, status, source = _cells(surface, facet)
+        text = f"{kind}; allowed: {allowed}; default: {default}; for {applies}; {status}; {source}"
+        yield f"{surface}, {edition}", text.replace("`", "")
+    examples = sorted({f.domain.example for f in option.facets.values() if isinstance(f.domain, Text)} - {""})
+    if examples:
+        yield "Example", "  ".join(examples)
+    for rule in RULES:
+        if option.name in rule.triggers:
+            yield f"Rule {rule.name}", rule.meaning + (f" ({_where(rule)[2:]})" if _where(rule) else "")
+    for advice in option.advice:
+        yield f"Note {advice.requirement}", advice.text
 
 
 def _cells(surface: str, facet: Facet) -> Sequence[str]:

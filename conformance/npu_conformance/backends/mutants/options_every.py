@@ -21,6 +21,7 @@ from npu_conformance.backends.mutants.option_faults import (
     without_rule,
     wrong_default,
 )
+from npu_conformance.library.stated import DOMAINS
 from npu_reference.options import OPTIONS
 
 __all__ = ["RULES"]
@@ -92,49 +93,9 @@ declare(
     ),
 )
 
-# Domains: option to the requirement that states it. A bool has no domain beside its type.
+# Domains. A bool has no domain beside its type.
 
-_DOMAINS = {
-    "session_device_id": "runconfig.session_device_id.over_env",
-    "graph_run_mode": "runconfig.graph_run_mode.domain",
-    "deterministic": "runconfig.deterministic.domain",
-    "ac_parallel_enable": "runconfig.ac_parallel_enable.domain",
-    "enable_exception_dump": "runconfig.enable_exception_dump.domain",
-    "export_compile_stat": "runconfig.export_compile_stat.domain",
-    "quant_dumpable": "runconfig.quant_dumpable.domain",
-    "buffer_optimize": "runconfig.buffer_optimize.domain",
-    "variable_placement": "runconfig.variable_placement.domain",
-    "enable_small_channel": "runconfig.enable_small_channel.domain",
-    "aoe_mode": "runconfig.aoe_mode.domain",
-    "op_compiler_cache_mode": "runconfig.op_compiler_cache_mode.domain",
-    "jit_compile": "runconfig.jit_compile.domain",
-    "op_debug_level": "runconfig.op_debug_level.domain",
-    "op_select_implmode": "runconfig.op_select_implmode.domain",
-    "precision_mode": "precision.domain",
-    "precision_mode_v2": "precision.v2.domain",
-    "dynamic_graph_execute_mode": "runconfig.dynamic_graph_execute_mode.effect",
-    "iterations_per_loop": "runconfig.iterations_per_loop.positive",
-    "graph_max_parallel_model_num": "runconfig.graph_max_parallel_model_num.range",
-    "hccl_timeout": "runconfig.hccl_timeout.range",
-    "op_wait_timeout": "runconfig.op_wait_timeout.effect",
-    "op_execute_timeout": "runconfig.op_execute_timeout.effect",
-    "stream_sync_timeout": "runconfig.stream_sync_timeout.effect",
-    "event_sync_timeout": "runconfig.event_sync_timeout.effect",
-    "fusion_switch_file": "runconfig.fusion_switch_file.charset",
-    "op_compiler_cache_dir": "runconfig.op_compiler_cache_dir.charset",
-    "stream_max_parallel_num": "runconfig.stream_max_parallel_num.limit",
-    "enable_scope_fusion_passes": "runconfig.enable_scope_fusion_passes.list",
-    "dynamic_inputs_shape_range": "runconfig.dynamic_inputs_shape_range.dims",
-    "local_device_list": "runconfig.local_device_list.pair",
-    "optypelist_for_implmode": "runconfig.optypelist_for_implmode.pair",
-    "op_debug_config": "runconfig.op_debug_config.is_file",
-    "op_precision_mode": "runconfig.op_precision_mode.file",
-    "modify_mixlist": "files.mixlist.current.grammar",
-    "customize_dtypes": "files.customize_dtypes.by_name",
-    "aoe_config_file": "files.aoe_cfg.keys",
-    "work_path": "runconfig.work_path.precreated",
-}
-for _name, _requirement in _DOMAINS.items():
+for _name, _requirement in DOMAINS["runconfig"].items():
     declare(
         f"options.runconfig.{_name}.skipped_domain",
         _requirement,
@@ -142,42 +103,12 @@ for _name, _requirement in _DOMAINS.items():
         accepts(_name),
     )
 
-#: The same of document 002. What stands beside a value is not looked over.
-_SESSION_DOMAINS = {
-    "graph_run_mode": "domain",
-    "in_out_pair": "in_out_pair.grammar",
-    "input_shape": "grammar",
-    "dynamic_dims": "grammar",
-    "dynamic_node_type": "domain",
-    "dynamic_graph_execute_mode": "domain",
-    "dynamic_inputs_shape_range": "grammar",
-    "graph_memory_max_size": "range",
-    "variable_memory_max_size": "range",
-    "precision_mode": "precision.s.domain",
-    "modify_mixlist": "files.mixlist.legacy.grammar",
-    "op_select_implmode": "domain",
-    "op_precision_mode": "files.op_precision_ini.flat.values",
-    "stream_max_parallel_num": "grammar",
-    "enable_scope_fusion_passes": "grammar",
-    "fusion_switch_file": "charset",
-    "buffer_optimize": "domain",
-    "enable_small_channel": "domain",
-    "local_device_list": "grammar",
-    "op_compiler_cache_mode": "domain",
-    "op_compiler_cache_dir": "charset",
-    "dump_path": "precreated",
-    "dump_step": "grammar",
-    "dump_mode": "domain",
-    "enable_exception_dump": "domain",
-    "op_debug_level": "domain",
-    "profiling_options": "json",
-    "auto_tune_mode": "list",
-    "op_wait_timeout": "unit",
-}
-for _name, _requirement in _SESSION_DOMAINS.items():
+# The same of document 002. What stands beside a value is not looked over.
+
+for _name, _requirement in DOMAINS["session"].items():
     declare(
         f"options.session.{_name}.skipped_domain",
-        _requirement if "." in _requirement else f"session.{_name}.{_requirement}",
+        _requirement,
         f"Takes any value of the right type for {_name} in a parameter map.",
         unbounded(_name),
     )
