@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
-import traceback
 from typing import Dict, List, Optional, Sequence
 
 import click
@@ -13,6 +11,7 @@ import click
 import npu_reference
 from npu_conformance.commands.compare import compare
 from npu_conformance.commands.coverage import coverage
+from npu_conformance.commands.explain import explain
 from npu_conformance.commands.golden import golden
 from npu_conformance.commands.mutants import mutants
 from npu_conformance.commands.options import options
@@ -64,6 +63,9 @@ def _usage(error: click.ClickException) -> NpuError:
 
 
 def _internal(error: Exception) -> NpuError:
+    import tempfile  # here, since loading them costs every command a tenth of its start
+    import traceback
+
     if os.environ.get("NPU_CONFORMANCE_DEBUG"):
         traceback.print_exc()
         return NpuError("INTERNAL", "npu-conformance", f"{type(error).__name__}: {error}")
@@ -86,6 +88,7 @@ for _command in (
     coverage,
     mutants,
     options,
+    explain,
     partition,
     precision,
     profile,

@@ -84,9 +84,10 @@ class NpuError(Exception):
         subject: where: the option, node, file (with line) or case concerned.
         reason: what is wrong there, one sentence without the subject.
         remedy: what would be right; a sentence, or empty when the reason says it all.
+        rule: the requirement or reading that decides so, where one is known.
     """
 
-    def __init__(self, code: str, subject: str, reason: str, remedy: str = "") -> None:
+    def __init__(self, code: str, subject: str, reason: str, remedy: str = "", *, rule: str = "") -> None:
         if code not in CATALOGUE:
             raise ValueError(f"unknown error code {code!r}")
         super().__init__(code, subject, reason, remedy)
@@ -94,6 +95,7 @@ class NpuError(Exception):
         self.subject = subject
         self.reason = reason
         self.remedy = remedy
+        self.rule = rule
 
     @property
     def exit_status(self) -> int:

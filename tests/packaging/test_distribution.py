@@ -37,6 +37,12 @@ def test_every_file_of_the_checkout_is_installed(distribution, source, target):
     assert not missing
 
 
+def test_the_readings_that_explain_quotes_are_installed(distribution):
+    assert "npu_conformance/_data/docs/readings.md" in set(distribution.files)
+    done = distribution.run("from npu_conformance.library import explaining\nprint(explaining.readings()['A19'].name)")
+    assert done.stdout.strip() == "A19", done.stderr
+
+
 def test_npu_bridge_cannot_be_imported_before_it_is_switched_on(distribution):
     done = distribution.run("import npu_reference\nimport npu_bridge")
     assert done.returncode == 1

@@ -7,7 +7,7 @@ from typing import List, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, FORMAT, SIZES, SURFACE, echo_json
+from npu_conformance.commands.shared import EDITION, FORMAT, SIZES, STRICT, SURFACE, echo_json, names_first
 from npu_reference.errors import ExitStatus
 
 __all__ = ["partition"]
@@ -63,6 +63,7 @@ _BLAME_NODES = 50000
     metavar="FILE",
     help="Also write the graph (.pb, .pbtxt, .gz) with all places as attributes, for Netron and TensorBoard.",
 )
+@STRICT
 @SURFACE
 @EDITION
 @FORMAT
@@ -81,6 +82,7 @@ def partition(
     blamed: Optional[int],
     html: Optional[str],
     graph_out: Optional[str],
+    strict: bool,
     surface: str,
     edition: str,
     form: str,
@@ -97,6 +99,7 @@ def partition(
     values = parse_assignments(assignments)
     given = precise.parse_shapes(shapes)
     resolution = resolve(values, surface=surface, edition=edition, env={})
+    warnings = names_first(resolution.warnings, strict)
     if policy != "adapter":  # whose own pass reads the values its own way
         resolution.raise_first()
     operators = OpList.load(op_list) if op_list else None
@@ -150,7 +153,7 @@ def partition(
     else:
         from npu_conformance.report import text as render
 
-        render.partition(answer, len(found.graph.nodes), resolution.warnings, title)
+        render.partition(answer, len(found.graph.nodes), warnings, title)
     return ExitStatus.OK if passed else ExitStatus.NEGATIVE
 
 

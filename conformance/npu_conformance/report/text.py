@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from npu_conformance.strength.killing import Kill
 
 __all__ = [
-    "checkup", "comparison", "coverage", "faults", "killing", "mutant_list", "options", "partition", "run",
+    "checkup", "comparison", "coverage", "faults", "killing", "mutant_list", "partition", "run",
     "verification",
 ]  # fmt: skip
 
@@ -252,29 +252,9 @@ def checkup(found: Sequence[Check]) -> None:
 # Asking the reference
 
 
-def options(resolution: Any) -> None:
-    """Effective values with origin and rule, then errors and warnings."""
-    console = Console()
-    table = _table("Option", "Value", "Origin", "Rule")
-    for name, one in resolution.effective.items():
-        style = "" if one.origin == "default" else "bold"
-        value = "(unset)" if one.value is None else one.value
-        table.add_row(_plain(name), _styled(value, style), one.origin, _plain(one.rule or ""))
-    console.print(table)
-    _complaints(console, resolution.errors, resolution.warnings)
-
-
-def _styled(value: object, style: str) -> Text:
-    text = _plain(value)
-    text.stylize(style)
-    return text
-
-
-def _complaints(console: Console, errors: Sequence[Any], warnings: Sequence[Any]) -> None:
-    for error in errors:
-        console.print(Text("error ", style="red") + _plain(error), soft_wrap=True)
+def _complaints(console: Console, warnings: Sequence[Any]) -> None:
     for warning in warnings:
-        console.print(Text("warning ", style="yellow") + _plain(f"{warning.option}: {warning.message}"), soft_wrap=True)
+        console.print(Text("warning ", style="yellow") + _plain(warning.text), soft_wrap=True)
 
 
 def partition(answer: Mapping[str, Any], nodes: int, warnings: Sequence[Any], title: str) -> None:
@@ -297,7 +277,7 @@ def partition(answer: Mapping[str, Any], nodes: int, warnings: Sequence[Any], ti
     _borders(console, borders)
     _open_inputs(console, answer["open_inputs"])
     _notes(console, answer["notes"])
-    _complaints(console, (), warnings)
+    _complaints(console, warnings)
     _line(console, _plain(answer["conclusion"]["line"]), 2)
     _checks(console, answer["checks"], answer["verdict"])
 
