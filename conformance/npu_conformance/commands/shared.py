@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Mapping, Sequence
+import threading
+from typing import Any, Callable, List, Mapping, Sequence
 
 import click
 
@@ -17,7 +18,7 @@ __all__ = [
     "SURFACE",
     "WORKERS",
     "echo_json",
-    "stop_on_sigterm",
+    "stop_on_signals",
     "worker_settings",
 ]
 
@@ -106,14 +107,22 @@ def worker_settings(jobs: int, factor: float, variables: Sequence[str], python: 
     return Settings(jobs, factor, env, python)
 
 
-def stop_on_sigterm() -> None:
-    """A terminated run ends its workers as an interrupted one does."""
+def stop_on_signals() -> None:
+    """SIGINT and SIGTERM end the run and its workers; the second one at once, whatever is being waited for."""
     import signal
 
+    asked: List[int] = []
+
     def stop(number: int, frame: object) -> None:
+        if asked:
+            os._exit(130)  # keepers end the workers, and a later run removes what is left
+        asked.append(number)
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, stop)
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # a job in the background does not hear the keyboard
+                signal.signal(number, stop)
 
 
 def echo_json(value: Mapping[str, Any]) -> None:

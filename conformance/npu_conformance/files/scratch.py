@@ -37,10 +37,11 @@ class Scratch:
         prefix: of the outer folder's name.
         parent: where to make it; default is the place for temporary files.
     Raises:
-        NpuError: ENVIRONMENT when it cannot be made.
+        NpuError: ENVIRONMENT when it cannot be made among temporary files, OUTPUT when not in ``parent``.
     """
 
     def __init__(self, prefix: str, parent: Optional[str] = None) -> None:
+        given = parent is not None
         try:
             parent = os.path.abspath(parent if parent is not None else tempfile.gettempdir())
             _sweep(parent, prefix)
@@ -49,9 +50,11 @@ class Scratch:
             self.path = os.path.join(self.outer, _INSIDE)
             os.mkdir(self.path, 0o700)
         except OSError as error:
-            where = parent if parent is not None else "temporary files"
             reason = f"no folder can be made there: {error.strerror or error}"
-            raise NpuError("ENVIRONMENT", where, reason, "Name a folder that can be written in TMPDIR.") from None
+            if given:
+                raise NpuError("OUTPUT", str(parent), reason) from None
+            remedy = "Name a folder that can be written in TMPDIR."
+            raise NpuError("ENVIRONMENT", "temporary files", reason, remedy) from None
 
     def set_aside(self, path: str) -> None:
         """Moves what stands at ``path``, beside the outer folder, inside; it is put back if this process dies."""

@@ -13,6 +13,7 @@ how long its threads have waited for a processor. STATUS, lines: ``started``, ``
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -77,10 +78,8 @@ class _Kept:
         self.alive = True
 
     def say(self, text: str) -> None:
-        try:
+        with contextlib.suppress(OSError):  # nobody listens any more, and CONTROL has ended as well
             os.write(self.status, text.encode("ascii") + b"\n")
-        except OSError:
-            pass  # nobody listens any more, and CONTROL has ended as well
 
     def reap(self) -> None:
         """Takes note of everything that has ended."""
@@ -99,15 +98,11 @@ class _Kept:
         """Signals everything that came of the worker; says what there was."""
         found = _descendants()
         for pid in found:
-            try:
+            with contextlib.suppress(OSError):
                 os.kill(pid, number)
-            except OSError:
-                pass
         if not found or self.alive:
-            try:
+            with contextlib.suppress(OSError):
                 os.killpg(self.pid, number)
-            except OSError:
-                pass
         return found
 
     def end(self, wakes: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import textwrap
 from collections import Counter
@@ -9,8 +10,11 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
+
+from npu_reference.printing import clipped, printable
 
 if TYPE_CHECKING:
     from npu_conformance.backends.mutants import Mutant
@@ -34,6 +38,7 @@ _STEPS = 4  # links shown of a chain of evictions, or of a path
 _SAME = 5  # notes of one code shown
 _PAIRS = 5  # separated pairs of GEOPs shown
 _BLAMED = 5  # missing operators ranked
+_LONGEST = 1000  # characters of one text; JSON has all
 
 _STYLES = {
     "pass": "green", "xfail": "blue", "unsupported": "blue", "blocked": "yellow", "unstable": "yellow",
@@ -41,11 +46,18 @@ _STYLES = {
 }  # fmt: skip
 
 
+class Piped(Console):
+    """A console whose reader may go away; rich would then end with status 1, which means not conformant."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
 def _console() -> Console:
     """Writes to stdout; without a terminal as wide as its widest line, so that nothing is cut in a log."""
-    console = Console(highlight=False, soft_wrap=False)
+    console = Piped(highlight=False, soft_wrap=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
-        return Console(highlight=False, width=120)
+        return Piped(highlight=False, width=120)
     return console
 
 
@@ -58,8 +70,13 @@ def _table(*columns: str, numbers: Sequence[str] = ()) -> Table:
 
 
 def _plain(text: object) -> Text:
-    """Text of a user's, without markup or control characters."""
-    return Text("".join(char if char.isprintable() else repr(char)[1:-1] for char in str(text)))
+    """Text of a user's or a backend's, without markup or control characters."""
+    return Text(printable(clipped(str(text), _LONGEST)))
+
+
+def _name(text: str) -> str:
+    """A name for the head of a table, where markup would be obeyed."""
+    return escape(printable(clipped(text, 60)))
 
 
 def _rest(console: Console, shown: int, total: int) -> None:
@@ -100,8 +117,9 @@ def run(report: Report, areas: Sequence[Area], out: str, no_page: bool) -> None:
     good = report.verdict == "conformant"
     device = report.header["backend"].get("runtime", {}).get("device")
     what = f"{backend['name']} {backend['version']}" + (" (simulated device)" if device == "simulated" else "")
-    console.print(Text(report.verdict, style="bold green" if good else "bold red") + Text(f": {what}"))
-    console.print(f"Report: {os.path.join(out, 'results.jsonl' if no_page else 'report.html')}", soft_wrap=True)
+    console.print(Text(report.verdict, style="bold green" if good else "bold red") + _plain(f": {what}"))
+    path = os.path.join(out, "results.jsonl" if no_page else "report.html")
+    console.print(Text("Report: ") + _plain(path), soft_wrap=True)
 
 
 def verification(found: Verification) -> None:
@@ -111,16 +129,16 @@ def verification(found: Verification) -> None:
         console.print(Text("fault ", style="red") + _plain(fault), soft_wrap=True)
     _rest(console, _ROWS, len(found.faults))
     if found.holds:
-        console.print(f"The results hold: {found.verdict}, {found.records} records judged again.")
+        console.print(_plain(f"The results hold: {found.verdict}, {found.records} records judged again."))
     else:
-        console.print(f"The results do not hold: stated {found.stated}, judged again {found.verdict}.")
+        console.print(_plain(f"The results do not hold: stated {found.stated}, judged again {found.verdict}."))
 
 
 def comparison(found: Comparison) -> None:
     """Changed instances and the two counts of those without a partner."""
     console = _console()
     if found.changed:
-        table = _table("Instance", found.before or "before", "", found.after or "after")
+        table = _table("Instance", _name(found.before) or "before", "", _name(found.after) or "after")
         worse = set(found.worse)
         for change in found.changed[:_ROWS]:
             table.add_row(

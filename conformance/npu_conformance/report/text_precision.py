@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 from rich.console import Console
 from rich.text import Text
 
-from npu_conformance.report.text import _line, _plain, _table
+from npu_conformance.report.text import Piped, _line, _plain, _table
 
 __all__ = ["precision"]
 
@@ -37,9 +37,9 @@ def precision(answer: Mapping[str, Any], warnings: Sequence[Any], title: str, ev
 
 def _console() -> Console:
     """As wide as the terminal; where there is none, as wide as one."""
-    console = Console(highlight=False)
+    console = Piped(highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
-        return Console(highlight=False, width=_WIDTH)
+        return Piped(highlight=False, width=_WIDTH)
     return console
 
 

@@ -1,9 +1,11 @@
-"""Decides how names from a file are read and how they appear in a message."""
+"""Decides how names from a file are read; how they appear in a message is `printing`'s."""
 
 from __future__ import annotations
 
 import re
 from typing import Optional
+
+from ..printing import shorten
 
 __all__ = ["output_number", "shorten"]
 
@@ -14,13 +16,3 @@ _NUMBER = re.compile(r"[0-9]{1,9}\Z").match
 def output_number(text: str) -> Optional[int]:
     """The number in ``name:number``; None where ``text`` is none."""
     return int(text) if _NUMBER(text) else None
-
-
-def shorten(text: str, bound: int = 120) -> str:
-    """``text`` without control or unencodable characters, its middle left out beyond ``bound`` characters."""
-    if len(text) > bound:
-        half = (bound - 1) // 2
-        text = text[:half] + "…" + text[-half:]
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
