@@ -58,7 +58,7 @@ def _invoke(arguments: List[str]) -> object:
     if "_NPU_CONFORMANCE_COMPLETE" in os.environ:  # a shell asks for completions
         return cli.main(args=arguments, prog_name="npu-conformance", standalone_mode=False)
     try:
-        with cli.make_context("npu-conformance", arguments) as context:
+        with cli.make_context("npu-conformance", list(arguments)) as context:
             return cli.invoke(context)
     except click.exceptions.Exit as ended:
         return ended.exit_code
@@ -82,7 +82,7 @@ def _denied(error: Exception) -> int:
     if isinstance(error, OSError) and streams.is_of_output(error):
         streams.give_up_output()
         if isinstance(error, BrokenPipeError):
-            return ExitStatus.OK  # whoever read it has read enough
+            return 141  # 128 + SIGPIPE, as shells have it: whoever read it has read enough, and no verdict is lost
         return _say(NpuError("OUTPUT", "standard output", f"cannot be written: {error.strerror or error}"))
     if isinstance(error, MemoryError):
         return _say(NpuError("ENVIRONMENT", "memory", "is exhausted"))

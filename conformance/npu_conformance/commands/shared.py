@@ -126,6 +126,10 @@ def stop_on_signals() -> None:
 
 
 def echo_json(value: Mapping[str, Any]) -> None:
+    from npu_conformance.files import streams
     from npu_conformance.files.output import dumps
 
-    click.echo(dumps(value))
+    try:
+        click.echo(dumps(value))
+    except BrokenPipeError:
+        streams.give_up_output()  # whoever read it has read enough; the status is what it is

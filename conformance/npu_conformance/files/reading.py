@@ -23,7 +23,7 @@ def content(path: str, most: int, size: Optional[int] = None) -> bytes:
         Unfit: no regular file, or not of this size. OSError: it cannot be read. ValueError: its name is none.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
-    with os.fdopen(descriptor, "rb") as stream:
+    try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise Unfit("that is no regular file")
@@ -31,4 +31,7 @@ def content(path: str, most: int, size: Optional[int] = None) -> bytes:
             raise Unfit(f"of {found.st_size} bytes, its shape needs {size}")
         if found.st_size > most:
             raise Unfit(f"of more than {most >> 20} MiB")
-        return stream.read(found.st_size)
+        with os.fdopen(os.dup(descriptor), "rb") as stream:
+            return stream.read(found.st_size)
+    finally:
+        os.close(descriptor)

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import sys
+from typing import TextIO
 
 from npu_reference.printing import printable
 
@@ -38,9 +39,13 @@ def prepare(script: bool = False) -> None:
 
 def say(text: str) -> None:
     """One line on stderr; nothing where that cannot be written."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
+    try:
         sys.stderr.write(printable(text) + "\n")
         sys.stderr.flush()
+    except OSError:
+        _nowhere(sys.stderr)
+    except (ValueError, AttributeError):
+        pass  # somebody closed it
 
 
 def is_of_output(error: OSError) -> bool:
@@ -49,6 +54,11 @@ def is_of_output(error: OSError) -> bool:
 
 
 def give_up_output() -> None:
-    """Lets the interpreter, which flushes stdout at its end, write nowhere."""
+    """Lets stdout lead nowhere from now on."""
+    _nowhere(sys.stdout)
+
+
+def _nowhere(stream: TextIO) -> None:
+    """The interpreter flushes its streams once more at its end, and would end with another status if that failed."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -31,7 +31,7 @@ def load(path: str, code: str = "CASE_FILE") -> Dict[str, Any]:
             return tomllib.loads(stream.read().decode("utf-8"))
     except OSError as error:
         raise NpuError(code, path, f"cannot be read: {error.strerror or error}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # no UTF-8, no TOML, or an integer of thousands of digits
         raise NpuError(code, path, f"is not TOML: {error}") from None
 
 

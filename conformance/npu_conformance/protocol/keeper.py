@@ -7,7 +7,7 @@ CONTROL, a suite that was killed leaves no worker either. Standard library only,
 milliseconds.
 
 CONTROL: ``s`` asks the worker to end and kills after GRACE seconds; ``k``, or the end of CONTROL, kills; ``d`` asks
-how long its threads have waited for a processor. STATUS, lines: ``started``, ``failed ERRNO``, ``ended STATUS``
+how long its threads have waited for a processor. STATUS, lines: ``started PID``, ``failed ERRNO``, ``ended STATUS``
 (negative for a signal), ``delay NANOSECONDS``; its end means that nothing is left.
 """
 
@@ -164,7 +164,7 @@ def main(argv: List[str]) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):  # the worker's own ends alone decide when its streams end
         os.dup2(nothing, descriptor)
-    kept.say("started")
+    kept.say(f"started {kept.pid}")
     deadline = None
     while True:
         left = None if deadline is None else max(deadline - time.monotonic(), 0.0)

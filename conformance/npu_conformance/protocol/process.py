@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import threading
@@ -87,6 +88,7 @@ class Process:
         self._delays: List[int] = []
         self._failure: Optional[int] = None
         self._started = self._mute = self._gone = False
+        self._worker = 0
         self.status: Optional[int] = None  # of the worker, once it has ended
         self._selector = selectors.DefaultSelector()
         for descriptor in (self._in, self._out, self._err, self._status):
@@ -208,6 +210,9 @@ class Process:
             self._turn(max(deadline - time.monotonic(), 0.0))
         if not self._gone:
             self._keeper.kill()
+        if self._worker and self.status is None:  # the keeper was killed, by the worker perhaps
+            with contextlib.suppress(OSError):
+                os.killpg(self._worker, signal.SIGKILL)
         self._keeper.wait()
         self._drop_input()
         self._selector.close()
@@ -297,7 +302,7 @@ class Process:
         for line in lines:
             word, _, number = line.partition(b" ")
             if word == b"started":
-                self._started = True
+                self._started, self._worker = True, int(number)
             elif word == b"failed":
                 self._failure = int(number)
             elif word == b"delay":

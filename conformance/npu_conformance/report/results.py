@@ -90,11 +90,13 @@ def read(folder: str) -> Read:
     Raises:
         NpuError: OUTPUT, naming the line, when it is not complete or not in this form.
     """
-    path = os.path.join(folder, output.MARK) if os.path.isdir(folder) else folder
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise NpuError("OUTPUT", path, "is no regular file", "Name the folder of a report.")
+    path = folder
     lines: List[Mapping[str, Any]] = []
     try:
+        if os.path.isdir(folder):
+            path = os.path.join(folder, output.MARK)
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise NpuError("OUTPUT", path, "is no regular file", "Name the folder of a report.")
         with open(path, "rb") as stream:
             while True:
                 raw = stream.readline(_MAX_LINE + 1)
