@@ -48,7 +48,7 @@ from npu_reference.options.directives import directives  # noqa: E402
 from npu_reference.options.meaning import meanings  # noqa: E402
 from npu_reference.partition import partition  # noqa: E402
 
-CHUNK = 500  # inputs of one process
+CHUNK = 2000  # inputs of one process
 SECONDS = 10  # of one input
 MEMORY = 3 << 30
 SHRINKS = 300  # attempts at making a finding small
@@ -67,13 +67,91 @@ class Hang(BaseException):
 
 NAMES = sorted(OPTIONS)
 WORDS = [
-    "", " ", "0", "1", "-1", "true", "None", "null", "nan", "1e999", "9" * 30, "9" * 5000, "a" * 3000, "[", "]", "{", "}",
-    ",", ";", ":", "=", "'", '"', "\\", "\n", "\r", "\0", "\x1b[31m", "\u202e", "\ud800", "\udcff", "\u2028", "名", "..", "/",
-    "../..", "/dev/null", "~", "*", "?", "%s", "%n", "{{7*7}}", "<script>", "add", "mul", "x", "in_out_pair", "[[]]", "[['a'],['b']]",
-    "force_fp16", "allow_mix_precision", "16 * 1024", "0x10", "1_000", "\u0661", "--", "-o", "@", "#", "\t", "Relu", "MatMul",
-]  # fmt: skip
-NUMBERS = [0, 1, -1, 2, 7, 255, 1 << 31, -(1 << 31), 1 << 62, (1 << 63) - 1, 1 << 63, 1 << 64, 10**30, 10**400, 0.5, -0.0,
-           1e308, float("inf"), float("nan")]  # fmt: skip
+    "",
+    " ",
+    "0",
+    "1",
+    "-1",
+    "true",
+    "None",
+    "null",
+    "nan",
+    "1e999",
+    "9" * 30,
+    "9" * 5000,
+    "a" * 3000,
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ";",
+    ":",
+    "=",
+    "'",
+    '"',
+    "\\",
+    "\n",
+    "\r",
+    "\0",
+    "\x1b[31m",
+    "\u202e",
+    "\ud800",
+    "\udcff",
+    "\u2028",
+    "名",
+    "..",
+    "/",
+    "../..",
+    "/dev/null",
+    "~",
+    "*",
+    "?",
+    "%s",
+    "%n",
+    "{{7*7}}",
+    "<script>",
+    "add",
+    "mul",
+    "x",
+    "in_out_pair",
+    "[[]]",
+    "[['a'],['b']]",
+    "force_fp16",
+    "allow_mix_precision",
+    "16 * 1024",
+    "0x10",
+    "1_000",
+    "\u0661",
+    "--",
+    "-o",
+    "@",
+    "#",
+    "\t",
+    "Relu",
+    "MatMul",
+]
+NUMBERS = [
+    0,
+    1,
+    -1,
+    2,
+    7,
+    255,
+    1 << 31,
+    -(1 << 31),
+    1 << 62,
+    (1 << 63) - 1,
+    1 << 63,
+    1 << 64,
+    10**30,
+    10**400,
+    0.5,
+    -0.0,
+    1e308,
+    float("inf"),
+    float("nan"),
+]
 
 
 def text(r):
@@ -125,6 +203,46 @@ def mutated(r, data):
     return bytes(data)
 
 
+_ANSWERS = [
+    {
+        "geops": [{"nodes": ["a"], "args": ["a:0"], "copies": [{"node": "b"}]}],
+        "host": [{"node": "x", "reason": "R"}],
+        "borders": [{"source": "a", "direction": "d2h", "bytes": 4}],
+        "min_geops": 1,
+        "notes": [{"code": "C"}],
+    },
+    {
+        "effective": {"a": {"value": [1, {"b": None}], "origin": "given"}},
+        "warnings": [{"option": "a", "code": "B"}],
+        "meaning": {"a": {"b": [1]}},
+        "directives": {"t": {"u": 1}},
+    },
+    {
+        "nodes": [{"node": "a", "inputs": ["float16"], "outputs": ["float32"], "engine": "cube"}],
+        "casts": [{"source": "a:0", "target": "b:0", "from": "float16", "to": "float32"}],
+        "warnings": [{"code": "N", "subject": "a"}],
+    },
+    {
+        "fetches": {
+            "y:0": {"dtype": "float32", "shape": [2], "b64": "AAAAAAAAAAA="},
+            "s:0": {"dtype": "string", "shape": [1], "b64": "AQAAAGE="},
+            "f:0": {"dtype": "int8", "shape": [3], "file": "/dev/zero"},
+        },
+        "trace": [
+            {
+                "engine": "s",
+                "geops": 1,
+                "copies": [{"tensor": "a:0", "direction": "d2h", "bytes": 4, "times": 2}],
+                "partition": {"geops": [], "host": []},
+            }
+        ],
+        "log": [{"level": "info", "code": "A"}],
+        "output": "a\nb",
+        "files": {"f": {"b64": "AAAA"}},
+    },
+]
+
+
 def seeds():
     """Contents of small files of each form, by form."""
     folder = os.path.join(_ROOT, "fixtures", "graphs", "cases")
@@ -145,18 +263,7 @@ def seeds():
                      b'"precision_reduce": {"flag": "true"}}}'],
         "known": [b'[[known]]\nid = "mixed-*@current"\noutcome = "fail"\nsignature = "a/*"\nreason = "x"\n'
                   b"expires = 2030-01-31\n"],
-        "answer": [
-            b'{"geops": [{"nodes": ["a"], "args": ["a:0"], "copies": [{"node": "b"}]}], "host": [{"node": "x", "reason": "R"}], '
-            b'"borders": [{"source": "a", "direction": "d2h", "bytes": 4}], "min_geops": 1, "notes": [{"code": "C"}]}',
-            b'{"effective": {"a": {"value": [1, {"b": null}], "origin": "given"}}, "warnings": [{"option": "a", "code": "B"}], '
-            b'"meaning": {"a": {"b": [1]}}, "directives": {"t": {"u": 1}}}',
-            b'{"nodes": [{"node": "a", "inputs": ["float16"], "outputs": ["float32"], "engine": "cube"}], "casts": [{"source": '
-            b'"a:0", "target": "b:0", "from": "float16", "to": "float32"}], "warnings": [{"code": "N", "subject": "a"}]}',
-            b'{"fetches": {"y:0": {"dtype": "float32", "shape": [2], "b64": "AAAAAAAAAAA="}, "s": {"dtype": "string", "shape": '
-            b'[1], "b64": "AQAAAGE="}}, "trace": [{"engine": "s", "geops": 1, "copies": [{"tensor": "a:0", "direction": "d2h", '
-            b'"bytes": 4, "times": 2}], "partition": {"geops": [], "host": []}}], "log": [{"level": "info", "code": "A"}], '
-            b'"output": "a\\nb", "files": {"f": {"b64": "AAAA"}}}',
-        ],
+        "answer": [json.dumps(answer).encode("ascii") for answer in _ANSWERS],
     }  # fmt: skip
 
 
@@ -199,9 +306,9 @@ class Grammars(Kind):
     texts = [name for name in NAMES if OPTIONS[name]]
 
     def make(self, r):
-        parts = ["".join(r.choice(["[", "]", "'", "a", "b", ",", " ", ";", ":", "1", "-", ".", "=", "\\", "{", "}", "\n"])
-                         for _ in range(r.randrange(30))) if r.random() < 0.7 else text(r)]  # fmt: skip
-        return [r.choice(NAMES) + r.choice(["=", ".s=", ".i=", ".b=", "", ".x="]) + "".join(parts)]
+        letters = "".join(r.choice("[]'ab, ;:1-.=\\{}\n") for _ in range(r.randrange(30)))
+        given = letters if r.random() < 0.7 else text(r)
+        return [r.choice(NAMES) + r.choice(["=", ".s=", ".i=", ".b=", "", ".x="]) + given]
 
     def use(self, given):
         try:
@@ -339,8 +446,10 @@ class Commands(Kind):
         )
         words = {
             "options": [f"{r.choice(NAMES)}={text(r)}", "--env", text(r), "--surface", "runconfig"],
-            "partition": [self.state["small"], "-o", f"{r.choice(NAMES)}={text(r)}", "--fetch", text(r), "--feed", text(r),
-                          "--max-geops", text(r), "--op-list", text(r), "--shape", text(r), "--batch", text(r)],
+            "partition": [
+                self.state["small"], "-o", f"{r.choice(NAMES)}={text(r)}", "--fetch", text(r), "--feed", text(r),
+                "--max-geops", text(r), "--op-list", text(r), "--shape", text(r), "--batch", text(r),
+            ],
             "precision": [self.state["small"], "-o", f"{r.choice(NAMES)}={text(r)}", "--compare", text(r)],
             "golden": ["check", text(r)],
             "coverage": ["--prefix", text(r)],
@@ -349,7 +458,7 @@ class Commands(Kind):
         chosen = [word for word in words if r.random() < 0.7]
         chosen[:0] = ["--list"] if command == "mutants" else []
         chosen += ["--format", "json"] if r.random() < 0.4 else []
-        return [command, *[word.replace("\0", "") for word in chosen]]
+        return [command, *[_as_argument(word) for word in chosen]]
 
     def use(self, given):
         out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
@@ -370,9 +479,14 @@ class Commands(Kind):
             json.loads(out.buffer.getvalue().decode("ascii"), parse_constant=wrong)
 
 
+def _as_argument(word):
+    """The word as a command line can bring it: bytes without a zero, of which those that are no text are escaped."""
+    return word.replace("\0", "").encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")
+
+
 KINDS = {
     "options": (Options, 40), "grammars": (Grammars, 20), "graphs": (Graphs, 50), "files": (Files, 15),
-    "requests": (Requests, 30), "answers": (Answers, 35), "commands": (Commands, 10),
+    "requests": (Requests, 30), "answers": (Answers, 35), "commands": (Commands, 3),
 }  # fmt: skip
 
 
@@ -510,8 +624,8 @@ def run(arguments):
             )
             process.start()
             theirs.close()
-            running.append((process, ours, at, time.monotonic()))
-        process, ours, at, began = running.pop(0)
+            running.append((process, ours, at))
+        process, ours, at = running.pop(0)
         try:
             if not ours.poll(CHUNK * SECONDS / 5):
                 process.kill()
@@ -539,8 +653,8 @@ def main():
         for number, name, fault, given in found:
             print(f"{arguments.seed}/{number} {name}: {fault}\n  {given}", flush=True)
     lines = [
-        f"{sum(counts.values())} inputs from {arguments.first} of seed {arguments.seed}, {time.monotonic() - began:.0f} s, "
-        f"Python {platform.python_version()}",
+        f"{sum(counts.values())} inputs from {arguments.first} of seed {arguments.seed}",
+        f"Python {platform.python_version()}, {time.monotonic() - began:.0f} s",
         *[f"{name}: {number}" for name, number in sorted(counts.items())],
         f"findings: {len(findings)}",
     ]

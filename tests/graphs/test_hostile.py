@@ -166,7 +166,7 @@ def test_a_string_that_is_never_closed_is_named_without_a_stack_that_grows_with_
 def test_a_string_longer_than_the_bound_is_to_be_saved_in_binary_form(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(textform, "MAX_TEXT_STRING", 1 << 16)
     with pytest.raises(
-        NpuError, match=r"GRAPH_LIMIT\] g:1:15: a string has more than 65536 characters. Save it in binary"
+        NpuError, match=r"GRAPH_LIMIT\] g:1:14: a string has more than 65536 characters. Save it in binary"
     ):
         _graph(b'node { name: "' + b"\\101" * (1 << 15) + b'" }', "g", None)
     short = b'node { name: "' + b"\\101" * (1 << 12) + b'" op: "NoOp" device: \'"\\\'#{\' }  # "'
