@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any, Callable, List, Mapping, Sequence
 
 import click
@@ -20,7 +21,7 @@ __all__ = [
     "WORKERS",
     "echo_json",
     "names_first",
-    "stop_on_sigterm",
+    "stop_on_signals",
     "worker_settings",
 ]
 
@@ -130,17 +131,29 @@ def names_first(warnings: Sequence[Any], strict: bool) -> List[Any]:
     return [warning for warning in warnings if warning.code not in MISNAMED]
 
 
-def stop_on_sigterm() -> None:
-    """A terminated run ends its workers as an interrupted one does."""
+def stop_on_signals() -> None:
+    """SIGINT and SIGTERM end the run and its workers; the second one at once, whatever is being waited for."""
     import signal
 
+    asked: List[int] = []
+
     def stop(number: int, frame: object) -> None:
+        if asked:
+            os._exit(130)  # keepers end the workers, and a later run removes what is left
+        asked.append(number)
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, stop)
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # a job in the background does not hear the keyboard
+                signal.signal(number, stop)
 
 
 def echo_json(value: Mapping[str, Any]) -> None:
+    from npu_conformance.files import streams
     from npu_conformance.files.output import dumps
 
-    click.echo(dumps(value))
+    try:
+        click.echo(dumps(value))
+    except BrokenPipeError:
+        streams.give_up_output()  # whoever read it has read enough; the status is what it is

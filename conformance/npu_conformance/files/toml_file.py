@@ -40,7 +40,7 @@ def read(path: str, code: str = "CASE_FILE") -> str:
             return stream.read().decode("utf-8")
     except OSError as error:
         raise NpuError(code, path, f"cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
+    except ValueError as error:  # no UTF-8
         raise NpuError(code, path, f"is not TOML: {error}") from None
 
 
@@ -52,7 +52,7 @@ def parse(text: str, subject: str, code: str = "CASE_FILE") -> Dict[str, Any]:
     """
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # no TOML, or an integer of thousands of digits
         raise NpuError(code, subject, f"is not TOML: {error}") from None
 
 

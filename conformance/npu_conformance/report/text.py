@@ -15,6 +15,7 @@ from npu_conformance.report.terminal import Rows as _table
 from npu_conformance.report.terminal import Terminal as Console
 from npu_conformance.report.terminal import line as _line
 from npu_conformance.report.terminal import plain as _plain
+from npu_reference.printing import clipped, printable
 
 if TYPE_CHECKING:
     from npu_conformance.backends.mutants import Mutant
@@ -44,6 +45,11 @@ _STYLES = {
     "pass": "green", "xfail": "blue", "unsupported": "blue", "blocked": "yellow", "unstable": "yellow",
     "not-run": "yellow",
 }  # fmt: skip
+
+
+def _name(text: str) -> str:
+    """A name for the head of a table."""
+    return printable(clipped(text, 60))
 
 
 def _rest(console: Console, shown: int, total: int) -> None:
@@ -84,8 +90,9 @@ def run(report: Report, areas: Sequence[Area], out: str, no_page: bool) -> None:
     good = report.verdict == "conformant"
     device = report.header["backend"].get("runtime", {}).get("device")
     what = f"{backend['name']} {backend['version']}" + (" (simulated device)" if device == "simulated" else "")
-    console.print(Text(report.verdict, style="bold green" if good else "bold red") + Text(f": {what}"))
-    console.print(f"Report: {os.path.join(out, 'results.jsonl' if no_page else 'report.html')}", soft_wrap=True)
+    console.print(Text(report.verdict, style="bold green" if good else "bold red") + _plain(f": {what}"))
+    path = os.path.join(out, "results.jsonl" if no_page else "report.html")
+    console.print(Text("Report: ") + _plain(path), soft_wrap=True)
 
 
 def verification(found: Verification) -> None:
@@ -95,16 +102,16 @@ def verification(found: Verification) -> None:
         console.print(Text("fault ", style="red") + _plain(fault), soft_wrap=True)
     _rest(console, _ROWS, len(found.faults))
     if found.holds:
-        console.print(f"The results hold: {found.verdict}, {found.records} records judged again.")
+        console.print(_plain(f"The results hold: {found.verdict}, {found.records} records judged again."))
     else:
-        console.print(f"The results do not hold: stated {found.stated}, judged again {found.verdict}.")
+        console.print(_plain(f"The results do not hold: stated {found.stated}, judged again {found.verdict}."))
 
 
 def comparison(found: Comparison) -> None:
     """Changed instances and the two counts of those without a partner."""
     console = Console()
     if found.changed:
-        table = _table("Instance", found.before or "before", "", found.after or "after")
+        table = _table("Instance", _name(found.before) or "before", "", _name(found.after) or "after")
         worse = set(found.worse)
         for change in found.changed[:_ROWS]:
             table.add_row(

@@ -12,7 +12,7 @@ from .attrs import UNKNOWN_RANK, Attrs, decode_attr, decode_shape
 from .dtypes import DType
 from .edges import CONTROL, Edges, creation_order
 from .functions import Library
-from .limits import MAX_NAME_LENGTH, MAX_NODES
+from .limits import MAX_NAME_LENGTH, MAX_NODES, MAX_TENSOR_BYTES
 from .names import output_number, shorten
 from .ops import OPS, OpDef
 from .proto import message_class
@@ -74,6 +74,18 @@ class Node:
 
     def __repr__(self) -> str:
         return f"Node({self.id}, {self.name!r}, {self.op})"
+
+
+def bytes_of(size: int, shape: Sequence[int]) -> Optional[int]:
+    """Bytes of a tensor; None beyond the bound, found without ever multiplying far beyond it."""
+    if 0 in shape:
+        return 0
+    total = size
+    for dim in shape:
+        total *= dim
+        if total > MAX_TENSOR_BYTES:
+            return None
+    return total
 
 
 class Graph:
@@ -186,17 +198,20 @@ class Graph:
         """
         node = self.nodes[i]
         shapes = node.attr("_output_shapes")
-        if isinstance(shapes, tuple) and slot < len(shapes) and isinstance(shapes[slot], tuple):
+        if type(shapes) is tuple and slot < len(shapes) and type(shapes[slot]) is tuple:  # a function's name is one too
             return shapes[slot]
         if slot != 0:
             return None
         if node.op == "Const" and node.has_attr("value"):
             shape = decode_shape(node.proto.attr["value"].tensor.tensor_shape)
         elif node.op in _SHAPED_OPS:
-            shape = node.attr("shape")
+            stated = node.proto.attr["shape"] if node.has_attr("shape") else None
+            if stated is None or stated.WhichOneof("value") != "shape":
+                return None
+            shape = decode_shape(stated.shape)
         else:
             return None
-        return None if shape is UNKNOWN_RANK or not isinstance(shape, tuple) else shape
+        return None if shape is UNKNOWN_RANK else shape
 
     def static_bytes(self, i: int, slot: int) -> Optional[int]:
         """Bytes of output ``slot`` of node ``i`` where shape and element size are known, else None."""
@@ -205,10 +220,7 @@ class Graph:
         size = dtypes[slot].size if slot < len(dtypes) else None
         if shape is None or size is None or any(dim is None for dim in shape):
             return None
-        total = size
-        for dim in shape:
-            total *= dim or 0
-        return total
+        return bytes_of(size, [dim or 0 for dim in shape])
 
     def to_def(self) -> Any:
         """The graph as a GraphDef message of this package's private classes; a copy."""
@@ -458,9 +470,7 @@ def _parse_input(text: str, index: Dict[str, int], node: Node, subject: str) -> 
             name, slot = head, number
     source = index.get(name)
     if source is None:
-        raise NpuError(
-            "GRAPH_INPUT", where(subject, node), f"input '{shorten(text)}' names no node of the graph"
-        )
+        raise NpuError("GRAPH_INPUT", where(subject, node), f"input '{shorten(text)}' names no node of the graph")
     return source, slot
 
 
@@ -527,7 +537,7 @@ def _cycle(nodes: List[Node], inputs: _Inputs, order: Sequence[int], subject: st
         path.append(current)
         # A node never made has an input never made, so this walk cannot end but in a cycle.
         current = next(source for source in inputs.sources[current] if source not in made)
-    cycle = path[seen[current]:][::-1]
+    cycle = path[seen[current] :][::-1]
     first = cycle.index(min(cycle))
     cycle = cycle[first:] + cycle[:first]
     names = [shorten(nodes[i].name, 60) for i in cycle[:8]]

@@ -1,4 +1,4 @@
-"""Decides how names from a file are read and how they appear in a message."""
+"""Decides how names from a file are read; how they appear in a message is `printing`'s."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import difflib
 import heapq
 import re
 from typing import Dict, Iterable, Optional
+
+from ..printing import shorten
 
 __all__ = ["nearest", "output_number", "shorten"]
 
@@ -41,13 +43,3 @@ def nearest(text: str, names: Iterable[str]) -> Optional[str]:
         alike = heapq.nsmallest(_LOOKED_AT, alike, key=lambda end: (abs(len(end) - len(text)), end))
     near = difflib.get_close_matches(wanted[:200], alike, 1, 0.7)
     return ends[near[0]] if near else None
-
-
-def shorten(text: str, bound: int = 120) -> str:
-    """``text`` without control or unencodable characters, its middle left out beyond ``bound`` characters."""
-    if len(text) > bound:
-        half = (bound - 1) // 2
-        text = text[:half] + "…" + text[-half:]
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

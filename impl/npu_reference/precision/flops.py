@@ -18,6 +18,9 @@ _FLOATS = ("float16", "float32", "bfloat16", "float64")
 _ENGINES = ("cube", "vector", "aicpu")
 
 
+_MOST = 2**63 - 1  # operations that are told; more are unknown, as readers of JSON have numbers of 64 bits
+
+
 class Work(NamedTuple):
     """Operations of one step: a multiplication and an addition count as two.
 
@@ -75,7 +78,7 @@ def work_of(
         number = graph.index.get(node.node) if node.function is None else None
         operations = None if number is None else _counted(shapes, number, graph.nodes[number])
         cube = node.engine == "cube"
-        if operations is None:
+        if operations is None or by_dtype.get(dtype, 0) + operations > _MOST:
             counts[1] += 1
             counts[3] += cube
             if cube and number is not None:
@@ -123,9 +126,10 @@ def _computed(node: NodePrecision) -> Optional[str]:
 
 def _counted(shapes: Shapes, node: int, one: Any) -> Optional[int]:
     try:
-        return _operations(shapes, node, one)
+        found = _operations(shapes, node, one)
     except IndexError:
         return None  # shapes of another rank than the operator takes: TensorFlow would refuse it
+    return found if found is not None and found <= _MOST else None
 
 
 def _operations(shapes: Shapes, node: int, one: Any) -> Optional[int]:
@@ -172,9 +176,12 @@ def _windows(out: _Shape, kernel: _Shape, op: str) -> Optional[int]:
 
 
 def _size(shape: Tuple[int, ...]) -> int:
-    total = 1
+    """Elements; of what nothing could hold, just more than any number that is told."""
+    total = 0 if 0 in shape else 1
     for dim in shape:
         total *= dim
+        if total > _MOST:
+            return _MOST + 1
     return total
 
 

@@ -196,7 +196,7 @@ for _requirement, _rule in RULES.items():
 
 _SURFACES = {"legacy": "session", "current": "runconfig"}
 #: Stated of what a run leaves or does, so that a note shows no more than that it is known.
-_OF_RUNS = (
+_OF_RUNS: Tuple[str, ...] = (
     "files.",
     "runconfig.op_debug_level.mc2",
     "runconfig.dynamic_inputs_shape_range.subgraphs",
