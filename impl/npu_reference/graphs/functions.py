@@ -137,14 +137,18 @@ class Library(Mapping[str, Function]):
 
 
 def _operator(proto: Any) -> str:
-    """The adapter's operator that a function computes; empty where its mark names none, or one of other arguments."""
+    """The adapter's operator that a function computes; empty where its mark names none, or one of other arguments.
+
+    It may read more than the operator is declared with: what the operator knows otherwise.
+    """
     operator = proto.attr[OPERATOR_MARK].s.decode("utf-8", "replace")
     op_def = OPS.get(operator)
     if op_def is None or OPS.versions(operator) != (ADAPTER,):
         return ""
-    for declared, given in ((op_def.inputs, proto.signature.input_arg), (op_def.outputs, proto.signature.output_arg)):
-        if not any(arg.is_list for arg in declared) and len(declared) != len(given):
-            return ""
+    if op_def.fixed_inputs is not None and len(proto.signature.input_arg) < op_def.fixed_inputs:
+        return ""
+    if op_def.fixed_outputs is not None and len(proto.signature.output_arg) != op_def.fixed_outputs:
+        return ""
     return operator
 
 

@@ -11,18 +11,21 @@ from __future__ import annotations
 import hashlib
 import importlib
 import threading
-from typing import Any, Callable, Dict, Hashable, List, Sequence, Tuple
+from typing import Any, Callable, Dict, Hashable, List, Mapping, Optional, Sequence, Tuple
 
 from npu_reference.errors import NpuError
 from npu_reference.graphs import OPERATOR_MARK, SEEDED_MARK
 from npu_reference.runtime.tf_api import tensorflow
 
-__all__ = ["call", "gradient", "loop"]
+__all__ = ["attribute", "call", "gradient", "loop"]
 
 Body = Callable[..., Sequence[Any]]
 
 #: What stands before an operator's name in TensorFlow's registry of gradients, which other libraries share.
 _GRADIENTS = "npu_reference."
+
+#: What stands before the name of an attribute; TensorFlow lets a node have others than its operator declares so.
+_ATTRIBUTES = "_npu_"
 
 _LOCK = threading.RLock()
 _FUNCTIONS: Dict[Hashable, Any] = {}
@@ -36,6 +39,7 @@ def call(
     *,
     key: Tuple[Hashable, ...] = (),
     shapes: Sequence[Any] = (),
+    attrs: Optional[Mapping[str, Any]] = None,
     name: str = "",
     alone: bool = False,
     seeded: bool = False,
@@ -49,6 +53,7 @@ def call(
         body: computes the outputs from tensors like the inputs, without reaching for anything else.
         key: what the body depends on besides the inputs' types; calls with equal keys share a function.
         shapes: static shapes of the first outputs, as far as they are known.
+        attrs: the operator's attributes that its gradient asks for: bools, ints or floats.
         name: of the node; the operator's without it.
         alone: whether the node has a function of its own, since that holds state that no other node may share.
         seeded: whether its random operator has a seed.
@@ -75,11 +80,19 @@ def call(
     )
     outputs = made(*tensors, name=name or op)
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    outputs[0].op._set_attr("_gradient_op_type", v1.AttrValue(s=(_GRADIENTS + op).encode()))
+    node = outputs[0].op
+    node._set_attr("_gradient_op_type", v1.AttrValue(s=(_GRADIENTS + op).encode()))
+    for attr, value in (attrs or {}).items():
+        node._set_attr(_ATTRIBUTES + attr, _attr_value(value))
     for output, shape in zip(outputs, shapes):
         if shape is not None:
             output.set_shape(shape)
     return outputs
+
+
+def attribute(node: Any, name: str) -> Any:
+    """An attribute that a node of :func:`call` was given."""
+    return node.get_attr(_ATTRIBUTES + name)
 
 
 def gradient(op: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -104,6 +117,13 @@ def loop(condition: Body, turn: Body, state: Sequence[Any]) -> List[Any]:
         return tuple(turn(*values))
 
     return list(functional.While(list(state), function.Defun(*types)(condition_of), function.Defun(*types)(turn_of)))
+
+
+def _attr_value(value: Any) -> Any:
+    v1 = tensorflow().v1
+    if isinstance(value, bool):
+        return v1.AttrValue(b=value)
+    return v1.AttrValue(i=value) if isinstance(value, int) else v1.AttrValue(f=value)
 
 
 def _function(
