@@ -24,6 +24,7 @@ from npu_reference.runtime.config import (
 from npu_reference.runtime.config import device_precision as checked_precision
 from npu_reference.runtime.observing.log import listening
 from npu_reference.runtime.observing.trace import Trace, process_trace
+from npu_reference.runtime.scripts.missing_names import explain
 from npu_reference.runtime.scripts.sources import Source, read_for
 from npu_reference.runtime.sessions import activation
 from npu_reference.runtime.tf_api import tensorflow
@@ -163,7 +164,8 @@ def _run(source: Source, script: str, argv: List[str]) -> None:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a script raises ends it
             sys.stdout.flush()
-            sys.stderr.write(_traceback(error))
+            named = explain(error)
+            sys.stderr.write(_traceback(error) + ("" if named is None else f"{named}\n"))
             raise SystemExit(1) from None
 
 
