@@ -149,6 +149,8 @@ PRIVATE_OPS: List[Declaration] = [
     _D("DynamicAUGRUGrad", "x:T weight_input:T weight_hidden:T weight_att:T y:T init_h:T h:T dy:T dh:T update:T "
        "update_att:T reset:T new:T hidden_new:T seq_length:int32",
        "dw_input:T dw_hidden:T db_input:T db_hidden:T dx:T dh_prev:T dw_att:T"),
+    _D("DeformableOffsets", "x:T offsets:T", "y:T"),
+    _D("DeformableOffsetsGrad", "grad:T x:T offsets:T", "grad_x:T grad_offsets:T"),
     _D("RandomChoiceWithMask", "x:bool", "y:int32 mask:bool"),
     _D("LambApplyWeightAssign", " ".join(f"input{i}:T" for i in range(5)), "output0:T"),
     _D("KMeansCentroids", "x:T y:T sum_square_y:T sum_square_x:T",

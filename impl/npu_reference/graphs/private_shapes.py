@@ -46,6 +46,11 @@ def _prelu_grad(call: Any) -> Sequence[Shape]:
     return [call.shape(0), call.shape(2)]
 
 
+@rule("DeformableOffsetsGrad")
+def _offsets_grad(call: Any) -> Sequence[Shape]:
+    return [call.shape(1), call.shape(2)]
+
+
 @rule("HcomBroadcast")
 def _broadcast(call: Any) -> Sequence[Shape]:
     return [call.shape(k) for k in range(call.count)]

@@ -48,7 +48,9 @@ class _Rewriter:
         self.functions: Dict[str, Any] = {f.signature.name: f for f in graph_def.library.function}
         #: The adapter's own operators as TensorFlow holds them: functions, computed as one operator each.
         self.operators: Dict[str, OpDef] = {
-            name: OpDef(function.signature) for name, function in self.functions.items() if OPERATOR_MARK in function.attr
+            name: OpDef(function.signature)
+            for name, function in self.functions.items()
+            if OPERATOR_MARK in function.attr
         }
         self.decisions: Dict[str, Dict[str, Decision]] = {}
         for node in assignment.nodes:

@@ -36,7 +36,7 @@ def dropout(
     if not x.dtype.is_floating:
         raise ValueError(f"x: dropout scales what it keeps, so it takes floating-point tensors, not {x.dtype.name}")
     if isinstance(keep_prob, numbers.Real):
-        if not 0 < keep_prob <= 1:
+        if not 0.0 < float(keep_prob) <= 1.0:
             raise ValueError(f"keep_prob: {keep_prob!r} is no probability in (0, 1]")
         if keep_prob == 1:
             return x

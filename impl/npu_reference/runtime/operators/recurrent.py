@@ -32,7 +32,6 @@ def lstm(
     init_h: Any,
     init_c: Any,
     seq_length: Any = None,
-    *,
     forget_bias: float = 0.0,
     time_major: bool = True,
     name: str = "",
@@ -169,7 +168,6 @@ def gru(
     bias_hidden: Any,
     seq_length: Any,
     init_h: Any,
-    *,
     gate_order: str = _UPDATE_FIRST,
     time_major: bool = True,
     name: str = "",
@@ -201,7 +199,6 @@ def augru(
     bias_hidden: Any,
     seq_length: Any,
     init_h: Any,
-    *,
     gate_order: str = _UPDATE_FIRST,
     time_major: bool = True,
     name: str = "",
@@ -342,8 +339,8 @@ class _Gru:
 def _gru_grad(op: Any, *grads: Any) -> List[Any]:
     x, weight_input, weight_hidden, _, _, seq_length, init_h = op.inputs
     y, h, update, reset, new, hidden_new = op.outputs
-    names = ("x", "weight_input", "weight_hidden", "y", "init_h", "h", "dy", "dh", "update", "reset", "new")
-    names += ("hidden_new", "seq_length")
+    names = ["x", "weight_input", "weight_hidden", "y", "init_h", "h", "dy", "dh", "update", "reset", "new"]
+    names += ["hidden_new", "seq_length"]
     tensors = (x, weight_input, weight_hidden, y, init_h, h, *grads[:2], update, reset, new, hidden_new, seq_length)
     dw_input, dw_hidden, db_input, db_hidden, dx, dh = _gru_backward("DynamicGruV2Grad", op, names, tensors, _GRU_GRADS)
     return [dx, dw_input, dw_hidden, db_input, db_hidden, None, dh]
@@ -353,10 +350,10 @@ def _gru_grad(op: Any, *grads: Any) -> List[Any]:
 def _augru_grad(op: Any, *grads: Any) -> List[Any]:
     x, weight_input, weight_hidden, weight_att, _, _, seq_length, init_h = op.inputs
     y, h, update, update_att, reset, new, hidden_new = op.outputs
-    names = ("x", "weight_input", "weight_hidden", "weight_att", "y", "init_h", "h", "dy", "dh", "update")
-    names += ("update_att", "reset", "new", "hidden_new", "seq_length")
-    tensors = (x, weight_input, weight_hidden, weight_att, y, init_h, h, *grads[:2], update, update_att, reset, new)
-    tensors += (hidden_new, seq_length)
+    names = ["x", "weight_input", "weight_hidden", "weight_att", "y", "init_h", "h", "dy", "dh", "update"]
+    names += ["update_att", "reset", "new", "hidden_new", "seq_length"]
+    tensors = [x, weight_input, weight_hidden, weight_att, y, init_h, h, *grads[:2], update, update_att, reset, new]
+    tensors += [hidden_new, seq_length]
     found = _gru_backward("DynamicAUGRUGrad", op, names, tensors, (*_GRU_GRADS, "dw_att"))
     dw_input, dw_hidden, db_input, db_hidden, dx, dh, dw_att = found
     return [dx, dw_input, dw_hidden, dw_att, db_input, db_hidden, None, dh]
@@ -374,9 +371,7 @@ def _gru_backward(
     return call(grad_op, list(zip(names, tensors)), results, _Gru(*form).backward, key=form, shapes=shapes)
 
 
-def lstm_cell(
-    x: Any, h: Any, c: Any, w: Any, b: Any, *, forget_bias: float = 1.0, name: str = ""
-) -> Tuple[Any, ...]:
+def lstm_cell(x: Any, h: Any, c: Any, w: Any, b: Any, *, forget_bias: float = 1.0, name: str = "") -> Tuple[Any, ...]:
     """One step of an LSTM: BasicLSTMCell.
 
     Args:
@@ -452,40 +447,41 @@ class _Turned:
 
 
 class _Steps:
-    """Which steps of each sequence count."""
+    """Which steps of each sequence count. What stands in the others, were it not a number, does not matter."""
 
     def __init__(self, lengths: Any, like: Any) -> None:
         v1 = tensorflow().v1
         self.lengths = lengths
         self.time = v1.shape(like)[0]
-        self.dtype = like.dtype
-        steps = v1.expand_dims(v1.expand_dims(v1.range(self.time), 1), 2)
-        self.going = v1.cast(steps < v1.expand_dims(v1.expand_dims(lengths, 0), 2), like.dtype)
+        self.nothing = v1.zeros([], like.dtype)
+        steps = v1.range(self.time)[:, v1.newaxis, v1.newaxis]
+        self.going = steps < lengths[v1.newaxis, :, v1.newaxis]
+        #: The step with which each sequence ends, and the sequences that have none.
+        self.last = v1.equal(steps, lengths[v1.newaxis, :, v1.newaxis] - 1)
+        self.empty = lengths[:, v1.newaxis] <= 0
 
     def only(self, tensor: Any) -> Any:
         """0 where the sequence is over."""
-        return self.going * tensor
+        return self._where(self.going, tensor, self.nothing)
 
     def kept(self, states: Any, initial: Any) -> Any:
         """The last state where the sequence is over."""
         v1 = tensorflow().v1
-        last = v1.reduce_sum(self._last() * states, 0) + self._empty() * initial
-        return self.only(states) + (1.0 - self.going) * v1.expand_dims(last, 0)
+        last = v1.reduce_sum(self._where(self.last, states, self.nothing), 0)
+        return self._where(self.going, states, self._where(self.empty, initial, last)[v1.newaxis])
 
     def gathered(self, grads: Any, also: Any = None) -> Tuple[Any, Any]:
         """The other way round: gradients by step, and what goes to the initial state."""
         v1 = tensorflow().v1
-        past = v1.reduce_sum((1.0 - self.going) * grads, 0)
-        whole = grads if also is None else grads + also
-        return self.only(whole) + self._last() * v1.expand_dims(past, 0), self._empty() * past
+        past = v1.reduce_sum(self._where(self.going, self.nothing, grads), 0)
+        whole = self.only(grads if also is None else grads + also)
+        return whole + self._where(self.last, past[v1.newaxis], self.nothing), self._where(
+            self.empty, past, self.nothing
+        )
 
-    def _last(self) -> Any:
-        v1 = tensorflow().v1
-        return v1.expand_dims(v1.one_hot(self.lengths - 1, self.time, axis=0, dtype=self.dtype), 2)
-
-    def _empty(self) -> Any:
-        v1 = tensorflow().v1
-        return v1.cast(v1.expand_dims(self.lengths <= 0, 1), self.dtype)
+    @staticmethod
+    def _where(condition: Any, one: Any, other: Any) -> Any:
+        return tensorflow().v1.where_v2(condition, one, other)
 
 
 def _states(x: Any, w: Any, gates: int) -> Sequence[Optional[int]]:
