@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.graphs.shapes import Shapes, infer_shapes
 from npu_reference.graphs.wiring import Wiring
@@ -175,6 +175,23 @@ def _windows(out: _Shape, kernel: _Shape, op: str) -> Optional[int]:
     return 2 * _size(out) * kernel[0] * kernel[1] * depth
 
 
+def _rows(weights: Sequence[int], times: int = 1) -> Callable[[Shapes, int, Any], Optional[int]]:
+    """Every row of the first input, at every step, meets every weight so many times: inputs that hold weights."""
+
+    def rule(shapes: Shapes, node: int, one: Any) -> Optional[int]:
+        rows, met = shapes.known_input(node, 0), [shapes.known_input(node, k) for k in weights]
+        if rows is None or None in met:
+            return None
+        return 2 * times * _size(rows[:-1]) * sum(_size(shape) for shape in met if shape is not None)
+
+    return rule
+
+
+def _weight_grad(shapes: Shapes, node: int, one: Any) -> Optional[int]:
+    rows, out = shapes.known_input(node, 0), shapes.known(node)
+    return None if rows is None or out is None else 2 * _size(rows[:-1]) * _size(out)
+
+
 def _size(shape: Tuple[int, ...]) -> int:
     """Elements; of what nothing could hold, just more than any number that is told."""
     total = 0 if 0 in shape else 1
@@ -196,6 +213,16 @@ _CUBE = {
     "DepthwiseConv2dNativeBackpropInput": _conv_input,
     "Conv2DBackpropFilter": _conv_filter,
     "DepthwiseConv2dNativeBackpropFilter": _conv_filter,
+    "DynamicRnn": _rows([1]),
+    "DynamicRnnV2": _rows([1]),
+    "DynamicRnnGrad": _rows([1], 2),
+    "DynamicGruV2": _rows([1, 2]),
+    "DynamicGruV2Grad": _rows([1, 2], 2),
+    "DynamicAUGRU": _rows([1, 2]),
+    "DynamicAUGRUGrad": _rows([1, 2], 2),
+    "BasicLSTMCell": _rows([3]),
+    "BasicLSTMCellInputGrad": _rows([1]),
+    "BasicLSTMCellWeightGrad": _weight_grad,
 }
 
 #: Operators of the cube unit, which make nearly all of the work.

@@ -12,6 +12,7 @@ from typing import Any, List, Optional
 from npu_reference.errors import NpuError
 from npu_reference.place import FOLDER
 from npu_reference.runtime.observing.account import Failure, Place
+from npu_reference.runtime.scripts.missing_names import explain
 
 __all__ = ["complaint", "failure_of"]
 
@@ -29,7 +30,7 @@ _PLACE_CHARS = 120
 
 def failure_of(error: BaseException) -> Failure:
     """What ended a script, with the lines of its own that led there, innermost first."""
-    ours = _refusal(error)
+    ours = _refusal(error) or explain(error)
     if ours is not None:
         return Failure(type(error).__name__, ours.code, str(ours), tuple(_places(error)))
     text = "".join(traceback.format_exception_only(type(error), error)).strip()
@@ -53,6 +54,8 @@ def complaint(error: BaseException) -> str:
             told.append(f"    {place.text}")
     if len(failure.places) > _PLACES:
         told.append(f"  and {len(failure.places) - _PLACES} lines that called it")
+    if not isinstance(error, NpuError):  # a name that Python missed, and we know
+        told.append("".join(traceback.format_exception_only(type(error), error)).strip())
     return "\n".join(told) + "\n"
 
 

@@ -105,8 +105,10 @@ class Engine:
         values: List[Any] = []
         taken = {plan.feeds[name]: value for name, value in feeds.items() if name in plan.feeds}
         try:
-            for _ in range(loops):
-                values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, run_metadata)
+            for iteration in range(1, loops + 1):
+                # TensorFlow refuses RunMetadata that something has been written to.
+                metadata = run_metadata if iteration == loops else None
+                values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, metadata)
         except tensorflow().v1.errors.OpError as error:
             # What the GEOPs of a run that failed have counted is no other run's.
             self._shadow.meter.take(plan.counting)
