@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Callable, Optional
 
 from npu_bridge._tensorflow import function, v1
-from npu_bridge.estimator.npu import npu_scope
 
 __all__ = [
     "initialize_system",
@@ -22,14 +21,12 @@ __all__ = [
 
 def initialize_system(name: Optional[str] = None) -> Any:
     """An operation that makes the device ready; the simulated device always is."""
-    with npu_scope.without_npu_compile_scope():
-        return v1.no_op(name=name or "InitializeSystem")
+    return v1.no_op(name=name or "InitializeSystem")
 
 
 def shutdown_system(name: Optional[str] = None) -> Any:
     """An operation that gives the device back; the simulated device has nothing to give back."""
-    with npu_scope.without_npu_compile_scope():
-        return v1.no_op(name=name or "ShutdownSystem")
+    return v1.no_op(name=name or "ShutdownSystem")
 
 
 def npu_alloc_float_status(name: Optional[str] = None) -> Any:
