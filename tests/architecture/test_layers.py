@@ -58,7 +58,9 @@ ROOMS = {
         "files", "observing", "library", "protocol", "backends", "judging", "running", "strength", "models", "report",
         "commands",
     ],
-    "npu_reference.partition": ["structure", "candidates", "borders", "clustering", "explaining", "policies", "building"],
+    "npu_reference.partition": [
+        "structure", "candidates", "borders", "clustering", "explaining", "policies", "building",
+    ],
     "npu_reference.runtime": ["observing", "execution", "agreement", "sessions", "scripts"],
 }  # fmt: skip
 
