@@ -37,7 +37,6 @@ def test_the_star_import_brings(name):
     assert name in star_import()
 
 
-
 def test_the_rewriter_config_is_tensorflows_own():
     from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 

@@ -89,7 +89,7 @@ def _called(walk: Walk, node: int) -> Iterator[Tuple[str, Any]]:
         functions = [value.func] if field == "func" else value.list.func if field == "list" else ()
         for function in functions:
             yield function.name, function.attr
-    if proto.op in walk.graph.functions:
+    if proto.op in walk.graph.functions and proto.op not in walk.graph.functions.operators:
         yield proto.op, proto.attr
 
 

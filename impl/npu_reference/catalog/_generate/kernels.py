@@ -24,7 +24,10 @@ _ATTRIBUTES = ("epsilon", "momentum", "rho", "beta1", "beta2", "lr_power", "l2_s
 
 #: Kernels whose tensors stand in another order: DynamicRNN has x, w, b, seq_length, init_h, init_c, wci, wcf, wco and
 #: gives y, output_h, output_c, i, j, f, o, tanhc.
-_BY_HAND = {"BlockLSTM": ((-1, 0, 5, 4, 1, 6, 7, 8, 2), (3, 2, 5, 6, 4, 7, 1))}
+_BY_HAND = {
+    "BlockLSTM": ((-1, 0, 5, 4, 1, 6, 7, 8, 2), (3, 2, 5, 6, 4, 7, 1)),
+    "DynamicRnnV2": ((0, 1, 2, 4, 5), (0, 1, 2, 3, 4, 5, 6, 7)),
+}
 
 #: Operators that a pass of the graph compiler rewrites before dtypes are judged: the operator whose kernel computes
 #: them then, and where their arguments stand in its columns (research 2.5: EinsumPass; OneHot before the loss).
