@@ -81,8 +81,8 @@ def placed(placement):
             session.run(seen.initializer)
             process_trace().clear()
             assert session.run(answer) == 9.0
-        (run,) = process_trace().runs
-        return {host.node for host in run.partition.host}, {n for geop in run.partition.geops for n in geop.nodes}
+        parts = process_trace().runs[0].to_json()["partition"]
+        return {host["node"] for host in parts["host"]}, {node for geop in parts["geops"] for node in geop["nodes"]}
 
 
 def test_a_variable_of_the_host_is_there_and_its_neighbours_are_not():

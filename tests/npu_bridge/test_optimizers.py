@@ -23,6 +23,10 @@ WRAPPERS = {
 }
 
 
+def values_of(gradient):
+    return getattr(gradient, "values", gradient)
+
+
 def trained(wrap):
     """Gradients, the variables after three steps, and the global step."""
     with v1.Graph().as_default():
@@ -136,5 +140,5 @@ def test_a_reduction_that_there_is_not_is_refused():
 )
 def test_what_needs_other_devices_is_refused_where_there_are_several(use, monkeypatch):
     monkeypatch.setenv("RANK_SIZE", "8")
-    with pytest.raises(ValueError, match="RANK_SIZE: .* among 8 devices, and only one is simulated"):
+    with pytest.raises(ValueError, match=r"RANK_SIZE: .* among 8 devices, and only one is simulated"):
         use()

@@ -88,7 +88,7 @@ def test_a_group_has_its_own_ranks(monkeypatch):
     ],
 )  # fmt: skip
 def test_a_group_that_cannot_be_is_refused(arguments):
-    with pytest.raises((ValueError, TypeError), match="group|rank_ids"):
+    with pytest.raises((ValueError, TypeError), match=r"group|rank_ids"):
         manage.create_group(*arguments)
 
 
@@ -125,5 +125,5 @@ def test_splits_that_can_be_are_taken():
     ],
 )
 def test_a_split_that_cannot_be_is_refused(use, given):
-    with pytest.raises((ValueError, TypeError), match="idxList|dataSizeList"):
+    with pytest.raises((ValueError, TypeError), match=r"idxList|dataSizeList"):
         use(given)
