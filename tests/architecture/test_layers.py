@@ -17,11 +17,14 @@ SUITE = pathlib.Path(npu_conformance.__file__).parent
 
 #: A package may import the ones before it in this list, and itself.
 LAYERS = [
-    ["errors", "place"], ["options", "surface", "graphs"], ["catalog"], ["partition"], ["precision"], ["device"],
-    ["runtime"],
+    ["errors", "place"], ["options", "surface", "graphs", "hardware"], ["catalog"], ["partition"], ["precision"],
+    ["compiler"], ["device"], ["runtime"],
 ]  # fmt: skip
 
-TENSORFLOW_FREE = ["errors", "place", "options", "surface", "graphs", "catalog", "partition", "precision"]
+TENSORFLOW_FREE = [
+    "errors", "place", "options", "surface", "graphs", "hardware", "catalog", "partition", "precision", "compiler",
+    "device/timing",
+]  # fmt: skip
 
 #: Where the suite may reach TensorFlow: only through the reference backend's execution.
 SUITE_EXECUTION = {"npu_reference.runtime"}
