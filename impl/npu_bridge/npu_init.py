@@ -6,7 +6,6 @@ What that import gives is the table of :mod:`npu_reference.surface`; here is wha
 from __future__ import annotations
 
 import atexit  # noqa: F401 - the star import gives it
-import importlib.util
 import os  # noqa: F401 - the star import gives it
 import sys
 from typing import Any, List, Optional, Tuple
@@ -28,16 +27,7 @@ from npu_reference.options.classes import OptionTypeError
 from npu_reference.runtime import ranks
 from npu_reference.runtime.config import names_npu
 
-
-def _there(entry: surface.Name) -> bool:
-    return (
-        entry.name not in ("hccl_ops", "npu_unary_ops")
-        or importlib.util.find_spec("npu_bridge.hccl.hccl_ops" if entry.name == "hccl_ops" else entry.module)
-        is not None
-    )
-
-
-__all__ = [name for name, entry in surface.star_names().items() if _there(entry)]
+__all__ = list(surface.star_names())
 
 
 def npu_config_proto(config_proto: Any = None) -> Any:

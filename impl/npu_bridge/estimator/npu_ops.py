@@ -10,7 +10,6 @@ from typing import Any, Callable, Optional, Tuple
 
 from npu_bridge._names import module_getattr
 from npu_bridge._tensorflow import function, v1
-from npu_bridge.estimator.npu import npu_scope
 from npu_reference.options.classes import OptionValueError
 from npu_reference.runtime.operators.dropout import dropout
 from npu_reference.runtime.operators.recurrent import lstm_cell
@@ -63,14 +62,12 @@ def basic_lstm_cell(
 
 def initialize_system(name: Optional[str] = None) -> Any:
     """An operation that makes the device ready; the simulated device always is."""
-    with npu_scope.without_npu_compile_scope():
-        return v1.no_op(name=name or "InitializeSystem")
+    return v1.no_op(name=name or "InitializeSystem")
 
 
 def shutdown_system(name: Optional[str] = None) -> Any:
     """An operation that gives the device back; the simulated device has nothing to give back."""
-    with npu_scope.without_npu_compile_scope():
-        return v1.no_op(name=name or "ShutdownSystem")
+    return v1.no_op(name=name or "ShutdownSystem")
 
 
 def npu_alloc_float_status(name: Optional[str] = None) -> Any:

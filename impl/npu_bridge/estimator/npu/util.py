@@ -89,9 +89,8 @@ def _check_iterations(iterations: Any) -> None:
 
 
 def variable_initializer_in_host(var_list: Any) -> Any:
-    """An operation ``var_in_host`` that initializes variables; in mixed computing it runs on the host."""
-    with npu_scope.without_npu_compile_scope():
-        return v1.variables_initializer(var_list, name="var_in_host")
+    """An operation ``var_in_host`` that initializes variables, each where it is: on the host or on the device."""
+    return v1.variables_initializer(var_list, name="var_in_host")
 
 
 def keep_tensors_dtypes(graph: Any, input_tensors: Any) -> None:

@@ -404,7 +404,11 @@ class _Planner:
         quiet = (Reason.FEED, Reason.FETCH)
         ops = sorted({nodes[node].op for node, cause in self.cause.items() if cause.reason not in quiet and
                       nodes[node].op != "Const"})  # fmt: skip
-        dissolved = sum(1 for node, home in enumerate(groups) if home < 0 and self.candidate[node])
+        # NoOp and Identity compute nothing, so where they are is nothing to change (M27).
+        dissolved = sum(
+            home < 0 and self.candidate[node] and nodes[node].op not in ("NoOp", "Identity")
+            for node, home in enumerate(groups)
+        )
         if ops or dissolved:
             self._note(
                 "FULL_OFFLOAD_INCOMPLETE",

@@ -40,8 +40,8 @@ def failure_of(error: BaseException) -> Failure:
 def complaint(error: BaseException) -> str:
     """The text for stderr.
 
-    A refusal of ours says its cause first, then the lines of the script that led there, the innermost first. Anything
-    else is Python's traceback, without frames of this package.
+    A refusal of ours, and a name of the adapter that is not there, say their cause first, then the lines of the script
+    that led there, the innermost first. Anything else is Python's traceback, without frames of this package.
     """
     failure = failure_of(error)
     if not failure.code:
