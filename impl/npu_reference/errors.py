@@ -58,6 +58,7 @@ _KINDS: List[ErrorKind] = [
     ErrorKind("RUN_FAILED", "execution of the graph failed"),
     ErrorKind("INPUT_SHAPE", "an input of a run has a shape outside the session's profiles or ranges"),
     ErrorKind("DEVICE_MEMORY", "a run needs more of the device's memory than the session allows"),
+    ErrorKind("ADAPTER_NAME", "a name of the adapter that is not simulated, or that no adapter has"),
     # The suite
     ErrorKind("USAGE", "the command line is wrong"),
     ErrorKind("CASE_FILE", "a case file or golden is malformed"),

@@ -16,9 +16,12 @@ REFERENCE = pathlib.Path(npu_reference.__file__).parent
 SUITE = pathlib.Path(npu_conformance.__file__).parent
 
 #: A package may import the ones before it in this list, and itself.
-LAYERS = [["errors", "place"], ["options", "graphs"], ["catalog"], ["partition"], ["precision"], ["device"], ["runtime"]]
+LAYERS = [
+    ["errors", "place"], ["options", "surface", "graphs"], ["catalog"], ["partition"], ["precision"], ["device"],
+    ["runtime"],
+]  # fmt: skip
 
-TENSORFLOW_FREE = ["errors", "place", "options", "graphs", "catalog", "partition", "precision"]
+TENSORFLOW_FREE = ["errors", "place", "options", "surface", "graphs", "catalog", "partition", "precision"]
 
 #: Where the suite may reach TensorFlow: only through the reference backend's execution.
 SUITE_EXECUTION = {"npu_reference.runtime"}
@@ -161,7 +164,7 @@ def test_no_tensorflow_import_stands_in_a_tensorflow_free_package(package):
 def test_importing_the_tensorflow_free_packages_leaves_tensorflow_out():
     program = (
         "import sys, npu_reference\n"
-        "import npu_reference.options, npu_reference.graphs, npu_reference.catalog, npu_reference.partition\n"
+        "import npu_reference.options, npu_reference.surface, npu_reference.graphs, npu_reference.catalog, npu_reference.partition\n"
         "import npu_conformance.cli\n"
         "heavy = {'tensorflow', 'numpy', 'jinja2'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
