@@ -6,12 +6,13 @@ import contextlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 from typing import Any, Iterator
 
 from npu_reference.errors import NpuError
 
-__all__ = ["dumps", "write_file", "replaced_folder", "MARK"]
+__all__ = ["dumps", "write_bytes", "write_file", "replaced_folder", "MARK"]
 
 #: The file by which a report folder is known to be ours.
 MARK = "results.jsonl"
@@ -28,14 +29,24 @@ def write_file(path: str, text: str) -> None:
     Raises:
         NpuError: OUTPUT.
     """
-    folder = os.path.dirname(os.path.abspath(path))
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str, data: bytes) -> None:
+    """Writes a whole file or none; one that is there keeps its permissions, a link stays one.
+
+    Raises:
+        NpuError: OUTPUT.
+    """
+    target = os.path.realpath(path)
     aside = ""
     try:
-        handle, aside = tempfile.mkstemp(prefix=".npu-", dir=folder)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        os.chmod(aside, 0o666 & ~_umask())
-        os.replace(aside, path)
+        mode = stat.S_IMODE(os.stat(target).st_mode) if os.path.exists(target) else 0o666 & ~_umask()
+        handle, aside = tempfile.mkstemp(prefix=".npu-", dir=os.path.dirname(target))
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        os.chmod(aside, mode)
+        os.replace(aside, target)
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(aside)

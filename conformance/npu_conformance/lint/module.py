@@ -85,6 +85,8 @@ class Module:
         self.decorators: List[Tuple[ast.expr, Place]] = []
         self.functions: List[Tuple[Any, Scope, Place]] = []
         self.stars: List[Import] = []
+        #: The condition of every ``if``, by the identity of the statement, as branches name it.
+        self.tests: Dict[int, ast.expr] = {}
         #: What rules have worked out together, by the name of the fact.
         self.facts: Dict[str, Any] = {}
         _Walker(self).module(source.tree)
@@ -211,6 +213,7 @@ class _Walker:
 
     def if_(self, node: ast.If) -> None:
         self.expression(node.test)
+        self.out.tests[id(node)] = node.test
         if _is_main(node.test):
             self.body(node.body)
         else:

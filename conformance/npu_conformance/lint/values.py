@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import json
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_conformance.lint.scopes import Scope, dotted
 
-__all__ = ["UNKNOWN", "Object", "Possible", "constant", "evaluate", "key_text", "possible"]
+__all__ = ["UNKNOWN", "Object", "Possible", "constant", "evaluate", "index_of", "joined", "key_text", "possible"]
 
 #: Longest text and sequence that is put together, and how deep names are followed.
 _LONGEST = 1 << 16
@@ -93,7 +93,7 @@ class _Evaluation:
             return _NOTHING
         if isinstance(node, ast.IfExp):
             one, other = self.possible(node.body, scope, depth + 1), self.possible(node.orelse, scope, depth + 1)
-            return _joined([one, other])
+            return joined([one, other])
         if isinstance(node, ast.Name) and node.id not in self.environment:
             return self._name(node.id, scope, depth)
         if isinstance(node, ast.Call) and _wraps_text(node) and len(node.args) >= 1:
@@ -109,7 +109,7 @@ class _Evaluation:
             return _NOTHING
         if any(binding.kind != "assign" or binding.value is None for binding in bindings):
             return _NOTHING
-        found = _joined([self.possible(binding.value, home, depth + 1) for binding in bindings])
+        found = joined([self.possible(binding.value, home, depth + 1) for binding in bindings])
         changeable = any(isinstance(value, (list, dict)) for value in found.values)
         return _NOTHING if changeable and (_changed(name, home) or len(bindings) > 1) else found
 
@@ -251,7 +251,8 @@ def _small(value: Any) -> bool:
     return isinstance(value, (str, int, float)) or (isinstance(value, tuple) and all(map(_small, value)))
 
 
-def _joined(found: List[Possible]) -> Possible:
+def joined(found: Sequence[Possible]) -> Possible:
+    """What one of several expressions may be worth."""
     values: List[Any] = []
     for one in found:
         values += [value for value in one.values if not any(value == v and type(value) is type(v) for v in values)]
