@@ -368,8 +368,8 @@ class _Walker:
                     self.scope.changed.add(name.id)
                 self.expression(target.slice)
                 self.expression(target.value)
-            elif isinstance(target, ast.Attribute):
-                self.expression(target.value)
+            elif isinstance(target, ast.Attribute) and not isinstance(target.value, ast.Name):
+                self.expression(target.value)  # of `name.attribute = value` the name's value goes nowhere
 
     # -- expressions ----------------------------------------------------------------------------------------------
     def children(self, node: ast.AST) -> None:
