@@ -206,7 +206,7 @@ def insert_lines(source: Source, statement: Any, lines: Iterable[str], behind: b
     indent, newline = indent_of(source, statement), source.newline
     text = "".join(f"{indent}{line}{newline}" if line else newline for line in lines)
     if not behind:
-        while index > 0 and tokens[index - 1].name in ("INDENT", "UNIMPORTANT_WS") and tokens[index - 1].line == tokens[index].line:
+        while index > 0 and tokens[index - 1].name in ("INDENT", "DEDENT", "UNIMPORTANT_WS"):
             index -= 1
         return Edit(index, index, text)
     while index < len(tokens) and tokens[index].name not in ("NEWLINE", "ENDMARKER"):

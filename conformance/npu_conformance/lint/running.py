@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import gc
 import os
@@ -237,19 +236,29 @@ def _mended(path: str, data: bytes, task: Task) -> Answer:
         _, source, found = _checked(path, now, task)
         if source is None:
             break
-        edits, count = _edits(source, [fix for _, fix in found if fix is not None])
-        if not edits:
-            break
-        try:
-            new = source.encoded(applied(source.tokens, edits))
-            ast.parse(Source(path, new).text)
-        except (Unreadable, UnicodeEncodeError):
-            break
-        if new == now:
+        fixes = [fix for _, fix in found if fix is not None]
+        new, count = _applied(source, fixes)
+        if new is None:
+            # One of them would break the file: those that do not by themselves are made.
+            new, count = _applied(source, [fix for fix in fixes if _applied(source, [fix])[0] is not None])
+        if new is None or new == now:
             break
         now, mended = new, mended + count
     left = _checked(path, now, task)[0].findings
     return Answer(path, left, mended, data, None if now == data else now)
+
+
+def _applied(source: Source, fixes: Sequence[Fix]) -> Tuple[Optional[bytes], int]:
+    """The file with fixes made, and how many; None where it could not be read any more."""
+    edits, count = _edits(source, fixes)
+    if not edits:
+        return None, 0
+    try:
+        new = source.encoded(applied(source.tokens, edits))
+        Source(source.path, new)
+    except (Unreadable, UnicodeEncodeError):
+        return None, 0
+    return new, count
 
 
 def _edits(source: Source, fixes: Iterable[Fix]) -> Tuple[List[Edit], int]:
