@@ -1,5 +1,6 @@
 """Mistakes as they are made in scripts, each with the line and the code under which it is found."""
 
+# ruff: noqa: E501  a row a mistake
 from __future__ import annotations
 
 from typing import List, NamedTuple

@@ -379,6 +379,8 @@ def read_object(module: Module) -> Any:
 
 
 def _constructed(module: Module) -> Iterator[Config]:
+    if not module.uses_adapter and RUN_CONFIG not in module.source.text:
+        return
     for call in module.calls:
         kind = configuration_class(module, call.node, call.place.scope)
         if kind:

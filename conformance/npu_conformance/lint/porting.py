@@ -10,6 +10,8 @@ from npu_conformance.lint.editing import arguments, at, insert_lines, text_of
 from npu_conformance.lint.finding import Edit
 from npu_conformance.lint.imports import STAR_LINE, import_edit
 from npu_conformance.lint.module import Call, Module
+from npu_conformance.lint.scopes import dotted
+from npu_conformance.lint.usage import troubles
 from npu_reference import surface
 
 __all__ = ["Ported", "adapter_import", "added_argument", "argument", "callee", "entry_lines", "free_name", "is_open",
@@ -47,7 +49,7 @@ def ports(module: Module) -> List[Ported]:
 
 
 def _ports(module: Module) -> List[Ported]:
-    if module.uses_adapter or _VERSION_2.search(module.source.text):
+    if module.uses_adapter or _VERSION_2.search(module.source.text) or troubles(module):
         return []
     found = []
     for call in module.calls:
@@ -67,8 +69,6 @@ def known_name(dotted: str) -> str:
 
 def prefix_of(node: ast.expr) -> str:
     """How the script calls the module a function is of: ``tf`` of ``tf.Session``; empty for a name by itself."""
-    from npu_conformance.lint.scopes import dotted
-
     return dotted(node.value) if isinstance(node, ast.Attribute) else ""
 
 

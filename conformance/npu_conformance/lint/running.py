@@ -24,15 +24,13 @@ SKIPPED = frozenset(
     ["__pycache__", "node_modules", "venv", "env", "site-packages", "dist-packages", "build", "dist", "_build"]
 )
 
-#: A file without any of these words has nothing that a rule could say: it is not even parsed.
-_WORTH_READING = re.compile(
-    rb"npu|Npu|NPU|hccl|parameter_map|horovod"
-    rb"|Session\s*\(|Estimator\s*\(|RunConfig\s*\(|[Dd]ropout\s*\(|\bgelu\b|batch\s*\(|keras"
-)
+#: Words of which a file that uses the adapter has one.
+_ADAPTER = (b"npu", b"NPU", b"Npu", b"hccl", b"parameter_map")
 
-#: What a file without the adapter has to hold for a suggestion to be possible.
-_ADAPTER = re.compile(rb"npu_bridge|npu_device|hccl|NpuOptimizer|parameter_map|[Nn][Pp][Uu]\w*\s*\(")
-_TENSORFLOW = re.compile(rb"tensorflow|horovod|keras")
+#: Packages and calls of which a file has one each, for a suggestion to be possible.
+_PACKAGES = (b"tensorflow", b"keras", b"horovod")
+_CALLS = (b"Session(", b"Estimator(", b"Classifier(", b"Regressor(", b"ropout(", b"gelu", b"batch(", b"horovod", b".fit(",
+          b"fit_generator(", b"train_on_batch(", b"Session (", b"batch (", b"ropout (")  # fmt: skip
 
 #: Fewer files than this are read in this process.
 _FEW = 48
@@ -193,9 +191,10 @@ def _checked(path: str, data: bytes, task: Task) -> Tuple[Answer, Optional[Sourc
 
 
 def _worth_reading(data: bytes) -> bool:
-    if _WORTH_READING.search(data) is None:
-        return False
-    return _ADAPTER.search(data) is not None or _TENSORFLOW.search(data) is not None
+    """Whether a rule could say anything of a file: most files need no syntax tree to know that none can."""
+    if any(word in data for word in _ADAPTER):
+        return True
+    return any(word in data for word in _PACKAGES) and any(word in data for word in _CALLS)
 
 
 def _unreadable(path: str, problem: Unreadable, task: Task, text: str) -> Tuple[Finding, ...]:

@@ -184,7 +184,7 @@ class _References:
 # -- undefined names ------------------------------------------------------------------------------------------------------
 def _undefined(module: Module) -> Iterator[Trouble]:
     text = module.source.text
-    if "globals()" in text or "exec(" in text:
+    if "globals()" in text or "exec(" in text or not (module.adapter_star or _OURS.search(text)):
         return
     stars = [one for one in module.stars if surface.canonical(one.module) != surface.STAR]
     only_ours = module.adapter_star and not stars

@@ -1,10 +1,7 @@
 """A value that only the other edition of the documents knows.
 
-`--edition` says which one the script is for: current (documents 000 and 003) or legacy (001, 002, 004).
-
-    # wrong
-    from npu_bridge.npu_init import *
-    config = NPURunConfig(stream_max_parallel_num="DNN_VM_AICPU:10", enable_exception_dump=7)
+`--edition` says which one the script is for: current (documents 000 and 003) or legacy (001, 002, 004). The precision
+mode `allow_mix_precision_fp16`, for one, is found with `--edition legacy`.
 """
 
 from __future__ import annotations
