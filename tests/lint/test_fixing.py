@@ -1,5 +1,6 @@
 """What ``--fix`` writes, pair by pair, and what it leaves as it was."""
 
+# ruff: noqa: E501  pairs in rows
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,6 @@
 """What is suggested to a script that does not use the adapter yet, and what ``--fix`` makes of it."""
 
+# ruff: noqa: E501  pairs in rows
 from __future__ import annotations
 
 import pytest

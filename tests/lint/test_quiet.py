@@ -191,7 +191,11 @@ if hasattr(npu_ops, "newest"):
     except AttributeError:
         pass
 """,
-    "a package of the script's own of that name": "from .npu_bridge import anything\nfrom . import npu_init\nanything.at_all()\n",
+    "a package of the script's own of that name": """
+from .npu_bridge import anything
+from . import npu_init
+anything.at_all()
+""",
     "both values of a condition": SESSION + """
 mode = "allow_mix_precision"
 if small:

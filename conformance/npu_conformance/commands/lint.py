@@ -20,7 +20,9 @@ def _codes(context: click.Context, parameter: click.Parameter, values: Tuple[str
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(), metavar="PATH...")
 @click.option("--select", multiple=True, callback=_codes, metavar="CODE,...", help="Only rules whose codes begin so.")
-@click.option("--ignore", multiple=True, callback=_codes, metavar="CODE,...", help="Without rules whose codes begin so.")
+@click.option(
+    "--ignore", multiple=True, callback=_codes, metavar="CODE,...", help="Without rules whose codes begin so."
+)
 @click.option("--fix", is_flag=True, help="Mend what can be mended, and tell what is left.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option(

@@ -151,13 +151,10 @@ _SPOILT = frozenset(["field", "argument", "OPTION_TYPE", "OPTION_VALUE", "bytes"
 def _alone(config: Config, given: Given, edition: str) -> Iterator[Problem]:
     """What is wrong with one option by itself: its field, its type, a value among several that it may have."""
     facet = facet_of(config, given.name, edition) or facet_of(config, given.name, other_edition(edition))
-    if config.kind == RUN_CONFIG and facet_of(config, given.name, edition) is None:
-        if given.name not in OPTIONS or OPTIONS[given.name].facet("runconfig", other_edition(edition)) is None:
-            remedy = ""
-            if given.name in OPTIONS:
-                remedy = f'It is a session option: parameter_map["{given.name}"].'
-            yield Problem(config, given, "argument", "NPURunConfig has no such argument", remedy, None)
-            return
+    if config.kind == RUN_CONFIG and facet is None:
+        elsewhere = f'It is a session option: parameter_map["{given.name}"].' if given.name in OPTIONS else ""
+        yield Problem(config, given, "argument", "NPURunConfig has no such argument", elsewhere, None)
+        return
     if facet is None or facet.status in ("unsupported", "removed", "ignored"):
         return  # whether its value is right is no question
     if config.kind == OPTIMIZER:
@@ -196,7 +193,7 @@ def _of_field(field: str, value: Any) -> Any:
 
 def _layout(config: Config, usable: Sequence[Given], spoilt: Set[str], path: Tuple[Any, ...]) -> _Layout:
     certain: Dict[str, Given] = {}
-    maybe: Dict[str, Tuple[Any, ...]] = {name: (UNKNOWN,) for name in spoilt}
+    maybe: Dict[str, Tuple[Any, ...]] = dict.fromkeys(spoilt, (UNKNOWN,))
     for given in usable:
         if path[: len(given.path)] == given.path:
             if given.values.only is not UNKNOWN and not _is_open(given.values.only):
@@ -241,12 +238,14 @@ def _together(config: Config, layout: _Layout, edition: str, folder: str) -> Ite
     if not config.complete and found:
         for name in _unseen(config, values, maybe, edition):
             for value in _samples(config, name, (UNKNOWN,), edition):
-                also = _resolved(config, {**values, name: value}, edition, _seen(config, {**values, name: value}, edition, folder))
+                also = _resolved(
+                    config, {**values, name: value}, edition, _seen(config, {**values, name: value}, edition, folder)
+                )
                 found = {key: problem for key, problem in found.items() if key in also}
     for (name, code), (reason, remedy) in found.items():
-        given = layout.certain.get(name) or _culprit(config, layout, values, (name, code), edition, files)
-        if given is not None:
-            yield Problem(config, given, code, reason, remedy, given.values.only)
+        told = layout.certain.get(name) or _culprit(config, layout, values, (name, code), edition, files)
+        if told is not None:
+            yield Problem(config, told, code, reason, remedy, told.values.only)
 
 
 def _plain(given: Given) -> Any:
@@ -316,7 +315,12 @@ def _unseen(config: Config, values: Dict[str, Any], maybe: Dict[str, Any], editi
 
 
 def _culprit(
-    config: Config, layout: _Layout, values: Dict[str, Any], key: Tuple[str, str], edition: str, files: Dict[str, object]
+    config: Config,
+    layout: _Layout,
+    values: Dict[str, Any],
+    key: Tuple[str, str],
+    edition: str,
+    files: Dict[str, object],
 ) -> Optional[Given]:
     """The first option without which a problem about an option that is not given would be none."""
     for name, given in layout.certain.items():

@@ -137,7 +137,11 @@ class _Entries:
     def _store(self, target: Any, value: Any, place: Place) -> None:
         if isinstance(target, ast.Attribute) and target.attr == "name":
             key = self._key(target.value, place.scope, getattr(target, "lineno", 0), None)
-            if key is not None and (key in self.entries or key[0] in ("made", "text")) and self._is_entry(target.value, place):
+            if (
+                key is not None
+                and (key in self.entries or key[0] in ("made", "text"))
+                and self._is_entry(target.value, place)
+            ):
                 entry = self._entry(key, target.value, place)
                 entry.names.append((evaluate(value, place.scope), value))
             return
@@ -157,7 +161,9 @@ class _Entries:
             field = evaluate(node.args[1], place.scope)
             if holder is not None and isinstance(field, str):
                 self._given(holder, field, node.args[2], node, place, copied=True)
-        elif isinstance(node.func, ast.Attribute) and node.func.attr in ("CopyFrom", "MergeFrom") and len(node.args) == 1:
+        elif (
+            isinstance(node.func, ast.Attribute) and node.func.attr in ("CopyFrom", "MergeFrom") and len(node.args) == 1
+        ):
             holder, message = self._slot(node.func.value, place.scope), node.args[0]
             if holder is None or not isinstance(message, ast.Call):
                 return
@@ -177,7 +183,7 @@ class _Entries:
             node = binding.value if binding is not None else None
         if not isinstance(node, ast.Subscript):
             return None
-        map_ = node.value
+        map_: Any = node.value
         if isinstance(map_, ast.Name):
             binding = scope.only(map_.id)
             map_ = binding.value if binding is not None else None
@@ -299,8 +305,11 @@ class _Entries:
         key = self._key(node, place.scope, getattr(node, "lineno", 0), None)
         if key is None:
             return False
-        return key[0] == "made" or key in self.entries or "custom_optimizers" in ast.dump(node) or (
-            key[0] == "text" and dotted(node).rpartition(".")[2] == "custom_op"
+        return (
+            key[0] == "made"
+            or key in self.entries
+            or "custom_optimizers" in ast.dump(node)
+            or (key[0] == "text" and dotted(node).rpartition(".")[2] == "custom_op")
         )
 
 
@@ -333,8 +342,12 @@ def _is_text(value: Any, scope: Scope, one: Round) -> bool:
     if isinstance(value, ast.Name) and value.id not in one.values:
         home, bindings = scope.find(value.id)
         written = [binding.value for binding in bindings]
-        return home is not None and bool(written) and all(
-            part is not None and not isinstance(part, ast.Name) and _is_text(part, home, one) for part in written
+        return (
+            home is not None
+            and bool(written)
+            and all(
+                part is not None and not isinstance(part, ast.Name) and _is_text(part, home, one) for part in written
+            )
         )
     if isinstance(value, ast.IfExp):
         return _is_text(value.body, scope, one) and _is_text(value.orelse, scope, one)
@@ -411,7 +424,7 @@ def _spread(node: Any, place: Place) -> Iterator[Given]:
         changed = node.id in place.scope.changed or node.id in place.scope.module.changed
         node = None if binding is None or changed else binding.value
     if isinstance(node, ast.Call) and dotted(node.func) == "dict" and not node.args:
-        pairs = [(word, word.arg, word.value) for word in node.keywords]
+        pairs: List[Tuple[Any, Any, Any]] = [(word, word.arg, word.value) for word in node.keywords]
     elif isinstance(node, ast.Dict):
         pairs = [(key, constant(key), value) for key, value in zip(node.keys, node.values)]
     else:

@@ -8,8 +8,8 @@ from typing import Any, Iterable, List, Optional, Tuple
 from npu_conformance.lint.finding import Edit, Fix
 from npu_conformance.lint.source import Source
 
-__all__ = ["applied", "arguments", "closing", "indent_of", "insert_lines", "reached", "rename", "replace", "starts_line",
-           "text_of", "word_in_text"]  # fmt: skip
+__all__ = ["applied", "arguments", "at", "closing", "indent_of", "insert_lines", "reached", "rename", "replace",
+           "starts_line", "text_of", "word_in_text"]  # fmt: skip
 
 _OPENING = "([{"
 _CLOSING = ")]}"

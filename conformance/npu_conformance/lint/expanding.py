@@ -77,7 +77,9 @@ def _bind(target: Any, value: Any, node: Any, scope: Scope, values: Dict[str, An
         return False
     if len(target.elts) != len(value):
         return False
-    parts = node.elts if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == len(value) else [None] * len(value)
+    parts = (
+        node.elts if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == len(value) else [None] * len(value)
+    )
     return all(_bind(t, v, n, scope, values, nodes) for t, v, n in zip(target.elts, value, parts))
 
 
@@ -92,7 +94,7 @@ def _written(node: Any, scope: Scope) -> List[Any]:
         node = binding.value if binding is not None else None
     if isinstance(node, ast.Dict):
         if pairs:
-            return [ast.Tuple(elts=[key, value], ctx=ast.Load()) for key, value in zip(node.keys, node.values)]
+            return [ast.Tuple(elts=[key, value], ctx=ast.Load()) for key, value in zip(node.keys, node.values) if key]
         return list(node.keys)
     return list(node.elts) if isinstance(node, (ast.List, ast.Tuple)) else []
 

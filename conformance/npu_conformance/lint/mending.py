@@ -77,15 +77,17 @@ def converted(config: Config, name: str, value: Any, edition: str) -> Any:
     if facet.field == "b" and isinstance(value, (str, int)):
         text = str(value).lower()
         new = True if text in _TRUE else (False if text in _FALSE else UNKNOWN)
-    elif facet.field == "i" and isinstance(value, str) and value.strip().lstrip("-").isdigit() and len(value) < 20:
+    elif facet.field == "i" and _is_whole(value):
         new = int(value)
-    elif facet.field == "i" and isinstance(value, (bool, float)) and value == int(value):
-        new = int(value)
-    elif facet.field == "s" and isinstance(value, str):
-        new = value
-    elif facet.field == "s" and isinstance(value, int) and not isinstance(value, bool):
+    elif facet.field == "s" and isinstance(value, (str, int)) and not isinstance(value, bool):
         new = str(value)
     return new if new is not UNKNOWN and takes(config, name, new, edition) else UNKNOWN
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip().lstrip("-").isdigit() and len(value) < 20
+    return isinstance(value, (bool, float)) and value == value // 1
 
 
 def written(module: Module, value: Any, config: Config) -> str:
@@ -109,7 +111,7 @@ def value_text(module: Module, problem: Problem, edition: str) -> Optional[Fix]:
     if given.copied or given.value is None or problem.value is UNKNOWN:
         return None
     new = converted(problem.config, given.name, problem.value, edition)
-    if new is UNKNOWN or constant(given.value) is UNKNOWN and not _is_bytes_of_literal(given.value):
+    if new is UNKNOWN or (constant(given.value) is UNKNOWN and not _is_bytes_of_literal(given.value)):
         return None
     return replace(module.source, given.value, written(module, new, problem.config))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from npu_conformance.lint.scopes import BUILTINS, Binding, Path, Scope, dotted
+from npu_conformance.lint.scopes import Binding, Path, Scope, dotted
 from npu_conformance.lint.source import Source
 from npu_reference import surface
 
@@ -15,7 +15,9 @@ _MUTATORS = frozenset(["append", "extend", "insert", "remove", "pop", "clear", "
                        "sort", "reverse", "add", "discard"])  # fmt: skip
 
 #: Handlers of these take a module or name that is not there.
-_MISSING = frozenset(["ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "Exception", "BaseException"])
+_MISSING = frozenset(
+    ["ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "Exception", "BaseException"]
+)
 
 
 class Place(NamedTuple):
@@ -138,7 +140,11 @@ class Module:
         others = [one for one in bindings if one.kind != "import"]
         if len(targets) == 1 and all(_is_none(one.value) for one in others):
             return next(iter(targets))  # `except ImportError: name = None` leaves its meaning
-        if len(bindings) == 1 and bindings[0].value is not None and isinstance(bindings[0].value, (ast.Name, ast.Attribute)):
+        if (
+            len(bindings) == 1
+            and bindings[0].value is not None
+            and isinstance(bindings[0].value, (ast.Name, ast.Attribute))
+        ):
             return self.resolve(bindings[0].value, home, depth + 1)
         return ""
 
@@ -448,9 +454,7 @@ def _collect_elsewhere(node: Any, scope: Scope) -> None:
 
 
 def _is_main(test: ast.expr) -> bool:
-    return (
-        isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
-    )
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 
 
 def _takes_missing(kind: Optional[ast.expr]) -> bool:

@@ -105,7 +105,7 @@ def entry_lines(config: str, entry: str) -> List[str]:
 
 
 def adapter_import(module: Module, *names: str) -> List[Edit]:
-    """The star import of document 000 behind TensorFlow's own; single imports where it would take a name of the script's.
+    """The star import of document 000 behind TensorFlow's own; single imports where it would hide the script's names.
 
     ``names`` are those that are needed of it.
     """

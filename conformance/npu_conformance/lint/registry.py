@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
@@ -89,33 +90,10 @@ def selected(select: Tuple[str, ...], ignore: Tuple[str, ...]) -> List[Rule]:
 
 
 def _explained(doc: str) -> Tuple[str, str, Tuple[str, ...], Tuple[str, ...]]:
-    """Summary, text and examples of a docstring: an indented block begins with ``# wrong`` or ``# right``."""
+    """Summary, text and examples of a docstring: examples stand at its end, each below ``# wrong`` or ``# right``."""
     summary, _, rest = doc.strip().partition("\n")
-    paragraphs: List[str] = []
+    parts = re.split(r"^[ ]*# (wrong|right)$", rest, flags=re.MULTILINE)  # Python 3.13 takes the indentation away
     examples: Dict[str, List[str]] = {"wrong": [], "right": []}
-    kind, lines = "", []  # type: Tuple[str, List[str]]
-    for line in [*rest.split("\n"), ""]:
-        if line.startswith("    "):
-            if line.strip() in ("# wrong", "# right"):
-                if kind:
-                    examples[kind].append(_block(lines))
-                kind, lines = line.strip()[2:], []
-            else:
-                lines.append(line)
-        elif not line.strip() and kind:
-            lines.append("")
-        elif line.strip():
-            if kind:
-                examples[kind].append(_block(lines))
-                kind, lines = "", []
-            paragraphs.append(line)
-        else:
-            paragraphs.append("")
-    if kind:
-        examples[kind].append(_block(lines))
-    text = "\n".join(paragraphs).strip()
-    return summary.strip(), text, tuple(examples["wrong"]), tuple(examples["right"])
-
-
-def _block(lines: List[str]) -> str:
-    return textwrap.dedent("\n".join(lines)).strip("\n") + "\n"
+    for kind, example in zip(parts[1::2], parts[2::2]):
+        examples[kind].append(textwrap.dedent(example).strip("\n").rstrip() + "\n")
+    return summary.strip(), parts[0].strip(), tuple(examples["wrong"]), tuple(examples["right"])

@@ -113,7 +113,9 @@ def listed(rules: Sequence[Rule]) -> str:
 
 def explained(rule: Rule) -> str:
     """One rule in full."""
-    parts: List[str] = [f"{rule.code} {rule.name} ({SEVERITIES[rule.code[0]]}{', --fix mends it' if rule.fixable else ''})"]
+    parts: List[str] = [
+        f"{rule.code} {rule.name} ({SEVERITIES[rule.code[0]]}{', --fix mends it' if rule.fixable else ''})"
+    ]
     parts += ["", rule.summary]
     if rule.text:
         parts += ["", rule.text]

@@ -7,7 +7,7 @@ import gc
 import os
 import re
 import warnings
-from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_conformance.lint.editing import applied
 from npu_conformance.lint.finding import Edit, Finding, Fix
@@ -29,8 +29,8 @@ _ADAPTER = (b"npu", b"NPU", b"Npu", b"hccl", b"parameter_map")
 
 #: Packages and calls of which a file has one each, for a suggestion to be possible.
 _PACKAGES = (b"tensorflow", b"keras", b"horovod")
-_CALLS = (b"Session(", b"Estimator(", b"Classifier(", b"Regressor(", b"ropout(", b"gelu", b"batch(", b"horovod", b".fit(",
-          b"fit_generator(", b"train_on_batch(", b"Session (", b"batch (", b"ropout (")  # fmt: skip
+_CALLS = (b"Session(", b"Estimator(", b"Classifier(", b"Regressor(", b"ropout(", b"gelu", b"batch(", b"horovod",
+          b".fit(", b"fit_generator(", b"train_on_batch(", b"Session (", b"batch (", b"ropout (")  # fmt: skip
 
 #: Fewer files than this are read in this process.
 _FEW = 48
@@ -117,8 +117,7 @@ def run(paths: Sequence[str], task: Task, jobs: int = 0) -> Iterator[Answer]:
 
     with multiprocessing.Pool(jobs, _start) as pool:
         size = max(1, min(32, len(paths) // (jobs * 8) + 1))
-        for answer in pool.imap(_Reader(task), paths, size):
-            yield answer
+        yield from pool.imap(_Reader(task), paths, size)
 
 
 class _Reader:
@@ -163,13 +162,17 @@ def check_text(path: str, data: bytes, task: Task) -> Answer:
             warnings.simplefilter("ignore")
             return _mended(path, data, task) if task.mend else _checked(path, data, task)[0]
     except RecursionError:
-        return Answer(path, _unreadable(path, Unreadable("E001", 1, 1, "It is nested too deeply to be read."), task, ""))
+        return Answer(
+            path, _unreadable(path, Unreadable("E001", 1, 1, "It is nested too deeply to be read."), task, "")
+        )
     finally:
         if enabled:
             gc.enable()
 
 
-def _checked(path: str, data: bytes, task: Task) -> Tuple[Answer, Optional[Source], List[Tuple[Finding, Optional[Fix]]]]:
+def _checked(
+    path: str, data: bytes, task: Task
+) -> Tuple[Answer, Optional[Source], List[Tuple[Finding, Optional[Fix]]]]:
     if not _worth_reading(data):
         return Answer(path, ()), None, []
     try:
@@ -179,7 +182,7 @@ def _checked(path: str, data: bytes, task: Task) -> Tuple[Answer, Optional[Sourc
         return Answer(path, _unreadable(path, problem, task, text)), None, []
     module = Module(source)
     quiet = silence(source.text)
-    found = {}
+    found: Dict[Any, Tuple[Finding, Optional[Fix]]] = {}
     for one in _rules(task.codes):
         for report in one.check(module, task.settings):
             line, column = _place(source, report)
@@ -204,7 +207,7 @@ def _unreadable(path: str, problem: Unreadable, task: Task, text: str) -> Tuple[
     return (finding,)
 
 
-_CHOSEN = {}  # type: ignore[var-annotated]
+_CHOSEN: Dict[Tuple[str, ...], List[Rule]] = {}
 
 
 def _rules(codes: Tuple[str, ...]) -> List[Rule]:
@@ -287,5 +290,3 @@ def _touch(one: Edit, other: Edit) -> bool:
     if other.start == other.end:
         return one.start < other.start < one.end
     return one.start < other.end and other.start < one.end
-
-

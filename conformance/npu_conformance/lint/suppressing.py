@@ -1,4 +1,4 @@
-"""Which findings a file's own comments silence: ``# npu: ignore``, ``# npu: ignore[CODE, …]``, ``# npu: ignore-file``."""
+"""Which findings a file's comments silence: ``# npu: ignore``, ``# npu: ignore[CODE, …]``, ``# npu: ignore-file``."""
 
 from __future__ import annotations
 

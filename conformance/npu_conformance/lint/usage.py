@@ -65,7 +65,7 @@ def _troubles(module: Module) -> List[Trouble]:
 
 
 def own_packages(module: Module) -> Set[str]:
-    """Packages of the adapter's names that the project has itself, beside the script: those are not the adapter's."""
+    """Packages of the adapter's names that the project has itself, beside the script: they are not the adapter's."""
     folder = os.path.dirname(module.source.path) or "."
     return {one for one in surface.packages() if os.path.exists(os.path.join(folder, one, "__init__.py"))}
 
@@ -75,7 +75,7 @@ def _complete(module: str) -> bool:
     return surface.canonical(module).split(".")[0] in ("npu_bridge", "hccl")
 
 
-# -- imports ------------------------------------------------------------------------------------------------------------
+# -- imports ---------------------------------------------------------------------------------------
 def _imported(module: Module) -> Iterator[Trouble]:
     own = own_packages(module) if any(is_adapter(one.module) for one in module.imports) else set()
     for one in module.imports:
@@ -116,7 +116,7 @@ def _likeliest(module: str, entries: List[surface.Name]) -> str:
     return max(homes, key=lambda home: difflib.SequenceMatcher(None, home, module).ratio())
 
 
-# -- attributes ---------------------------------------------------------------------------------------------------------
+# -- attributes ------------------------------------------------------------------------------------
 class _References:
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -181,7 +181,7 @@ class _References:
         wrong.append(Trouble(kind, one.node, name, module, right, one.place))
 
 
-# -- undefined names ------------------------------------------------------------------------------------------------------
+# -- undefined names -------------------------------------------------------------------------------
 def _undefined(module: Module) -> Iterator[Trouble]:
     text = module.source.text
     if "globals()" in text or "exec(" in text or not (module.adapter_star or _OURS.search(text)):
@@ -202,7 +202,7 @@ def _undefined(module: Module) -> Iterator[Trouble]:
 
 
 def _meant(module: Module, name: str, stars: List[Import], only_ours: bool) -> str:
-    """The module or the name of the adapter that an undefined name means; empty where it is not the adapter's affair."""
+    """The module or name of the adapter that an undefined name means; empty where it means neither."""
     distinctive = bool(_OURS.search(name))
     if not (only_ours or distinctive) or any(_may_give(module, star, name) for star in stars):
         return ""
@@ -212,7 +212,7 @@ def _meant(module: Module, name: str, stars: List[Import], only_ours: bool) -> s
     if not module.uses_adapter:
         return ""
     near = surface.nearest(name)
-    if near is None or near.kind == "module" and not _OURS.search(near.name):
+    if near is None or (near.kind == "module" and not _OURS.search(near.name)):
         return ""
     alike = difflib.SequenceMatcher(None, name, near.name).ratio()
     return near.name if alike >= (0.75 if distinctive and _OURS.search(near.name) else 0.88) else ""

@@ -1,4 +1,4 @@
-"""What an expression is worth where that can be seen without running it: literals, and a few ways to put them together."""
+"""What an expression is worth, where that can be seen without running it: literals, and what is made of them."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ class _Evaluation:
             if name in ("str", "repr"):
                 text = str(value) if name == "str" else repr(value)
                 return text if len(text) <= _LONGEST and not isinstance(value, (bytes, Object)) else UNKNOWN
-            return {"int": int, "bool": bool, "float": float}[name](value)  # type: ignore[operator]
+            return {"int": int, "bool": bool, "float": float}[name](value)
         if name in ("json.dumps", "dumps") and len(node.args) == 1:
             value = self.one(node.args[0], scope, depth)
             return UNKNOWN if value is UNKNOWN else json.dumps(value)

@@ -1,11 +1,11 @@
 """A name of the adapter that another one has replaced.
 
-    # wrong
-    from npu_bridge.estimator import npu_ops
-    scaled = npu_ops.LARS(weights, gradients, 0.1)
-    # right
-    from npu_bridge.estimator import npu_ops
-    scaled = npu_ops.LARSV2(weight, gradient, 0.1, 0.01)
+# wrong
+from npu_bridge.estimator import npu_ops
+scaled = npu_ops.LARS(weights, gradients, 0.1)
+# right
+from npu_bridge.estimator import npu_ops
+scaled = npu_ops.LARSV2(weight, gradient, 0.1, 0.01)
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ from npu_conformance.lint.porting import Ported, adapter_import, callee, is_open
 from npu_conformance.lint.registry import Report, Settings, rule
 
 _LAYERS = frozenset(
-    ["tf.layers.dropout", "tf.layers.Dropout", "keras.layers.Dropout", "tf.contrib.layers.dropout", "keras.layers.core.Dropout"]
+    ["tf.layers.dropout", "tf.layers.Dropout", "keras.layers.Dropout", "tf.contrib.layers.dropout",
+     "keras.layers.core.Dropout"]
 )  # fmt: skip
 _CONVERT = "from npu_bridge.estimator.npu import npu_convert_dropout"
 
@@ -33,7 +34,9 @@ _CONVERT = "from npu_bridge.estimator.npu import npu_convert_dropout"
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     for one in ports(module):
         if one.name == "tf.nn.dropout":
-            yield Report(one.call.node, "The device has a dropout of its own: npu_ops.dropout(x, keep_prob).", _fix(module, one))
+            yield Report(
+                one.call.node, "The device has a dropout of its own: npu_ops.dropout(x, keep_prob).", _fix(module, one)
+            )
         elif one.name in _LAYERS:
             yield Report(one.call.node, f"The device has a dropout of its own. To use it here add: {_CONVERT}")
 

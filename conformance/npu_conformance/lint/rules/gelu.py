@@ -60,7 +60,11 @@ def _of_function(module: Module, node: Any, argument: str) -> Fix:
 
     def fix(tokens: List[Any]) -> Optional[List[Edit]]:
         body = node.body[1:] if isinstance(node.body[0], ast.Expr) else node.body
-        if not body or not isinstance(body[-1], ast.Return) or not all(isinstance(one, ast.Assign) for one in body[:-1]):
+        if (
+            not body
+            or not isinstance(body[-1], ast.Return)
+            or not all(isinstance(one, ast.Assign) for one in body[:-1])
+        ):
             return None
         first, last = at(module.source, body[0]), at(module.source, body[-1])
         if first is None or last is None or tokens[last].src != "return":

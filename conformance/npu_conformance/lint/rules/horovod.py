@@ -75,7 +75,9 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
             yield Report(one.call.node, f"Horovod's {name} has no counterpart on the device.")
         else:
             fix = _fix(module, one, successor) if _same_arguments(one, name) else None
-            yield Report(one.call.node, f"Horovod does not run on the device. Instead of {name}: {successor.words}.", fix)
+            yield Report(
+                one.call.node, f"Horovod does not run on the device. Instead of {name}: {successor.words}.", fix
+            )
     if calls and all(_same_arguments(one, name) for one, name in calls):
         yield from _imports(module, len(calls))
 

@@ -45,9 +45,10 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
         if given is None and (call.node.args or call.node.keywords) and _is_dataset(module, function.value, call):
             yield Report(call.node, message, _fix(module, call.node))
     for one in found:
-        if one.name in _CALLS and not is_open(one.call.node):
-            if argument(one.call.node, "drop_remainder", _CALLS[one.name]) is None:
-                yield Report(one.call.node, message, _fix(module, one.call.node))
+        if one.name not in _CALLS or is_open(one.call.node):
+            continue
+        if argument(one.call.node, "drop_remainder", _CALLS[one.name]) is None:
+            yield Report(one.call.node, message, _fix(module, one.call.node))
 
 
 def _is_dataset(module: Module, node: Any, call: Call, depth: int = 0) -> bool:

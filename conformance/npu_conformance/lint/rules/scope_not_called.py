@@ -14,9 +14,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional
-
-from typing import Iterator
+from typing import Any, Iterator, List, Optional
 
 from npu_conformance.lint.editing import at, reached
 from npu_conformance.lint.finding import Edit, Fix
@@ -31,7 +29,9 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
     entered |= {id(decorator) for decorator, _ in module.decorators}
     for use in uses(module):
         if use.name.kind == "scope" and id(use.node) in entered:
-            yield Report(use.node, f"{use.name.name} is not called. Write {use.name.name}().", _brackets(module, use.node))
+            yield Report(
+                use.node, f"{use.name.name} is not called. Write {use.name.name}().", _brackets(module, use.node)
+            )
 
 
 def _brackets(module: Module, node: Any) -> Fix:
@@ -39,7 +39,11 @@ def _brackets(module: Module, node: Any) -> Fix:
         start = at(module.source, node)
         if start is None:
             return None
-        end = next((i for i in range(start, len(tokens)) if tokens[i].src == node.attr), None) if hasattr(node, "attr") else start
+        end = (
+            next((i for i in range(start, len(tokens)) if tokens[i].src == node.attr), None)
+            if hasattr(node, "attr")
+            else start
+        )
         return None if end is None or end >= reached(tokens, start) + 1 else [Edit(end + 1, end + 1, "()")]
 
     return fix

@@ -26,5 +26,10 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
     calls = called(module)
     for use in uses(module):
         call, statement = calls.get(id(use.node)), use.place.statement
-        if use.name.kind == "scope" and call is not None and isinstance(statement, ast.Expr) and statement.value is call:
+        if (
+            use.name.kind == "scope"
+            and call is not None
+            and isinstance(statement, ast.Expr)
+            and statement.value is call
+        ):
             yield Report(use.node, f"{use.name.name} is not entered. Write: with {use.name.name}(): and the block.")

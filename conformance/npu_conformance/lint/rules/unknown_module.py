@@ -1,11 +1,11 @@
 """A module of the adapter that there is not.
 
-    # wrong
-    from npu_bridge.npu_int import *
-    # wrong
-    from npu_bridge.estimator.npu.npu_confg import NoSuchThing
-    # right
-    from npu_bridge.estimator.npu.npu_config import NPURunConfig
+# wrong
+from npu_bridge.npu_int import *
+# wrong
+from npu_bridge.estimator.npu.npu_confg import NoSuchThing
+# right
+from npu_bridge.estimator.npu.npu_config import NPURunConfig
 """
 
 from __future__ import annotations
