@@ -28,13 +28,13 @@ npu-conformance lint --explain W101
 
 A folder is read with all its `.py` files, hidden folders, environments and builds left out. The first letter of a code
 is its severity: **E** an error, where the documents or the adapter refuse it; **W** a warning, where something is
-accepted and has no effect, or another than it seems; **S** a suggestion for a script that does not use the adapter yet: what to
-add, at which line, in the form of the documents. Codes stay what they are.
+accepted and has no effect, or another than it seems; **S** a suggestion for a script that does not use the adapter yet:
+what to add, at which line, in the form of the documents. Codes stay what they are.
 
 What options may be is read from the [option table](options.md), what names there are from the table of
 [npu_bridge](npu_bridge.md). Only what is certain is told: values that cannot be seen without running the script are
-left out, together with every rule that they could decide. Read are literals, names bound to them, loops over them, functions
-called with them, `**` of a dict that is written out; branches are kept apart. `--edition` chooses the documents.
+left out, together with every rule that they could decide. Read are literals, names bound to them, loops over them,
+functions called with them, `**` of a dict that is written out; branches are kept apart. `--edition` chooses the documents.
 
 `# npu: ignore` at the end of a line silences it, `# npu: ignore[W104]` one code (or all that begin so) in it, and
 `# npu: ignore-file[S]` a whole file. As a hook of pre-commit:
