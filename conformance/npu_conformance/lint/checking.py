@@ -128,6 +128,8 @@ def _of_options(config: Config, edition: str, folder: str) -> Iterator[Problem]:
     known, wrong = [], []
     for given in config.given:
         found = list(_alone(config, given, edition))
+        if given.values.only is UNKNOWN:
+            found += _of_name(config, given, edition)
         wrong += found
         known.append((given, not any(problem.code in _SPOILT for problem in found)))
     yield from wrong
@@ -180,6 +182,25 @@ def _alone(config: Config, given: Given, edition: str) -> Iterator[Problem]:
         problem = problem_with(config.surface, given.name, facet, None, value)
         if problem is not None:
             yield Problem(config, given, problem.code, problem.reason, problem.remedy, value)
+
+
+#: Warnings about an option's name alone, whatever its value.
+_OF_NAME = frozenset(["unknown", "not_on_surface", "not_in_edition", "unsupported", "removed", "deprecated", "no_effect"])
+
+
+def _of_name(config: Config, given: Given, edition: str) -> Iterator[Problem]:
+    """What is wrong with the name of an option whose value cannot be seen."""
+    typical = [value for value in _typical(facet_of(config, given.name, edition)) if value is not None]
+    value = typical[0] if typical else True
+    for (name, code), (reason, remedy) in _resolved(config, {given.name: value}, edition, {}).items():
+        if name == given.name and code in _OF_NAME and (code != "no_effect" or _is_idle(config, given, edition)):
+            yield Problem(config, given, code, reason, remedy, None)
+
+
+def _is_idle(config: Config, given: Given, edition: str) -> bool:
+    """Whether an option has no effect whatever its value and the others are."""
+    facet = facet_of(config, given.name, edition)
+    return facet is not None and facet.status in ("ignored", "idle")
 
 
 def _of_field(field: str, value: Any) -> Any:
@@ -266,6 +287,8 @@ def _resolved(config: Config, values: Dict[str, Any], edition: str, files: Dict[
         return {}
     found: _Found = {}
     for error in resolution.errors:
+        if isinstance(values.get(error.subject), dict) and error.code != "OPTION_CONFLICT":
+            continue  # told where the object is made
         found.setdefault((error.subject, error.code), (error.reason, error.remedy))
     for warning in resolution.warnings:
         effective = resolution.effective.get(warning.option)

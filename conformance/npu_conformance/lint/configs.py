@@ -130,7 +130,7 @@ class _Entries:
             return True
         if isinstance(name, str):
             return difflib.SequenceMatcher(None, name.lower(), OPTIMIZER.lower()).ratio() > 0.75
-        known = any(one.name in OPTIONS for one in entry.given)
+        known = any(_resembles_option(one.name) for one in entry.given)
         return self.module.uses_adapter and (known or name is UNKNOWN)
 
     # what is assigned
@@ -158,9 +158,8 @@ class _Entries:
         node, place = call.node, call.place
         if dotted(node.func) == "setattr" and len(node.args) == 3:
             holder = self._slot(node.args[0], place.scope)
-            field = evaluate(node.args[1], place.scope)
-            if holder is not None and isinstance(field, str):
-                self._given(holder, field, node.args[2], node, place, copied=True)
+            if holder is not None:
+                self._given(holder, node.args[1], node.args[2], node, place, copied=True)
         elif (
             isinstance(node.func, ast.Attribute) and node.func.attr in ("CopyFrom", "MergeFrom") and len(node.args) == 1
         ):
@@ -192,19 +191,22 @@ class _Entries:
         return None
 
     def _given(
-        self, holder: Tuple[ast.Subscript, Any], field: str, value: Any, target: Any, place: Place, copied: bool = False
+        self, holder: Tuple[ast.Subscript, Any], written: Any, value: Any, target: Any, place: Place, copied: bool = False
     ) -> None:
+        """Note an option for every time that the statement is done; ``written`` is the field, or where it is named."""
         subscript, base = holder
         index: Any = index_of(subscript)
         every = list(rounds(self.module, place))
         if every[0].called and self._made_in(base, target, place):
-            self._of_each_call(every, holder, field, value, target, place)
+            if isinstance(written, str):
+                self._of_each_call(every, holder, written, value, target, place)
             return
         for one in every:
             name = evaluate(index, place.scope, one.values)
-            if not isinstance(name, str):
-                name = name.decode("utf-8", "replace") if isinstance(name, bytes) else None
-            if name is None:
+            field = written if isinstance(written, str) else evaluate(written, place.scope, one.values)
+            if isinstance(name, bytes):
+                name = name.decode("utf-8", "replace")
+            if not isinstance(name, str) or not isinstance(field, str):
                 entry = self._entry_of(base, target, one, place)
                 entry.complete = False  # it may be any option
                 continue
@@ -311,6 +313,10 @@ class _Entries:
             or "custom_optimizers" in ast.dump(node)
             or (key[0] == "text" and dotted(node).rpartition(".")[2] == "custom_op")
         )
+
+
+def _resembles_option(name: str) -> bool:
+    return name in OPTIONS or bool(difflib.get_close_matches(name[:80], list(OPTIONS), 1, 0.8))
 
 
 def _is_add(node: Any) -> bool:

@@ -86,6 +86,11 @@ def _bind(target: Any, value: Any, node: Any, scope: Scope, values: Dict[str, An
 def _written(node: Any, scope: Scope) -> List[Any]:
     """The expressions of a literal's items, in order; pairs of ``items()`` as tuples."""
     pairs = False
+    if isinstance(node, ast.Call) and dotted(node.func) in ("list", "tuple") and len(node.args) == 1:
+        node = node.args[0]
+    if isinstance(node, ast.Call) and dotted(node.func) == "enumerate" and node.args:
+        inner = _written(node.args[0], scope)
+        return [ast.Tuple(elts=[part, part], ctx=ast.Load()) for part in inner]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("items", "keys"):
         pairs = node.func.attr == "items"
         node = node.func.value

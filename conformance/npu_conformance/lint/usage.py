@@ -211,6 +211,9 @@ def _meant(module: Module, name: str, stars: List[Import], only_ours: bool) -> s
         return surface.STAR if entries[0].star else entries[0].module
     if not module.uses_adapter:
         return ""
+    packages = sorted(one.rpartition(".")[0] for one in surface.MODULES if one.endswith(f".{name}"))
+    if packages:
+        return packages[0] if distinctive else ""
     near = surface.nearest(name)
     if near is None or (near.kind == "module" and not _OURS.search(near.name)):
         return ""

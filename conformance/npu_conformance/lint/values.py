@@ -217,6 +217,10 @@ class _Evaluation:
         if name in ("json.dumps", "dumps") and len(node.args) == 1:
             value = self.one(node.args[0], scope, depth)
             return UNKNOWN if value is UNKNOWN else json.dumps(value)
+        if name in _SEQUENCES and node.args and scope.find(name)[0] is None and not node.keywords:
+            parts = [self.one(argument, scope, depth) for argument in node.args]
+            whole = all(isinstance(part, (list, tuple, dict)) and len(part) < _LONGEST for part in parts)
+            return _SEQUENCES[name](*parts) if whole else UNKNOWN
         if name == "dict" and not node.args and scope.find(name)[0] is None:
             return self.keywords(node, scope, depth)
         return self._method(node, scope, depth)
@@ -245,6 +249,17 @@ class _Evaluation:
         if method in ("items", "keys", "values") and isinstance(holder, dict) and not node.args:
             return list(getattr(holder, method)())
         return UNKNOWN
+
+
+#: Functions of Python that put sequences together anew.
+_SEQUENCES: Dict[str, Callable[..., Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "sorted": sorted,
+    "enumerate": lambda *parts: list(enumerate(*parts)),
+    "zip": lambda *parts: list(zip(*parts)),
+    "reversed": lambda *parts: list(reversed(*parts)),
+}
 
 
 def _small(value: Any) -> bool:
