@@ -147,7 +147,7 @@ PLANTED: List[Planted] = [
     after_star("an option of the current edition", "W103", "config = NPURunConfig(deterministic=1)\n", edition="legacy"),
     session("an option of NPURunConfig in the legacy edition", "W102", 'custom_op.parameter_map["jit_compile"].s = b"auto"\n', edition="legacy"),
     session("an option on its way out", "W104", 'custom_op.parameter_map["variable_format_optimize"].b = True\n'),
-    after_star("an argument on its way out", "W104", "config = NPURunConfig(dynamic_input=True)\n"),
+    after_star("an argument on its way out", "W104", 'config = NPURunConfig(op_select_implmode="high_precision")\n'),
     session("a value given twice", "W105", 'custom_op.parameter_map["mix_compile_mode"].b = True\ncustom_op.parameter_map["mix_compile_mode"].b = False\n', 2),
     session("a step without a dump", "W106", 'custom_op.parameter_map["dump_mode"].s = b"all"\n'),
     session("memory that is not limited any more", "W106", 'custom_op.parameter_map["graph_memory_max_size"].s = b"1024"\n'),

@@ -32,10 +32,10 @@ custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes(f"/dump/{args.name}"
 custom_op.parameter_map["enable_dump"].b = args.dump
 """,
     "branches that exclude each other": SESSION + """
-if mixed:
-    custom_op.parameter_map["mix_compile_mode"].b = True
+if newer:
+    custom_op.parameter_map["precision_mode_v2"].s = b"mixed_float16"
 else:
-    custom_op.parameter_map["iterations_per_loop"].i = 10
+    custom_op.parameter_map["precision_mode"].s = b"allow_mix_precision"
 """,
     "a prerequisite in a branch": SESSION + """
 if dump:

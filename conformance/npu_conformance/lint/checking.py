@@ -303,7 +303,7 @@ def _resolved(config: Config, values: Dict[str, Any], edition: str, files: Dict[
 _OF_MODE = frozenset(["inference_only", "training_only"])
 
 #: Warnings of what takes effect as it is written, or depends on the machine: ``options`` and a run tell them.
-_UNTOLD = frozenset(["reserved", "undocumented", "advice", "environment", "experimental"])
+_UNTOLD = frozenset(["reserved", "undocumented", "advice", "environment", "experimental", "not_checked"])
 
 
 def _samples(config: Config, name: str, given: Tuple[Any, ...], edition: str) -> Iterator[Any]:
