@@ -19,6 +19,7 @@ from npu_conformance.commands.mutants import mutants
 from npu_conformance.commands.options import options
 from npu_conformance.commands.partition import partition
 from npu_conformance.commands.precision import precision
+from npu_conformance.commands.profile import profile
 from npu_conformance.commands.run import run
 from npu_conformance.commands.simulate import simulate
 from npu_conformance.commands.verify import verify
@@ -88,6 +89,7 @@ for _command in (
     options,
     partition,
     precision,
+    profile,
     simulate,
     lint,
     golden,

@@ -59,6 +59,10 @@ _KINDS: List[ErrorKind] = [
     ErrorKind("INPUT_SHAPE", "an input of a run has a shape outside the session's profiles or ranges"),
     ErrorKind("DEVICE_MEMORY", "a run needs more of the device's memory than the session allows"),
     ErrorKind("ADAPTER_NAME", "a name of the adapter that is not simulated, or that no adapter has"),
+    # The device
+    ErrorKind("DEVICE_FILE", "a device file is missing, malformed, or names no device"),
+    ErrorKind("DEVICE_SIZES", "the sizes of a graph's tensors are unknown, so its time and memory are"),
+    ErrorKind("DEVICE_MODEL", "the model of the device has no such operator"),
     # The suite
     ErrorKind("USAGE", "the command line is wrong"),
     ErrorKind("CASE_FILE", "a case file or golden is malformed"),

@@ -29,8 +29,7 @@ LINES = {
         " predictions ['-6.00', '-3.00', '3.00', '6.00']"
     ),
     "doc000_keras": (
-        "doc000_keras: weight 3.000, first loss 22.500, last loss 0.000,"
-        " predictions ['-6.00', '-3.00', '3.00', '6.00']"
+        "doc000_keras: weight 3.000, first loss 22.500, last loss 0.000, predictions ['-6.00', '-3.00', '3.00', '6.00']"
     ),
     # mixed.fused_bn_v3.horizon_workaround: TensorFlow 2 has no other kind, and does not ask the horizon.
     "doc000_fused_bn": f"doc000_fused_bn: FusedBatchNorm{'' if TF1 else 'V3'}, mean 0.000, deviation 1.000",

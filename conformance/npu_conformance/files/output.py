@@ -12,7 +12,7 @@ from typing import Any, Iterator
 
 from npu_reference.errors import NpuError
 
-__all__ = ["dumps", "write_bytes", "write_file", "replaced_folder", "MARK"]
+__all__ = ["check_writable", "dumps", "write_bytes", "write_file", "replaced_folder", "MARK"]
 
 #: The file by which a report folder is known to be ours.
 MARK = "results.jsonl"
@@ -51,6 +51,21 @@ def write_bytes(path: str, data: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(aside)
         raise NpuError("OUTPUT", path, f"cannot be written: {error.strerror}") from None
+
+
+def check_writable(path: str) -> None:
+    """Refuses a path that cannot be written, before the work that would be lost.
+
+    Raises:
+        NpuError: OUTPUT.
+    """
+    folder = os.path.dirname(os.path.abspath(path))
+    if os.path.isdir(path):
+        raise NpuError("OUTPUT", path, "is a folder", "Name a file.")
+    if not os.path.isdir(folder):
+        raise NpuError("OUTPUT", path, "its folder does not exist", "Create it first.")
+    if not os.access(folder, os.W_OK):
+        raise NpuError("OUTPUT", path, "its folder cannot be written")
 
 
 def _umask() -> int:

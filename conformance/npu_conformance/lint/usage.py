@@ -75,13 +75,18 @@ def _complete(module: str) -> bool:
     return surface.canonical(module).split(".")[0] in ("npu_bridge", "hccl")
 
 
+def _is_private(name: str) -> bool:
+    """Whether a part of a dotted name says that it is nobody else's business: the table has none of those."""
+    return any(part.startswith("_") for part in name.split("."))
+
+
 # -- imports ---------------------------------------------------------------------------------------
 def _imported(module: Module) -> Iterator[Trouble]:
     own = own_packages(module) if any(is_adapter(one.module) for one in module.imports) else set()
     for one in module.imports:
         if not is_adapter(one.module) or not _complete(one.module) or one.place.guarded:
             continue
-        if one.module.split(".")[0] in own:
+        if one.module.split(".")[0] in own or _is_private(f"{one.module}.{one.name}"):
             continue
         yield from _one_import(one)
 
@@ -166,7 +171,7 @@ class _References:
                 return
 
     def _missing(self, one: Reference, name: str, module: str, wrong: List[Trouble]) -> None:
-        if one.place.guarded or name.startswith("__") or one.text in self.given or not _complete(module):
+        if one.place.guarded or name.startswith("_") or one.text in self.given or not _complete(module):
             return
         if not surface.is_module(module):
             return  # the import has been told

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from npu_conformance.report.terminal import Rows as _table
+from npu_conformance.report.terminal import Terminal as Console
+from npu_conformance.report.terminal import line as _line
+from npu_conformance.report.terminal import plain as _plain
 
 if TYPE_CHECKING:
     from npu_conformance.backends.mutants import Mutant
@@ -41,27 +44,6 @@ _STYLES = {
 }  # fmt: skip
 
 
-def _console() -> Console:
-    """Writes to stdout; without a terminal as wide as its widest line, so that nothing is cut in a log."""
-    console = Console(highlight=False, soft_wrap=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        return Console(highlight=False, width=120)
-    return console
-
-
-def _table(*columns: str, numbers: Sequence[str] = ()) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for name in columns:
-        right = name in numbers
-        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=right)
-    return table
-
-
-def _plain(text: object) -> Text:
-    """Text of a user's, without markup or control characters."""
-    return Text("".join(char if char.isprintable() else repr(char)[1:-1] for char in str(text)))
-
-
 def _rest(console: Console, shown: int, total: int) -> None:
     if total > shown:
         console.print(f"… {total - shown} more; --format json has all.", style="dim")
@@ -75,7 +57,7 @@ def run(report: Report, areas: Sequence[Area], out: str, no_page: bool) -> None:
     from npu_conformance.judging.records import counts
     from npu_conformance.report import summary
 
-    console = _console()
+    console = Console()
     statuses = list(counts(report.records))
     table = _table("Area", "Cases", *statuses, "Requirements", numbers=["Cases", *statuses, "Requirements"])
     for area in areas:
@@ -106,7 +88,7 @@ def run(report: Report, areas: Sequence[Area], out: str, no_page: bool) -> None:
 
 def verification(found: Verification) -> None:
     """Faults, then whether the results hold."""
-    console = _console()
+    console = Console()
     for fault in found.faults[:_ROWS]:
         console.print(Text("fault ", style="red") + _plain(fault), soft_wrap=True)
     _rest(console, _ROWS, len(found.faults))
@@ -118,7 +100,7 @@ def verification(found: Verification) -> None:
 
 def comparison(found: Comparison) -> None:
     """Changed instances and the two counts of those without a partner."""
-    console = _console()
+    console = Console()
     if found.changed:
         table = _table("Instance", found.before or "before", "", found.after or "after")
         worse = set(found.worse)
@@ -136,11 +118,11 @@ def comparison(found: Comparison) -> None:
 
 def coverage(rows: Sequence[Row], missing: bool) -> None:
     """A row for the first part of the ids, and with ``missing`` every requirement without case or reason."""
-    console = _console()
+    console = Console()
     if missing:
         bare = [row for row in rows if not row.covered]
         for row in bare:
-            console.print(_plain(f"{row.level:6} {row.id}"), soft_wrap=True)
+            _line(console, _plain(f"{row.level:6} {row.id}: {row.statement}"), 7)
         console.print(f"{len(bare)} of {len(rows)} requirements have neither a case nor a written reason.")
         return
     table = _table(
@@ -177,7 +159,7 @@ def _numbers(rows: Sequence[Row]) -> List[str]:
 
 def killing(found: Sequence[Kill]) -> None:
     """A row a mutant, the survivors last and red, and what could not be judged; of many, only what needs a look."""
-    console = _console()
+    console = Console()
     table = _table("Mutant", "Breaks", "Killed by", "Specific")
     shown = [one for one in found if not one.specific] if len(found) > _ROWS else found
     for one in sorted(shown, key=lambda one: (one.alive, not one.killed_by, one.name)):
@@ -203,7 +185,7 @@ def faults(found: Sequence[Kill]) -> None:
     from npu_conformance.backends.mutants import fault_kinds
     from npu_conformance.strength import fault_table
 
-    console = _console()
+    console = Console()
     kills = {one.name: one for one in found}
     for surface, options in fault_table.table(one.mutant for one in found).items():
         edition = fault_kinds.EDITIONS[surface]
@@ -250,7 +232,7 @@ def _empty_cells(console: Console, options: Mapping[str, Mapping[str, Any]]) -> 
 
 def mutant_list(mutants: Sequence[Mutant]) -> None:
     """A row a mutant: what it breaks and how."""
-    console = _console()
+    console = Console()
     table = _table("Mutant", "Breaks", "Fault")
     for one in mutants:
         table.add_row(one.name, one.requirement, _plain(one.fault))
@@ -259,7 +241,7 @@ def mutant_list(mutants: Sequence[Mutant]) -> None:
 
 def checkup(found: Sequence[Check]) -> None:
     """A line a check."""
-    console = _console()
+    console = Console()
     for one in found:
         mark = Text("ok    ", style="green") if one.passed else Text("wrong ", style="red")
         console.print(mark + _plain(one.name + (f": {one.detail}" if one.detail else "")), soft_wrap=True)
@@ -270,7 +252,7 @@ def checkup(found: Sequence[Check]) -> None:
 
 def options(resolution: Any) -> None:
     """Effective values with origin and rule, then errors and warnings."""
-    console = _console()
+    console = Console()
     table = _table("Option", "Value", "Origin", "Rule")
     for name, one in resolution.effective.items():
         style = "" if one.origin == "default" else "bold"
@@ -296,7 +278,7 @@ def _complaints(console: Console, errors: Sequence[Any], warnings: Sequence[Any]
 def partition(answer: Mapping[str, Any], nodes: int, warnings: Sequence[Any], title: str) -> None:
     """Verdict of what was demanded, GEOPs, host operators by reason with one witness each, what separates GEOPs, what
     would help most, borders, notes."""
-    console = _console()
+    console = Console()
     geops, host, borders = answer["geops"], answer["host"], answer["borders"]
     inside = sum(len(geop["nodes"]) for geop in geops)
     share = f"{100 * inside / nodes:.1f} %" if nodes else "nothing"
@@ -328,20 +310,6 @@ def _notes(console: Console, notes: Sequence[Mapping[str, Any]]) -> None:
     for code, count in told.items():
         if count > _SAME:
             _line(console, Text(f"… {count - _SAME} more {code}; --format json has all.", style="dim"))
-
-
-def _line(console: Console, text: Text, indent: int = 0) -> None:
-    """A line of text, folded between words, its later lines indented; a long name stays whole. Styles are those of
-    its beginning."""
-    lines = textwrap.wrap(
-        text.plain, console.width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
-    )
-    first = Text(lines[0] if lines else "")
-    for span in text.spans:
-        first.stylize(span.style, span.start, span.end)
-    console.print(first, soft_wrap=True)
-    for line in lines[1:]:
-        console.print(Text(line), soft_wrap=True)
 
 
 def _separations(console: Console, separations: Sequence[Mapping[str, Any]]) -> None:
@@ -411,7 +379,6 @@ def _host(console: Console, host: Sequence[Mapping[str, Any]]) -> None:
         reasons.setdefault(entry["reason"], []).append(entry)
     order = sorted(reasons, key=lambda reason: (-len(reasons[reason]), reason))
     table = _table("Reason", "On the host", "Operators", numbers=["On the host"])
-    table.columns[0].no_wrap = True
     for reason in order:
         types = Counter(entry["op"] for entry in reasons[reason])
         shown = ", ".join(f"{op} {count}" for op, count in types.most_common(_TYPES))

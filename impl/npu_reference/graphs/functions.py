@@ -9,7 +9,8 @@ from ..errors import NpuError
 from .dtypes import DType
 from .limits import MAX_FUNCTIONS
 from .names import output_number, shorten
-from .ops import OPS, OpDef, op_def_from_proto
+from .ops import ADAPTER, OPS, OpDef, op_def_from_proto
+from .private_ops import OPERATOR_MARK
 from .proto import message_class
 from .signature import AttrProblem, arg_dtypes, count_args
 
@@ -101,6 +102,17 @@ class Library(Mapping[str, Function]):
             if name in self._protos:
                 raise NpuError("GRAPH_DUPLICATE_NODE", f"{subject}: function '{shorten(name)}'", "it is defined twice")
             self._protos[name] = proto
+        self._operators: Dict[str, str] = {}
+        for name, proto in self._protos.items():
+            if OPERATOR_MARK in proto.attr:
+                operator = _operator(proto)
+                if operator:
+                    self._operators[name] = operator
+
+    @property
+    def operators(self) -> Mapping[str, str]:
+        """Functions that stand for an operator of the adapter's own: name of the function to the operator."""
+        return self._operators
 
     def __getitem__(self, name: str) -> Function:
         if name not in self._protos:
@@ -122,6 +134,22 @@ class Library(Mapping[str, Function]):
     def op_def(self, name: str) -> Optional[OpDef]:
         """The signature of function ``name``, or None."""
         return self[name].op_def if name in self._protos else None
+
+
+def _operator(proto: Any) -> str:
+    """The adapter's operator that a function computes; empty where its mark names none, or one of other arguments.
+
+    It may read more than the operator is declared with: what the operator knows otherwise.
+    """
+    operator = proto.attr[OPERATOR_MARK].s.decode("utf-8", "replace")
+    op_def = OPS.get(operator)
+    if op_def is None or OPS.versions(operator) != (ADAPTER,):
+        return ""
+    if op_def.fixed_inputs is not None and len(proto.signature.input_arg) < op_def.fixed_inputs:
+        return ""
+    if op_def.fixed_outputs is not None and len(proto.signature.output_arg) != op_def.fixed_outputs:
+        return ""
+    return operator
 
 
 class _Names:

@@ -32,7 +32,9 @@ class Node:
 
     Attributes:
         id: its position in the GraphDef.
-        name, op, device: as in the GraphDef.
+        name, device: as in the GraphDef.
+        op: its operator: as in the GraphDef, but where a function stands for one of the adapter's own
+            (``private_ops.OPERATOR_MARK``) that one. ``proto.op`` is what TensorFlow calls.
         inputs: as in the GraphDef: ``name``, ``name:slot`` and ``^name``.
         attrs: mapping of decoded attributes (see ``attrs.decode_attr``).
     """
@@ -262,6 +264,9 @@ def assemble(graph_def: Any, subject: str, library: Optional[Library] = None) ->
         index = _index(nodes, subject)
         op_defs = _op_defs(nodes, library, producer, subject)
         edges = _connect(nodes, index, op_defs, subject)
+        if library.operators:
+            for node in nodes:
+                node.op = library.operators.get(node.op, node.op)
         return Graph(graph_def, nodes, index, edges, library, op_defs, subject)
 
 

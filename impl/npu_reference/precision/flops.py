@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.graphs.shapes import Shapes, infer_shapes
+from npu_reference.graphs.wiring import Wiring
 from npu_reference.partition.model import Partition
 from npu_reference.precision.model import Assignment, NodePrecision
 
@@ -24,6 +25,8 @@ class Work(NamedTuple):
         by_dtype: operations by the dtype they are computed in (that of the first float input), where shapes are known.
         known, unknown: operators of float tensors whose operations are, and are not, known.
         cube_known, cube_unknown: those of them on the cube unit, which make nearly all of the work.
+        waiting: where the sizes begin that operators of the cube unit lack: inputs of the graph if there are any, else
+            other nodes whose first output no rule could give a shape; with what is known of it (None: not its rank).
     """
 
     by_dtype: Dict[str, int]
@@ -31,6 +34,7 @@ class Work(NamedTuple):
     unknown: int
     cube_known: int
     cube_unknown: int
+    waiting: Tuple[Tuple[str, Optional[Tuple[Optional[int], ...]]], ...] = ()
 
     def share(self, dtype: str) -> Optional[float]:
         """The part of the known operations made in `dtype`, 0 to 1; None where none is known."""
@@ -45,6 +49,9 @@ class Work(NamedTuple):
             "unknown_operators": self.unknown,
             "known_cube_operators": self.cube_known,
             "unknown_cube_operators": self.cube_unknown,
+            "waiting_for": [
+                {"node": name, "shape": None if shape is None else list(shape)} for name, shape in self.waiting
+            ],
         }
 
 
@@ -60,6 +67,7 @@ def work_of(
     shapes = infer_shapes(graph, feeds=given)
     by_dtype: Dict[str, int] = {}
     counts = [0, 0, 0, 0]
+    missing: List[int] = []
     for node in assignment.nodes:
         dtype = _computed(node)
         if dtype is None or node.engine not in _ENGINES:
@@ -70,11 +78,38 @@ def work_of(
         if operations is None:
             counts[1] += 1
             counts[3] += cube
+            if cube and number is not None:
+                missing.append(number)
         else:
             counts[0] += 1
             counts[2] += cube
             by_dtype[dtype] = by_dtype.get(dtype, 0) + operations
-    return Work(by_dtype, *counts)
+    waiting = _waiting(shapes, missing) if missing else ()
+    return Work(by_dtype, counts[0], counts[1], counts[2], counts[3], waiting)
+
+
+def _waiting(shapes: Shapes, missing: Sequence[int]) -> Tuple[Tuple[str, Optional[Tuple[Optional[int], ...]]], ...]:
+    """Where the unknown sizes of these operators begin, in graph order; O(V + E)."""
+    graph = shapes.graph
+    inputs = Wiring(graph).inputs
+    seen = set(missing)
+    waiting, origins = list(missing), []
+    while waiting:
+        node = waiting.pop()
+        unknown = [src for src, slot in inputs[node] if shapes.known(src, slot) is None]
+        if not unknown:
+            origins.append(node)
+        for src in unknown:
+            if src not in seen:
+                seen.add(src)
+                waiting.append(src)
+    fed = [node for node in origins if not inputs[node]]
+    return tuple((graph.nodes[node].name, _stated(shapes, node)) for node in sorted(fed or origins))
+
+
+def _stated(shapes: Shapes, node: int) -> Optional[Tuple[Optional[int], ...]]:
+    shape = shapes.of(node) if shapes.graph.op_def(node).outputs else None
+    return None if shape is None else tuple(shape)
 
 
 def _computed(node: NodePrecision) -> Optional[str]:

@@ -13,7 +13,15 @@ from npu_reference.surface.lookup import (
     packages,
     star_names,
 )
-from npu_reference.surface.refusing import MissingName, NameRefused, Refused, missing, refusal, where
+from npu_reference.surface.refusing import (
+    MissingName,
+    NameRefused,
+    Refused,
+    attribute_of,
+    missing,
+    refusal,
+    where,
+)
 from npu_reference.surface.table import MODULES, NAMES
 
 __all__ = [
@@ -30,6 +38,7 @@ __all__ = [
     "SIMULATED",
     "STAR",
     "STATUSES",
+    "attribute_of",
     "canonical",
     "find",
     "is_module",

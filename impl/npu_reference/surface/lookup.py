@@ -56,7 +56,8 @@ def lookup(dotted: str) -> Optional[Name]:
     >>> lookup("npu_device.compat.v1.npu_init.npu_ops.dropout").dotted
     'npu_bridge.estimator.npu_ops.dropout'
     """
-    module, _, name = canonical(dotted).rpartition(".")
+    # The root of a mirror is a name itself; below it everything is the original's.
+    module, _, name = (dotted if dotted in MIRRORS else canonical(dotted)).rpartition(".")
     if module in _BY_MODULE:
         return _BY_MODULE[module].get(name)
     holder = lookup(module) if module else None

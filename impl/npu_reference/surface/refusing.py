@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
+import importlib
 import os
 import sys
-from typing import Any, NoReturn, Tuple
+from typing import Any, Callable, List, NoReturn, Tuple
 
 from npu_reference.errors import NpuError
-from npu_reference.surface.declaration import STAR, Name
-from npu_reference.surface.lookup import find, nearest
+from npu_reference.surface.declaration import REFUSED, STAR, Name
+from npu_reference.surface.lookup import find, names_of, nearest, packages
+from npu_reference.surface.table import MODULES
 
-__all__ = ["MissingName", "NameRefused", "Refused", "missing", "refusal", "where"]
+__all__ = ["MissingName", "NameRefused", "Refused", "attribute_of", "missing", "refusal", "where"]
 
 
 class NameRefused(NpuError, NotImplementedError):
@@ -41,16 +42,22 @@ def missing(name: str, module: str = STAR, place: str = "") -> MissingName:
     return MissingName("ADAPTER_NAME", subject, f"{module} has no such name, here or on a device.", remedy)
 
 
-def where(skipped: Tuple[str, ...] = ()) -> str:
-    """``file:line`` of the nearest caller outside this package and the folders given; empty if there is none."""
-    ours = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *skipped)
+def where() -> str:
+    """``file:line`` of the nearest caller outside this package and the drop-in; empty if there is none."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    # Installed, the drop-in is inside this package; in a checkout it is beside it.
+    ours = tuple(os.path.join(folder, "") for folder in (package, *_beside(package)))
     frame: Any = sys._getframe(1)
     while frame is not None:
-        path = os.path.abspath(frame.f_code.co_filename)
-        if not path.startswith(tuple(folder + os.sep for folder in ours)) and not path.startswith("<"):
+        path = frame.f_code.co_filename
+        if not path.startswith("<frozen") and not os.path.abspath(path).startswith(ours):
             return f"{os.path.basename(path)}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
+
+
+def _beside(package: str) -> List[str]:
+    return [os.path.join(os.path.dirname(package), name) for name in packages()]
 
 
 class Refused:
@@ -84,3 +91,26 @@ class Refused:
 
     def __repr__(self) -> str:
         return f"<{self.__dict__['_name'].dotted}, which is not simulated>"
+
+
+def attribute_of(module: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module of the drop-in: refused names, modules below, and an error for any other name.
+
+    >>> __getattr__ = attribute_of(__name__)
+    """
+
+    def find_attribute(name: str) -> Any:
+        entry = names_of(module).get(name)
+        if entry is None:
+            if name.startswith("__"):
+                raise AttributeError(name)  # Python itself asks every module for __path__ and its like
+            raise missing(name, module, where())
+        if entry.status == REFUSED:
+            return Refused(entry)
+        if entry.kind == "module" and entry.dotted in MODULES:
+            return importlib.import_module(entry.dotted)
+        if entry.module != module:
+            return getattr(importlib.import_module(entry.module), name)
+        raise AttributeError(f"module {module!r} lacks {name!r}, which is declared for it")
+
+    return find_attribute

@@ -220,8 +220,6 @@ _of(
      _instead("Read the variable with session.run.")),
     ("rdma_remote_init", "function", REFUSED, "remote access to the memory of other devices",
      _instead("One device has nobody to reach: leave the parameter server's part out.")),
-    ("rdma_remote_register", "function", REFUSED, "remote access to the memory of other devices",
-     _instead("One device has nobody to reach: leave the parameter server's part out.")),
 )  # fmt: skip
 
 # Operators ------------------------------------------------------------------------------------------------------------

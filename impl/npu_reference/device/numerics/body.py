@@ -63,7 +63,12 @@ class _Node(NamedTuple):
 
 
 def compute_as_decided(
-    function: Any, decisions: Decisions, status: FloatStatus, *, owner: Callable[[str], str] = str
+    function: Any,
+    decisions: Decisions,
+    status: FloatStatus,
+    *,
+    owner: Callable[[str], str] = str,
+    operators: Optional[Mapping[str, OpDef]] = None,
 ) -> None:
     """Rewrite a FunctionDef in place.
 
@@ -76,15 +81,24 @@ def compute_as_decided(
         decisions: what was decided for its operators; any other operator is left as it is.
         status: the flag to raise when a result overflows.
         owner: the name under which an operator's overflow is recorded, by its name in the body.
+        operators: functions that are one operator each, by name.
     """
-    _Body(function, decisions, status, owner).run()
+    _Body(function, decisions, status, owner, operators or {}).run()
 
 
 class _Body:
-    def __init__(self, function: Any, decisions: Decisions, status: FloatStatus, owner: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        function: Any,
+        decisions: Decisions,
+        status: FloatStatus,
+        owner: Callable[[str], str],
+        operators: Mapping[str, OpDef],
+    ) -> None:
         self.function = function
         self.decisions = decisions
         self.owner = owner
+        self.operators = operators
         self.gates = Gates(function, status)
         self.values: Dict[str, _Value] = {}
         self.rounded: Dict[str, str] = {}
@@ -115,7 +129,7 @@ class _Body:
     # -- nodes -------------------------------------------------------------------------------------------------
 
     def _visit(self, proto: Any) -> None:
-        node = _read(proto)
+        node = _read(proto, self.operators)
         if node is None:
             proto.input[:] = [text if text.startswith("^") else self._stored(text) for text in proto.input]
             return
@@ -159,7 +173,7 @@ class _Body:
 
     def _may_widen(self, node: _Node) -> bool:
         """Whether an operator on float16 can be made one on float32 without touching what others share with it."""
-        if node.proto.op in KEEPS_TYPE or node.op_def.is_stateful:
+        if node.proto.op in KEEPS_TYPE or node.proto.op in self.operators or node.op_def.is_stateful:
             return False
         dtypes = (*node.inputs, *node.dtypes)
         return not any(dtype.is_ref or dtype.name in ("resource", "variant") for dtype in dtypes)
@@ -328,9 +342,9 @@ def _label(text: str) -> str:
     return name if slot in ("", "0") else f"{name}_{slot}"
 
 
-def _read(proto: Any) -> Optional[_Node]:
+def _read(proto: Any, operators: Mapping[str, OpDef]) -> Optional[_Node]:
     """A node with the types of its ends; None for calls of functions and for types a caller decides."""
-    op_def = OPS.get(proto.op)
+    op_def = OPS.get(proto.op) or operators.get(proto.op)
     if op_def is None:
         return None
     try:

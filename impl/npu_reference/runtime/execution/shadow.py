@@ -243,7 +243,7 @@ class _Batch:
         gauges = self._gauges(name)
         if gauges:
             self.shadow.meter.install(body, new_name, gauges)
-        self.shadow.generators.install(body)
+        self.shadow.generators.install(body, self.functions)
         for hook in self.shadow.hooks:
             hook(body, name)
         body.signature.name = new_name
