@@ -156,6 +156,12 @@ PLANTED: List[Planted] = [
     after_star("a session option as argument", "E101", "config = NPURunConfig(use_off_line=True)\n"),
     after_star("a misspelt argument of an object", "E101", 'dump = DumpConfig(enable_dmp=True, dump_path="/d")\n'),
     Planted("a class under another name", "E101", "from npu_bridge.estimator.npu.npu_config import NPURunConfig as RC\nconfig = RC(mix_compile=True)\n", (2,)),
+    # functions
+    after_star("a misspelt argument of a function", "E205", "m = FixedLossScaleManager(loss_scal=128)\n"),
+    after_star("an argument too many", "E205", 'with npu_scope.keep_dtype_scope("x"):\n    pass\n'),
+    after_star("an argument too few", "E205", "o = NPULossScaleOptimizer(opt)\n"),
+    after_star("an option of a function", "E104", 'train = util.set_iteration_per_loop(sess, train, "10")\n'),
+    after_star("an option of a function out of range", "E105", "train = set_iteration_per_loop(sess, train, iterations_per_loop=0)\n"),
     # the entry
     Planted("a misspelt optimizer", "E110", SESSION.replace("NpuOptimizer", "NPUOptimizer"), (5,)),
     Planted("an optimizer without a name", "E110", SESSION.replace('custom_op.name = "NpuOptimizer"\n', 'custom_op.parameter_map["use_off_line"].b = True\n'), (4,)),

@@ -328,7 +328,7 @@ def test_directories_on_the_devices_machine_are_not_looked_for():
         'custom_op.parameter_map["enable_dump"].b = True\n'
         'custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes("/home/nobody/dump")\n'
         'custom_op.parameter_map["profiling_mode"].b = True\n'
-        'custom_op.parameter_map["profiling_options"].s = tf.compat.as_bytes(\'{"output":"/home/p","task_trace":"on"}\')\n'
+        'custom_op.parameter_map["profiling_options"].s = b\'{"output":"/home/p","task_trace":"on"}\'\n'
     )) == []  # fmt: skip
 
 

@@ -82,11 +82,12 @@ def nearest_word(config: Config, name: str, value: object, edition: str) -> str:
 def _problems(module: Module, edition: str) -> Iterator[Problem]:
     folder = os.path.dirname(module.source.path) or "."
     for config in configs(module):
-        yield from (_of_class if config.kind in CLASSES else _of_options)(config, edition, folder)
+        together = config.kind in (OPTIMIZER, RUN_CONFIG)
+        yield from (_of_options if together else _of_arguments)(config, edition, folder)
 
 
 # -- objects --------------------------------------------------------------------------------------------------------
-def _of_class(config: Config, edition: str, folder: str) -> Iterator[Problem]:
+def _of_arguments(config: Config, edition: str, folder: str) -> Iterator[Problem]:
     for given in config.given:
         facet = facet_of(config, given.name, edition)
         if facet is None:
@@ -185,7 +186,9 @@ def _alone(config: Config, given: Given, edition: str) -> Iterator[Problem]:
 
 
 #: Warnings about an option's name alone, whatever its value.
-_OF_NAME = frozenset(["unknown", "not_on_surface", "not_in_edition", "unsupported", "removed", "deprecated", "no_effect"])
+_OF_NAME = frozenset(
+    ["unknown", "not_on_surface", "not_in_edition", "unsupported", "removed", "deprecated", "no_effect"]
+)
 
 
 def _of_name(config: Config, given: Given, edition: str) -> Iterator[Problem]:

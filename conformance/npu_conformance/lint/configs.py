@@ -9,6 +9,8 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 from npu_conformance.lint.expanding import Round, rounds
 from npu_conformance.lint.module import Call, Module, Place
 from npu_conformance.lint.scopes import Path, Scope, dotted
+from npu_conformance.lint.signatures import signature_of
+from npu_conformance.lint.usage import called, uses
 from npu_conformance.lint.values import UNKNOWN, Object, Possible, constant, evaluate, index_of, joined, possible
 from npu_reference import surface
 from npu_reference.options import CLASSES, OPTIONS
@@ -59,7 +61,7 @@ class Given(NamedTuple):
 
 
 class Config(NamedTuple):
-    """One configuration: ``kind`` is OPTIMIZER or the class. ``complete`` says that all its options are in sight.
+    """One configuration: ``kind`` is OPTIMIZER, a class or a function. ``complete`` says that all options are in sight.
 
     ``origin`` is where it is made, if that is in sight; ``name`` and ``name_node`` what an entry is called.
     """
@@ -83,7 +85,7 @@ def configs(module: Module) -> List[Config]:
 
 
 def _found(module: Module) -> List[Config]:
-    found = [*_Entries(module).configs(), *_constructed(module)]
+    found = [*_Entries(module).configs(), *_constructed(module), *_function_options(module)]
     return sorted(found, key=lambda one: min([getattr(g.key, "lineno", 0) for g in one.given] or [one.origin.lineno]))
 
 
@@ -191,7 +193,13 @@ class _Entries:
         return None
 
     def _given(
-        self, holder: Tuple[ast.Subscript, Any], written: Any, value: Any, target: Any, place: Place, copied: bool = False
+        self,
+        holder: Tuple[ast.Subscript, Any],
+        written: Any,
+        value: Any,
+        target: Any,
+        place: Place,
+        copied: bool = False,
     ) -> None:
         """Note an option for every time that the statement is done; ``written`` is the field, or where it is named."""
         subscript, base = holder
@@ -421,6 +429,26 @@ def _construction(module: Module, call: Call, kind: str) -> Config:
             seen = possible(word.value, place.scope, None, read_object(module))
             given.append(Given(word.arg, "", seen, word, word.value, word, False, place.path, False))
     return Config(kind, node, tuple(given), complete, place.path)
+
+
+def _function_options(module: Module) -> Iterator[Config]:
+    """Calls of the adapter's functions that take options under their names, as set_graph_exec_config does."""
+    calls = called(module)
+    for use in uses(module):
+        call = calls.get(id(use.node))
+        taken = signature_of(use.name) if call is not None and use.name.kind == "function" else None
+        if call is None or taken is None or not any(name in OPTIONS for name in taken.positional):
+            continue
+        place = use.place
+        pairs: List[Tuple[Any, Any, Any]] = [(word, word.arg, word.value) for word in call.keywords]
+        pairs += [(value, name, value) for name, value in zip(taken.positional, call.args)]
+        given = [
+            Given(name, "", possible(value, place.scope), key, value, key, False, place.path, False)
+            for key, name, value in pairs
+            if name in OPTIONS and not isinstance(value, ast.Starred)
+        ]
+        if given:
+            yield Config(use.name.name, call, tuple(given), False, place.path)
 
 
 def _spread(node: Any, place: Place) -> Iterator[Given]:

@@ -34,7 +34,8 @@ what to add, at which line, in the form of the documents. Codes stay what they a
 What options may be is read from the [option table](options.md), what names there are from the table of
 [npu_bridge](npu_bridge.md). Only what is certain is told: values that cannot be seen without running the script are
 left out, together with every rule that they could decide. Read are literals, names bound to them, loops over them,
-functions called with them, `**` of a dict that is written out; branches are kept apart. `--edition` chooses the documents.
+functions called with them, `**` of a dict that is written out; branches are kept apart. `--edition` chooses the
+documents.
 
 `# npu: ignore` at the end of a line silences it, `# npu: ignore[W104]` one code (or all that begin so) in it, and
 `# npu: ignore-file[S]` a whole file. As a hook of pre-commit:
