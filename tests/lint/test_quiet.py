@@ -132,6 +132,9 @@ c = NPURunConfig(whatever=1)
 def f(npu_ops):
     return npu_ops.frobnicate()
 """,
+    "undefined names that are nobody's": STAR + """
+print(inputs, input_fn, session_conf, configs, opt, npu)
+""",
     "other star imports": """
 from npu_bridge.npu_init import *
 from somewhere import *

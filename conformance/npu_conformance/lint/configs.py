@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
 from npu_conformance.lint.expanding import Round, rounds
 from npu_conformance.lint.module import Call, Module, Place
@@ -381,7 +381,7 @@ def configuration_class(module: Module, node: ast.Call, scope: Scope) -> str:
     last = text.rpartition(".")[2]
     if last != RUN_CONFIG and last not in CLASSES:
         # Another name for it: `from … import NPURunConfig as RunConfig`.
-        if not text or not module.uses_adapter:
+        if text not in module.fact("other names", _other_names):
             return ""
         entry = surface.lookup(module.resolve(node.func, scope) or "?")
         return entry.name if entry is not None and (entry.name == RUN_CONFIG or entry.name in CLASSES) else ""
@@ -391,6 +391,12 @@ def configuration_class(module: Module, node: ast.Call, scope: Scope) -> str:
         return entry.name if entry is not None else ""
     unbound = isinstance(node.func, ast.Name) and scope.find(last)[0] is None
     return last if unbound and last == RUN_CONFIG else ""
+
+
+def _other_names(module: Module) -> FrozenSet[str]:
+    """Names under which a file imports the classes, where those are not their own."""
+    classes = (RUN_CONFIG, *CLASSES)
+    return frozenset(one.alias.asname for one in module.imports if one.name in classes and one.alias.asname)
 
 
 def read_object(module: Module) -> Any:

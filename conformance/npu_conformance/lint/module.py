@@ -159,9 +159,12 @@ _OUTSIDE = {
 }
 
 
+_PACKAGES = frozenset(surface.packages())
+
+
 def is_adapter(name: str) -> bool:
     """Whether a dotted name lies in a package of the adapter."""
-    return name.split(".")[0] in surface.packages()
+    return name.split(".")[0] in _PACKAGES
 
 
 def _is_none(value: Optional[ast.expr]) -> bool:

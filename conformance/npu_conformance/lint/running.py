@@ -25,7 +25,7 @@ SKIPPED = frozenset(
 )
 
 #: Words of which a file that uses the adapter has one.
-_ADAPTER = (b"npu", b"NPU", b"Npu", b"hccl", b"parameter_map")
+_ADAPTER = (b"npu_", b"NPU", b"Npu", b"hccl", b"parameter_map")
 
 #: Packages and calls of which a file has one each, for a suggestion to be possible.
 _PACKAGES = (b"tensorflow", b"keras", b"horovod")

@@ -15,7 +15,7 @@ from npu_reference import surface
 __all__ = ["Trouble", "Use", "troubles", "uses"]
 
 #: Parts of names by which an undefined one is known to be meant for the adapter.
-_OURS = re.compile(r"npu|hccl|LossScaleManager|without_npu|RewriterConfig", re.IGNORECASE)
+_OURS = re.compile(r"(?:\b|_)npu|NPU|Npu|hccl|LossScale|RewriterConfig|keep_dtype_scope")
 
 #: Packages whose star imports certainly give no name of the adapter.
 _OTHERS = frozenset(
@@ -137,14 +137,14 @@ class _References:
     def _read(self) -> Any:
         found: List[Use] = []
         wrong: List[Trouble] = []
-        cache: Dict[Any, str] = {}
+        heads: Dict[Any, str] = {}  # what the first part of a name stands for, where that is the adapter's
         for one in self.module.references:
-            key = (id(one.place.scope), one.text)
-            if key not in cache:
-                cache[key] = self.module.resolve(one.node, one.place.scope)
-            name = cache[key]
-            if name and is_adapter(name) and name.split(".")[0] not in self.own:
-                self._follow(one, name, found, wrong)
+            key = (id(one.place.scope), one.name.id)
+            if key not in heads:
+                head = self.module.resolve(one.name, one.place.scope)
+                heads[key] = head if is_adapter(head) and head.split(".")[0] not in self.own else ""
+            if heads[key]:
+                self._follow(one, heads[key] + one.text[len(one.name.id) :], found, wrong)
         return found, wrong
 
     def _follow(self, one: Reference, name: str, found: List[Use], wrong: List[Trouble]) -> None:
