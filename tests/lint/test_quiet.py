@@ -246,3 +246,13 @@ def test_this_projects_own_files_are_read_without_an_error(folder):
             with open(path, "rb") as stream:
                 data = stream.read()
             assert [str(one) for one in findings(data, path=path) if one.code.startswith("E0")] == []
+
+
+def test_a_copy_of_the_adapter_in_the_project_is_not_held_to_the_table(tmp_path):
+    package = tmp_path / "npu_bridge" / "estimator"
+    package.mkdir(parents=True)
+    (tmp_path / "npu_bridge" / "__init__.py").write_text("", encoding="utf-8")
+    text = "from npu_bridge.estimator import npu_everything\nimport npu_bridge.anything\nnpu_everything.run()\n"
+    for path in (tmp_path / "train.py", package / "inner.py"):
+        assert codes(text, path=str(path)) == []
+    assert codes(text) != []

@@ -6,7 +6,8 @@ import ast
 import difflib
 import os
 import re
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set
+from functools import lru_cache
+from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional
 
 from npu_conformance.lint.module import Import, Module, Place, Reference, is_adapter
 from npu_conformance.lint.scopes import BUILTINS, dotted
@@ -22,6 +23,10 @@ _OTHERS = frozenset(
     ["tensorflow", "keras", "tf_keras", "tf_slim", "tensorflow_probability", "numpy", "scipy", "math", "cv2", "pylab",
      "matplotlib", "tkinter", "typing", "os", "sys", "time", "six", "ctypes", "torch", "sklearn", "pandas", "absl"]
 )  # fmt: skip
+
+
+#: How many folders above a script are looked into for packages and modules of its project.
+_LEVELS = 6
 
 
 class Use(NamedTuple):
@@ -64,10 +69,18 @@ def _troubles(module: Module) -> List[Trouble]:
     return sorted(found, key=lambda one: (one.node.lineno, one.node.col_offset))
 
 
-def own_packages(module: Module) -> Set[str]:
-    """Packages of the adapter's names that the project has itself, beside the script: they are not the adapter's."""
-    folder = os.path.dirname(module.source.path) or "."
-    return {one for one in surface.packages() if os.path.exists(os.path.join(folder, one, "__init__.py"))}
+def own_packages(module: Module) -> FrozenSet[str]:
+    """Packages of the adapter's names that the project has itself, beside or around the script: not the adapter's."""
+    return _packages_near(os.path.dirname(os.path.abspath(module.source.path)))
+
+
+@lru_cache(maxsize=4096)
+def _packages_near(folder: str) -> FrozenSet[str]:
+    found = set()
+    for _ in range(_LEVELS):
+        found |= {one for one in surface.packages() if os.path.exists(os.path.join(folder, one, "__init__.py"))}
+        folder = os.path.dirname(folder)
+    return frozenset(found)
 
 
 def _complete(module: str) -> bool:
@@ -82,7 +95,7 @@ def _is_private(name: str) -> bool:
 
 # -- imports ---------------------------------------------------------------------------------------
 def _imported(module: Module) -> Iterator[Trouble]:
-    own = own_packages(module) if any(is_adapter(one.module) for one in module.imports) else set()
+    own = own_packages(module) if any(is_adapter(one.module) for one in module.imports) else frozenset()
     for one in module.imports:
         if not is_adapter(one.module) or not _complete(one.module) or one.place.guarded:
             continue
@@ -126,7 +139,7 @@ class _References:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.given = {dotted(store.target) for store in module.stores}
-        self.own = own_packages(module) if module.uses_adapter else set()
+        self.own = own_packages(module) if module.uses_adapter else frozenset()
 
     def read(self) -> Any:
         """Uses and troubles of every dotted name."""
@@ -235,7 +248,7 @@ def _may_give(module: Module, star: Import, name: str) -> bool:
     relative = star.module.lstrip(".").replace(".", "/")
     for _ in range(max(level - 1, 0)):
         folder = os.path.dirname(folder)
-    for _ in range(1 if level else 4):
+    for _ in range(1 if level else _LEVELS):
         for path in (f"{relative}.py", f"{relative}/__init__.py"):
             content = _read(os.path.join(folder, path))
             if content is not None:
