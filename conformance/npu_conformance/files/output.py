@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import stat
 from typing import Any, Iterator
 
 from npu_conformance.files import scratch
@@ -38,11 +39,14 @@ def write_bytes(path: str, content: bytes) -> None:
         NpuError: OUTPUT.
     """
     try:
-        with scratch.temporary_file(os.path.dirname(os.path.abspath(path))) as (aside, handle):
+        # One that is there keeps its permissions, and a link stays one.
+        target = os.path.realpath(path)
+        mode = stat.S_IMODE(os.stat(target).st_mode) if os.path.exists(target) else 0o666 & ~_umask()
+        with scratch.temporary_file(os.path.dirname(target)) as (aside, handle):
             with os.fdopen(os.dup(handle), "wb") as stream:
                 stream.write(content)
-            os.chmod(aside, 0o666 & ~_umask())
-            os.replace(aside, path)
+            os.chmod(aside, mode)
+            os.replace(aside, target)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise NpuError("OUTPUT", path, f"cannot be written: {getattr(error, 'strerror', None) or error}") from None
 
