@@ -111,7 +111,7 @@ class Engine:
         except tensorflow().v1.errors.OpError as error:
             # What the GEOPs of a run that failed have counted is no other run's.
             self._shadow.meter.take(plan.counting)
-            raise in_users_words(error, self._graph, self._shadow.origin, self._shadow.geops) from None
+            raise in_users_words(error, self._graph, self._shadow.origin, plan.geop_names) from None
         self._record(plan, feeds, values)
         watching.tell(fetches, values, self._numerics)
         return list(values[: plan.wanted])
@@ -170,6 +170,7 @@ class Engine:
         plan = make_plan(graph, signature, self._settings, self._shadow, self._numerics)
         self._agreement.plan(signature, graph, plan.partition)
         self._inner._extend_graph()
+        self._shadow.release()
         parts = plan.partition
         process_trace().add_partition(self.number, plan.geops, plan.host)
         reasons = Counter(entry.reason.value for entry in parts.host if entry.op not in ("_Arg", "_Retval"))
