@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from npu_reference.graphs import OPS
+
 __all__ = ["Hook", "make_runnable"]
 
 #: A step of the chain: the body, and the GEOP's name in its partition. The device's precision will be one, before
@@ -23,4 +25,26 @@ def make_runnable(function: Any, geop: str) -> None:
         node.device = ""
         if "_class" in node.attr:
             del node.attr["_class"]
+    _keep_reads(function)
     function.attr["_noinline"].b = True
+
+
+_INT32 = 3  # DataType.DT_INT32
+
+
+def _keep_reads(function: Any) -> None:
+    """Return what a reference of int32 holds, never the reference.
+
+    TensorFlow 2 takes an Identity out of a function, and then misses, for int32, a type at what is left to be returned.
+    """
+    nodes = {node.name: node for node in function.node_def}
+    for text in function.ret.values():
+        node = nodes.get(text.split(":", 1)[0])
+        if node is None or node.op != "Identity" or node.attr["T"].type != _INT32:
+            continue
+        source, _, output = node.input[0].partition(":")
+        op_def = OPS.get(nodes[source].op) if source in nodes else None
+        if op_def is not None and any(arg.is_ref and arg.name == output.split(":")[0] for arg in op_def.outputs):
+            node.op = "IdentityN"
+            del node.attr["T"]
+            node.attr["T"].list.type.append(_INT32)
