@@ -63,7 +63,6 @@ ROOMS = {
 CIRCLES = [
     {"npu_reference.options.classes", "npu_reference.options.table"},
     {"npu_reference.graphs.functions", "npu_reference.graphs.graph"},
-    {"npu_reference.runtime.sessions.engine", "npu_reference.runtime.sessions.callables"},
 ]
 
 

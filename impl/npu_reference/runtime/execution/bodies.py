@@ -35,16 +35,15 @@ _INT32 = 3  # DataType.DT_INT32
 def _keep_reads(function: Any) -> None:
     """Return what a reference of int32 holds, never the reference.
 
-    TensorFlow 2 takes an Identity out of a function, and then misses, for int32, a type at what is left to be returned.
+    TensorFlow 2 takes any Identity out of a function, and then, for int32, misses a type at what is left to be returned.
     """
     nodes = {node.name: node for node in function.node_def}
-    for text in function.ret.values():
+    for name, text in list(function.ret.items()):
         node = nodes.get(text.split(":", 1)[0])
         if node is None or node.op != "Identity" or node.attr["T"].type != _INT32:
             continue
         source, _, output = node.input[0].partition(":")
         op_def = OPS.get(nodes[source].op) if source in nodes else None
         if op_def is not None and any(arg.is_ref and arg.name == output.split(":")[0] for arg in op_def.outputs):
-            node.op = "IdentityN"
-            del node.attr["T"]
-            node.attr["T"].list.type.append(_INT32)
+            node.op = "DeepCopy"
+            function.ret[name] = f"{node.name}:y:0"

@@ -53,7 +53,7 @@ class Engine:
         self._counting = threading.Lock()
         self._runs = 0
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
-        self._partial = PartialRuns(self)
+        self._partial = PartialRuns(self.number, self.graph, self.run)
         self._agreement = Agreement(settings.resolution, session.graph, self.number)
         for notice in settings.notices:
             say(logging.WARNING, notice, session=self.number)
@@ -118,7 +118,7 @@ class Engine:
 
     def callable(self, callable_options: Any) -> Callable_:
         """What ``_make_callable_from_options`` answers for this session."""
-        return Callable_(self, callable_options)
+        return Callable_(self.run, callable_options)
 
     def partial_run_setup(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
         """A handle for :meth:`partial_run`."""
