@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from npu_conformance.lint.scopes import Scope, dotted
 
-__all__ = ["UNKNOWN", "Object", "Possible", "constant", "evaluate", "index_of", "joined", "key_text", "possible"]
+__all__ = ["UNKNOWN", "Object", "Possible", "constant", "evaluate", "index_of", "joined", "possible"]
 
 #: Longest text and sequence that is put together, and how deep names are followed.
 _LONGEST = 1 << 16
@@ -294,12 +294,6 @@ def index_of(node: ast.Subscript) -> ast.AST:
     """What stands between the brackets; until Python 3.8 it is wrapped."""
     inner: Any = node.slice
     return inner.value if type(inner).__name__ == "Index" else inner
-
-
-def key_text(node: ast.Subscript, scope: Scope, environment: Optional[Environment] = None) -> Any:
-    """The text of a subscript, or UNKNOWN."""
-    value = evaluate(index_of(node), scope, environment)
-    return value if isinstance(value, str) else UNKNOWN
 
 
 _HANDLERS: Dict[Any, Callable[[_Evaluation, Any, Scope, int], Any]] = {
