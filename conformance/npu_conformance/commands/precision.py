@@ -76,13 +76,13 @@ def precision(
     from npu_conformance.models import precise
     from npu_reference.options import parse_assignments, resolve
 
+    values = parse_assignments(assignments)
+    warnings = names_first(resolve(values, surface=surface, edition=edition, env={}).warnings, strict)
     if bisected:
         from npu_conformance.models import bisecting
 
-        bisecting.report(graph, parse_assignments(assignments), edition, executions, form)
+        bisecting.report(graph, values, edition, executions, form)
         return ExitStatus.OK
-    values = parse_assignments(assignments)
-    warnings = names_first(resolve(values, surface=surface, edition=edition, env={}).warnings, strict)
     sizes = precise.parse_shapes(shapes)
     question = precise.Question(graph, values, surface, edition, feeds, fetches, op_list, ops_info, sizes, batch)
     asked = precise.ask(question, [parse_assignments([text]) for text in other])

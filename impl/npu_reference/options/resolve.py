@@ -160,8 +160,7 @@ def _with_carried(view: _View, edition: str, carried: Collection[str]) -> _View:
 
 
 def _defaults(facets: Mapping[str, Facet], surface: str, run_mode: int) -> Dict[str, Effective]:
-    shown = {name: facet for name, facet in facets.items() if facet.listed or facet.status == "undocumented"}
-    effective = {name: Effective(facet.default_in(run_mode), "default") for name, facet in shown.items()}
+    effective = {name: Effective(facet.default_in(run_mode), "default") for name, facet in facets.items()}
     if surface == "runconfig":
         # NPURunConfig has no such argument: it always means the device.
         effective = {"use_off_line": Effective(True, "forced", "A38"), **effective}

@@ -6,6 +6,7 @@ from typing import Mapping, Optional
 
 from npu_reference.errors import NpuError
 from npu_reference.options.classes import raise_for_python
+from npu_reference.options.domains import nearest
 from npu_reference.options.outcome import Resolution
 from npu_reference.options.resolve import resolve
 from npu_reference.options.table import OPTIONS
@@ -51,7 +52,7 @@ def _where_else(name: str) -> str:
     option = OPTIONS.get(name)
     if option is not None and "runconfig" not in option.surfaces:
         return f'It is a session option: parameter_map["{name}"].'
-    from difflib import get_close_matches
-
-    near = get_close_matches(str(name)[:80], [key for key in OPTIONS if "runconfig" in OPTIONS[key].surfaces], 1, 0.7)
-    return f"Did you mean {near[0]}?" if near else ""
+    if option is not None:
+        return "The other edition has it."
+    near = nearest(str(name)[:80], [key for key in OPTIONS if "runconfig" in OPTIONS[key].surfaces])
+    return f"Did you mean {near}?" if near else ""

@@ -201,8 +201,9 @@ _OF_RUNS: Tuple[str, ...] = (
     "runconfig.op_debug_level.mc2",
     "runconfig.dynamic_inputs_shape_range.subgraphs",
     "precision.v1_v2",
+    "session.is_tailing_optimization.distributed_only",
+    "session.dynamic_input.subgraphs",
 )
-_OF_RUNS += ("session.is_tailing_optimization.distributed_only", "session.dynamic_input.subgraphs")
 for _name, _option in OPTIONS.items():
     for _advice in _option.advice:
         if _advice.requirement.startswith(_OF_RUNS):
