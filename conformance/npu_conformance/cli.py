@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-import tempfile
-import traceback
 from typing import Dict, List, Optional, Sequence
 
 import click
@@ -13,7 +12,9 @@ import click
 import npu_reference
 from npu_conformance.commands.compare import compare
 from npu_conformance.commands.coverage import coverage
+from npu_conformance.commands.explain import explain
 from npu_conformance.commands.golden import golden
+from npu_conformance.commands.lint import lint
 from npu_conformance.commands.mutants import mutants
 from npu_conformance.commands.options import options
 from npu_conformance.commands.partition import partition
@@ -24,6 +25,7 @@ from npu_conformance.commands.simulate import simulate
 from npu_conformance.commands.verify import verify
 from npu_conformance.commands.worker import worker
 from npu_conformance.commands.worker_check import worker_check
+from npu_conformance.files import streams
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["main", "cli"]
@@ -32,28 +34,39 @@ __all__ = ["main", "cli"]
 def main(argv: Optional[Sequence[str]] = None) -> None:
     """Runs a command and exits with its status; every error is one line on stderr."""
     arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    streams.prepare(script=arguments[0] == "simulate")  # a script's own output fails or not as under Python
     try:
-        status = cli.main(args=arguments, prog_name="npu-conformance", standalone_mode=False)
-        sys.stdout.flush()
+        status = _invoke(arguments)
+        if arguments[0] != "simulate":
+            sys.stdout.flush()
         code = status if isinstance(status, int) else ExitStatus.OK
     except NpuError as error:
         code = _say(error)
     except click.ClickException as error:
         code = _say(_usage(error))
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+        streams.say("interrupted")
         code = 130  # 128 + SIGINT, as shells have it
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the interpreter flushes stdout once more at exit
-        code = ExitStatus.OK
+    except (OSError, MemoryError) as error:
+        code = _denied(error)
     except Exception as error:  # noqa: BLE001  the last resort: no traceback reaches a user
         code = _say(_internal(error))
     sys.exit(code)
 
 
+def _invoke(arguments: List[str]) -> object:
+    """What a command returns. click's own `main` would make a closed pipe status 1, which means not conformant."""
+    if "_NPU_CONFORMANCE_COMPLETE" in os.environ:  # a shell asks for completions
+        return cli.main(args=arguments, prog_name="npu-conformance", standalone_mode=False)
+    try:
+        with cli.make_context("npu-conformance", list(arguments)) as context:
+            return cli.invoke(context)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+
+
 def _say(error: NpuError) -> int:
-    text = str(error).replace("\r", "\\r").replace("\n", "\\n")
-    click.echo(f"error{text}", err=True)
+    streams.say(f"error{error}")
     return error.exit_status
 
 
@@ -63,14 +76,38 @@ def _usage(error: click.ClickException) -> NpuError:
     return NpuError("USAGE", command, error.format_message(), f"See: {command} --help")
 
 
+def _denied(error: Exception) -> int:
+    """What the system does not let us do is no defect of ours, and says nothing about a backend."""
+    if os.environ.get("NPU_CONFORMANCE_DEBUG"):
+        import traceback
+
+        traceback.print_exc()
+    if isinstance(error, OSError) and streams.is_of_output(error):
+        streams.give_up_output()
+        if isinstance(error, BrokenPipeError):
+            return 141  # 128 + SIGPIPE, as shells have it: whoever read it has read enough, and no verdict is lost
+        return _say(NpuError("OUTPUT", "standard output", f"cannot be written: {error.strerror or error}"))
+    if isinstance(error, MemoryError):
+        return _say(NpuError("ENVIRONMENT", "memory", "is exhausted"))
+    name = getattr(error, "filename", None)
+    subject = os.fsdecode(name) if isinstance(name, (str, bytes)) else "npu-conformance"
+    return _say(NpuError("ENVIRONMENT", subject, str(getattr(error, "strerror", None) or error)))
+
+
 def _internal(error: Exception) -> NpuError:
+    import tempfile  # here, since loading them costs every command a tenth of its start
+    import traceback
+
     if os.environ.get("NPU_CONFORMANCE_DEBUG"):
         traceback.print_exc()
         return NpuError("INTERNAL", "npu-conformance", f"{type(error).__name__}: {error}")
-    handle, path = tempfile.mkstemp(prefix="npu-conformance-crash-", suffix=".txt")
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        stream.write(" ".join(sys.argv) + "\n" + traceback.format_exc())
-    return NpuError("INTERNAL", "npu-conformance", f"{type(error).__name__}: {error}", f"Details are in {path}.")
+    remedy = ""
+    with contextlib.suppress(OSError):
+        handle, path = tempfile.mkstemp(prefix="npu-conformance-crash-", suffix=".txt")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as stream:
+            stream.write(" ".join(sys.argv) + "\n" + traceback.format_exc())
+        remedy = f"Details are in {path}."
+    return NpuError("INTERNAL", "npu-conformance", f"{type(error).__name__}: {error}", remedy)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -86,10 +123,12 @@ for _command in (
     coverage,
     mutants,
     options,
+    explain,
     partition,
     precision,
     profile,
     simulate,
+    lint,
     golden,
     worker,
     worker_check,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple
 
+from npu_reference.printing import clipped
+
 __all__ = ["CATALOGUE", "ErrorKind", "NpuError", "ExitStatus"]
 
 
@@ -70,6 +72,7 @@ _KINDS: List[ErrorKind] = [
     ErrorKind("BACKEND_UNAVAILABLE", "the backend did not start or did not say hello", ExitStatus.UNAVAILABLE),
     ErrorKind("PROTOCOL", "a message does not follow the worker protocol"),
     ErrorKind("OUTPUT", "a result cannot be written"),
+    ErrorKind("ENVIRONMENT", "the system denies what the program needs: temporary files, memory, a working directory"),
     ErrorKind("INTERNAL", "a defect in this program; please report it", ExitStatus.INTERNAL),
 ]
 
@@ -85,16 +88,20 @@ class NpuError(Exception):
         subject: where: the option, node, file (with line) or case concerned.
         reason: what is wrong there, one sentence without the subject.
         remedy: what would be right; a sentence, or empty when the reason says it all.
+        rule: the requirement or reading that decides so, where one is known.
     """
 
-    def __init__(self, code: str, subject: str, reason: str, remedy: str = "") -> None:
+    def __init__(self, code: str, subject: str, reason: str, remedy: str = "", *, rule: str = "") -> None:
         if code not in CATALOGUE:
             raise ValueError(f"unknown error code {code!r}")
+        # What a file or a command line says is echoed, and has no bound of its own.
+        subject, reason, remedy = clipped(subject, 400), clipped(reason, 900), clipped(remedy, 600)
         super().__init__(code, subject, reason, remedy)
         self.code = code
         self.subject = subject
         self.reason = reason
         self.remedy = remedy
+        self.rule = rule
 
     @property
     def exit_status(self) -> int:

@@ -259,7 +259,7 @@ def test_a_statement_about_other_results_is_noticed(shelf: Shelf) -> None:
     assert verify.verify(shelf.load(), folder).holds
     records[0]["platform"] = {"system": "elsewhere"}
     rewrite(folder, records)
-    assert verify.verify(shelf.load(), folder).faults == ("statement.json is about another results.jsonl",)
+    assert "statement.json: is about another results.jsonl" in verify.verify(shelf.load(), folder).faults
 
 
 @pytest.mark.parametrize(
@@ -295,3 +295,124 @@ def test_two_runs_are_compared_instance_by_instance(shelf: Shelf) -> None:
     assert len(found.worse) == 2
     assert comparison.compare(bad, good).worse == []
     assert comparison.compare(good, good).changed == ()
+
+
+# Every file, field by field
+
+
+def _leaves(value, path=()):
+    """Where a JSON value has something that can be falsified."""
+    if isinstance(value, (dict, list)):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(part, (*path, key))
+        if not value:
+            yield path
+    else:
+        yield path
+
+
+def _falsified(value, path):
+    """The value with one leaf another of its kind."""
+    if not path:
+        if isinstance(value, bool):
+            return not value
+        if isinstance(value, (int, float)):
+            return value + 1
+        if isinstance(value, str):
+            return value + "x"
+        return ["x"] if isinstance(value, list) else {"x": 1} if isinstance(value, dict) else "x"
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = _falsified(copy[path[0]], path[1:])
+    return copy
+
+
+def _content(folder: str, name: str) -> str:
+    with open(os.path.join(folder, name), encoding="utf-8") as stream:
+        return stream.read()
+
+
+def _rewritten(folder: str, name: str, text: str) -> None:
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as stream:
+        stream.write(text)
+
+
+@pytest.mark.parametrize("name", ["statement.json", "badge.json"])
+def test_no_field_of_a_published_file_can_be_falsified(shelf: Shelf, name: str) -> None:
+    folder, loaded = reported(shelf, "Lies"), shelf.load()
+    text = _content(folder, name)
+    stated = json.loads(text)
+    wrong = [_falsified(stated, path) for path in _leaves(stated)] + [{**stated, "new": 1}, [], {}]
+    wrong += [{key: part for key, part in stated.items() if key != left} for left in stated]
+    for other in wrong:
+        _rewritten(folder, name, output.dumps(other) + "\n")
+        faults = verify.verify(loaded, folder).faults
+        assert faults and all(fault.startswith(name) for fault in faults), other
+    _rewritten(folder, name, text)
+    assert verify.verify(loaded, folder).holds
+
+
+@pytest.mark.parametrize("backend", ["Lies", "Leaks", "Crashes"])
+def test_no_field_of_the_results_can_be_falsified_though_the_digest_is_made_to_fit(shelf: Shelf, backend: str) -> None:
+    import hashlib
+
+    folder, loaded = reported(shelf, backend), shelf.load()
+    statement, records = json.loads(_content(folder, "statement.json")), lines(folder)
+    # What the first of two attempts answered is nowhere but in these.
+    free = {"differences", "first_attempt"} if backend == "Leaks" else set()
+    for path in _leaves(records):
+        if "observation" in path or path[1] in free:
+            continue
+        text = "".join(output.dumps(record) + "\n" for record in _falsified(records, path))
+        _rewritten(folder, "results.jsonl", text)
+        digest = hashlib.sha256(text.encode("ascii")).hexdigest()
+        _rewritten(folder, "statement.json", output.dumps({**statement, "results_sha256": digest}) + "\n")
+        try:
+            assert verify.verify(loaded, folder).faults, path
+        except NpuError as error:
+            assert error.code == "OUTPUT"
+
+
+def test_no_line_of_junit_or_of_the_page_can_be_falsified_but_times(shelf: Shelf) -> None:
+    folder, loaded = reported(shelf, "Lies"), shelf.load()
+    text = _content(folder, "junit.xml")
+    root = ElementTree.fromstring(text)
+    for element in root.iter():
+        for name in list(element.attrib):
+            before = element.attrib[name]
+            element.set(name, "1.000" if name == "time" else before + "x")
+            changed = ElementTree.tostring(root, encoding="unicode")
+            _rewritten(folder, "junit.xml", '<?xml version="1.0" encoding="utf-8"?>\n' + changed + "\n")
+            assert verify.verify(loaded, folder).holds == (name == "time"), name
+            element.set(name, before)
+    _rewritten(folder, "junit.xml", text)
+    page = _content(folder, "report.html")
+    for word in ("not conformant", "small-partition", "should not be there", "<style", "Lies"):
+        _rewritten(folder, "report.html", page.replace(word, word[:-1] + "y", 1))
+        assert verify.verify(loaded, folder).faults == ("report.html: is not what comes out",)
+
+
+def test_what_is_missing_and_what_is_no_file_of_a_report_is_named(shelf: Shelf) -> None:
+    folder = reported(shelf, "Honest")
+    os.unlink(os.path.join(folder, "badge.json"))
+    _rewritten(folder, "laws.jsonl", "{}\n")
+    _rewritten(folder, "audited\u202e.txt", "by nobody\n")
+    os.mkdir(os.path.join(folder, "tensors"))
+    assert sorted(verify.verify(shelf.load(), folder).faults) == [
+        "audited\\u202e.txt: is no file of this report",
+        "badge.json: is missing",
+        "laws.jsonl: is no file of this report",
+        "tensors: is no file of this report",
+    ]
+    os.unlink(os.path.join(folder, "statement.json"))
+    os.mkfifo(os.path.join(folder, "statement.json"))
+    assert (
+        "statement.json: cannot be made again: Unfit: that is no regular file"
+        in verify.verify(shelf.load(), folder).faults
+    )
+
+
+def test_results_alone_are_judged_alone(shelf: Shelf) -> None:
+    folder = reported(shelf, "Honest")
+    for name in ("badge.json", "statement.json", "junit.xml", "report.html"):
+        os.unlink(os.path.join(folder, name))
+    assert verify.verify(shelf.load(), os.path.join(folder, "results.jsonl")).holds

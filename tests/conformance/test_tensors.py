@@ -57,7 +57,7 @@ def test_a_large_tensor_travels_as_a_file(tmp_path) -> None:
     tensor = tensors.from_case({"dtype": "float32", "shape": [100, 200], "fill": "ramp"}, "here")
     wire = tensors.encode(tensor, str(tmp_path))
     assert "b64" not in wire
-    assert tensors.decode_bytes(wire) == tensor["raw"]
+    assert tensors.decode_bytes(wire, str(tmp_path)) == tensor["raw"]
     assert tensors.decode_bytes({**wire, "file": os.path.basename(wire["file"])}, str(tmp_path)) == tensor["raw"]
     assert tensors.bits("float32", tensor["raw"]).startswith("sha256:")
 

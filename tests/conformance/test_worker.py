@@ -10,6 +10,7 @@ from typing import Any, List
 
 import pytest
 
+from npu_conformance.backends import reference, worker
 from npu_conformance.files import resources
 from npu_conformance.library import library
 from npu_conformance.protocol import client
@@ -149,3 +150,54 @@ def test_every_request_of_the_shipped_cases_follows_the_protocol(tmp_path) -> No
         assert protocol.request_fault(message) is None
         assert instance.case.method in declared
         assert instance.case.id not in protocol.encode(message).decode()
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"env": []},
+        {"env": {"A": 1}},
+        {"files": False},
+        {"files": {"a": 1}},
+        {"op_list": []},
+        {"op_list": None},
+        {"values": []},
+    ],
+)
+@pytest.mark.parametrize("method", ["partition", "precision", "options"])
+def test_parameters_of_the_wrong_kind_are_malformed_whatever_the_method(method: str, params: dict) -> None:
+    if method == "options" and "op_list" in params:
+        return
+    whole = {"graph": GRAPH + ".pb", "values": {"mix_compile_mode": True}, **PLAIN, **params}
+    message, _ = worker._answer(reference.ReferenceBackend(), protocol.encode(ask(method, **whole)))
+    assert "malformed request: params." in message["error"]["message"], message
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\udc80", "x" * 5000, "/dev/zero", "/"])
+def test_an_operator_list_whose_file_is_none_is_refused(name: str) -> None:
+    line = json.dumps(ask("partition", graph=GRAPH + ".pb", values={}, op_list=name, **PLAIN)).encode()
+    message, _ = worker._answer(reference.ReferenceBackend(), line)
+    if "\udc80" in name:
+        assert "half a character" in message["error"]["message"]
+    else:
+        assert message["rejected"]["code"] == "OP_LIST"
+        assert len(message["rejected"]["message"]) < 1000
+
+
+def test_a_tensor_beyond_64_bits_has_no_bytes_and_the_answer_is_json(tmp_path) -> None:
+    from npu_reference.graphs import GraphBuilder, write_graph
+
+    g = GraphBuilder()
+    g.py_func("host", [g.op("Relu", "relu", [g.placeholder("x", "float32", [1 << 62] * 254)])], ["float32"])
+    path = str(tmp_path / "large.pb")
+    write_graph(g.build(), path)
+    answers = [
+        worker._answer(
+            reference.ReferenceBackend(),
+            protocol.encode(ask(method, graph=path, values={"mix_compile_mode": True}, **PLAIN)),
+        )[0]
+        for method in ("partition", "precision")
+    ]
+    for message, method in zip(answers, ("partition", "precision")):
+        assert protocol.answer_fault(protocol.decode(protocol.encode(message)), method, 1) is None
+    assert [border["bytes"] for border in answers[0]["ok"]["borders"]] == [None, None]

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from typing import Any
 
+import pytest
 from google.protobuf import text_format
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from npu_reference import NpuError
-from npu_reference.graphs import GraphBuilder, close_over, frames, load_graph, message_class, parse_graph
+from npu_reference.graphs import (
+    GraphBuilder,
+    close_over,
+    frames,
+    infer_shapes,
+    load_graph,
+    message_class,
+    parse_graph,
+    readers,
+    textform,
+)
+from npu_reference.graphs.graph import bytes_of
 from npu_reference.graphs.readers import _graph, _unpack
 
 
@@ -135,3 +148,62 @@ def test_reading_what_is_no_file(tmp_path: Any) -> None:
 
 def test_parse_graph_takes_graph_defs_only() -> None:
     assert len(parse_graph(_BINARY)) > 5
+
+
+def test_a_string_that_is_never_closed_is_named_without_a_stack_that_grows_with_it() -> None:
+    # One that is matched whole keeps fifty bytes for each of these characters.
+    for inside in (b"x" * (1 << 20), b"\\x" * (1 << 19), b"\\" * ((1 << 20) + 1)):
+        for quote in (b'"', b"'"):
+            tracemalloc.start()
+            with pytest.raises(NpuError) as caught:
+                _graph(b"node {\n  name: " + quote + inside, "g.pbtxt", None)
+            _, most = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            assert str(caught.value) == "[GRAPH_FORMAT] g.pbtxt:2:9: a string is not closed on its line"
+            assert most < 8 << 20
+
+
+def test_a_string_longer_than_the_bound_is_to_be_saved_in_binary_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(textform, "MAX_TEXT_STRING", 1 << 16)
+    with pytest.raises(
+        NpuError, match=r"GRAPH_LIMIT\] g:1:14: a string has more than 65536 characters. Save it in binary"
+    ):
+        _graph(b'node { name: "' + b"\\101" * (1 << 15) + b'" }', "g", None)
+    short = b'node { name: "' + b"\\101" * (1 << 12) + b'" op: "NoOp" device: \'"\\\'#{\' }  # "'
+    assert _graph(short, "g", None).nodes[0].name == "A" * (1 << 12)
+
+
+def test_blanks_without_end_are_stopped_at_the_bound_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers, "MAX_TEXT_BYTES", 1 << 22)
+    bomb = gzip.compress(b" " * (1 << 26))
+    tracemalloc.start()
+    with pytest.raises(NpuError, match="unpacks to more than 4194304 bytes"):
+        _unpack(bomb, "g")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 16 << 20
+
+
+def test_a_shape_attribute_that_is_a_function_states_no_shape() -> None:
+    message = message_class("GraphDef")()
+    node = message.node.add(name="x", op="Placeholder")
+    node.attr["dtype"].type = 1
+    node.attr["shape"].func.name = "f"
+    graph = parse_graph(message.SerializeToString())
+    assert graph.static_shape(0, 0) is None
+    assert graph.static_bytes(0, 0) is None
+
+
+def test_sizes_beyond_64_bits_are_unknown_and_never_multiplied_out() -> None:
+    g = GraphBuilder()
+    x = g.placeholder("x", "float32", [1 << 62] * 20000)
+    g.op("Reshape", "flat", [x, g.const("size", [-1])])
+    g.op("Relu", "relu", [x])
+    graph = g.build()
+    shapes = infer_shapes(graph)
+    for name in ("x", "flat", "relu"):
+        assert graph.static_bytes(graph.index[name], 0) is None
+        assert shapes.bytes(graph.index[name], 0) is None
+    assert bytes_of(4, [0, 1 << 62, 1 << 62]) == 0
+    assert bytes_of(4, [1 << 60]) == 1 << 62
+    assert bytes_of(4, [1 << 61]) is None

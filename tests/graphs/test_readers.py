@@ -183,7 +183,7 @@ def test_brackets_in_strings_and_comments_are_no_nesting(tmp_path: Path) -> None
 
 
 def test_a_gzip_bomb_is_stopped_at_the_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "MAX_BYTES", 1 << 21)
+    monkeypatch.setattr(readers, "MAX_UNPACKED_BYTES", 1 << 21)
     path = tmp_path / "bomb.pb.gz"
     path.write_bytes(gzip.compress(bytes(1 << 24)))
     with pytest.raises(NpuError, match=r"GRAPH_LIMIT.*unpacks to more than"):

@@ -40,6 +40,12 @@ def test_every_file_of_the_checkout_is_installed(distribution, source, target):
     assert not missing
 
 
+def test_the_readings_that_explain_quotes_are_installed(distribution):
+    assert "npu_conformance/_data/docs/readings.md" in set(distribution.files)
+    done = distribution.run("from npu_conformance.library import explaining\nprint(explaining.readings()['A19'].name)")
+    assert done.stdout.strip() == "A19", done.stderr
+
+
 @pytest.mark.parametrize("package", DROPIN)
 def test_a_package_of_the_adapter_cannot_be_imported_before_it_is_switched_on(distribution, package):
     done = distribution.run(f"import npu_reference\nimport {package}")

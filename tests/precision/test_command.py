@@ -18,6 +18,12 @@ from tests.precision.programs import matmul
 MIX = ["-o", "precision_mode=allow_mix_precision"]
 
 
+@pytest.fixture(autouse=True)
+def piped(monkeypatch: Any) -> None:
+    """What tests read has no width, whatever runs them."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture
 def model(tmp_path: Any) -> str:
     """A small network with a long name in it."""
@@ -52,8 +58,7 @@ def test_the_text_begins_with_the_summary_and_fits_80_columns(capsys: Any, model
     assert "allow_mix_precision to force_fp32: 3 of 5 operators change" in out
 
 
-def test_what_is_piped_has_one_item_a_line_and_whole_names(capsys: Any, model: str, monkeypatch: Any) -> None:
-    monkeypatch.delenv("COLUMNS", raising=False)
+def test_what_is_piped_has_one_item_a_line_and_whole_names(capsys: Any, model: str) -> None:
     lines = run(capsys, model, *MIX, "--compare", "precision_mode=force_fp32")[1].splitlines()
     assert [line.split() for line in lines if LONG in line] == [
         ["Relu", "1", "vector", "fp16", "vector", "fp32", LONG],

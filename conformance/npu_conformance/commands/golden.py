@@ -8,6 +8,7 @@ import click
 
 from npu_conformance.commands.shared import EDITION, FORMAT, SURFACE, echo_json
 from npu_reference.errors import ExitStatus
+from npu_reference.printing import printable
 
 __all__ = ["golden"]
 
@@ -64,7 +65,7 @@ def golden_update(
         echo_json({"schema": schema.header("golden"), "recorded": dict(zip(models, written))})
     else:
         for path in written:
-            click.echo(f"recorded {path}")
+            click.echo(printable(f"recorded {path}"))
     return ExitStatus.OK
 
 
@@ -81,7 +82,7 @@ def golden_check(models: Tuple[str, ...], form: str) -> int:
         echo_json({"schema": schema.header("golden"), "changes": moved})
     else:
         for model, texts in moved.items():
-            click.echo(f"{model}: " + ("unchanged" if not texts else f"{len(texts)} changes"))
+            click.echo(printable(f"{model}: ") + ("unchanged" if not texts else f"{len(texts)} changes"))
             for text in texts:
-                click.echo(f"  {text}")
+                click.echo(printable(f"  {text}"))
     return ExitStatus.NEGATIVE if any(moved.values()) else ExitStatus.OK

@@ -6,7 +6,7 @@ from typing import Tuple
 
 import click
 
-from npu_conformance.commands.shared import FORMAT, WORKERS, echo_json, stop_on_sigterm, worker_settings
+from npu_conformance.commands.shared import FORMAT, WORKERS, echo_json, stop_on_signals, worker_settings
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["mutants"]
@@ -52,7 +52,7 @@ def mutants(
         else:
             render.mutant_list(chosen)
         return ExitStatus.OK
-    stop_on_sigterm()
+    stop_on_signals()
     with progress.bar(len(chosen)) as advance:
         found = killing.kill(shelf, chosen, worker_settings(jobs, factor, variables, python), advance)
     whole = fault_table.whole(found, registry.values())

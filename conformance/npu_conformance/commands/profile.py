@@ -45,6 +45,7 @@ __all__ = ["profile"]
     metavar="k=v",
     help="Also say what this option changes, laid over those of -o; may be repeated, one comparison each.",
 )
+@click.option("--html", type=click.Path(), help="Also write one self-contained page with the timeline.")
 @click.option("--trace", "trace_file", type=click.Path(), help="Write the step as Chrome trace JSON, for Perfetto.")
 @SURFACE
 @EDITION
@@ -60,6 +61,7 @@ def profile(
     batch: Optional[int],
     device: str,
     other: Tuple[str, ...],
+    html: Optional[str],
     trace_file: Optional[str],
     surface: str,
     edition: str,
@@ -79,6 +81,11 @@ def profile(
     question = precise.Question(graph, values, surface, edition, feeds, fetches, op_list, ops_info, sizes, batch)
     asked = profiling.ask(question, device, [parse_assignments([text]) for text in other])
     answer = profiling.answer(asked)
+    if html:
+        from npu_conformance.report import profile_page
+
+        title, options = precise.title(graph), precise.given(asked[0].resolution)
+        output.write_file(html, profile_page.page(asked[0].profile, answer, title=title, options=options))
     if trace_file:
         output.write_file(trace_file, output.dumps(profiling.trace(asked[0])) + "\n")
     if form == "json":

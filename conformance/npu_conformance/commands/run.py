@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import BACKEND, FORMAT, WORKERS, echo_json, stop_on_sigterm, worker_settings
+from npu_conformance.commands.shared import BACKEND, FORMAT, WORKERS, echo_json, stop_on_signals, worker_settings
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["run"]
@@ -82,7 +82,7 @@ def run(
     from npu_conformance.running import progress, runner
     from npu_conformance.strength.laws import asking
 
-    stop_on_sigterm()
+    stop_on_signals()
     backends.check(spec)
     shelf = library.load()
     more = asking.instances() if laws else []

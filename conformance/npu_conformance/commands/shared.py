@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Mapping, Sequence
+import threading
+from typing import Any, Callable, List, Mapping, Sequence
 
 import click
 
@@ -13,11 +14,14 @@ __all__ = [
     "BACKEND",
     "EDITION",
     "FORMAT",
+    "MISNAMED",
     "SIZES",
+    "STRICT",
     "SURFACE",
     "WORKERS",
     "echo_json",
-    "stop_on_sigterm",
+    "names_first",
+    "stop_on_signals",
     "worker_settings",
 ]
 
@@ -47,6 +51,9 @@ SURFACE = click.option(
     default="session",
     show_default=True,
     help="Where the options are set: NpuOptimizer's parameter map, or NPURunConfig.",
+)
+STRICT = click.option(
+    "--strict", is_flag=True, help="Fail where a name is given that is no option here, such as a misspelt one."
 )
 SIZES = _together(
     click.option(
@@ -106,17 +113,47 @@ def worker_settings(jobs: int, factor: float, variables: Sequence[str], python: 
     return Settings(jobs, factor, env, python)
 
 
-def stop_on_sigterm() -> None:
-    """A terminated run ends its workers as an interrupted one does."""
+#: Codes of warnings about a name that means nothing here: whoever wrote it believes that it does something.
+MISNAMED = ("unknown", "not_on_surface", "not_in_edition")
+
+
+def names_first(warnings: Sequence[Any], strict: bool) -> List[Any]:
+    """The other warnings, once those about names that are no options here were told on stderr, before any result.
+
+    Raises:
+        NpuError: USAGE, for the first such name, if ``strict``.
+    """
+    wrong = [warning for warning in warnings if warning.code in MISNAMED]
+    if strict and wrong:
+        raise NpuError("USAGE", "--strict", wrong[0].text)
+    for warning in wrong:
+        click.echo(f"warning[{warning.code}] {warning.text}", err=True)
+    return [warning for warning in warnings if warning.code not in MISNAMED]
+
+
+def stop_on_signals() -> None:
+    """SIGINT and SIGTERM end the run and its workers; the second one at once, whatever is being waited for."""
     import signal
 
+    asked: List[int] = []
+
     def stop(number: int, frame: object) -> None:
+        if asked:
+            os._exit(130)  # keepers end the workers, and a later run removes what is left
+        asked.append(number)
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, stop)
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # a job in the background does not hear the keyboard
+                signal.signal(number, stop)
 
 
 def echo_json(value: Mapping[str, Any]) -> None:
+    from npu_conformance.files import streams
     from npu_conformance.files.output import dumps
 
-    click.echo(dumps(value))
+    try:
+        click.echo(dumps(value))
+    except BrokenPipeError:
+        streams.give_up_output()  # whoever read it has read enough; the status is what it is

@@ -6,7 +6,7 @@ from typing import Tuple
 
 import click
 
-from npu_conformance.commands.shared import FORMAT, WORKERS, echo_json, worker_settings
+from npu_conformance.commands.shared import FORMAT, WORKERS, echo_json, stop_on_signals, worker_settings
 from npu_reference.errors import ExitStatus
 
 __all__ = ["worker_check"]
@@ -22,6 +22,7 @@ def worker_check(spec: str, jobs: int, factor: float, variables: Tuple[str, ...]
     from npu_conformance.report import text as render
     from npu_conformance.running import checkup
 
+    stop_on_signals()
     backends.check(spec)
     found = checkup.check(spec, worker_settings(jobs, factor, variables, python))
     if form == "json":

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
-import shutil
-import tempfile
+import stat
 from typing import Any, Iterator
 
+from npu_conformance.files import scratch
 from npu_reference.errors import NpuError
 
-__all__ = ["check_writable", "dumps", "write_file", "replaced_folder", "MARK"]
+__all__ = ["check_writable", "dumps", "write_bytes", "write_file", "replaced_folder", "MARK"]
 
 #: The file by which a report folder is known to be ours.
 MARK = "results.jsonl"
@@ -23,23 +24,31 @@ def dumps(value: Any) -> str:
 
 
 def write_file(path: str, text: str) -> None:
+    """Writes a whole file or none; what cannot be encoded (a name that is no text) is escaped.
+
+    Raises:
+        NpuError: OUTPUT.
+    """
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def write_bytes(path: str, content: bytes) -> None:
     """Writes a whole file or none.
 
     Raises:
         NpuError: OUTPUT.
     """
-    folder = os.path.dirname(os.path.abspath(path))
-    aside = ""
     try:
-        handle, aside = tempfile.mkstemp(prefix=".npu-", dir=folder)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        os.chmod(aside, 0o666 & ~_umask())
-        os.replace(aside, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            os.unlink(aside)
-        raise NpuError("OUTPUT", path, f"cannot be written: {error.strerror}") from None
+        # One that is there keeps its permissions, and a link stays one.
+        target = os.path.realpath(path)
+        mode = stat.S_IMODE(os.stat(target).st_mode) if os.path.exists(target) else 0o666 & ~_umask()
+        with scratch.temporary_file(os.path.dirname(target)) as (aside, handle):
+            with os.fdopen(os.dup(handle), "wb") as stream:
+                stream.write(content)
+            os.chmod(aside, mode)
+            os.replace(aside, target)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise NpuError("OUTPUT", path, f"cannot be written: {getattr(error, 'strerror', None) or error}") from None
 
 
 def check_writable(path: str) -> None:
@@ -70,22 +79,34 @@ def replaced_folder(path: str) -> Iterator[str]:
     Raises:
         NpuError: OUTPUT when ``path`` exists and is no report of ours, or cannot be written.
     """
-    target = os.path.abspath(path)
-    if os.path.lexists(target) and not _ours(target):
+    try:
+        target = os.path.abspath(path)
+        ours = not os.path.lexists(target) or _ours(target)
+        if ours:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            _check_writable(os.path.dirname(target))
+    except (OSError, ValueError) as error:
+        raise NpuError("OUTPUT", path, f"cannot be written: {getattr(error, 'strerror', None) or error}") from None
+    if not ours:
         raise NpuError("OUTPUT", path, "exists and is no earlier report", "Name another folder with --out.")
+    aside = scratch.Scratch(".npu-report-", os.path.dirname(target))
     try:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        aside = tempfile.mkdtemp(prefix=".npu-report-", dir=os.path.dirname(target))
-    except OSError as error:
-        raise NpuError("OUTPUT", path, f"cannot be written: {error.strerror}") from None
-    try:
-        yield aside
-        os.chmod(aside, 0o777 & ~_umask())
-        _swap(aside, target)
-    except OSError as error:
-        raise NpuError("OUTPUT", path, f"cannot be written: {error.strerror}") from None
+        yield aside.path  # what fails in here has nothing to do with where the report is to lie
+        try:
+            os.chmod(aside.path, 0o777 & ~_umask())
+            if os.path.isdir(target):
+                aside.set_aside(target)
+            os.replace(aside.path, target)
+        except OSError as error:
+            raise NpuError("OUTPUT", path, f"cannot be written: {error.strerror}") from None
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        aside.close()
+
+
+def _check_writable(folder: str) -> None:
+    """OSError where nothing can be made in a folder."""
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def _ours(path: str) -> bool:
@@ -93,13 +114,3 @@ def _ours(path: str) -> bool:
         return False
     names = os.listdir(path)
     return not names or MARK in names
-
-
-def _swap(aside: str, target: str) -> None:
-    if os.path.isdir(target):
-        old = tempfile.mkdtemp(prefix=".npu-old-", dir=os.path.dirname(target))
-        os.replace(target, os.path.join(old, "report"))
-        os.replace(aside, target)
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        os.replace(aside, target)

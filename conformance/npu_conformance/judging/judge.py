@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_conformance.library.library import Case, Expect, Instance
 from npu_conformance.observing import observe, tensors
 from npu_conformance.protocol import client
+from npu_reference.printing import clipped, shorten
 
 __all__ = [
     "ORDER", "NEGATIVE", "Claims", "Difference", "Result", "judge", "applicable", "worst", "matches", "verdict",
-    "pattern",
+    "Pattern",
 ]  # fmt: skip
 
 #: Statuses, the worst first. `not-run` stands outside: no result at all.
@@ -23,6 +24,9 @@ ORDER = (
 
 #: Statuses that make a verdict negative whatever the level of the case.
 NEGATIVE = frozenset(["harness-error", "protocol-error", "crash", "timeout", "xpass", "overclaim", "unstable"])
+
+
+_LONGEST = 1000  # characters of what a status is explained by, which quotes the backend
 
 
 class Claims(NamedTuple):
@@ -90,7 +94,7 @@ def judge(instance: Instance, outcome: client.Outcome, folder: Optional[str] = N
         return _answered(case, instance.edition, outcome.ok, folder)
     if isinstance(outcome, client.Rejected):
         return _rejected(case, outcome.body)
-    text = client.describe(outcome)
+    text = shorten(client.describe(outcome), _LONGEST)
     status = {
         client.Unsupported: "overclaim",
         client.Failed: "fail",
@@ -140,28 +144,50 @@ def _result(case: Case, differences: Sequence[Difference], facts: Tuple[str, ...
         return Result("pass", "", (), facts, "")
     first = differences[0]
     detail = f"{first.kind}: {first.fact}" + (f" (and {len(differences) - 1} more)" if len(differences) > 1 else "")
-    return Result("fail", detail, tuple(differences), facts, f"{case.method}/{first.kind}/{first.aspect}")
+    return Result(
+        "fail", clipped(detail, _LONGEST), tuple(differences), facts, f"{case.method}/{first.kind}/{first.aspect}"
+    )
 
 
-def pattern(text: str) -> re.Pattern[str]:
-    """A pattern in which ``*`` stands for any text and nothing else is special."""
-    return re.compile(".*".join(re.escape(part) for part in text.split("*")), re.DOTALL)
+class Pattern:
+    """A text in which ``*`` stands for any text and nothing else is special; found in time that grows evenly."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, text: str) -> None:
+        self._parts = text.split("*")
+
+    def fits(self, subject: str) -> bool:
+        """Whether ``subject`` as a whole fits."""
+        first, *middle = self._parts
+        if not middle:
+            return subject == first
+        last = middle.pop()
+        at, end = len(first), len(subject) - len(last)
+        if end < at or not subject.startswith(first) or not subject.endswith(last):
+            return False
+        for part in middle:
+            at = subject.find(part, at, end)
+            if at < 0:
+                return False
+            at += len(part)
+        return True
 
 
 def matches(text: str, subject: str) -> bool:
     """Whether ``subject`` as a whole fits the pattern ``text``."""
-    return pattern(text).fullmatch(subject) is not None
+    return Pattern(text).fits(subject)
 
 
 def _exact(expect: Expect, edition: str, found: Sequence[observe.Fact]) -> Iterator[Difference]:
     """Differences from the golden, in the order of the facts' texts."""
     if not expect.observe:
         return
-    wanted = [(aspect, pattern(subject)) for aspect, subject in expect.observe]
+    wanted = [(aspect, Pattern(subject)) for aspect, subject in expect.observe]
     observed = [
         fact
         for fact in found
-        if any(fact.aspect == aspect and subject.fullmatch(fact.subject) for aspect, subject in wanted)
+        if any(fact.aspect == aspect and subject.fits(fact.subject) for aspect, subject in wanted)
     ]
     seen = {fact.text: fact.aspect for fact in observed}
     # Two aspects may share a fact (`host x`); only copies are counted.
@@ -188,6 +214,7 @@ def _counts(texts: Sequence[str]) -> Dict[str, int]:
 _WORDS = (
     (r"effective ", "effective"), (r"origin ", "origins"), (r"warning ", "warnings"), (r"meaning ", "meaning"),
     (r"directive ", "directives"),
+    (r"advice ", "advice"),
     (r"geop \S+ node ", "geops"),
     (r"geops ", "count"), (r"device ", "placement"), (r"host \S+ because ", "reasons"), (r"host ", "host"),
     (r"geop \S+ (arg|ret) ", "signature"), (r"geop \S+ copy ", "copies"), (r"border ", "borders"),
@@ -212,9 +239,9 @@ def _patterns(expect: Expect, texts: Sequence[str]) -> Iterator[Difference]:
         if not _any(wanted, texts):
             yield Difference("missing", wanted, _aspect_of(wanted, expect, "contains"))
     for unwanted in expect.forbid:
-        expression = pattern(unwanted)
+        expression = Pattern(unwanted)
         for text in texts:
-            if expression.fullmatch(text):
+            if expression.fits(text):
                 yield Difference("forbidden", text, _aspect_of(text, expect, "forbid"))
     if expect.any_of and not any(all(_any(one, texts) for one in group) for group in expect.any_of):
         shown = " | ".join(" and ".join(group) for group in expect.any_of)
@@ -222,8 +249,8 @@ def _patterns(expect: Expect, texts: Sequence[str]) -> Iterator[Difference]:
 
 
 def _any(wanted: str, texts: Sequence[str]) -> bool:
-    expression = pattern(wanted)
-    return any(expression.fullmatch(text) for text in texts)
+    expression = Pattern(wanted)
+    return any(expression.fits(text) for text in texts)
 
 
 def _bounds(expect: Expect, texts: Sequence[str]) -> Iterator[Difference]:
@@ -247,8 +274,14 @@ def _values(expect: Expect, ok: Mapping[str, Any], folder: Optional[str]) -> Ite
         if name not in fetches:
             yield Difference("missing", f"fetch {name}", "fetches")
             continue
-        _, numbers = _decoded(fetches[name], folder)
-        bad = sum(1 for number in numbers if isinstance(number, float) and not math.isfinite(number))
+        tensor = fetches[name]
+        raw = tensors.decode_bytes(tensor, folder)
+        bad = sum(
+            1
+            for numbers in tensors.parts(tensor["dtype"], raw)
+            for number in numbers
+            if isinstance(number, float) and not math.isfinite(number)
+        )
         if bad:
             yield Difference("not-finite", f"fetch {name} has {bad} values that are NaN or infinite", "fetches")
     for name, wanted in expect.values.items():
@@ -260,17 +293,13 @@ def _values(expect: Expect, ok: Mapping[str, Any], folder: Optional[str]) -> Ite
             yield Difference("value", difference, "fetches")
 
 
-def _decoded(tensor: Mapping[str, Any], folder: Optional[str]) -> Tuple[str, List[Any]]:
-    return tensor["dtype"], tensors.values(tensor["dtype"], tensors.decode_bytes(tensor, folder))
-
-
 def _value_difference(
     name: str, wanted: Mapping[str, Any], tensor: Mapping[str, Any], folder: Optional[str]
 ) -> Optional[str]:
     for key in ("dtype", "shape"):
         if tensor[key] != wanted[key]:
             return f"fetch {name} has {key} {tensor[key]}, expected {wanted[key]}"
-    _, found = _decoded(tensor, folder)
+    found = tensors.values(tensor["dtype"], tensors.decode_bytes(tensor, folder))
     expected = tensors.values(wanted["dtype"], wanted["raw"])
     bad = [
         (position, got, want)

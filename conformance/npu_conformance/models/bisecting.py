@@ -7,6 +7,8 @@ from typing import Any, Mapping, Sequence
 
 import click
 
+from npu_reference.printing import printable
+
 __all__ = ["report"]
 
 
@@ -30,14 +32,14 @@ def report(script: str, values: Mapping[str, Any], edition: str, executions: int
     if form == "json":
         click.echo(json.dumps({"schema": schema.header("bisection"), **found.to_json()}, indent=2, sort_keys=True))
         return
-    click.echo(f"{script}: {found.lowered} operators at fp16, {found.executions} executions, simulated")
+    click.echo(printable(script) + f": {found.lowered} operators at fp16, {found.executions} executions, simulated")
     click.echo(f"relative error of what it fetches: {found.error:.3g} (of TensorFlow with itself: {found.noise:.3g})")
     if not found.suspects:
         click.echo("Nothing is computed at fp16.")
         return
     click.echo("With only these at fp16:")
     for suspect in found.suspects:
-        click.echo(f"  {suspect.error:9.3g}  {suspect.op:<22} {_names(suspect.nodes)}")
+        click.echo(printable(f"  {suspect.error:9.3g}  {suspect.op:<22} {_names(suspect.nodes)}"))
 
 
 def _names(nodes: Sequence[str]) -> str:

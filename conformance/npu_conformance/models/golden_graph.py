@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_conformance.backends.reference import split_fetches
+from npu_conformance.files import output
 from npu_reference import options as npu_options
 from npu_reference.errors import NpuError
 from npu_reference.graphs import close_over, load_graph
@@ -67,6 +68,8 @@ class Change(NamedTuple):
 def record_path(model: str) -> pathlib.Path:
     """Where the record of `model` stands: beside it."""
     path = pathlib.Path(model)
+    if not path.name:
+        raise NpuError("GRAPH_FILE", model, "names no file.")
     return path.with_name(path.name + ".golden.txt")
 
 
@@ -96,12 +99,7 @@ def update(model: str, question: Question) -> pathlib.Path:
     """Record the partition of `model`; the file is written whole or not at all. Returns its path."""
     path = record_path(model)
     text = _write(observe_model(model, question))
-    aside = path.with_name(path.name + ".tmp")
-    try:
-        aside.write_text(text, encoding="utf-8")
-        os.replace(str(aside), str(path))
-    except OSError as error:
-        raise NpuError("OUTPUT", str(path), f"cannot be written: {error.strerror or error}.") from None
+    output.write_file(str(path), text)
     return path
 
 
@@ -128,7 +126,7 @@ def recorded(model: str) -> Record:
         raise NpuError(
             "OUTPUT", model, "has no golden beside it.", f"Record one: npu-conformance golden update {model}"
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a NUL in the name
         raise NpuError("CASE_FILE", str(path), f"cannot be read: {error}.") from None
     return _read(text, str(path))
 

@@ -13,6 +13,9 @@ from npu_conformance.observing import tensors
 __all__ = ["ASPECTS", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts"]
 
 
+_MAX_FETCHED = 1 << 30  # bytes of all tensors of one answer (assumed)
+
+
 class Fact(NamedTuple):
     """One observed fact.
 
@@ -41,6 +44,7 @@ _ASPECTS = [
     Aspect("warnings", "options", ""),
     Aspect("meaning", "options", "meaning"),
     Aspect("directives", "options", "directives"),
+    Aspect("advice", "options", "advice"),
     Aspect("geops", "partition", ""),
     Aspect("count", "partition", ""),
     Aspect("placement", "partition", ""),
@@ -127,6 +131,8 @@ def _options(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     for topic, told in answer.get("directives", {}).items():
         for text in _leaves(f"directive {topic}", told):
             yield "directives", topic, text
+    for option in sorted({note["option"] for note in answer.get("notes", [])}):
+        yield "advice", option, f"advice {option}"
 
 
 def _leaves(words: str, told: Any) -> Iterator[str]:
@@ -171,7 +177,7 @@ def _partition(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
 
 def tensor_name(name: str) -> str:
     """``node:slot`` of an argument or return, which the adapter calls ``<node>_<slot>_arg`` or ``_retval``."""
-    found = re.fullmatch(r"(.+)_(\d+)_(?:arg|retval)", name)
+    found = re.fullmatch(r"(.+)_([0-9]{1,9})_(?:arg|retval)", name)
     return f"{found[1]}:{found[2]}" if found else name
 
 
@@ -195,9 +201,14 @@ def _precision(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
 
 
 def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    total = 0
     for name, tensor in answer.get("fetches", {}).items():
         shape = ",".join(str(size) for size in tensor["shape"])
-        shown = tensors.bits(tensor["dtype"], tensors.decode_bytes(tensor, folder))
+        raw = tensors.decode_bytes(tensor, folder)
+        total += len(raw)
+        if total > _MAX_FETCHED:
+            raise tensors.BadTensor(f"is one of more than {_MAX_FETCHED >> 20} MiB together")
+        shown = tensors.bits(tensor["dtype"], raw)
         yield "fetches", name, f"fetch {name} {tensor['dtype']} [{shape}] {shown}".rstrip()
     trace = answer.get("trace")
     if trace is not None:
@@ -224,7 +235,10 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     for line in answer.get("output", "").splitlines():
         yield "output", line, f"printed {line}".rstrip()
     for name, content in answer.get("files", {}).items():
-        digest = hashlib.sha256(base64.b64decode(content["b64"])).hexdigest()
+        try:
+            digest = hashlib.sha256(base64.b64decode(content["b64"], validate=True)).hexdigest()
+        except ValueError:
+            raise tensors.BadTensor(f"file {ascii_line(name)[:80]} has no valid b64") from None
         yield "files", name, f"file {name} sha256:{digest}"
 
 

@@ -8,8 +8,9 @@ import hashlib
 import math
 import os
 import struct
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from npu_conformance.files import reading
 from npu_reference.errors import NpuError
 
 __all__ = [
@@ -19,14 +20,22 @@ __all__ = [
     "encode",
     "decode_bytes",
     "values",
+    "parts",
     "bits",
     "element_count",
     "BadTensor",
+    "MAX_RANK",
+    "ANSWER_BYTES",
 ]
 
 #: Tensors above this size travel as a file (worker protocol 1).
 INLINE_BYTES = 64 << 10
+#: Dimensions of a tensor; TensorFlow's own bound.
+MAX_RANK = 254
+#: Bytes of one tensor of an answer (assumed: a thousand times the largest that a case asks for).
+ANSWER_BYTES = 256 << 20
 _MAX_BYTES = 1 << 30  # assumed bound of one tensor in a case
+_PART = 1 << 20  # bytes of a long tensor looked at together; a multiple of every size
 _SHOWN_ELEMENTS = 64  # longer tensors are facts by their digest
 
 #: dtype -> (bytes an element, struct code of one component, components an element)
@@ -155,37 +164,73 @@ def decode_bytes(tensor: Mapping[str, Any], folder: Optional[str] = None) -> byt
     dtype = str(tensor.get("dtype"))
     if dtype not in DTYPES:
         raise BadTensor(f"{dtype!r} is no dtype")
+    count = _bounded_count(dtype, tensor["shape"])
+    size = None if dtype == "string" else count * DTYPES[dtype][0]
     if "file" in tensor:
-        try:
-            with open(os.path.join(folder or "", tensor["file"]), "rb") as stream:
-                raw = stream.read(_MAX_BYTES + 1)
-        except OSError as error:
-            raise BadTensor(f"its file cannot be read: {error.strerror}") from None
+        raw = _file_bytes(tensor["file"], folder or "", size)
     else:
         try:
             raw = base64.b64decode(tensor["b64"], validate=True)
         except (KeyError, TypeError, ValueError, binascii.Error):
             raise BadTensor("has neither valid b64 nor a file") from None
-    count = element_count(tensor["shape"])
-    if dtype == "string":
-        if len(_strings(raw)) != count:
-            raise BadTensor(f"holds {len(_strings(raw))} strings, its shape {count}")
-    elif len(raw) != count * DTYPES[dtype][0]:
-        raise BadTensor(f"holds {len(raw)} bytes, its shape needs {count * DTYPES[dtype][0]}")
+    if size is None:
+        strings = _string_count(raw)
+        if strings != count:
+            raise BadTensor(f"holds {strings} strings, its shape {count}")
+    elif len(raw) != size:
+        raise BadTensor(f"holds {len(raw)} bytes, its shape needs {size}")
     return raw
 
 
-def _strings(raw: bytes) -> List[bytes]:
-    found, at = [], 0
+def _bounded_count(dtype: str, shape: Sequence[int]) -> int:
+    """Number of elements; found without ever multiplying beyond the bound."""
+    if len(shape) > MAX_RANK:
+        raise BadTensor(f"has {len(shape)} dimensions, the bound is {MAX_RANK}")
+    if 0 in shape:
+        return 0
+    count, most = 1, ANSWER_BYTES // (DTYPES[dtype][0] or 4)  # a string takes four bytes for its length alone
+    for size in shape:
+        count *= size
+        if count > most:
+            raise BadTensor(f"needs more than {ANSWER_BYTES >> 20} MiB")
+    return count
+
+
+def _file_bytes(name: str, folder: str, size: Optional[int]) -> bytes:
+    """The content of a regular file inside ``folder``, of exactly ``size`` bytes where that is known.
+
+    A backend names the file: nothing is waited for, followed out of the folder, or read beyond what is needed.
+    """
+    try:
+        inside = os.path.realpath(folder or os.curdir)
+        path = os.path.realpath(os.path.join(inside, name))
+        if os.path.commonpath([inside, path]) != inside:
+            raise BadTensor("has a file outside the worker's folder")
+        return reading.content(path, ANSWER_BYTES, size)
+    except reading.Unfit as error:
+        raise BadTensor(f"has a file {error}") from None
+    except BadTensor:
+        raise
+    except OSError as error:
+        raise BadTensor(f"has a file that cannot be read: {error.strerror or error}") from None
+    except ValueError:  # a NUL or half a character in its name
+        raise BadTensor("has a file whose name is none") from None
+
+
+def _string_count(raw: bytes) -> int:
+    return sum(1 for _ in _strings(raw))
+
+
+def _strings(raw: bytes) -> Iterator[bytes]:
+    at = 0
     while at < len(raw):
         if at + 4 > len(raw):
-            raise BadTensor("a string's length is cut off")
+            raise BadTensor("has a string whose length is cut off")
         length = struct.unpack_from("<I", raw, at)[0]
         if at + 4 + length > len(raw):
-            raise BadTensor("a string is cut off")
-        found.append(raw[at + 4 : at + 4 + length])
+            raise BadTensor("has a string that is cut off")
+        yield raw[at + 4 : at + 4 + length]
         at += 4 + length
-    return found
 
 
 def values(dtype: str, raw: bytes) -> List[Any]:
@@ -199,13 +244,21 @@ def values(dtype: str, raw: bytes) -> List[Any]:
     return list(struct.unpack(f"<{len(raw) // size * components}{code}", raw))
 
 
+def parts(dtype: str, raw: bytes) -> Iterator[List[Any]]:
+    """The elements as :func:`values` has them, some at a time: a long tensor is never all Python numbers."""
+    if dtype == "string":
+        yield list(_strings(raw))
+        return
+    for at in range(0, len(raw), _PART):
+        yield values(dtype, raw[at : at + _PART])
+
+
 def bits(dtype: str, raw: bytes) -> str:
     """The elements as hexadecimal of their stored bits, most significant first; a digest for long tensors."""
-    if dtype == "string":
-        elements = [element.hex() or "''" for element in _strings(raw)]
-    else:
-        size = DTYPES[dtype][0]
-        elements = [raw[at : at + size][::-1].hex() for at in range(0, len(raw), size)]
-    if len(elements) > _SHOWN_ELEMENTS:
+    count = _string_count(raw) if dtype == "string" else len(raw) // DTYPES[dtype][0]
+    if count > _SHOWN_ELEMENTS:
         return "sha256:" + hashlib.sha256(raw).hexdigest()
-    return " ".join(elements)
+    if dtype == "string":
+        return " ".join(element.hex() or "''" for element in _strings(raw))
+    size = DTYPES[dtype][0]
+    return " ".join(raw[at : at + size][::-1].hex() for at in range(0, len(raw), size))

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
-import tempfile
-import threading
-import time
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Union
 
-from npu_conformance.files import resources
+from npu_conformance.files import resources, scratch
 from npu_conformance.protocol import messages as protocol
+from npu_conformance.protocol.process import Ended, Late, Mute, Process
 from npu_reference.errors import NpuError
 
 __all__ = [
     "Answered", "Unsupported", "Rejected", "Failed", "Crashed", "TimedOut", "Nonsense", "Outcome", "Client",
-    "command", "describe", "environment", "HELLO_SECONDS",
+    "command", "describe", "environment", "read", "HELLO_SECONDS",
 ]  # fmt: skip
 
 #: Time to start and say hello (assumed; a vendor's driver may have to wake a device).
 HELLO_SECONDS = 60.0
 _GRACE_SECONDS = 2.0  # between SIGTERM and SIGKILL, and for an asked worker to end (assumed)
-_STDERR_BYTES = 16 << 10  # kept of what a worker logs
 
 
 class Answered(NamedTuple):
@@ -99,6 +94,14 @@ def command(spec: str, python: str = "") -> List[str]:
     return [python or sys.executable, "-m", "npu_conformance.backends.worker", spec]
 
 
+def _here() -> str:
+    """The working directory; nothing where it was deleted."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
 def _absolute(part: str) -> str:
     """An argument that names an existing file, as an absolute path: the worker has a folder of its own."""
     return os.path.abspath(part) if os.path.exists(part) else part
@@ -119,57 +122,11 @@ def environment(extra: Optional[Mapping[str, str]] = None) -> Dict[str, str]:
 
     reference = os.path.dirname(os.path.dirname(os.path.abspath(npu_reference.__file__)))
     given = [os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    paths = list(dict.fromkeys([packages, reference] + given + [os.getcwd()]))
-    found["PYTHONPATH"] = os.pathsep.join(paths)
+    paths = list(dict.fromkeys([packages, reference] + given + [_here()]))
+    found["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     found["PYTHONDONTWRITEBYTECODE"] = "1"
     found.update(extra or {})
     return found
-
-
-class _Lines(threading.Thread):
-    """Reads a worker's stdout into a queue of lines; ends with None, or with an over-long line's first bytes."""
-
-    def __init__(self, stream: Any) -> None:
-        super().__init__(daemon=True)
-        self.stream = stream
-        self.queue: queue.Queue[Optional[bytes]] = queue.Queue()
-
-    def run(self) -> None:
-        try:
-            while True:
-                line = self.stream.readline(protocol.MAX_LINE + 1)
-                if not line:
-                    break
-                self.queue.put(line)
-                if len(line) > protocol.MAX_LINE:
-                    break
-        except (OSError, ValueError):
-            pass
-        self.queue.put(None)
-
-
-class _Tail(threading.Thread):
-    """Keeps the last bytes of a worker's stderr, so that a chatty one cannot fill our memory."""
-
-    def __init__(self, stream: Any) -> None:
-        super().__init__(daemon=True)
-        self.stream = stream
-        self.kept = b""
-
-    def run(self) -> None:
-        try:
-            while True:
-                part = os.read(self.stream.fileno(), 1 << 16)
-                if not part:
-                    return
-                self.kept = (self.kept + part)[-_STDERR_BYTES:]
-        except (OSError, ValueError):
-            pass
-
-    def text(self) -> str:
-        """What was kept, as text; waits a little for what is still on its way."""
-        self.join(0.5)
-        return self.kept.decode("utf-8", "replace")
 
 
 class Client:
@@ -192,9 +149,10 @@ class Client:
         self._grace = max(_GRACE_SECONDS * min(factor, 1.0), 0.2)
         self._command = command(spec, python)
         self._env = environment(env)
-        self.folder = tempfile.mkdtemp(prefix="npu-worker-")
+        self._scratch = scratch.Scratch("npu-worker-")
+        self.folder = self._scratch.path
         self._env["TMPDIR"] = self.folder
-        self._process: Optional[subprocess.Popen[bytes]] = None
+        self._process: Optional[Process] = None
         self._identifier = 0
         self._aborted = False
         self.served = 0  # requests the running worker has answered since it started
@@ -236,27 +194,40 @@ class Client:
         self._aborted = True
         process = self._process
         if process is not None:
-            _signal_group(process.pid, signal.SIGKILL)
+            process.kill()
 
     def stop(self) -> None:
-        """Ends the worker: asks it to, then kills its whole process group."""
+        """Ends the worker: asks it to, then kills everything that came of it."""
         process = self._process
         if process is None:
             return
-        if process.poll() is None and process.stdin is not None:
-            try:
-                process.stdin.write(protocol.encode({"id": self._next(), "method": "shutdown", "params": {}}))
-                process.stdin.flush()
-                process.stdin.close()
+        if process.status is None and not self._aborted:
+            with contextlib.suppress(protocol.ProtocolFault):
+                process.send(protocol.encode({"id": self._next(), "method": "shutdown", "params": {}}))
+                process.close_input()
                 process.wait(self._grace)
-            except (OSError, ValueError, subprocess.TimeoutExpired):
-                pass
         self._kill()
 
     def close(self) -> None:
         """Ends the worker and removes its folder."""
-        self.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        try:
+            self.stop()
+        finally:
+            self._scratch.close()
+
+    def room(self) -> str:
+        """A new, empty folder for the files of one case, always of one name: a path in an answer is the same each time.
+
+        What the backend has made of its folder meanwhile is removed.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        scratch.folder(self.folder)
+        place = os.path.join(self.folder, "case")
+        scratch.remove(place)
+        os.mkdir(place)
+        return place
 
     # Inside
 
@@ -267,109 +238,67 @@ class Client:
     def _start(self) -> Outcome:
         if self._aborted:
             raise NpuError("BACKEND_UNAVAILABLE", self.spec, "was stopped")
-        os.makedirs(self.folder, exist_ok=True)
         try:
-            self._process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=self.folder,
-                env=self._env,
-                start_new_session=True,
-            )
+            scratch.folder(self.folder)
+            self._process = Process(self._command, self.folder, self._env, self._grace)
         except OSError as error:
-            raise NpuError("BACKEND_UNAVAILABLE", self.spec, f"cannot be started: {error.strerror}") from None
+            reason = f"cannot be started: {error.strerror or error}"
+            raise NpuError("BACKEND_UNAVAILABLE", self.spec, reason) from None
         if self._aborted:  # meanwhile: whoever aborts saw no process yet
             self._kill()
             raise NpuError("BACKEND_UNAVAILABLE", self.spec, "was stopped")
-        self._lines = _Lines(self._process.stdout)
-        self._tail = _Tail(self._process.stderr)
-        self._lines.start()
-        self._tail.start()
         self.served = 0
         return self._ask("hello", {"protocol": protocol.VERSION}, HELLO_SECONDS * self.factor)
 
     def _ask(self, method: str, params: Mapping[str, Any], seconds: float) -> Outcome:
         process = self._process
-        assert process is not None and process.stdin is not None
-        identifier = self._next()
-        deadline = time.monotonic() + seconds
-        try:
-            line = protocol.encode({"id": identifier, "method": method, "params": params})
-            writer = threading.Thread(target=_write, args=(process.stdin, line), daemon=True)
-            writer.start()
-            answer = self._lines.queue.get(timeout=max(deadline - time.monotonic(), 0.01))
-        except queue.Empty:
-            self._kill()
-            return TimedOut(seconds, self._tail.text())
-        if answer is None:
-            return self._ended()
-        return self._read(answer, method, identifier)
-
-    def _read(self, line: bytes, method: str, identifier: int) -> Outcome:
-        try:
-            message = protocol.decode(line)
-            fault = protocol.answer_fault(message, method, identifier)
-        except protocol.ProtocolFault as error:
-            fault = str(error)
-        if fault is None and not self._lines.queue.empty() and self._lines.queue.queue[0] is not None:
-            fault = "more than one line in answer to one request"
-        if fault:
-            self._kill()
-            return Nonsense(fault)
-        if "ok" in message:
-            return Answered(message["ok"])
-        if "unsupported" in message:
-            return Unsupported(message["unsupported"]["feature"])
-        if "rejected" in message:
-            return Rejected(message["rejected"])
-        return Failed(message["error"]["message"])
-
-    def _ended(self) -> Outcome:
-        """The worker closed its stdout: it has ended, or lives on mute and is killed."""
-        process = self._process
         assert process is not None
+        identifier = self._next()
+        process.send(protocol.encode({"id": identifier, "method": method, "params": params}))
         try:
-            status = process.wait(self._grace)
-        except subprocess.TimeoutExpired:
+            line = process.line(seconds)
+        except Late:
             self._kill()
-            return Nonsense("the worker closed its output and kept running")
-        text = self._tail.text()
-        self._kill()
-        return Crashed(status, text)
+            return TimedOut(seconds, process.stderr())
+        except Ended as ended:
+            self._kill()
+            return Crashed(ended.status, process.stderr())
+        except Mute:
+            status = process.wait(self._grace)
+            self._kill()
+            if status is None:
+                return Nonsense("the worker closed its output and kept running")
+            return Crashed(status, process.stderr())
+        outcome = read(line, method, identifier)
+        if not isinstance(outcome, Nonsense) and process.more():
+            outcome = Nonsense("more than one line in answer to one request")
+        if isinstance(outcome, Nonsense):
+            self._kill()
+        return outcome
 
     def _kill(self) -> None:
-        process = self._process
-        if process is None:
-            return
-        _signal_group(process.pid, signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(self._grace)
-        _signal_group(process.pid, signal.SIGKILL)  # also what the worker left behind in its group
-        process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream is not None:
-                _close(stream)
-        self._process = None
+        process, self._process = self._process, None
+        if process is not None:
+            process.stop()
+            process.close()
 
 
-def _write(stream: Any, line: bytes) -> None:
-    """Writes a request; a worker that does not read must not block us, one that died is noticed elsewhere."""
-    with contextlib.suppress(OSError, ValueError):
-        stream.write(line)
-        stream.flush()
-
-
-def _close(stream: Any) -> None:
-    with contextlib.suppress(OSError, ValueError):
-        stream.close()
-
-
-def _signal_group(group: int, number: int) -> None:
-    """Signals a worker's process group, if any of it lives."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
+def read(line: bytes, method: str, identifier: int) -> Outcome:
+    """What one line says in answer to a request."""
+    try:
+        message = protocol.decode(line)
+        fault = protocol.answer_fault(message, method, identifier)
+    except protocol.ProtocolFault as error:
+        fault = str(error)
+    if fault:
+        return Nonsense(fault)
+    if "ok" in message:
+        return Answered(message["ok"])
+    if "unsupported" in message:
+        return Unsupported(message["unsupported"]["feature"])
+    if "rejected" in message:
+        return Rejected(message["rejected"])
+    return Failed(message["error"]["message"])
 
 
 def describe(outcome: Outcome) -> str:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Mapping, Optional
+import math
+import re
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from npu_conformance.protocol import schema
+from npu_reference.printing import shorten
 
 __all__ = [
     "VERSION",
     "MAX_LINE",
+    "MAX_NESTING",
+    "MAX_VALUES",
     "OUTCOMES",
     "ProtocolFault",
     "methods",
@@ -24,6 +29,19 @@ VERSION = 1
 
 #: Bytes of one line, the newline included, in either direction.
 MAX_LINE = 16 << 20
+
+#: Objects and arrays within each other, the message itself included. Ours nest eight deep.
+MAX_NESTING = 64
+
+#: Values of one message, names of members not counted: what a line of small ones takes in memory is bounded by this.
+MAX_VALUES = 2_000_000
+
+_LONGEST_FAULT = 400  # characters of a fault, which quotes what a backend says
+_INTEGERS = (-(1 << 63), (1 << 64) - 1)  # what readers of JSON take: 64 bits, signed or not
+_DIGITS = 20
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+_PLAIN = 1 << 20  # bytes of a line too short for too many values
+_DOUBTFUL = re.compile(rb"[0-9]{19}|\\u[dD][89a-fA-F]")  # a large integer, a surrogate
 
 #: The members of an answer of which exactly one stands beside ``id``.
 OUTCOMES = ("ok", "unsupported", "rejected", "error")
@@ -55,6 +73,8 @@ def encode(message: Mapping[str, Any]) -> bytes:
         raise ProtocolFault(f"not expressible in JSON: {error}") from None
     if len(line) > MAX_LINE:
         raise ProtocolFault(f"the line has {len(line)} bytes, the limit is {MAX_LINE}")
+    if _DOUBTFUL.search(line):
+        decode(line)  # what we say can be read by the same rules
     return line
 
 
@@ -62,16 +82,24 @@ def decode(line: bytes) -> Dict[str, Any]:
     """The object on one line.
 
     Raises:
-        ProtocolFault: too long, not UTF-8, not JSON, nested too deep, or no object.
+        ProtocolFault: too long, not UTF-8, not JSON, no object, nested deeper than :data:`MAX_NESTING`, of more than
+            :data:`MAX_VALUES`, or with a number or text that other readers of JSON do not take.
     """
     if len(line) > MAX_LINE:
         raise ProtocolFault(f"the line is longer than {MAX_LINE} bytes")
+    if len(line) > _PLAIN and _STRING.sub(b"", line).count(b",") >= MAX_VALUES:
+        raise ProtocolFault(f"the line has more than {MAX_VALUES} values")
     try:
-        message = json.loads(line.decode("utf-8"), parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
-        raise ProtocolFault(f"not JSON: {error}") from None
+        message = json.loads(line.decode("utf-8"), parse_constant=_no_constant, parse_int=_integer, parse_float=_real)
+    except RecursionError:
+        raise ProtocolFault(f"not JSON of this protocol: nested deeper than {MAX_NESTING}") from None
+    except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
+        raise ProtocolFault(f"not JSON: {shorten(str(error), _LONGEST_FAULT)}") from None
     if not isinstance(message, dict):
         raise ProtocolFault("not a JSON object")
+    fault = _content_fault(message)
+    if fault:
+        raise ProtocolFault(f"not JSON of this protocol: {fault}")
     return message
 
 
@@ -79,13 +107,59 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
+def _integer(text: str) -> int:
+    number = int(text) if len(text) <= _DIGITS else None
+    if number is None or not _INTEGERS[0] <= number <= _INTEGERS[1]:
+        raise ValueError(f"the integer {text[:_DIGITS]}{'…' if len(text) > _DIGITS else ''} has more than 64 bits")
+    return number
+
+
+def _real(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text[:_DIGITS]} is beyond what 64 bits hold")
+    return number
+
+
+def _content_fault(message: Dict[str, Any]) -> Optional[str]:
+    """What of a decoded message other readers of JSON would not take."""
+    waiting: List[Tuple[Any, int]] = [(message, 1)]
+    while waiting:
+        value, depth = waiting.pop()
+        if isinstance(value, dict):
+            for name in value:
+                if not name.isascii() and _alone(name):
+                    return f"the name {shorten(name, 40)} holds half a character"
+            inner = value.values()
+        else:
+            inner = value
+        for one in inner:
+            if isinstance(one, str):
+                if not one.isascii() and _alone(one):
+                    return f"the text {shorten(one, 40)} holds half a character"
+            elif isinstance(one, (dict, list)):
+                if depth >= MAX_NESTING:
+                    return f"nested deeper than {MAX_NESTING}"
+                waiting.append((one, depth + 1))
+    return None
+
+
+def _alone(text: str) -> bool:
+    """Whether a text has a surrogate without its other half."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
 def request_fault(message: Mapping[str, Any]) -> Optional[str]:
     """What is wrong with a request, its parameters included; None when valid. Unknown methods are not a fault."""
     root = _declaration()
     found = schema.fault(message, root["$defs"]["request"], root, "request")
-    if found or message["method"] not in root["methods"]:
-        return found
-    return schema.fault(message["params"], root["methods"][message["method"]]["params"], root, "params")
+    if not found and message["method"] in root["methods"]:
+        found = schema.fault(message["params"], root["methods"][message["method"]]["params"], root, "params")
+    return found and shorten(found, _LONGEST_FAULT)
 
 
 def answer_fault(message: Mapping[str, Any], method: str, identifier: Optional[int]) -> Optional[str]:
@@ -93,7 +167,7 @@ def answer_fault(message: Mapping[str, Any], method: str, identifier: Optional[i
     root = _declaration()
     found = schema.fault(message, root["$defs"]["answer"], root, "answer")
     if found:
-        return found
+        return shorten(found, _LONGEST_FAULT)
     if message["id"] != identifier:
         return f"answer.id: {message['id']!r} is not the id of the request, {identifier!r}"
     given = [key for key in OUTCOMES if key in message]
@@ -109,4 +183,5 @@ def ok_fault(method: str, ok: Mapping[str, Any]) -> Optional[str]:
     root = _declaration()
     if method not in root["methods"]:
         return None
-    return schema.fault(ok, root["methods"][method]["ok"], root, "ok")
+    found = schema.fault(ok, root["methods"][method]["ok"], root, "ok")
+    return found and shorten(found, _LONGEST_FAULT)

@@ -13,7 +13,8 @@ __all__ = ["load", "fault", "header", "KEYWORDS"]
 #: The keywords understood; a test keeps the schema files to these.
 KEYWORDS = frozenset(
     ["type", "const", "enum", "anyOf", "required", "properties", "additionalProperties", "items", "minimum",
-     "minLength", "$ref", "$schema", "$id", "$defs", "title", "description", "methods", "lines"]
+     "minLength", "maxLength", "maxItems", "$ref", "$schema", "$id", "$defs", "title", "description", "methods",
+     "lines"]
 )  # fmt: skip
 
 _TYPES: Mapping[str, Any] = {
@@ -66,6 +67,10 @@ def fault(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], path: 
         return f"{path}: {value} is below {schema['minimum']}"
     if isinstance(value, str) and len(value) < schema.get("minLength", 0):
         return f"{path}: is empty"
+    if isinstance(value, str) and len(value) > schema.get("maxLength", len(value)):
+        return f"{path}: has more than {schema['maxLength']} characters"
+    if isinstance(value, list) and len(value) > schema.get("maxItems", len(value)):
+        return f"{path}: has more than {schema['maxItems']} items"
     if isinstance(value, dict):
         return _object_fault(value, schema, root, path)
     if isinstance(value, list) and "items" in schema:
@@ -85,7 +90,7 @@ def _object_fault(
     properties = schema.get("properties", {})
     others = schema.get("additionalProperties", True)
     for key, item in value.items():
-        here = f"{path}.{key}"
+        here = f"{path}.{key if len(key) <= 80 else key[:79] + '…'}"
         if key in properties:
             found = fault(item, properties[key], root, here)
         elif others is False:
@@ -110,5 +115,7 @@ def _is(value: Any, wanted: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=True)
+    if isinstance(value, (list, dict)) and value:
+        return "an array" if isinstance(value, list) else "an object"  # whatever lies in it
+    text = json.dumps(value[:100] if isinstance(value, str) else value, ensure_ascii=True)
     return text if len(text) <= 80 else text[:77] + "..."

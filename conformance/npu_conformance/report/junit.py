@@ -8,9 +8,12 @@ from typing import Dict, List, Sequence
 
 from npu_conformance.judging.records import Record, Report
 
-__all__ = ["document"]
+__all__ = ["document", "timeless"]
 
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not allowed in XML 1.0
+
+# Attributes come in alphabetical order, as Python 3.7 sorts them: every version writes the same text.
+_TIME = re.compile(r'(<test(?:suite|case) [^<>]*? time=")[0-9]+\.[0-9]{3}(?=")')
 
 _ERRORS = ("harness-error", "protocol-error", "crash", "timeout", "not-run")
 _SKIPPED = ("blocked", "xfail", "unsupported")
@@ -34,11 +37,11 @@ def _suite(area: str, records: List[Record]) -> ElementTree.Element:
     failures = [status for status in statuses if status not in _ERRORS + _SKIPPED + ("pass",)]
     suite = ElementTree.Element(
         "testsuite",
-        name=area,
-        tests=str(len(records)),
-        failures=str(len(failures)),
         errors=str(sum(1 for status in statuses if status in _ERRORS)),
+        failures=str(len(failures)),
+        name=area,
         skipped=str(sum(1 for status in statuses if status in _SKIPPED)),
+        tests=str(len(records)),
         time=f"{sum(record.seconds for record in records):.3f}",
     )
     for record in records:
@@ -49,7 +52,7 @@ def _suite(area: str, records: List[Record]) -> ElementTree.Element:
 def _case(record: Record) -> ElementTree.Element:
     case, result = record.instance.case, record.result
     element = ElementTree.Element(
-        "testcase", name=record.instance.id, classname=f"{case.area}.{case.topic}", time=f"{record.seconds:.3f}"
+        "testcase", classname=f"{case.area}.{case.topic}", name=record.instance.id, time=f"{record.seconds:.3f}"
     )
     properties = ElementTree.SubElement(element, "properties")
     ElementTree.SubElement(properties, "property", name="status", value=result.status)
@@ -58,19 +61,29 @@ def _case(record: Record) -> ElementTree.Element:
     if result.status == "pass":
         return element
     tag = "error" if result.status in _ERRORS else "skipped" if result.status in _SKIPPED else "failure"
-    outcome = ElementTree.SubElement(element, tag, message=_legal(f"{result.status}: {result.detail}"))
+    outcome = ElementTree.SubElement(element, tag, message=_line(f"{result.status}: {result.detail}"))
     if tag != "skipped":
-        outcome.set("type", result.signature or result.status)
+        outcome.set("type", _line(result.signature or result.status))
         outcome.text = _legal("\n".join(f"{entry.kind}: {entry.fact}" for entry in result.differences))
     return element
 
 
 def _list_errors(texts: Sequence[str]) -> ElementTree.Element:
-    suite = ElementTree.Element("testsuite", name="known-failures", tests=str(len(texts)), failures=str(len(texts)))
+    suite = ElementTree.Element("testsuite", failures=str(len(texts)), name="known-failures", tests=str(len(texts)))
     for text in texts:
-        case = ElementTree.SubElement(suite, "testcase", name=_legal(text), classname="known-failures")
-        ElementTree.SubElement(case, "failure", message=_legal(text), type="known-failures")
+        case = ElementTree.SubElement(suite, "testcase", classname="known-failures", name=_line(text))
+        ElementTree.SubElement(case, "failure", message=_line(text), type="known-failures")
     return suite
+
+
+def _line(text: str) -> str:
+    """An attribute's value; how line ends in one are written differs between versions of Python."""
+    return _legal(text).replace("\r", " ").replace("\n", " ").replace("\t", " ")
+
+
+def timeless(text: str) -> str:
+    """The XML text without the times, which are all that two runs of the same answers may differ in."""
+    return _TIME.sub(r"\1", text)
 
 
 def _legal(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
@@ -12,7 +13,7 @@ from npu_conformance.judging.records import Record, Report, counts
 from npu_conformance.protocol import outcomes
 from npu_reference.errors import NpuError
 
-__all__ = ["Read", "record_json", "write", "read"]
+__all__ = ["Read", "footer", "is_evidence", "record_json", "write", "read"]
 
 _MAX_LINE = 64 << 20  # assumed: an observation of 16 MiB, its facts and differences
 
@@ -53,14 +54,34 @@ def write(report: Report, path: str) -> None:
     """Writes the file; the same report gives the same bytes."""
     lines = [output.dumps(report.header)]
     lines += [output.dumps(record_json(record)) for record in report.records]
-    footer = {
+    lines.append(output.dumps(footer(report, _evidence(os.path.dirname(path)))))
+    output.write_file(path, "\n".join(lines) + "\n")
+
+
+def footer(report: Report, files: Mapping[str, str]) -> Dict[str, Any]:
+    """The last line; ``files``: name to digest of what beside the observations a judgement rests on."""
+    line: Dict[str, Any] = {
         "kind": "footer",
         "verdict": report.verdict,
         "counts": counts(report.records),
         "errors": list(report.errors),
     }
-    lines.append(output.dumps(footer))
-    output.write_file(path, "\n".join(lines) + "\n")
+    if files:
+        line["files"] = dict(files)
+    return line
+
+
+def is_evidence(name: str) -> bool:
+    """Whether a file of this name is what laws leave: their answers, and graphs that break one."""
+    return name == "laws.jsonl" or (name.startswith("law-") and name.endswith(".pbtxt"))
+
+
+def _evidence(folder: str) -> Dict[str, str]:
+    found = {}
+    for name in sorted(filter(is_evidence, os.listdir(folder or os.curdir))):
+        with open(os.path.join(folder, name), "rb") as stream:
+            found[name] = hashlib.sha256(stream.read()).hexdigest()
+    return found
 
 
 def read(folder: str) -> Read:
@@ -69,24 +90,30 @@ def read(folder: str) -> Read:
     Raises:
         NpuError: OUTPUT, naming the line, when it is not complete or not in this form.
     """
-    path = os.path.join(folder, output.MARK) if os.path.isdir(folder) else folder
+    path = folder
     lines: List[Mapping[str, Any]] = []
     try:
+        if os.path.isdir(folder):
+            path = os.path.join(folder, output.MARK)
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise NpuError("OUTPUT", path, "is no regular file", "Name the folder of a report.")
         with open(path, "rb") as stream:
             while True:
                 raw = stream.readline(_MAX_LINE + 1)
                 if not raw:
                     break
                 lines.append(_line(raw, f"{path}:{len(lines) + 1}"))
-    except OSError as error:
-        raise NpuError("OUTPUT", path, f"cannot be read: {error.strerror}", "Name the folder of a report.") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise NpuError("OUTPUT", path, reason, "Name the folder of a report.") from None
     if len(lines) < 2 or lines[0].get("kind") != "header" or lines[-1].get("kind") != "footer":
         raise NpuError("OUTPUT", path, "is not complete: a header, records and a footer are required")
     records = tuple(lines[1:-1])
     for number, record in enumerate(records, 2):
         if record.get("kind") != "case" or not isinstance(record.get("id"), str):
             raise NpuError("OUTPUT", f"{path}:{number}", "is no record of a case")
-        if record.get("status") not in judge.ORDER:
+        status = record.get("status")
+        if not isinstance(status, str) or status not in judge.ORDER:
             raise NpuError("OUTPUT", f"{path}:{number}", f"{record.get('status')!r} is no status")
     return Read(lines[0], records, lines[-1], os.path.dirname(os.path.abspath(path)))
 

@@ -13,10 +13,14 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from npu_conformance.files import streams
+from npu_reference.printing import clipped, printable
+
 __all__ = ["Rows", "Terminal", "line", "plain"]
 
 _GAP = "  "
 _UNLIMITED = 1_000_000  # a pipe has no width
+_LONGEST = 4000  # characters of one text that is not ours; JSON has all (assumed)
 
 Cell = Union[str, Text]
 
@@ -30,6 +34,10 @@ class Terminal(Console):
         if not self.folds:
             self.width = _UNLIMITED
 
+    def on_broken_pipe(self) -> None:
+        """The reader went away: rich would end with status 1, which means not conformant."""
+        streams.give_up_output()
+
     def print(self, *objects: Any, **options: Any) -> None:
         """As rich does, and tables of :class:`Rows`."""
         if len(objects) == 1 and isinstance(objects[0], Rows):
@@ -40,8 +48,8 @@ class Terminal(Console):
 
 
 def plain(text: object) -> Text:
-    """Text of a user's, without markup or control characters."""
-    return Text("".join(char if char.isprintable() else repr(char)[1:-1] for char in str(text)))
+    """Text of a user's or a backend's, without markup or control characters."""
+    return Text(printable(clipped(str(text), _LONGEST)))
 
 
 def line(console: Terminal, text: Text, indent: int = 0) -> None:

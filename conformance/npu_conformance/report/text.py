@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -14,6 +15,7 @@ from npu_conformance.report.terminal import Rows as _table
 from npu_conformance.report.terminal import Terminal as Console
 from npu_conformance.report.terminal import line as _line
 from npu_conformance.report.terminal import plain as _plain
+from npu_reference.printing import clipped, printable
 
 if TYPE_CHECKING:
     from npu_conformance.backends.mutants import Mutant
@@ -26,10 +28,11 @@ if TYPE_CHECKING:
     from npu_conformance.strength.killing import Kill
 
 __all__ = [
-    "checkup", "comparison", "coverage", "faults", "killing", "mutant_list", "options", "partition", "run",
+    "checkup", "comparison", "coverage", "faults", "killing", "mutant_list", "partition", "run",
     "verification",
 ]  # fmt: skip
 
+_FETCHED = {"train": "the train op", "loss": "the loss", "output": "an output"}
 _ROWS = 40  # a table of a terminal shows no more; JSON has all
 _TYPES = 8  # operator types named in a row
 _NAMED = 6  # options named beside a reason they share; docs/mutants.md names all
@@ -42,6 +45,11 @@ _STYLES = {
     "pass": "green", "xfail": "blue", "unsupported": "blue", "blocked": "yellow", "unstable": "yellow",
     "not-run": "yellow",
 }  # fmt: skip
+
+
+def _name(text: str) -> str:
+    """A name for the head of a table."""
+    return printable(clipped(text, 60))
 
 
 def _rest(console: Console, shown: int, total: int) -> None:
@@ -82,8 +90,9 @@ def run(report: Report, areas: Sequence[Area], out: str, no_page: bool) -> None:
     good = report.verdict == "conformant"
     device = report.header["backend"].get("runtime", {}).get("device")
     what = f"{backend['name']} {backend['version']}" + (" (simulated device)" if device == "simulated" else "")
-    console.print(Text(report.verdict, style="bold green" if good else "bold red") + Text(f": {what}"))
-    console.print(f"Report: {os.path.join(out, 'results.jsonl' if no_page else 'report.html')}", soft_wrap=True)
+    console.print(Text(report.verdict, style="bold green" if good else "bold red") + _plain(f": {what}"))
+    path = os.path.join(out, "results.jsonl" if no_page else "report.html")
+    console.print(Text("Report: ") + _plain(path), soft_wrap=True)
 
 
 def verification(found: Verification) -> None:
@@ -93,16 +102,16 @@ def verification(found: Verification) -> None:
         console.print(Text("fault ", style="red") + _plain(fault), soft_wrap=True)
     _rest(console, _ROWS, len(found.faults))
     if found.holds:
-        console.print(f"The results hold: {found.verdict}, {found.records} records judged again.")
+        console.print(_plain(f"The results hold: {found.verdict}, {found.records} records judged again."))
     else:
-        console.print(f"The results do not hold: stated {found.stated}, judged again {found.verdict}.")
+        console.print(_plain(f"The results do not hold: stated {found.stated}, judged again {found.verdict}."))
 
 
 def comparison(found: Comparison) -> None:
     """Changed instances and the two counts of those without a partner."""
     console = Console()
     if found.changed:
-        table = _table("Instance", found.before or "before", "", found.after or "after")
+        table = _table("Instance", _name(found.before) or "before", "", _name(found.after) or "after")
         worse = set(found.worse)
         for change in found.changed[:_ROWS]:
             table.add_row(
@@ -250,34 +259,14 @@ def checkup(found: Sequence[Check]) -> None:
 # Asking the reference
 
 
-def options(resolution: Any) -> None:
-    """Effective values with origin and rule, then errors and warnings."""
-    console = Console()
-    table = _table("Option", "Value", "Origin", "Rule")
-    for name, one in resolution.effective.items():
-        style = "" if one.origin == "default" else "bold"
-        value = "(unset)" if one.value is None else one.value
-        table.add_row(_plain(name), _styled(value, style), one.origin, _plain(one.rule or ""))
-    console.print(table)
-    _complaints(console, resolution.errors, resolution.warnings)
-
-
-def _styled(value: object, style: str) -> Text:
-    text = _plain(value)
-    text.stylize(style)
-    return text
-
-
-def _complaints(console: Console, errors: Sequence[Any], warnings: Sequence[Any]) -> None:
-    for error in errors:
-        console.print(Text("error ", style="red") + _plain(error), soft_wrap=True)
+def _complaints(console: Console, warnings: Sequence[Any]) -> None:
     for warning in warnings:
-        console.print(Text("warning ", style="yellow") + _plain(f"{warning.option}: {warning.message}"), soft_wrap=True)
+        console.print(Text("warning ", style="yellow") + _plain(warning.text), soft_wrap=True)
 
 
 def partition(answer: Mapping[str, Any], nodes: int, warnings: Sequence[Any], title: str) -> None:
-    """Verdict of what was demanded, GEOPs, host operators by reason with one witness each, what separates GEOPs, what
-    would help most, borders, notes."""
+    """Fetches to name, GEOPs, host operators by reason with one witness each, what separates GEOPs, what would help
+    most, borders, notes; last one line on all of it, and the verdict of what was demanded."""
     console = Console()
     geops, host, borders = answer["geops"], answer["host"], answer["borders"]
     inside = sum(len(geop["nodes"]) for geop in geops)
@@ -287,29 +276,68 @@ def partition(answer: Mapping[str, Any], nodes: int, warnings: Sequence[Any], ti
         _plain(title) + f": {inside} of {nodes} operators ({share}) in {len(geops)} GEOPs, {len(host)} on the host",
     )
     console.print(f"Fewest GEOPs possible: {answer['min_geops']}")
+    _proposals(console, answer["proposals"])
     _geops(console, geops)
     _host(console, host)
     _separations(console, answer["separations"])
     _blame(console, answer["blame"])
     _borders(console, borders)
+    _open_inputs(console, answer["open_inputs"])
     _notes(console, answer["notes"])
-    _complaints(console, (), warnings)
+    _complaints(console, warnings)
+    _line(console, _plain(answer["conclusion"]["line"]), 2)
     _checks(console, answer["checks"], answer["verdict"])
 
 
 def _notes(console: Console, notes: Sequence[Mapping[str, Any]]) -> None:
-    """The first notes of each code."""
-    told: Counter = Counter()
+    """The first notes of each code, those that say the same of several subjects as one."""
+    folded: Dict[Tuple[str, str], List[Mapping[str, Any]]] = {}
     for note in notes:
-        told[note["code"]] += 1
-        if told[note["code"]] > _SAME:
+        folded.setdefault((note["code"], note["message"]), []).append(note)
+    told: Counter = Counter()
+    for (code, message), alike in folded.items():
+        told[code] += 1
+        if told[code] > _SAME:
             continue
-        style = {"error": "red", "warning": "yellow"}.get(note.get("level", "info"), "dim")
-        subject = f"{note['subject']}: " if note.get("subject") else ""
-        _line(console, Text(f"{note['code']} ", style=style) + _plain(subject + note["message"]), 2)
+        style = {"error": "red", "warning": "yellow"}.get(alike[0].get("level", "info"), "dim")
+        subject = f"{alike[0]['subject']}: " if alike[0].get("subject") else ""
+        if len(alike) > 1:
+            subject = f"{len(alike)} times, {alike[0]['subject'] or 'here'} first: "
+        _line(console, Text(f"{code} ", style=style) + _plain(subject + message), 2)
     for code, count in told.items():
         if count > _SAME:
             _line(console, Text(f"… {count - _SAME} more {code}; --format json has all.", style="dim"))
+
+
+def _proposals(console: Console, proposals: Sequence[Mapping[str, Any]]) -> None:
+    """Lines to paste."""
+    if not proposals:
+        return
+    _line(console, Text("No fetch is named, so initialisers, savers and all count. As one session.run sees it:"), 2)
+    for one in proposals:
+        console.print(Text(f"  # {_FETCHED[one['kind']]}", style="dim"), soft_wrap=True)
+        for line in _continued([shlex.quote(word) for word in shlex.split(one["command"])], console.width):
+            console.print(_plain(line), soft_wrap=True)
+
+
+def _continued(words: Sequence[str], width: int) -> List[str]:
+    """A command that can be pasted, over as many lines as it needs, each but the last ending in a backslash."""
+    lines = [f"  {words[0]}"]
+    for word in words[1:]:
+        if len(lines[-1]) + len(word) + 3 > width and lines[-1].strip():
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += f" {word}"
+    return lines
+
+
+def _open_inputs(console: Console, inputs: Sequence[str]) -> None:
+    """What would make sizes known."""
+    if inputs:
+        batch = [text for text in inputs if ":N" in text and not any(c.isalpha() for c in text.rpartition(":N")[2])]
+        first = "--batch N, or " if batch else ""
+        shapes = " ".join(f"--shape {text}" for text in inputs[:_ROWS])
+        _line(console, _plain(f"Sizes follow from {first}{shapes}"), 2)
 
 
 def _separations(console: Console, separations: Sequence[Mapping[str, Any]]) -> None:

@@ -27,7 +27,7 @@ def precision(answer: Mapping[str, Any], warnings: Sequence[Any], title: str, ev
         _kinds(console, answer["nodes"])
     _notes(console, answer["warnings"], every)
     for warning in warnings:
-        line(console, Text("warning ", style="yellow") + plain(f"{warning.option}: {warning.message}"), 2)
+        line(console, Text("warning ", style="yellow") + plain(warning.text), 2)
     for other in answer["compared"]:
         _changes(console, answer, other, every)
 

@@ -32,7 +32,7 @@ def profile(answer: Mapping[str, Any], warnings: Sequence[Any], title: str) -> N
     _dearest(console, answer["dearest"])
     _memory(console, answer)
     for warning in warnings:
-        line(console, Text("warning ", style="yellow") + plain(f"{warning.option}: {warning.message}"), 2)
+        line(console, Text("warning ", style="yellow") + plain(warning.text), 2)
     _compared(console, answer)
 
 

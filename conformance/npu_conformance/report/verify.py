@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import json
 import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from npu_conformance.files import output
+import npu_reference
+from npu_conformance.files import output, reading
 from npu_conformance.judging import judge, known_failures
 from npu_conformance.judging import records as records_
 from npu_conformance.library import twins
 from npu_conformance.library.library import Instance, Library
 from npu_conformance.library.selection import select
+from npu_conformance.observing import tensors
 from npu_conformance.protocol import client, outcomes, requests, schema
-from npu_conformance.report import results
+from npu_conformance.report import remake, results
+from npu_conformance.running import lanes
 from npu_conformance.strength.laws import asking
 from npu_reference.errors import NpuError
+from npu_reference.printing import shorten
 
 __all__ = ["Verification", "verify", "answer"]
 
@@ -70,16 +73,23 @@ def verify(library: Library, folder: str) -> Verification:
             rejudged.append(lawful[instance.id])
         elif instance is not None and claims is not None:
             rejudged.append(_again(instance, record, claims, read.folder, faults))
+    if [record["id"] for record in read.records if record["id"] in instances] != list(instances):
+        faults.append("the records are not in the order of the selection")
     known = _known(read.header, faults)
     before = records_.blocked(rejudged)
     # Expiry was decided on the day of the run: its errors stand in the footer, and only make a verdict worse.
-    records, _ = known_failures.apply(known, before, datetime.date.min)
-    for one, stated in zip(records, _stated(read, instances)):
-        if one.result.status != stated["status"]:
-            now = f"{one.result.status}: {one.result.detail}"
-            faults.append(f"{one.instance.id}: stated {stated['status']}, judged again {now}")
-    verdict = records_.final_verdict(records, tuple(read.footer.get("errors", ())))
-    faults += _footer_faults(read, records, verdict)
+    day, late = _day(read.header, known, faults)
+    records, errors = known_failures.apply(known, before, day)
+    errors = [*errors, *late]
+    by_id = {one.instance.id: one for one in records}
+    for stated in _stated(read, instances):
+        if stated["id"] in by_id:
+            faults += _record_faults(by_id[stated["id"]], stated)
+    verdict = records_.final_verdict(records, errors)
+    report = records_.Report(_header(library, read, known), tuple(records), tuple(errors), verdict)
+    faults += _frame_faults(read, report)
+    if os.path.isdir(folder):
+        faults += remake.faults(library, read, report)
     return Verification(verdict, str(read.footer.get("verdict")), len(read.records), tuple(faults))
 
 
@@ -156,6 +166,21 @@ def _known(header: Mapping[str, Any], faults: List[str]) -> List[known_failures.
     return found
 
 
+def _day(
+    header: Mapping[str, Any], known: Sequence[known_failures.Entry], faults: List[str]
+) -> Tuple[datetime.date, Tuple[str, ...]]:
+    """The day by which known failures expired or not. Without any, none is needed."""
+    if not known:
+        if "day" in header:
+            faults.append("the header has a day, though no failures are known")
+        return datetime.date.min, ()
+    try:
+        return datetime.datetime.strptime(str(header["day"]), "%Y-%m-%d").date(), ()
+    except (KeyError, ValueError):
+        faults.append("the header does not say on which day failures were known")
+        return datetime.date.max, ()
+
+
 def _stated(read: results.Read, instances: Mapping[str, Instance]) -> Sequence[Mapping[str, Any]]:
     return [record for record in read.records if record["id"] in instances]
 
@@ -164,18 +189,12 @@ def _again(
     instance: Instance, record: Mapping[str, Any], claims: judge.Claims, folder: str, faults: List[str]
 ) -> records_.Record:
     """The record as its raw observation is judged now."""
-    result = _result(instance, record, claims, folder, faults)
-    return records_.Record(instance, result, None, "", "", 0.0)
-
-
-def _result(
-    instance: Instance, record: Mapping[str, Any], claims: judge.Claims, folder: str, faults: List[str]
-) -> judge.Result:
     lacking = judge.applicable(instance, claims)
     if lacking is not None:
-        return judge.Result("unsupported", lacking, (), (), "")
-    if record["status"] in _DECIDED_AT_RUN:
-        return judge.Result(record["status"], "as stated", (), (), str(record.get("signature", "")))
+        return lanes.plain(instance, "unsupported", f"the backend does not claim {lacking}")
+    first = str(record.get("first_attempt", ""))
+    if record["status"] in _DECIDED_AT_RUN and not first:
+        return lanes.plain(instance, record["status"], str(record.get("detail")))
     try:
         outcome = outcomes.outcome_of(record.get("observation"))
         if outcome is None:
@@ -183,12 +202,14 @@ def _result(
         _check_files(outcome, folder)
         twin = twins.make(instance.twin, instance.case.params["graph"]) if instance.twin else None
         result = judge.judge(instance, requests.read_back(outcome, twin), folder)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        faults.append(f"{instance.id}: its observation cannot be judged: {error}")
-        return judge.Result("harness-error", str(error), (), (), "")
-    if list(result.facts) != record.get("facts"):
-        faults.append(f"{instance.id}: the facts stated are not those of the observation")
-    return result
+        if first:
+            # What the first attempt answered is not kept: how it differed stands as it was stated.
+            differences = tuple(judge.Difference(*map(str, one)) for one in record.get("differences", ()))
+            result = lanes.unstable(instance, first, differences, result)
+        return records_.Record(instance, result, outcome, first, "", 0.0)
+    except Exception as error:  # noqa: BLE001  whatever an observation holds, it is a fault of the folder
+        faults.append(f"{instance.id}: its observation cannot be judged: {shorten(str(error), 200)}")
+        return lanes.plain(instance, "harness-error", str(error))
 
 
 def _check_files(outcome: client.Outcome, folder: str) -> None:
@@ -202,37 +223,67 @@ def _check_files(outcome: client.Outcome, folder: str) -> None:
         if os.path.dirname(path) != "tensors":
             raise ValueError(f"the tensor {name} lies outside the folder")
         try:
-            with open(os.path.join(folder, path), "rb") as stream:
-                digest = hashlib.sha256(stream.read()).hexdigest()
-        except OSError as error:
-            raise ValueError(f"the tensor {name} cannot be read: {error.strerror}") from None
-        if os.path.basename(path) != f"{digest}.bin":
+            content = reading.content(os.path.join(folder, path), tensors.ANSWER_BYTES)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ValueError(f"the tensor {name} cannot be read: {reason}") from None
+        if os.path.basename(path) != f"{hashlib.sha256(content).hexdigest()}.bin":
             raise ValueError(f"the tensor {name} was changed")
 
 
-def _footer_faults(read: results.Read, records: Sequence[records_.Record], verdict: str) -> List[str]:
+def _record_faults(record: records_.Record, stated: Mapping[str, Any]) -> List[str]:
+    """The fields of a record that are not those of what its observation is judged to be."""
+    made = results.record_json(record)
     faults = []
-    if read.footer.get("verdict") != verdict:
-        faults.append(f"the verdict stated is {read.footer.get('verdict')!r}, judged again it is {verdict!r}")
-    if read.footer.get("counts") != records_.counts(records):
-        faults.append("the counts stated are not those of the records")
-    path = os.path.join(read.folder, "statement.json")
-    if os.path.exists(path):
-        faults += _statement_faults(path, read, verdict)
+    for name in sorted({*made, *stated}):
+        if name in made and name in stated and output.dumps(made[name]) == output.dumps(stated[name]):
+            continue
+        if name == "status":
+            now = f"{record.result.status}: {record.result.detail}"
+            faults.append(f"{record.instance.id}: stated {stated['status']}, judged again {now}")
+        elif name == "facts":
+            faults.append(f"{record.instance.id}: the facts stated are not those of the observation")
+        else:
+            faults.append(f"{record.instance.id}: {shorten(name)} is not what comes out")
     return faults
 
 
-def _statement_faults(path: str, read: results.Read, verdict: str) -> List[str]:
-    try:
-        with open(path, encoding="ascii") as stream:
-            statement = json.load(stream)
-        with open(os.path.join(read.folder, output.MARK), "rb") as stream_:
-            digest = hashlib.sha256(stream_.read()).hexdigest()
-    except (OSError, ValueError) as error:
-        return [f"statement.json cannot be read: {error}"]
+def _header(library: Library, read: results.Read, known: Sequence[known_failures.Entry]) -> Mapping[str, Any]:
+    """The header as it ought to be; what only the run could know stands as stated."""
+    stated = read.header
+    header = {
+        "kind": "header",
+        "schema": schema.header("results"),
+        "suite": {"version": npu_reference.__version__, "library": library.digest},
+        "backend": stated.get("backend"),
+        "platform": stated.get("platform"),
+        "selection": stated.get("selection"),
+        "instances": len(read.records),
+        "known_failures": [entry.to_json() for entry in known],
+    }
+    if known:
+        header["day"] = stated.get("day")
+    return header
+
+
+def _frame_faults(read: results.Read, report: records_.Report) -> List[str]:
+    """What is wrong with the header and the footer."""
+    footer = results.footer(report, {})
+    if "files" in read.footer:
+        footer["files"] = read.footer["files"]  # judged with the files
     faults = []
-    if not isinstance(statement, dict) or statement.get("results_sha256") != digest:
-        faults.append("statement.json is about another results.jsonl")
-    elif statement.get("verdict") != verdict:
-        faults.append("statement.json states another verdict")
+    for where, made, stated in (("header", report.header, read.header), ("footer", footer, read.footer)):
+        for name in sorted({*made, *stated}):
+            if name in made and name in stated and output.dumps(made[name]) == output.dumps(stated[name]):
+                continue
+            if name == "verdict":
+                faults.append(f"the verdict stated is {stated.get(name)!r}, judged again it is {report.verdict!r}")
+            elif name == "counts":
+                faults.append("the counts stated are not those of the records")
+            else:
+                faults.append(f"the {where}'s {shorten(name)} is not what comes out")
+    declared = schema.load("results")
+    for line in (read.header, read.footer):
+        fault = schema.fault(line, declared["lines"][line["kind"]], declared, line["kind"])
+        faults += [shorten(fault, 300)] if fault else []
     return faults

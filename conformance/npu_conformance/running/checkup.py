@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-import subprocess
-import tempfile
-import threading
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
+from npu_conformance.files import scratch
 from npu_conformance.protocol import client, schema
 from npu_conformance.protocol import messages as protocol
+from npu_conformance.protocol.process import Ended, Late, Mute, Process
 from npu_conformance.running.lanes import Settings
+from npu_reference.errors import NpuError
+from npu_reference.printing import shorten
 
 __all__ = ["Check", "check", "answer"]
 
 _SECONDS = 10.0
+_GRACE_SECONDS = 0.2
 
 
 class Check(NamedTuple):
@@ -46,7 +45,7 @@ def check(spec: str, settings: Settings) -> List[Check]:
     for number, (name, make) in enumerate(_CHECKS):
         with _Wire(spec, settings) as wire:
             fault = make(wire)
-        found.append(Check(name, fault is None, fault or ""))
+        found.append(Check(name, fault is None, shorten(fault or "", 500)))
         if number == 0 and fault is not None:
             break
     return found
@@ -56,46 +55,37 @@ class _Wire:
     """A worker and its raw lines."""
 
     def __init__(self, spec: str, settings: Settings) -> None:
+        self.spec = spec
         self.command = client.command(spec, settings.python)
         self.env = client.environment(settings.env)
         self.seconds = _SECONDS * settings.factor
 
     def __enter__(self) -> _Wire:
-        self.folder = tempfile.TemporaryDirectory(prefix="npu-worker-")
-        self.process = subprocess.Popen(
-            self.command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=self.folder.name,
-            env=self.env,
-            start_new_session=True,
-        )
+        self.folder = scratch.Scratch("npu-worker-")
+        try:
+            self.process = Process(self.command, self.folder.path, self.env, _GRACE_SECONDS)
+        except OSError as error:
+            self.folder.close()
+            reason = f"cannot be started: {error.strerror or error}"
+            raise NpuError("BACKEND_UNAVAILABLE", self.spec, reason) from None
+        except BaseException:
+            self.folder.close()
+            raise
         return self
 
     def __exit__(self, *error: object) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.communicate()
-        self.folder.cleanup()
+        self.process.close()
+        self.folder.close()
 
     def send(self, line: bytes) -> None:
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.write(line)
-            self.process.stdin.flush()
-        except (BrokenPipeError, ValueError):
-            pass
+        self.process.send(line)
 
     def line(self) -> Optional[bytes]:
         """The next line; None when there is none in time."""
-        box: List[bytes] = []
-        stream = self.process.stdout
-        assert stream is not None
-        reader = threading.Thread(target=lambda: box.append(stream.readline(protocol.MAX_LINE + 1)), daemon=True)
-        reader.start()
-        reader.join(self.seconds)
-        return box[0] if box and box[0] else None
+        try:
+            return self.process.line(self.seconds)
+        except (Late, Mute, Ended):
+            return None
 
     def ask(self, identifier: int, method: str, params: Mapping[str, Any]) -> Tuple[Mapping[str, Any], Optional[str]]:
         """(answer, fault) of one request."""
@@ -116,7 +106,7 @@ class _Wire:
 def _hello(wire: _Wire, **more: Any) -> Tuple[Mapping[str, Any], Optional[str]]:
     message, fault = wire.ask(1, "hello", {"protocol": protocol.VERSION, **more})
     if fault is None and "ok" not in message:
-        fault = f"hello is answered by {message}"
+        fault = shorten(f"hello is answered by {message}", 400)
     return message, fault
 
 
@@ -132,7 +122,7 @@ def _refuses_unknown_method(wire: _Wire) -> Optional[str]:
     _hello(wire)
     message, fault = wire.ask(2, "no-such-method", {})
     if fault is None and "unsupported" not in message:
-        return f"expected unsupported, got {sorted(set(message) - {'id'})}"
+        return shorten(f"expected unsupported, got {sorted(set(message) - {'id'})}", 400)
     return fault
 
 
@@ -183,16 +173,13 @@ def _ends_on_shutdown(wire: _Wire) -> Optional[str]:
 
 def _ends_on_eof(wire: _Wire) -> Optional[str]:
     _hello(wire)
-    assert wire.process.stdin is not None
-    wire.process.stdin.close()
-    wire.process.stdin = None
+    wire.process.close_input()
     return _ends(wire)
 
 
 def _ends(wire: _Wire) -> Optional[str]:
-    try:
-        status = wire.process.wait(wire.seconds)
-    except subprocess.TimeoutExpired:
+    status = wire.process.wait(wire.seconds)
+    if status is None:
         return "the worker keeps running"
     return None if status == 0 else f"the worker ends with status {status}"
 

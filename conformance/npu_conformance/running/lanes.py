@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from typing import Any, Mapping, NamedTuple, Optional, Tuple
 
+from npu_conformance.files import output
 from npu_conformance.judging import judge
 from npu_conformance.judging.records import Record
 from npu_conformance.library.library import Instance
+from npu_conformance.observing import tensors
 from npu_conformance.protocol import client, requests
 from npu_reference.errors import NpuError
+from npu_reference.printing import shorten
 
-__all__ = ["Lane", "Settings"]
+__all__ = ["Lane", "Settings", "plain", "unstable"]
 
 _FAILURE_REPEATS = 20  # a lane repeats this many plain failures in a fresh worker, so that a bad backend ends (assumed)
 _START_FAILURES = 3  # a lane gives up after this many failed starts in succession (assumed)
+
+_LONGEST = 1000  # characters of a reason
 
 _ENDED_BADLY = (client.Crashed, client.TimedOut, client.Nonsense)
 
@@ -65,20 +69,27 @@ class Lane:
         """What came of one instance."""
         lacking = judge.applicable(instance, self.claims)
         if lacking is not None:
-            return _plain(instance, "unsupported", f"the backend does not claim {lacking}")
+            return plain(instance, "unsupported", f"the backend does not claim {lacking}")
         if self.start_failures >= _START_FAILURES:
-            return _plain(instance, "not-run", "the backend does not start any more")
-        folder = os.path.join(self.worker.folder, "case")  # one name for all: a path in an answer is the same each time
+            return plain(instance, "not-run", "the backend does not start any more")
         try:
-            os.makedirs(folder)
-            return self._ask(instance, folder)
+            return self._ask(instance, self.worker.room())
         except NpuError as error:
             if error.code == "BACKEND_UNAVAILABLE":
                 self.start_failures += 1
-                return _plain(instance, "not-run", error.message)
-            return _plain(instance, "harness-error", str(error))
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+                return plain(instance, "not-run", error.message)
+            return self._failed(instance, str(error))
+        except OSError as error:
+            # A full disk, no more files to open, or a backend that fights for its folder: never the report's fault.
+            return self._failed(instance, f"the worker's folder cannot be used: {error.strerror or error}")
+        except Exception as error:  # noqa: BLE001  whatever an answer does to us may cost its case, not the run
+            return self._failed(instance, f"{type(error).__name__}: {error}")
+
+    def _failed(self, instance: Instance, reason: str) -> Record:
+        """A fault of the suite, or of the machine: the worker goes as well, for nobody knows what state it is in."""
+        self.worker.fresh()
+        reason = reason.replace(self.worker.folder, ".").replace(self.fixtures, "fixtures")
+        return plain(instance, "harness-error", shorten(reason, _LONGEST))
 
     def _ask(self, instance: Instance, folder: str) -> Record:
         prepared = requests.prepare(instance, folder)
@@ -90,7 +101,10 @@ class Lane:
             again = self._once(instance, prepared, reset=False)
             second = self._judged(instance, again, prepared)
             if second.status != result.status:
-                return self._unstable(instance, (outcome, result), (again, second), folder)
+                self.start_failures = 0
+                first = f"{result.status}: {result.detail}"
+                found = unstable(instance, first, result.differences, second)
+                return Record(instance, found, self._kept(again), first, "", 0.0)
             outcome, result = again, second
         self.start_failures = 0
         return Record(instance, result, self._kept(outcome), "", "", 0.0)
@@ -109,31 +123,20 @@ class Lane:
             if isinstance(outcome, _ENDED_BADLY):
                 return outcome
         outcome = self.worker.request(instance.case.method, prepared.params, instance.case.seconds)
-        return requests.without_paths(outcome, self.worker.folder, self.fixtures)
+        return self._sound(requests.without_paths(outcome, self.worker.folder, self.fixtures))
+
+    def _sound(self, outcome: client.Outcome) -> client.Outcome:
+        """The outcome; nonsense where a tensor of it is none: what its file was is gone when it is judged again."""
+        if isinstance(outcome, client.Answered) and "fetches" in outcome.ok:
+            for tensor in outcome.ok["fetches"].values():
+                try:
+                    tensors.decode_bytes(tensor, self.worker.folder)
+                except tensors.BadTensor as error:
+                    return client.Nonsense(f"a tensor of the answer {error}")
+        return outcome
 
     def _judged(self, instance: Instance, outcome: client.Outcome, prepared: requests.Prepared) -> judge.Result:
         return judge.judge(instance, requests.read_back(outcome, prepared.twin), self.worker.folder)
-
-    def _unstable(
-        self,
-        instance: Instance,
-        first: Tuple[client.Outcome, judge.Result],
-        second: Tuple[client.Outcome, judge.Result],
-        folder: str,
-    ) -> Record:
-        before = f"{first[1].status}: {first[1].detail}"
-        detail = (
-            f"{first[1].status} at first, {second[1].status} in a fresh worker: state leaks between requests, or chance"
-        )
-        result = judge.Result(
-            "unstable",
-            f"{detail} ({before})",
-            first[1].differences,
-            second[1].facts,
-            f"{instance.case.method}/unstable",
-        )
-        self.start_failures = 0
-        return Record(instance, result, self._kept(second[0]), before, "", 0.0)
 
     def _kept(self, outcome: client.Outcome) -> client.Outcome:
         """The outcome with tensors that came as files kept by digest, or inline where nothing is kept."""
@@ -145,17 +148,28 @@ class Lane:
     def _keep(self, tensor: Mapping[str, Any]) -> Mapping[str, Any]:
         if "file" not in tensor or self.keep is None:
             return tensor
-        path = os.path.join(self.worker.folder, tensor["file"])
         try:
-            with open(path, "rb") as stream:
-                digest = hashlib.sha256(stream.read()).hexdigest()
-            os.makedirs(os.path.join(self.keep, "tensors"), exist_ok=True)
-            shutil.copyfile(path, os.path.join(self.keep, "tensors", f"{digest}.bin"))
-        except OSError:
+            raw = tensors.decode_bytes(tensor, self.worker.folder)
+        except tensors.BadTensor:
             return tensor  # judged a protocol error already
+        digest = hashlib.sha256(raw).hexdigest()
+        path = os.path.join(self.keep, "tensors", f"{digest}.bin")
+        if not os.path.exists(path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            output.write_bytes(path, raw)
         return {"dtype": tensor["dtype"], "shape": tensor["shape"], "file": f"tensors/{digest}.bin"}
 
 
-def _plain(instance: Instance, status: str, detail: str) -> Record:
+def unstable(
+    instance: Instance, first: str, differences: Tuple[judge.Difference, ...], second: judge.Result
+) -> judge.Result:
+    """The judgement of an instance that came out otherwise in a fresh worker; ``first``: status and detail before."""
+    before = first.partition(":")[0]
+    detail = f"{before} at first, {second.status} in a fresh worker: state leaks between requests, or chance ({first})"
+    return judge.Result("unstable", detail, differences, second.facts, f"{instance.case.method}/unstable")
+
+
+def plain(instance: Instance, status: str, detail: str) -> Record:
+    """A record of an instance that was not judged by an answer."""
     result = judge.Result(status, detail, (), (), f"{instance.case.method}/{status}")
     return Record(instance, result, None, "", "", 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import platform
 import threading
 import time
@@ -14,7 +15,6 @@ from npu_conformance.judging.records import Record, Report, blocked, final_verdi
 from npu_conformance.library.library import Instance, Library
 from npu_conformance.protocol import client, schema
 from npu_conformance.running.lanes import Lane, Settings
-from npu_reference.errors import NpuError
 
 __all__ = ["run"]
 
@@ -49,7 +49,8 @@ def run(
     first = settings.client(spec)
     try:
         hello = first.hello()
-    except NpuError:
+    except BaseException:
+        first.abort()
         first.close()
         raise
     claims = judge.Claims.of(hello)
@@ -76,17 +77,20 @@ def run(
     records = blocked([found[number] for number in range(len(instances))])
     if further is not None:
         records += further(claims, progress)
-    records, errors = known_failures.apply(known, records)
-    header = {
+    today = datetime.date.today()
+    records, errors = known_failures.apply(known, records, today)
+    header: Dict[str, Any] = {
         "kind": "header",
         "schema": schema.header("results"),
         "suite": {"version": npu_reference.__version__, "library": library.digest},
-        "backend": {"spec": spec, **hello},
+        "backend": {**hello, "spec": spec},
         "platform": {"system": platform.system(), "machine": platform.machine()},
         "selection": dict(selection),
         "instances": len(records),
         "known_failures": [entry.to_json() for entry in known],
     }
+    if known:
+        header["day"] = today.isoformat()  # by which they expired or not
     return Report(header, tuple(records), tuple(errors), final_verdict(records, errors))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_conformance.backends import base
 from npu_conformance.backends.mutants import Mutant
 from npu_conformance.backends.reference import ReferenceBackend, tensorflow_version
+from npu_conformance.files import scratch
 from npu_conformance.judging import judge
 from npu_conformance.library.library import Instance, Library
 from npu_conformance.protocol import messages as protocol
@@ -98,8 +99,8 @@ def kill(
     near = {area for name, of in _areas(library).items() if name in cited for area in of}
     here = [one for one in plain if one.case.method not in hosting.WORKER_METHODS and one.case.area in near]
     there = [one for one in plain if one.case.method in hosting.WORKER_METHODS and cited & set(one.case.requirements)]
-    with tempfile.TemporaryDirectory(prefix="npu-conformance-") as folder:
-        hosted = _Hosted(here, folder)
+    with contextlib.closing(scratch.Scratch("npu-conformance-")) as temporary:
+        hosted = _Hosted(here, temporary.path)
         sound = hosted.sound
         if there:
             control = runner.run(library, there, "reference", settings)

@@ -8,6 +8,7 @@ import os
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_reference.errors import NpuError
+from npu_reference.printing import shorten
 
 __all__ = ["Entry", "OpList"]
 
@@ -69,8 +70,9 @@ class OpList:
         try:
             with open(path, "rb") as stream:
                 data = stream.read(_MAX_BYTES + 1)
-        except OSError as problem:
-            raise NpuError("OP_LIST", str(path), f"it cannot be read: {problem.strerror}.") from None
+        except (OSError, ValueError) as problem:  # ValueError: a NUL or half a character in the name
+            reason = getattr(problem, "strerror", None) or problem
+            raise NpuError("OP_LIST", shorten(str(path), 400), f"it cannot be read: {reason}.") from None
         if len(data) > _MAX_BYTES:
             raise NpuError("OP_LIST", str(path), f"it is larger than {_MAX_BYTES} bytes.")
         try:

@@ -542,7 +542,11 @@ def _product(shape: Sequence[Optional[int]]) -> int:
 
 
 def _name(graph: Graph, node: int, slot: int) -> str:
-    return f"{graph.nodes[node].name}:{slot}"
+    """As the user calls it: an argument that stands for a feed has the feed's name."""
+    one = graph.nodes[node]
+    if one.op == "_Arg" and one.name.startswith("_arg_") and one.name.count("_") > 3:
+        return "{}:{}".format(*one.name[len("_arg_") :].rsplit("_", 2)[:2])
+    return f"{one.name}:{slot}"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from .edges import CONTROL, Edges
 from .frames import Frame, frames
 from .functions import Function, Library
 from .graph import Graph, Node
+from .importing import as_session_gives, in_creation_order
 from .ops import OPS, ArgDef, AttrDef, OpDef
 from .private_ops import OPERATOR_MARK, SEEDED_MARK
 from .proto import message_class
@@ -40,10 +41,12 @@ __all__ = [
     "Shapes",
     "UNKNOWN_RANK",
     "arg_shapes",
+    "as_session_gives",
     "batch_feeds",
     "close_over",
     "frames",
     "graph_from_def",
+    "in_creation_order",
     "infer_shapes",
     "load_graph",
     "message_class",

@@ -5,6 +5,9 @@ from __future__ import annotations
 __all__ = [
     "MAX_BYTES",
     "MAX_TEXT_BYTES",
+    "MAX_TEXT_STRING",
+    "MAX_UNPACKED_BYTES",
+    "MAX_TENSOR_BYTES",
     "MAX_NODES",
     "MAX_FUNCTIONS",
     "MAX_TEXT_DEPTH",
@@ -18,6 +21,17 @@ MAX_BYTES = 2**31 - 1
 
 #: The text form is read by a parser written in Python at a few megabytes a second; a million-node graph fits.
 MAX_TEXT_BYTES = 512 * 2**20
+
+#: One string of the text form, quotes and escapes included. That parser keeps some fifty bytes for each character of a
+#: string; a weight of sixteen megabytes written as text has four times as many characters and belongs in a .pb.
+MAX_TEXT_STRING = 16 * 2**20
+
+#: What a gzip file unpacks to; deflate packs a thousand to one, a graph seldom more than a hundred.
+MAX_UNPACKED_BYTES = 2**30
+
+#: Bytes of a tensor as numbers have them everywhere: 63 bits. TensorFlow makes no shape beyond; here its bytes are
+#: unknown, as those of a shape that is not stated.
+MAX_TENSOR_BYTES = 2**63 - 1
 
 #: Five times the largest graph the partitioner is measured on.
 MAX_NODES = 5_000_000

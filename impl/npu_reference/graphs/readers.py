@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 import zlib
-from typing import Any, Iterable, List, Optional, Tuple
+from typing import Any, Iterable, Optional, Tuple
 
 from ..errors import NpuError
 from .graph import Graph, assemble
-from .limits import MAX_BYTES
+from .limits import MAX_BYTES, MAX_TEXT_BYTES, MAX_UNPACKED_BYTES
 from .names import shorten
 from .proto import message_class
 from .textform import looks_like_text, parse_text, top_level_names
@@ -19,7 +20,11 @@ __all__ = ["graph_from_def", "load_graph", "parse_graph"]
 
 _FORMS = "A graph is a GraphDef, MetaGraphDef or SavedModel, as .pb or .pbtxt, either also as .gz."
 
+_UNPACKED = "Unpack it; a .pb may be larger."
+
 _SAVED_MODEL_FILES = ("saved_model.pb", "saved_model.pbtxt")
+
+_BLANK = re.compile(rb"\s*\Z").match  # without the copy that strip makes
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = 1 << 20
@@ -95,25 +100,25 @@ def _unpack(data: bytes, subject: str) -> bytes:
     """The content of a gzip file of one or more members; anything else as it is."""
     if not data.startswith(_GZIP_MAGIC):
         return data
-    parts: List[bytes] = []
-    total = 0
+    unpacked: Any = bytearray()  # grows in place: parts and what they are joined to would be twice as much
     while data.startswith(_GZIP_MAGIC):
         member = zlib.decompressobj(16 + zlib.MAX_WBITS)
         while not member.eof:
             try:
                 part = member.decompress(data, _CHUNK)
             except zlib.error as error:
-                reason = f"the gzip data is corrupt after {total} unpacked bytes: {error}"
+                reason = f"the gzip data is corrupt after {len(unpacked)} unpacked bytes: {error}"
                 raise NpuError("GRAPH_FORMAT", subject, reason) from None
-            total += len(part)
-            if total > MAX_BYTES:
-                raise NpuError("GRAPH_LIMIT", subject, f"it unpacks to more than {MAX_BYTES} bytes")
-            parts.append(part)
+            unpacked += part
+            bound = MAX_TEXT_BYTES if looks_like_text(unpacked) else MAX_UNPACKED_BYTES
+            if len(unpacked) > bound:
+                raise NpuError("GRAPH_LIMIT", subject, f"it unpacks to more than {bound} bytes", _UNPACKED)
             data = member.unconsumed_tail
             if not part and not data and not member.eof:
-                raise NpuError("GRAPH_FORMAT", subject, f"the gzip data is cut off after {total} unpacked bytes")
+                reason = f"the gzip data is cut off after {len(unpacked)} unpacked bytes"
+                raise NpuError("GRAPH_FORMAT", subject, reason)
         data = member.unused_data
-    return b"".join(parts)
+    return unpacked
 
 
 def _graph(data: bytes, subject: str, tag: Optional[str]) -> Graph:
@@ -129,7 +134,7 @@ def _graph(data: bytes, subject: str, tag: Optional[str]) -> Graph:
 
 def _parse_any(data: bytes, subject: str) -> Tuple[str, Any]:
     """The name of the message ``data`` holds and the message, told by the content."""
-    if not data.strip():
+    if _BLANK(data):
         # An empty message is a graph without nodes to protocol buffers, and a failed copy to everybody else.
         raise NpuError("GRAPH_FORMAT", subject, "it is empty", _FORMS)
     if looks_like_text(data):
@@ -197,6 +202,7 @@ def _parse_binary(data: bytes, name: str, subject: str) -> Any:
     from google.protobuf.message import DecodeError
 
     message = message_class(name)()
+    data = bytes(data)
     try:
         with warnings.catch_warnings(record=True) as stopped:
             # protobuf 3 merely warns where it stops in the middle

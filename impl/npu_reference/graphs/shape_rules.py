@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from .attrs import decode_shape
+from .limits import MAX_TENSOR_BYTES
 from .shape_values import Value
 
 __all__ = ["RULES", "Rule", "Shape", "broadcast", "common", "merged", "ranked"]
@@ -89,13 +90,15 @@ def _plus(a: Dim, b: Dim) -> Dim:
 
 
 def _product(shape: Sequence[Dim]) -> Dim:
+    if 0 in shape:
+        return 0
     total = 1
     for dim in shape:
-        if dim == 0:
-            return 0
         if dim is None:
             return None
         total *= dim
+        if total > MAX_TENSOR_BYTES:
+            return None  # nothing has so many elements, and nothing is to be multiplied on and on
     return total
 
 

@@ -9,7 +9,7 @@ from ..collection import no_collection
 from ..errors import NpuError
 from . import private_shapes  # noqa: F401  (adds its rules)
 from .attrs import FuncRef
-from .graph import Graph, Node
+from .graph import Graph, Node, bytes_of
 from .shape_rules import RULES, Shape, common, merged
 from .shape_values import VALUES, Value, bounded
 from .wiring import Wiring
@@ -160,11 +160,8 @@ class Shapes:
         if shape is None:
             return None
         dtypes = self.graph.output_dtypes(node)
-        total = dtypes[slot].size if slot < len(dtypes) else None
-        if total is not None:
-            for size in shape:
-                total *= size
-        return total
+        size = dtypes[slot].size if slot < len(dtypes) else None
+        return None if size is None else bytes_of(size, shape)
 
 
 def infer_shapes(graph: Graph, *, feeds: Optional[Mapping[str, Sequence[Optional[int]]]] = None) -> Shapes:

@@ -46,11 +46,14 @@ def shape_proto(shape: Optional[Sequence[Optional[int]]]) -> Any:
 def small_integers(tensor: Any, most: int) -> Optional[Tuple[int, ...]]:
     """The elements of an int32 or int64 TensorProto that has at most ``most`` of them; None for any other."""
     kind = {3: "i", 9: "q"}.get(tensor.dtype)
-    count = 1
-    for dim in tensor.tensor_shape.dim:
-        count *= dim.size
-    if kind is None or not 0 <= count <= most:
+    sizes = [dim.size for dim in tensor.tensor_shape.dim]
+    if kind is None or any(size < 0 for size in sizes):
         return None
+    count = 0 if 0 in sizes else 1
+    for size in sizes:
+        count *= size
+        if count > most:
+            return None
     if tensor.tensor_content:
         form = f"<{count}{kind}"
         content = tensor.tensor_content

@@ -6,15 +6,15 @@ import re
 from typing import Any, List, Tuple
 
 from ..errors import NpuError
-from .limits import MAX_TEXT_BYTES, MAX_TEXT_DEPTH
+from .limits import MAX_TEXT_BYTES, MAX_TEXT_DEPTH, MAX_TEXT_STRING
 from .names import shorten
 
 __all__ = ["looks_like_text", "parse_text", "top_level_names"]
 
-# A string, a comment, an opening or a closing bracket, or a name; whatever is between them does not matter here.
+# A quote, a comment, an opening or a closing bracket, or a name; whatever is between them does not matter here.
 _TOKEN = re.compile(
     r"""
-    (?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+    (?P<quote>["'])
   | (?P<comment>\#[^\n]*)
   | (?P<open>[{<])
   | (?P<close>[}>])
@@ -22,6 +22,10 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+
+
+# Some of a string up to where it may end. Matching it whole would keep a record for every escape in it.
+_INSIDE = {quote: re.compile(rf"[^{quote}\\\n]*(?:\\.[^{quote}\\\n]*){{0,1000}}") for quote in "\"'"}
 
 
 def looks_like_text(data: bytes) -> bool:
@@ -47,9 +51,12 @@ def top_level_names(data: bytes, subject: str) -> Tuple[str, List[str]]:
     text = _decode(data, subject)
     names: List[str] = []
     depth = 0
-    for match in _TOKEN.finditer(text):
-        kind = match.lastgroup
-        if kind == "open":
+    match = _TOKEN.search(text)
+    while match is not None:
+        kind, end = match.lastgroup, match.end()
+        if kind == "quote":
+            end = _string_end(text, match.start(), subject)
+        elif kind == "open":
             depth += 1
             if depth > MAX_TEXT_DEPTH:
                 at = _position(text, match.start())
@@ -58,7 +65,26 @@ def top_level_names(data: bytes, subject: str) -> Tuple[str, List[str]]:
             depth -= 1
         elif kind == "name" and depth == 0:
             names.append(match.group())
+        match = _TOKEN.search(text, end)
     return text, names
+
+
+def _string_end(text: str, start: int, subject: str) -> int:
+    """Where the string that begins at ``start`` has ended; NpuError where it does not, or is longer than the bound."""
+    inside = _INSIDE[text[start]]
+    at = start + 1
+    while True:
+        found = inside.match(text, at)
+        stop = found.end() if found else at
+        if stop - start > MAX_TEXT_STRING:
+            reason = f"a string has more than {MAX_TEXT_STRING} characters"
+            where = f"{subject}:{_position(text, start)}"
+            raise NpuError("GRAPH_LIMIT", where, reason, "Save it in binary form (.pb).")
+        if text[stop : stop + 1] == text[start]:
+            return stop + 1
+        if stop == at:
+            raise NpuError("GRAPH_FORMAT", f"{subject}:{_position(text, start)}", "a string is not closed on its line")
+        at = stop
 
 
 def _position(text: str, offset: int) -> str:

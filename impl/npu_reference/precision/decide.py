@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from heapq import heappop, heappush
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -77,14 +78,15 @@ class Walk:
         self._source = self._sources()
         self._memo: Dict[Any, Tuple[Choice, Told]] = {}
         self._voiced: Dict[Tuple[str, str, int], Tuple[bool, ...]] = {}
+        self._fused: Dict[str, Descriptor] = {}
         self._colours: Dict[Tuple[str, bool], Colour] = {}
-        self._barred: Dict[int, str] = {}
+        self._bars: Optional[Dict[int, str]] = None
+        self._halves: Dict[Tuple[str, Tuple[str, ...]], bool] = {}
         #: By node the error of an operator that no kernel computes as demanded; it is decided as the graph has it.
         self.refused: Dict[int, NpuError] = {}
 
     def run(self) -> Walk:
         """Decide all. Each operator once, and again where a loop brought it another dtype."""
-        self._barred = self._bars() if self.policy.mode.rule == MIX else {}
         place = [0] * len(self.graph.nodes)
         for k, node in enumerate(self.wiring.order):
             place[node] = k
@@ -199,7 +201,7 @@ class Walk:
         if not self._is_fused(node, descriptor):
             return self._of_kernel(node, descriptor, False, inputs, outputs)
         try:
-            after = self._of_kernel(node, descriptor.after_fusion(), True, inputs, outputs)
+            after = self._of_kernel(node, self._after_fusion(descriptor), True, inputs, outputs)
         except NpuError as error:
             if error.code != "PRECISION_NO_KERNEL":
                 raise
@@ -211,7 +213,7 @@ class Walk:
 
     def kernel(self, node: int, descriptor: Descriptor) -> str:
         """The kernel's name of an operator that has one."""
-        return (descriptor.after_fusion() if self._is_fused(node, descriptor) else descriptor).ge_op
+        return (self._after_fusion(descriptor) if self._is_fused(node, descriptor) else descriptor).ge_op
 
     def kept(self, node: int) -> bool:
         """Whether keep_dtype_scope holds an operator."""
@@ -229,7 +231,7 @@ class Walk:
         undecided = policy.mode.rule == MIX and colour.list == "graylist" and not keep
         if undecided and ("float32" in inputs or "float32" in outputs):
             lowered, followed = self._follows(node, descriptor, inputs)
-            barred = self._barred.get(node, "")
+            barred = self._barred(node, descriptor, inputs)
         last = self._last(node)
         key = (one.op, inputs, outputs, fused, last, lowered, keep, custom, barred)
         found = self._memo.get(key)
@@ -245,9 +247,13 @@ class Walk:
         choice, words = found
         modes = descriptor.impl_modes if choice.engine in _AI_CORE else ()
         listed = colour.list if descriptor.columns else None
-        return Decided(
-            kernel, choice.engine, choice.inputs, choice.outputs, listed, modes, words.sentence(followed)
-        )
+        return Decided(kernel, choice.engine, choice.inputs, choice.outputs, listed, modes, words.sentence(followed))
+
+    def _after_fusion(self, descriptor: Descriptor) -> Descriptor:
+        found = self._fused.get(descriptor.tf_op)
+        if found is None:
+            found = self._fused[descriptor.tf_op] = descriptor.after_fusion()
+        return found
 
     def _colour(self, descriptor: Descriptor, fused: bool) -> Colour:
         key = (descriptor.tf_op, fused)
@@ -310,49 +316,74 @@ class Walk:
 
     # Gray operators
 
-    def _bars(self) -> Dict[int, str]:
-        """P32: by gray operator the producer that may not be lowered: a blocklisted one, or a gray one behind such.
+    def _barred(self, node: int, descriptor: Descriptor, inputs: Tuple[str, ...]) -> str:
+        """P32: for a gray operator with a tensor that its kernel has in float16 alone, the producer that may not be
+        lowered, or "": there is none. Other kernels take what arrives."""
+        if not self._half_alone(node, descriptor, inputs):
+            return ""
+        if self._bars is None:
+            self._bars = self._spread_bars()
+        return self._bars.get(node, "")
 
-        Found before any dtype is, since it depends on lists alone; it only grows, so that loops come to an end.
-        """
-        barred: Dict[int, str] = {}
-        waiting = list(reversed(self.wiring.order))
+    def _half_alone(self, node: int, descriptor: Descriptor, inputs: Tuple[str, ...]) -> bool:
+        key = (descriptor.ge_op, inputs)
+        found = self._halves.get(key)
+        if found is None:
+            op_def, attrs = self.graph.op_def(node), self.graph.nodes[node].proto.attr
+            takes = _spread(op_def, op_def.inputs, descriptor.takes_in, len(inputs), attrs)
+            found = self._halves[key] = any(
+                dtype == "float32"
+                and position >= 0
+                and all(column.inputs[position : position + 1] != ("float32",) for column in descriptor.columns)
+                for dtype, position in zip(inputs, takes)
+            )
+        return found
+
+    def _spread_bars(self) -> Dict[int, str]:
+        """From blocklisted operators through gray ones to what they feed. Lists alone decide it, no dtype does, so that
+        it is the same in whatever order a loop is decided; O(V + E)."""
+        nodes = self.graph.nodes
+        waiting = deque(k for k in self.wiring.order if self.member[k] >= 0 and self._passes_on(k) == "blocklist")
+        bars = {node: nodes[node].name for node in waiting}
         while waiting:
-            node = waiting.pop()
-            if node in barred or self.member[node] < 0:
-                continue
-            found = self._bar(node, barred)
-            if found is None:
-                continue
-            barred[node] = found
-            waiting.extend(self.wiring.consumers[node])
-        return {node: name for node, name in barred.items() if name}
+            node = waiting.popleft()
+            for consumer in self.wiring.consumers[node]:
+                if consumer in bars or self.is_source(node, consumer) or not self._hears(consumer, node):
+                    continue
+                bars[consumer] = bars[node]
+                waiting.append(consumer)
+        return bars
 
-    def _bar(self, node: int, barred: Dict[int, str]) -> Optional[str]:
-        """None: nothing forbids a node to be lowered; "" for a blocklisted operator itself."""
+    def _passes_on(self, node: int) -> str:
+        """What an operator does with a bar: "blocklist" raises one, "graylist" hands one on, "" knows none."""
         one = self.graph.nodes[node]
         descriptor = self.policy.catalog.get(one.op)
         if descriptor is None or one.op in CALLS:
-            return None
-        reads, inputs = self.wiring.inputs[node], self.graph_inputs(node)
-        follows = one.op in FOLLOWERS or one.op in TRANSPARENT
-        if not follows and descriptor.engine in _NO_KERNEL:
-            return None
+            return ""
+        if one.op in FOLLOWERS or one.op in TRANSPARENT:
+            return "graylist"
+        if descriptor.engine in _NO_KERNEL:
+            return ""
+        fused = self._is_fused(node, descriptor)
+        formed = self._after_fusion(descriptor) if fused else descriptor
+        colour = self._colour(formed, fused).list if formed.columns else None
+        if colour == "graylist" and (self.kept(node) or self._updates_variable(node)):
+            return ""
+        return colour or ""
+
+    def _hears(self, node: int, producer: int) -> bool:
+        """Whether an operator hands on a producer's bar: it reads float32 from it that its kernel has in float16."""
+        if self._passes_on(node) != "graylist":
+            return False
+        one, inputs = self.graph.nodes[node], self.graph_inputs(node)
         voices: Tuple[bool, ...] = (True,) * len(inputs)
-        if not follows:
-            fused = self._is_fused(node, descriptor)
-            descriptor = rewritten(descriptor, len(inputs))
-            descriptor = descriptor.after_fusion() if fused else descriptor
-            colour = self._colour(descriptor, fused).list if descriptor.columns else None
-            if colour == "blocklist":
-                return ""
-            if colour != "graylist" or self.kept(node) or self._updates_variable(node):
-                return None
-            voices = self._voices(node, descriptor, len(inputs))
-        for k, (src, _) in enumerate(reads):
-            if inputs[k] == "float32" and voices[k] and src in barred and not self.is_source(src, node):
-                return barred[src] or self.graph.nodes[src].name
-        return None
+        if one.op not in FOLLOWERS and one.op not in TRANSPARENT:
+            descriptor = self.policy.catalog.get(one.op)
+            assert descriptor is not None  # it is gray
+            formed = self._after_fusion(descriptor) if self._is_fused(node, descriptor) else descriptor
+            voices = self._voices(node, formed, len(inputs))
+        reads = self.wiring.inputs[node]
+        return any(src == producer and inputs[k] == "float32" and voices[k] for k, (src, _) in enumerate(reads))
 
     def _follows(self, node: int, descriptor: Descriptor, inputs: Tuple[str, ...]) -> Tuple[bool, str]:
         """P1: lowered only if every producer of a float32 tensor gives it in float16; P2: not without a producer.

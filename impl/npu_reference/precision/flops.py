@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.graphs.shapes import Shapes, infer_shapes
 from npu_reference.graphs.wiring import Wiring
 from npu_reference.partition.model import Partition
 from npu_reference.precision.model import Assignment, NodePrecision
 
-__all__ = ["Work", "work_of"]
+__all__ = ["CUBE_OPERATORS", "Work", "operations_of", "work_of"]
 
 #: A shape of which every size is known, or None.
 _Shape = Optional[Tuple[int, ...]]
 
 _FLOATS = ("float16", "float32", "bfloat16", "float64")
 _ENGINES = ("cube", "vector", "aicpu")
+
+
+_MOST = 2**63 - 1  # operations that are told; more are unknown, as readers of JSON have numbers of 64 bits
 
 
 class Work(NamedTuple):
@@ -75,7 +78,7 @@ def work_of(
         number = graph.index.get(node.node) if node.function is None else None
         operations = None if number is None else _counted(shapes, number, graph.nodes[number])
         cube = node.engine == "cube"
-        if operations is None:
+        if operations is None or by_dtype.get(dtype, 0) + operations > _MOST:
             counts[1] += 1
             counts[3] += cube
             if cube and number is not None:
@@ -112,15 +115,21 @@ def _stated(shapes: Shapes, node: int) -> Optional[Tuple[Optional[int], ...]]:
     return None if shape is None else tuple(shape)
 
 
+def operations_of(shapes: Shapes, node: int) -> Optional[int]:
+    """Operations of one operator of the graph, wherever it runs; None where its shapes are not known."""
+    return _counted(shapes, node, shapes.graph.nodes[node])
+
+
 def _computed(node: NodePrecision) -> Optional[str]:
     return next((dtype for dtype in (*node.inputs, *node.outputs) if dtype in _FLOATS), None)
 
 
 def _counted(shapes: Shapes, node: int, one: Any) -> Optional[int]:
     try:
-        return _operations(shapes, node, one)
+        found = _operations(shapes, node, one)
     except IndexError:
         return None  # shapes of another rank than the operator takes: TensorFlow would refuse it
+    return found if found is not None and found <= _MOST else None
 
 
 def _operations(shapes: Shapes, node: int, one: Any) -> Optional[int]:
@@ -166,10 +175,30 @@ def _windows(out: _Shape, kernel: _Shape, op: str) -> Optional[int]:
     return 2 * _size(out) * kernel[0] * kernel[1] * depth
 
 
+def _rows(weights: Sequence[int], times: int = 1) -> Callable[[Shapes, int, Any], Optional[int]]:
+    """Every row of the first input, at every step, meets every weight so many times: inputs that hold weights."""
+
+    def rule(shapes: Shapes, node: int, one: Any) -> Optional[int]:
+        rows, met = shapes.known_input(node, 0), [shapes.known_input(node, k) for k in weights]
+        if rows is None or None in met:
+            return None
+        return 2 * times * _size(rows[:-1]) * sum(_size(shape) for shape in met if shape is not None)
+
+    return rule
+
+
+def _weight_grad(shapes: Shapes, node: int, one: Any) -> Optional[int]:
+    rows, out = shapes.known_input(node, 0), shapes.known(node)
+    return None if rows is None or out is None else 2 * _size(rows[:-1]) * _size(out)
+
+
 def _size(shape: Tuple[int, ...]) -> int:
-    total = 1
+    """Elements; of what nothing could hold, just more than any number that is told."""
+    total = 0 if 0 in shape else 1
     for dim in shape:
         total *= dim
+        if total > _MOST:
+            return _MOST + 1
     return total
 
 
@@ -184,4 +213,17 @@ _CUBE = {
     "DepthwiseConv2dNativeBackpropInput": _conv_input,
     "Conv2DBackpropFilter": _conv_filter,
     "DepthwiseConv2dNativeBackpropFilter": _conv_filter,
+    "DynamicRnn": _rows([1]),
+    "DynamicRnnV2": _rows([1]),
+    "DynamicRnnGrad": _rows([1], 2),
+    "DynamicGruV2": _rows([1, 2]),
+    "DynamicGruV2Grad": _rows([1, 2], 2),
+    "DynamicAUGRU": _rows([1, 2]),
+    "DynamicAUGRUGrad": _rows([1, 2], 2),
+    "BasicLSTMCell": _rows([3]),
+    "BasicLSTMCellInputGrad": _rows([1]),
+    "BasicLSTMCellWeightGrad": _weight_grad,
 }
+
+#: Operators of the cube unit, which make nearly all of the work.
+CUBE_OPERATORS = frozenset(_CUBE)

@@ -277,10 +277,13 @@ _of(
 _of(
     "npu_bridge.estimator.npu_aicore_ops", _SCRIPTS,
     ("prelu", "function", SIMULATED, "a rectifier with a slope that is learnt"),
+    ("fast_gelu", "function", SIMULATED, "the sigmoid form of gelu"),
+    ("npu_aicore_ops", "object", SIMULATED, "holds prelu and fast_gelu"),
 )  # fmt: skip
 _of(
     "npu_bridge.npu_cpu.npu_cpu_ops", _SCRIPTS,
     ("randomchoicewithmask", "function", SIMULATED, "positions drawn where a mask holds"),
+    ("RandomChoiceWithMask", "function", SIMULATED, "positions drawn where a mask holds"),
     ("embeddingrankid", "function", REFUSED, "which device keeps a row of an embedding in host memory",
      _instead("Keep the embedding in a variable and use tf.nn.embedding_lookup.")),
 )  # fmt: skip

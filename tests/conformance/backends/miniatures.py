@@ -15,6 +15,11 @@ import sys
 import threading
 
 
+def suite():
+    """Process id of the suite: the parent of what keeps this worker."""
+    return int(subprocess.check_output(["ps", "-o", "ppid=", "-p", str(os.getppid())]))
+
+
 class Honest:
     """Answers rightly."""
 
@@ -313,7 +318,7 @@ class StopsTheSuite(Honest):
         return answer
 
     def partition(self, params):
-        os.kill(os.getppid(), int(sys.argv[2]))
+        os.kill(suite(), int(sys.argv[2]))
         threading.Event().wait()
 
 

@@ -350,8 +350,11 @@ def load(folder: str) -> List[Asked]:
         ValueError: they cannot be read.
     """
     found = []
+    path = os.path.join(folder, FILE)
     try:
-        with open(os.path.join(folder, FILE), encoding="ascii") as stream:
+        if not os.path.isfile(path):
+            raise ValueError("there is no such file")
+        with open(path, encoding="ascii") as stream:
             for line in stream:
                 entry = json.loads(line)
                 outcomes = {way: outcome_files.outcome_of(body) for way, body in entry["outcomes"].items()}

@@ -28,8 +28,8 @@ _ATTRIBUTES = ("epsilon", "momentum", "rho", "beta1", "beta2", "lr_power", "l2_s
 #: Concat has its tensors before concat_dim.
 _BY_HAND = {
     "BlockLSTM": ((-1, 0, 5, 4, 1, 6, 7, 8, 2), (3, 2, 5, 6, 4, 7, 1)),
-    "DynamicRnnV2": ((0, 1, 2, 4, 5), (0, 1, 2, 3, 4, 5, 6, 7)),
     "Concat": ((1, 0), (0,)),
+    "DynamicRnnV2": ((0, 1, 2, 4, 5), (0, 1, 2, 3, 4, 5, 6, 7)),
 }
 
 #: Operators that a pass of the graph compiler rewrites before dtypes are judged: the operator whose kernel computes

@@ -7,8 +7,8 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Seque
 
 from npu_reference.device.numerics import floatstatus
 from npu_reference.device.numerics.body import Decision, compute_as_decided
+from npu_reference.device.numerics.own_operators import OwnOperators
 from npu_reference.device.numerics.status import FloatStatus
-from npu_reference.graphs import OPERATOR_MARK, OpDef
 from npu_reference.partition import Partition
 from npu_reference.partition.model import Geop
 from npu_reference.precision import Assignment
@@ -46,12 +46,7 @@ class _Rewriter:
         self.partition = partition
         self.status = status
         self.functions: Dict[str, Any] = {f.signature.name: f for f in graph_def.library.function}
-        #: The adapter's own operators as TensorFlow holds them: functions, computed as one operator each.
-        self.operators: Dict[str, OpDef] = {
-            name: OpDef(function.signature)
-            for name, function in self.functions.items()
-            if OPERATOR_MARK in function.attr
-        }
+        self.operators = OwnOperators(self.functions)
         self.decisions: Dict[str, Dict[str, Decision]] = {}
         for node in assignment.nodes:
             name = node.node if node.function is None else node.node[len(node.function) + 1 :]
@@ -81,7 +76,7 @@ class _Rewriter:
             for status_op in floatstatus.install(body, self.status, {}):
                 decided.pop(status_op, None)
             compute_as_decided(body, decided, self.status, owner=_owner(name), operators=self.operators)
-        self.graph_def.library.function.extend(self.copied.values())
+        self.graph_def.library.function.extend([*self.copied.values(), *self.operators.made])
 
     def _owner(self, geop: Geop, body: Any) -> Callable[[str], str]:
         """Names as the user's graph has them: an argument goes by the operator that it comes from."""
@@ -110,7 +105,7 @@ class _Rewriter:
                     self.copied[name] = copy
                     made.append((name, copy))
                 reference.name = name + self.suffix
-            if node.op in self.functions and node.op not in (*floatstatus.STATUS_OPS, *self.operators):
+            if node.op in self.functions and node.op not in floatstatus.STATUS_OPS and node.op not in self.operators:
                 made.extend(self._copy_called_by_name(node, body))
         return iter(made)
 

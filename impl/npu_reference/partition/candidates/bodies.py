@@ -8,7 +8,7 @@ from npu_reference.catalog import OpList
 from npu_reference.graphs import Library
 from npu_reference.partition.reasons import Reason
 
-__all__ = ["Bodies", "Culprit", "called_functions"]
+__all__ = ["Bodies", "Culprit", "called_functions", "marked_inside"]
 
 
 class Culprit(NamedTuple):
@@ -30,6 +30,15 @@ def called_functions(attrs: Any) -> List[str]:
         elif field == "list":
             names.extend(function.name for function in value.list.func)
     return names
+
+
+def marked_inside(function: Any) -> List[str]:
+    """Names of a function's own operators that were built inside without_npu_compile_scope."""
+    return [node.name for node in function.proto.node_def if _marked(node)]
+
+
+def _marked(node: Any) -> bool:
+    return "_without_npu_compile" in node.attr and node.attr["_without_npu_compile"].b
 
 
 class Bodies:
@@ -92,7 +101,7 @@ class Bodies:
         yield from called_functions(node.attr)
 
     def _reason(self, node: Any) -> Optional[Reason]:
-        if self._scopes and "_without_npu_compile" in node.attr and node.attr["_without_npu_compile"].b:
+        if self._scopes and _marked(node):
             return Reason.SCOPE
         op = self._operators.get(node.op, node.op)
         if op in self._functions:

@@ -152,9 +152,13 @@ def _made(
     convert = importlib.import_module(framework + "graph_to_function_def").graph_to_function_def
     definition = convert(graph, graph.get_operations(), args, outputs, list(results))
     definition.attr[OPERATOR_MARK].s = op.encode()
-    seeded = key[-1][-1]  # type: ignore[index]
+    _, own, seeded = key[-1]  # type: ignore[index]
     if seeded:
         definition.attr[SEEDED_MARK].b = True
+    # An operator is computed as a whole. Grappler of 1.15 to 2.21 mistakes shapes when it removes a transposition in a
+    # body it has inlined together with one outside. Where a generator lives in the body it must be inlined: only then
+    # does TensorFlow keep one generator for all signatures of a session.
+    definition.attr["_noinline"].b = not own
     # The name tells what the function does, so that a graph may hold those of two releases of this package.
     content = definition.SerializeToString(deterministic=True) + repr(key).encode()
     definition.signature.name = f"{op}_{hashlib.sha256(content).hexdigest()[:12]}"

@@ -253,7 +253,7 @@ class _Gru:
 
     def forward(self, x: Any, weight_input: Any, weight_hidden: Any, *rest: Any) -> List[Any]:
         v1 = tensorflow().v1
-        attention = self.turned(rest[0]) if self.attended else None
+        attention = self.turned(rest[0], 2) if self.attended else None
         bias_input, bias_hidden, lengths, init_h = rest[-4:]
         x = self.turned(x)
         time = v1.shape(x)[0]
@@ -287,7 +287,7 @@ class _Gru:
 
     def backward(self, x: Any, weight_input: Any, weight_hidden: Any, *rest: Any) -> List[Any]:
         v1 = tensorflow().v1
-        attention = self.turned(rest[0]) if self.attended else None
+        attention = self.turned(rest[0], 2) if self.attended else None
         init_h, lengths = rest[2 if self.attended else 1], rest[-1]
         tensors = [self.turned(tensor) for tensor in rest[(3 if self.attended else 2) : -1]]
         h, dy, dh, update, *between = tensors
@@ -331,7 +331,7 @@ class _Gru:
             after[1],
         ]
         if attention is not None:
-            found.append(self.turned(v1.reduce_sum(_stacked(after[-1], init_h, size, time), 2)))
+            found.append(self.turned(v1.reduce_sum(_stacked(after[-1], init_h, size, time), 2), 2))
         return found
 
 
@@ -439,11 +439,8 @@ class _Turned:
     def __init__(self, time_major: bool) -> None:
         self.time_major = time_major
 
-    def __call__(self, tensor: Any) -> Any:
-        if self.time_major:
-            return tensor
-        v1 = tensorflow().v1
-        return v1.transpose(tensor, v1.concat([[1, 0], v1.range(2, v1.rank(tensor))], 0))
+    def __call__(self, tensor: Any, rank: int = 3) -> Any:
+        return tensor if self.time_major else tensorflow().v1.transpose(tensor, [1, 0, 2][:rank])
 
 
 class _Steps:

@@ -54,6 +54,8 @@ def complaint(error: BaseException) -> str:
             told.append(f"    {place.text}")
     if len(failure.places) > _PLACES:
         told.append(f"  and {len(failure.places) - _PLACES} lines that called it")
+    if not isinstance(error, NpuError):  # a name that Python missed, and we know
+        told.append("".join(traceback.format_exception_only(type(error), error)).strip())
     return "\n".join(told) + "\n"
 
 

@@ -8,7 +8,7 @@ import os
 import sys
 import traceback
 import types
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Callable, Iterator, List, Optional, Sequence, TextIO, Tuple, Union
 
 from npu_reference.errors import NpuError
@@ -102,7 +102,7 @@ def _speaker(log: Union[Callable[[str], None], TextIO, None]) -> Callable[[str],
 
     def write(line: str) -> None:
         stream = log or sys.stderr
-        sys.stdout.flush()
+        _flush_output()
         stream.write(line + "\n")
         stream.flush()
 
@@ -132,6 +132,12 @@ def _launched() -> Iterator[None]:
     finally:
         for name in added:
             os.environ.pop(name, None)
+
+
+def _flush_output() -> None:
+    """What the script has printed comes before what we say; a script may have closed its stdout, or put it away."""
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stdout.flush()
 
 
 def _read(script: str) -> bytes:
@@ -190,7 +196,7 @@ def _run(source: Source, script: str, argv: List[str], account: Account) -> None
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a script raises ends it
-            sys.stdout.flush()
+            _flush_output()
             account.failure = failure_of(error)
             sys.stderr.write(complaint(error))
             raise SystemExit(1) from None

@@ -54,7 +54,7 @@ class Engine:
         self._counting = threading.Lock()
         self._runs = 0
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
-        self._partial = PartialRuns(self)
+        self._partial = PartialRuns(self.number, self.graph, self.run)
         self._agreement = Agreement(settings.resolution, session.graph, self.number)
         for notice in settings.notices:
             say(logging.WARNING, notice, session=self.number)
@@ -112,14 +112,14 @@ class Engine:
         except tensorflow().v1.errors.OpError as error:
             # What the GEOPs of a run that failed have counted is no other run's.
             self._shadow.meter.take(plan.counting)
-            raise in_users_words(error, self._graph, self._shadow.origin, self._shadow.geops) from None
+            raise in_users_words(error, self._graph, self._shadow.origin, plan.geop_names) from None
         self._record(signature, plan, feeds, values)
         watching.tell(fetches, values, self._numerics)
         return list(values[: plan.wanted])
 
     def callable(self, callable_options: Any) -> Callable_:
         """What ``_make_callable_from_options`` answers for this session."""
-        return Callable_(self, callable_options)
+        return Callable_(self.run, callable_options)
 
     def partial_run_setup(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
         """A handle for :meth:`partial_run`."""
@@ -171,6 +171,7 @@ class Engine:
         plan = make_plan(graph, signature, self._settings, self._shadow, self._numerics)
         self._agreement.plan(signature, graph, plan.partition)
         self._inner._extend_graph()
+        self._shadow.release()
         parts = plan.partition
         process_trace().add_partition(self.number, plan.geops, plan.host)
         account.planned(self.number, signature, parts, plan.notes)

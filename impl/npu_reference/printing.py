@@ -1,0 +1,29 @@
+"""Decides how text that is not ours appears where people read it: one line, bounded, nothing a terminal would obey."""
+
+from __future__ import annotations
+
+__all__ = ["clipped", "printable", "shorten"]
+
+
+def printable(text: object) -> str:
+    """``text`` with everything escaped that moves a cursor, turns the direction of reading, or cannot be encoded.
+
+    That is what Unicode calls not printable: controls, ESC, line ends, formats as U+202E, lone surrogates.
+    """
+    whole = str(text)
+    if whole.isprintable():
+        return whole
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in whole)
+
+
+def shorten(text: str, bound: int = 120) -> str:
+    """``text`` printable, its middle left out beyond ``bound`` characters."""
+    return printable(clipped(text, bound))
+
+
+def clipped(text: str, bound: int) -> str:
+    """``text`` with its middle left out beyond ``bound`` characters, and otherwise as it is."""
+    if len(text) <= bound:
+        return text
+    half = (bound - 1) // 2
+    return text[:half] + "…" + text[-half:]
