@@ -42,7 +42,7 @@ def npu_config_proto(config_proto: Any = None) -> Any:
 
 
 def npu_session_config_init(session_config: Any = None) -> Any:
-    """:func:`npu_config_proto` under its older name."""
+    """The same as :func:`npu_config_proto`."""
     return npu_config_proto(session_config)
 
 

@@ -261,3 +261,21 @@ def test_the_batch_size_of_a_tpu_estimator_reaches_the_params(tmp_path):
 def test_a_tpu_is_refused():
     with pytest.raises(ValueError, match="use_tpu"):
         NPUEstimator(model_fn, config=NPURunConfig(), use_tpu=True)
+
+
+@pytest.mark.skipif(not tf.__version__.startswith("1."), reason="scripts that use it are of TensorFlow 1.15")
+@pytest.mark.parametrize("kind", ["NPUEstimator", "Estimator"])
+def test_a_strategy_of_one_replica_trains_to_the_same_values(kind, tmp_path):
+    from npu_bridge.npu_init import npu_run_config_init, npu_strategy
+
+    weights = []
+    for name, strategy in (("with", npu_strategy.NPUStrategy()), ("without", None)):
+        folder = str(tmp_path / name)
+        if kind == "NPUEstimator":
+            one = NPUEstimator(model_fn, config=NPURunConfig(model_dir=folder, train_distribute=strategy), params={})
+        else:
+            config = v1.estimator.RunConfig(model_dir=folder, train_distribute=strategy)
+            one = v1.estimator.Estimator(model_fn, config=npu_run_config_init(config), params={})
+        one.train(endless, max_steps=4)
+        weights.append(one.get_variable_value("weight"))
+    np.testing.assert_array_equal(weights[0], weights[1])

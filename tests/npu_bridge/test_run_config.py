@@ -12,6 +12,7 @@ from npu_bridge.npu_init import DumpConfig, MemoryConfig, NPUEstimator, NPURunCo
 from npu_reference import NpuError
 from npu_reference.options import OPTIONS, resolve
 from npu_reference.runtime.config import settings as session_settings
+from npu_reference.runtime.observing.log import listening
 
 v1 = tf.compat.v1
 
@@ -307,3 +308,15 @@ def test_a_later_entry_of_the_script_is_its_own():
     entry.parameter_map["deterministic"].i = 1
     notices = {(notice.subject, notice.code) for notice in session_settings(proto).notices}
     assert notices == {("deterministic", "several_values"), ("deterministic", "reserved")}
+
+
+@pytest.mark.parametrize("edition", ["current", "legacy"])
+def test_what_scripts_give_beyond_the_documents_is_taken_with_a_warning(edition, monkeypatch):  # G19
+    monkeypatch.setenv("NPU_REFERENCE_EDITION", edition)
+    heard = []
+    with listening(heard.append):
+        config = NPURunConfig(auto_tune_mode="RL,GA", horovod_mode=True, mix_compile_mode=True)
+    assert all(any(name in entry.text for entry in heard) for name in ("auto_tune_mode", "horovod_mode"))
+    written = npu_session_config(config).graph_options.rewrite_options.custom_optimizers[-1].parameter_map
+    assert written["mix_compile_mode"].b and "horovod_mode" not in written
+    assert ("auto_tune_mode" in written) == (edition == "legacy")

@@ -91,7 +91,7 @@ def _instead(remedy: str, **more: Any) -> Dict[str, Any]:
 _of(
     STAR, _SCRIPTS,
     ("npu_config_proto", "function", SIMULATED, "copies a ConfigProto and names NpuOptimizer in it"),
-    ("npu_session_config_init", "function", SIMULATED, "npu_config_proto under its older name"),
+    ("npu_session_config_init", "function", SIMULATED, "the same as npu_config_proto"),
     ("npu_run_config_init", "function", SIMULATED, "the same RunConfig, with NpuOptimizer in its session config"),
     ("npu_graph_options", "function", SIMULATED, "the GraphOptions given or new ones, remapping and XLA off"),
     ("npu_optimizer_options", "function", SIMULATED, "the OptimizerOptions given or new ones, XLA off"),
@@ -129,7 +129,7 @@ _of(
     ("DumpConfig", "class", SIMULATED, "dump options of an NPURunConfig, checked", _S),
     ("MemoryConfig", "class", SIMULATED, "memory options of an NPURunConfig, checked", _S),
     ("ExperimentalConfig", "class", SIMULATED, "experimental options of an NPURunConfig, checked", _S),
-    ("DynamicInputConfig", "class", REFUSED, "dynamic inputs of an NPURunConfig, of an earlier adapter",
+    ("DynamicInputConfig", "class", REFUSED, "dynamic inputs of an NPURunConfig as an object",
      _instead("Give NPURunConfig dynamic_input and dynamic_inputs_shape_range.", star=True, source=_SCRIPTS)),
     ("NpuExecutePlacement", "class", SIMULATED, "where variables are placed, for npu_variable_scope",
      {"star": True, "source": _SCRIPTS}),

@@ -144,8 +144,8 @@ def npu_session_config(config: NPURunConfig) -> Any:
     session = resolve({"graph_run_mode": resolution.run_mode}, edition=resolution.edition).values
     for name in _option_names():
         facet = OPTIONS[name].facet("runconfig", resolution.edition)
-        if facet is None or facet.field == "o":
-            continue
+        if facet is None or facet.field == "o" or name not in resolution.effective:
+            continue  # an object, or an option that this edition takes without effect
         value, origin, rule = resolution.effective[name]
         if value is None or rule == "G13":  # ignored outside its scenario, which is as if not given
             continue

@@ -19,7 +19,7 @@ def explain(error: BaseException) -> Optional[NpuError]:
     """The cause of an exception that left a script, if a name of the adapter is behind it; else None.
 
     A NameError is taken for one of the adapter's only in a script that uses the adapter, and only if the adapter has
-    that name or one that is nearly spelt so.
+    that name or one that is nearly spelt so, and hardly anybody else has.
     """
     if isinstance(error, ModuleNotFoundError):
         return _module(error.name or "")
@@ -43,9 +43,19 @@ def _module(name: str) -> Optional[NpuError]:
 
 
 def _undefined(name: str) -> Optional[NpuError]:
-    if name in surface.star_names():
+    """A name that Python does not know; None where it is more likely a slip of the script's own than the adapter's."""
+    if any(_unmistakable(entry) for entry in surface.find(name)):
+        if name not in surface.star_names():
+            return surface.missing(name)
         text = "the adapter has it, and the script has not imported it."
         return NpuError("ADAPTER_NAME", name, text, f"Write: from {surface.STAR} import *.")
-    if surface.find(name) or surface.nearest(name):
+    near = surface.nearest(name)
+    if near is not None and _unmistakable(near) and near.kind != "module":
         return surface.missing(name)
     return None
+
+
+def _unmistakable(entry: surface.Name) -> bool:
+    """Whether a name is hardly anything else than the adapter's: ``reduce``, ``session`` and ``os`` are not."""
+    of_others = entry.kind == "module" and entry.module == surface.STAR
+    return not of_others and ("_" in entry.name or entry.name != entry.name.lower())
