@@ -85,6 +85,11 @@ def test_the_probability_may_be_fed():
     assert set(np.unique(some)) == {0.0, 2.0}
 
 
+def test_the_probability_may_be_a_tensor_of_another_type():
+    y = dropout(tf.ones([64], tf.float16), tf.placeholder_with_default(0.5, []), seed=3)
+    assert y.dtype == tf.float16 and set(np.unique(run(y))) == {0.0, 2.0}
+
+
 def test_a_probability_that_is_no_scalar_is_a_value_error():
     with pytest.raises(ValueError):
         dropout(tf.ones([3]), tf.placeholder(tf.float32, [3]))

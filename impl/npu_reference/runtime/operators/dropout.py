@@ -40,7 +40,9 @@ def dropout(
             raise ValueError(f"keep_prob: {keep_prob!r} is no probability in (0, 1]")
         if keep_prob == 1:
             return x
-    probability = v1.convert_to_tensor(keep_prob, dtype=x.dtype, name="keep_prob")
+        probability = v1.convert_to_tensor(keep_prob, dtype=x.dtype, name="keep_prob")
+    else:
+        probability = v1.cast(keep_prob, x.dtype)
     probability.get_shape().assert_is_compatible_with(v1.TensorShape([]))
     mask_name = f"{name}/DropOutGenMask" if name else "DropOutGenMask"
     name = name or "DropOutDoMask"
