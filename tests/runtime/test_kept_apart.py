@@ -16,9 +16,9 @@ MODES = pytest.mark.parametrize("mixed", [True, False])
 def test_an_operator_called_as_a_scope_is_found_whichever_was_placed_first(mixed):
     def part(t):
         with tf.name_scope("norm") as scope:
-            twice = tf.py_func(lambda a: a * 2, [t], tf.float32, name="twice")
+            twice = tf.py_func(lambda a: a * np.float32(2), [t], tf.float32, name="twice")
             twice.set_shape([])
-            return twice, tf.py_func(lambda a: a + 1, [twice], tf.float32, name=scope)
+            return twice, tf.py_func(lambda a: a + np.float32(1), [twice], tf.float32, name=scope)
 
     def scenario(config):
         a = tf.get_variable("a", initializer=1.0)

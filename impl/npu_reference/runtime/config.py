@@ -167,6 +167,8 @@ def device_precision(value: str) -> str:
 def inner_config(config: Any, *, repeatable: bool = False) -> Any:
     """The ConfigProto of the session that runs the partitioned graph: without the optimizer, remapping OFF (G6).
 
+    Only what a signature reaches is placed, unless another custom optimizer asks for the whole graph.
+
     Args:
         repeatable: let sums be added in the same order in every run (``deterministic=1``): operators run one after the
             other, each in one thread.
@@ -178,6 +180,10 @@ def inner_config(config: Any, *, repeatable: bool = False) -> Any:
     del rewrite.custom_optimizers[:]
     rewrite.custom_optimizers.extend(others)
     rewrite.remapping = _off(rewrite)
+    if not others:
+        # Else every new signature has TensorFlow copy, place and optimize all that the signatures before it have left.
+        # Bodies of GEOPs are still optimized, each when it is first called.
+        copy.graph_options.place_pruned_graph = True
     if repeatable:
         copy.use_per_session_threads = True
         copy.intra_op_parallelism_threads = copy.inter_op_parallelism_threads = 1

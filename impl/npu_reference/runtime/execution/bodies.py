@@ -35,7 +35,7 @@ _INT32 = 3  # DataType.DT_INT32
 def _keep_reads(function: Any) -> None:
     """Return what a reference of int32 holds, never the reference.
 
-    TensorFlow 2 takes any Identity out of a function, and then, for int32, misses a type at what is left to be returned.
+    TensorFlow 2 takes an Identity out of a function, and then, for int32, misses a type at what it left.
     """
     nodes = {node.name: node for node in function.node_def}
     for name, text in list(function.ret.items()):

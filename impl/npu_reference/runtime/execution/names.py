@@ -11,7 +11,7 @@ MARK = "__npu"
 
 
 class Names:
-    """Names of one graph's operators, each given once, and none of them the scope of one given before. O(depth) each."""
+    """Names of one graph's operators, each given once, none of them a scope of one given before. O(depth) each."""
 
     def __init__(self) -> None:
         self._taken: Set[str] = set()

@@ -239,9 +239,9 @@ class _Batch:
             for name, new_name in zip(ordered, names):
                 self._make(name, new_name, inputs[name])
         self.placed.nodes.update(zip(ordered, names))
-        for name, key in zip(ordered, names):
+        for name, made in zip(ordered, names):
             if name in self.geops:
-                self.placed.bodies[name] = self.called.get(key) or self.shadow._calls[key]
+                self.placed.bodies[name] = self.called.get(made) or self.shadow._calls[made]
 
     def _known(self, key: Hashable) -> Optional[Tuple[str, ...]]:
         return self.groups.get(key) or self.shadow._placed.get(key)
