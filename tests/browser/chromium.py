@@ -1,6 +1,6 @@
 """Finds a Chromium that starts, for the tests of pages, and installs Debian's where there is none and it may be.
 
-Usage: python tests/browser/chromium.py: prints its path; exit status 1 and a line that says what to do where there is none.
+Usage: python tests/browser/chromium.py: prints its path; where there is none, what to do, and exit status 1.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import tempfile
 _COMMANDS = ("chromium", "chromium-browser", "chromium-headless-shell", "google-chrome", "google-chrome-stable",
              "/usr/bin/chromium")  # fmt: skip
 _HOW = (
-    "The tests of pages need a Chromium that starts. Install one (Debian: apt-get install chromium), or name its command "
-    "in the environment variable NPU_CHROMIUM. As root on Debian this environment installs it by itself."
+    "The tests of pages need a Chromium that starts. Install one (Debian: apt-get install chromium), or name its "
+    "command in the environment variable NPU_CHROMIUM. As root on Debian this environment installs it by itself."
 )
 _SECONDS = 60  # to show an empty page; it takes one or two
 
@@ -37,8 +37,7 @@ def why_not(path):
             done = subprocess.run(
                 [path, *words],
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                capture_output=True,
                 timeout=_SECONDS,
             )
         except subprocess.TimeoutExpired:
