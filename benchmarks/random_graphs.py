@@ -1,12 +1,14 @@
 """Tries every law of partitioning on many random graphs, with references, strings, loops, branches and functions.
 
+Nodes of half the graphs stand in the file in a random order, topological or not.
+
 Usage: python benchmarks/random_graphs.py [--count 10000] [--seed 0] [--processes 1] [--log FILE] [--summary FILE]
 
 Of each graph, under a mode and a flavour that its number chooses: the laws that a backend is asked
 (npu_conformance.strength.laws), the partitioned graph built and read again with its types, GEOPs inlined, operators
-renamed, the partition made twice, and, under policy "adapter", groups compared with a naive transcription of the
-adapter's rules. A graph that breaks one is made small and written beside the log. The log has a line a chunk of graphs:
-a run that was stopped goes on where it was.
+renamed, nodes reversed, the partition made twice, and, under policy "adapter", groups compared with a naive
+transcription of the adapter's rules. A graph that breaks one is made small and written beside the log. The log has a
+line a chunk of graphs: a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -122,7 +124,7 @@ def summary(lines):
         f"protobuf {google.protobuf.__version__}, {platform.system()} {platform.machine()}",
         f"{sum(line['cpu'] for line in lines):.0f} s of CPU",
         "laws: " + ", ".join(name for name, law in LAWS.items() if law.faults),
-        "  and typed functions, inlining of the built graph, renaming, repeating, transcription",
+        "  and typed functions, inlining of the built graph, renaming, reordering, repeating, transcription",
         *(f"{counts[name]:>10}  {name}" for name in sorted(counts)),
     ]
     return "\n".join(texts) + "\n"

@@ -12,7 +12,7 @@ from typing import Any, List, Sequence
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from npu_conformance.strength.laws.graphs import DEVICE_KINDS, KINDS, Step, build, request
+from npu_conformance.strength.laws.graphs import DEVICE_KINDS, KINDS, REORDER, Step, build, request
 from npu_reference.graphs import Graph, graph_from_def
 
 __all__ = ["DEVICE_KINDS", "KINDS", "Step", "build", "closed_graphs", "dags", "graphs", "reordered", "steps"]
@@ -46,7 +46,9 @@ def dags(max_size: int = 20) -> st.SearchStrategy[Graph]:
 @st.composite
 def closed_graphs(draw: Any, kinds: Sequence[str] = KINDS, max_size: int = 20, kept: bool = True) -> Graph:
     """Graphs as the pass sees them: all placeholders fed, and what nobody reads fetched or run."""
-    found = request(draw(steps(kinds, max_size, kept)))
+    reorder = st.builds(Step, kind=st.just(REORDER), picks=st.tuples(*[st.integers(0, 7)] * 3))
+    order = draw(st.lists(reorder, max_size=1))
+    found = request([*draw(steps(kinds, max_size, kept)), *order])
     assume(found is not None)  # the pass never sees a graph of placeholders alone
     return found.closed
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
-import traceback
 from typing import Dict, List, Optional, Sequence
 
 import click
@@ -14,11 +12,14 @@ import click
 import npu_reference
 from npu_conformance.commands.compare import compare
 from npu_conformance.commands.coverage import coverage
+from npu_conformance.commands.explain import explain
 from npu_conformance.commands.golden import golden
+from npu_conformance.commands.lint import lint
 from npu_conformance.commands.mutants import mutants
 from npu_conformance.commands.options import options
 from npu_conformance.commands.partition import partition
 from npu_conformance.commands.precision import precision
+from npu_conformance.commands.profile import profile
 from npu_conformance.commands.run import run
 from npu_conformance.commands.simulate import simulate
 from npu_conformance.commands.verify import verify
@@ -78,6 +79,8 @@ def _usage(error: click.ClickException) -> NpuError:
 def _denied(error: Exception) -> int:
     """What the system does not let us do is no defect of ours, and says nothing about a backend."""
     if os.environ.get("NPU_CONFORMANCE_DEBUG"):
+        import traceback
+
         traceback.print_exc()
     if isinstance(error, OSError) and streams.is_of_output(error):
         streams.give_up_output()
@@ -92,6 +95,9 @@ def _denied(error: Exception) -> int:
 
 
 def _internal(error: Exception) -> NpuError:
+    import tempfile  # here, since loading them costs every command a tenth of its start
+    import traceback
+
     if os.environ.get("NPU_CONFORMANCE_DEBUG"):
         traceback.print_exc()
         return NpuError("INTERNAL", "npu-conformance", f"{type(error).__name__}: {error}")
@@ -117,9 +123,12 @@ for _command in (
     coverage,
     mutants,
     options,
+    explain,
     partition,
     precision,
+    profile,
     simulate,
+    lint,
     golden,
     worker,
     worker_check,

@@ -8,7 +8,7 @@ from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
 from npu_reference.runtime.config import OPTIMIZER
 
-__all__ = ["npu_entry", "npu_keys", "switch_rewrites_off", "write_option"]
+__all__ = ["npu_entry", "npu_keys", "switch_jit_off", "switch_rewrites_off", "write_option"]
 
 
 def npu_entry(config: Any) -> Any:
@@ -28,6 +28,11 @@ def switch_rewrites_off(config: Any) -> None:
     """Keep Grappler from renaming or moving nodes, as every sample of the documents does (G6)."""
     config.graph_options.rewrite_options.remapping = RewriterConfig.OFF
     config.graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF
+
+
+def switch_jit_off(optimizer_options: Any) -> None:
+    """Keep XLA away from the graph: the device compiles it."""
+    optimizer_options.global_jit_level = type(optimizer_options).OFF
 
 
 def write_option(entry: Any, name: str, field: str, value: Any) -> None:

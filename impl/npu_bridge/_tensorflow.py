@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Mapping
 
 import tensorflow
 from tensorflow.python.framework import function
 
 from npu_reference.runtime.observing.log import LOG
 
-__all__ = ["HAS_ESTIMATOR", "estimator", "function", "use_v1_behaviour", "v1"]
+__all__ = ["HAS_ESTIMATOR", "estimator", "function", "run_config_class", "tensorflow_for", "use_v1_behaviour", "v1"]
 
 #: TensorFlow's version 1 names, in every version.
 v1: Any = tensorflow.compat.v1
@@ -45,3 +45,27 @@ def _find_estimator() -> Any:
 estimator: Any = _find_estimator()
 
 HAS_ESTIMATOR: bool = estimator is not None
+
+
+def run_config_class() -> Any:
+    """The class of run configurations: tf.estimator's, or ours where TensorFlow has none."""
+    if estimator is not None:
+        return estimator.RunConfig
+    from npu_bridge.estimator.npu.plain_run_config import PlainRunConfig
+
+    return PlainRunConfig
+
+
+def tensorflow_for(importer: Mapping[str, Any]) -> Any:
+    """What ``tf`` is in a module that takes it from the star import.
+
+    The adapter gives TensorFlow itself. Under TensorFlow 2 that has no names of version 1, which scripts of the adapter
+    use; so they get those. But where the module has imported TensorFlow itself, as ``tf``, its choice stays.
+
+    Args:
+        importer: the names of the module.
+    """
+    own = importer.get("tf")
+    if own in (tensorflow, v1):
+        return own
+    return tensorflow if tensorflow.__version__.startswith("1.") else v1

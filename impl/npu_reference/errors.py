@@ -60,6 +60,11 @@ _KINDS: List[ErrorKind] = [
     ErrorKind("RUN_FAILED", "execution of the graph failed"),
     ErrorKind("INPUT_SHAPE", "an input of a run has a shape outside the session's profiles or ranges"),
     ErrorKind("DEVICE_MEMORY", "a run needs more of the device's memory than the session allows"),
+    ErrorKind("ADAPTER_NAME", "a name of the adapter that is not simulated, or that no adapter has"),
+    # The device
+    ErrorKind("DEVICE_FILE", "a device file is missing, malformed, or names no device"),
+    ErrorKind("DEVICE_SIZES", "the sizes of a graph's tensors are unknown, so its time and memory are"),
+    ErrorKind("DEVICE_MODEL", "the model of the device has no such operator"),
     # The suite
     ErrorKind("USAGE", "the command line is wrong"),
     ErrorKind("CASE_FILE", "a case file or golden is malformed"),
@@ -83,9 +88,10 @@ class NpuError(Exception):
         subject: where: the option, node, file (with line) or case concerned.
         reason: what is wrong there, one sentence without the subject.
         remedy: what would be right; a sentence, or empty when the reason says it all.
+        rule: the requirement or reading that decides so, where one is known.
     """
 
-    def __init__(self, code: str, subject: str, reason: str, remedy: str = "") -> None:
+    def __init__(self, code: str, subject: str, reason: str, remedy: str = "", *, rule: str = "") -> None:
         if code not in CATALOGUE:
             raise ValueError(f"unknown error code {code!r}")
         # What a file or a command line says is echoed, and has no bound of its own.
@@ -95,6 +101,7 @@ class NpuError(Exception):
         self.subject = subject
         self.reason = reason
         self.remedy = remedy
+        self.rule = rule
 
     @property
     def exit_status(self) -> int:

@@ -127,6 +127,12 @@ def test_a_model_without_a_record_says_how_to_make_one(tmp_path):
         golden_graph.check(model)
 
 
+def test_a_model_that_does_not_exist_is_told_from_one_without_a_record(tmp_path):
+    with pytest.raises(NpuError) as caught:
+        golden_graph.check(str(tmp_path / "nowhere.pb"))
+    assert (caught.value.code, caught.value.reason) == ("GRAPH_FILE", "there is no such file.")
+
+
 def test_both_commands_answer_in_json_by_their_schema(tmp_path):
     model = chain(tmp_path / "model.pb")
     declared = schema.load("golden")

@@ -145,7 +145,8 @@ def test_constants_that_float16_cannot_hold_are_in_text_and_json(capsys, tmp_pat
 
 def test_text_fits_a_terminal_of_80_columns(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    done = ask(capsys, os.path.join(CASES, "many_reasons.pbtxt"), "--require-offload", "all", "--max-geops", "0")
+    monkeypatch.chdir(CASES)
+    done = ask(capsys, "many_reasons.pbtxt", "--require-offload", "all", "--max-geops", "0")
     assert done.status == 1
     assert max(len(line) for line in done.out.splitlines()) <= 80
 
@@ -224,3 +225,164 @@ def test_bytes_of_borders_follow_from_shapes_that_are_stated_and_given(capsys, t
 def test_a_shape_of_what_the_graph_does_not_have_is_refused(capsys):
     done = ask(capsys, PLAIN, "--shape", "nowhere:1")
     assert done.status == 2 and "no such node" in done.err
+
+
+# what to ask next
+
+
+def training(tmp_path, name="graph.pb"):
+    """A product with a weight, its loss, the step of a gradient descent, an initialiser, and a saver."""
+    g = GraphBuilder()
+    x, w = g.placeholder("x", "float32", [None, 3]), g.variable("w", "float32", [3, 4])
+    g.op("NoOp", "init", control=[g.op("Assign", "w/Assign", [w, g.const("w/zeros", [[0.0] * 4] * 3, "float32")]).name])
+    product = g.op("MatMul", "product", [x, g.op("Identity", "w/read", [w])])
+    host = g.py_func("py", [product], ["float32"])
+    loss = g.op("Mean", "model/loss", [host, g.const("axes", [0, 1], "int32")])
+    g.op("Relu", "other_end", [product])
+    grad = g.op("Fill", "gradients/ones", [g.const("gradients/shape", [3, 4], "int32"), loss])
+    step = g.op("ApplyGradientDescent", "step", [w, g.const("rate", 0.1, "float32"), grad])
+    g.op("NoOp", "train", control=[step.name])
+    path = str(tmp_path / name)
+    write_graph(g.build(), path)
+    return path
+
+
+def test_without_fetches_the_train_op_and_the_loss_are_proposed_as_lines_to_paste(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    training(tmp_path, "my graph.pb")
+    found = answer(capsys, "my graph.pb", "--batch", "4", "--op-list", write_ops(tmp_path))
+    begin = "npu-conformance partition 'my graph.pb' -o mix_compile_mode=true --op-list ops.json --batch 4"
+    assert found["proposals"] == [
+        {"kind": "train", "fetch": "train", "feeds": ["x:0"], "command": f"{begin} --feed x:0 --fetch train"},
+        {"kind": "loss", "fetch": "model/loss:0", "feeds": ["x:0"],
+         "command": f"{begin} --feed x:0 --fetch model/loss:0"},
+    ]  # fmt: skip
+    text = ask(capsys, "my graph.pb").out
+    assert "# the train op" in text
+    pasted = " ".join(text.replace("\\\n", " ").split())
+    assert "npu-conformance partition 'my graph.pb' -o mix_compile_mode=true --feed x:0 --fetch train " in pasted
+
+
+def write_ops(tmp_path):
+    ops = [
+        "MatMul",
+        "Identity",
+        "Const",
+        "VariableV2",
+        "Assign",
+        "Mean",
+        "Relu",
+        "Fill",
+        "ApplyGradientDescent",
+        "NoOp",
+    ]
+    text = ", ".join(f'"{op}": {{"isGray": false, "isHeavy": false}}' for op in ops)
+    (tmp_path / "ops.json").write_text(f"{{{text}}}")
+    return "ops.json"
+
+
+def test_where_nothing_is_trained_the_ends_behind_most_of_the_graph_are_proposed(capsys, tmp_path):
+    g = GraphBuilder()
+    x = g.placeholder("x", "float32", [2])
+    g.op("Relu", "near", [x])
+    g.op("Neg", "far", [g.op("Abs", "between", [x])])
+    g.const("alone", 1.0, "float32")
+    path = str(tmp_path / "graph.pb")
+    write_graph(g.build(), path)
+    assert [(one["kind"], one["fetch"]) for one in answer(capsys, path)["proposals"]] == [
+        ("output", "far:0"), ("output", "near:0"),
+    ]  # fmt: skip
+
+
+def test_a_graph_with_fetches_named_or_made_gets_no_proposal(capsys, tmp_path):
+    path = training(tmp_path)
+    assert answer(capsys, path, "--feed", "x:0", "--fetch", "train")["proposals"] == []
+    out = str(tmp_path / "closed.pb")
+    ask(capsys, path, "--feed", "x:0", "--fetch", "train", "--graph-out", out)
+    assert answer(capsys, out)["proposals"] == []
+
+
+@pytest.mark.parametrize(
+    ("more", "meant"),
+    [
+        (("--fetch", "trian"), "'train'"),
+        (("--fetch", "TRAIN"), "'train'"),
+        (("--fetch", "loss:0"), "'model/loss:0'"),
+        (("--fetch", "train", "--feed", "X:0"), "'x:0'"),
+        (("--require-offload", "Matmul"), "MatMul"),
+        (("--require-offload", "prodcut"), "product"),
+    ],
+)
+def test_a_misspelt_name_is_refused_with_the_nearest_one(capsys, tmp_path, more, meant):
+    done = ask(capsys, training(tmp_path), *more)
+    assert done.status == 2 and f"Did you mean {meant}?" in done.err
+
+
+def test_the_last_line_says_what_runs_on_the_device_and_what_to_change_first(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "500")
+    path = training(tmp_path)
+    words = ("--feed", "x:0", "--fetch", "train", "--op-list", write_ops(tmp_path))
+    last = ask(capsys, path, *words, "--batch", "2").out.splitlines()[-1]
+    # 2 x 3 x 4 multiplications and additions, against 12 elements at most of any other operator
+    assert last.startswith("On the device: 80.0 % of 5 compute operators (100 % of the operations), in ")
+    assert "Change first: PyFunc (1 operator on the host; without: 1 GEOP less" in last
+    assert "Replace it by operators the device has" in last
+    found = answer(capsys, path, *words, "--batch", "2")["conclusion"]
+    assert found["compute_operators"] == 5 and found["compute_operators_on_device"] == 4
+    assert found["operations"] == found["operations_on_device"] >= 48
+    unknown = answer(capsys, path, *words)["conclusion"]
+    assert unknown["operations"] is None and "operations)" not in unknown["line"]
+
+
+def test_what_full_offload_leaves_behind_is_cured_by_an_option_that_can_be_pasted(capsys):
+    done = inside(capsys, "partition", CHAIN, "--require-offload", "all")
+    assert "paste: -o mix_compile_mode=true" in done.out
+    found = inside(capsys, "partition", CHAIN, "--require-offload", "all", "--format", "json").json("partition")
+    groups = {group["reason"]: group for group in found["checks"][0]["groups"]}
+    assert groups["SMALLER_REGION"]["nodes"] and groups["SMALLER_REGION"]["paste"] == "-o mix_compile_mode=true"
+    assert groups["NOT_SUPPORTED"]["nodes"] == ["mid"] and groups["NOT_SUPPORTED"]["paste"] == ""
+
+
+def test_a_graph_that_is_all_on_the_device_has_nothing_to_change(capsys):
+    line = answer(capsys, PLAIN, "--feed", "x:0", "--fetch", "mul:0")["conclusion"]["line"]
+    assert line == "On the device: 100 % of 3 compute operators, in 1 GEOP (the fewest possible). Nothing to change."
+
+
+def test_notes_that_say_the_same_are_told_once_with_their_number(capsys, tmp_path):
+    g = GraphBuilder()
+    value = g.placeholder("x", "float32", [2])
+    for number in range(12):
+        value = g.op("AddV2", f"add{number}", [value, g.const(f"epsilon{number}", 1e-12, "float32")])
+    path = str(tmp_path / "graph.pb")
+    write_graph(g.build(), path)
+    text = " ".join(ask(capsys, path).out.split())
+    assert text.count("FP16_UNDERFLOW") == 1
+    assert "FP16_UNDERFLOW 12 times, epsilon0 first: the constant 1e-12 is zero in float16" in text
+    assert len([note for note in answer(capsys, path)["notes"] if note["code"] == "FP16_UNDERFLOW"]) == 12
+
+
+def test_bytes_that_are_unknown_name_the_input_to_give_a_size(capsys, tmp_path):
+    path = training(tmp_path)
+    assert answer(capsys, path)["open_inputs"] == ["x:N,3"]
+    text = " ".join(ask(capsys, path).out.split())
+    assert "Sizes follow from --batch N, or --shape x:N,3" in text
+    g = GraphBuilder()
+    g.op("Relu", "y", [g.placeholder("x", "float32", [2, 3])])
+    known = str(tmp_path / "known.pb")
+    write_graph(g.build(), known)
+    assert answer(capsys, known)["open_inputs"] == [] and "Sizes follow" not in ask(capsys, known).out
+
+
+def test_a_pipe_has_no_width_an_item_is_a_line_and_no_name_is_broken(capsys, tmp_path, monkeypatch):
+    monkeypatch.delenv("COLUMNS")
+    name = "scope/" * 40 + "operator"
+    g = GraphBuilder()
+    value = g.op("Relu", name, [g.py_func("py/" + name, [g.placeholder("x", "float32", [2])], ["float32"])])
+    g.op("Neg", "end", [value])
+    path = str(tmp_path / "graph.pb")
+    write_graph(g.build(), path)
+    lines = ask(capsys, path, "--require-offload", "all").out.splitlines()
+    assert any(line.startswith(" GeOp_0") and name in line for line in lines)
+    assert any(f"py/{name} (PyFunc): NOT_SUPPORTED" in line for line in lines)
+    assert not [line for line in lines if line != line.rstrip()]

@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 from npu_reference.device.numerics.constants import to_float16_grid
 from npu_reference.device.numerics.status import FLOAT32_MAX
 from npu_reference.device.numerics.variants import folded
+from npu_reference.runtime.execution.shadow import Shadow
 from npu_reference.runtime.sessions.interception import engine_of
 from tests.device.arithmetic import config, decided, draw, force_fp16, grid, precise, status
+
+
+@pytest.fixture(autouse=True)
+def bodies_stay_visible(monkeypatch):
+    """The graph forgets a body once its session has it; here it is looked at."""
+    monkeypatch.setattr(Shadow, "release", lambda shadow: None)
 
 
 def bodies(session):

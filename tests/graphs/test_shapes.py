@@ -359,3 +359,26 @@ def test_what_is_known_of_operands_never_rules_out_the_result(data, a, b):
     except ValueError:
         return
     assert allows(broadcast(known_a, known_b), result)
+
+
+def test_what_tile_s_gradient_computes_of_shapes_is_followed():
+    """Lists stacked, transposed and laid flat: the sizes that a tiled tensor is summed over."""
+    g = GraphBuilder()
+    x = g.placeholder("x", "float32", [6, 4])
+    lists = [g.const("multiples", [3, 2], "int32"), g.const("shape", [2, 2], "int32")]
+    stacked = g.op("Pack", "stacked", [lists], axis=0)
+    turned = g.op("Transpose", "turned", [stacked, g.const("perm", [1, 0], "int32")])
+    flat = g.op("Reshape", "flat", [turned, g.const("flat/shape", [-1], "int32")])
+    g.op("Reshape", "split", [x, flat])
+    shapes = infer_shapes(g.build())
+    assert shapes.of(shapes.graph.index["split"]) == (3, 2, 2, 2)
+
+
+def test_what_slice_s_gradient_computes_of_shapes_is_followed():
+    """Two columns side by side: how much is padded before and behind each axis."""
+    g = GraphBuilder()
+    columns = [g.const("before", [[1], [0]], "int32"), g.const("behind", [[2], [3]], "int32")]
+    paddings = g.op("ConcatV2", "paddings", [columns, g.const("axis", 1, "int32")])
+    g.op("Pad", "padded", [g.placeholder("x", "float32", [2, 2]), paddings])
+    shapes = infer_shapes(g.build())
+    assert shapes.of(shapes.graph.index["padded"]) == (5, 5)

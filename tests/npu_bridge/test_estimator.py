@@ -188,3 +188,76 @@ def test_several_devices_and_loss_scaling_without_a_manager_are_refused(monkeypa
         NPUDistributedOptimizer(optimizer).minimize(v1.square(v1.get_variable("w", [])))
     with pytest.raises(TypeError, match="optimizer"):
         NPUDistributedOptimizer("sgd")
+
+
+class Seen(v1.train.SessionRunHook):
+    """The global step after each run, as the run itself fetched it and as it then was."""
+
+    def __init__(self):
+        self.fetched, self.steps = [], []
+
+    def before_run(self, run_context):
+        return v1.train.SessionRunArgs(v1.train.get_global_step())
+
+    def after_run(self, run_context, run_values):
+        self.fetched.append(int(run_values.results))
+        self.steps.append(int(run_context.session.run(v1.train.get_global_step())))
+
+
+def steps_of_checkpoints(tmp_path):
+    state = v1.train.get_checkpoint_state(str(tmp_path))
+    return [int(path.rpartition("-")[2]) for path in state.all_model_checkpoint_paths]
+
+
+def test_a_loop_of_four_iterations_is_one_run_to_hooks(tmp_path):
+    # 003 L576: so many iterations on the device before it comes back
+    seen = Seen()
+    loops = estimator(tmp_path, mix_compile_mode=False, iterations_per_loop=4, save_checkpoints_steps=8)
+    loops.train(endless, hooks=[seen], max_steps=16)
+    assert seen.steps == [4, 8, 12, 16]
+    assert all(step - 1 <= fetched <= step for fetched, step in zip(seen.fetched, seen.steps)), "not of the last one"
+    assert steps_of_checkpoints(tmp_path) == [0, 8, 16]
+
+
+def test_a_loop_trains_to_the_values_of_as_many_single_steps(tmp_path):
+    weights = []
+    for loop in (1, 4):
+        one = estimator(tmp_path / str(loop), mix_compile_mode=False, iterations_per_loop=loop)
+        one.train(endless, steps=8)
+        weights.append(one.get_variable_value("weight"))
+        assert one.evaluate(once)["global_step"] == 8
+    np.testing.assert_array_equal(weights[0], weights[1])
+
+
+def test_a_loop_ends_with_its_input_in_the_middle(tmp_path):
+    six = lambda: tf.data.Dataset.from_tensors((FEATURES, 3 * FEATURES)).repeat(6)  # noqa: E731
+    one = estimator(tmp_path, mix_compile_mode=False, iterations_per_loop=4)
+    one.train(six)
+    assert one.get_variable_value("global_step") == 6
+
+
+def test_hooks_for_several_devices_are_taken_by_every_phase(tmp_path):
+    from npu_bridge.npu_init import npu_hooks_append
+
+    one = estimator(tmp_path)
+    one.train(endless, hooks=npu_hooks_append(), max_steps=3)
+    assert one.evaluate(once, hooks=npu_hooks_append())["global_step"] == 3
+    assert len(list(one.predict(once, hooks=npu_hooks_append()))) == 4
+
+
+def test_the_batch_size_of_a_tpu_estimator_reaches_the_params(tmp_path):
+    sizes = []
+
+    def sized(features, labels, mode, params):
+        sizes.append(params["batch_size"])
+        return model_fn(features, labels, mode, params)
+
+    config = NPURunConfig(mix_compile_mode=True)
+    NPUEstimator(sized, str(tmp_path), config, use_tpu=False, train_batch_size=4).train(endless, max_steps=1)
+    NPUEstimator(sized, str(tmp_path), config, {"batch_size": 2}, train_batch_size=4).evaluate(once)
+    assert sizes == [4, 2]
+
+
+def test_a_tpu_is_refused():
+    with pytest.raises(ValueError, match="use_tpu"):
+        NPUEstimator(model_fn, config=NPURunConfig(), use_tpu=True)

@@ -217,9 +217,7 @@ def test_what_the_constructor_accepts_the_session_takes_as_it_is(name, value):
     arguments = {name: value}
     arguments.update(COMPANIONS.get((name, value), {}))
     config = NPURunConfig(**arguments)
-    written = {
-        key: part.decode() if isinstance(part, bytes) else part for key, part in merged(config).items()
-    }
+    written = {key: part.decode() if isinstance(part, bytes) else part for key, part in merged(config).items()}
     resolution = resolve(written, surface="session")
     assert not resolution.errors
     if OPTIONS[name].facets["runconfig", "current"].status in ("active", "deprecated", "experimental"):

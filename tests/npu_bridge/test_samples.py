@@ -29,8 +29,7 @@ LINES = {
         " predictions ['-6.00', '-3.00', '3.00', '6.00']"
     ),
     "doc000_keras": (
-        "doc000_keras: weight 3.000, first loss 22.500, last loss 0.000,"
-        " predictions ['-6.00', '-3.00', '3.00', '6.00']"
+        "doc000_keras: weight 3.000, first loss 22.500, last loss 0.000, predictions ['-6.00', '-3.00', '3.00', '6.00']"
     ),
     # mixed.fused_bn_v3.horizon_workaround: TensorFlow 2 has no other kind, and does not ask the horizon.
     "doc000_fused_bn": f"doc000_fused_bn: FusedBatchNorm{'' if TF1 else 'V3'}, mean 0.000, deviation 1.000",
@@ -42,6 +41,8 @@ LINES = {
     "doc002_in_out_pair_false": "doc002_in_out_pair_false: [1.875, 10.0, 60.0]",
     "doc004_estimator": "doc004_estimator: step 20, weight 2.00, loss 0.00",
     "doc004_session": "3.5",
+    "dropout_training": "dropout_training: accuracy above 0.95",
+    "dynamic_rnn_training": "dynamic_rnn_training: accuracy above 0.9",
 }
 
 
@@ -95,7 +96,8 @@ def test_a_sample_prints_its_result_and_ran_on_the_device(outcome, line):
 
 
 def test_every_sample_of_the_folder_is_tested():
-    assert {path.stem for path in SCRIPTS.glob("doc00*.py")} == {*LINES, "doc000_operator_retaining"}
+    documents = {name for name in LINES if name.startswith("doc")}
+    assert {path.stem for path in SCRIPTS.glob("doc00*.py")} == {*documents, "doc000_operator_retaining"}
 
 
 @of("doc000_session", "doc001_enable")
@@ -168,6 +170,18 @@ def test_the_example_call_of_document_002_is_offloaded_as_a_whole(outcome):
     # mixed.default.full_offload: one GEOP a run, and nothing of the host
     assert [run["geops"] for run in outcome.trace["runs"]] == [1, 1]
     assert {"product", "largest", "weight"} <= outcome.device()
+
+
+@of("dropout_training")
+def test_dropout_trains_with_its_mask_drawn_on_the_device(outcome):
+    assert outcome.device() >= {"DropOutGenMask", "DropOutDoMask", "Gelu", "gradients/Gelu_grad/GeluGrad"}
+    assert set(outcome.host().values()) == {"FEED", "FETCH"}
+
+
+@of("dynamic_rnn_training")
+def test_the_lstm_and_its_gradient_are_one_operator_each(outcome):
+    names = {"dynamic_rnn/DynamicRnn", "gradients/dynamic_rnn/DynamicRnn_grad/DynamicRnnGrad"}
+    assert outcome.device() >= names
 
 
 @of("doc000_keras")

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from npu_reference.options import OPTIONS
 from npu_reference.options.declaration import Facet
 from npu_reference.options.domains import Anything, Boolean, Choice, ConfigObject, Integer, Path, Text
-from npu_reference.options.files import aoe_config, customize_dtypes, fusion_switch, mixlist, op_cache, op_debug
+from npu_reference.options.files import (
+    aoe_config,
+    customize_dtypes,
+    fusion_passes,
+    fusion_switch,
+    mixlist,
+    op_cache,
+    op_debug,
+)
 from npu_reference.options.files import op_precision as precision_ini
 from npu_reference.options.grammars import dump_step, in_out_pair, lists, profiling, shapes
 
@@ -33,7 +41,8 @@ DIMS = st.one_of(
 )
 SHAPES = st.lists(st.lists(DIMS, max_size=3).map(tuple), min_size=1, max_size=3).map(tuple)
 SHAPE_RANGES = st.one_of(
-    st.builds(shapes.Ranges, SHAPES, st.none() | SHAPES), st.builds(shapes.Ranges, st.none(), SHAPES)
+    st.builds(shapes.Ranges, SHAPES, st.none() | SHAPES, notes=NONE),
+    st.builds(shapes.Ranges, st.none(), SHAPES, notes=NONE),
 )
 INPUT_SHAPES = st.dictionaries(NAMES, st.lists(st.just(-1) | SIZES, max_size=3).map(tuple), min_size=1, max_size=3).map(
     lambda inputs: shapes.InputShape(tuple(inputs.items()))
@@ -54,8 +63,12 @@ MIXLISTS = st.builds(
     _some(WORDS.map(lambda w: "W" + w), 0),
     notes=NONE,
 )
+PASSES = st.sampled_from(sorted(fusion_passes.DOCUMENTED))
 SWITCHES = st.builds(
-    fusion_switch.FusionSwitch, st.dictionaries(WORDS, st.booleans()), st.dictionaries(WORDS, st.booleans()), notes=NONE
+    fusion_switch.FusionSwitch,
+    st.dictionaries(PASSES, st.booleans()),
+    st.dictionaries(PASSES, st.booleans()),
+    notes=NONE,
 )
 MODES = st.dictionaries(NAMES, st.sampled_from(precision_ini.MODES["current"]), max_size=4)
 PRECISIONS = st.builds(precision_ini.OpPrecision, MODES, MODES, notes=NONE)
@@ -144,7 +157,7 @@ def outside(facet: Facet) -> st.SearchStrategy:
     if facet.field != "i":
         wrong.append(st.integers())
     if facet.field != "s":
-        wrong.append(st.text(min_size=1))
+        wrong.append(st.text(min_size=1).filter(lambda text: text != "None"))
     domain = facet.domain
     if isinstance(domain, Integer):
         wrong.append(st.sampled_from([-(2**63) - 1, 2**63, 10**300]))
@@ -153,10 +166,14 @@ def outside(facet: Facet) -> st.SearchStrategy:
         if domain.high is not None:
             wrong.append(st.integers(min_value=domain.high + 1))
     if isinstance(domain, Choice):
-        wrong.append(st.text(min_size=1).filter(lambda word: word not in domain.words))
+        wrong.append(st.text(min_size=1).filter(lambda word: word not in (*domain.words, *domain.also, "None")))
     if isinstance(domain, Path):
         wrong.extend([st.just("a\0b"), st.just("x" * 5000), st.just("/tmp/\ud800")])
     return st.one_of(wrong)
+
+
+#: Statuses of options whose value is not looked at.
+UNSEEN = ("unsupported", "removed", "ignored", "idle")
 
 
 def names_on(surface: str, edition: str) -> List[str]:

@@ -29,7 +29,7 @@ def test_arguments_left_out_have_their_defaults():
         ("DumpConfig", {"dump_mode": "both"}, ValueError),
         ("DumpConfig", {"dump_step": "5-3"}, ValueError),
         ("DumpConfig", {"path": "/x"}, TypeError),
-        ("ProfilingConfig", {"profiling_options": "{"}, ValueError),
+        ("ProfilingConfig", {"profiling_options": "{", "enable_profiling": True}, ValueError),
         ("MemoryConfig", {"atomic_clean_policy": True}, TypeError),
         ("MemoryConfig", {"atomic_clean_policy": 2}, ValueError),
     ],

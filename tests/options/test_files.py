@@ -11,6 +11,7 @@ from npu_reference.options import resolve
 from npu_reference.options.files import (
     aoe_config,
     customize_dtypes,
+    fusion_passes,
     fusion_switch,
     mixlist,
     op_cache,
@@ -157,7 +158,36 @@ def test_a_pass_of_its_own_goes_before_all():
 
 def test_a_pass_switched_both_ways_keeps_the_last():  # D21
     switch = fusion_switch.parse('{"Switch":{"UBFusion":{"A":"on","A":"off"}}}')
-    assert not switch.is_on("UBFusion", "A") and len(switch.notes) == 1
+    assert not switch.is_on("UBFusion", "A") and "twice" in switch.notes[0]
+
+
+@pytest.mark.parametrize("edition", ["legacy", "current"])
+@pytest.mark.parametrize(
+    "name, says",
+    [
+        ("ConvConcatFusionPass", ""),
+        ("GeluFusionPass", ""),
+        ("ConstToAttrPass", "stays on"),
+        ("FooFusionPass", "no documented"),
+        ("SoftmaxFusionPas", "SoftmaxFusionPass"),
+    ],
+)
+def test_a_pass_that_nobody_knows_or_that_stays_on_is_said(name, says, edition):  # D20, D21
+    files = {"/f": '{"Switch":{"GraphFusion":{"NAME":"off"}}}'.replace("NAME", name)}
+    resolution = resolve({"fusion_switch_file": "/f"}, edition=edition, files=files)
+    assert [warning.code for warning in resolution.warnings] == (["part_ignored"] if says else [])
+    assert says in " ".join(warning.message for warning in resolution.warnings)
+    assert resolution.parsed["fusion_switch_file"].is_on("GraphFusion", name) == (says == "stays on")
+
+
+def test_all_off_leaves_the_passes_on_that_cannot_be_switched():  # A47
+    switch = fusion_switch.parse('{"Switch":{"GraphFusion":{"ALL":"off"}}}')
+    assert switch.is_on("GraphFusion", "ConstToAttrPass") and not switch.is_on("GraphFusion", "SoftmaxFusionPass")
+
+
+def test_what_the_documents_switch_can_be_switched():  # D20
+    assert not fusion_passes.DOCUMENTED & fusion_passes.FIXED
+    assert len(fusion_passes.DOCUMENTED) == 12
 
 
 @pytest.mark.parametrize(
@@ -310,7 +340,8 @@ def test_a_malformed_tuning_file_is_refused_where_it_goes_wrong(text, where, say
 
 
 def test_unknown_keys_of_a_tuning_file_are_noted():
-    resolution = resolve({"aoe_config_file": "/f"}, surface="runconfig", files={"/f": '{"speed":"high"}'})
+    values = {"aoe_config_file": "/f", "aoe_mode": "2"}
+    resolution = resolve(values, surface="runconfig", files={"/f": '{"speed":"high"}'})
     assert [warning.code for warning in resolution.warnings] == ["part_ignored"]
 
 

@@ -112,7 +112,7 @@ def test_a_dimension_knows_its_sizes():
 @pytest.mark.parametrize(
     "text, position",
     [
-        ("input:[1]", 1), ("data", 5), ("data:", 6), ("data: [1]", 6), ("data:[1], [2]", 10), ("data:[1", 8),
+        ("input:[1]", 1), ("data", 5), ("data:", 6), ("data: []", 6), ("data:[1], []", 10), ("data:[1", 8),
         ("data:[1,]", 9), ("data:[1 2]", 9), ("data:[5~3]", 7), ("data:[0~3]", 7), ("data:[-2]", 7),
         ("data:[1];data:[2]", 10), ("data:[1];", 10), ("data:[1]]", 9), ("data:[1~]", 9), ("data:[1~-1]", 9),
         ("data :[1]", 5), ("data:[0]", 7),
@@ -150,7 +150,7 @@ def test_an_unknown_tuning_algorithm_is_refused():  # T28
     assert refused(lists.parse_algorithms, "RL,XX") == 4
 
 
-@pytest.mark.parametrize("text, position", [("a", 1), ("0,", 3), ("0;1", 2), ("0, 1", 3), ("0,0", 3), ("-1", 1)])
+@pytest.mark.parametrize("text, position", [("a", 1), ("0,", 3), ("0;1", 2), ("0,0", 3), ("-1", 1)])
 def test_devices_are_numbers(text, position):
     assert refused(lists.parse_devices, text) == position
 
@@ -168,7 +168,7 @@ def test_engines_have_their_parallelism(edition, text, engines):
     resolution = resolve({"stream_max_parallel_num": text}, edition=edition)
     assert resolution.parsed["stream_max_parallel_num"].engines == engines
     foreign = edition == "current" and "DNN_VM_TF" in text  # A25
-    assert [warning.code for warning in resolution.warnings] == (["part_ignored"] if foreign else [])
+    assert [warning.code for warning in resolution.warnings] == (["undocumented"] if foreign else [])
 
 
 @pytest.mark.parametrize(
@@ -188,11 +188,47 @@ def test_malformed_parallelism_is_refused_where_it_goes_wrong(edition, text, pos
 
 @pytest.mark.parametrize("text", ["26G", "-1", "1.5", "0x10", "", " 5", "274877906945", "9" * 30])
 def test_a_memory_size_is_a_decimal_number_of_bytes(text):  # T12
-    refused(lists.bytes_of_decimal, text)
+    refused(lists.parse_bytes, text)
+
+
+@pytest.mark.parametrize(
+    "text, size", [("16 * 1024 * 1024 * 1024", 16 * 1024**3), ("256*1024*1024*1024", 256 * 1024**3), ("5*0", 0)]
+)
+def test_a_memory_size_may_be_a_product_as_document_002_writes_its_range(text, size):  # T34
+    assert lists.parse_bytes(text).size == size
+    resolution = resolve({"variable_memory_max_size": text, "graph_memory_max_size": "0"}, edition="legacy")
+    told = {error.code for error in resolution.errors} | {warning.code for warning in resolution.warnings}
+    assert told == ({"OPTION_CONFLICT"} if size > 31 * 1024**3 else set()) | {"undocumented"}
+
+
+@pytest.mark.parametrize("text", ["2*", "*2", "2**3", "2*x", "*".join(["1"] * 9), "1024*1024*1024*257"])
+def test_a_product_has_numbers_between_its_stars_and_stays_within_the_bound(text):  # T34
+    refused(lists.parse_bytes, text)
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("local_device_list", "0, 1"),
+        ("auto_tune_mode", "RL, GA"),
+        ("optypelist_for_implmode", "Pooling ,LRN"),
+        ("enable_scope_fusion_passes", "ScopeLayerNormPass, ScopeClipBoxesPass"),
+        ("stream_max_parallel_num", "DNN_VM_TF:10, DNN_V100:1"),
+    ],
+)
+def test_blanks_beside_the_commas_of_a_list_are_read_over_with_a_warning(name, text):  # G20
+    beside = {"op_select_implmode": "high_precision"} if name == "optypelist_for_implmode" else {}
+    beside = {"local_rank_id": 0} if name == "local_device_list" else beside
+    resolution = resolve({**beside, name: text}, edition="legacy", files={})
+    plain = resolve({**beside, name: text.replace(" ", "")}, edition="legacy", files={})
+    assert not resolution.errors
+    assert resolution.parsed[name][0] == plain.parsed[name][0]
+    assert (name, "undocumented") in [warning[:2] for warning in resolution.warnings]
+    assert not plain.warnings
 
 
 def test_256_gib_is_a_memory_size():
-    assert lists.bytes_of_decimal("274877906944") == 256 * 1024**3
+    assert lists.parse_bytes("274877906944").size == 256 * 1024**3
 
 
 # profiling_options
@@ -244,11 +280,26 @@ def test_there_are_five_metrics(metrics):
     ],
 )
 def test_malformed_profiling_options_are_refused_where_they_go_wrong(text, position, says):
-    (error,) = resolve({"profiling_options": text}).errors
+    (error,) = resolve({"profiling_mode": True, "profiling_options": text}).errors
     assert error.code == "OPTION_SYNTAX"
     assert says in error.message
     if position is not None:
         assert f"at character {position}:" in error.reason
+
+
+def test_blanks_before_a_shape_are_read_over_with_a_warning_but_a_scalar_has_none():  # B19
+    values = {"dynamic_input": True, "dynamic_graph_execute_mode": "dynamic_execute"}
+    resolution = resolve({**values, "dynamic_inputs_shape_range": "data: [3~5], [2]"}, edition="legacy")
+    assert [warning.code for warning in resolution.warnings] == ["undocumented"]
+    assert not resolution.errors
+
+
+@pytest.mark.parametrize("key", ["task_trace", "aicpu"])
+def test_a_switch_that_is_neither_on_nor_off_is_off_and_said(key):  # 002: treated as off
+    values = {"profiling_mode": True, "profiling_options": '{"output":"/o","KEY":"yes"}'.replace("KEY", key)}
+    resolution = resolve(values, edition="legacy", files={"/o/": None})
+    assert [warning[:2] for warning in resolution.warnings] == [("profiling_options", "adjusted")]
+    assert not getattr(resolution.parsed["profiling_options"], key)
 
 
 def test_surrogate_pairs_are_characters():
@@ -257,7 +308,8 @@ def test_surrogate_pairs_are_characters():
 
 
 def test_unknown_keys_are_noted():  # D11
-    resolution = resolve({"profiling_options": '{"colour":"red"}'})
+    values = {"profiling_mode": True, "profiling_options": '{"output":"/o","colour":"red"}'}
+    resolution = resolve(values, files={"/o/": None})
     assert [warning.code for warning in resolution.warnings] == ["part_ignored"]
     assert "colour" in resolution.warnings[0].message
 

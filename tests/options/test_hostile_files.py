@@ -21,6 +21,7 @@ BESIDE = {
     "customize_dtypes": {"precision_mode": "force_fp32"},
     "dump_path": {"enable_dump": True},
     "work_path": {"aoe_mode": "2"},
+    "profiling_options": {"profiling_mode": True},
 }
 #: A content of each option's file that every edition reads.
 GOOD = {
@@ -54,8 +55,7 @@ def places(name):
     return [
         place
         for place in strategies.PLACES
-        if place in OPTIONS[name].facets
-        and OPTIONS[name].facets[place].status not in ("unsupported", "removed", "ignored")
+        if place in OPTIONS[name].facets and OPTIONS[name].facets[place].status not in strategies.UNSEEN
     ]
 
 
@@ -81,7 +81,7 @@ def refused(resolution, name, *codes):
 def test_every_option_of_a_surface_takes_what_is_inside_and_refuses_what_is_outside(surface, edition, data):
     for name in strategies.names_on(surface, edition):
         facet = OPTIONS[name].facets[surface, edition]
-        if facet.status in ("unsupported", "removed", "ignored") or name == "graph_run_mode":
+        if facet.status in strategies.UNSEEN or name == "graph_run_mode":
             continue
         fine = asked(name, data.draw(strategies.inside(name, facet)), surface, edition, files={})
         assert not [error for error in fine.errors if error.code in ("OPTION_TYPE", "OPTION_VALUE", "OPTION_SYNTAX")]
@@ -104,8 +104,8 @@ def test_every_option_with_a_grammar_or_a_file_is_tried_here():
 def test_a_text_outside_its_grammar_is_refused_on_every_surface(name):
     for surface, edition in places(name):
         for text in BROKEN[name]:
-            beside = {"mix_compile_mode": True} if name == "in_out_pair" else {}
-            resolution = asked(name, text, surface, edition, beside=beside, files={})
+            beside = {"mix_compile_mode": True} if name == "in_out_pair" else BESIDE.get(name, {})
+            resolution = asked(name, text, surface, edition, beside=beside, files={"/out/": None})
             refused(resolution, name, "OPTION_SYNTAX", "OPTION_VALUE")
 
 
@@ -233,7 +233,7 @@ def test_ten_megabytes_are_refused_in_any_option_and_file(surface, edition):
         text = MEGABYTES[kind]
         for name in strategies.names_on(surface, edition):
             facet = OPTIONS[name].facets[surface, edition]
-            if facet.status in ("unsupported", "removed", "ignored"):
+            if facet.status in strategies.UNSEEN:
                 continue
             values = {"graph_run_mode": 1 if "T" in facet.applies else 0, "mix_compile_mode": True, name: text}
             refused_or_typed = resolve(values, surface=surface, edition=edition, files={})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from npu_reference.options import merge, resolve
+from npu_conformance.library import inventory
+from npu_reference.options import OPTIONS, merge, resolve, run_config
 
 
 def codes(resolution):
@@ -40,10 +41,12 @@ def test_the_second_form_alone_decides():
     assert resolution.effective["precision_mode"] == (None, "forced", "precision.v2.replaces_v1")
 
 
-def test_force_fp16_is_for_inference_in_the_current_edition():  # A7
-    assert codes(runconfig(precision_mode="force_fp16")) == [("precision_mode", "OPTION_CONFLICT")]
-    assert not runconfig(precision_mode="force_fp16", graph_run_mode=0).errors
-    assert not legacy(precision_mode="force_fp16").errors
+def test_force_fp16_in_training_takes_effect_with_a_warning_in_the_current_edition():  # A7
+    resolution = runconfig(precision_mode="force_fp16")
+    assert warned(resolution) == [("precision_mode", "inference_only")]
+    assert resolution.effective["precision_mode"] == ("force_fp16", "given", "")
+    assert not runconfig(precision_mode="force_fp16", graph_run_mode=0).warnings
+    assert not legacy(precision_mode="force_fp16").warnings
 
 
 @pytest.mark.parametrize(
@@ -195,7 +198,7 @@ def test_profiles_go_before_ranges():  # A50
     resolution = legacy(
         dynamic_dims="20,20,1,1;40,40,2,2", dynamic_input=True, dynamic_inputs_shape_range="data:[1]", **SHAPE
     )
-    assert warned(resolution) == [("dynamic_inputs_shape_range", "overridden")]
+    assert ("dynamic_inputs_shape_range", "overridden") in warned(resolution)
     assert resolution.effective["dynamic_inputs_shape_range"].rule.endswith("dynamic_dims_wins")
 
 
@@ -207,6 +210,12 @@ def test_loops_on_the_device_read_on_the_device():  # T19
     assert ("enable_data_pre_proc", "incomplete") in warned(runconfig(**loop))
     assert ("enable_data_pre_proc", "incomplete") not in warned(runconfig(**{**loop, "iterations_per_loop": 1}))
     assert ("enable_data_pre_proc", "incomplete") not in warned(runconfig(**{**loop, "enable_data_pre_proc": True}))
+
+
+def test_a_default_earns_the_warning_that_the_same_value_given_earns():  # documents.md A3
+    for values in ({"iterations_per_loop": 10}, {"iterations_per_loop": 10, "enable_data_pre_proc": False}):
+        assert ("enable_data_pre_proc", "incomplete") in warned(legacy(**values))
+    assert not warned(runconfig(iterations_per_loop=10)), "NPURunConfig has it on by default"
 
 
 def test_a_scope_pass_that_is_not_registered_is_noted():  # D22
@@ -254,7 +263,7 @@ def test_debug_levels_switch_the_cache_off(edition, levels, level):  # A2
 def test_a_disabled_cache_stays_disabled_without_a_word():
     resolution = legacy(op_debug_level=4)
     assert resolution.effective["op_compiler_cache_mode"].origin == "default"
-    assert not resolution.warnings
+    assert not [one for one in resolution.warnings if one.option == "op_compiler_cache_mode"]
 
 
 @pytest.mark.parametrize("listed, mode", [("", "disable"), ("op_debug_list=Relu", "enable")])
@@ -310,10 +319,10 @@ def test_dump_settings_without_dump_have_no_effect(value):
     assert not resolution.errors
 
 
-def test_dump_steps_are_ignored_in_inference():  # D7
+def test_dump_steps_hold_in_inference_too():  # D7: else every iteration would be dumped
     resolution = dumping({"/out/": None}, dump_path="/out", dump_step="0", graph_run_mode=0)
     assert warned(resolution) == [("dump_step", "training_only")]
-    assert resolution.values["dump_step"] is None
+    assert resolution.values["dump_step"] == "0" and 0 in resolution.parsed["dump_step"]
 
 
 def test_oom_excludes_debug_level_2():  # D16
@@ -331,7 +340,7 @@ def test_oom_excludes_collecting():
     assert not runconfig(env, files, op_debug_config="/e.cfg").errors
 
 
-@pytest.mark.parametrize("level, advised", [(0, False), (1, True), (2, True), (3, False), (4, False)])
+@pytest.mark.parametrize("level, advised", [(0, False), (1, True), (2, True), (3, False), (4, True)])
 def test_slow_debug_levels_are_advised_against_in_training(level, advised):
     assert (("op_debug_level", "advice") in warned(legacy(op_debug_level=level))) == advised
     assert ("op_debug_level", "advice") not in warned(legacy(op_debug_level=level, graph_run_mode=0))
@@ -408,8 +417,8 @@ def test_the_collective_timeout_counts_in_steps_of_68_seconds(surface, seconds, 
 
 @pytest.mark.parametrize(
     "milliseconds, hccl, fine",
-    [(60000, None, False), (1836000, None, False), (1836001, None, True), (-1, None, True), (544001, 600, True),
-     (544000, 600, False)],
+    [(60000, None, False), (1836000, None, False), (1836001, None, True), (-1, None, True), (600001, 600, True),
+     (600000, 600, False), (560000, 600, False), (68000, 1, True)],
 )  # fmt: skip
 def test_in_a_cluster_streams_outlast_collectives(milliseconds, hccl, fine):  # B17, T6
     values = {"stream_sync_timeout": milliseconds, "hccl_timeout": hccl}
@@ -417,7 +426,151 @@ def test_in_a_cluster_streams_outlast_collectives(milliseconds, hccl, fine):  # 
         [] if fine else [("stream_sync_timeout", "OPTION_CONFLICT")]
     )
     for alone in ({}, {"RANK_SIZE": "1"}, {"RANK_SIZE": "many"}):
-        assert warned(runconfig(alone, **values)) == ([] if fine else [("stream_sync_timeout", "advice")])
+        told = [one for one in warned(runconfig(alone, **values)) if one[0] == "stream_sync_timeout"]
+        assert told == ([] if fine else [("stream_sync_timeout", "advice")])
+
+
+def test_in_a_cluster_streams_outlast_the_collectives_of_the_environment():
+    env = {"RANK_SIZE": "8", "HCCL_EXEC_TIMEOUT": "600"}
+    assert codes(runconfig(env, stream_sync_timeout=560000)) == [("stream_sync_timeout", "OPTION_CONFLICT")]
+    assert not codes(runconfig(env, stream_sync_timeout=600001))
+
+
+# After a refusal
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"precision_mode": "no_such", "modify_mixlist": "/f"},
+        {"local_rank_id": 0, "local_device_list": "0,,1"},
+        {"op_select_implmode": "fast", "optypelist_for_implmode": "Pooling"},
+        {"mix_compile_mode": "yes", "in_out_pair": "[[['a'],['b']]]", "graph_run_mode": 0},
+        {"enable_dump": "yes", "dump_path": "/f"},
+        {"dynamic_input": "yes", "dynamic_graph_execute_mode": "dynamic_execute"},
+        {"profiling_mode": "yes", "profiling_options": "{}"},
+        {"graph_memory_max_size": "30000000000", "variable_memory_max_size": "x"},
+        {"iterations_per_loop": "2", "mix_compile_mode": True},
+    ],
+)
+def test_no_rule_speaks_of_a_default_as_if_it_had_been_given(values):  # documents.md A5
+    resolution = resolve(values, edition="legacy", files={"/f": "{}"})
+    assert len(resolution.errors) == 1
+    assert not resolution.warnings
+
+
+def test_what_a_later_rule_decides_is_said_in_true_words():
+    (error,) = legacy(optypelist_for_implmode="Pooling").errors  # whose default is high_performance
+    assert "not given" not in error.reason
+
+
+# What real scripts set
+
+
+@pytest.mark.parametrize("edition", ["legacy", "current"])
+def test_lazy_recompile_is_taken_with_a_warning_and_uses_no_range(edition):  # S16
+    values = {"dynamic_input": True, "dynamic_graph_execute_mode": "lazy_recompile"}
+    resolution = resolve(values, edition=edition, files={})
+    assert not resolution.errors
+    assert resolution.values["dynamic_graph_execute_mode"] == "lazy_recompile"
+    assert ("dynamic_graph_execute_mode", "undocumented") in warned(resolution)
+    ranged = resolve({**values, "dynamic_inputs_shape_range": "data:[1]"}, edition=edition, files={})
+    assert ("dynamic_inputs_shape_range", "overridden") in warned(ranged)
+    assert "dynamic_inputs_shape_range" not in ranged.parsed
+
+
+@pytest.mark.parametrize("name", ["precision_mode", "dump_step", "aoe_mode", "modify_mixlist"])
+def test_the_text_none_is_as_good_as_nothing(name):  # G9
+    resolution = resolve({name: "None"}, files={})
+    assert not resolution.errors
+    assert warned(resolution) == [(name, "undocumented")]
+    assert resolution.effective[name] == resolve({}).effective[name]
+
+
+@pytest.mark.parametrize("text", ["", "output=/tmp", "{'output': '/tmp'}"])
+def test_profiling_options_are_not_read_while_profiling_is_off(text):  # D27
+    for values in ({}, {"profiling_mode": False}):
+        resolution = resolve({**values, "profiling_options": text}, files={})
+        assert not resolution.errors
+        assert warned(resolution) == ([("profiling_options", "no_effect")] if text else [])
+    assert resolve({"profiling_mode": True, "profiling_options": text or "x"}, files={}).errors
+    arguments = {"enable_profiling": False, "profiling_options": text}
+    assert not runconfig(profiling_config={"class": "ProfilingConfig", "arguments": arguments}).errors
+
+
+@pytest.mark.parametrize("name, value", [("auto_tune_mode", "RL,GA"), ("horovod_mode", True)])
+@pytest.mark.parametrize("edition", ["legacy", "current"])
+def test_keywords_that_real_scripts_give_npu_run_config_are_taken_with_a_warning(name, value, edition):  # G19
+    resolution = run_config({name: value}, edition=edition)
+    assert [warning.option for warning in resolution.warnings] == [name]
+
+
+# What the documents say and nobody has to do anything about
+
+
+@pytest.mark.parametrize(
+    "edition, values, told",
+    [
+        ("current", {"stream_max_parallel_num": "AIcoreEngine:1"}, "NMT"),
+        ("legacy", {"stream_max_parallel_num": "DNN_V100:1"}, ""),
+        ("current", {"is_tailing_optimization": True}, "BERT"),
+        ("current", {"is_tailing_optimization": False}, ""),
+        ("current", {"hcom_parallel": True}, "ResNet-18"),
+        ("current", {"precision_mode": "allow_mix_precision"}, "Loss scaling"),
+        ("current", {"precision_mode": "allow_mix_precision", "graph_run_mode": 0}, "precision_mode_v2"),
+        ("current", {"op_compiler_cache_mode": "enable"}, "published"),
+        ("current", {"jit_compile": "true"}, "recommendation"),
+        ("current", {"dynamic_input": True}, "every dimension"),
+    ],
+)
+def test_what_the_documents_say_about_an_option_is_a_note(edition, values, told):
+    resolution = resolve(values, edition=edition, files={})
+    notes = " ".join(note.message for note in resolution.notes)
+    assert (told in notes) if told else not notes
+    assert all(note.rule for note in resolution.notes)
+
+
+def test_notes_are_about_what_was_given_alone():
+    assert not resolve({}).notes and not resolve({}, surface="runconfig").notes
+
+
+def test_every_advice_cites_a_requirement_of_the_inventory():
+    known = inventory.load()
+    cited = [(name, one.requirement) for name, option in OPTIONS.items() for one in option.advice]
+    assert len(cited) > 20
+    assert not [(name, one) for name, one in cited if one not in known]
+
+
+@pytest.mark.parametrize(
+    "values, option",
+    [
+        ({"op_debug_level": 2, "dynamic_input": True}, "op_debug_level"),
+        ({"op_debug_config": "/d", "compile_dynamic_mode": True}, "op_debug_config"),
+        ({"enable_small_channel": 1}, "enable_small_channel"),
+        ({"op_debug_level": 4}, "op_debug_level"),
+    ],
+)
+def test_what_is_not_recommended_is_said(values, option):
+    resolution = resolve(values, files={"/d": "op_debug_config=ccec_g\n"})
+    assert (option, "advice") in warned(resolution)
+
+
+@pytest.mark.parametrize(
+    "values, option",
+    [
+        ({"op_compiler_cache_dir": "/c", "op_compiler_cache_mode": "disable"}, "op_compiler_cache_dir"),
+        ({"aoe_config_file": "/a"}, "aoe_config_file"),
+        ({"use_off_line": False, "precision_mode": "force_fp32"}, "use_off_line"),
+    ],
+)
+def test_what_has_no_effect_is_said(values, option):
+    resolution = resolve(values, files={"/a": "{}"})
+    assert (option, "no_effect") in warned(resolution)
+
+
+def test_a_timeout_that_is_counted_in_steps_says_so():
+    assert warned(runconfig(hccl_timeout=600)) == [("hccl_timeout", "adjusted")]
+    assert not warned(runconfig(hccl_timeout=544))
 
 
 # Several places

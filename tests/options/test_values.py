@@ -11,7 +11,7 @@ from npu_reference.options import OPTIONS, resolve
 from tests.options import strategies
 
 SOME = settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-LIVE = ("active", "deprecated", "experimental", "reserved")
+LIVE = ("active", "deprecated", "experimental", "reserved", "undocumented")
 
 
 def mode_for(facet):
@@ -154,30 +154,46 @@ def test_a_place_that_does_not_exist_is_a_usage_error(where):
 
 
 @pytest.mark.parametrize(
-    "edition, path, fine",
+    "surface, edition, path, fine",
     [
-        ("legacy", "/home/用户/fusion.cfg", True),
-        ("current", "/home/用户/fusion.cfg", False),  # A3
-        ("legacy", "/home/a b/fusion.cfg", False),
-        ("current", "/home/a-b_c.d/../fusion.cfg", True),  # B1
-        ("current", "~/fusion.cfg", False),
-        ("current", "$HOME/fusion.cfg", False),
+        ("session", "legacy", "/home/用户/fusion.cfg", True),
+        ("runconfig", "current", "/home/用户/fusion.cfg", False),  # A3
+        ("session", "legacy", "/home/a b/fusion.cfg", False),
+        ("session", "current", "/home/a-b_c.d/../fusion.cfg", True),  # B1
+        ("session", "current", "~/fusion.cfg", False),
+        ("session", "current", "$HOME/fusion.cfg", False),
     ],
 )
 @pytest.mark.parametrize("name", ["fusion_switch_file", "op_compiler_cache_dir"])
-def test_path_components_have_their_characters(edition, path, fine, name):
-    errors = resolve({name: path}, edition=edition, files={path: '{"Switch":{}}'}).errors
+def test_path_components_have_their_characters(surface, edition, path, fine, name):
+    errors = resolve({name: path}, surface=surface, edition=edition, files={path: '{"Switch":{}}'}).errors
     assert [error.code for error in errors] == ([] if fine else ["OPTION_VALUE"])
+
+
+@pytest.mark.parametrize("name", ["fusion_switch_file", "op_compiler_cache_dir"])
+def test_a_chinese_path_of_a_session_is_taken_in_the_current_edition_with_a_warning(name):  # A3
+    resolution = resolve({name: "/用户"}, files={"/用户": '{"Switch":{}}'})
+    assert not resolution.errors and resolution.values[name] == "/用户"
+    assert [warning[:2] for warning in resolution.warnings] == [(name, "undocumented")]
+
+
+#: What means nothing in the other graph run mode (G13); all else takes effect there, with a warning.
+BOUND = {
+    "dynamic_dims", "dynamic_node_type", "graph_max_parallel_model_num", "input_shape", "iterations_per_loop",
+    "quant_dumpable",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("applies, code", [("T", "training_only"), ("I", "inference_only")])
 @pytest.mark.parametrize("surface, edition", strategies.PLACES)
-def test_outside_its_scenario_an_option_is_ignored_with_a_warning(applies, code, surface, edition):  # G13
-    advisory = {"in_out_pair", "in_out_pair_flag"}  # A37
+def test_outside_its_scenario_a_value_stays_with_a_warning_unless_it_means_nothing_there(
+    applies, code, surface, edition
+):  # G13
     examples = {"dump_step": "0", "auto_tune_mode": "RL", "input_shape": "a:1", "dynamic_dims": "1;2"}
+    examples["in_out_pair"] = "[[['a'], ['b']]]"
     for name in strategies.names_on(surface, edition):
         facet = OPTIONS[name].facets[surface, edition]
-        if facet.applies != applies or facet.status not in LIVE or name in advisory:
+        if facet.applies != applies or facet.status not in LIVE:
             continue
         value = examples.get(name, facet.default)
         if isinstance(value, bool):
@@ -185,8 +201,14 @@ def test_outside_its_scenario_an_option_is_ignored_with_a_warning(applies, code,
         if value is None:
             value = {"s": "1", "i": 1, "o": {}, "b": True}[facet.field]
         values = {"graph_run_mode": 0 if applies == "T" else 1, name: value}
+        if name == "in_out_pair":
+            values["mix_compile_mode"] = True
         resolution = resolve(values, surface=surface, edition=edition, files={"1": "{}"})
         assert (name, code) in [warning[:2] for warning in resolution.warnings]
+        if name not in BOUND:
+            assert resolution.effective[name].origin == "given"
+            assert resolution.values[name] == (1836 if (name, edition) == ("hccl_timeout", "current") else value)
+            continue
         assert resolution.effective[name].origin == "forced"
         assert resolution.effective[name].rule == "G13"
         assert name not in resolution.parsed
@@ -198,7 +220,7 @@ CARRIED = {"buffer_optimize": "off_optimize", "deterministic": 1, "dynamic_input
 def test_values_that_npu_run_config_wrote_are_held_to_its_surface_and_not_warned_about():
     plain, carried = resolve(CARRIED, files={}), resolve(CARRIED, files={}, carried=CARRIED)
     assert {warning.option for warning in plain.warnings} == set(CARRIED)
-    assert plain.values["buffer_optimize"] == "l2_optimize"  # document 002 lists it for online inference
+    assert plain.values["buffer_optimize"] == "off_optimize"  # listed for online inference, but given (G13)
     assert not carried.warnings and not carried.errors
     assert carried.values["buffer_optimize"] == "off_optimize"
     assert list(carried.effective) == list(plain.effective)

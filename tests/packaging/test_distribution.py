@@ -17,7 +17,10 @@ def tree(folder):
     return {path.relative_to(ROOT / folder).as_posix() for path in below}
 
 
-def test_nothing_called_npu_bridge_is_installed_at_top_level(distribution):
+DROPIN = ["npu_bridge", "hccl", "npu_device"]
+
+
+def test_nothing_of_the_adapter_is_installed_at_top_level(distribution):
     tops = {name.split("/")[0] for name in distribution.files if ".dist-info" not in name and ".." not in name}
     assert tops == {"npu_reference", "npu_conformance"}
 
@@ -25,7 +28,7 @@ def test_nothing_called_npu_bridge_is_installed_at_top_level(distribution):
 @pytest.mark.parametrize(
     ("source", "target"),
     [
-        ("impl/npu_bridge", "npu_reference/_dropin/npu_bridge"),
+        *[(f"impl/{package}", f"npu_reference/_dropin/{package}") for package in DROPIN],
         ("impl/npu_reference", "npu_reference"),
         ("conformance/npu_conformance", "npu_conformance"),
         ("fixtures", "npu_conformance/_data/fixtures"),
@@ -37,33 +40,42 @@ def test_every_file_of_the_checkout_is_installed(distribution, source, target):
     assert not missing
 
 
-def test_npu_bridge_cannot_be_imported_before_it_is_switched_on(distribution):
-    done = distribution.run("import npu_reference\nimport npu_bridge")
+def test_the_readings_that_explain_quotes_are_installed(distribution):
+    assert "npu_conformance/_data/docs/readings.md" in set(distribution.files)
+    done = distribution.run("from npu_conformance.library import explaining\nprint(explaining.readings()['A19'].name)")
+    assert done.stdout.strip() == "A19", done.stderr
+
+
+@pytest.mark.parametrize("package", DROPIN)
+def test_a_package_of_the_adapter_cannot_be_imported_before_it_is_switched_on(distribution, package):
+    done = distribution.run(f"import npu_reference\nimport {package}")
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'npu_bridge'"
+    assert done.stderr.splitlines()[-1] == f"ModuleNotFoundError: No module named '{package}'"
 
 
-def test_switching_it_on_makes_npu_bridge_importable(distribution):
+@pytest.mark.parametrize("module", ["npu_bridge.npu_init", "hccl.manage.api", "npu_device.compat"])
+def test_switching_it_on_makes_the_adapter_importable(distribution, module):
     done = distribution.run(
-        "import npu_reference\n"
+        "import npu_reference, sys\n"
         "try:\n"
         "    npu_reference.activate()\n"
         "except npu_reference.NpuError as error:\n"
         "    print(error.code)\n"
         "else:\n"
-        "    import npu_bridge.npu_init\n"
-        "    print(npu_bridge.__file__)\n"
+        f"    import {module}\n"
+        f"    print(sys.modules[{module.split('.')[0]!r}].__file__)\n"
     )
     assert done.returncode == 0, done.stderr
-    installed = distribution.folder / "npu_reference" / "_dropin" / "npu_bridge" / "__init__.py"
+    installed = distribution.folder / "npu_reference" / "_dropin" / module.split(".")[0] / "__init__.py"
     assert done.stdout.strip() == (str(installed) if TENSORFLOW else "TENSORFLOW_MISSING")
 
 
-def test_a_real_adapter_is_found_as_long_as_nothing_is_switched_on(distribution, tmp_path):
-    real = tmp_path / "npu_bridge"
+@pytest.mark.parametrize("package", DROPIN)
+def test_a_real_adapter_is_found_as_long_as_nothing_is_switched_on(distribution, tmp_path, package):
+    real = tmp_path / package
     real.mkdir()
     (real / "__init__.py").write_text("IS = 'the real one'\n")
-    done = distribution.run("import npu_reference, npu_conformance, npu_bridge\nprint(npu_bridge.IS)", tmp_path)
+    done = distribution.run(f"import npu_reference, npu_conformance, {package}\nprint({package}.IS)", tmp_path)
     assert done.stdout.strip() == "the real one", done.stderr
 
 

@@ -12,6 +12,7 @@ from npu_reference.graphs import graph_from_def
 from npu_reference.partition import build, partition
 from npu_reference.partition.clustering.introsort import sort_by_size_descending
 from npu_reference.partition.policies import adapter, documented
+from npu_reference.partition.reasons import Reason
 from npu_reference.partition.settings import Settings
 from tests.partition import naive
 from tests.partition.inlining import Flat
@@ -56,6 +57,8 @@ def examine(asked, number, counts):
     planned = documented.plan(graph, options, _OPS, flavour)
     if not result.min_geops <= len(result.geops) <= planned.contracted:
         raise Broken("counts", f"{result.min_geops} <= {len(result.geops)} <= {planned.contracted} is wrong")
+    _grounded(planned)
+    _in_another_order(graph, options, flavour, planned, counts)
     _as_transcribed(graph, options, flavour, counts)
 
 
@@ -98,6 +101,43 @@ def _same_again(graph, options, flavour, result, answer):
     ] == [(entry.node, entry.reason) for entry in other.host]
     if not same:
         raise Broken("renaming", "other names give another partition")
+
+
+def _grounded(planned):
+    """Every chain of causes ends in one that stands by itself."""
+    for node in planned.cause:
+        seen = set()
+        while node >= 0 and node in planned.cause:
+            if node in seen:
+                raise Broken("witness", f"{planned.graph.nodes[node].name} would be its own cause")
+            seen.add(node)
+            node = planned.cause[node].via
+
+
+def _in_another_order(graph, options, flavour, planned, counts):
+    """The order of the file decides which clusters are joined, and nothing else: not what can go, nor why not."""
+    reverse = graph.empty_def()
+    reverse.node.extend(node.proto for node in reversed(graph.nodes))
+    other = documented.plan(graph_from_def(reverse), options, _OPS, flavour)
+    if _cut(planned) or _cut(other):  # which clusters are joined decides whether a reference would cross
+        counts["references between regions"] += 1
+    elif _told(planned, options.mix) != _told(other, options.mix):
+        raise Broken("reordering", "another order of nodes gives other candidates, reasons or host operators")
+
+
+def _cut(planned):
+    return any(cause.reason is Reason.REF_EDGE and cause.via < 0 for cause in planned.cause.values())
+
+
+def _told(planned, mix):
+    nodes = planned.graph.nodes
+    causes = {
+        nodes[i].name: (cause.reason, cause.detail, nodes[cause.via].name if cause.via >= 0 else "")
+        for i, cause in planned.cause.items()
+    }
+    candidates = {node.name for node in nodes if planned.candidate[node.id]}
+    # Of regions of one size full offload keeps one, by order.
+    return causes, candidates, {node.name for node in nodes if planned.group[node.id] < 0} if mix else ()
 
 
 def _as_transcribed(graph, options, flavour, counts):

@@ -45,8 +45,8 @@ class CycleGraph:
         return a
 
 
-def contract(count, edges, candidate, flavour="tf1", untied=(), untried=()):
-    """(label of every node's cluster, the contracted graph)."""
+def contract(count, edges, candidate, flavour="tf1", untied=(), untried=(), marks=()):
+    """(label of every node's cluster, the contracted graph); `marks` are what clusters must not share, by node."""
     graph = CycleGraph(count)
     for number, (a, b) in enumerate(edges):
         if number not in untied:
@@ -60,6 +60,9 @@ def contract(count, edges, candidate, flavour="tf1", untied=(), untried=()):
                 continue
             a, b = label[tail], label[head]
             if a == b or b not in graph.out[a]:
+                continue
+            marked = [set().union(*(marks[i] for i in marks if label[i] == c)) for c in (a, b)] if marks else [set()]
+            if set.intersection(*marked):
                 continue
             kept = graph.contract(a, b, flavour == "tf2")
             if kept is not None:

@@ -6,9 +6,9 @@ import pytest
 
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
-from npu_reference.graphs import GraphBuilder
+from npu_reference.graphs import GraphBuilder, as_session_gives, graph_from_def, in_creation_order
 from npu_reference.partition import Reason, partition
-from tests.partition.graphs_for_tests import chain, closed, codes, host, sets
+from tests.partition.graphs_for_tests import chain, closed, codes, divide, host, mixed, sets
 
 MIX = {"mix_compile_mode": True}
 
@@ -192,3 +192,104 @@ def test_beside_a_larger_cluster_a_lone_no_op_is_offloaded():
     g.op("Relu", "b", [a])
     g.op("NoOp", "lone")
     assert sets(adapter(closed(g, ["x"], ["b:0"], ["lone"]), **MIX)) == [["a", "b", "lone"]]
+
+
+# what the records of graphs in random file order show
+
+
+def test_a_constant_that_a_geop_only_waits_for_is_copied_into_it_and_by_the_documents_is_not():
+    g = GraphBuilder()
+    x = g.placeholder("x", "float32", [2])
+    c = g.const("c", [1.0, 2.0], "float32")
+    before = g.op("AddV2", "before", [x, c])
+    middle = g.py_func("middle", [before], ["float32"])
+    g.op("Relu", "after", [middle], control=[c])
+    graph = closed(g, ["x"], ["after:0"])
+    assert [result.node_names(result.geops[1]) for result in (adapter(graph, **MIX), mixed(graph))] == [
+        ["after", "c"], ["after"],
+    ]  # fmt: skip
+
+
+def test_a_variables_copy_serves_its_reference_and_not_its_value_and_by_the_documents_both():
+    g = GraphBuilder()
+    v = g.variable("v", "float32", [2])
+    before = g.op("Mul", "before", [v, g.placeholder("x", "float32", [2])])
+    middle = g.py_func("middle", [before], ["float32"])
+    added = g.op("AddV2", "added", [middle, v])
+    g.op("AssignAdd", "store", [v, added])
+    graph = closed(g, ["x"], ["store:0"])
+    args = [[arg.name for arg in result.geops[-1].args] for result in (adapter(graph, **MIX), mixed(graph))]
+    assert args == [["middle_0_arg", "v_0_arg"], ["middle_0_arg"]]
+
+
+@pytest.mark.parametrize("way", [adapter, divide])
+def test_get_next_of_a_string_stays_on_the_host_with_its_iterator(way):
+    def places(kind):
+        g = GraphBuilder()
+        types = {"output_types": [kind, "float32"], "output_shapes": [[2], [2]]}
+        iterator = g.op("IteratorV2", "iterator", container="", shared_name="i", **types)
+        value = g.op("IteratorGetNext", "next", [iterator], **types)
+        g.op("Relu", "y", [value[1]])
+        g.op("Identity", "rest", [value[0]])
+        result = way(closed(g, [], ["y:0", "rest:0"]), mix_compile_mode=True, enable_data_pre_proc=True)
+        return {"iterator", "next"} & set(host(result))
+
+    assert places("float32") == set()
+    assert places("string") == {"iterator", "next"}
+
+
+@pytest.mark.parametrize("way", [adapter, divide])
+def test_lazy_recompilation_may_come_with_the_graph(way):
+    def graph(mode, dynamic):
+        marks = {"_graph_dynamic_input": dynamic, "_graph_dynamic_graph_execute_mode": mode}
+        g = GraphBuilder()
+        g.op("Relu", "y", [g.placeholder("x", "float32", [2])], attrs_=marks)
+        return closed(g, ["x"], ["y:0"])
+
+    for mode, dynamic in (("dynamic_execute", True), ("lazy_recompile", False)):
+        assert way(graph(mode, dynamic), iterations_per_loop=10).geops
+    with pytest.raises(NpuError) as caught:
+        way(graph("lazy_recompile", True), iterations_per_loop=10)
+    assert caught.value.reason == "iterations_per_loop only support 1 in lazy_recompile mode. Current is:10"
+
+
+@pytest.mark.parametrize("mix", [True, False])
+def test_a_mark_inside_a_called_function_keeps_its_caller_on_the_host(mix):
+    g = GraphBuilder()
+    f = g.function("f", {"a": "float32"}, {"b": "float32"})
+    f.returns(b=f.op("Neg", "inside", [f.args["a"]], attrs_={"_without_npu_compile": True}))
+    call = g.op("StatefulPartitionedCall", "call", [[g.placeholder("x", "float32", [2])]], Tout=["float32"], f=f)
+    g.op("Relu", "y", [call[0]])
+    entry = host(adapter(closed(g, ["x"], ["y:0"]), mix_compile_mode=mix))["call"]
+    assert entry.reason is Reason.FUNCTION and "without_npu_compile_scope" in entry.remedy
+
+
+def test_control_inputs_are_numbered_by_name_and_by_the_documents_as_they_stand():
+    def graph(*order):
+        g = GraphBuilder()
+        x = g.placeholder("x", "float32", [2])
+        for name in "ab":
+            g.op("Relu", name, [x])
+        g.op("NoOp", "group", control=list(order))
+        return closed(g, ["x"], [], ["group"])
+
+    given, other = graph("a", "b"), graph("b", "a")
+    assert as_session_gives(other).node("group").inputs == ("^a", "^b")
+    assert as_session_gives(given).to_bytes() == as_session_gives(other).to_bytes()
+    assert in_creation_order(other).node("group").inputs == ("^b", "^a")
+
+
+def test_a_graph_in_another_order_is_numbered_as_made_and_answered_in_its_own_order():
+    graph = chain("ddhdd")
+    reverse = graph.empty_def()
+    reverse.node.extend(node.proto for node in reversed(graph.nodes))
+    other = graph_from_def(reverse)
+    result = adapter(other, **MIX)
+    assert result.graph is other and sets(result) == [["d", "e"], ["a", "b"]]
+    made = in_creation_order(other)
+    assert [made.nodes[i].name for i in made.creation] == [node.name for node in made.nodes]
+    edges = zip(made.edges.src, made.edges.dst)
+    assert [(made.nodes[a].name, made.nodes[b].name) for a, b in edges] == [
+        (other.nodes[a].name, other.nodes[b].name) for a, b in zip(other.edges.src, other.edges.dst)
+    ]
+    assert graph_from_def(made.to_def()).to_bytes() == made.to_bytes()

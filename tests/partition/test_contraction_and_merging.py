@@ -128,11 +128,12 @@ def test_merging_many_clusters_with_sets_that_share_gives_what_plain_ones_give(m
         candidate = [int(rng.random() >= host) for _ in range(count)]
         clusters = Clusters(fast((count, edges, candidate), "tf1"), candidate)
         marks = [frozenset(str(rng.randint(0, 9)) if rng.random() < 0.1 else "") for _ in range(len(clusters))]
-        for merge in (merge_pairs, merge_pairs_loosely):
+        merges = (merge_pairs, merge_pairs_loosely, lambda some: merge_pairs(some, marks))  # noqa: B023 used at once
+        for merge in merges:
             monkeypatch.setattr("npu_reference.partition.clustering.merge._PLAIN_MOST", len(clusters))
-            plain = merge(clusters), merge(clusters, marks)
+            plain = merge(clusters)
             monkeypatch.setattr("npu_reference.partition.clustering.merge._PLAIN_MOST", 0)
-            assert (merge(clusters), merge(clusters, marks)) == plain
+            assert merge(clusters) == plain
 
 
 def test_sets_are_given_up_early_where_they_share_too_little():
@@ -193,30 +194,45 @@ def test_equal_sizes_keep_the_order_of_the_librarys_own_sort():
     assert many != list(range(40))
 
 
+def test_contraction_keeps_clusters_that_share_a_mark_apart_as_the_transcription_does():
+    for seed in range(300):
+        count, edges, candidate = graph = random_graph(seed)
+        rng = random.Random(seed)
+        marks = {i: frozenset(rng.sample("stuv", rng.randint(1, 2))) for i in range(count) if rng.random() < 0.4}
+        for flavour in ("tf1", "tf2"):
+            expected, _ = naive.contract(count, edges, candidate, flavour=flavour, marks=marks)
+            assert labels(fast(graph, flavour, marks=marks)) == expected, (seed, flavour)
+
+
 def _two_heads(*marks):
-    """Two clusters that nothing joins, each operator with its `_StartNodeName`."""
+    """Two clusters that nothing joins, each first operator with its `_StartNodeName`."""
     g = GraphBuilder()
     for name, mark in zip("ab", marks):
         value = g.op("Relu", f"{name}1", [g.placeholder(f"x_{name}", "float32", [2])], attrs_={"_StartNodeName": mark})
-        g.op("Relu", f"{name}2", [value], attrs_={"_StartNodeName": mark})
+        g.op("Relu", f"{name}2", [value])
     return closed(g, ["x_a", "x_b"], ["a2:0", "b2:0"])
 
 
 @pytest.mark.parametrize("mix", [True, False])
-def test_clusters_of_one_start_node_stay_apart_in_any_job_but_localhost(mix):
+def test_clusters_of_one_start_node_are_not_merged_in_mixed_computing_in_any_job_but_localhost(mix):
     def geops(job, *marks):
         values = {"mix_compile_mode": mix, "job": job}
         return sets(partition(_two_heads(*marks), values, policy="adapter"))
 
     joined = [["a1", "a2", "b1", "b2"]]
-    assert geops("localhost", "s", "s") == joined
-    assert geops("chief", "s", "t") == joined
-    assert geops("chief", "s", "s") == ([["a1", "a2"], ["b1", "b2"]] if mix else [["a1", "a2"]])
+    apart = [["a1", "a2"], ["b1", "b2"]] if mix else joined
+    assert geops("localhost", "s;", "s;") == joined
+    assert geops("chief", "s;", "t;") == joined
+    assert geops("chief", "s;", "s;") == apart
+    assert geops("chief", "s;", "t;s;") == apart  # every start node of a list counts
+    assert geops("chief", ";", ";") == joined
 
 
-def test_contraction_heeds_no_start_node():
+@pytest.mark.parametrize("mix", [True, False])
+def test_neighbours_that_share_a_start_node_are_not_contracted_in_mixed_computing(mix):
     g = GraphBuilder()
-    a = g.op("Relu", "a", [g.placeholder("x", "float32", [2])], attrs_={"_StartNodeName": "s"})
-    g.op("Relu", "b", [a], attrs_={"_StartNodeName": "s"})
-    found = partition(closed(g, ["x"], ["b:0"]), {"mix_compile_mode": True, "job": "chief"}, policy="adapter")
-    assert sets(found) == [["a", "b"]]
+    a = g.op("Relu", "a", [g.placeholder("x", "float32", [2])], attrs_={"_StartNodeName": "s;"})
+    b = g.op("Relu", "b", [a])
+    g.op("Relu", "c", [b], attrs_={"_StartNodeName": "t;s;"})
+    found = partition(closed(g, ["x"], ["c:0"]), {"mix_compile_mode": mix, "job": "chief"}, policy="adapter")
+    assert sets(found) == ([["a", "b"], ["c"]] if mix else [["a", "b", "c"]])

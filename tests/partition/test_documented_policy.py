@@ -39,6 +39,13 @@ def test_full_offload_with_an_unsupported_operator_keeps_the_largest_region_and_
     assert note.level == "warning" and "PyFunc" in note.message
 
 
+def test_a_run_of_operators_that_compute_nothing_leaves_nothing_to_say():  # M27
+    g = GraphBuilder()
+    g.op("NoOp", "InitializeSystem", [])
+    result = divide(closed(g, [], [], targets=["InitializeSystem"]))
+    assert not result.geops and [note.code for note in result.notes] == []
+
+
 def test_use_off_line_false_offloads_nothing():  # A38
     result = mixed(chain("ddd"), use_off_line=False)
     assert not result.geops

@@ -201,3 +201,52 @@ def test_an_ops_info_file_of_another_form_is_refused_by_line(text: str, line: in
 def test_ops_info_files_are_known_by_their_name() -> None:
     assert is_ops_info("/opp/config/ascend910/aic-ascend910-ops-info.json")
     assert not is_ops_info("ops_info.json")
+
+
+def _pooled(g: GraphBuilder, name: str, value: Any, shape: Any, op: str = "MaxPool") -> None:
+    image = g.op("Reshape", name + "_image", [value, g.const(name + "_shape", shape, "int32")])
+    g.op(op, name, [image], ksize=[1, *[2] * (len(shape) - 2), 1], strides=[1] * len(shape), padding="SAME")
+
+
+def test_a_bar_passes_on_through_gray_operators_and_those_without_a_kernel() -> None:
+    def build(g: GraphBuilder) -> None:
+        black = g.op("Log", "black", [g.placeholder("x", "float32", [4, 4])])
+        wide = g.op("ExpandDims", "wide", [g.op("Abs", "gray", [black]), g.const("axis", 0, "int32")])
+        _pooled(g, "barred", wide, [1, 4, 4, 1])
+        _pooled(g, "white", g.op("MatMul", "lowered", [black, g.placeholder("w", "float32", [4, 4])]), [1, 4, 4, 1])
+        _pooled(g, "fed", g.placeholder("y", "float32", [4, 4]), [1, 4, 4, 1])
+
+    found = nodes(build, MIX)
+    assert (found["barred"].engine, found["barred"].outputs) == ("aicpu", ("float32",))  # P32
+    assert "black may not be lowered" in found["barred"].why
+    assert {found[name].outputs for name in ("white", "fed")} == {("float16",)}  # P2: nothing bars what is fed
+    other = nodes(build, {"precision_mode": "force_fp16", "graph_run_mode": 0})
+    assert other["barred"].outputs == ("float16",)  # lists are of mixed precision
+
+
+def test_a_barred_operator_that_nothing_else_computes_is_lowered() -> None:
+    def build(g: GraphBuilder) -> None:
+        black = g.op("Log", "black", [g.placeholder("x", "float32", [4, 4])])
+        _pooled(g, "volume", black, [1, 4, 2, 2, 1], "MaxPool3D")
+
+    found = nodes(build, MIX)["volume"]
+    assert (found.engine, found.outputs) == ("vector", ("float16",))
+    assert found.why.endswith("its producer volume_image gives float32, but its kernel has float16 alone")
+
+
+def test_a_loop_entered_by_what_is_barred_is_barred() -> None:
+    def build(g: GraphBuilder) -> None:
+        def condition(i: Any, v: Any, step: Any, bound: Any) -> Any:
+            return g.op("Less", "less", [i, bound])
+
+        def body(i: Any, v: Any, step: Any, bound: Any) -> Any:
+            gray = g.op("Relu", "gray", [v])
+            g.op("MaxPool", "inside", [gray], ksize=[1, 2, 2, 1], strides=[1] * 4, padding="SAME")
+            return [g.op("AddV2", "more", [i, step]), gray]
+
+        zero, one, limit = (g.const(f"c{k}", k, "int32") for k in range(3))
+        start = g.op("MatMul", "white", [g.placeholder("x", "float32", [4, 4]), g.placeholder("w", "float32", [4, 4])])
+        image = g.op("Reshape", "image", [start, g.const("shape", [1, 4, 4, 1], "int32")])
+        g.while_loop("loop", [zero, image], condition, body, invariants=[one, limit])
+
+    assert nodes(build, MIX)["inside"].engine == "aicpu"  # Enter is blocklisted, whatever enters

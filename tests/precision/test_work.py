@@ -95,3 +95,21 @@ def test_all_work_of_the_cube_unit_is_counted(
     # operations for one of 416 x 416.
     assert bounds[0] < sum(work.by_dtype.values()) < bounds[1]
     assert (work.share("float16") or 0) > 0.99
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "expected"),
+    [
+        # Seven steps, two sequences, input 3, state 5.
+        ("DynamicRnnV2", [(7, 2, 3), (8, 20), (20,), (1, 2, 5), (1, 2, 5)], 2 * 7 * 2 * 8 * 20),
+        ("BasicLSTMCell", [(2, 3), (2, 5), (2, 5), (8, 20), (20,)], 2 * 2 * 8 * 20),
+        ("BasicLSTMCellWeightGrad", [(2, 3), (2, 5), (2, 20)], 2 * 2 * 8 * 20),
+        ("BasicLSTMCellInputGrad", [(2, 20), (8, 20)], 2 * 2 * 8 * 20),
+    ],
+)
+def test_recurrent_operators_meet_every_weight_at_every_step(op: str, inputs: Any, expected: int) -> None:
+    g = GraphBuilder()
+    g.op(op, "out", [g.placeholder(f"x{k}", "float32", list(shape)) for k, shape in enumerate(inputs)])
+    options = resolve({"mix_compile_mode": True})
+    parts = partition(g.build(), options)
+    assert work_of(parts, assign(parts, options)).by_dtype == {"float16": expected}

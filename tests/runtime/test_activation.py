@@ -19,14 +19,17 @@ BASE = tf.Session.__mro__[1]
 PATCHED = ["__init__", "_do_run", "make_callable", "_make_callable_from_options", "partial_run_setup", "close"]
 
 
+PACKAGES = ["npu_bridge", "hccl", "npu_device"]
+
+
 def forget():
-    for name in [name for name in sys.modules if name.split(".")[0] == "npu_bridge"]:
+    for name in [name for name in sys.modules if name.split(".")[0] in PACKAGES]:
         del sys.modules[name]
 
 
 @pytest.fixture(autouse=True)
 def switched_on(monkeypatch):
-    """Off at the start of these tests, and npu_bridge nowhere on the path."""
+    """Off at the start of these tests, and no package of the adapter anywhere on the path."""
     activation.deactivate()
     forget()
     path = [entry for entry in sys.path if not os.path.isdir(os.path.join(entry, "npu_bridge"))]
@@ -89,3 +92,39 @@ def test_methods_keep_their_names_and_documentation():
     original = tf.Session.__mro__[1]._do_run.__doc__
     npu_reference.activate()
     assert BASE._do_run.__name__ == "_do_run" and BASE._do_run.__doc__ == original
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_of_the_adapter_comes_and_goes_with_activation(package):
+    with pytest.raises(ImportError):
+        importlib.import_module(package)
+    npu_reference.activate()
+    assert importlib.import_module(package).__file__.startswith(activation.dropin_folder(package))
+    importlib.import_module("npu_device.compat.v1.estimator.npu.util")
+    npu_reference.deactivate()
+    assert [name for name in sys.modules if name.split(".")[0] in PACKAGES] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_real_package_that_was_imported_before_stays_and_is_named(package, tmp_path, monkeypatch):
+    real = tmp_path / package
+    real.mkdir()
+    (real / "__init__.py").write_text("IS = 'real'\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.import_module(package)
+    heard = []
+    with listening(heard.append):
+        npu_reference.activate()
+    assert [entry.subject for entry in heard if entry.code == "imported_before"] == [package]
+    npu_reference.deactivate()
+    assert sys.modules[package].IS == "real"
+
+
+def test_the_mirror_is_not_put_into_a_real_npu_device(tmp_path, monkeypatch):
+    (tmp_path / "npu_device").mkdir()
+    (tmp_path / "npu_device" / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.import_module("npu_device")
+    npu_reference.activate()
+    with pytest.raises(ImportError):
+        importlib.import_module("npu_device.compat.v1.npu_init")

@@ -19,6 +19,7 @@ _AREAS = ["in_out_pair", "mixed", "options", "partition", "precision", "run"]
 
 #: Features of every answer that needs no TensorFlow.
 _FEATURES = [
+    "advice",
     "borders",
     "casts",
     "copies",
@@ -84,6 +85,7 @@ class ReferenceBackend:
             "warnings": [{"option": warning.option, "code": warning.code} for warning in resolution.warnings],
             "meaning": meanings(resolution),
             "directives": directives(resolution),
+            "notes": [{"option": note.option, "message": note.message} for note in resolution.notes],
         }
 
     def partition(self, params: Mapping[str, Any]) -> Dict[str, Any]:

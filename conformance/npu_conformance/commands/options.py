@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, Sequence, Tuple
+from typing import Any, Dict, Sequence, Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, FORMAT, SURFACE, echo_json
+from npu_conformance.commands.shared import EDITION, FORMAT, MISNAMED, STRICT, SURFACE, echo_json
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["options"]
@@ -39,33 +39,76 @@ def _environment(variables: Sequence[str], inherit: bool) -> Dict[str, str]:
     is_flag=True,
     help="Let options see the environment of this process, --env over it.",
 )
+@click.option(
+    "--no-files",
+    "unseen",
+    is_flag=True,
+    help="Do not look at the paths that options name: for a machine where those of the device host do not exist.",
+)
+@click.option("--all", "every", is_flag=True, help="Show the options that have their defaults, too.")
+@STRICT
 @SURFACE
 @EDITION
 @FORMAT
 def options(
-    assignments: Tuple[str, ...], variables: Tuple[str, ...], inherit: bool, surface: str, edition: str, form: str
+    assignments: Tuple[str, ...],
+    variables: Tuple[str, ...],
+    inherit: bool,
+    unseen: bool,
+    every: bool,
+    strict: bool,
+    surface: str,
+    edition: str,
+    form: str,
 ) -> int:
-    """Show the effective value of every option, where it comes from, and what is wrong."""
+    """Show what options mean: effective values, where they come from, what is wrong, and what the documents say."""
     from npu_reference.options import parse_assignments, resolve
+    from npu_reference.options.fileview import Unseen
 
     env = _environment(variables, inherit)
-    resolution = resolve(parse_assignments(assignments), surface=surface, edition=edition, env=env)
+    values = parse_assignments(assignments)
+    files = Unseen() if unseen else None
+    resolution = resolve(values, surface=surface, edition=edition, env=env, files=files)
+    answer = _answer(resolution, surface)
     if form == "json":
-        from npu_conformance.protocol import schema
-
-        echo_json(
-            {
-                "schema": schema.header("options"),
-                "effective": {
-                    name: {"value": one.value, "origin": one.origin, "rule": one.rule}
-                    for name, one in resolution.effective.items()
-                },
-                "errors": [error.to_json() for error in resolution.errors],
-                "warnings": [warning._asdict() for warning in resolution.warnings],
-            }
-        )
+        echo_json(answer)
     else:
-        from npu_conformance.report import text as render
+        from npu_conformance.report import text_options as render
 
-        render.options(resolution)
-    return ExitStatus.BAD_INPUT if resolution.errors else ExitStatus.OK
+        render.options(answer, MISNAMED, list(values), every)
+        for error in answer["errors"]:
+            click.echo(render.refusal(error), err=True)
+    misnamed = [warning for warning in resolution.warnings if warning.code in MISNAMED]
+    if strict and misnamed and form == "text":
+        click.echo(f"error[USAGE] --strict: {misnamed[0].text}", err=True)
+    return ExitStatus.BAD_INPUT if resolution.errors or (strict and misnamed) else ExitStatus.OK
+
+
+def _answer(resolution: Any, surface: str) -> Dict[str, Any]:
+    """The answer in JSON: every error, warning and note with the rule and the requirement behind it."""
+    from npu_conformance.library import citing
+    from npu_conformance.protocol import schema
+    from npu_reference.options.directives import directives
+    from npu_reference.options.meaning import meanings
+
+    def cited(code: str, option: str, rule: str) -> Dict[str, str]:
+        return {"rule": rule, **citing.cite(code, option, rule, surface, resolution.edition).to_json()}
+
+    return {
+        "schema": schema.header("options"),
+        "effective": {
+            name: {"value": one["value"], "origin": one["origin"], "rule": one["rule"]}
+            for name, one in resolution.to_json()["effective"].items()
+        },
+        "errors": [{**error.to_json(), **cited(error.code, error.subject, error.rule)} for error in resolution.errors],
+        "warnings": [
+            {"option": one.option, "code": one.code, "message": one.message, **cited(one.code, one.option, one.rule)}
+            for one in resolution.warnings
+        ],
+        "notes": [
+            {"option": one.option, "message": one.message, **cited("", one.option, one.rule)}
+            for one in resolution.notes
+        ],
+        "meaning": meanings(resolution),
+        "directives": directives(resolution),
+    }

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Optional, Tuple
+from typing import List, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, FORMAT, SIZES, SURFACE, echo_json
+from npu_conformance.commands.shared import EDITION, FORMAT, SIZES, STRICT, SURFACE, echo_json, names_first
 from npu_reference.errors import ExitStatus
 
 __all__ = ["partition"]
@@ -63,6 +63,7 @@ _BLAME_NODES = 50000
     metavar="FILE",
     help="Also write the graph (.pb, .pbtxt, .gz) with all places as attributes, for Netron and TensorBoard.",
 )
+@STRICT
 @SURFACE
 @EDITION
 @FORMAT
@@ -81,13 +82,14 @@ def partition(
     blamed: Optional[int],
     html: Optional[str],
     graph_out: Optional[str],
+    strict: bool,
     surface: str,
     edition: str,
     form: str,
 ) -> int:
     """Show what of GRAPH runs on the device, what stays on the host, and why."""
     from npu_conformance.backends.reference import split_fetches
-    from npu_conformance.models import demands, precise
+    from npu_conformance.models import advice, demands, precise
     from npu_reference.catalog import OpList
     from npu_reference.graphs import close_over, load_graph, write_graph
     from npu_reference.options import parse_assignments, resolve
@@ -97,12 +99,16 @@ def partition(
     values = parse_assignments(assignments)
     given = precise.parse_shapes(shapes)
     resolution = resolve(values, surface=surface, edition=edition, env={})
+    warnings = names_first(resolution.warnings, strict)
     if policy != "adapter":  # whose own pass reads the values its own way
         resolution.raise_first()
     operators = OpList.load(op_list) if op_list else None
     loaded = load_graph(graph)
     sizes, _ = precise.sizes(loaded, given, batch, feeds)
     tensors, targets = split_fetches(list(fetches))
+    words = _words(graph, assignments, policy, flavour, op_list, shapes, batch, surface, edition)
+    proposals = [] if fetches else advice.propose(loaded, words)
+    missing = advice.open_inputs(loaded, sizes)
     if feeds or tensors or targets:
         loaded = close_over(loaded, list(feeds), tensors, targets)
     options = values if policy == "adapter" else resolution
@@ -119,10 +125,15 @@ def partition(
     if most is not None:
         checks.append(demands.max_geops(found, most, apart))
     passed = all(check.passed for check in checks)
+    unknown = sum(border.bytes is None for border in found.borders)
+    conclusion = advice.conclude(found, ranking, sizes, count_work=len(found.graph.nodes) <= _BLAME_NODES)
     answer = {
         **found.to_json(),
         "separations": [one.to_json() for one in apart],
         "blame": [one.to_json() for one in ranking],
+        "proposals": [one.to_json() for one in proposals],
+        "open_inputs": missing if unknown else [],
+        "conclusion": conclusion.to_json(),
         "checks": [check.to_json() for check in checks],
         "verdict": "passed" if passed else "failed",
     }
@@ -142,5 +153,36 @@ def partition(
     else:
         from npu_conformance.report import text as render
 
-        render.partition(answer, len(found.graph.nodes), resolution.warnings, title)
+        render.partition(answer, len(found.graph.nodes), warnings, title)
     return ExitStatus.OK if passed else ExitStatus.NEGATIVE
+
+
+def _words(
+    graph: str,
+    assignments: Tuple[str, ...],
+    policy: str,
+    flavour: str,
+    op_list: Optional[str],
+    shapes: Tuple[str, ...],
+    batch: Optional[int],
+    surface: str,
+    edition: str,
+) -> List[str]:
+    """The command as it was given, but for demands and files to write; a line to paste begins with it."""
+    words = ["npu-conformance", "partition", graph]
+    for assignment in assignments:
+        words += ["-o", assignment]
+    given = (
+        ("--policy", policy, "documented"),
+        ("--flavour", flavour, "tf1"),
+        ("--op-list", op_list, None),
+        ("--surface", surface, "session"),
+        ("--edition", edition, "current"),
+        ("--batch", batch, None),
+    )
+    for option, value, default in given:
+        if value != default:
+            words += [option, str(value)]
+    for shape in shapes:
+        words += ["--shape", shape]
+    return words

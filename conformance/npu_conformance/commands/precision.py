@@ -6,7 +6,7 @@ from typing import Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, FORMAT, SIZES, SURFACE, echo_json
+from npu_conformance.commands.shared import EDITION, FORMAT, SIZES, STRICT, SURFACE, echo_json, names_first
 from npu_reference.errors import ExitStatus
 
 __all__ = ["precision"]
@@ -49,6 +49,7 @@ __all__ = ["precision"]
 @click.option(
     "--executions", type=click.IntRange(min=4), default=40, show_default=True, help="With --bisect: of the script."
 )
+@STRICT
 @SURFACE
 @EDITION
 @FORMAT
@@ -66,13 +67,14 @@ def precision(
     html: Optional[str],
     bisected: bool,
     executions: int,
+    strict: bool,
     surface: str,
     edition: str,
     form: str,
 ) -> int:
     """Show which dtype, engine and implementation mode every operator of GRAPH gets on the device, and why."""
     from npu_conformance.models import precise
-    from npu_reference.options import parse_assignments
+    from npu_reference.options import parse_assignments, resolve
 
     if bisected:
         from npu_conformance.models import bisecting
@@ -80,6 +82,7 @@ def precision(
         bisecting.report(graph, parse_assignments(assignments), edition, executions, form)
         return ExitStatus.OK
     values = parse_assignments(assignments)
+    warnings = names_first(resolve(values, surface=surface, edition=edition, env={}).warnings, strict)
     sizes = precise.parse_shapes(shapes)
     question = precise.Question(graph, values, surface, edition, feeds, fetches, op_list, ops_info, sizes, batch)
     asked = precise.ask(question, [parse_assignments([text]) for text in other])
@@ -97,5 +100,5 @@ def precision(
     else:
         from npu_conformance.report import text_precision as render_precision
 
-        render_precision.precision(answer, asked[0].resolution.warnings, title, every)
+        render_precision.precision(answer, warnings, title, every)
     return ExitStatus.OK

@@ -14,10 +14,13 @@ __all__ = [
     "BACKEND",
     "EDITION",
     "FORMAT",
+    "MISNAMED",
     "SIZES",
+    "STRICT",
     "SURFACE",
     "WORKERS",
     "echo_json",
+    "names_first",
     "stop_on_signals",
     "worker_settings",
 ]
@@ -48,6 +51,9 @@ SURFACE = click.option(
     default="session",
     show_default=True,
     help="Where the options are set: NpuOptimizer's parameter map, or NPURunConfig.",
+)
+STRICT = click.option(
+    "--strict", is_flag=True, help="Fail where a name is given that is no option here, such as a misspelt one."
 )
 SIZES = _together(
     click.option(
@@ -105,6 +111,24 @@ def worker_settings(jobs: int, factor: float, variables: Sequence[str], python: 
             raise NpuError("USAGE", f"--backend-env {name}", "is not set here", f"Write {name}=VALUE.")
         env[name] = value if equals else os.environ[name]
     return Settings(jobs, factor, env, python)
+
+
+#: Codes of warnings about a name that means nothing here: whoever wrote it believes that it does something.
+MISNAMED = ("unknown", "not_on_surface", "not_in_edition")
+
+
+def names_first(warnings: Sequence[Any], strict: bool) -> List[Any]:
+    """The other warnings, once those about names that are no options here were told on stderr, before any result.
+
+    Raises:
+        NpuError: USAGE, for the first such name, if ``strict``.
+    """
+    wrong = [warning for warning in warnings if warning.code in MISNAMED]
+    if strict and wrong:
+        raise NpuError("USAGE", "--strict", wrong[0].text)
+    for warning in wrong:
+        click.echo(f"warning[{warning.code}] {warning.text}", err=True)
+    return [warning for warning in warnings if warning.code not in MISNAMED]
 
 
 def stop_on_signals() -> None:

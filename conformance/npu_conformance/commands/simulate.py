@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Optional, Tuple
+from typing import Any, Optional, Tuple
 
 import click
 
-from npu_reference.errors import ExitStatus
+from npu_conformance.commands.shared import FORMAT, echo_json
+from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["simulate"]
 
@@ -23,17 +24,68 @@ __all__ = ["simulate"]
     help="Edition of the options; default as the script's environment says.",
 )
 @click.option("--trace", "trace_file", type=click.Path(), help="Write what ran where as JSON.")
+@click.option("--html", type=click.Path(), help="Also write one self-contained page of the whole script.")
+@FORMAT
 @click.argument("script", type=click.Path())
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[args]...")
 def simulate(
     device_precision: Optional[str],
     edition: Optional[str],
     trace_file: Optional[str],
+    html: Optional[str],
+    form: str,
     script: str,
     arguments: Tuple[str, ...],
 ) -> int:
-    """Run SCRIPT unchanged on the simulated device; its exit status is the script's."""
+    """Run SCRIPT unchanged on the simulated device; its exit status is the script's.
+
+    With --format json the answer is the last line of stdout, after all that the script prints.
+    """
+    from npu_conformance.files import output
+    from npu_reference.runtime.observing.account import Account
     from npu_reference.runtime.scripts.simulate import simulate as execute
 
-    execute(script, list(arguments), device_precision=device_precision, edition=edition, trace_file=trace_file)
+    if html:
+        output.check_writable(html)  # before the script has run for an hour
+    account = Account()
+    ended: Optional[SystemExit] = None
+    try:
+        execute(
+            script,
+            list(arguments),
+            device_precision=device_precision,
+            edition=edition,
+            trace_file=trace_file,
+            account=account,
+        )
+    except SystemExit as leaving:
+        ended = leaving
+    if html or form == "json":
+        _tell(account, script, _status(ended), html, form)
+    if ended is not None:
+        raise ended
     return ExitStatus.OK
+
+
+def _status(ended: Optional[SystemExit]) -> int:
+    """As Python makes one of what ``sys.exit`` was given."""
+    if ended is None or ended.code is None:
+        return 0
+    return ended.code if isinstance(ended.code, int) else 1
+
+
+def _tell(account: Any, script: str, status: int, html: Optional[str], form: str) -> None:
+    from npu_conformance.files import output
+    from npu_conformance.models import script as scripts
+    from npu_conformance.protocol import schema
+
+    told = scripts.tell(account, script, status)
+    if html:
+        from npu_conformance.report import script_page
+
+        try:
+            output.write_file(html, script_page.page(told))
+        except NpuError as error:  # the script's own end is worth more than the page
+            click.echo(f"error{error}", err=True)
+    if form == "json":
+        echo_json({"schema": schema.header("simulate"), **told.answer})

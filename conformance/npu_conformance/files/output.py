@@ -6,12 +6,13 @@ import contextlib
 import errno
 import json
 import os
+import stat
 from typing import Any, Iterator
 
 from npu_conformance.files import scratch
 from npu_reference.errors import NpuError
 
-__all__ = ["dumps", "write_bytes", "write_file", "replaced_folder", "MARK"]
+__all__ = ["check_writable", "dumps", "write_bytes", "write_file", "replaced_folder", "MARK"]
 
 #: The file by which a report folder is known to be ours.
 MARK = "results.jsonl"
@@ -38,13 +39,31 @@ def write_bytes(path: str, content: bytes) -> None:
         NpuError: OUTPUT.
     """
     try:
-        with scratch.temporary_file(os.path.dirname(os.path.abspath(path))) as (aside, handle):
+        # One that is there keeps its permissions, and a link stays one.
+        target = os.path.realpath(path)
+        mode = stat.S_IMODE(os.stat(target).st_mode) if os.path.exists(target) else 0o666 & ~_umask()
+        with scratch.temporary_file(os.path.dirname(target)) as (aside, handle):
             with os.fdopen(os.dup(handle), "wb") as stream:
                 stream.write(content)
-            os.chmod(aside, 0o666 & ~_umask())
-            os.replace(aside, path)
+            os.chmod(aside, mode)
+            os.replace(aside, target)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise NpuError("OUTPUT", path, f"cannot be written: {getattr(error, 'strerror', None) or error}") from None
+
+
+def check_writable(path: str) -> None:
+    """Refuses a path that cannot be written, before the work that would be lost.
+
+    Raises:
+        NpuError: OUTPUT.
+    """
+    folder = os.path.dirname(os.path.abspath(path))
+    if os.path.isdir(path):
+        raise NpuError("OUTPUT", path, "is a folder", "Name a file.")
+    if not os.path.isdir(folder):
+        raise NpuError("OUTPUT", path, "its folder does not exist", "Create it first.")
+    if not os.access(folder, os.W_OK):
+        raise NpuError("OUTPUT", path, "its folder cannot be written")
 
 
 def _umask() -> int:

@@ -6,7 +6,7 @@ import os
 
 from npu_reference.errors import NpuError
 
-__all__ = ["PACKAGE", "cases", "fixtures", "golden", "requirements", "schemas", "fixture"]
+__all__ = ["PACKAGE", "cases", "fixtures", "golden", "requirements", "schemas", "fixture", "docs"]
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _CHECKOUT = os.path.dirname(os.path.dirname(PACKAGE))
@@ -36,6 +36,11 @@ def schemas() -> str:
 def fixtures() -> str:
     """Folder of the input graphs, scripts and option files."""
     return _data("fixtures")
+
+
+def docs() -> str:
+    """Folder of the pages that commands quote; in an installed package there are no others."""
+    return _data("docs")
 
 
 def golden() -> str:

@@ -13,7 +13,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["load", "files_below"]
+__all__ = ["load", "parse", "read", "files_below"]
 
 _MAX_BYTES = 8 << 20  # assumed: the largest inventory file is a tenth of this
 
@@ -24,15 +24,36 @@ def load(path: str, code: str = "CASE_FILE") -> Dict[str, Any]:
     Raises:
         NpuError: ``code``, naming the file, when it cannot be read or parsed.
     """
+    return parse(read(path, code), path, code)
+
+
+def read(path: str, code: str = "CASE_FILE") -> str:
+    """The text of the file, not yet parsed.
+
+    Raises:
+        NpuError: ``code``, naming the file, when it cannot be read.
+    """
     try:
         if os.path.getsize(path) > _MAX_BYTES:
             raise NpuError(code, path, f"the file is larger than {_MAX_BYTES >> 20} MiB")
         with open(path, "rb") as stream:
-            return tomllib.loads(stream.read().decode("utf-8"))
+            return stream.read().decode("utf-8")
     except OSError as error:
         raise NpuError(code, path, f"cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:  # no UTF-8, no TOML, or an integer of thousands of digits
+    except ValueError as error:  # no UTF-8
         raise NpuError(code, path, f"is not TOML: {error}") from None
+
+
+def parse(text: str, subject: str, code: str = "CASE_FILE") -> Dict[str, Any]:
+    """The document in a text; ``subject`` is where it came from.
+
+    Raises:
+        NpuError: ``code``, naming the subject, when it is not TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # no TOML, or an integer of thousands of digits
+        raise NpuError(code, subject, f"is not TOML: {error}") from None
 
 
 def files_below(folder: str, ending: str) -> List[str]:

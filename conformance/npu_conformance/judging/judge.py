@@ -214,6 +214,7 @@ def _counts(texts: Sequence[str]) -> Dict[str, int]:
 _WORDS = (
     (r"effective ", "effective"), (r"origin ", "origins"), (r"warning ", "warnings"), (r"meaning ", "meaning"),
     (r"directive ", "directives"),
+    (r"advice ", "advice"),
     (r"geop \S+ node ", "geops"),
     (r"geops ", "count"), (r"device ", "placement"), (r"host \S+ because ", "reasons"), (r"host ", "host"),
     (r"geop \S+ (arg|ret) ", "signature"), (r"geop \S+ copy ", "copies"), (r"border ", "borders"),

@@ -2,36 +2,64 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
+from npu_conformance.models.advice import NO_LOSS
 from npu_reference.errors import NpuError
+from npu_reference.graphs.names import nearest
 from npu_reference.partition import HostNode, Partition, Reason
 from npu_reference.partition.model import Separation
 
-__all__ = ["EVERYTHING", "Check", "max_geops", "require_offload"]
+__all__ = ["EVERYTHING", "PASTES", "Check", "Group", "max_geops", "require_offload"]
 
 #: The word that demands every operator that computes anything.
 EVERYTHING = "all"
 
-#: Operators that stay on the host for these reasons are nobody's loss: feeds, fetches, and what needs no device.
-_NO_LOSS = (Reason.FEED, Reason.FETCH, Reason.HOST_CONST, Reason.ISOLATED)
+#: The words of the command line that would apply the remedy of a reason, where an option does.
+PASTES = {
+    Reason.MODE_OFF: "-o use_off_line=true",
+    Reason.SMALLER_REGION: "-o mix_compile_mode=true",
+    Reason.GRAY: "-o mix_compile_mode=false",
+    Reason.VARIABLE_PLACEMENT: "-o variable_placement=Device",
+}
 
 #: Operators, and host paths, named before the rest is counted.
 NAMED = 20
 
 
+class Group(NamedTuple):
+    """Operators of one type that stay on the host for one reason: why the first of them does, the remedy, and the
+    words of the command line that would apply it (empty where no option does)."""
+
+    reason: str
+    op: str
+    nodes: Tuple[str, ...]
+    why: str
+    remedy: str
+    paste: str
+
+    def to_json(self) -> Dict[str, Any]:
+        return {**self._asdict(), "nodes": list(self.nodes)}
+
+
 class Check(NamedTuple):
-    """One demand and its outcome: `lines` say in words what stands against it."""
+    """One demand and its outcome: `lines` say in words what stands against it, `groups` name every operator."""
 
     demand: str
     passed: bool
     summary: str
     lines: Tuple[str, ...]
+    groups: Tuple[Group, ...] = ()
 
     def to_json(self) -> Dict[str, Any]:
-        return {"demand": self.demand, "passed": self.passed, "summary": self.summary, "lines": list(self.lines)}
+        return {
+            "demand": self.demand,
+            "passed": self.passed,
+            "summary": self.summary,
+            "lines": list(self.lines),
+            "groups": [group.to_json() for group in self.groups],
+        }
 
 
 def require_offload(found: Partition, wanted: str) -> Check:
@@ -44,7 +72,7 @@ def require_offload(found: Partition, wanted: str) -> Check:
     graph = found.graph
     if wanted == EVERYTHING and wanted not in graph.index:
         asked = len(graph.nodes)
-        left = [entry for entry in found.host if entry.reason not in _NO_LOSS]
+        left = [entry for entry in found.host if entry.reason not in NO_LOSS]
     else:
         asked = sum(1 for node in graph.nodes if wanted in (node.name, node.op))
         left = [entry for entry in found.host if wanted in (entry.node, entry.op)]
@@ -56,16 +84,37 @@ def require_offload(found: Partition, wanted: str) -> Check:
     types = Counter(entry.reason.value for entry in left)
     reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(types.items(), key=lambda row: (-row[1], row)))
     what = f"{len(left)} of {asked} stay on the host" if wanted != EVERYTHING else f"{len(left)} stay on the host"
-    remedies = sorted({(entry.reason.value, entry.remedy) for entry in left})
-    lines = _named([_because(entry) for entry in left], "operators")
-    lines += tuple(f"remedy for {reason}: {remedy}" for reason, remedy in remedies)
-    return Check(demand, False, f"{what}: {reasons}", lines)
+    groups = _grouped(left)
+    return Check(demand, False, f"{what}: {reasons}", tuple(line for group in groups for line in _told(group)), groups)
+
+
+def _grouped(left: Sequence[HostNode]) -> Tuple[Group, ...]:
+    """By reason, operator and remedy, the largest group first."""
+    found: Dict[Tuple[str, str, str], List[HostNode]] = {}
+    for entry in left:
+        found.setdefault((entry.reason.value, entry.op, entry.remedy), []).append(entry)
+    return tuple(
+        Group(
+            reason, op, tuple(entry.node for entry in entries), _because(entries[0]), remedy,
+            PASTES.get(entries[0].reason, ""),
+        )
+        for (reason, op, remedy), entries in sorted(found.items(), key=lambda row: (-len(row[1]), row[0]))
+    )  # fmt: skip
+
+
+def _told(group: Group) -> List[str]:
+    lines = [group.why]
+    if len(group.nodes) > 1:
+        named = ", ".join(group.nodes[1:NAMED])
+        more = f" and {len(group.nodes) - NAMED} more operators" if len(group.nodes) > NAMED else ""
+        lines.append(f"likewise {len(group.nodes) - 1} {group.op}: {named}{more}")
+    lines.append(f"remedy for {group.reason}: {group.remedy}")
+    return [*lines, f"paste: {group.paste}"] if group.paste else lines
 
 
 def _suggestion(found: Partition, wanted: str) -> str:
-    known = sorted({node.op for node in found.graph.nodes})
-    near = difflib.get_close_matches(wanted, known, 1) or difflib.get_close_matches(wanted, found.graph.index, 1)
-    return f"Did you mean {near[0]}?" if near else "Names stand without an output number."
+    near = nearest(wanted, sorted({node.op for node in found.graph.nodes})) or nearest(wanted, found.graph.index)
+    return f"Did you mean {near}?" if near else "Names stand without an output number."
 
 
 def _because(entry: HostNode) -> str:

@@ -8,6 +8,7 @@ needs nothing but the model; where an operator lies is compared by GEOP membersh
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 from collections import Counter, defaultdict
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -105,18 +106,23 @@ def update(model: str, question: Question) -> pathlib.Path:
 def check(model: str) -> List[Change]:
     """The differences between the record of `model` and its partition today, in words; empty when there is none.
 
-    Raises NpuError ``OUTPUT`` when nothing was recorded, ``CASE_FILE`` when the record is damaged.
+    Raises NpuError ``GRAPH_FILE`` when there is no such model, ``OUTPUT`` when nothing was recorded, ``CASE_FILE`` when
+    the record is damaged.
     """
     before = recorded(model)
     return changes(before, observe_model(model, before.question))
 
 
 def recorded(model: str) -> Record:
-    """The record beside `model`. Raises NpuError ``OUTPUT`` when there is none, ``CASE_FILE`` when it is damaged."""
+    """The record beside `model`. Raises NpuError as :func:`check` does."""
     path = record_path(model)
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
+        if not os.path.exists(model):
+            raise NpuError(
+                "GRAPH_FILE", model, "there is no such file.", "Name the file that golden update was given."
+            ) from None
         raise NpuError(
             "OUTPUT", model, "has no golden beside it.", f"Record one: npu-conformance golden update {model}"
         ) from None

@@ -24,6 +24,7 @@ class Asked(NamedTuple):
     resolution: Any
     work: Any
     batch: Optional[int]  # examples the work is counted for; None where no shape leaves that open
+    feeds: Sequence[str] = ()
 
 
 class Question(NamedTuple):
@@ -56,33 +57,50 @@ def ask(question: Question, other: Sequence[Mapping[str, Any]] = ()) -> List[Ask
         NpuError: for what is wrong with the graph, the options or the files.
     """
     from npu_conformance.backends.reference import split_fetches
-    from npu_reference.catalog import Catalog, OpList
+    from npu_reference.catalog import OpList
     from npu_reference.graphs import close_over, load_graph
-    from npu_reference.options import resolve
     from npu_reference.partition import partition as cut
     from npu_reference.precision import assign
     from npu_reference.precision.flops import work_of
 
-    variants = [dict(question.values), *(_laid_over(question.values, values) for values in other)]
-    resolutions = [resolve(v, surface=question.surface, edition=question.edition, env={}) for v in variants]
-    for resolution in resolutions:
-        resolution.raise_first()
+    found_options = resolutions(question, other)
     operators = OpList.load(question.op_list) if question.op_list else None
-    catalog = Catalog.built_in()
-    if question.ops_info:
-        catalog = catalog.with_ops_info(_read(question.ops_info), question.ops_info)
+    catalog = catalog_of(question)
     graph = load_graph(question.graph)
     shapes, batch = sizes(graph, question.shapes, _batch(question), question.feeds)
     tensors, targets = split_fetches(list(question.fetches))
     if question.feeds or tensors or targets:
         graph = close_over(graph, list(question.feeds), tensors, targets)
     found = []
-    for resolution in resolutions:
+    for resolution in found_options:
         divided = cut(graph, resolution, op_list=operators)
         assignment = assign(divided, resolution, catalog=catalog)
         work = work_of(divided, assignment, shapes)
-        found.append(Asked(divided, assignment, resolution, work, batch))
+        found.append(Asked(divided, assignment, resolution, work, batch, question.feeds))
     return found
+
+
+def resolutions(question: Question, other: Sequence[Mapping[str, Any]] = ()) -> List[Any]:
+    """The question's options resolved, and each of the ``other`` values laid over them.
+
+    Raises:
+        NpuError: OPTION_*, the first refused option.
+    """
+    from npu_reference.options import resolve
+
+    variants = [dict(question.values), *(_laid_over(question.values, values) for values in other)]
+    found = [resolve(v, surface=question.surface, edition=question.edition, env={}) for v in variants]
+    for resolution in found:
+        resolution.raise_first()
+    return found
+
+
+def catalog_of(question: Question) -> Any:
+    """The operator library, with the user's file laid over it. NpuError OPS_INFO_FILE."""
+    from npu_reference.catalog import Catalog
+
+    catalog = Catalog.built_in()
+    return catalog.with_ops_info(_read(question.ops_info), question.ops_info) if question.ops_info else catalog
 
 
 def _batch(question: Question) -> Optional[int]:
@@ -173,7 +191,61 @@ def answer(asked: Sequence[Asked]) -> Dict[str, Any]:
 
 
 def _work(one: Asked) -> Dict[str, Any]:
-    return {**one.work.to_json(), "batch": one.batch}
+    work = {**one.work.to_json(), "batch": one.batch}
+    for waiting in work["waiting_for"]:
+        waiting["node"] = _fed(one, waiting["node"])
+    return {**work, "told": _told_work(work)}
+
+
+def _fed(one: Asked, name: str) -> str:
+    """The node that an argument stands for: that of the feed."""
+    node = one.partition.graph.node(name)
+    position = node.attr("index") if node.op == "_Arg" else None
+    if not isinstance(position, int) or not 0 <= position < len(one.feeds):
+        return name
+    return one.feeds[position].rpartition(":")[0] or one.feeds[position]
+
+
+_NAMED = 3  # inputs named
+
+
+def _told_work(work: Mapping[str, Any]) -> str:
+    """The work in words: a share only where it is one of the whole, which the cube unit nearly makes alone."""
+    known, unknown = work["known_operators"], work["unknown_operators"]
+    cube, lacking = work["known_cube_operators"], work["unknown_cube_operators"]
+    batch = work["batch"]
+    if lacking:
+        whole = f"unknown: {lacking} of {cube + lacking} operators of the cube unit, which make nearly all of it"
+        waiting = work["waiting_for"]
+        if not waiting:
+            return f"{whole}, are in functions, which run an unknown number of times"
+        return f"{whole}, wait for sizes; {_hint(waiting)}"
+    share, step = work["float16_share"], "a step"
+    if share is None:
+        rest = "there are no operations of floats" if not unknown else f"unknown for all {unknown} operators"
+        return rest if not unknown else f"{rest}; give shapes with --shape NAME:8,224,224,3"
+    if batch is not None:
+        step = "a step of one example" if batch == 1 else f"a step of {batch} examples"
+    text = f"{100 * share:.1f} % of {sum(work['flops'].values()):.3g} known operations {step} are in float16"
+    return f"{text}; unknown for {unknown} of {unknown + known} operators" if unknown else text
+
+
+def _hint(waiting: Sequence[Mapping[str, Any]]) -> str:
+    """Which option would tell the sizes that are waited for."""
+    if all(one["shape"] and one["shape"][0] is None and None not in one["shape"][1:] for one in waiting):
+        return f"{_names(waiting)} leave only the first size open: give --batch N"
+    shapes = " ".join(f"--shape {one['node']}:{_written(one['shape'])}" for one in waiting[:_NAMED])
+    more = f" (and {len(waiting) - _NAMED} more)" if len(waiting) > _NAMED else ""
+    return f"give {shapes}{more} with a number for each ?"
+
+
+def _names(waiting: Sequence[Mapping[str, Any]]) -> str:
+    more = f" and {len(waiting) - _NAMED} more" if len(waiting) > _NAMED else ""
+    return ", ".join(one["node"] for one in waiting[:_NAMED]) + more
+
+
+def _written(shape: Optional[Sequence[Optional[int]]]) -> str:
+    return "?,…" if shape is None else ",".join("?" if size is None else str(size) for size in shape)
 
 
 def given(resolution: Any) -> Dict[str, Any]:

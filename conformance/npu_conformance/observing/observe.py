@@ -44,6 +44,7 @@ _ASPECTS = [
     Aspect("warnings", "options", ""),
     Aspect("meaning", "options", "meaning"),
     Aspect("directives", "options", "directives"),
+    Aspect("advice", "options", "advice"),
     Aspect("geops", "partition", ""),
     Aspect("count", "partition", ""),
     Aspect("placement", "partition", ""),
@@ -130,6 +131,8 @@ def _options(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     for topic, told in answer.get("directives", {}).items():
         for text in _leaves(f"directive {topic}", told):
             yield "directives", topic, text
+    for option in sorted({note["option"] for note in answer.get("notes", [])}):
+        yield "advice", option, f"advice {option}"
 
 
 def _leaves(words: str, told: Any) -> Iterator[str]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-import textwrap
+import shlex
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from rich import box
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from npu_conformance.files import streams
+from npu_conformance.report.terminal import Rows as _table
+from npu_conformance.report.terminal import Terminal as Console
+from npu_conformance.report.terminal import line as _line
+from npu_conformance.report.terminal import plain as _plain
 from npu_reference.printing import clipped, printable
 
 if TYPE_CHECKING:
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
     from npu_conformance.strength.killing import Kill
 
 __all__ = [
-    "checkup", "comparison", "coverage", "faults", "killing", "mutant_list", "options", "partition", "run",
+    "checkup", "comparison", "coverage", "faults", "killing", "mutant_list", "partition", "run",
     "verification",
 ]  # fmt: skip
 
+_FETCHED = {"train": "the train op", "loss": "the loss", "output": "an output"}
 _ROWS = 40  # a table of a terminal shows no more; JSON has all
 _TYPES = 8  # operator types named in a row
 _NAMED = 6  # options named beside a reason they share; docs/mutants.md names all
@@ -38,7 +40,6 @@ _STEPS = 4  # links shown of a chain of evictions, or of a path
 _SAME = 5  # notes of one code shown
 _PAIRS = 5  # separated pairs of GEOPs shown
 _BLAMED = 5  # missing operators ranked
-_LONGEST = 1000  # characters of one text; JSON has all
 
 _STYLES = {
     "pass": "green", "xfail": "blue", "unsupported": "blue", "blocked": "yellow", "unstable": "yellow",
@@ -46,37 +47,9 @@ _STYLES = {
 }  # fmt: skip
 
 
-class Piped(Console):
-    """A console whose reader may go away; rich would then end with status 1, which means not conformant."""
-
-    def on_broken_pipe(self) -> None:
-        streams.give_up_output()  # the command goes on, and ends with the status it has
-
-
-def _console() -> Console:
-    """Writes to stdout; without a terminal as wide as its widest line, so that nothing is cut in a log."""
-    console = Piped(highlight=False, soft_wrap=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        return Piped(highlight=False, width=120)
-    return console
-
-
-def _table(*columns: str, numbers: Sequence[str] = ()) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for name in columns:
-        right = name in numbers
-        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=right)
-    return table
-
-
-def _plain(text: object) -> Text:
-    """Text of a user's or a backend's, without markup or control characters."""
-    return Text(printable(clipped(str(text), _LONGEST)))
-
-
 def _name(text: str) -> str:
-    """A name for the head of a table, where markup would be obeyed."""
-    return escape(printable(clipped(text, 60)))
+    """A name for the head of a table."""
+    return printable(clipped(text, 60))
 
 
 def _rest(console: Console, shown: int, total: int) -> None:
@@ -92,7 +65,7 @@ def run(report: Report, areas: Sequence[Area], out: str, no_page: bool) -> None:
     from npu_conformance.judging.records import counts
     from npu_conformance.report import summary
 
-    console = _console()
+    console = Console()
     statuses = list(counts(report.records))
     table = _table("Area", "Cases", *statuses, "Requirements", numbers=["Cases", *statuses, "Requirements"])
     for area in areas:
@@ -124,7 +97,7 @@ def run(report: Report, areas: Sequence[Area], out: str, no_page: bool) -> None:
 
 def verification(found: Verification) -> None:
     """Faults, then whether the results hold."""
-    console = _console()
+    console = Console()
     for fault in found.faults[:_ROWS]:
         console.print(Text("fault ", style="red") + _plain(fault), soft_wrap=True)
     _rest(console, _ROWS, len(found.faults))
@@ -136,7 +109,7 @@ def verification(found: Verification) -> None:
 
 def comparison(found: Comparison) -> None:
     """Changed instances and the two counts of those without a partner."""
-    console = _console()
+    console = Console()
     if found.changed:
         table = _table("Instance", _name(found.before) or "before", "", _name(found.after) or "after")
         worse = set(found.worse)
@@ -154,11 +127,11 @@ def comparison(found: Comparison) -> None:
 
 def coverage(rows: Sequence[Row], missing: bool) -> None:
     """A row for the first part of the ids, and with ``missing`` every requirement without case or reason."""
-    console = _console()
+    console = Console()
     if missing:
         bare = [row for row in rows if not row.covered]
         for row in bare:
-            console.print(_plain(f"{row.level:6} {row.id}"), soft_wrap=True)
+            _line(console, _plain(f"{row.level:6} {row.id}: {row.statement}"), 7)
         console.print(f"{len(bare)} of {len(rows)} requirements have neither a case nor a written reason.")
         return
     table = _table(
@@ -195,7 +168,7 @@ def _numbers(rows: Sequence[Row]) -> List[str]:
 
 def killing(found: Sequence[Kill]) -> None:
     """A row a mutant, the survivors last and red, and what could not be judged; of many, only what needs a look."""
-    console = _console()
+    console = Console()
     table = _table("Mutant", "Breaks", "Killed by", "Specific")
     shown = [one for one in found if not one.specific] if len(found) > _ROWS else found
     for one in sorted(shown, key=lambda one: (one.alive, not one.killed_by, one.name)):
@@ -221,7 +194,7 @@ def faults(found: Sequence[Kill]) -> None:
     from npu_conformance.backends.mutants import fault_kinds
     from npu_conformance.strength import fault_table
 
-    console = _console()
+    console = Console()
     kills = {one.name: one for one in found}
     for surface, options in fault_table.table(one.mutant for one in found).items():
         edition = fault_kinds.EDITIONS[surface]
@@ -268,7 +241,7 @@ def _empty_cells(console: Console, options: Mapping[str, Mapping[str, Any]]) -> 
 
 def mutant_list(mutants: Sequence[Mutant]) -> None:
     """A row a mutant: what it breaks and how."""
-    console = _console()
+    console = Console()
     table = _table("Mutant", "Breaks", "Fault")
     for one in mutants:
         table.add_row(one.name, one.requirement, _plain(one.fault))
@@ -277,7 +250,7 @@ def mutant_list(mutants: Sequence[Mutant]) -> None:
 
 def checkup(found: Sequence[Check]) -> None:
     """A line a check."""
-    console = _console()
+    console = Console()
     for one in found:
         mark = Text("ok    ", style="green") if one.passed else Text("wrong ", style="red")
         console.print(mark + _plain(one.name + (f": {one.detail}" if one.detail else "")), soft_wrap=True)
@@ -286,35 +259,15 @@ def checkup(found: Sequence[Check]) -> None:
 # Asking the reference
 
 
-def options(resolution: Any) -> None:
-    """Effective values with origin and rule, then errors and warnings."""
-    console = _console()
-    table = _table("Option", "Value", "Origin", "Rule")
-    for name, one in resolution.effective.items():
-        style = "" if one.origin == "default" else "bold"
-        value = "(unset)" if one.value is None else one.value
-        table.add_row(_plain(name), _styled(value, style), one.origin, _plain(one.rule or ""))
-    console.print(table)
-    _complaints(console, resolution.errors, resolution.warnings)
-
-
-def _styled(value: object, style: str) -> Text:
-    text = _plain(value)
-    text.stylize(style)
-    return text
-
-
-def _complaints(console: Console, errors: Sequence[Any], warnings: Sequence[Any]) -> None:
-    for error in errors:
-        console.print(Text("error ", style="red") + _plain(error), soft_wrap=True)
+def _complaints(console: Console, warnings: Sequence[Any]) -> None:
     for warning in warnings:
-        console.print(Text("warning ", style="yellow") + _plain(f"{warning.option}: {warning.message}"), soft_wrap=True)
+        console.print(Text("warning ", style="yellow") + _plain(warning.text), soft_wrap=True)
 
 
 def partition(answer: Mapping[str, Any], nodes: int, warnings: Sequence[Any], title: str) -> None:
-    """Verdict of what was demanded, GEOPs, host operators by reason with one witness each, what separates GEOPs, what
-    would help most, borders, notes."""
-    console = _console()
+    """Fetches to name, GEOPs, host operators by reason with one witness each, what separates GEOPs, what would help
+    most, borders, notes; last one line on all of it, and the verdict of what was demanded."""
+    console = Console()
     geops, host, borders = answer["geops"], answer["host"], answer["borders"]
     inside = sum(len(geop["nodes"]) for geop in geops)
     share = f"{100 * inside / nodes:.1f} %" if nodes else "nothing"
@@ -323,43 +276,68 @@ def partition(answer: Mapping[str, Any], nodes: int, warnings: Sequence[Any], ti
         _plain(title) + f": {inside} of {nodes} operators ({share}) in {len(geops)} GEOPs, {len(host)} on the host",
     )
     console.print(f"Fewest GEOPs possible: {answer['min_geops']}")
+    _proposals(console, answer["proposals"])
     _geops(console, geops)
     _host(console, host)
     _separations(console, answer["separations"])
     _blame(console, answer["blame"])
     _borders(console, borders)
+    _open_inputs(console, answer["open_inputs"])
     _notes(console, answer["notes"])
-    _complaints(console, (), warnings)
+    _complaints(console, warnings)
+    _line(console, _plain(answer["conclusion"]["line"]), 2)
     _checks(console, answer["checks"], answer["verdict"])
 
 
 def _notes(console: Console, notes: Sequence[Mapping[str, Any]]) -> None:
-    """The first notes of each code."""
-    told: Counter = Counter()
+    """The first notes of each code, those that say the same of several subjects as one."""
+    folded: Dict[Tuple[str, str], List[Mapping[str, Any]]] = {}
     for note in notes:
-        told[note["code"]] += 1
-        if told[note["code"]] > _SAME:
+        folded.setdefault((note["code"], note["message"]), []).append(note)
+    told: Counter = Counter()
+    for (code, message), alike in folded.items():
+        told[code] += 1
+        if told[code] > _SAME:
             continue
-        style = {"error": "red", "warning": "yellow"}.get(note.get("level", "info"), "dim")
-        subject = f"{note['subject']}: " if note.get("subject") else ""
-        _line(console, Text(f"{note['code']} ", style=style) + _plain(subject + note["message"]), 2)
+        style = {"error": "red", "warning": "yellow"}.get(alike[0].get("level", "info"), "dim")
+        subject = f"{alike[0]['subject']}: " if alike[0].get("subject") else ""
+        if len(alike) > 1:
+            subject = f"{len(alike)} times, {alike[0]['subject'] or 'here'} first: "
+        _line(console, Text(f"{code} ", style=style) + _plain(subject + message), 2)
     for code, count in told.items():
         if count > _SAME:
             _line(console, Text(f"… {count - _SAME} more {code}; --format json has all.", style="dim"))
 
 
-def _line(console: Console, text: Text, indent: int = 0) -> None:
-    """A line of text, folded between words, its later lines indented; a long name stays whole. Styles are those of
-    its beginning."""
-    lines = textwrap.wrap(
-        text.plain, console.width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
-    )
-    first = Text(lines[0] if lines else "")
-    for span in text.spans:
-        first.stylize(span.style, span.start, span.end)
-    console.print(first, soft_wrap=True)
-    for line in lines[1:]:
-        console.print(Text(line), soft_wrap=True)
+def _proposals(console: Console, proposals: Sequence[Mapping[str, Any]]) -> None:
+    """Lines to paste."""
+    if not proposals:
+        return
+    _line(console, Text("No fetch is named, so initialisers, savers and all count. As one session.run sees it:"), 2)
+    for one in proposals:
+        console.print(Text(f"  # {_FETCHED[one['kind']]}", style="dim"), soft_wrap=True)
+        for line in _continued([shlex.quote(word) for word in shlex.split(one["command"])], console.width):
+            console.print(_plain(line), soft_wrap=True)
+
+
+def _continued(words: Sequence[str], width: int) -> List[str]:
+    """A command that can be pasted, over as many lines as it needs, each but the last ending in a backslash."""
+    lines = [f"  {words[0]}"]
+    for word in words[1:]:
+        if len(lines[-1]) + len(word) + 3 > width and lines[-1].strip():
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += f" {word}"
+    return lines
+
+
+def _open_inputs(console: Console, inputs: Sequence[str]) -> None:
+    """What would make sizes known."""
+    if inputs:
+        batch = [text for text in inputs if ":N" in text and not any(c.isalpha() for c in text.rpartition(":N")[2])]
+        first = "--batch N, or " if batch else ""
+        shapes = " ".join(f"--shape {text}" for text in inputs[:_ROWS])
+        _line(console, _plain(f"Sizes follow from {first}{shapes}"), 2)
 
 
 def _separations(console: Console, separations: Sequence[Mapping[str, Any]]) -> None:
@@ -429,7 +407,6 @@ def _host(console: Console, host: Sequence[Mapping[str, Any]]) -> None:
         reasons.setdefault(entry["reason"], []).append(entry)
     order = sorted(reasons, key=lambda reason: (-len(reasons[reason]), reason))
     table = _table("Reason", "On the host", "Operators", numbers=["On the host"])
-    table.columns[0].no_wrap = True
     for reason in order:
         types = Counter(entry["op"] for entry in reasons[reason])
         shown = ", ".join(f"{op} {count}" for op, count in types.most_common(_TYPES))

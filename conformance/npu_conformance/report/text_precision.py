@@ -1,19 +1,16 @@
-"""Decides how an assignment of precision looks in a terminal of 80 columns: the summary first."""
+"""Decides how an assignment of precision looks as text: the summary first."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from rich.console import Console
 from rich.text import Text
 
-from npu_conformance.report.text import Piped, _line, _plain, _table
+from npu_conformance.report.terminal import Rows, Terminal, line, plain
 
 __all__ = ["precision"]
 
-_WIDTH = 80
 _ROWS = 30  # kinds of operators, casts and changes shown; --all and --format json have every one
 _NOTES = 10
 _SHORT = {"float16": "fp16", "float32": "fp32", "bfloat16": "bf16", "float64": "fp64"}
@@ -22,7 +19,7 @@ _FLOATS = tuple(_SHORT)
 
 def precision(answer: Mapping[str, Any], warnings: Sequence[Any], title: str, every: bool) -> None:
     """Summary, kinds of operators (or each operator), casts, warnings, and what other options change."""
-    console = _console()
+    console = Terminal()
     _summary(console, answer, title)
     if every:
         _operators(console, answer["nodes"])
@@ -30,49 +27,26 @@ def precision(answer: Mapping[str, Any], warnings: Sequence[Any], title: str, ev
         _kinds(console, answer["nodes"])
     _notes(console, answer["warnings"], every)
     for warning in warnings:
-        _line(console, Text("warning ", style="yellow") + _plain(f"{warning.option}: {warning.message}"), 2)
+        line(console, Text("warning ", style="yellow") + plain(warning.text), 2)
     for other in answer["compared"]:
         _changes(console, answer, other, every)
 
 
-def _console() -> Console:
-    """As wide as the terminal; where there is none, as wide as one."""
-    console = Piped(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        return Piped(highlight=False, width=_WIDTH)
-    return console
-
-
-def _summary(console: Console, answer: Mapping[str, Any], title: str) -> None:
+def _summary(console: Terminal, answer: Mapping[str, Any], title: str) -> None:
     summary, work = answer["summary"], answer["work"]
     what = f": {summary['operators']} operators on the device, {summary['mode']} ({summary['edition']})"
-    _line(console, _plain(title + what), 2)
+    line(console, plain(title + what), 2)
     for key in ("engines", "lists", "dtypes", "impl_modes"):
         if summary[key] and not (key == "impl_modes" and set(summary[key]) == {"none"}):
-            _line(console, Text(f"{key.replace('_', ' ')}: ", style="bold") + _plain(_counts(summary[key])), 2)
+            line(console, Text(f"{key.replace('_', ' ')}: ", style="bold") + plain(_counts(summary[key])), 2)
     kinds = Counter(f"{_short(cast['from'])} to {_short(cast['to'])}" for cast in answer["casts"])
     told = f"{summary['casts']}" + (f" ({_counts(kinds)})" if kinds else "")
-    _line(console, Text("casts: ", style="bold") + _plain(told), 2)
-    _line(console, Text("work: ", style="bold") + _plain(_work(work)), 2)
+    line(console, Text("casts: ", style="bold") + plain(told), 2)
+    line(console, Text("work: ", style="bold") + plain(work["told"]), 2)
 
 
 def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in sorted(counts.items(), key=lambda row: (-row[1], row[0])))
-
-
-def _work(work: Mapping[str, Any]) -> str:
-    share = work["float16_share"]
-    unknown = work["unknown_operators"]
-    cube = f" ({work['unknown_cube_operators']} of them on the cube unit)" if work["unknown_cube_operators"] else ""
-    rest = f"unknown for {unknown} of {unknown + work['known_operators']} operators{cube}"
-    if share is None:
-        return f"{rest}; give shapes with --shape NAME:8,224,224,3"
-    total = sum(work["flops"].values())
-    batch = work["batch"]
-    step = "a step" if batch is None else "a step of one example" if batch == 1 else f"a step of {batch} examples"
-    text = f"{100 * share:.1f} % of {total:.3g} known operations {step} are in float16"
-    more = "; --shape NAME:8,224,224,3 tells more" if work["unknown_cube_operators"] else ""
-    return f"{text}; {rest}{more}" if unknown else text
 
 
 def _short(dtype: str) -> str:
@@ -93,7 +67,7 @@ def _kind(node: Mapping[str, Any]) -> Tuple[str, str, str, str, str]:
     return (name, node["engine"], node["list"] or "", _dtypes(node), node["impl_mode"] or "")
 
 
-def _kinds(console: Console, nodes: Sequence[Mapping[str, Any]]) -> None:
+def _kinds(console: Terminal, nodes: Sequence[Mapping[str, Any]]) -> None:
     """One row for operators of one type, engine, list and dtypes; those without a kernel are only counted."""
     with_kernel = [node for node in nodes if node["engine"] in ("cube", "vector", "aicpu", "unset")]
     counts = Counter(_kind(node) for node in with_kernel)
@@ -101,11 +75,11 @@ def _kinds(console: Console, nodes: Sequence[Mapping[str, Any]]) -> None:
         return
     modes = any(kind[4] for kind in counts)
     columns = ["Operator (kernel)", "Count", "Engine", "List", "In > out", *(["Mode"] if modes else [])]
-    table = _table(*columns, numbers=["Count"])
+    table = Rows(*columns, numbers=["Count"])
     order = sorted(counts, key=lambda kind: (_rank(kind[1]), -counts[kind], kind))
     for kind in order[:_ROWS]:
         cells = [kind[0], str(counts[kind]), kind[1], kind[2], kind[3], *([kind[4]] if modes else [])]
-        table.add_row(*(_plain(cell) for cell in cells))
+        table.add_row(*(plain(cell) for cell in cells))
     console.print(table)
     if len(order) > _ROWS:
         console.print(f"… {len(order) - _ROWS} more kinds; --all tells every operator.", style="dim")
@@ -115,43 +89,48 @@ def _rank(engine: str) -> int:
     return ("cube", "unset", "vector", "aicpu").index(engine)
 
 
-def _operators(console: Console, nodes: Sequence[Mapping[str, Any]]) -> None:
+def _operators(console: Terminal, nodes: Sequence[Mapping[str, Any]]) -> None:
+    """Two lines an operator on a terminal, one in a pipe."""
     for node in nodes:
         words = [node["engine"], node["list"] or "", node["impl_mode"] or ""]
-        _line(console, _plain(f"{node['node']}  {node['op']}  {' '.join(word for word in words if word)}"), 4)
+        name = f"{node['node']}  {node['op']}  {' '.join(word for word in words if word)}"
         tensors = f"{','.join(node['inputs']) or 'nothing'} > {','.join(node['outputs']) or 'nothing'}"
-        _line(console, Text("    " + tensors, style="bold") + _plain(f"  {node['why']}"), 6)
+        if not console.folds:
+            line(console, plain(f"{name}  {tensors}  {node['why']}"))
+            continue
+        line(console, plain(name), 4)
+        line(console, Text("    " + tensors, style="bold") + plain(f"  {node['why']}"), 6)
 
 
-def _notes(console: Console, notes: Sequence[Mapping[str, Any]], every: bool) -> None:
+def _notes(console: Terminal, notes: Sequence[Mapping[str, Any]], every: bool) -> None:
     shown = notes if every else notes[:_NOTES]
     for note in shown:
         subject = f"{note['subject']}: " if note["subject"] and note["subject"] not in note["message"] else ""
-        _line(console, Text(f"{note['code']} ", style="yellow") + _plain(subject + note["message"]), 2)
+        line(console, Text(f"{note['code']} ", style="yellow") + plain(subject + note["message"]), 2)
     if len(notes) > len(shown):
         console.print(f"… {len(notes) - len(shown)} more warnings; --all tells them.", style="dim")
 
 
-def _changes(console: Console, answer: Mapping[str, Any], other: Mapping[str, Any], every: bool) -> None:
+def _changes(console: Terminal, answer: Mapping[str, Any], other: Mapping[str, Any], every: bool) -> None:
     """What other options change: the counts beside each other, then kinds of changes."""
     before, after = answer["summary"], other["summary"]
     console.print()
     changed = other["changed"]
     what = f"{before['mode']} to {after['mode']}: {len(changed)} of {before['operators']} operators change"
-    _line(console, Text(what, style="bold"), 2)
+    line(console, Text(what, style="bold"), 2)
     for key in ("engines", "dtypes"):
-        _line(console, _plain(f"{key}: {_moved(before[key], after[key])}"), 2)
-    _line(console, _plain(f"casts: {before['casts']} to {after['casts']}"), 2)
-    _line(console, _plain(f"work: {_work(other['work'])}"), 2)
+        line(console, plain(f"{key}: {_moved(before[key], after[key])}"), 2)
+    line(console, plain(f"casts: {before['casts']} to {after['casts']}"), 2)
+    line(console, plain(f"work: {other['work']['told']}"), 2)
     kinds: Dict[Tuple[str, str, str], List[str]] = {}
     for row in changed:
         kinds.setdefault((row["op"], _state(row["before"]), _state(row["after"])), []).append(row["node"])
     if not kinds:
         return
-    table = _table("Operator", "Count", "Before", "After", "For example", numbers=["Count"])
+    table = Rows("Operator", "Count", "Before", "After", "For example", numbers=["Count"])
     order = sorted(kinds, key=lambda kind: (-len(kinds[kind]), kind))
     for kind in order if every else order[:_ROWS]:
-        table.add_row(_plain(kind[0]), str(len(kinds[kind])), kind[1], kind[2], _plain(kinds[kind][0]))
+        table.add_row(plain(kind[0]), str(len(kinds[kind])), kind[1], kind[2], plain(kinds[kind][0]))
     console.print(table)
     if len(order) > _ROWS and not every:
         console.print(f"… {len(order) - _ROWS} more kinds; --all tells them.", style="dim")
@@ -169,4 +148,5 @@ def _state(fact: Any) -> str:
     if fact is None:
         return "host"
     mode = f" {fact['impl_mode']}" if fact["impl_mode"] else ""
-    return f"{fact['engine']} {_dtypes(fact)}{mode}"
+    taken, _, given = _dtypes(fact).partition(" > ")
+    return f"{fact['engine']} {taken if given in (taken, '-') else f'{taken} > {given}'}{mode}"

@@ -20,6 +20,7 @@ class Row(NamedTuple):
     cases: Tuple[str, ...]
     mutants: Tuple[str, ...]
     excused: str
+    statement: str
 
     @property
     def covered(self) -> bool:
@@ -43,6 +44,7 @@ def rows(library: Library) -> List[Row]:
             tuple(sorted(cases.get(one.id, []))),
             tuple(mutants.get(one.id, [])),
             one.excused,
+            " ".join(one.statement.split()),
         )
         for one in library.requirements.values()
     ]
@@ -56,6 +58,7 @@ def answer(found: List[Row]) -> Mapping[str, Any]:
         "covered": sum(1 for row in found if row.covered),
         "requirements": {
             row.id: {
+                "statement": row.statement,
                 "level": row.level,
                 "edition": row.edition,
                 "cases": list(row.cases),

@@ -6,12 +6,20 @@ device's (docs/numerics.md); in a session without a device, and with device prec
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Tuple
 
+from npu_bridge._names import module_getattr
 from npu_bridge._tensorflow import function, v1
-from npu_bridge.estimator.npu import npu_scope
+from npu_reference.options.classes import OptionValueError
+from npu_reference.runtime.operators.dropout import dropout
+from npu_reference.runtime.operators.recurrent import lstm_cell
+from npu_reference.runtime.operators.scaling import lars, lars_v2
 
 __all__ = [
+    "LARS",
+    "LARSV2",
+    "basic_lstm_cell",
+    "dropout",
     "initialize_system",
     "npu_alloc_float_status",
     "npu_clear_float_status",
@@ -20,16 +28,46 @@ __all__ = [
 ]
 
 
+LARS = lars
+LARSV2 = lars_v2
+
+
+def basic_lstm_cell(
+    x: Any,
+    h: Any,
+    c: Any,
+    w: Any,
+    b: Any,
+    keep_prob: float = 1.0,
+    forget_bias: float = 1.0,
+    state_is_tuple: bool = True,
+    activation: str = "tanh",
+    name: Optional[str] = None,
+) -> Tuple[Any, ...]:
+    """One step of an LSTM; answers ct, ht, it, jt, ft, ot, tanhct (see ``recurrent.lstm_cell``).
+
+    ``keep_prob``, ``state_is_tuple`` and ``activation`` are accepted with the values that the device computes.
+    """
+    for argument, given, only in (
+        ("keep_prob", keep_prob, 1.0),
+        ("state_is_tuple", state_is_tuple, True),
+        ("activation", activation, "tanh"),
+    ):
+        if given != only:
+            subject = f"basic_lstm_cell: {argument}"
+            raise OptionValueError("OPTION_VALUE", subject, f"{given!r} is not simulated.", f"Give {only!r}.")
+    tensors = [v1.convert_to_tensor(tensor) for tensor in (x, h, c, w, b)]
+    return lstm_cell(*tensors, forget_bias=forget_bias, name=name or "")
+
+
 def initialize_system(name: Optional[str] = None) -> Any:
     """An operation that makes the device ready; the simulated device always is."""
-    with npu_scope.without_npu_compile_scope():
-        return v1.no_op(name=name or "InitializeSystem")
+    return v1.no_op(name=name or "InitializeSystem")
 
 
 def shutdown_system(name: Optional[str] = None) -> Any:
     """An operation that gives the device back; the simulated device has nothing to give back."""
-    with npu_scope.without_npu_compile_scope():
-        return v1.no_op(name=name or "ShutdownSystem")
+    return v1.no_op(name=name or "ShutdownSystem")
 
 
 def npu_alloc_float_status(name: Optional[str] = None) -> Any:
@@ -56,3 +94,6 @@ def _zeros() -> Any:
 def _operator(op: str, result: str, body: Callable[..., Any], *inputs: Any) -> Any:
     """An operator TensorFlow does not have, as a function of that name: what it does where there is no device."""
     return function.Defun(*inputs, func_name=op, out_names=[result])(body)
+
+
+__getattr__ = module_getattr(__name__)

@@ -9,6 +9,7 @@ from typing import Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple
 from npu_reference.catalog.descriptor import Column, Descriptor, Fused
 from npu_reference.catalog.ops_info import OpInfo, parse_ops_info
 from npu_reference.errors import NpuError
+from npu_reference.graphs.ops import OPS
 
 __all__ = ["SOCS", "Catalog"]
 
@@ -81,13 +82,12 @@ class Catalog:
 
     def kernels(self) -> FrozenSet[str]:
         """Names of all kernels (Ascend IR types), those after graph fusion included."""
-        rows = self._rows.values()
-        return frozenset(row[k] for row in rows for k in (_KERNEL, _FUSED) if row[k])
+        return frozenset(name for row in self._rows.values() for name in _kernels(row))
 
     def kernels_of(self, tf_op: str) -> Tuple[str, ...]:
         """Names of the kernels an operator may become."""
         row = self._rows.get(tf_op)
-        return () if row is None else tuple(row[k] for k in (_KERNEL, _FUSED) if row[k])
+        return () if row is None else _kernels(row)
 
     def __contains__(self, tf_op: object) -> bool:
         return tf_op in self._rows
@@ -106,6 +106,10 @@ class Catalog:
         after = self._info.get(found.fused.kernel) if found.fused is not None else None
         if found.fused is not None and after is not None:
             found = found._replace(fused=found.fused._replace(flag=after.flag))
+        if found.fused is not None and found.fused.columns:
+            if after is not None and after.columns:
+                found = found._replace(fused=_stated(found.fused, after.columns))
+            after = None
         columns = next((info.columns for info in (after, own) if info is not None and info.columns), ())
         if columns:
             engine = found.engine if found.engine in ("cube", "vector") else "vector"
@@ -150,7 +154,10 @@ def _descriptor(row: List[str]) -> Descriptor:
     library, _, dtypes = row[_AICPU].partition(":")
     fused = None
     if row[_FUSED]:
-        fused = Fused(row[_FUSED], row[_FUSED_FLAG] or None, _numbers(row[_DROPS]))
+        kernel, _, columns = row[_FUSED].partition(":")
+        fused = Fused(kernel, row[_FUSED_FLAG] or None, _numbers(row[_DROPS]))
+        if columns:
+            fused = _columned(fused, tuple(_column(text) for text in columns.split(";")), row[_OP])
     return Descriptor(
         tf_op=row[_OP],
         ge_op=row[_KERNEL],
@@ -167,6 +174,27 @@ def _descriptor(row: List[str]) -> Descriptor:
         fp16_priority=row[_FP16] == "yes",
         source=row[_SOURCE],
     )
+
+
+def _kernels(row: List[str]) -> Tuple[str, ...]:
+    """A row's kernels: before graph fusion, and after it where the row has one."""
+    return tuple(name for name in (row[_KERNEL], row[_FUSED].partition(":")[0]) if name)
+
+
+def _columned(fused: Fused, columns: Tuple[Column, ...], op: str) -> Fused:
+    """A kernel after fusion with its own columns: it has the operator's tensors in order, without those it drops."""
+    op_def = OPS.get(op)
+    takes: List[int] = []
+    for k in range(len(op_def.inputs) if op_def is not None else 0):
+        takes.append(-1 if k in fused.drops else sum(position >= 0 for position in takes))
+    return fused._replace(columns=columns, takes_in=tuple(takes), takes_out=tuple(range(len(columns[0].outputs))))
+
+
+def _stated(fused: Fused, columns: Tuple[Column, ...]) -> Fused:
+    """The kernel with columns of a user's file; those of another width describe it with all inputs, in their order."""
+    if len(columns[0].inputs) != len(fused.columns[0].inputs):
+        fused = fused._replace(takes_in=())
+    return fused._replace(columns=columns)
 
 
 def _column(text: str) -> Column:

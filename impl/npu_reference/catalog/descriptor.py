@@ -25,12 +25,16 @@ class Fused(NamedTuple):
     """What graph fusion makes of an operator: a kernel of another name with a list flag of its own.
 
     `drops` are the inputs (TensorFlow's argument positions) that become attributes, so that fusion happens only where
-    they are constants; without any it always happens.
+    they are constants; without any it always happens. `columns` are the kernel's own where it takes other dtypes than
+    the kernel before fusion, with `takes_in` and `takes_out` as in :class:`Descriptor`; empty where they are the same.
     """
 
     kernel: str
     flag: Optional[str]
     drops: Tuple[int, ...]
+    columns: Tuple[Column, ...] = ()
+    takes_in: Tuple[int, ...] = ()
+    takes_out: Tuple[int, ...] = ()
 
 
 class Descriptor(NamedTuple):
@@ -65,3 +69,19 @@ class Descriptor(NamedTuple):
     fused: Optional[Fused] = None
     fp16_priority: bool = False
     source: str = ""
+
+    def after_fusion(self) -> Descriptor:
+        """What is known of the operator once graph fusion has made its kernel; itself where nothing is fused."""
+        fused = self.fused
+        if fused is None:
+            return self
+        if not fused.columns:
+            return self._replace(ge_op=fused.kernel, flag=fused.flag)
+        return self._replace(
+            ge_op=fused.kernel,
+            flag=fused.flag,
+            engine=self.engine if self.engine in ("cube", "vector") else "vector",
+            columns=fused.columns,
+            takes_in=fused.takes_in,
+            takes_out=fused.takes_out,
+        )

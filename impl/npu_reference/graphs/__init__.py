@@ -8,9 +8,11 @@ from .closing import arg_shapes, close_over
 from .dtypes import DType
 from .edges import CONTROL, Edges
 from .frames import Frame, frames
-from .functions import Function
+from .functions import Function, Library
 from .graph import Graph, Node
+from .importing import as_session_gives, in_creation_order
 from .ops import OPS, ArgDef, AttrDef, OpDef
+from .private_ops import OPERATOR_MARK, SEEDED_MARK
 from .proto import message_class
 from .readers import graph_from_def, load_graph, parse_graph
 from .shapes import Shapes, batch_feeds, infer_shapes
@@ -29,17 +31,22 @@ __all__ = [
     "FunctionBuilder",
     "Graph",
     "GraphBuilder",
+    "Library",
     "Node",
+    "OPERATOR_MARK",
     "OPS",
     "OpDef",
     "Placeholder",
+    "SEEDED_MARK",
     "Shapes",
     "UNKNOWN_RANK",
     "arg_shapes",
+    "as_session_gives",
     "batch_feeds",
     "close_over",
     "frames",
     "graph_from_def",
+    "in_creation_order",
     "infer_shapes",
     "load_graph",
     "message_class",

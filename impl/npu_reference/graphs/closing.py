@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, 
 
 from ..errors import NpuError
 from .graph import Graph, assemble
-from .names import output_number, shorten
+from .names import nearest, output_number, shorten
 from .shapes import infer_shapes
 
 __all__ = ["arg_shapes", "close_over", "tensor_name"]
@@ -87,8 +87,13 @@ def _tensor(graph: Graph, text: str, role: str) -> Tensor:
         name, number = text, "0"
     slot = output_number(number)
     if name not in graph.index or slot is None:
+        near = nearest(name, graph.index)
+        hint = f"Did you mean '{shorten(near)}:{number}'?" if near and near != name else ""
         raise NpuError(
-            "GRAPH_FEED_FETCH", subject, "the graph has no such tensor", "A tensor is named 'operator:output'."
+            "GRAPH_FEED_FETCH",
+            subject,
+            "the graph has no such tensor",
+            " ".join(filter(None, [hint, "A tensor is named 'operator:output'."])),
         )
     i = graph.index[name]
     count = len(graph.output_dtypes(i))
@@ -100,7 +105,9 @@ def _tensor(graph: Graph, text: str, role: str) -> Tensor:
 
 def _target(graph: Graph, name: str) -> int:
     if name not in graph.index:
-        raise NpuError("GRAPH_FEED_FETCH", f"target '{shorten(name)}'", "the graph has no such operator")
+        near = nearest(name, graph.index)
+        hint = f"Did you mean '{shorten(near)}'?" if near else ""
+        raise NpuError("GRAPH_FEED_FETCH", f"target '{shorten(name)}'", "the graph has no such operator", hint)
     return graph.index[name]
 
 

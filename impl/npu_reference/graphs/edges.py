@@ -1,9 +1,9 @@
-"""Decides the order of a graph's edges, on which the adapter's contraction depends."""
+"""Decides the order of a graph's nodes and edges, on which the adapter's contraction and merging depend."""
 
 from __future__ import annotations
 
 import heapq
-from typing import List, Sequence, Tuple
+from typing import Container, List, Sequence, Tuple
 
 __all__ = ["Edges", "creation_order", "CONTROL"]
 
@@ -37,26 +37,33 @@ class Edges:
         return self.src_slot[edge] == CONTROL
 
 
-def creation_order(sources: Sequence[Sequence[int]], controls: Sequence[int], loop_merges: Sequence[bool]) -> List[int]:
-    """The order in which TensorFlow's importer makes the nodes of a GraphDef, and thereby their edges.
+def creation_order(
+    sources: Sequence[Sequence[int]], controls: Sequence[int], merges: Container[int], next_iterations: Container[int]
+) -> List[int]:
+    """The order in which TensorFlow's importer makes the nodes of a GraphDef, and thereby numbers nodes and edges.
 
-    A node is made once all its inputs are, of those ready the first in the GraphDef. A Merge with an input from a
-    NextIteration is ready with its control inputs and one other. Edges are numbered as their destination is made,
-    its inputs in order; an input not made by then is a loop's back edge and numbered after all others.
+    A node is made once all its inputs are, of those ready the first in the GraphDef. A Merge with a data input from a
+    NextIteration is ready with its control inputs and one other; whatever a NextIteration gives to a Merge, a control
+    edge included, makes none ready. Edges are numbered as their destination is made, its inputs in order; an input not
+    made by then is a loop's back edge and numbered after all others.
 
     Args:
-        sources: for each node the ids of its inputs' nodes, control inputs included, in order.
+        sources: for each node the ids of its inputs' nodes, control inputs last, in order.
         controls: for each node how many of its inputs are control inputs.
-        loop_merges: for each node whether it is a Merge that a NextIteration feeds.
+        merges: the nodes that are Merges.
+        next_iterations: the nodes that are NextIterations.
 
     Returns: node ids; fewer than there are nodes when a cycle holds the rest. O(E + V log V).
     """
     count = len(sources)
-    pending = [controls[i] + 1 if loop_merges[i] else len(sources[i]) for i in range(count)]
+    pending = [len(inputs) for inputs in sources]
     readers: List[List[int]] = [[] for _ in range(count)]
     for i, inputs in enumerate(sources):
+        if i in merges and any(source in next_iterations for source in inputs[: len(inputs) - controls[i]]):
+            pending[i] = controls[i] + 1
         for source in inputs:
-            readers[source].append(i)
+            if not (i in merges and source in next_iterations):
+                readers[source].append(i)
     ready = [i for i in range(count) if pending[i] == 0]
     order: List[int] = []
     while ready:

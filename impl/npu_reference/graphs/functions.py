@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Generic, Iterator, List, Mapping, Optional, Tuple, TypeVar
 
 from ..errors import NpuError
 from .dtypes import DType
 from .limits import MAX_FUNCTIONS
 from .names import output_number, shorten
-from .ops import OPS, OpDef, op_def_from_proto
+from .ops import ADAPTER, OPS, OpDef, op_def_from_proto
+from .private_ops import OPERATOR_MARK
 from .proto import message_class
 from .signature import AttrProblem, arg_dtypes, count_args
 
-if TYPE_CHECKING:
-    from .graph import Graph
-
 __all__ = ["Function", "Library"]
 
+#: What a body is made into: a Graph. Graphs know their functions, so functions must not know graphs.
+Body = TypeVar("Body")
 
-class Function:
+#: Makes a body of its GraphDef, the subject of its errors, and the library whose functions it may call.
+Assemble = Callable[[Any, str, "Library[Body]"], Body]
+
+
+class Function(Generic[Body]):
     """A function of a graph.
 
     Attributes:
@@ -29,7 +33,7 @@ class Function:
         proto: the FunctionDef message.
     """
 
-    def __init__(self, proto: Any, library: Library, subject: str) -> None:
+    def __init__(self, proto: Any, library: Library[Body], subject: str) -> None:
         self.proto = proto
         self.name: str = proto.signature.name
         self.subject = f"{subject}: function '{shorten(self.name)}'"
@@ -37,7 +41,7 @@ class Function:
         self.arg_names: Tuple[str, ...] = tuple(arg.name for arg in self.op_def.inputs)
         self.ret_names: Tuple[str, ...] = tuple(arg.name for arg in self.op_def.outputs)
         self._library = library
-        self._body: Optional[Graph] = None
+        self._body: Optional[Body] = None
 
     @property
     def arg_dtypes(self) -> Tuple[DType, ...]:
@@ -56,7 +60,7 @@ class Function:
             raise NpuError("GRAPH_ATTR", self.subject, str(problem)) from None
 
     @property
-    def body(self) -> Graph:
+    def body(self) -> Body:
         """The body: an ``_Arg`` for every argument, the function's nodes, a ``_Retval`` for every returned tensor.
 
         Made on first use and kept. Attributes the caller decides stay open. Raises as loading a graph does.
@@ -65,11 +69,10 @@ class Function:
             self._body = self.instantiate({})
         return self._body
 
-    def instantiate(self, attrs: Mapping[str, Any]) -> Graph:
+    def instantiate(self, attrs: Mapping[str, Any]) -> Body:
         """The body with the caller's attributes (AttrValue messages by name) put in where it leaves them open."""
-        from .graph import assemble
-
-        return assemble(_body_def(self, attrs), self.subject, self._library)
+        library = self._library
+        return library.assemble(_body_def(self, attrs), self.subject, library)
 
     def __repr__(self) -> str:
         return f"Function({self.name!r})"
@@ -84,14 +87,15 @@ def _signature(proto: Any, subject: str) -> OpDef:
         raise NpuError("GRAPH_ATTR", subject, f"its signature is wrong: {error}") from None
 
 
-class Library(Mapping[str, Function]):
+class Library(Mapping[str, Function[Body]]):
     """The functions of a graph by name, in the GraphDef's order; each is looked at when first asked for."""
 
-    def __init__(self, graph_def: Any, subject: str) -> None:
+    def __init__(self, graph_def: Any, subject: str, assemble: Assemble[Body]) -> None:
+        self.assemble = assemble
         self._subject = subject
         self.producer: int = graph_def.versions.producer
         self._lock = threading.RLock()
-        self._made: Dict[str, Function] = {}
+        self._made: Dict[str, Function[Body]] = {}
         self._protos: Dict[str, Any] = {}
         functions = graph_def.library.function
         if len(functions) > MAX_FUNCTIONS:
@@ -101,8 +105,19 @@ class Library(Mapping[str, Function]):
             if name in self._protos:
                 raise NpuError("GRAPH_DUPLICATE_NODE", f"{subject}: function '{shorten(name)}'", "it is defined twice")
             self._protos[name] = proto
+        self._operators: Dict[str, str] = {}
+        for name, proto in self._protos.items():
+            if OPERATOR_MARK in proto.attr:
+                operator = _operator(proto)
+                if operator:
+                    self._operators[name] = operator
 
-    def __getitem__(self, name: str) -> Function:
+    @property
+    def operators(self) -> Mapping[str, str]:
+        """Functions that stand for an operator of the adapter's own: name of the function to the operator."""
+        return self._operators
+
+    def __getitem__(self, name: str) -> Function[Body]:
         if name not in self._protos:
             raise KeyError(name)
         with self._lock:
@@ -122,6 +137,22 @@ class Library(Mapping[str, Function]):
     def op_def(self, name: str) -> Optional[OpDef]:
         """The signature of function ``name``, or None."""
         return self[name].op_def if name in self._protos else None
+
+
+def _operator(proto: Any) -> str:
+    """The adapter's operator that a function computes; empty where its mark names none, or one of other arguments.
+
+    It may read more than the operator is declared with: what the operator knows otherwise.
+    """
+    operator = proto.attr[OPERATOR_MARK].s.decode("utf-8", "replace")
+    op_def = OPS.get(operator)
+    if op_def is None or OPS.versions(operator) != (ADAPTER,):
+        return ""
+    if op_def.fixed_inputs is not None and len(proto.signature.input_arg) < op_def.fixed_inputs:
+        return ""
+    if op_def.fixed_outputs is not None and len(proto.signature.output_arg) != op_def.fixed_outputs:
+        return ""
+    return operator
 
 
 class _Names:

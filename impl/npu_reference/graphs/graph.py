@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from sys import intern
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ..collection import no_collection
 from ..errors import NpuError
@@ -32,7 +32,9 @@ class Node:
 
     Attributes:
         id: its position in the GraphDef.
-        name, op, device: as in the GraphDef.
+        name, device: as in the GraphDef.
+        op: its operator: as in the GraphDef, but where a function stands for one of the adapter's own
+            (``private_ops.OPERATOR_MARK``) that one. ``proto.op`` is what TensorFlow calls.
         inputs: as in the GraphDef: ``name``, ``name:slot`` and ``^name``.
         attrs: mapping of decoded attributes (see ``attrs.decode_attr``).
     """
@@ -95,6 +97,8 @@ class Graph:
         nodes: in GraphDef order; ``nodes[i].id == i``.
         index: node id by name.
         edges: the columns ``src``, ``src_slot``, ``dst``, ``dst_slot`` in the adapter's edge-id order.
+        creation: node ids in the order in which TensorFlow's importer makes the nodes: GraphDef order where that is
+            topological.
         functions: the function library by name.
         subject: what the graph is called in errors, normally its file.
     """
@@ -105,15 +109,18 @@ class Graph:
         nodes: List[Node],
         index: Dict[str, int],
         edges: Edges,
-        library: Library,
+        creation: Sequence[int],
+        library: Library[Graph],
         op_defs: List[OpDef],
         subject: str,
     ) -> None:
         self.nodes: Sequence[Node] = nodes
         self.index: Mapping[str, int] = index
         self.edges = edges
+        self.creation = creation
         self.subject = subject
         self._def = graph_def
+        self._renumbered = False  # then the nodes of `_def` are in another order
         self._library = library
         self._op_defs = op_defs
         self._in: Optional[List[List[int]]] = None
@@ -122,7 +129,7 @@ class Graph:
         self._fixed: Dict[Tuple[OpDef, bool], Optional[Tuple[DType, ...]]] = {}
 
     @property
-    def functions(self) -> Library:
+    def functions(self) -> Library[Graph]:
         return self._library
 
     @property
@@ -219,8 +226,12 @@ class Graph:
 
     def to_def(self) -> Any:
         """The graph as a GraphDef message of this package's private classes; a copy."""
-        copy = message_class("GraphDef")()
-        copy.CopyFrom(self._def)
+        if self._renumbered:
+            copy = self.empty_def()
+            copy.node.extend(node.proto for node in self.nodes)
+        else:
+            copy = message_class("GraphDef")()
+            copy.CopyFrom(self._def)
         return copy
 
     def empty_def(self) -> Any:
@@ -232,7 +243,28 @@ class Graph:
 
     def to_bytes(self) -> bytes:
         """The graph as a serialized GraphDef, the same bytes at every call and in every process."""
-        return self._def.SerializeToString(deterministic=True)
+        graph_def = self.to_def() if self._renumbered else self._def
+        return graph_def.SerializeToString(deterministic=True)
+
+    def renumbered(self, order: Sequence[int]) -> Graph:
+        """The same graph with its nodes in another order, a topological one; edge ids stay. O(V + E).
+
+        Nothing is copied but numbers: constants may be large.
+        """
+        place = _places(order)
+        edges = self.edges
+        result = Graph(
+            self._def,
+            [Node(i, self.nodes[old].proto) for i, old in enumerate(order)],
+            {self.nodes[old].name: i for i, old in enumerate(order)},
+            Edges([place[i] for i in edges.src], edges.src_slot, [place[i] for i in edges.dst], edges.dst_slot),
+            range(len(order)),
+            self._library,
+            [self._op_defs[old] for old in order],
+            self.subject,
+        )
+        result._renumbered = True
+        return result
 
 
 #: Operators whose ``shape`` attribute is the shape of their output.
@@ -257,7 +289,7 @@ def where(subject: str, node: Node) -> str:
     return f"{subject}: node '{shorten(node.name)}' ({shorten(node.op)})"
 
 
-def assemble(graph_def: Any, subject: str, library: Optional[Library] = None) -> Graph:
+def assemble(graph_def: Any, subject: str, library: Optional[Library[Graph]] = None) -> Graph:
     """A Graph of a GraphDef message, which it keeps.
 
     ``library`` is given for a function's body, which calls the functions of the graph around it.
@@ -268,13 +300,16 @@ def assemble(graph_def: Any, subject: str, library: Optional[Library] = None) ->
         if len(graph_def.node) > MAX_NODES:
             raise NpuError("GRAPH_LIMIT", subject, f"it has {len(graph_def.node)} nodes, the bound is {MAX_NODES}")
         if library is None:
-            library = Library(graph_def, subject)
+            library = Library(graph_def, subject, assemble)
         producer = library.producer
         nodes = [Node(i, proto) for i, proto in enumerate(graph_def.node)]
         index = _index(nodes, subject)
         op_defs = _op_defs(nodes, library, producer, subject)
-        edges = _connect(nodes, index, op_defs, subject)
-        return Graph(graph_def, nodes, index, edges, library, op_defs, subject)
+        edges, creation = _connect(nodes, index, op_defs, subject)
+        if library.operators:
+            for node in nodes:
+                node.op = library.operators.get(node.op, node.op)
+        return Graph(graph_def, nodes, index, edges, creation, library, op_defs, subject)
 
 
 def _index(nodes: List[Node], subject: str) -> Dict[str, int]:
@@ -341,29 +376,34 @@ def _unknown_op(node: Node, subject: str) -> NpuError:
 class _Inputs:
     """The inputs of all nodes, resolved: per node the source ids, per node the source slots (-1: control)."""
 
-    __slots__ = ("controls", "loop_merges", "ordered", "slots", "sources")
+    __slots__ = ("controls", "loop_merges", "merges", "next_iterations", "ordered", "slots", "sources")
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, nodes: List[Node]) -> None:
         self.sources: List[List[int]] = []
         self.slots: List[List[int]] = []
-        self.controls = [0] * count
-        self.loop_merges = [False] * count
+        self.controls = [0] * len(nodes)
+        self.merges = {node.id for node in nodes if node.op in _MERGES}
+        self.next_iterations = {node.id for node in nodes if node.op in _NEXT_ITERATIONS}
+        #: Merges that a NextIteration feeds.
+        self.loop_merges: Set[int] = set()
         #: Whether every node comes after its inputs, loop back edges aside: then creation order is GraphDef order.
         self.ordered = True
 
 
-def _connect(nodes: List[Node], index: Dict[str, int], op_defs: List[OpDef], subject: str) -> Edges:
+def _connect(
+    nodes: List[Node], index: Dict[str, int], op_defs: List[OpDef], subject: str
+) -> Tuple[Edges, Sequence[int]]:
     inputs = _resolve(nodes, index, op_defs, subject)
     order: Sequence[int] = range(len(nodes))
     if not inputs.ordered:
-        order = creation_order(inputs.sources, inputs.controls, inputs.loop_merges)
+        order = creation_order(inputs.sources, inputs.controls, inputs.merges, inputs.next_iterations)
         if len(order) < len(nodes):
             raise _cycle(nodes, inputs, order, subject)
-    return _number_edges(inputs, order)
+    return _number_edges(inputs, order), order
 
 
 def _resolve(nodes: List[Node], index: Dict[str, int], op_defs: List[OpDef], subject: str) -> _Inputs:
-    inputs = _Inputs(len(nodes))
+    inputs = _Inputs(nodes)
     outputs: List[int] = []
     for node, op_def in zip(nodes, op_defs):
         outputs.append(_count(op_def, True, node, subject))
@@ -394,21 +434,23 @@ def _resolve(nodes: List[Node], index: Dict[str, int], op_defs: List[OpDef], sub
         data = len(sources) - inputs.controls[i]
         if data != expected:
             raise NpuError("GRAPH_INPUT", where(subject, node), f"it has {data} data inputs and needs {expected}")
-        if node.op in _MERGES:
-            inputs.loop_merges[i] = any(nodes[source].op in _NEXT_ITERATIONS for source in sources)
+        if i in inputs.merges and any(source in inputs.next_iterations for source in sources):
+            inputs.loop_merges.add(i)
         if inputs.ordered and sources:
-            inputs.ordered = _comes_after(node, sources, slots, inputs.loop_merges[i])
+            inputs.ordered = _comes_after(node, sources, slots, inputs)
         inputs.sources.append(sources)
         inputs.slots.append(slots)
     return inputs
 
 
-def _comes_after(node: Node, sources: List[int], slots: List[int], loop_merge: bool) -> bool:
-    if not loop_merge:
+def _comes_after(node: Node, sources: List[int], slots: List[int], inputs: _Inputs) -> bool:
+    """Whether the importer could make `node` where it stands: of a loop's Merge, once one other input is there."""
+    if node.id not in inputs.loop_merges:
         return max(sources) < node.id
-    early = [source < node.id for source in sources]
-    data = [before for before, slot in zip(early, slots) if slot != CONTROL]
-    return any(data) and all(before for before, slot in zip(early, slots) if slot == CONTROL)
+    given = [(source, slot) for source, slot in zip(sources, slots) if source not in inputs.next_iterations]
+    controls = [slot for slot in slots if slot == CONTROL]
+    early = [slot for source, slot in given if source < node.id]
+    return early.count(CONTROL) == len(controls) and len(early) > len(controls)
 
 
 def _count(op_def: OpDef, outputs: bool, node: Node, subject: str) -> int:
@@ -459,7 +501,7 @@ def _number_edges(inputs: _Inputs, order: Sequence[int]) -> Edges:
         positions = list(range(len(sources)))
         if inputs.controls[i]:
             positions = [CONTROL if slot == CONTROL else k for k, slot in enumerate(slots)]
-        if inputs.loop_merges[i]:
+        if i in inputs.loop_merges:
             rows = list(zip(sources, slots, [i] * len(sources), positions))
             back.extend(row for row in rows if place[row[0]] > place[i])
             rows = [row for row in rows if place[row[0]] <= place[i]]
@@ -488,6 +530,10 @@ def _places(order: Sequence[int]) -> List[int]:
 def _cycle(nodes: List[Node], inputs: _Inputs, order: Sequence[int], subject: str) -> NpuError:
     """The error about nodes that wait for each other, naming one cycle of them from its first node on."""
     made = set(order)
+    for i in sorted(inputs.loop_merges - made):
+        if made.issuperset(inputs.sources[i]):
+            reason = "what comes from a NextIteration never makes a Merge ready, and nothing else does"
+            raise NpuError("GRAPH_CYCLE", where(subject, nodes[i]), reason, "Let an Enter give it its first value.")
     current = next(i for i in range(len(nodes)) if i not in made)
     seen: Dict[int, int] = {}
     path: List[int] = []

@@ -11,7 +11,7 @@ from .dtypes import DType
 from .private_ops import PRIVATE_OPS
 from .proto import message_class
 
-__all__ = ["ArgDef", "AttrDef", "OpDef", "OPS", "OpRegistry", "VERSIONS", "op_def_from_proto"]
+__all__ = ["ADAPTER", "ArgDef", "AttrDef", "OpDef", "OPS", "OpRegistry", "VERSIONS", "op_def_from_proto"]
 
 #: The TensorFlow versions whose registries are in the package, oldest first.
 VERSIONS = ("1.15", "2.21")

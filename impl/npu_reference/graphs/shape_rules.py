@@ -8,7 +8,7 @@ from .attrs import decode_shape
 from .limits import MAX_TENSOR_BYTES
 from .shape_values import Value
 
-__all__ = ["RULES", "Shape", "broadcast", "common", "merged"]
+__all__ = ["RULES", "Rule", "Shape", "broadcast", "common", "merged", "ranked"]
 
 Dim = Optional[int]
 #: Dimensions, None for one that is not known; None where not even their number is.
@@ -108,7 +108,7 @@ def _place(axis: int, rank: int) -> int:
     return axis % rank
 
 
-def _ranked(shape: Shape, rank: int) -> Tuple[Dim, ...]:
+def ranked(shape: Shape, rank: int) -> Tuple[Dim, ...]:
     """The shape, which must be of this rank; of unknown sizes where it is not known."""
     if shape is None:
         return (None,) * rank
@@ -305,7 +305,7 @@ def _told_by_another(call: Any) -> Sequence[Shape]:
 
 @_rule("MatMul", "SparseMatMul")
 def _matmul(call: Any) -> Sequence[Shape]:
-    a, b = _ranked(call.shape(0), 2), _ranked(call.shape(1), 2)
+    a, b = ranked(call.shape(0), 2), ranked(call.shape(1), 2)
     left, right = bool(call.attr("transpose_a", False)), bool(call.attr("transpose_b", False))
     _same_dim(a[0 if left else 1], b[1 if right else 0])
     return [(a[1 if left else 0], b[0 if right else 1])]
@@ -357,7 +357,7 @@ def _windows(call: Any, image: Tuple[Dim, ...], sizes: Sequence[Dim]) -> List[Di
 @_rule("Conv2D", "DepthwiseConv2dNative", "Conv3D", "FusedConv2D")
 def _conv(call: Any) -> Sequence[Shape]:
     rank = 5 if call.op == "Conv3D" else 4
-    image, kernel = _ranked(call.shape(0), rank), _ranked(call.shape(1), rank)
+    image, kernel = ranked(call.shape(0), rank), ranked(call.shape(1), rank)
     depth = kernel[-1]
     if call.op.startswith("Depthwise"):
         depth = _product(kernel[-2:])
@@ -369,7 +369,7 @@ def _conv(call: Any) -> Sequence[Shape]:
 @_rule("AvgPool", "MaxPool", "AvgPool3D", "MaxPool3D", "MaxPoolWithArgmax")
 def _pool(call: Any) -> Sequence[Shape]:
     rank = 5 if call.op.endswith("3D") else 4
-    image, size = _ranked(call.shape(0), rank), call.attr("ksize")
+    image, size = ranked(call.shape(0), rank), call.attr("ksize")
     dims = _windows(call, image, [size[place] for place in _layout(call, rank)[0]])
     channels = _layout(call, rank)[1]
     before = dims[channels]
@@ -381,12 +381,12 @@ def _pool(call: Any) -> Sequence[Shape]:
 @_rule("Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput", "Conv3DBackpropInputV2", "AvgPoolGrad",
        "AvgPool3DGrad")  # fmt: skip
 def _input_gradient(call: Any) -> Sequence[Shape]:
-    return [_ranked(_told(call, 0), 5 if "3D" in call.op else 4)]
+    return [ranked(_told(call, 0), 5 if "3D" in call.op else 4)]
 
 
 @_rule("Conv2DBackpropFilter", "DepthwiseConv2dNativeBackpropFilter", "Conv3DBackpropFilterV2")
 def _filter_gradient(call: Any) -> Sequence[Shape]:
-    return [_ranked(_told(call, 1), 5 if "3D" in call.op else 4)]
+    return [ranked(_told(call, 1), 5 if "3D" in call.op else 4)]
 
 
 @_rule("MaxPoolGrad", "MaxPoolGradV2", "MaxPool3DGrad", "LRNGrad", "MaxPoolGradWithArgmax")
@@ -423,13 +423,13 @@ def _bias_gradient(call: Any) -> Sequence[Shape]:
 
 @_rule("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def _batch_norm(call: Any) -> Sequence[Shape]:
-    return _normed(call, _ranked(call.shape(0), 4 if call.shape(0) is None else len(call.shape(0))), (1, 2))
+    return _normed(call, ranked(call.shape(0), 4 if call.shape(0) is None else len(call.shape(0))), (1, 2))
 
 
 @_rule("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
 def _batch_norm_gradient(call: Any) -> Sequence[Shape]:
     shape = merged(call.shape(0), call.shape(1))
-    found = _normed(call, _ranked(shape, 4 if shape is None else len(shape)), (2,))
+    found = _normed(call, ranked(shape, 4 if shape is None else len(shape)), (2,))
     # The last two are read by nobody: TensorFlow declares them empty, and some of its kernels make scalars of them.
     return [*found[:3], (0,), (0,)]
 
@@ -450,20 +450,20 @@ def _cross_entropy(call: Any) -> Sequence[Shape]:
 
 @_rule("SparseSoftmaxCrossEntropyWithLogits")
 def _sparse_cross_entropy(call: Any) -> Sequence[Shape]:
-    logits, labels = _ranked(call.shape(0), 2), _ranked(call.shape(1), 1)
+    logits, labels = ranked(call.shape(0), 2), ranked(call.shape(1), 1)
     rows = _same_dim(logits[0], labels[0])
     return [(rows,), (rows, logits[1])]
 
 
 @_rule("ResizeNearestNeighbor", "ResizeBilinear", "ResizeBicubic", "ResizeArea")
 def _resized(call: Any) -> Sequence[Shape]:
-    image, size = _ranked(call.shape(0), 4), _ranked(_told(call, 1), 2)
+    image, size = ranked(call.shape(0), 4), ranked(_told(call, 1), 2)
     return [(image[0], *size, image[3])]
 
 
 @_rule("ResizeNearestNeighborGrad")
 def _resized_gradient(call: Any) -> Sequence[Shape]:
-    image, size = _ranked(call.shape(0), 4), _ranked(_told(call, 1), 2)
+    image, size = ranked(call.shape(0), 4), ranked(_told(call, 1), 2)
     return [(image[0], *size, image[3])]
 
 
@@ -813,7 +813,7 @@ def _lists(call: Any) -> Sequence[Shape]:
 
 @_rule("BroadcastArgs")
 def _list(call: Any) -> Sequence[Shape]:
-    a, b = _ranked(call.shape(0), 1), _ranked(call.shape(1), 1)
+    a, b = ranked(call.shape(0), 1), ranked(call.shape(1), 1)
     return [(None if a[0] is None or b[0] is None else max(a[0], b[0]),)]
 
 
@@ -868,7 +868,7 @@ def _each(call: Any) -> Sequence[Shape]:
 
 @_rule("SpaceToDepth", "DepthToSpace")
 def _blocks(call: Any) -> Sequence[Shape]:
-    image, block = _ranked(call.shape(0), 4), int(call.attr("block_size"))
+    image, block = ranked(call.shape(0), 4), int(call.attr("block_size"))
     (high, wide), deep = _layout(call, 4)
     dims = list(image)
     for place, factor in ((high, block), (wide, block), (deep, block * block)):

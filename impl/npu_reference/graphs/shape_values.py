@@ -122,6 +122,20 @@ for _name, _function in _PAIRS.items():
     VALUES[_name] = _pairwise(_function)
 
 
+@_rule("Transpose")
+def _transpose(call: Any, shapes: Sequence[Any]) -> Sequence[Value]:
+    value, order, shape = call.value(0), call.value(1), call.shape(0)
+    if value is None or order is None or shape is None or None in shape or len(value) != _product(shape):
+        return [None]
+    if sorted(order, key=lambda axis: -1 if axis is None else axis) != list(range(len(shape))):
+        return [None]
+    steps = [_product(shape[axis + 1 :]) or 0 for axis in range(len(shape))]
+    places = [0]
+    for axis in order:
+        places = [place + steps[axis] * at for place in places for at in range(shape[axis])]
+    return [tuple(value[place] for place in places)]
+
+
 @_rule("Neg")
 def _neg(call: Any, shapes: Sequence[Any]) -> Sequence[Value]:
     value = call.value(0)
@@ -130,10 +144,15 @@ def _neg(call: Any, shapes: Sequence[Any]) -> Sequence[Value]:
 
 @_rule("Pack")
 def _pack(call: Any, shapes: Sequence[Any]) -> Sequence[Value]:
-    if call.count > MOST or any(call.shape(k) != () for k in range(call.count)):
+    shape = call.shape(0) if call.count else None
+    if call.count > MOST or shape is None or any(call.shape(k) != shape for k in range(call.count)):
         return [None]
-    values = [call.value(k) for k in range(call.count)]
-    return [_or_unknown([None if value is None else value[0] for value in values])]
+    # Row by row: along the first axis, packed lists follow each other.
+    count = _product(shape)
+    if count is None or count * call.count > MOST or (shape and call.attr("axis", 0) not in (0, -len(shape) - 1)):
+        return [None]
+    values = [call.value(k) or (None,) * count for k in range(call.count)]
+    return [_or_unknown([number for value in values for number in value])]
 
 
 def _or_unknown(numbers: List[Optional[int]]) -> Value:
@@ -142,14 +161,29 @@ def _or_unknown(numbers: List[Optional[int]]) -> Value:
 
 @_rule("ConcatV2", "Concat")
 def _concat(call: Any, shapes: Sequence[Any]) -> Sequence[Value]:
-    parts = range(call.count - 1) if call.op == "ConcatV2" else range(1, call.count)
-    numbers: List[Optional[int]] = []
+    last = call.count - 1
+    parts, at = (range(last), last) if call.op == "ConcatV2" else (range(1, call.count), 0)
+    axis = call.value(at)
+    rank = len(call.shape(parts[0]) or ()) if parts else 0
+    # A list has one axis, whichever is named; of tables the axis says whose rows go on.
+    along = 0 if rank == 1 else axis[0] if axis else None
+    if along is None or not -rank <= along < rank:
+        return [None]
+    rows: List[List[Optional[int]]] = []
     for k in parts:
         shape, value = call.shape(k), call.value(k)
-        if shape is None or len(shape) != 1 or shape[0] is None or len(numbers) > MOST:
+        outer = None if shape is None or len(shape) != rank else _product(shape[: along % rank])
+        count = None if outer is None else _product(shape)
+        if outer is None or count is None or (rows and len(rows) != outer) or outer > MOST:
             return [None]
-        numbers.extend([None] * min(shape[0], MOST + 1) if value is None else value)
-    return [_or_unknown(numbers)]
+        rows = rows or [[] for _ in range(outer)]
+        numbers = (None,) * min(count, MOST + 1) if value is None else value
+        step = len(numbers) // outer if outer else 0
+        for number, row in enumerate(rows):
+            row.extend(numbers[number * step : (number + 1) * step])
+        if sum(map(len, rows)) > MOST:
+            return [None]
+    return [_or_unknown([number for row in rows for number in row])]
 
 
 def _product(numbers: Sequence[Optional[int]]) -> Optional[int]:

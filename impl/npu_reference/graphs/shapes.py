@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from ..collection import no_collection
 from ..errors import NpuError
+from . import private_shapes  # noqa: F401  (adds its rules)
 from .attrs import FuncRef
 from .graph import Graph, Node, bytes_of
 from .shape_rules import RULES, Shape, common, merged

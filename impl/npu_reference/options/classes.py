@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Callable, Dict, Mapping, NamedTuple, NoReturn, Optional, Tuple
 
 from npu_reference.errors import NpuError
 from npu_reference.options.declaration import Facet
-from npu_reference.options.domains import Boolean, Choice, Domain, Integer, Path, Problem, Text, echo
+from npu_reference.options.domains import Boolean, Choice, Domain, Integer, Path, Problem, Text, echo, nearest
+from npu_reference.options.fields import problem_with, unwrapped
+from npu_reference.options.grammars import GrammarError
+from npu_reference.options.table import OPTIONS
 
 __all__ = [
     "CLASSES",
@@ -15,6 +19,7 @@ __all__ = [
     "OptionValueError",
     "checker",
     "construct",
+    "first_problem",
     "raise_for_python",
     "session_values",
 ]
@@ -43,8 +48,6 @@ class Argument(NamedTuple):
         """Type and domain of the argument."""
         if self.facet is not None:
             return self.facet
-        from npu_reference.options.table import OPTIONS  # the table itself names these classes
-
         return OPTIONS[self.option].facets["session", "current"]
 
 
@@ -81,22 +84,21 @@ CLASSES: Dict[str, Tuple[Argument, ...]] = {
 }
 
 
-def _problem(class_name: str, name: str, value: object) -> Optional[Problem]:
+def _problem(class_name: str, name: str, arguments: Mapping[str, object]) -> Optional[Problem]:
     """Why a keyword argument cannot be; None when it can."""
-    from npu_reference.options.fields import problem_with, unwrapped
-    from npu_reference.options.grammars import GrammarError
-
     argument = next((argument for argument in CLASSES[class_name] if argument.name == name), None)
     if argument is None:
-        known = ", ".join(argument.name for argument in CLASSES[class_name])
-        return Problem("OPTION_TYPE", f"{class_name} has no argument {echo(name)}.", f"Its arguments are {known}.")
+        names = [argument.name for argument in CLASSES[class_name]]
+        near = nearest(name, names)
+        remedy = f"Did you mean {near}?" if near else f"Its arguments are {', '.join(names)}."
+        return Problem("OPTION_TYPE", f"{class_name} has no argument {echo(name)}.", remedy)
     facet = argument.its_facet()
-    value = unwrapped(value)[1]
-    if value is None or (value == "" and facet.field == "s"):
+    value = unwrapped(arguments[name])[1]
+    if value is None or (value in ("", "None") and facet.field == "s"):
         return None  # G9
     problem = problem_with("runconfig", name, facet, None, value)
     parse = getattr(facet.domain, "parse", None)
-    if problem is None and parse is not None:
+    if problem is None and parse is not None and not _idle(class_name, facet, arguments):
         try:
             parse(value)
         except GrammarError as wrong:
@@ -104,14 +106,21 @@ def _problem(class_name: str, name: str, value: object) -> Optional[Problem]:
     return problem and problem._replace(reason=f"argument {name} of {class_name}: {problem.reason}")
 
 
+def _idle(class_name: str, facet: Facet, arguments: Mapping[str, object]) -> bool:
+    """Whether the argument that switches this one on is there and off, so that nothing reads its text."""
+    switches = [argument for argument in CLASSES[class_name] if argument.option and argument.option == facet.switch]
+    return any(unwrapped(arguments.get(one.name, one.default))[1] is not True for one in switches)
+
+
+def first_problem(class_name: str, arguments: Mapping[str, object]) -> Optional[Problem]:
+    """The first problem among keyword arguments of a class; None when there is none."""
+    found = (_problem(class_name, name, arguments) for name in arguments)
+    return next((problem for problem in found if problem is not None), None)
+
+
 def checker(class_name: str) -> Callable[[Dict[str, object]], Optional[Problem]]:
     """A function that finds the first problem among keyword arguments of a class."""
-
-    def check(arguments: Dict[str, object]) -> Optional[Problem]:
-        found = (_problem(class_name, name, value) for name, value in arguments.items())
-        return next((problem for problem in found if problem is not None), None)
-
-    return check
+    return functools.partial(first_problem, class_name)
 
 
 def construct(class_name: str, arguments: Mapping[str, object]) -> Dict[str, object]:
@@ -123,8 +132,8 @@ def construct(class_name: str, arguments: Mapping[str, object]) -> Dict[str, obj
     """
     if class_name not in CLASSES:
         raise NpuError("USAGE", class_name, "there is no such configuration class.", f"Known: {', '.join(CLASSES)}.")
-    for name, value in arguments.items():
-        problem = _problem(class_name, name, value)
+    for name in arguments:
+        problem = _problem(class_name, name, arguments)
         if problem is not None:
             raise_for_python(NpuError(problem.code, f"{class_name}.{name}", problem.reason, problem.remedy))
     return {argument.name: arguments.get(argument.name, argument.default) for argument in CLASSES[class_name]}

@@ -6,7 +6,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from npu_reference.options.domains import Domain
 
-__all__ = ["EDITIONS", "SAME", "STATUSES", "SURFACES", "Facet", "Option", "both", "declare"]
+__all__ = ["EDITIONS", "SAME", "STATUSES", "SURFACES", "UNLISTED", "Advice", "Facet", "Option", "both", "declare"]
 
 #: ``session`` is the parameter map of the custom optimizer, ``runconfig`` the constructor of NPURunConfig.
 SURFACES = ("session", "runconfig")
@@ -23,7 +23,12 @@ STATUSES = {
     "ignored": "accepted whatever the value, without any effect",
     "unsupported": "listed but not supported: a warning, no effect, the value is not looked at (G7)",
     "removed": "no longer exists: a warning, no effect",
+    "undocumented": "takes effect, with a warning: no document lists it for this surface, real scripts set it",
+    "idle": "accepted with a warning, without any effect: no document lists it, real scripts set it",
 }
+
+#: How the source of a facet begins that no document has.
+UNLISTED = "none"
 
 #: A default in inference that is the default in training.
 SAME = object()
@@ -34,8 +39,9 @@ class Facet(NamedTuple):
 
     ``field`` is ``b``, ``i`` or ``s``: the field of the parameter map, and on the RunConfig surface the Python type
     bool, int or str; ``o`` stands for a configuration object. ``default`` None means that nothing is passed on.
-    ``applies`` is ``T`` (training), ``I`` (online inference) or ``TI``; outside of it the option is ignored with a
-    warning (G13).
+    ``applies`` is ``T`` (training), ``I`` (online inference) or ``TI``; outside of it there is a warning, and the
+    option is ignored where it is ``bound`` to that mode, that is, where it means nothing in the other (G13).
+    ``switch`` is the bool option without which this one has no effect, whatever its text says (D27).
     """
 
     domain: Domain
@@ -45,12 +51,36 @@ class Facet(NamedTuple):
     applies: str = "TI"
     status: str = "active"
     source: str = ""
+    bound: bool = False
+    switch: str = ""
+
+    @property
+    def listed(self) -> bool:
+        """Whether a document lists the option for this surface, in whatever edition."""
+        return not self.source.startswith(UNLISTED)
 
     def default_in(self, run_mode: int) -> object:
         """The default in training (1) or online inference (0)."""
         if run_mode == 0 and self.default_inference is not SAME:
             return self.default_inference
         return self.default
+
+
+class Advice(NamedTuple):
+    """A sentence of the documents that who gives an option should know; where it holds, and the requirement."""
+
+    text: str
+    requirement: str
+    editions: Tuple[str, ...] = ("legacy", "current")
+    #: The values it is about; empty for any.
+    values: Tuple[object, ...] = ()
+    #: ``T``, ``I`` or ``TI``, as for a facet.
+    applies: str = "TI"
+
+    def concerns(self, edition: str, run_mode: int, value: object) -> bool:
+        """Whether it is about this value in this edition and graph run mode."""
+        in_mode = "IT"[run_mode] in self.applies
+        return in_mode and edition in self.editions and (not self.values or value in self.values)
 
 
 class Option(NamedTuple):
@@ -64,6 +94,7 @@ class Option(NamedTuple):
     requirements: Tuple[str, ...]
     readings: Tuple[str, ...]
     anchor: str
+    advice: Tuple[Advice, ...] = ()
 
     def facet(self, surface: str, edition: str) -> Optional[Facet]:
         """The option as one surface in one edition sees it, or None where it does not exist."""
@@ -83,11 +114,19 @@ class Option(NamedTuple):
 BothSurfaces = Dict[str, Any]
 
 
-def both(domain: Domain, field: str, default: object = None, applies: Tuple[str, str] = ("TI", "TI")) -> BothSurfaces:
+def both(
+    domain: Domain,
+    field: str,
+    default: object = None,
+    applies: Tuple[str, str] = ("TI", "TI"),
+    *,
+    bound: bool = False,
+    switch: str = "",
+) -> BothSurfaces:
     """The facets of an option that is the same on both surfaces but for where it applies (session, RunConfig)."""
     return {
-        "session": Facet(domain, field, default, applies=applies[0]),
-        "runconfig": Facet(domain, field, default, applies=applies[1]),
+        "session": Facet(domain, field, default, applies=applies[0], bound=bound, switch=switch),
+        "runconfig": Facet(domain, field, default, applies=applies[1], bound=bound, switch=switch),
     }
 
 
@@ -104,12 +143,17 @@ def declare(
     unit: str = "",
     readings: Tuple[str, ...] = (),
     requirements: Tuple[str, ...] = (),
+    advice: Tuple[Advice, ...] = (),
+    by: str = "",
 ) -> Option:
     """Build an option from what the documents say of its surfaces.
 
     Differences of age go into ``legacy`` and ``current`` and hold on both surfaces; ``overrides`` are for one
     (surface, edition) alone. An option of the RunConfig surface alone is new: the legacy edition has none, and the
     current session passes its key on as ``reserved``, since that is how NPURunConfig itself reaches the session (G16).
+
+    The source of a facet is the document of its surface; what an edition changes is by the document of that age, or
+    by the reading ``by`` where that document does not state it.
     """
     if session is not None:
         session = session._replace(source=session.source or f"002 § {name}")
@@ -124,9 +168,48 @@ def declare(
     carried = runconfig is not None and runconfig.status in ("active", "experimental") and runconfig.field != "o"
     if session is None and carried:
         facets["session", "current"] = facets["runconfig", "current"]._replace(status="reserved")
+    of_surface = {"session": session, "runconfig": runconfig}
     for key, changes in (overrides or {}).items():
-        facets[key] = facets[key]._replace(**changes)
+        facet = facets.get(key, of_surface[key[0]])
+        assert facet is not None, f"{name} has no facet {key} to be changed"
+        facets[key] = facet._replace(**changes)
+    sources = {key: _source(facets, key, by) for key in facets}
+    facets = {key: facet._replace(source=sources[key]) for key, facet in facets.items()}
     prefixes = tuple(
-        f"{surface}.{name}" for surface, given in (("session", session), ("runconfig", runconfig)) if given is not None
+        f"{surface}.{name}"
+        for surface, given in (("session", session), ("runconfig", runconfig))
+        if given is not None and given.listed
     )
-    return Option(name, topic, meaning, unit, facets, prefixes + requirements, readings, name.replace("_", "-"))
+    anchor = name.replace("_", "-")
+    return Option(name, topic, meaning, unit, facets, prefixes + requirements, readings, anchor, advice)
+
+
+#: Fields of a facet as the page of options heads them.
+_HEADS = {
+    "domain": "allowed", "default": "default", "default_inference": "default", "applies": "for", "status": "status",
+}  # fmt: skip
+
+#: Which edition's document has a surface's own table.
+_HOME = {"session": "legacy", "runconfig": "current"}
+
+
+def _source(facets: Mapping[Tuple[str, str], Facet], key: Tuple[str, str], by: str) -> str:
+    """Where a facet is stated: in its surface's document, and what the other age changes in the document of that age.
+
+    ``by`` is the reading that decides the current edition's changes where document 003 states nothing.
+    """
+    facet, (surface, edition) = facets[key], key
+    by = by if edition == "current" else ""
+    other = facets.get((surface, "legacy" if edition == "current" else "current"))
+    if other is None or facet.status == "reserved" or (edition == _HOME[surface] and not by):
+        return facet.source
+    changed = dict.fromkeys(
+        head for field, head in _HEADS.items() if _differ(getattr(facet, field), getattr(other, field))
+    )
+    if not changed:
+        return facet.source
+    return f"{facet.source}; {', '.join(changed)} by {by or ('002' if edition == 'legacy' else '003')}"
+
+
+def _differ(one: object, other: object) -> bool:
+    return one is not other and one != other

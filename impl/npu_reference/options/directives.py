@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping
 
 from npu_reference.options.grammars.lists import Parallelism
-from npu_reference.options.meaning import meaning_of, told
+from npu_reference.options.meaning import bytes_of, meaning_of, told
 from npu_reference.options.outcome import Resolution
 
 __all__ = ["directives"]
@@ -25,15 +25,11 @@ def directives(resolution: Resolution) -> Dict[str, object]:
         "engines": _engines(resolution),
         "implementation": _implementation(resolution),
         "memory": {
-            "graph_bytes": _bytes(values.get("graph_memory_max_size")),
-            "variable_bytes": _bytes(values.get("variable_memory_max_size")),
+            "graph_bytes": bytes_of(resolution, "graph_memory_max_size"),
+            "variable_bytes": bytes_of(resolution, "variable_memory_max_size"),
         },
         "shapes": _shapes(resolution),
-        "timeouts": {
-            f"{name}_{unit}": values[option]
-            for option, name, unit in _TIMEOUTS
-            if option in values
-        },
+        "timeouts": {f"{name}_{unit}": values[option] for option, name, unit in _TIMEOUTS if option in values},
         "tuning": {"auto_tune": _algorithms(resolution), "aoe": values.get("aoe_mode")},
     }
 
@@ -46,11 +42,6 @@ _TIMEOUTS = (
     ("stream_sync_timeout", "stream_sync", "milliseconds"),
     ("event_sync_timeout", "event_sync", "milliseconds"),
 )
-
-
-def _bytes(text: object) -> object:
-    """A memory size in bytes; None where the option is unset or has no effect (A22)."""
-    return int(text) if isinstance(text, str) else None
 
 
 def _compiler_switches(resolution: Resolution) -> List[str]:
@@ -91,6 +82,8 @@ def _shapes(resolution: Resolution) -> Mapping[str, object]:
         return found
     if not resolution.values.get("dynamic_input"):
         return {"kind": "fixed"}
+    if resolution.values.get("dynamic_graph_execute_mode") == "lazy_recompile":
+        return {"kind": "recompiled"}  # S16
     ranges = resolution.parsed.get("dynamic_inputs_shape_range")
     if ranges is None:
         return {"kind": "dynamic"}  # S8

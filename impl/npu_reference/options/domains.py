@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Tuple
 
 __all__ = [
     "Anything",
@@ -16,7 +16,9 @@ __all__ = [
     "Problem",
     "Text",
     "echo",
+    "nearest",
     "shorten",
+    "with_article",
 ]
 
 #: Longest text value, in characters; an ``assumed`` bound that no real value comes near.
@@ -41,7 +43,27 @@ def echo(value: object, limit: int = 160) -> str:
         return f"an integer of {value.bit_length()} bits"
     if value is None or isinstance(value, (bool, int, float)):
         return repr(value)
-    return f"a {type(value).__name__}"
+    return with_article(type(value).__name__)
+
+
+def with_article(word: str) -> str:
+    """``an int``, ``a str``."""
+    return f"{'an' if word[:1].lower() in 'aeio' else 'a'} {word}"
+
+
+def nearest(word: str, words: Iterable[str], cutoff: float = 0.7) -> str:
+    """The one of ``words`` that was probably meant: another case or hyphens, else the closest spelling; or empty."""
+    known = list(words)
+    bare = word.strip().replace("-", "_").casefold()
+    for one in known:
+        if one.replace("-", "_").casefold() == bare:
+            return one
+    if not 3 <= len(word) < 80:
+        return ""
+    from difflib import get_close_matches  # loaded for the rare misspelling only
+
+    folded = {one.casefold(): one for one in reversed(known)}
+    return next((folded[one] for one in get_close_matches(bare, folded, 1, cutoff)), "")
 
 
 def shorten(text: str, limit: int = 1000) -> str:
@@ -59,6 +81,10 @@ class Domain:
     def check(self, value: Any) -> Optional[Problem]:
         """The reason why ``value`` is outside, or None."""
         raise NotImplementedError
+
+    def doubt(self, value: Any) -> str:
+        """A clause about a value that is taken although the documents do not list it; empty for all others."""
+        return ""
 
     def schema(self) -> Dict[str, Any]:
         """JSON Schema of the value."""
@@ -115,21 +141,34 @@ class Integer(Domain):
 
 
 class Choice(Domain):
-    """One of some words, in exactly this spelling."""
+    """One of some words, in exactly this spelling.
 
-    def __init__(self, *words: str) -> None:
+    ``also`` are words that no document lists and real adapters take, each with what it does.
+    """
+
+    def __init__(self, *words: str, also: Optional[Mapping[str, str]] = None) -> None:
         self.words = words
+        self.also = dict(also or {})
 
     def describe(self) -> str:
-        return ", ".join(self.words)
+        taken = f"; also taken, with a warning: {', '.join(self.also)}" if self.also else ""
+        return ", ".join(self.words) + taken
 
     def check(self, value: Any) -> Optional[Problem]:
-        if value in self.words:
+        if value in self.words or value in self.also:
             return None
-        return Problem("OPTION_VALUE", f"{echo(value)} is not one of its values.", f"Allowed: {self.describe()}.")
+        near = nearest(value, self.words, 0.6)
+        remedy = f"Did you mean {near}? " if near else ""
+        return Problem(
+            "OPTION_VALUE", f"{echo(value)} is not one of its values.", f"{remedy}Allowed: {self.describe()}."
+        )
+
+    def doubt(self, value: Any) -> str:
+        what = self.also.get(value)
+        return f"{value} is not among the documented values ({', '.join(self.words)}); {what}" if what else ""
 
     def schema(self) -> Dict[str, Any]:
-        return {"type": "string", "enum": list(self.words)}
+        return {"type": "string", "enum": [*self.words, *self.also]}
 
 
 class Text(Domain):
@@ -154,6 +193,8 @@ class Text(Domain):
         if len(value) > self.longest:
             reason = f"its text has {len(value)} characters."
             return Problem("OPTION_VALUE", reason, f"At most {self.longest} are read.")
+        if "\0" in value:
+            return Problem("OPTION_VALUE", "its text holds a NUL.", f"Allowed: {self.describe()}.")
         return None
 
     def schema(self) -> Dict[str, Any]:
@@ -177,16 +218,21 @@ class Anything(Domain):
 
 
 class Path(Domain):
-    """The path of a directory or file. ``charset`` is what a component may consist of; None is anything but NUL."""
+    """The path of a directory or file. ``charset`` is what a component may consist of; empty is anything but NUL.
+
+    ``narrow`` is a charset of which a path beyond it is taken with a warning.
+    """
 
     #: Longest path of the operating system.
     LONGEST = 4096
 
-    def __init__(self, kind: str, charset: str = "", read: Optional[Callable[[str], object]] = None) -> None:
+    def __init__(
+        self, kind: str, charset: str = "", read: Optional[Callable[[str], object]] = None, narrow: str = ""
+    ) -> None:
         self.kind = kind
         self.charset = charset
         self.read = read
-        self._allowed = re.compile(CHARSETS[charset]) if charset else None
+        self.narrow = narrow
 
     def describe(self) -> str:
         return f"path of a {self.kind}" + (f", its components of {CHARSET_WORDS[self.charset]}" if self.charset else "")
@@ -197,15 +243,22 @@ class Path(Domain):
         if len(value) > self.LONGEST:
             remedy = f"At most {self.LONGEST} characters."
             return Problem("OPTION_VALUE", f"the path {echo(value)} is too long.", remedy)
-        if self._allowed is not None:
-            for component in value.split("/"):  # B1: the separator is not among the listed characters
-                if not self._allowed.fullmatch(component):
-                    return Problem(
-                        "OPTION_VALUE",
-                        f"the path {echo(value)} has a component {echo(component, 60)} with other characters.",
-                        f"Allowed: {CHARSET_WORDS[self.charset]}.",
-                    )
+        component = _odd_component(value, self.charset)
+        if component is not None:
+            return Problem(
+                "OPTION_VALUE",
+                f"the path {echo(value)} has a component {echo(component, 60)} with other characters.",
+                f"Allowed: {CHARSET_WORDS[self.charset]}.",
+            )
         return None
+
+    def doubt(self, value: Any) -> str:
+        component = _odd_component(value, self.narrow)
+        if component is None:
+            return ""
+        return (
+            f"NPURunConfig refuses a path with {echo(component, 60)}, which has other than {CHARSET_WORDS[self.narrow]}"
+        )
 
     def schema(self) -> Dict[str, Any]:
         return {"type": "string", "description": self.describe(), "maxLength": self.LONGEST}
@@ -222,33 +275,40 @@ CHARSET_WORDS = {
 }
 
 
+def _odd_component(path: str, charset: str) -> Optional[str]:
+    """The first component of a path with characters outside a charset; the separator "/" is in none (B1)."""
+    if not charset:
+        return None
+    allowed = re.compile(CHARSETS[charset])
+    return next((component for component in path.split("/") if not allowed.fullmatch(component)), None)
+
+
 class ConfigObject(Domain):
     """An object of one class.
 
     As JSON it is its keyword arguments, or ``{"class": name, "arguments": {…}}``. From Python it may also be the
-    object itself: its class or a base of it has that name, a version behind it (``…V1``) aside.
+    object itself: its class or a base of it has that name, a version behind it (``…V1``) aside. The arguments of a
+    class of ours are looked at by :mod:`npu_reference.options.classes`; those of a ``foreign`` one are not.
     """
 
-    def __init__(
-        self, class_name: str, check_arguments: Optional[Callable[[Dict[str, object]], Optional[Problem]]] = None
-    ) -> None:
+    def __init__(self, class_name: str, *, foreign: bool = False) -> None:
         self.class_name = class_name
-        self.check_arguments = check_arguments
+        self.foreign = foreign
 
     def describe(self) -> str:
-        return f"a {self.class_name} object"
+        return f"{with_article(self.class_name)} object"
 
     def arguments(self, value: Any) -> Dict[str, object]:
         """The keyword arguments of an object already found to be of this class."""
         if not isinstance(value, Mapping):
-            known = vars(value) if self.check_arguments is not None else {}
+            known = {} if self.foreign else vars(value)
             return {name: part for name, part in known.items() if not name.startswith("_")}
         return dict(value["arguments"]) if set(value) == {"class", "arguments"} else dict(value)
 
     def check(self, value: Any) -> Optional[Problem]:
         if not self._has_class(value):
             return Problem("OPTION_TYPE", f"{self._shown(value)} is not {self.describe()}.", f"Give {self.describe()}.")
-        return None if self.check_arguments is None else self.check_arguments(self.arguments(value))
+        return None
 
     def _has_class(self, value: Any) -> bool:
         if not isinstance(value, Mapping):

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Mapping, Optional, Tuple
 
 from npu_reference.options.declaration import Facet
-from npu_reference.options.domains import Problem, echo
+from npu_reference.options.domains import Problem, echo, with_article
 
 __all__ = ["FIELD_TYPES", "field_of", "problem_with", "unwrapped"]
 
@@ -62,4 +62,6 @@ def _wrong_type(surface: str, name: str, facet: Facet, actual: str, value: objec
     if surface == "session" and facet.field != "o":
         # G2: reading the field's empty value instead would flip behaviour without a word.
         allowed = f'Write parameter_map["{name}"].{facet.field}. {allowed}'
-    return Problem("OPTION_TYPE", f"{echo(value)} is a {FIELD_TYPES[actual]}, but the option is a {wanted}.", allowed)
+    given = with_article(FIELD_TYPES[actual])
+    reason = f"{echo(value)} is {given}, but the option is {with_article(wanted)}."
+    return Problem("OPTION_TYPE", reason, allowed)

@@ -10,7 +10,7 @@ from typing import Dict, Mapping, Optional
 from npu_reference.errors import NpuError
 from npu_reference.options.domains import echo
 
-__all__ = ["Disk", "FileProblem", "FileView", "Given"]
+__all__ = ["Disk", "FileProblem", "FileView", "Given", "NotLookedAt", "Unseen"]
 
 #: Largest file that is read, in bytes; ``assumed``, far above any real option file.
 LARGEST = 4 << 20
@@ -28,6 +28,10 @@ class FileProblem(Exception):
         return str(self) == MISSING
 
 
+class NotLookedAt(Exception):
+    """Files are not to be looked at: whether one exists, and what it says, is not known."""
+
+
 class FileView:
     """What rules may ask about paths."""
 
@@ -36,6 +40,7 @@ class FileView:
 
         Raises:
             FileProblem: it is missing, unreadable, no file, too large or no UTF-8.
+            NotLookedAt: files are not to be looked at.
         """
         return _decoded(self._bytes(path))
 
@@ -43,7 +48,11 @@ class FileView:
         raise NotImplementedError
 
     def directory_problem(self, path: str) -> Optional[str]:
-        """Why a path is no directory that can be read and written; None when it is."""
+        """Why a path is no directory that can be read and written; None when it is.
+
+        Raises:
+            NotLookedAt: files are not to be looked at.
+        """
         raise NotImplementedError
 
 
@@ -78,6 +87,16 @@ class Disk(FileView):
         except (OSError, ValueError) as problem:
             return _reason(problem)
         return None
+
+
+class Unseen(FileView):
+    """Nothing is looked at: options for another machine, whose paths are not here."""
+
+    def _bytes(self, path: str) -> bytes:
+        raise NotLookedAt
+
+    def directory_problem(self, path: str) -> Optional[str]:
+        raise NotLookedAt
 
 
 def _reason(problem: Exception) -> str:

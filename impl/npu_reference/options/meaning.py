@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, Tuple, Type
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type
 
 from npu_reference.options.domains import Text
 from npu_reference.options.files.aoe_config import AoeConfig
 from npu_reference.options.files.customize_dtypes import CustomDtypes, Dtypes
+from npu_reference.options.files.fusion_passes import FIXED
 from npu_reference.options.files.fusion_switch import FusionSwitch
 from npu_reference.options.files.mixlist import Mixlist
 from npu_reference.options.files.op_debug import OpDebug
 from npu_reference.options.files.op_precision import OpPrecision
 from npu_reference.options.grammars import GrammarError
 from npu_reference.options.grammars.dump_step import Steps
-from npu_reference.options.grammars.lists import Names, Parallelism
+from npu_reference.options.grammars.lists import Bytes, Devices, Names, Parallelism
 from npu_reference.options.grammars.profiling import ProfilingOptions
 from npu_reference.options.grammars.shapes import Dim, InputShape, Profiles, Ranges
 from npu_reference.options.outcome import Resolution
 from npu_reference.options.table import OPTIONS
 
-__all__ = ["meaning_of", "meanings", "told"]
+__all__ = ["bytes_of", "meaning_of", "meanings", "told"]
 
 
 def meanings(resolution: Resolution) -> Dict[str, object]:
@@ -41,6 +42,12 @@ def meaning_of(resolution: Resolution, name: str) -> object:
     if parsed is not None or name not in resolution.effective:
         return parsed
     return _of_default(resolution, name, resolution.effective[name].value)
+
+
+def bytes_of(resolution: Resolution, name: str) -> Optional[int]:
+    """The size in bytes that an option says; None where it is unset, or has no effect."""
+    meaning = meaning_of(resolution, name)
+    return meaning.size if isinstance(meaning, Bytes) else None
 
 
 def _of_default(resolution: Resolution, name: str, value: object) -> object:
@@ -70,7 +77,10 @@ def told(parsed: Any) -> object:
 def _switch(switch: FusionSwitch) -> object:
     words = {True: "on", False: "off"}
     sections = {"GraphFusion": switch.graph_fusion, "UBFusion": switch.ub_fusion}
-    return {section: {name: words[on] for name, on in passes.items()} for section, passes in sections.items()}
+    return {
+        section: {name: words[on or name in FIXED] for name, on in passes.items()}
+        for section, passes in sections.items()
+    }
 
 
 def _mixlist(lists: Mixlist) -> object:
@@ -131,6 +141,8 @@ _TELLERS: List[Tuple[Type[Any], Callable[[Any], object]]] = [
     (OpDebug, _debug),
     (AoeConfig, _aoe),
     (Names, lambda names: sorted(names.names)),
+    (Bytes, lambda size: size.size),
+    (Devices, lambda devices: list(devices.devices)),
     (Parallelism, lambda parallelism: dict(parallelism.engines)),
     (Ranges, _ranges),
     (InputShape, lambda shape: {name: list(dims) for name, dims in shape.inputs}),

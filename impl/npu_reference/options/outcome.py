@@ -6,7 +6,7 @@ from typing import Dict, Mapping, NamedTuple, Tuple
 
 from npu_reference.errors import NpuError
 
-__all__ = ["ORIGINS", "WARNING_CODES", "Effective", "Resolution", "Warning_"]
+__all__ = ["ORIGINS", "WARNING_CODES", "Effective", "Remark", "Resolution", "Warning_"]
 
 #: Where an effective value comes from, in the words of every answer.
 ORIGINS = {
@@ -28,7 +28,9 @@ WARNING_CODES = {
     "deprecated": "takes effect, but later versions will remove it (G8)",
     "experimental": "takes effect; not for commercial products",
     "no_effect": "accepted, but without effect in this edition or beside the other options",
-    "part_ignored": "a part of the value is ignored or doubtful, the rest takes effect",
+    "part_ignored": "a part of the value is ignored, the rest takes effect",
+    "undocumented": "no document lists this value, or writes it so; it takes effect, as in real adapters",
+    "not_checked": "it names a path, and paths are not looked at here",
     "adjusted": "the value was brought to the nearest one that works",
     "overridden": "another option, or the environment, decides instead",
     "incomplete": "it is meant to be given together with another option",
@@ -49,11 +51,27 @@ class Effective(NamedTuple):
 
 
 class Warning_(NamedTuple):
-    """Something accepted that the user should know: option, one of :data:`WARNING_CODES`, one sentence."""
+    """Something accepted that the user should know: option, one of :data:`WARNING_CODES`, one sentence, and the rule
+    (requirement or reading) behind it."""
 
     option: str
     code: str
     message: str
+    rule: str = ""
+
+    @property
+    def text(self) -> str:
+        """The message with the option's name, once."""
+        return self.message if self.option in self.message else f"{self.option}: {self.message}"
+
+
+class Remark(NamedTuple):
+    """What the documents say about an option that was given, and nothing has to be done about: option, sentence,
+    requirement or reading."""
+
+    option: str
+    message: str
+    rule: str
 
 
 class Resolution:
@@ -67,9 +85,10 @@ class Resolution:
         parsed: option name to the meaning of its text, for the effective options that have a grammar or a file.
         errors: :class:`NpuError` of codes OPTION_*, in table order.
         warnings: :class:`Warning_`, in table order.
+        notes: :class:`Remark`, in table order.
     """
 
-    __slots__ = ("_values", "edition", "effective", "errors", "parsed", "run_mode", "surface", "warnings")
+    __slots__ = ("_values", "edition", "effective", "errors", "notes", "parsed", "run_mode", "surface", "warnings")
 
     def __init__(
         self,
@@ -80,6 +99,7 @@ class Resolution:
         parsed: Mapping[str, object],
         errors: Tuple[NpuError, ...],
         warnings: Tuple[Warning_, ...],
+        notes: Tuple[Remark, ...] = (),
     ) -> None:
         self.surface = surface
         self.edition = edition
@@ -88,6 +108,7 @@ class Resolution:
         self.parsed = parsed
         self.errors = errors
         self.warnings = warnings
+        self.notes = notes
         self._values: Dict[str, object] = {}
 
     @property
@@ -112,6 +133,7 @@ class Resolution:
             },
             "errors": [error.to_json() for error in self.errors],
             "warnings": [{"option": w.option, "code": w.code, "message": w.message} for w in self.warnings],
+            "notes": [{"option": note.option, "message": note.message} for note in self.notes],
         }
 
 

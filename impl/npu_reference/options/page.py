@@ -14,7 +14,7 @@ from npu_reference.options.outcome import ORIGINS, WARNING_CODES
 from npu_reference.options.rules import RULES, Rule
 from npu_reference.options.table import OPTIONS
 
-__all__ = ["main", "page"]
+__all__ = ["described", "main", "page"]
 
 _HEAD = """# Options
 
@@ -24,7 +24,8 @@ Every option of the adapter, on both surfaces and in both editions. This page is
 **Session** is the parameter map of the custom optimizer `NpuOptimizer`; the letter is the field a value is written to:
 `.b`, `.i` or `.s`. **RunConfig** is the constructor of `NPURunConfig`. **Legacy** is what documents 001, 002 and 004
 describe, **current** documents 000 and 003. *T* is training (`graph_run_mode` 1), *I* online inference (0); outside of
-it an option is ignored with a warning. Letters and numbers such as `A17` are rows of [readings](readings.md).
+it there is a warning, and where it says *alone* the option is ignored, since it means nothing there (G13). Letters and
+numbers such as `A17` are rows of [readings](readings.md); `npu-conformance explain A17` prints one.
 
 `npu-conformance options --surface runconfig hccl_timeout=600` shows what values mean, and where each comes from.
 """
@@ -83,7 +84,31 @@ def _option(option: Option) -> Iterator[str]:
     if rules:
         yield ""
     readings = f" Readings: {', '.join(option.readings)}." if option.readings else ""
-    yield f"Requirements: {', '.join(f'`{name}`' for name in option.requirements)}.{readings}\n"
+    for advice in option.advice:
+        only = f", {advice.editions[0]} only" if len(advice.editions) == 1 else ""
+        yield f"- Note: {advice.text} (`{advice.requirement}`{only})"
+    if option.advice:
+        yield ""
+    requirements = ", ".join(f"`{name}`" for name in option.requirements)
+    yield (f"Requirements: {requirements}." if requirements else "") + f"{readings}\n"
+
+
+def described(option: Option) -> Iterator[Tuple[str, str]]:
+    """An option as label and text: its meaning, what it is where, the rules it sets off, what the documents say."""
+    unit = f" Unit: {option.unit}." if option.unit else ""
+    yield "Meaning", option.meaning + unit
+    for (surface, edition), facet in option.facets.items():
+        kind, allowed, default, applies, status, source = _cells(surface, facet)
+        text = f"{kind}; allowed: {allowed}; default: {default}; for {applies}; {status}; {source}"
+        yield f"{surface}, {edition}", text.replace("`", "")
+    examples = sorted({f.domain.example for f in option.facets.values() if isinstance(f.domain, Text)} - {""})
+    if examples:
+        yield "Example", "  ".join(examples)
+    for rule in RULES:
+        if option.name in rule.triggers:
+            yield f"Rule {rule.name}", rule.meaning + (f" ({_where(rule)[2:]})" if _where(rule) else "")
+    for advice in option.advice:
+        yield f"Note {advice.requirement}", advice.text
 
 
 def _cells(surface: str, facet: Facet) -> Sequence[str]:
@@ -91,7 +116,7 @@ def _cells(surface: str, facet: Facet) -> Sequence[str]:
     default = _value(facet.default)
     if facet.default_inference is not SAME:
         default = f"{default} (T), {_value(facet.default_inference)} (I)"
-    applies = " and ".join(facet.applies)
+    applies = " and ".join(facet.applies) + (" alone" if facet.bound else "")
     typed = kind if surface == "runconfig" or facet.field == "o" else f"{kind}, `.{facet.field}`"
     return typed, facet.domain.describe(), default, applies, facet.status, facet.source
 

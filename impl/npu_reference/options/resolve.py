@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Collection, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Collection, Dict, Iterable, Mapping, NamedTuple, Optional, Tuple, Union
 
 from npu_reference.errors import NpuError
-from npu_reference.options.classes import session_values
+from npu_reference.options.classes import first_problem, session_values
 from npu_reference.options.declaration import EDITIONS, SURFACES, Facet
-from npu_reference.options.domains import ConfigObject, Path, Text, echo
+from npu_reference.options.domains import ConfigObject, Path, Text, echo, nearest
 from npu_reference.options.fields import problem_with, unwrapped
-from npu_reference.options.fileview import Disk, Given
-from npu_reference.options.outcome import Effective, Resolution, Warning_
+from npu_reference.options.fileview import Disk, FileView, Given
+from npu_reference.options.outcome import Effective, Resolution
 from npu_reference.options.rules import RULES, Rule
 from npu_reference.options.state import State
 from npu_reference.options.table import OPTIONS
@@ -19,16 +19,20 @@ __all__ = ["resolve"]
 
 _ORDER = {name: position for position, name in enumerate(OPTIONS)}
 
-#: Options that keep their effect outside the scenario the documents list them for (A37).
-_ADVISORY_SCENARIO = frozenset({"in_out_pair", "in_out_pair_flag"})
-
 _STATUS_TEXTS = {
     "deprecated": "{name} will be removed in a later version.",
     "experimental": "{name} is for debugging and may change; do not use it in a product.",
     "reserved": "{name} is documented for NPURunConfig only; as a session key it takes effect all the same.",
     "unsupported": "{name} is not supported in this edition; it is ignored.",
     "removed": "{name} no longer exists in this edition; it is ignored.",
+    "undocumented": "{name} is not documented for this surface; it takes effect all the same.",
+    "idle": "{name} is not documented, and means nothing here; it is ignored.",
 }
+#: The code of the warning that a status earns, where it is another word; and the reading behind it.
+_STATUS_CODES = {"idle": "no_effect"}
+_STATUS_READINGS = {
+    "deprecated": "G8", "reserved": "G16", "unsupported": "G7", "removed": "A35", "undocumented": "G19", "idle": "G19",
+}  # fmt: skip
 
 
 class _View(NamedTuple):
@@ -48,7 +52,7 @@ def resolve(
     surface: str = "session",
     edition: str = "current",
     env: Optional[Mapping[str, str]] = None,
-    files: Optional[Mapping[str, object]] = None,
+    files: Optional[Union[Mapping[str, object], FileView]] = None,
     carried: Collection[str] = (),
 ) -> Resolution:
     """The effective value of every option.
@@ -61,7 +65,7 @@ def resolve(
         edition: ``legacy`` or ``current``.
         env: the whole environment that may be seen; the process's own is never read.
         files: path to content of everything that options may name, see :class:`fileview.Given`; without it the named
-            files are read from disk.
+            files are read from disk. Or a view of them: :class:`fileview.Unseen` looks at none.
         carried: names of session values that NPURunConfig wrote. They are held to what that surface documents, its
             scenarios among it, and not warned about: their author was told when NPURunConfig was made.
 
@@ -72,25 +76,52 @@ def resolve(
         NpuError: USAGE, for a surface, an edition, values, an environment or files that are none.
     """
     for what, given in (("values", values), ("env", env or {}), ("files", files or {})):
-        if not isinstance(given, Mapping):
+        if not isinstance(given, Mapping) and not (what == "files" and isinstance(given, FileView)):
             raise NpuError("USAGE", what, f"{echo(given)} is no mapping.", "Give name to value.")
     view = _view(surface, edition)
     if carried:
         view = _with_carried(view, edition, carried)
-    state = State(surface, edition, _environment(env), Disk() if files is None else Given(files))
+    state = State(surface, edition, _environment(env), _view_of(files))
     accepted = _accepted(state, view, values)
     mode = accepted.get("graph_run_mode")
     state.run_mode = 1 if mode is None else int(mode)  # type: ignore[call-overload]
     state.defaults = view.defaults[state.run_mode]
     state.effective = dict(state.defaults)
     for name, value in accepted.items():
-        _take_effect(state, name, view.facets[name], value)
+        _take_effect(state, name, view.facets[name], value, accepted)
     for rule in view.rules:
         if rule.applies(state):
+            state.rule = rule.name
             rule.check(state)
-    told = [warning for warning in state.warnings if warning.option not in carried]
-    errors, warnings = _errors(state.errors), _warnings(told)
-    return Resolution(surface, edition, state.run_mode, state.effective, state.parsed, errors, warnings)
+    state.rule = ""
+    _advise(state)
+    warnings = [warning for warning in state.warnings if warning.option not in carried]
+    notes = [note for note in state.notes if note.option not in carried]
+    return Resolution(
+        surface,
+        edition,
+        state.run_mode,
+        state.effective,
+        state.parsed,
+        _errors(state.errors),
+        tuple(sorted(warnings, key=lambda warning: _position(warning.option))),
+        tuple(sorted(notes, key=lambda note: _position(note.option))),
+    )
+
+
+def _view_of(files: Optional[Union[Mapping[str, object], FileView]]) -> FileView:
+    if files is None:
+        return Disk()
+    return files if isinstance(files, FileView) else Given(files)
+
+
+def _advise(state: State) -> None:
+    """What the documents say about the options that were given."""
+    for name in state.given:
+        option = OPTIONS.get(name)
+        for advice in option.advice if option is not None else ():
+            if advice.concerns(state.edition, state.run_mode, state.value(name)):
+                state.note(name, advice.text, advice.requirement)
 
 
 def _environment(env: Optional[Mapping[str, str]]) -> Mapping[str, str]:
@@ -129,7 +160,8 @@ def _with_carried(view: _View, edition: str, carried: Collection[str]) -> _View:
 
 
 def _defaults(facets: Mapping[str, Facet], surface: str, run_mode: int) -> Dict[str, Effective]:
-    effective = {name: Effective(facet.default_in(run_mode), "default") for name, facet in facets.items()}
+    shown = {name: facet for name, facet in facets.items() if facet.listed or facet.status == "undocumented"}
+    effective = {name: Effective(facet.default_in(run_mode), "default") for name, facet in shown.items()}
     if surface == "runconfig":
         # NPURunConfig has no such argument: it always means the device.
         effective = {"use_off_line": Effective(True, "forced", "A38"), **effective}
@@ -148,12 +180,34 @@ def _accepted(state: State, view: _View, values: Mapping[str, object]) -> Dict[s
             if name == "op_select_implmode" and value == "":
                 accepted[name] = "high_performance"  # B5: given without a value
             continue  # G9: as if it were not given
+        if value == "None" and facet.field == "s" and field in (None, "s"):
+            state.warn(name, "undocumented", f"the text None for {name} is taken as if nothing were given.", "G9")
+            continue
         problem = problem_with(state.surface, name, facet, field, value)
+        if problem is None and isinstance(facet.domain, ConfigObject) and not facet.domain.foreign:
+            problem = first_problem(facet.domain.class_name, facet.domain.arguments(value))
         if problem is None:
             accepted[name] = value
-        else:
-            state.errors.append((name, NpuError(problem.code, name, problem.reason, problem.remedy)))
+            continue
+        remedy = f"{problem.remedy} {_elsewhere(state, name, value)}".strip()
+        state.errors.append((name, NpuError(problem.code, name, problem.reason, remedy, rule=_READINGS[problem.code])))
     return accepted
+
+
+#: The reading behind a refusal of the value itself.
+_READINGS = {"OPTION_TYPE": "G2", "OPTION_VALUE": "G11", "OPTION_SYNTAX": "G11"}
+
+
+def _elsewhere(state: State, name: str, value: object) -> str:
+    """That the other edition takes a refused value, if it does."""
+    other = "legacy" if state.edition == "current" else "current"
+    facet = OPTIONS[name].facet(state.surface, other)
+    if facet is None or facet.status not in ("active", "deprecated", "experimental", "reserved"):
+        return ""
+    return "" if problem_with(state.surface, name, facet, None, value) else f"The {other} edition takes this value."
+
+
+_PLACES = {"session": 'parameter_map["{name}"] of a session', "runconfig": "an argument of NPURunConfig"}
 
 
 def _known(state: State, view: _View, name: object) -> Optional[Facet]:
@@ -168,44 +222,61 @@ def _known(state: State, view: _View, name: object) -> Optional[Facet]:
     option = OPTIONS.get(name)
     if option is None:
         shown = echo(name)[1:-1]
-        state.warn(shown, "unknown", f"There is no option {shown}; it is ignored.{_hint(name, view)}")
-    elif state.surface not in option.surfaces:
-        state.warn(name, "not_on_surface", f"{name} does not exist on the {state.surface} surface; it is ignored.")
+        near = nearest(name, view.facets)
+        hint = f" Did you mean {near}?" if near else ""
+        state.warn(shown, "unknown", f"There is no option {shown}; it is ignored.{hint}", "G1")
+        return None
+    if state.surface not in option.surfaces:
+        places = " and ".join(_PLACES[surface].format(name=name) for surface in option.surfaces)
+        message = f"{name} does not exist on the {state.surface} surface; it is ignored. It is {places}."
+        state.warn(name, "not_on_surface", message, "G17" if state.surface == "runconfig" else "G1")
     else:
-        state.warn(name, "not_in_edition", f"{name} does not exist in the {state.edition} edition; it is ignored.")
+        other = "legacy" if state.edition == "current" else "current"
+        message = f"{name} does not exist in the {state.edition} edition; it is ignored. The {other} edition has it."
+        state.warn(name, "not_in_edition", message, "G16")
     return None
-
-
-def _hint(name: str, view: _View) -> str:
-    from difflib import get_close_matches  # loaded for the rare misspelling only
-
-    near = get_close_matches(name, view.facets, 1, 0.7) if 3 <= len(name) < 80 else []
-    return f" Did you mean {near[0]}?" if near else ""
 
 
 def _looked_at(state: State, name: str, facet: Facet) -> bool:
     """Whether the value of an option matters at all; a warning says when it does not (G7)."""
-    if facet.status in ("unsupported", "removed"):
-        state.warn(name, facet.status, _STATUS_TEXTS[facet.status].format(name=name))
+    if facet.status in ("unsupported", "removed", "idle"):
+        _tell_status(state, name, facet.status)
         return False
     if facet.status == "ignored":
-        state.warn(name, "deprecated", _STATUS_TEXTS["deprecated"].format(name=name))
-        state.warn(name, "no_effect", f"{name} has no effect in the {state.edition} edition.")
+        _tell_status(state, name, "deprecated")
+        state.warn(name, "no_effect", f"{name} has no effect in the {state.edition} edition.", "A22")
         return False
     return True
 
 
-def _take_effect(state: State, name: str, facet: Facet, value: object) -> None:
-    """Let a right value take effect, unless its scenario, grammar or file says otherwise."""
+def _tell_status(state: State, name: str, status: str) -> None:
+    text = _STATUS_TEXTS[status].format(name=name)
+    if status in ("unsupported", "removed"):
+        other = OPTIONS[name].facet(state.surface, "legacy" if state.edition == "current" else "current")
+        if other is not None and other.status in ("active", "undocumented"):
+            text += f" The {'legacy' if state.edition == 'current' else 'current'} edition has it."
+    state.warn(name, _STATUS_CODES.get(status, status), text, _STATUS_READINGS.get(status, ""))
+
+
+def _take_effect(state: State, name: str, facet: Facet, value: object, beside: Mapping[str, object]) -> None:
+    """Let a right value take effect, unless its scenario, grammar or file says otherwise.
+
+    Args:
+        beside: the right values given, this one among them.
+    """
     state.given[name] = value
     state.effective[name] = Effective(value, "given")
     if facet.status in _STATUS_TEXTS:
-        state.warn(name, facet.status, _STATUS_TEXTS[facet.status].format(name=name))
+        _tell_status(state, name, facet.status)
     if not _in_scenario(state, name, facet):
         return
     domain = facet.domain
+    doubt = domain.doubt(value)
+    if doubt:
+        state.warn(name, "undocumented", f"{name}: {doubt}.", "G11")
     if isinstance(domain, Text) and domain.parse is not None:
-        state.parse(name, str(value), domain.parse)
+        idle = facet.switch and beside.get(facet.switch) is not True and not state.refused(facet.switch)
+        state.parse(name, str(value), domain.parse, facet.switch if idle else "")
     elif isinstance(domain, Path) and domain.read is not None:
         state.read(name, str(value), domain.read)
     elif isinstance(domain, ConfigObject):
@@ -213,15 +284,15 @@ def _take_effect(state: State, name: str, facet: Facet, value: object) -> None:
 
 
 def _in_scenario(state: State, name: str, facet: Facet) -> bool:
-    """G13: an option outside its scenario is ignored with a warning."""
+    """G13: an option outside its scenario earns a warning, and is ignored where it means nothing there."""
     if ("T" if state.training else "I") in facet.applies:
         return True
     code = "inference_only" if state.training else "training_only"
     listed, running = ("online inference", "training") if state.training else ("training", "online inference")
-    kept = name in _ADVISORY_SCENARIO
+    kept = not facet.bound
     fate = "it takes effect all the same" if kept else "it is ignored"
     message = f"{name} is listed for {listed}, but graph_run_mode {state.run_mode} means {running}; {fate}."
-    state.warn(name, code, message)
+    state.warn(name, code, message, "G13")
     if not kept:
         state.drop(name, "G13")
     return kept
@@ -231,13 +302,15 @@ def _take_apart(state: State, name: str, domain: ConfigObject, value: object) ->
     """The arguments of a configuration object, and the session options they stand for (A48, A49)."""
     arguments = domain.arguments(value)
     state.parsed[name] = arguments
-    for option, given in session_values(domain.class_name, arguments).items():
+    stood_for = session_values(domain.class_name, arguments)
+    beside = {option: unwrapped(given)[1] for option, given in stood_for.items()}
+    for option, given in stood_for.items():
         facet = OPTIONS[option].facets["session", state.edition]
         actual = unwrapped(given)[1]
-        if actual is None or actual == "":
+        if actual is None or actual in ("", "None"):
             state.effective[option] = Effective(facet.default_in(state.run_mode), "default", name)
             continue
-        _take_effect(state, option, facet, actual)
+        _take_effect(state, option, facet, actual, beside)
         if option in state.given:
             state.adjust(option, actual, name)
 
@@ -248,7 +321,3 @@ def _position(name: str) -> int:
 
 def _errors(found: Iterable[Tuple[str, NpuError]]) -> Tuple[NpuError, ...]:
     return tuple(error for _, error in sorted(found, key=lambda item: _position(item[0])))
-
-
-def _warnings(found: List[Warning_]) -> Tuple[Warning_, ...]:
-    return tuple(sorted(found, key=lambda item: _position(item.option)))

@@ -11,6 +11,7 @@ from npu_reference.options.outcome import Resolution
 from npu_reference.partition.building.answer import answer
 from npu_reference.partition.model import Partition
 from npu_reference.partition.policies import adapter, documented
+from npu_reference.partition.policies.given_order import in_given_order
 from npu_reference.partition.settings import Settings, settings_of, settings_of_adapter
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def partition(
     with no_collection():
         operators = OpList.built_in() if op_list is None else op_list  # an empty list is a list
         plan = planner(graph, settings, operators, flavour)
-        return answer(plan, policy, shapes)
+        return answer(in_given_order(plan, graph), policy, shapes)
 
 
 def _settings(options: Union[Resolution, Settings, Mapping[str, Any]], policy: str) -> Settings:

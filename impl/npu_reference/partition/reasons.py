@@ -74,3 +74,4 @@ class Cause(NamedTuple):
     detail: str
     via: int = -1
     path: Tuple[str, ...] = ()  # nodes and functions entered, for FUNCTION
+    remedy: str = ""  # where the reason's own would not help

@@ -156,26 +156,29 @@ def adapter_ranges(text: str) -> List[Range]:
     """The ranges the adapter's own parser finds in an in_out_pair text; it raises nothing.
 
     Only brackets and commas have a meaning. Blank, tab and single quote are dropped wherever they stand; anything
-    else becomes part of a name. Of every item the first two lists count. Empty: what cannot be read so.
+    else becomes part of the next name, whatever brackets open in between. Of every item the first two lists count.
+    Empty: what cannot be read so.
     """
-    kept = re.sub(r"[ \t']", "", text)
-    if not kept.startswith("["):
-        return []
     root: List[_Tree] = []
     stack = [root]
-    for token in re.findall(r"[\[\],]|[^\[\],]+", kept):
+    name = ""
+    for token in re.findall(r"[\[\],]|[^\[\],]+", re.sub(r"[ \t']", "", text)):
         if token == "[":
             inner: List[_Tree] = []
             stack[-1].append(inner)
             stack.append(inner)
-        elif token == "]":
+            continue
+        if token not in "],":
+            name += token
+            continue
+        if name and len(stack) > 1:
+            stack[-1].append(name)
+        name = ""
+        if token == "]":
+            if len(stack) > 1:
+                stack.pop()
             if len(stack) == 1:
                 break
-            stack.pop()
-            if len(stack) == 1:
-                break
-        elif token != ",":
-            stack[-1].append(token)
     if len(stack) != 1 or not root or not isinstance(root[0], list):
         return []
     return [found for found in map(_range, root[0]) if found is not None]

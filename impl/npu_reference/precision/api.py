@@ -17,6 +17,7 @@ from npu_reference.precision.implementation import Implementations
 from npu_reference.precision.lists import Lists, unknown_types
 from npu_reference.precision.model import Assignment, Cast, NodePrecision, Note
 from npu_reference.precision.modes import mode_of
+from npu_reference.precision.refusals import refusal
 
 __all__ = ["assign"]
 
@@ -32,7 +33,7 @@ def assign(partition: Partition, options: Resolution, *, catalog: Optional[Catal
         catalog: the operator library; the built-in one without it.
 
     Raises:
-        NpuError: the first error of `options`; PRECISION_NO_KERNEL, PRECISION_DTYPES.
+        NpuError: the first error of `options`; PRECISION_NO_KERNEL, PRECISION_DTYPES, one for all operators.
     """
     options.raise_first()
     library = Catalog.built_in() if catalog is None else catalog
@@ -40,6 +41,9 @@ def assign(partition: Partition, options: Resolution, *, catalog: Optional[Catal
     lists = Lists(library, mixlist if isinstance(mixlist, Mixlist) else None)
     policy = Policy(library, mode_of(options), lists, custom if isinstance(custom, CustomDtypes) else None)
     walks = _walks(partition, policy)
+    refused = refusal([walk for walk, _, _ in walks])
+    if refused is not None:
+        raise refused
     implementations = Implementations(options, library)
     nodes: List[NodePrecision] = []
     casts: List[Cast] = []
@@ -89,7 +93,7 @@ def _called(walk: Walk, node: int) -> Iterator[Tuple[str, Any]]:
         functions = [value.func] if field == "func" else value.list.func if field == "list" else ()
         for function in functions:
             yield function.name, function.attr
-    if proto.op in walk.graph.functions:
+    if proto.op in walk.graph.functions and proto.op not in walk.graph.functions.operators:
         yield proto.op, proto.attr
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from heapq import heappop, heappush
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.catalog import Catalog, Descriptor
+from npu_reference.errors import NpuError
 from npu_reference.graphs import Graph
 from npu_reference.graphs.signature import count_args
 from npu_reference.graphs.wiring import Wiring
 from npu_reference.options.files.customize_dtypes import CustomDtypes, Dtypes
-from npu_reference.precision.explain import sentence
+from npu_reference.precision.explain import Told, told
 from npu_reference.precision.kernel import Choice, Question, choose
 from npu_reference.precision.lists import Colour, Lists, matches
 from npu_reference.precision.modes import KEEP, MIX, Mode
@@ -18,6 +20,7 @@ from npu_reference.precision.operators import (
     CALLS,
     CONSTANTS,
     FOLLOWERS,
+    FUSED_IF,
     SOURCES,
     STORERS,
     TRANSPARENT,
@@ -29,6 +32,7 @@ __all__ = ["Decided", "Policy", "Walk"]
 
 _KEEP_DTYPE = "_keep_dtype"
 _NO_KERNEL = ("local", "rts", "hccl")
+_AI_CORE = ("cube", "vector")
 
 
 class Policy(NamedTuple):
@@ -72,11 +76,17 @@ class Walk:
         self.steps = 0  # how many operators were decided, repetitions in loops included
         self._names: Dict[Tuple[Any, ...], Tuple[str, ...]] = {}
         self._source = self._sources()
-        self._memo: Dict[Any, Tuple[Choice, str, Colour]] = {}
-        self._voiced: Dict[Tuple[str, int], Tuple[bool, ...]] = {}
+        self._memo: Dict[Any, Tuple[Choice, Told]] = {}
+        self._voiced: Dict[Tuple[str, str, int], Tuple[bool, ...]] = {}
+        self._fused: Dict[str, Descriptor] = {}
+        self._colours: Dict[Tuple[str, bool], Colour] = {}
+        self._bars: Optional[Dict[int, str]] = None
+        self._halves: Dict[Tuple[str, Tuple[str, ...]], bool] = {}
+        #: By node the error of an operator that no kernel computes as demanded; it is decided as the graph has it.
+        self.refused: Dict[int, NpuError] = {}
 
     def run(self) -> Walk:
-        """Decide all; NpuError PRECISION_*. Each operator once, and again where a loop brought it another dtype."""
+        """Decide all. Each operator once, and again where a loop brought it another dtype."""
         place = [0] * len(self.graph.nodes)
         for k, node in enumerate(self.wiring.order):
             place[node] = k
@@ -154,7 +164,12 @@ class Walk:
             return Decided("", "unset", inputs, outputs, None, (), "the operator library does not know it")
         if descriptor.engine in _NO_KERNEL:
             return self._without_kernel(node, descriptor, inputs, outputs)
-        return self._with_kernel(node, rewritten(descriptor, len(inputs)), inputs, outputs)
+        self.refused.pop(node, None)
+        try:
+            return self._with_kernel(node, rewritten(descriptor, len(inputs)), inputs, outputs)
+        except NpuError as error:
+            self.refused[node] = error
+            return Decided("", "unset", inputs, outputs, None, (), error.reason)
 
     def _without_kernel(
         self, node: int, descriptor: Descriptor, inputs: Tuple[str, ...], outputs: Tuple[str, ...]
@@ -181,33 +196,72 @@ class Walk:
     def _with_kernel(
         self, node: int, descriptor: Descriptor, inputs: Tuple[str, ...], outputs: Tuple[str, ...]
     ) -> Decided:
-        policy, one = self.policy, self.graph.nodes[node]
-        fused = self._is_fused(node, descriptor)
-        kernel = descriptor.fused.kernel if fused and descriptor.fused else descriptor.ge_op
-        flag = descriptor.fused.flag if fused and descriptor.fused else descriptor.flag
-        colour = policy.lists.colour(kernel, one.op, flag)
-        keep = one.has_attr(_KEEP_DTYPE) and one.attr(_KEEP_DTYPE) not in (0, False, None)
+        """The kernel after graph fusion where there is one; a pass leaves an operator alone whose kernel the AI Core
+        would not have for its dtypes."""
+        if not self._is_fused(node, descriptor):
+            return self._of_kernel(node, descriptor, False, inputs, outputs)
+        try:
+            after = self._of_kernel(node, self._after_fusion(descriptor), True, inputs, outputs)
+        except NpuError as error:
+            if error.code != "PRECISION_NO_KERNEL":
+                raise
+            return self._of_kernel(node, descriptor, False, inputs, outputs)
+        if after.engine in _AI_CORE:
+            return after
+        before = self._of_kernel(node, descriptor, False, inputs, outputs)
+        return before if before.engine in _AI_CORE else before._replace(why=after.why)
+
+    def kernel(self, node: int, descriptor: Descriptor) -> str:
+        """The kernel's name of an operator that has one."""
+        return (self._after_fusion(descriptor) if self._is_fused(node, descriptor) else descriptor).ge_op
+
+    def kept(self, node: int) -> bool:
+        """Whether keep_dtype_scope holds an operator."""
+        one = self.graph.nodes[node]
+        return one.has_attr(_KEEP_DTYPE) and one.attr(_KEEP_DTYPE) not in (0, False, None)
+
+    def _of_kernel(
+        self, node: int, descriptor: Descriptor, fused: bool, inputs: Tuple[str, ...], outputs: Tuple[str, ...]
+    ) -> Decided:
+        policy, one, kernel = self.policy, self.graph.nodes[node], descriptor.ge_op
+        colour = self._colour(descriptor, fused)
+        keep = self.kept(node)
         custom = self._custom(one.name, kernel, one.op)
-        lowered, followed = False, ""
+        lowered, followed, barred = False, "", ""
         undecided = policy.mode.rule == MIX and colour.list == "graylist" and not keep
         if undecided and ("float32" in inputs or "float32" in outputs):
             lowered, followed = self._follows(node, descriptor, inputs)
+            barred = self._barred(node, descriptor, inputs)
         last = self._last(node)
-        key = (one.op, inputs, outputs, fused, last, lowered, keep, custom)
+        key = (one.op, inputs, outputs, fused, last, lowered, keep, custom, barred)
         found = self._memo.get(key)
         if found is None:
-            question = self._question(node, descriptor, kernel, colour, inputs, outputs, last, lowered, keep, custom)
+            question = self._question(
+                node, descriptor, kernel, colour, inputs, outputs, last, lowered, keep, custom, barred
+            )
             mode = policy.mode
             if one.op in STORERS and not keep:
                 mode = Mode(mode.name, KEEP, False)
             choice = choose(question, mode, f"{self.prefix}{one.name} ({one.op})")
-            found = self._memo[key] = (choice, sentence(question, choice, policy.mode, colour), colour)
-        choice, why, _ = found
-        if followed and custom is None:
-            why = f"{why}: {followed}" if why else followed
-        modes = descriptor.impl_modes if choice.engine in ("cube", "vector") else ()
+            found = self._memo[key] = (choice, told(question, choice, policy.mode, colour))
+        choice, words = found
+        modes = descriptor.impl_modes if choice.engine in _AI_CORE else ()
         listed = colour.list if descriptor.columns else None
-        return Decided(kernel, choice.engine, choice.inputs, choice.outputs, listed, modes, why)
+        return Decided(kernel, choice.engine, choice.inputs, choice.outputs, listed, modes, words.sentence(followed))
+
+    def _after_fusion(self, descriptor: Descriptor) -> Descriptor:
+        found = self._fused.get(descriptor.tf_op)
+        if found is None:
+            found = self._fused[descriptor.tf_op] = descriptor.after_fusion()
+        return found
+
+    def _colour(self, descriptor: Descriptor, fused: bool) -> Colour:
+        key = (descriptor.tf_op, fused)
+        found = self._colours.get(key)
+        if found is None:
+            found = self.policy.lists.colour(descriptor.ge_op, descriptor.tf_op, descriptor.flag)
+            self._colours[key] = found
+        return found
 
     def _question(
         self,
@@ -221,20 +275,30 @@ class Walk:
         lowered: bool,
         keep: bool,
         custom: Optional[Dtypes],
+        barred: str,
     ) -> Question:
         op_def, attrs = self.graph.op_def(node), self.graph.nodes[node].proto.attr
         takes_in = _spread(op_def, op_def.inputs, descriptor.takes_in, len(inputs), attrs)
         takes_out = _spread(op_def, op_def.outputs, descriptor.takes_out, len(outputs), attrs)
         return Question(
-            descriptor, kernel, colour.list, inputs, outputs, takes_in, takes_out, last, lowered, keep, custom
+            descriptor, kernel, colour.list, inputs, outputs, takes_in, takes_out, last, lowered, keep, custom, barred
         )
 
     def _is_fused(self, node: int, descriptor: Descriptor) -> bool:
         """Whether graph fusion applies: the inputs that become attributes are constants."""
-        if descriptor.fused is None:
+        fused, needed = descriptor.fused, FUSED_IF.get(descriptor.tf_op)
+        if fused is None or (needed is not None and not self.graph.nodes[node].attr(needed, True)):
             return False
+        if not fused.drops:
+            return True
         reads, nodes = self.wiring.inputs[node], self.graph.nodes
-        return all(k < len(reads) and nodes[reads[k][0]].op in CONSTANTS for k in descriptor.fused.drops)
+        args = self.graph.op_def(node).inputs
+        for k in fused.drops:
+            # behind a list an argument is counted from the end: every kernel that drops one has a single list at most
+            place = k - len(args) if any(arg.is_list for arg in args[:k]) else k
+            if not -len(reads) <= place < len(reads) or nodes[reads[place][0]].op not in CONSTANTS:
+                return False
+        return True
 
     def _last(self, node: int) -> Tuple[int, ...]:
         return tuple(k for k, (src, _) in enumerate(self.wiring.inputs[node]) if self._source[src])
@@ -252,6 +316,75 @@ class Walk:
 
     # Gray operators
 
+    def _barred(self, node: int, descriptor: Descriptor, inputs: Tuple[str, ...]) -> str:
+        """P32: for a gray operator with a tensor that its kernel has in float16 alone, the producer that may not be
+        lowered, or "": there is none. Other kernels take what arrives."""
+        if not self._half_alone(node, descriptor, inputs):
+            return ""
+        if self._bars is None:
+            self._bars = self._spread_bars()
+        return self._bars.get(node, "")
+
+    def _half_alone(self, node: int, descriptor: Descriptor, inputs: Tuple[str, ...]) -> bool:
+        key = (descriptor.ge_op, inputs)
+        found = self._halves.get(key)
+        if found is None:
+            op_def, attrs = self.graph.op_def(node), self.graph.nodes[node].proto.attr
+            takes = _spread(op_def, op_def.inputs, descriptor.takes_in, len(inputs), attrs)
+            found = self._halves[key] = any(
+                dtype == "float32"
+                and position >= 0
+                and all(column.inputs[position : position + 1] != ("float32",) for column in descriptor.columns)
+                for dtype, position in zip(inputs, takes)
+            )
+        return found
+
+    def _spread_bars(self) -> Dict[int, str]:
+        """From blocklisted operators through gray ones to what they feed. Lists alone decide it, no dtype does, so that
+        it is the same in whatever order a loop is decided; O(V + E)."""
+        nodes = self.graph.nodes
+        waiting = deque(k for k in self.wiring.order if self.member[k] >= 0 and self._passes_on(k) == "blocklist")
+        bars = {node: nodes[node].name for node in waiting}
+        while waiting:
+            node = waiting.popleft()
+            for consumer in self.wiring.consumers[node]:
+                if consumer in bars or self.is_source(node, consumer) or not self._hears(consumer, node):
+                    continue
+                bars[consumer] = bars[node]
+                waiting.append(consumer)
+        return bars
+
+    def _passes_on(self, node: int) -> str:
+        """What an operator does with a bar: "blocklist" raises one, "graylist" hands one on, "" knows none."""
+        one = self.graph.nodes[node]
+        descriptor = self.policy.catalog.get(one.op)
+        if descriptor is None or one.op in CALLS:
+            return ""
+        if one.op in FOLLOWERS or one.op in TRANSPARENT:
+            return "graylist"
+        if descriptor.engine in _NO_KERNEL:
+            return ""
+        fused = self._is_fused(node, descriptor)
+        formed = self._after_fusion(descriptor) if fused else descriptor
+        colour = self._colour(formed, fused).list if formed.columns else None
+        if colour == "graylist" and (self.kept(node) or self._updates_variable(node)):
+            return ""
+        return colour or ""
+
+    def _hears(self, node: int, producer: int) -> bool:
+        """Whether an operator hands on a producer's bar: it reads float32 from it that its kernel has in float16."""
+        if self._passes_on(node) != "graylist":
+            return False
+        one, inputs = self.graph.nodes[node], self.graph_inputs(node)
+        voices: Tuple[bool, ...] = (True,) * len(inputs)
+        if one.op not in FOLLOWERS and one.op not in TRANSPARENT:
+            descriptor = self.policy.catalog.get(one.op)
+            assert descriptor is not None  # it is gray
+            formed = self._after_fusion(descriptor) if self._is_fused(node, descriptor) else descriptor
+            voices = self._voices(node, formed, len(inputs))
+        reads = self.wiring.inputs[node]
+        return any(src == producer and inputs[k] == "float32" and voices[k] for k, (src, _) in enumerate(reads))
+
     def _follows(self, node: int, descriptor: Descriptor, inputs: Tuple[str, ...]) -> Tuple[bool, str]:
         """P1: lowered only if every producer of a float32 tensor gives it in float16; P2: not without a producer.
 
@@ -260,21 +393,24 @@ class Walk:
         """
         if self._updates_variable(node):
             return False, "it updates a variable, which stays at its own dtype"
-        follows = ""
+        follows = unheard = ""
         nodes = self.graph.nodes
         voices = self._voices(node, descriptor, len(inputs))
         for k, (src, slot) in enumerate(self.wiring.inputs[node]):
-            if inputs[k] != "float32" or not voices[k] or self.is_source(src, node):  # P3
+            if inputs[k] != "float32" or self.is_source(src, node):  # P3
+                continue
+            if not voices[k]:
+                unheard = "its kernel has float32 alone"
                 continue
             given = self._given(src, slot)
             if given != "float16":
                 return False, f"its producer {nodes[src].name} gives {given}"
             follows = follows or f"its producer {nodes[src].name} gives float16"
-        return bool(follows), follows or "it has no producer to follow"
+        return bool(follows), follows or unheard or "it has no producer to follow"
 
     def _voices(self, node: int, descriptor: Descriptor, count: int) -> Tuple[bool, ...]:
         """For every input whether some kernel column has it in float16."""
-        key = (descriptor.tf_op, count)
+        key = (descriptor.tf_op, descriptor.ge_op, count)
         found = self._voiced.get(key)
         if found is None:
             op_def, attrs = self.graph.op_def(node), self.graph.nodes[node].proto.attr

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.graphs.shapes import Shapes, infer_shapes
+from npu_reference.graphs.wiring import Wiring
 from npu_reference.partition.model import Partition
 from npu_reference.precision.model import Assignment, NodePrecision
 
-__all__ = ["Work", "work_of"]
+__all__ = ["CUBE_OPERATORS", "Work", "operations_of", "work_of"]
 
 #: A shape of which every size is known, or None.
 _Shape = Optional[Tuple[int, ...]]
@@ -27,6 +28,8 @@ class Work(NamedTuple):
         by_dtype: operations by the dtype they are computed in (that of the first float input), where shapes are known.
         known, unknown: operators of float tensors whose operations are, and are not, known.
         cube_known, cube_unknown: those of them on the cube unit, which make nearly all of the work.
+        waiting: where the sizes begin that operators of the cube unit lack: inputs of the graph if there are any, else
+            other nodes whose first output no rule could give a shape; with what is known of it (None: not its rank).
     """
 
     by_dtype: Dict[str, int]
@@ -34,6 +37,7 @@ class Work(NamedTuple):
     unknown: int
     cube_known: int
     cube_unknown: int
+    waiting: Tuple[Tuple[str, Optional[Tuple[Optional[int], ...]]], ...] = ()
 
     def share(self, dtype: str) -> Optional[float]:
         """The part of the known operations made in `dtype`, 0 to 1; None where none is known."""
@@ -48,6 +52,9 @@ class Work(NamedTuple):
             "unknown_operators": self.unknown,
             "known_cube_operators": self.cube_known,
             "unknown_cube_operators": self.cube_unknown,
+            "waiting_for": [
+                {"node": name, "shape": None if shape is None else list(shape)} for name, shape in self.waiting
+            ],
         }
 
 
@@ -63,6 +70,7 @@ def work_of(
     shapes = infer_shapes(graph, feeds=given)
     by_dtype: Dict[str, int] = {}
     counts = [0, 0, 0, 0]
+    missing: List[int] = []
     for node in assignment.nodes:
         dtype = _computed(node)
         if dtype is None or node.engine not in _ENGINES:
@@ -73,11 +81,43 @@ def work_of(
         if operations is None or by_dtype.get(dtype, 0) + operations > _MOST:
             counts[1] += 1
             counts[3] += cube
+            if cube and number is not None:
+                missing.append(number)
         else:
             counts[0] += 1
             counts[2] += cube
             by_dtype[dtype] = by_dtype.get(dtype, 0) + operations
-    return Work(by_dtype, *counts)
+    waiting = _waiting(shapes, missing) if missing else ()
+    return Work(by_dtype, counts[0], counts[1], counts[2], counts[3], waiting)
+
+
+def _waiting(shapes: Shapes, missing: Sequence[int]) -> Tuple[Tuple[str, Optional[Tuple[Optional[int], ...]]], ...]:
+    """Where the unknown sizes of these operators begin, in graph order; O(V + E)."""
+    graph = shapes.graph
+    inputs = Wiring(graph).inputs
+    seen = set(missing)
+    waiting, origins = list(missing), []
+    while waiting:
+        node = waiting.pop()
+        unknown = [src for src, slot in inputs[node] if shapes.known(src, slot) is None]
+        if not unknown:
+            origins.append(node)
+        for src in unknown:
+            if src not in seen:
+                seen.add(src)
+                waiting.append(src)
+    fed = [node for node in origins if not inputs[node]]
+    return tuple((graph.nodes[node].name, _stated(shapes, node)) for node in sorted(fed or origins))
+
+
+def _stated(shapes: Shapes, node: int) -> Optional[Tuple[Optional[int], ...]]:
+    shape = shapes.of(node) if shapes.graph.op_def(node).outputs else None
+    return None if shape is None else tuple(shape)
+
+
+def operations_of(shapes: Shapes, node: int) -> Optional[int]:
+    """Operations of one operator of the graph, wherever it runs; None where its shapes are not known."""
+    return _counted(shapes, node, shapes.graph.nodes[node])
 
 
 def _computed(node: NodePrecision) -> Optional[str]:
@@ -135,6 +175,23 @@ def _windows(out: _Shape, kernel: _Shape, op: str) -> Optional[int]:
     return 2 * _size(out) * kernel[0] * kernel[1] * depth
 
 
+def _rows(weights: Sequence[int], times: int = 1) -> Callable[[Shapes, int, Any], Optional[int]]:
+    """Every row of the first input, at every step, meets every weight so many times: inputs that hold weights."""
+
+    def rule(shapes: Shapes, node: int, one: Any) -> Optional[int]:
+        rows, met = shapes.known_input(node, 0), [shapes.known_input(node, k) for k in weights]
+        if rows is None or None in met:
+            return None
+        return 2 * times * _size(rows[:-1]) * sum(_size(shape) for shape in met if shape is not None)
+
+    return rule
+
+
+def _weight_grad(shapes: Shapes, node: int, one: Any) -> Optional[int]:
+    rows, out = shapes.known_input(node, 0), shapes.known(node)
+    return None if rows is None or out is None else 2 * _size(rows[:-1]) * _size(out)
+
+
 def _size(shape: Tuple[int, ...]) -> int:
     """Elements; of what nothing could hold, just more than any number that is told."""
     total = 0 if 0 in shape else 1
@@ -156,4 +213,17 @@ _CUBE = {
     "DepthwiseConv2dNativeBackpropInput": _conv_input,
     "Conv2DBackpropFilter": _conv_filter,
     "DepthwiseConv2dNativeBackpropFilter": _conv_filter,
+    "DynamicRnn": _rows([1]),
+    "DynamicRnnV2": _rows([1]),
+    "DynamicRnnGrad": _rows([1], 2),
+    "DynamicGruV2": _rows([1, 2]),
+    "DynamicGruV2Grad": _rows([1, 2], 2),
+    "DynamicAUGRU": _rows([1, 2]),
+    "DynamicAUGRUGrad": _rows([1, 2], 2),
+    "BasicLSTMCell": _rows([3]),
+    "BasicLSTMCellInputGrad": _rows([1]),
+    "BasicLSTMCellWeightGrad": _weight_grad,
 }
+
+#: Operators of the cube unit, which make nearly all of the work.
+CUBE_OPERATORS = frozenset(_CUBE)

@@ -23,6 +23,7 @@ class Question(NamedTuple):
         takes_in, takes_out: position in a column of every tensor, -1 where the kernel has none.
         last: inputs that constants or variables feed; they decide last.
         lowered: for a gray operator of a mixed mode, whether its producers are lowered.
+        barred: for one, the producer that may not be lowered, or "": none forbids it (P32).
         keep: whether keep_dtype_scope holds it.
         custom: what customize_dtypes says of it.
     """
@@ -38,6 +39,7 @@ class Question(NamedTuple):
     lowered: bool
     keep: bool
     custom: Optional[Dtypes]
+    barred: str = ""
 
 
 class Choice(NamedTuple):
@@ -83,6 +85,9 @@ def choose(question: Question, mode: Mode, subject: str) -> Choice:
         columns = _customised(question, question.custom, tensors, columns, subject)
     else:
         refused = _refused(question, tensors, mode)
+        if refused is not None and question.barred and not _aicpu_has(question):
+            question = question._replace(barred="")  # P32: lowered rather than not computed
+            refused = _refused(question, tensors, mode)
         if refused is not None:
             return _elsewhere(question, refused, mode, subject)
     left, why = _narrow(question, mode, tensors, columns)
@@ -144,9 +149,10 @@ def _supported(tensor: _Tensor, question: Question, mode: Mode) -> bool:
         return False
     if kept or question.keep:
         return False
-    # precision.cube.vector_black_aicpu: a blocklisted operator is not reduced, it goes to the AI CPU
+    # precision.cube.vector_black_aicpu, P34: a blocklisted operator is not reduced, it goes to the AI CPU; nor is a
+    # gray one behind it (P32)
     guarded = mode.rule == MIX or (mode.rule == FORCE32 and not mode.legacy)
-    return not (guarded and question.colour == "blocklist")
+    return not (guarded and (question.colour == "blocklist" or question.barred))
 
 
 def _elsewhere(question: Question, tensor: _Tensor, mode: Mode, subject: str) -> Choice:
@@ -164,6 +170,8 @@ def _elsewhere(question: Question, tensor: _Tensor, mode: Mode, subject: str) ->
 def _demand(question: Question, mode: Mode) -> str:
     if question.keep:
         return "keep_dtype_scope"
+    if question.barred:
+        return f"{mode.name}, its producer {question.barred} may not be lowered"
     if mode.rule in (FORCE32, MIX):
         return f"{mode.name}, blocklist"
     return mode.name
@@ -173,11 +181,7 @@ def _no_kernel(question: Question, tensor: _Tensor, mode: Mode, lacks: str, subj
     where = "" if _aicpu_has(question) else ", and the AI CPU has no kernel of it"
     if mode.rule == KEEP and mode.legacy:
         where = f", and {mode.name} allows no other precision"
-    remedy = "Take the operator out of keep_dtype_scope."
-    if not question.keep:
-        other = "float16" if "float16" in tensor.kinds else "float32"
-        remedy = f"Choose another precision mode, or give the operator {other}."
-    return NpuError("PRECISION_NO_KERNEL", subject, f"{lacks}{where}", remedy)
+    return NpuError("PRECISION_NO_KERNEL", subject, f"{lacks}{where}")
 
 
 def _aicpu_has(question: Question) -> bool:

@@ -31,11 +31,13 @@ class Mode(NamedTuple):
         legacy: whether documents 002 and 004 are followed: cube operators keep float32 where they can (A11, P16),
             force_fp32 has no rule of its own for cube operators (A8), must_keep never resorts to another precision
             or engine (A9, A10).
+        v2: whether it is a value of precision_mode_v2.
     """
 
     name: str
     rule: str
     legacy: bool
+    v2: bool = False
 
 
 def mode_of(options: Resolution) -> Mode:
@@ -43,7 +45,7 @@ def mode_of(options: Resolution) -> Mode:
     legacy = options.edition == "legacy"
     second = options.values.get("precision_mode_v2")
     if isinstance(second, str) and second in _V2:
-        return Mode(second, _V2[second], legacy)
+        return Mode(second, _V2[second], legacy, v2=True)
     first = options.values.get("precision_mode")
     name = first if isinstance(first, str) and first in _V1 else "allow_fp32_to_fp16"  # precision.s.none_alias
     return Mode(name, _V1[name], legacy)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from npu_reference.catalog import Descriptor
 
-__all__ = ["CALLS", "CONSTANTS", "FOLLOWERS", "SOURCES", "STORERS", "TRANSPARENT", "UNTYPED", "rewritten"]
+__all__ = [
+    "CALLS", "CONSTANTS", "FOLLOWERS", "FUSED_IF", "SOURCES", "STORERS", "TRANSPARENT", "UNTYPED", "rewritten",
+]  # fmt: skip
 
 CONSTANTS = frozenset({"Const", "Constant"})
 
@@ -47,6 +49,9 @@ FOLLOWERS = frozenset(
 
 #: Operators of the graph executor that look at a tensor's shape or presence only: no dtype is asked of it.
 UNTYPED = frozenset({"ControlTrigger", "NoOp", "Rank", "ShapeN", "Size"})
+
+#: An attribute that must be true for graph fusion to make an operator's kernel (research 2.5: TopKD sorts).
+FUSED_IF = {"TopKV2": "sorted"}
 
 #: They store: what a variable holds has the variable's own dtype (P14).
 STORERS = frozenset({"Assign", "AssignVariableOp"})

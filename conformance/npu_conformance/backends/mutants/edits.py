@@ -23,6 +23,7 @@ __all__ = [
     "with_values",
     "without_notes",
     "without_scope",
+    "without_scope_in_functions",
 ]
 
 Params = Mapping[str, Any]
@@ -130,5 +131,16 @@ def without_scope(graph: Any, op: str = "") -> Any:
     definition = graph.to_def()
     for node in definition.node:
         if op in ("", node.op):
+            node.attr.pop("_without_npu_compile", None)
+    return graph_from_def(definition)
+
+
+def without_scope_in_functions(graph: Any) -> Any:
+    """The graph with the scope's mark taken off the operators inside its functions."""
+    from npu_reference.graphs import graph_from_def
+
+    definition = graph.to_def()
+    for function in definition.library.function:
+        for node in function.node_def:
             node.attr.pop("_without_npu_compile", None)
     return graph_from_def(definition)

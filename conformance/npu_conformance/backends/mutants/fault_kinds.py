@@ -31,7 +31,7 @@ KINDS: Mapping[str, Kind] = {
         Kind("misread", "mean", "makes something else of a value, a text or a file"),
         Kind("dropped_rule", "rule", "knows nothing of a rule between options"),
         Kind("wrong_precedence", "prec", "lets the weaker of two sources decide"),
-        Kind("out_of_scenario", "scen", "lets the option take effect outside the scenario it is documented for"),
+        Kind("out_of_scenario", "scen", "does outside the scenario of the option what G13 says it should not"),
         Kind("silent", "told", "leaves a warning out"),
     )
 }
@@ -39,7 +39,7 @@ KINDS: Mapping[str, Kind] = {
 #: The edition whose document has the option table of a surface: 002 for the session, 003 for NPURunConfig.
 EDITIONS: Mapping[str, str] = {"session": "legacy", "runconfig": "current"}
 
-_NOT_LOOKED_AT = ("unsupported", "removed", "ignored")
+_NOT_LOOKED_AT = ("unsupported", "removed", "ignored", "idle")
 _UNSEEN = "its value is not looked at (G7)"
 
 #: Cells that have no mutant for a reason of their own; the others follow from the option table.
@@ -70,13 +70,6 @@ _except(
     "iterations_per_loop",
     "local_rank_id",
     "hccl_timeout",
-)
-_except(
-    "session",
-    "out_of_scenario",
-    "it keeps its effect in training, with a warning (A37)",
-    "in_out_pair",
-    "in_out_pair_flag",
 )
 _except(
     "runconfig",
@@ -111,13 +104,26 @@ UNBROKEN: Mapping[Tuple[str, str], str] = {
     ("session", "session.op_compiler_cache_mode.debug_level_gate"): "whether kernels are cached shows in files alone",
     ("session", "runconfig.op_precision_mode.keep_fp16.advice"): "document 002 has no mode keep_fp16",
     ("runconfig", "T16"): "T16 is a reading that no requirement states",
+    ("runconfig", "T35"): "T35 is a reading that no requirement states",
+    ("session", "C12"): "C12 is a reading that no requirement states",
+    ("runconfig", "C12"): "C12 is a reading that no requirement states",
+    ("session", "S16"): "S16 is a reading that no requirement states",
+    ("runconfig", "S16"): "S16 is a reading that no requirement states",
+    ("session", "S17"): "S17 is a reading that no requirement states",
+    ("runconfig", "S17"): "S17 is a reading that no requirement states",
+    ("session", "runconfig.op_debug_level.2_big_kernel"): "the documents fix no size from which linking fails",
+    ("runconfig", "runconfig.op_debug_level.2_big_kernel"): "the documents fix no size from which linking fails",
 }
 
 
 def facets(surface: str) -> Dict[str, Facet]:
     """The options of a surface, as the document that has its table describes them."""
     key = (surface, EDITIONS[surface])
-    return {name: option.facets[key] for name, option in OPTIONS.items() if key in option.facets}
+    return {
+        name: option.facets[key]
+        for name, option in OPTIONS.items()
+        if key in option.facets and option.facets[key].listed
+    }
 
 
 def rules_of(surface: str, option: str) -> Tuple[str, ...]:

@@ -18,6 +18,7 @@ from npu_conformance.backends.mutants.edits import (
     with_values,
     without_notes,
     without_scope,
+    without_scope_in_functions,
 )
 from npu_reference.errors import NpuError
 
@@ -234,6 +235,14 @@ class ScopeIgnored(ReferenceBackend):
 
     def graph(self, params: Params) -> Any:
         return without_scope(super().graph(params), "AddV2")
+
+
+@mutant("scope-in-functions-ignored", "mixed.scope.without_npu_compile.adds")
+class ScopeInFunctionsIgnored(ReferenceBackend):
+    """Sees without_npu_compile_scope in the graph and not inside its functions."""
+
+    def graph(self, params: Params) -> Any:
+        return without_scope_in_functions(super().graph(params))
 
 
 @mutant("scope-offloads", "mixed.scope.without_npu_compile.additive")

@@ -38,6 +38,7 @@ __all__ = [
     "together",
     "unbounded",
     "untyped",
+    "without_advice",
     "without_rule",
     "wrong_default",
 ]
@@ -280,13 +281,16 @@ def environment_wins(option: str, variable: str) -> Fault:
 
 @_of_kind("out_of_scenario")
 def out_of_scenario(option: str) -> Fault:
-    """Lets an option take effect outside the scenario the documents list it for."""
+    """Outside the scenario of an option, takes what is to be ignored, and ignores what is to take effect (G13)."""
 
     def fault(ask: Ask, params: Params) -> Answer:
         answer = ask(params)
         scope = ("inference_only", "training_only")
-        if any(one["option"] == option and one["code"] in scope for one in answer["warnings"]):
-            answer["effective"][option] = {"value": given(params, option), "origin": "given"}
+        if not any(one["option"] == option and one["code"] in scope for one in answer["warnings"]):
+            return answer
+        if answer["effective"][option]["origin"] == "given":
+            return ask(with_values(params, **{option: None}))
+        answer["effective"][option] = {"value": given(params, option), "origin": "given"}
         return answer
 
     return fault
@@ -310,6 +314,17 @@ def without_rule(name: str) -> Fault:
 
 
 # What is told
+
+
+@_of_kind("silent")
+def without_advice(option: str) -> Fault:
+    """Leaves the notes about an option out."""
+
+    def fault(ask: Ask, params: Params) -> Answer:
+        answer = ask(params)
+        return {**answer, "notes": [one for one in answer["notes"] if one["option"] != option]}
+
+    return fault
 
 
 @_of_kind("silent")

@@ -17,9 +17,12 @@ from npu_conformance.backends.mutants.option_faults import (
     silent,
     unbounded,
     untyped,
+    without_advice,
     without_rule,
     wrong_default,
 )
+from npu_conformance.library.stated import DOMAINS
+from npu_reference.options import OPTIONS
 
 __all__ = ["RULES"]
 
@@ -28,7 +31,11 @@ _PLAIN: Mapping[str, Tuple[str, str, Callable[[str, str], Fault]]] = {
     "any_type": ("type", "Takes values of any type for {}.", lambda name, field: untyped(name)),
     "wrong_default": ("default", "Has another default of {} than the document.", wrong_default),
     "ignored": ("example", "Takes no notice of {}.", lambda name, field: ignores(name)),
-    "out_of_scenario": ("scope", "Lets {} take effect in any scenario.", lambda name, field: out_of_scenario(name)),
+    "out_of_scenario": (
+        "scope",
+        "Does with {} outside its scenario what it should not.",
+        lambda name, field: out_of_scenario(name),
+    ),
 }
 
 #: Requirements that state these in other words, by surface, option and kind.
@@ -86,49 +93,9 @@ declare(
     ),
 )
 
-# Domains: option to the requirement that states it. A bool has no domain beside its type.
+# Domains. A bool has no domain beside its type.
 
-_DOMAINS = {
-    "session_device_id": "runconfig.session_device_id.over_env",
-    "graph_run_mode": "runconfig.graph_run_mode.domain",
-    "deterministic": "runconfig.deterministic.domain",
-    "ac_parallel_enable": "runconfig.ac_parallel_enable.domain",
-    "enable_exception_dump": "runconfig.enable_exception_dump.domain",
-    "export_compile_stat": "runconfig.export_compile_stat.domain",
-    "quant_dumpable": "runconfig.quant_dumpable.domain",
-    "buffer_optimize": "runconfig.buffer_optimize.domain",
-    "variable_placement": "runconfig.variable_placement.domain",
-    "enable_small_channel": "runconfig.enable_small_channel.domain",
-    "aoe_mode": "runconfig.aoe_mode.domain",
-    "op_compiler_cache_mode": "runconfig.op_compiler_cache_mode.domain",
-    "jit_compile": "runconfig.jit_compile.domain",
-    "op_debug_level": "runconfig.op_debug_level.domain",
-    "op_select_implmode": "runconfig.op_select_implmode.domain",
-    "precision_mode": "precision.domain",
-    "precision_mode_v2": "precision.v2.domain",
-    "dynamic_graph_execute_mode": "runconfig.dynamic_graph_execute_mode.effect",
-    "iterations_per_loop": "runconfig.iterations_per_loop.positive",
-    "graph_max_parallel_model_num": "runconfig.graph_max_parallel_model_num.range",
-    "hccl_timeout": "runconfig.hccl_timeout.range",
-    "op_wait_timeout": "runconfig.op_wait_timeout.effect",
-    "op_execute_timeout": "runconfig.op_execute_timeout.effect",
-    "stream_sync_timeout": "runconfig.stream_sync_timeout.effect",
-    "event_sync_timeout": "runconfig.event_sync_timeout.effect",
-    "fusion_switch_file": "runconfig.fusion_switch_file.charset",
-    "op_compiler_cache_dir": "runconfig.op_compiler_cache_dir.charset",
-    "stream_max_parallel_num": "runconfig.stream_max_parallel_num.limit",
-    "enable_scope_fusion_passes": "runconfig.enable_scope_fusion_passes.list",
-    "dynamic_inputs_shape_range": "runconfig.dynamic_inputs_shape_range.dims",
-    "local_device_list": "runconfig.local_device_list.pair",
-    "optypelist_for_implmode": "runconfig.optypelist_for_implmode.pair",
-    "op_debug_config": "runconfig.op_debug_config.is_file",
-    "op_precision_mode": "runconfig.op_precision_mode.file",
-    "modify_mixlist": "files.mixlist.current.grammar",
-    "customize_dtypes": "files.customize_dtypes.by_name",
-    "aoe_config_file": "files.aoe_cfg.keys",
-    "work_path": "runconfig.work_path.precreated",
-}
-for _name, _requirement in _DOMAINS.items():
+for _name, _requirement in DOMAINS["runconfig"].items():
     declare(
         f"options.runconfig.{_name}.skipped_domain",
         _requirement,
@@ -136,42 +103,12 @@ for _name, _requirement in _DOMAINS.items():
         accepts(_name),
     )
 
-#: The same of document 002. What stands beside a value is not looked over.
-_SESSION_DOMAINS = {
-    "graph_run_mode": "domain",
-    "in_out_pair": "in_out_pair.grammar",
-    "input_shape": "grammar",
-    "dynamic_dims": "grammar",
-    "dynamic_node_type": "domain",
-    "dynamic_graph_execute_mode": "domain",
-    "dynamic_inputs_shape_range": "grammar",
-    "graph_memory_max_size": "range",
-    "variable_memory_max_size": "range",
-    "precision_mode": "precision.s.domain",
-    "modify_mixlist": "files.mixlist.legacy.grammar",
-    "op_select_implmode": "domain",
-    "op_precision_mode": "files.op_precision_ini.flat.values",
-    "stream_max_parallel_num": "grammar",
-    "enable_scope_fusion_passes": "grammar",
-    "fusion_switch_file": "charset",
-    "buffer_optimize": "domain",
-    "enable_small_channel": "domain",
-    "local_device_list": "grammar",
-    "op_compiler_cache_mode": "domain",
-    "op_compiler_cache_dir": "charset",
-    "dump_path": "precreated",
-    "dump_step": "grammar",
-    "dump_mode": "domain",
-    "enable_exception_dump": "domain",
-    "op_debug_level": "domain",
-    "profiling_options": "json",
-    "auto_tune_mode": "list",
-    "op_wait_timeout": "unit",
-}
-for _name, _requirement in _SESSION_DOMAINS.items():
+# The same of document 002. What stands beside a value is not looked over.
+
+for _name, _requirement in DOMAINS["session"].items():
     declare(
         f"options.session.{_name}.skipped_domain",
-        _requirement if "." in _requirement else f"session.{_name}.{_requirement}",
+        _requirement,
         f"Takes any value of the right type for {_name} in a parameter map.",
         unbounded(_name),
     )
@@ -202,6 +139,9 @@ RULES: Dict[str, str] = {
     "session.enable_small_channel.advice": "session.enable_small_channel.advice",
     "session.enable_data_pre_proc.loop_prerequisite": "runconfig.enable_data_pre_proc.prerequisite",
     "session.profiling_options.inference.no_training_trace": "session.profiling_options.inference.no_training_trace",
+    "session.profiling_mode.false": "session.profiling_mode.false",
+    "session.use_off_line.false_overrides": "session.use_off_line.false_overrides",
+    "runconfig.enable_small_channel.training_default": "runconfig.enable_small_channel.training_default",
     "env.HCCL_EXEC_TIMEOUT.fallback": "env.HCCL_EXEC_TIMEOUT.fallback",
     "env.AOE_MODE.fallback": "env.AOE_MODE.fallback",
     "runconfig.enable_small_channel.inference_fixed": "runconfig.enable_small_channel.inference_fixed",
@@ -251,6 +191,30 @@ for _requirement, _rule in RULES.items():
         without_rule(_rule),
         everywhere=_requirement in _EVERYWHERE,
     )
+
+# What the documents say and nobody has to act on
+
+_SURFACES = {"legacy": "session", "current": "runconfig"}
+#: Stated of what a run leaves or does, so that a note shows no more than that it is known.
+_OF_RUNS: Tuple[str, ...] = (
+    "files.",
+    "runconfig.op_debug_level.mc2",
+    "runconfig.dynamic_inputs_shape_range.subgraphs",
+    "precision.v1_v2",
+)
+_OF_RUNS += ("session.is_tailing_optimization.distributed_only", "session.dynamic_input.subgraphs")
+for _name, _option in OPTIONS.items():
+    for _advice in _option.advice:
+        if _advice.requirement.startswith(_OF_RUNS):
+            continue
+        _place = f"{_SURFACES[_advice.editions[0]]}.{_name}" if len(_advice.editions) == 1 else f"runconfig.{_name}"
+        _words = _advice.requirement.rpartition(".")[2]
+        declare(
+            f"options.{_place}.no_{_words}",
+            _advice.requirement,
+            f"Says nothing of it: {_advice.text}",
+            without_advice(_name),
+        )
 
 # Precedence: the option, the variable it goes before, and where that is stated
 

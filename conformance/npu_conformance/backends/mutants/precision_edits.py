@@ -18,6 +18,7 @@ __all__ = [
     "answering",
     "asked",
     "asking",
+    "bodies",
     "dtypes",
     "flags",
     "is_cube",
@@ -111,6 +112,24 @@ def answering(
         return answer
 
     _declared(name, requirement, fault, precision)
+
+
+def bodies(name: str, requirement: str, fault: str, edit: Edit, when: Callable[[Params], bool]) -> None:
+    """A mutant whose answer differs in the operators of functions, which are called function/node."""
+
+    class Faulty(ReferenceBackend):
+        def precision(self, params: Params) -> Answer:
+            answer = copy.deepcopy(super().precision(params))
+            names = set(self.graph(params).functions)
+            if when(params):
+                for node in answer["nodes"]:
+                    function, inside, _ = node["node"].partition("/")
+                    if inside and function in names:
+                        edit(node)
+            return answer
+
+    Faulty.__doc__ = fault
+    mutant(name, requirement)(Faulty)
 
 
 def accepting(name: str, requirement: str, fault: str, codes: Iterable[str], when: Callable[[Params], bool]) -> None:

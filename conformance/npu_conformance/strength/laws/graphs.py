@@ -11,9 +11,9 @@ import functools
 import random
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from npu_reference.graphs import Graph, GraphBuilder, close_over
+from npu_reference.graphs import Graph, GraphBuilder, close_over, graph_from_def
 
-__all__ = ["DEVICE_KINDS", "KINDS", "OPERATORS", "Request", "Step", "build", "draw", "request"]
+__all__ = ["DEVICE_KINDS", "KINDS", "OPERATORS", "REORDER", "Request", "Step", "build", "draw", "request"]
 
 
 class Step(NamedTuple):
@@ -235,6 +235,9 @@ _RULES: Dict[str, Rule] = {
 #: Every kind of step.
 KINDS: Tuple[str, ...] = tuple(_RULES)
 
+#: A step that adds nothing: its numbers choose another order of nodes in the file, topological or not.
+REORDER = "reorder"
+
 #: Kinds that make a plain graph of device and host operators without state or control flow.
 DEVICE_KINDS: Tuple[str, ...] = ("unary", "binary", "host", "placeholder", "const", "many", "outputs", "group")
 
@@ -243,6 +246,8 @@ def build(chosen: Sequence[Step]) -> GraphBuilder:
     """The builder after all these steps."""
     m = Maker()
     for step in chosen:
+        if step.kind == REORDER:
+            continue
         m.extras = {}
         if step.after and m.operators and step.kind not in ("condition", "while"):
             m.extras["control"] = [_outside(m, step.after - 1)]
@@ -252,6 +257,15 @@ def build(chosen: Sequence[Step]) -> GraphBuilder:
             m.extras.pop("control", None)
         _RULES[step.kind](m, step.picks)
     return m.g
+
+
+def _reordered(graph: Graph, step: Step) -> Graph:
+    """The graph with its nodes in an order that the step's numbers choose."""
+    rng = random.Random(repr(step.picks))
+    result = graph.empty_def()
+    keys = [rng.random() for _ in graph.nodes]
+    result.node.extend(graph.nodes[i].proto for i in sorted(range(len(keys)), key=keys.__getitem__))
+    return graph_from_def(result, subject=graph.subject)
 
 
 def _outside(m: Maker, number: int) -> str:
@@ -264,7 +278,7 @@ class Request(NamedTuple):
     """A random graph as a session.run asks for it.
 
     Attributes:
-        graph: as a script builds it, placeholders and all.
+        graph: as a script builds it, placeholders and all; its nodes in any order.
         feeds: every placeholder, ``name:slot``.
         fetches: every tensor that nobody reads (``name:slot``), and every such operator without one (``name``).
         closed: the graph as the adapter's pass sees it (`close_over`).
@@ -284,6 +298,9 @@ def request(chosen: Sequence[Step]) -> Optional[Request]:
 @functools.lru_cache(maxsize=64)
 def _request(chosen: Tuple[Step, ...]) -> Optional[Request]:
     graph = build(chosen).build()
+    for step in chosen:
+        if step.kind == REORDER:
+            graph = _reordered(graph, step)
     feeds = tuple(f"{node.name}:0" for node in graph.nodes if node.op == "Placeholder")
     last = [node for node in graph.nodes if node.op != "Placeholder" and not graph.out_edges(node.id)]
     tensors = [f"{node.name}:0" for node in last if graph.output_dtypes(node.id)]
@@ -305,14 +322,14 @@ _MIXTURES: Tuple[Tuple[str, ...], ...] = (
 
 
 def draw(seed: str, most: int = 24) -> List[Step]:
-    """The steps of a seed, at most `most` of them."""
+    """The steps of a seed, at most `most` of them beside the one that reorders."""
     rng = random.Random(seed)  # of a text: hashed by SHA-512, in every version alike
 
     def below(count: int) -> int:
         return int(rng.random() * count)  # the one draw whose sequence Python promises to keep
 
     kinds = _MIXTURES[below(len(_MIXTURES))]
-    return [
+    steps = [
         Step(
             kinds[below(len(kinds))],
             (below(8), below(8), below(8)),
@@ -322,6 +339,8 @@ def draw(seed: str, most: int = 24) -> List[Step]:
         )
         for _ in range(1 + below(most))
     ]
+    # Drawn last: an older program's graphs are the same, but for their order.
+    return [*steps, Step(REORDER, (below(8), below(8), below(8)))] if below(2) else steps
 
 
 #: The operator list that goes with these graphs: what the device has, of all the kinds above.

@@ -53,7 +53,7 @@ def shrink(steps: Sequence[Step], fails: Callable[[Sequence[Step]], bool], budge
 
 def _simpler(step: Step) -> Iterator[Step]:
     """The step with one thing plainer: fewest first."""
-    for kind in KINDS[: KINDS.index(step.kind)]:
+    for kind in KINDS[: KINDS.index(step.kind)] if step.kind in KINDS else ():
         if kind in ("unary", "binary", "host", "to_string"):
             yield step._replace(kind=kind)
     if step.kept:

@@ -7,12 +7,14 @@ the RunConfig surface. What ends up in the sessions is written by :func:`npu_ses
 from __future__ import annotations
 
 import difflib
+import enum
 import inspect
 import os
 from typing import Any, Dict, List
 
+from npu_bridge._names import module_getattr
 from npu_bridge._session_config import npu_entry, npu_keys, switch_rewrites_off, write_option
-from npu_bridge._tensorflow import estimator, v1
+from npu_bridge._tensorflow import run_config_class, v1
 from npu_bridge.estimator.npu.config_objects import (
     ConfigObject,
     DumpConfig,
@@ -30,6 +32,7 @@ __all__ = [
     "ExperimentalConfig",
     "MemoryConfig",
     "NPURunConfig",
+    "NpuExecutePlacement",
     "ProfilingConfig",
     "npu_session_config",
 ]
@@ -37,10 +40,7 @@ __all__ = [
 
 _FIELDS = {bool: "b", int: "i", str: "s"}
 
-if estimator is not None:
-    _RunConfig: Any = estimator.RunConfig
-else:
-    from npu_bridge.estimator.npu.plain_run_config import PlainRunConfig as _RunConfig
+_RunConfig: Any = run_config_class()
 
 
 def _base_parameters() -> List[inspect.Parameter]:
@@ -57,6 +57,15 @@ def _signature() -> inspect.Signature:
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     options = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in _option_names()]
     return inspect.Signature([own, *_base_parameters(), *options])
+
+
+class NpuExecutePlacement(enum.Enum):
+    """Where something is to be: anywhere on the device, on one of its engines, or on the host."""
+
+    ALL = "ALL"
+    CUBE = "CUBE"
+    VECTOR = "VECTOR"
+    HOST = "HOST"
 
 
 class NPURunConfig(_RunConfig):
@@ -146,3 +155,6 @@ def npu_session_config(config: NPURunConfig) -> Any:
     for name, value in config._npu_object_options.items():
         write_option(entry, name, _FIELDS[type(value)], value)
     return proto
+
+
+__getattr__ = module_getattr(__name__)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Optional, Tuple
 
+from npu_bridge._names import module_getattr
 from npu_bridge._tensorflow import estimator, v1
 from npu_bridge.estimator.npu import npu_scope
 from npu_bridge.estimator.npu.npu_config import NPURunConfig, npu_session_config
 from npu_bridge.estimator.npu.npu_optimizer import TAILING
 from npu_reference.options.classes import OptionTypeError, OptionValueError
-from npu_reference.runtime.agreement.training import OWN_LOOPS
+from npu_reference.runtime.observing.log import LOG
+from npu_reference.runtime.sessions.iterations import repeated
 
 __all__ = ["NPUEstimator", "NPUEstimatorSpec"]
 
@@ -32,6 +34,11 @@ class NPUEstimator(_Estimator):
         params: handed to ``model_fn``.
         job_start_file: for starting jobs in a cluster; there is none, so only an empty one is allowed.
         warm_start_from: checkpoint to take variables from.
+        use_tpu, train_batch_size, eval_batch_size, predict_batch_size: of a TPUEstimator, which scripts were written
+            for; ``train_batch_size`` becomes ``params["batch_size"]`` where there is none, the others have no effect.
+
+    With ``iterations_per_loop`` above 1 every session.run of a training does so many steps on the device: the global
+    step advances by as many, hooks are called once, and what they see is of the last one (docs/runtime.md).
 
     Raises:
         OptionTypeError: ``config`` is missing or no NPURunConfig.
@@ -46,7 +53,17 @@ class NPUEstimator(_Estimator):
         params: Optional[Dict[str, Any]] = None,
         job_start_file: str = "",
         warm_start_from: Any = None,
+        use_tpu: bool = False,
+        train_batch_size: Optional[int] = None,
+        eval_batch_size: Optional[int] = None,
+        predict_batch_size: Optional[int] = None,
     ) -> None:
+        if use_tpu:
+            raise OptionValueError("OPTION_VALUE", "use_tpu", "there is an NPU, and no TPU.", "Give False.")
+        if eval_batch_size is not None or predict_batch_size is not None:
+            LOG.warning("NPUEstimator: eval_batch_size and predict_batch_size have no effect; batch in the input_fn")
+        if train_batch_size is not None:
+            params = {"batch_size": train_batch_size, **(params or {})}
         if not isinstance(config, NPURunConfig):
             what = "is missing" if config is None else f"is a {type(config).__name__}"
             raise OptionTypeError("OPTION_TYPE", "config", f"the configuration {what}.", "Give an NPURunConfig.")
@@ -94,6 +111,14 @@ class NPUEstimator(_Estimator):
                 )
         hooks = [*(hooks or []), _TailingHook(self.config.is_tailing_optimization)]
         return super().train(input_fn, hooks=hooks, steps=steps, max_steps=max_steps, saving_listeners=saving_listeners)
+
+    def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
+        """What the model_fn returns, with a train_op that does the iterations of a loop."""
+        spec = super()._call_model_fn(features, labels, mode, config)
+        loop = self.config.iterations_per_loop
+        if mode != "train" or loop == 1:
+            return spec
+        return spec._replace(train_op=repeated(spec.train_op, loop))
 
 
 class NPUEstimatorSpec(_EstimatorSpec):
@@ -158,7 +183,6 @@ class _TailingHook(v1.train.SessionRunHook):
         self._configured = configured
 
     def begin(self) -> None:
-        v1.add_to_collection(OWN_LOOPS, 1)  # train() itself counts the iterations
         for told in v1.get_collection(TAILING):
             if told != self._configured:
                 raise OptionValueError(
@@ -177,3 +201,6 @@ class _HostCallHook(v1.train.SessionRunHook):
 
     def before_run(self, run_context: Any) -> Any:
         return v1.train.SessionRunArgs(self._operations)
+
+
+__getattr__ = module_getattr(__name__)

@@ -1,16 +1,25 @@
-"""Session hooks of the adapter: checkpoints, and output of tensors every few steps."""
+"""Session hooks of the adapter: checkpoints, output of tensors, loops, and what only several devices need."""
 
 from __future__ import annotations
 
 from typing import Any, Callable, Dict, Optional
 
+from npu_bridge._names import module_getattr
 from npu_bridge._tensorflow import v1
+from npu_bridge.estimator.npu.util import load_iterations
+from npu_reference.runtime.ranks import require_one
 
-__all__ = ["NPUCheckpointSaverHook", "NPUOutputTensorHook"]
+__all__ = [
+    "NPUBroadcastGlobalVariablesHook",
+    "NPUCheckpointSaverHook",
+    "NPUOutputTensorHook",
+    "SetIterationsVarHook",
+    "TellMeStepOrLossHook",
+]
 
 
 class NPUCheckpointSaverHook(v1.train.CheckpointSaverHook):
-    """Saves checkpoints. With one iteration per loop every step is seen, so TensorFlow's own rule holds."""
+    """Saves checkpoints, by the global step: with several iterations a loop, after the loop in which one is due."""
 
 
 class NPUOutputTensorHook(v1.train.SessionRunHook):
@@ -50,3 +59,43 @@ class NPUOutputTensorHook(v1.train.SessionRunHook):
         if self._collected:
             collected, self._collected = self._collected, []
             self._output_fn(collected)
+
+
+class NPUBroadcastGlobalVariablesHook(v1.train.SessionRunHook):
+    """Gives all devices the variables of one; with one device it does nothing.
+
+    Args:
+        root_rank: the device that gives them.
+        index: the rank of this process.
+    """
+
+    def __init__(self, root_rank: int = 0, index: int = 0) -> None:
+        self._root_rank, self._index = root_rank, index
+
+    def begin(self) -> None:
+        require_one(type(self).__name__)
+
+
+class SetIterationsVarHook(v1.train.SessionRunHook):
+    """Lets the operations of ``IterationPerLoop`` in the session's graph do ``iterations`` steps a run."""
+
+    def __init__(self, iterations: int = 1) -> None:
+        self._iterations = iterations
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        load_iterations(session, self._iterations)
+
+
+class TellMeStepOrLossHook(v1.train.SessionRunHook):
+    """Tells the device how far training is, which decides nothing on the simulated one.
+
+    Args:
+        step, total_step: name of the tensor of the current step, and the number of steps; or else
+        loss, final_loss: name of the tensor of the current loss, and the loss that is aimed at.
+    """
+
+    def __init__(self, step: Any = None, total_step: Any = None, loss: Any = None, final_loss: Any = None) -> None:
+        self._told = (step, total_step, loss, final_loss)
+
+
+__getattr__ = module_getattr(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from npu_bridge._names import module_getattr
 from npu_bridge._tensorflow import v1
 from npu_reference.options.classes import OptionTypeError, OptionValueError
 
@@ -39,15 +40,22 @@ class FixedLossScaleManager(LossScaleManager):
     """
 
     def __init__(self, loss_scale: float, enable_overflow_check: bool = True) -> None:
-        self._loss_scale = _at_least_one("loss_scale", loss_scale)
+        self._value = _at_least_one("loss_scale", loss_scale)
         if not isinstance(enable_overflow_check, bool):
             raise OptionTypeError(
                 "OPTION_TYPE", "enable_overflow_check", f"{enable_overflow_check!r} is no bool.", "Give True or False."
             )
         self._check = enable_overflow_check
+        self._loss_scale = self._constant()
 
     def get_loss_scale(self) -> Any:
-        return v1.constant(self._loss_scale, v1.float32, name="loss_scale")
+        if self._loss_scale.graph is not v1.get_default_graph():
+            self._loss_scale = self._constant()
+        return self._loss_scale
+
+    def _constant(self) -> Any:
+        """``loss_scale:0`` of the graph and name scope, which scripts fetch by that name."""
+        return v1.constant(self._value, v1.float32, name="loss_scale")
 
     def update_loss_scale(self, finite_grads: Any) -> Any:
         del finite_grads
@@ -110,8 +118,11 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
 
 
 def _state(name: str, value: Any, dtype: Any) -> Any:
-    """A variable that is saved with the model and that nobody trains."""
-    return v1.Variable(value, trainable=False, dtype=dtype, name=f"npu_loss_scale/{name}")
+    """A variable that is saved with the model and that nobody trains.
+
+    Scripts fetch ``loss_scale:0``, so its output has to be its value, whatever kind of variables is the default.
+    """
+    return v1.Variable(value, trainable=False, dtype=dtype, name=name, use_resource=False)
 
 
 def _number(name: str, value: Any) -> float:
@@ -132,3 +143,6 @@ def _positive(name: str, value: Any) -> int:
     if value < 1:
         raise OptionValueError("OPTION_VALUE", name, f"{value!r} is less than 1.", "Give 1 or more.")
     return value
+
+
+__getattr__ = module_getattr(__name__)

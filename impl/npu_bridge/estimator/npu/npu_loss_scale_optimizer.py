@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any, List, Optional, Sequence, Tuple
 
+from npu_bridge._names import module_getattr
 from npu_bridge._tensorflow import v1
 from npu_bridge.estimator import npu_ops
 from npu_bridge.estimator.npu.npu_loss_scale_manager import LossScaleManager
 from npu_reference.options.classes import OptionTypeError, OptionValueError
 from npu_reference.runtime.agreement.training import LOSS_SCALE
+from npu_reference.runtime.ranks import require_one
 
 __all__ = ["NPULossScaleOptimizer", "scaled_gradients", "guarded"]
+
+#: Name of the tensor that is True where nothing overflowed; scripts fetch ``overflow_status_reduce_all:0``.
+OVERFLOW_STATUS = "overflow_status_reduce_all"
 
 
 class NPULossScaleOptimizer(v1.train.Optimizer):
@@ -24,6 +29,8 @@ class NPULossScaleOptimizer(v1.train.Optimizer):
         opt: a tf.train.Optimizer.
         loss_scale_manager: decides the factor.
         is_distributed: whether the flag is to be summed over all devices; with one device it is the flag itself.
+
+    Scripts fetch ``loss_scale:0`` and ``overflow_status_reduce_all:0``, below the name scopes they are built in.
     """
 
     def __init__(self, opt: Any, loss_scale_manager: Any, is_distributed: bool = False) -> None:
@@ -49,6 +56,8 @@ class NPULossScaleOptimizer(v1.train.Optimizer):
 
     def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> List[Tuple[Any, Any]]:
         """Gradients of the loss itself, computed from the scaled one."""
+        if self._is_distributed:
+            require_one(type(self).__name__)
         self._status, pairs = scaled_gradients(self._opt, self._manager, loss, args, kwargs)
         return pairs
 
@@ -103,7 +112,7 @@ def guarded(
     with v1.control_dependencies([_values(gradient) for gradient in values]):
         written = npu_ops.npu_get_float_status(status)
     with v1.control_dependencies([written]):
-        finite = v1.reduce_all(v1.equal(status, v1.zeros_like(status)), name="no_overflow")
+        finite = v1.reduce_all(v1.equal(status, v1.zeros_like(status)), name=OVERFLOW_STATUS)
     step = v1.cond(finite, apply, v1.no_op) if manager.get_enable_overflow_check() else apply()
     with v1.control_dependencies([step, finite]):
         cleared = npu_ops.npu_clear_float_status(written)
@@ -120,3 +129,6 @@ def _times(gradient: Any, factor: Any) -> Any:
         values = gradient.values * v1.cast(factor, gradient.values.dtype)
         return v1.IndexedSlices(values, gradient.indices, gradient.dense_shape)
     return gradient * v1.cast(factor, gradient.dtype)
+
+
+__getattr__ = module_getattr(__name__)

@@ -7,11 +7,22 @@ constants made by helper functions too (M18); gradients built elsewhere do not (
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Iterator
+from typing import Any, Iterator
 
+from npu_bridge._names import module_getattr
 from npu_bridge._tensorflow import v1
+from npu_bridge.estimator.npu.npu_config import NpuExecutePlacement
+from npu_reference.options.classes import OptionTypeError
 
-__all__ = ["KEEP_DTYPE", "WITHOUT_NPU_COMPILE", "keep_dtype_scope", "without_npu_compile_scope"]
+__all__ = [
+    "KEEP_DTYPE",
+    "WITHOUT_NPU_COMPILE",
+    "disable_autofuse",
+    "keep_dtype_scope",
+    "npu_variable_scope",
+    "npu_weight_prefetch_scope",
+    "without_npu_compile_scope",
+]
 
 #: Attribute of nodes that mixed computing leaves on the host.
 WITHOUT_NPU_COMPILE = "_without_npu_compile"
@@ -39,7 +50,47 @@ def keep_dtype_scope() -> Iterator[None]:
 
 
 @contextmanager
-def _marked(attribute: str, value: v1.AttrValue) -> Iterator[None]:
+def npu_variable_scope(placement: NpuExecutePlacement = NpuExecutePlacement.ALL) -> Iterator[None]:
+    """Place the variables built inside: ``HOST`` leaves them on the host, any other placement on the device.
+
+    As with ``variable_placement``, that holds in mixed computing, and the operators that change such a variable
+    stay on the host with it. Other operators built inside are not concerned.
+
+    Raises:
+        OptionTypeError: no NpuExecutePlacement.
+    """
+    if not isinstance(placement, NpuExecutePlacement):
+        reason = f"{placement!r} is no NpuExecutePlacement."
+        raise OptionTypeError("OPTION_TYPE", "placement", reason, "Give NpuExecutePlacement.HOST or .ALL.")
+    if placement is not NpuExecutePlacement.HOST:
+        yield
+        return
+    with _marked(WITHOUT_NPU_COMPILE, lambda node: v1.AttrValue(b=True) if node.op in _VARIABLES else None):
+        yield
+
+
+#: Operators that are a variable.
+_VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
+
+
+@contextmanager
+def npu_weight_prefetch_scope(buffer_pool_id: int = 0, buffer_pool_size: int = 536870912) -> Iterator[None]:
+    """Load weights used inside ahead of time, which changes no result; the simulated device does not."""
+    del buffer_pool_id, buffer_pool_size
+    yield
+
+
+@contextmanager
+def disable_autofuse() -> Iterator[None]:
+    """Do not fuse the operators built inside, which changes no result; the simulated device fuses none."""
+    yield
+
+
+@contextmanager
+def _marked(attribute: str, value: Any) -> Iterator[None]:
     # TensorFlow has no public way to add an attribute to all nodes of a block.
     with v1.get_default_graph()._attr_scope({attribute: value}):
         yield
+
+
+__getattr__ = module_getattr(__name__)

@@ -209,19 +209,16 @@ class PlainEstimator:
             hooks.append(_IteratorHook(iterator.initializer))
             batch = iterator.get_next()
         features, labels = batch if isinstance(batch, (tuple, list)) and len(batch) == 2 else (batch, None)
-        spec = _called(
-            self._model_fn,
-            features,
-            labels=None if mode == "infer" else labels,
-            mode=mode,
-            params=self.params,
-            config=self.config,
-        )
+        return self._call_model_fn(features, None if mode == "infer" else labels, mode, self.config), hooks
+
+    def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> PlainEstimatorSpec:
+        """What the model_fn returns."""
+        spec = _called(self._model_fn, features, labels=labels, mode=mode, params=self.params, config=config)
         if not isinstance(spec, PlainEstimatorSpec):
             raise OptionTypeError(
                 "OPTION_TYPE", "model_fn", f"it returned a {type(spec).__name__}.", "Return an NPUEstimatorSpec."
             )
-        return spec, hooks
+        return spec
 
     def _scaffold(self, spec: PlainEstimatorSpec) -> Any:
         if spec.scaffold is not None:

@@ -1,16 +1,25 @@
-"""How sess.run scripts set what belongs to one graph: iterations of a loop, shapes of inputs."""
+"""How sess.run scripts set what belongs to one graph: iterations of a loop, shapes of inputs, precision."""
 
 from __future__ import annotations
 
 from typing import Any, Optional
 
+from npu_bridge._names import module_getattr
 from npu_bridge._tensorflow import v1
+from npu_bridge.estimator.npu import npu_scope
 from npu_reference.options import resolve
 from npu_reference.options.classes import OptionTypeError, OptionValueError, raise_for_python
 from npu_reference.runtime.agreement.input_shapes import GRAPH_ATTRS
 from npu_reference.runtime.agreement.training import ITERATIONS
+from npu_reference.runtime.sessions.iterations import repeated
 
-__all__ = ["set_graph_exec_config", "set_iteration_per_loop"]
+__all__ = [
+    "IterationPerLoop",
+    "keep_tensors_dtypes",
+    "set_graph_exec_config",
+    "set_iteration_per_loop",
+    "variable_initializer_in_host",
+]
 
 
 def set_iteration_per_loop(sess: Any, train_op: Any, iterations_per_loop: int = 1) -> Any:
@@ -27,17 +36,87 @@ def set_iteration_per_loop(sess: Any, train_op: Any, iterations_per_loop: int = 
         OptionTypeError: ``iterations_per_loop`` is no int; a bool is none either (G12).
         OptionValueError: it is not positive.
     """
-    if isinstance(iterations_per_loop, bool) or not isinstance(iterations_per_loop, int):
+    _check_iterations(iterations_per_loop)
+    del sess  # its graph is that of the operation
+    return repeated(train_op, iterations_per_loop)
+
+
+class IterationPerLoop:
+    """:func:`set_iteration_per_loop` in two parts: the operation before the graph is finalized, the number after.
+
+    >>> loop = util.IterationPerLoop()
+    >>> train_op = loop.create_iteration_per_loop_var(train_op)
+    >>> with tf.train.Supervisor(logdir=logdir).managed_session(config=config) as sess:
+    ...     loop.load_iteration_per_loop_var(sess, 10)
+    ...     sess.run(train_op)
+    """
+
+    def create_iteration_per_loop_var(self, train_op: Any) -> Any:
+        """The operation to run instead of ``train_op``: one step a run, until a number is loaded."""
+        loop = repeated(train_op, 1)
+        loop.graph.add_to_collection(_LOOPS, loop.name)
+        return loop
+
+    def load_iteration_per_loop_var(self, sess: Any, iterations_per_loop: int = 1) -> None:
+        """Let the operations made so in the session's graph do so many steps a run; load it before they first run.
+
+        Raises:
+            OptionTypeError, OptionValueError: no positive int.
+        """
+        load_iterations(sess, iterations_per_loop)
+
+
+def load_iterations(sess: Any, iterations_per_loop: int) -> None:
+    """The number for all operations of :class:`IterationPerLoop` in the graph of a session."""
+    _check_iterations(iterations_per_loop)
+    for name in sess.graph.get_collection(_LOOPS):
+        sess.graph.get_operation_by_name(name)._set_attr(ITERATIONS, v1.AttrValue(i=iterations_per_loop))
+
+
+#: Graph collection of the names of operations whose iterations are loaded later.
+_LOOPS = "npu_iteration_loops"
+
+
+def _check_iterations(iterations: Any) -> None:
+    if isinstance(iterations, bool) or not isinstance(iterations, int):
         raise OptionTypeError(
-            "OPTION_TYPE", "iterations_per_loop", f"{iterations_per_loop!r} is not an int.", "Give a positive int."
+            "OPTION_TYPE", "iterations_per_loop", f"{iterations!r} is not an int.", "Give a positive int."
         )
-    if iterations_per_loop < 1:
+    if iterations < 1:
         raise OptionValueError(
-            "OPTION_VALUE", "iterations_per_loop", f"{iterations_per_loop} is not positive.", "Give a positive int."
+            "OPTION_VALUE", "iterations_per_loop", f"{iterations} is not positive.", "Give a positive int."
         )
-    # TensorFlow has no public way to add an attribute to a node.
-    with sess.graph.as_default(), sess.graph._attr_scope({ITERATIONS: v1.AttrValue(i=iterations_per_loop)}):
-        return v1.group(train_op, name="npu_iteration_loop")
+
+
+def variable_initializer_in_host(var_list: Any) -> Any:
+    """An operation ``var_in_host`` that initializes variables, each where it is: on the host or on the device."""
+    return v1.variables_initializer(var_list, name="var_in_host")
+
+
+def keep_tensors_dtypes(graph: Any, input_tensors: Any) -> None:
+    """Let the operators of some tensors of a graph keep its precision, as those of ``keep_dtype_scope`` do.
+
+    Args:
+        graph: a tf.Graph, for instance one that was imported.
+        input_tensors: names of tensors, such as ``("conv/Relu:0",)``.
+
+    Raises:
+        OptionTypeError: no graph, or no list of names.
+        OptionValueError: a name that no tensor of the graph has.
+    """
+    if not isinstance(graph, v1.Graph):
+        reason = f"a {type(graph).__name__} is no graph."
+        raise OptionTypeError("OPTION_TYPE", "graph", reason, "Give a tf.Graph.")
+    if not isinstance(input_tensors, (list, tuple)):
+        reason = f"a {type(input_tensors).__name__} is no list of names."
+        raise OptionTypeError("OPTION_TYPE", "input_tensors", reason, 'Give a list such as ["conv/Relu:0"].')
+    for name in input_tensors:
+        try:
+            tensor = graph.get_tensor_by_name(name)
+        except (KeyError, ValueError, TypeError) as error:
+            text = str(error.args[0] if error.args else error).rstrip(".")
+            raise OptionValueError("OPTION_VALUE", "input_tensors", f"{text}.", "Name tensors as node:0.") from None
+        tensor.op._set_attr(npu_scope.KEEP_DTYPE, v1.AttrValue(i=1))
 
 
 def set_graph_exec_config(
@@ -74,3 +153,6 @@ def set_graph_exec_config(
     operation._set_attr(of_input, v1.AttrValue(b=dynamic_input))
     operation._set_attr(of_ranges, v1.AttrValue(s=(dynamic_inputs_shape_range or "").encode("utf-8")))
     return fetch
+
+
+__getattr__ = module_getattr(__name__)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import csv
 import os
 import sys
-from typing import Dict, List, Optional, Sequence, Tuple
+from itertools import product
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.graphs.ops import OPS, ArgDef, OpDef
 
@@ -24,13 +25,52 @@ _ATTRIBUTES = ("epsilon", "momentum", "rho", "beta1", "beta2", "lr_power", "l2_s
 
 #: Kernels whose tensors stand in another order: DynamicRNN has x, w, b, seq_length, init_h, init_c, wci, wcf, wco and
 #: gives y, output_h, output_c, i, j, f, o, tanhc.
-_BY_HAND = {"BlockLSTM": ((-1, 0, 5, 4, 1, 6, 7, 8, 2), (3, 2, 5, 6, 4, 7, 1))}
+#: Concat has its tensors before concat_dim.
+_BY_HAND = {
+    "BlockLSTM": ((-1, 0, 5, 4, 1, 6, 7, 8, 2), (3, 2, 5, 6, 4, 7, 1)),
+    "Concat": ((1, 0), (0,)),
+    "DynamicRnnV2": ((0, 1, 2, 4, 5), (0, 1, 2, 3, 4, 5, 6, 7)),
+}
 
 #: Operators that a pass of the graph compiler rewrites before dtypes are judged: the operator whose kernel computes
 #: them then, and where their arguments stand in its columns (research 2.5: EinsumPass; OneHot before the loss).
 _REWRITTEN = {
     "Einsum": ("BatchMatMulV2", (0,), (0,)),
     "SparseSoftmaxCrossEntropyWithLogits": ("SoftmaxCrossEntropyWithLogits", (0, -1), (0, 1)),
+}
+
+_JOINED = ("f32", "f16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "b")
+
+
+class _After(NamedTuple):
+    """A kernel of graph fusion with columns of its own: what it drops, and where the columns are from."""
+
+    kernel: str
+    drops: Tuple[int, ...]
+    columns: Tuple[str, ...]
+    source: str
+
+
+#: Operators whose kernel after fusion takes other dtypes than the one before (the catalogue has columns of one only):
+#: passes ConcatExt2 and Concat move a constant axis, TopK a constant k into an attribute. TopKD is float16 alone on
+#: this chip (research 2.3). None of the three has a flag.
+_FUSED = {
+    "Concat": _After("ConcatD", (0,), tuple(f"{name}>{name}" for name in _JOINED), "ConcatD:op_select_format"),
+    "ConcatV2": _After("ConcatV2D", (1,), tuple(f"{name}>{name}" for name in _JOINED), "ConcatV2D:op_select_format"),
+    "TopKV2": _After("TopKD", (1,), ("f16>f16,i32",), "TopKD:canndev2022"),
+}
+
+#: Kernels of which the catalogue names only the first columns and their number: what the others are.
+_SHORTENED = {
+    "ConfusionMatrix": [
+        f"{label},{label},{weight}>{weight}" for label, weight in product(("f16", "f32", "i32", "i8", "u8"), repeat=2)
+    ],
+    "GatherV2": [
+        f"{held},{ids},{axis}>{held}"
+        for axis, ids, held in product(
+            ("i32", "i64"), ("i32", "i64"), ("f16", "f32", "i8", "u8", "i32", "u32", "i16", "u16", "i64", "u64", "b")
+        )
+    ],
 }
 
 _HEADER = ["op", "kernel", "engine", "columns", "in", "out", "aicpu", "flag", "modes"]
@@ -51,7 +91,11 @@ def main(catalogue: str) -> None:
 def _line(row: Dict[str, str]) -> List[str]:
     op, columns, aicpu = row["tf_op"], _columns(row), row["aicpu_dtypes(first tensor)"]
     takes, drops = _alignment(op, columns)
-    fused = row["const2attr_variant"]
+    fused, flag, source = row["const2attr_variant"], row["precision_reduce_variant"], row["source"]
+    after = _FUSED.get(op)
+    if after is not None:
+        fused, flag, drops = f"{after.kernel}:{';'.join(after.columns)}", "unset", after.drops
+        source = f"{source}; {after.source}"
     return [
         op,
         row["ge_op"],
@@ -63,10 +107,10 @@ def _line(row: Dict[str, str]) -> List[str]:
         _FLAGS.get(row["precision_reduce"], ""),
         row["impl_modes"],
         fused,
-        _FLAGS.get(row["precision_reduce_variant"], "") if fused else "",
+        _FLAGS.get(flag, "") if fused else "",
         _numbers(drops) if fused else "",
         row["in_fp16_priority_list"],
-        row["source"].replace("; ", " | "),
+        source.replace("; ", " | "),
     ]
 
 
@@ -80,9 +124,20 @@ def _rewritten(row: Dict[str, str], by_op: Dict[str, Dict[str, str]]) -> List[st
 
 
 def _columns(row: Dict[str, str]) -> List[str]:
-    """The columns; a long list of them ends with a remark on how many there are."""
-    pieces = (piece.strip().replace(" ", "") for piece in row["aicore_kernel_columns(in>out)"].split(";"))
-    return [piece for piece in pieces if ">" in piece]
+    """The columns; a long list of them ends with a remark on how many there are.
+
+    Raises:
+        ValueError: such a list, and nothing says how it goes on.
+    """
+    pieces = [piece.strip().replace(" ", "") for piece in row["aicore_kernel_columns(in>out)"].split(";")]
+    named = [piece for piece in pieces if ">" in piece]
+    remark = [piece for piece in pieces if piece and ">" not in piece]
+    if not remark:
+        return named
+    whole = _SHORTENED.get(row["tf_op"], [])
+    if whole[: len(named)] != named or f"({len(whole)}cols)" not in remark[0]:
+        raise ValueError(f"{row['tf_op']}: the columns are shortened ({remark[0]}), and nothing says how they go on")
+    return whole
 
 
 def _numbers(values: Sequence[int]) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 from npu_reference.device.numerics.constants import round_constant
 from npu_reference.device.numerics.gates import Gates
 from npu_reference.device.numerics.kinds import KEEPS_TYPE, MOVES
+from npu_reference.device.numerics.own_operators import OwnOperators
 from npu_reference.device.numerics.status import FLOAT16_MAX, FLOAT32_MAX, FloatStatus
 from npu_reference.device.numerics.variants import install_variant
 from npu_reference.graphs import OPS, DType, OpDef
@@ -63,7 +64,12 @@ class _Node(NamedTuple):
 
 
 def compute_as_decided(
-    function: Any, decisions: Decisions, status: FloatStatus, *, owner: Callable[[str], str] = str
+    function: Any,
+    decisions: Decisions,
+    status: FloatStatus,
+    *,
+    owner: Callable[[str], str] = str,
+    operators: Optional[OwnOperators] = None,
 ) -> None:
     """Rewrite a FunctionDef in place.
 
@@ -76,15 +82,24 @@ def compute_as_decided(
         decisions: what was decided for its operators; any other operator is left as it is.
         status: the flag to raise when a result overflows.
         owner: the name under which an operator's overflow is recorded, by its name in the body.
+        operators: the functions that are one operator each.
     """
-    _Body(function, decisions, status, owner).run()
+    _Body(function, decisions, status, owner, operators or OwnOperators({})).run()
 
 
 class _Body:
-    def __init__(self, function: Any, decisions: Decisions, status: FloatStatus, owner: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        function: Any,
+        decisions: Decisions,
+        status: FloatStatus,
+        owner: Callable[[str], str],
+        operators: OwnOperators,
+    ) -> None:
         self.function = function
         self.decisions = decisions
         self.owner = owner
+        self.operators = operators
         self.gates = Gates(function, status)
         self.values: Dict[str, _Value] = {}
         self.rounded: Dict[str, str] = {}
@@ -115,7 +130,7 @@ class _Body:
     # -- nodes -------------------------------------------------------------------------------------------------
 
     def _visit(self, proto: Any) -> None:
-        node = _read(proto)
+        node = _read(proto, self.operators)
         if node is None:
             proto.input[:] = [text if text.startswith("^") else self._stored(text) for text in proto.input]
             return
@@ -141,7 +156,10 @@ class _Body:
         moves = node.proto.op in MOVES
         widen = self._may_widen(node) and (not moves or self._reads_raised(node))
         grid = self._feed(node, decision.inputs, widen, decision.engine in _SATURATING)
-        if widen:
+        if widen and node.proto.op in self.operators:
+            if _HALF in [dtype.number for dtype in (*node.inputs, *node.dtypes)]:
+                node.proto.op = self.operators.widened(node.proto.op)
+        elif widen:
             _retype(node)
         self._finish(node, decision, on_grid=grid and moves, widened=widen)
         if decision.engine in _SATURATING and _is_optimizer(node.proto.op):
@@ -159,7 +177,7 @@ class _Body:
 
     def _may_widen(self, node: _Node) -> bool:
         """Whether an operator on float16 can be made one on float32 without touching what others share with it."""
-        if node.proto.op in KEEPS_TYPE or node.op_def.is_stateful:
+        if node.proto.op in KEEPS_TYPE or (node.op_def.is_stateful and node.proto.op not in self.operators):
             return False
         dtypes = (*node.inputs, *node.dtypes)
         return not any(dtype.is_ref or dtype.name in ("resource", "variant") for dtype in dtypes)
@@ -328,9 +346,9 @@ def _label(text: str) -> str:
     return name if slot in ("", "0") else f"{name}_{slot}"
 
 
-def _read(proto: Any) -> Optional[_Node]:
+def _read(proto: Any, operators: OwnOperators) -> Optional[_Node]:
     """A node with the types of its ends; None for calls of functions and for types a caller decides."""
-    op_def = OPS.get(proto.op)
+    op_def = OPS.get(proto.op) or operators.get(proto.op)
     if op_def is None:
         return None
     try:

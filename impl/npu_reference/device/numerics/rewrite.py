@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Seque
 
 from npu_reference.device.numerics import floatstatus
 from npu_reference.device.numerics.body import Decision, compute_as_decided
+from npu_reference.device.numerics.own_operators import OwnOperators
 from npu_reference.device.numerics.status import FloatStatus
 from npu_reference.partition import Partition
 from npu_reference.partition.model import Geop
@@ -45,6 +46,7 @@ class _Rewriter:
         self.partition = partition
         self.status = status
         self.functions: Dict[str, Any] = {f.signature.name: f for f in graph_def.library.function}
+        self.operators = OwnOperators(self.functions)
         self.decisions: Dict[str, Dict[str, Decision]] = {}
         for node in assignment.nodes:
             name = node.node if node.function is None else node.node[len(node.function) + 1 :]
@@ -66,15 +68,15 @@ class _Rewriter:
                     decided[copy.name] = decided[original]
             for name in floatstatus.install(body, self.status, owned):
                 decided.pop(name, None)
-            compute_as_decided(body, decided, self.status, owner=self._owner(geop, body))
+            compute_as_decided(body, decided, self.status, owner=self._owner(geop, body), operators=self.operators)
         while pending:
             name, body = pending.pop()
             pending.extend(self._call_copies(body))
             decided = dict(self.decisions.get(name, {}))
             for status_op in floatstatus.install(body, self.status, {}):
                 decided.pop(status_op, None)
-            compute_as_decided(body, decided, self.status, owner=_owner(name))
-        self.graph_def.library.function.extend(self.copied.values())
+            compute_as_decided(body, decided, self.status, owner=_owner(name), operators=self.operators)
+        self.graph_def.library.function.extend([*self.copied.values(), *self.operators.made])
 
     def _owner(self, geop: Geop, body: Any) -> Callable[[str], str]:
         """Names as the user's graph has them: an argument goes by the operator that it comes from."""
@@ -103,7 +105,7 @@ class _Rewriter:
                     self.copied[name] = copy
                     made.append((name, copy))
                 reference.name = name + self.suffix
-            if node.op in self.functions and node.op not in floatstatus.STATUS_OPS:
+            if node.op in self.functions and node.op not in floatstatus.STATUS_OPS and node.op not in self.operators:
                 made.extend(self._copy_called_by_name(node, body))
         return iter(made)
 

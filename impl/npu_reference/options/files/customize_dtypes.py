@@ -6,6 +6,7 @@ from typing import Dict, NamedTuple, Tuple
 
 from npu_reference.options.domains import echo
 from npu_reference.options.files.lines import Line, lines, refuse
+from npu_reference.options.grammars.scanner import Note
 
 __all__ = ["DTYPES", "EXAMPLE", "CustomDtypes", "Dtypes", "parse", "write"]
 
@@ -37,7 +38,7 @@ class CustomDtypes(NamedTuple):
 
     by_name: Dict[str, Dtypes]
     by_type: Dict[str, Dtypes]
-    notes: Tuple[str, ...] = ()
+    notes: Tuple[Note, ...] = ()
 
 
 def parse(text: str) -> CustomDtypes:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
-from npu_reference.options.domains import echo
+from npu_reference.options.domains import echo, nearest
+from npu_reference.options.files.fusion_passes import FIXED, KNOWN
 from npu_reference.options.grammars.json_text import Pairs, key_error, parse_json
-from npu_reference.options.grammars.scanner import few
+from npu_reference.options.grammars.scanner import Note, few
 
 __all__ = ["EXAMPLE", "SECTIONS", "FusionSwitch", "parse", "write"]
 
@@ -21,22 +22,25 @@ class FusionSwitch(NamedTuple):
 
     graph_fusion: Dict[str, bool]
     ub_fusion: Dict[str, bool]
-    notes: Tuple[str, ...] = ()
+    notes: Tuple[Note, ...] = ()
 
     def is_on(self, section: str, name: str) -> bool:
-        """Whether a pass that can be switched is on: its own entry, else ALL, else on."""
+        """Whether a pass is on: one that cannot be switched always; else its own entry, else ALL, else on."""
+        if name in FIXED:
+            return True
         passes = self.graph_fusion if section == SECTIONS[0] else self.ub_fusion
         return passes.get(name, passes.get("ALL", True))
 
 
 def parse(text: str) -> FusionSwitch:
-    """The switches of a file. A pass named twice keeps its last value, with a note (D21).
+    """The switches of a file. A pass named twice keeps its last value, with a note; so do one that stays on and one
+    that nobody knows (D20, D21).
 
     Raises:
         GrammarError: another structure, with the keys that lead there.
     """
     document = parse_json(text)
-    notes: List[str] = []
+    notes: List[Note] = []
     sections: Dict[str, Dict[str, bool]] = {section: {} for section in SECTIONS}
     for _, switch in _object(document, text, (), ("Switch",)):
         for name, passes in _object(switch, text, ("Switch",), SECTIONS):
@@ -46,9 +50,20 @@ def parse(text: str) -> FusionSwitch:
                 if value not in ("on", "off"):
                     raise key_error(f"{_shown(value)} is neither on nor off.", text, ("Switch", name, key), _FORM)
                 if sections[name].get(key, value == "on") != (value == "on"):
-                    notes.append(f"{name}.{key} is given twice with both values; the last one counts.")
+                    notes.append(Note(f"{name}.{key} is given twice with both values; the last one counts."))
                 sections[name][key] = value == "on"
+    notes += [note for name, switches in sections.items() for note in _about_passes(name, switches)]
     return FusionSwitch(sections[SECTIONS[0]], sections[SECTIONS[1]], few(notes))
+
+
+def _about_passes(section: str, switches: Dict[str, bool]) -> Iterator[Note]:
+    for name, on in switches.items():
+        if name in FIXED and not on:
+            yield Note(f"{section}.{name} cannot be switched off; it stays on.")
+        elif name not in KNOWN and name != "ALL":
+            near = nearest(name, KNOWN, 0.8)
+            hint = f" Did you mean {near}?" if near else ""
+            yield Note(f"no documented fusion pass is called {name}.{hint}")
 
 
 def _shown(value: Any) -> str:

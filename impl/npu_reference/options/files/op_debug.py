@@ -6,6 +6,7 @@ from typing import Dict, List, NamedTuple, Tuple
 
 from npu_reference.options.domains import echo
 from npu_reference.options.files.lines import Line, key_and_value, lines, refuse
+from npu_reference.options.grammars.scanner import Note
 
 __all__ = ["EXAMPLE", "OPTIONS", "OpDebug", "parse", "write"]
 
@@ -26,7 +27,7 @@ class OpDebug(NamedTuple):
     options: Tuple[str, ...]
     names: Tuple[str, ...] = ()
     types: Tuple[str, ...] = ()
-    notes: Tuple[str, ...] = ()
+    notes: Tuple[Note, ...] = ()
 
     @property
     def has_list(self) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import Dict, List, NamedTuple, Tuple
 
-from npu_reference.options.grammars.scanner import Scanner, few
+from npu_reference.options.grammars.scanner import Note, Scanner, few, taken
 
 __all__ = [
+    "Bytes",
+    "Devices",
     "Names",
     "Parallelism",
-    "bytes_of_decimal",
+    "parse_bytes",
     "parse_algorithms",
     "parse_devices",
     "parse_names",
@@ -21,8 +23,11 @@ __all__ = [
     "write_parallelism",
 ]
 
+_BLANKS = re.compile(r"[ \t]*")
 _WORD = re.compile(r"[^\s,;:=\x00-\x1f]+")
 _MAX_BYTES = 256 * 1024**3
+#: ``assumed``; the documents' own products have four.
+_MAX_FACTORS = 8
 
 #: Operator types with a choice of implementation, by document 002 and 003 § optypelist_for_implmode.
 IMPLMODE_TYPES = ("Pooling", "SoftmaxV2", "LRN", "ROIAlign")
@@ -36,39 +41,58 @@ class Names(NamedTuple):
     """Names in order; ``notes`` are about those that are ignored."""
 
     names: Tuple[str, ...]
-    notes: Tuple[str, ...] = ()
+    notes: Tuple[Note, ...] = ()
+
+
+def _comma(scanner: Scanner, expected: str = "','") -> bool:
+    """Move over a comma and the blanks around it; whether there were any, which the documents' lists have not."""
+    before = scanner.position
+    scanner.match(_BLANKS, "")
+    scanner.take(",", expected)
+    scanner.match(_BLANKS, "")
+    return scanner.position - before > 1
+
+
+def _blanks(found: bool) -> Tuple[Note, ...]:
+    return (taken("blanks beside its commas are read over."),) if found else ()
 
 
 def parse_names(text: str) -> Names:
-    """A comma list of names without blanks.
+    """A comma list of names; blanks beside the commas are noted.
 
     Raises:
         GrammarError: an empty item.
     """
     scanner = Scanner(text, "Write names separated by commas.")
     names = [scanner.match(_WORD, "a name")]
+    blanks = False
     while not scanner.done:
-        scanner.take(",", "',' after a name")
+        blanks |= _comma(scanner, "',' after a name")
         names.append(scanner.match(_WORD, "a name"))
-    return Names(tuple(names))
+    return Names(tuple(names), _blanks(blanks))
 
 
 def parse_scope_passes(text: str) -> Names:
     """The passes of ``enable_scope_fusion_passes``; those that are not registered are noted (D22)."""
-    names = parse_names(text).names
-    unknown = (name for name in dict.fromkeys(names) if name not in SCOPE_PASSES)
-    return Names(names, few(f"there is no scope fusion pass {name} here; it has to be registered." for name in unknown))
+    names, notes = parse_names(text)
+    unknown = (
+        Note(f"there is no scope fusion pass {name} here; it has to be registered.")
+        for name in dict.fromkeys(names)
+        if name not in SCOPE_PASSES
+    )
+    return Names(names, (*notes, *few(unknown)))
 
 
 def parse_optypes(text: str) -> Names:
     """The operator types of ``optypelist_for_implmode``; others than the documented four are ignored (P26)."""
-    names = parse_names(text).names
-    notes = few(
-        f"operator type {name} has no choice of implementation and is ignored; known are {', '.join(IMPLMODE_TYPES)}."
+    names, notes = parse_names(text)
+    known = ", ".join(IMPLMODE_TYPES)
+    unknown = (
+        Note(f"operator type {name} has no choice of implementation and is ignored; known are {known}.")
         for name in dict.fromkeys(names)
         if name not in IMPLMODE_TYPES
     )
-    return Names(tuple(name for name in names if name in IMPLMODE_TYPES), notes)
+    return Names(tuple(name for name in names if name in IMPLMODE_TYPES), (*notes, *few(unknown)))
 
 
 def parse_algorithms(text: str) -> Names:
@@ -85,7 +109,14 @@ def parse_algorithms(text: str) -> Names:
     return names
 
 
-def parse_devices(text: str) -> Tuple[int, ...]:
+class Devices(NamedTuple):
+    """Numbers of devices, in order."""
+
+    devices: Tuple[int, ...]
+    notes: Tuple[Note, ...] = ()
+
+
+def parse_devices(text: str) -> Devices:
     """The device numbers of ``local_device_list``.
 
     Raises:
@@ -93,6 +124,7 @@ def parse_devices(text: str) -> Tuple[int, ...]:
     """
     scanner = Scanner(text, 'Write device numbers separated by commas, such as "0,1".')
     devices: Dict[int, None] = {}
+    blanks = False
     while True:
         start = scanner.position
         device = scanner.integer("a device number")
@@ -100,8 +132,8 @@ def parse_devices(text: str) -> Tuple[int, ...]:
             scanner.refuse(f"device {device} is given twice.", start)
         devices[device] = None
         if scanner.done:
-            return tuple(devices)
-        scanner.take(",", "','")
+            return Devices(tuple(devices), _blanks(blanks))
+        blanks |= _comma(scanner)
 
 
 def write_names(names: Names) -> str:
@@ -113,7 +145,7 @@ class Parallelism(NamedTuple):
     """Engine to its number of parallel streams, every engine of the edition included."""
 
     engines: Dict[str, int]
-    notes: Tuple[str, ...] = ()
+    notes: Tuple[Note, ...] = ()
 
 
 def parse_parallelism(text: str, limits: Dict[str, int], aliases: Dict[str, str]) -> Parallelism:
@@ -130,7 +162,8 @@ def parse_parallelism(text: str, limits: Dict[str, int], aliases: Dict[str, str]
     form = "Write " + ",".join(f"{engine}:1" for engine in limits) + " with numbers of your own."
     scanner = Scanner(text, form)
     given: Dict[str, int] = {}
-    notes: List[str] = []
+    notes: List[Note] = []
+    blanks = False
     while True:
         start = scanner.position
         name = scanner.match(_WORD, "the name of an engine")
@@ -140,12 +173,13 @@ def parse_parallelism(text: str, limits: Dict[str, int], aliases: Dict[str, str]
         if engine in given:
             scanner.refuse(f"engine {name} is given twice.", start)
         if engine != name:
-            notes.append(f"engine {name} is the other edition's name of {engine}.")
+            notes.append(taken(f"engine {name} is the other edition's name of {engine}, which is meant."))
         scanner.take(":", f"':' after engine {name}")
         given[engine] = _streams(scanner, limits[engine])
         if scanner.done:
-            return Parallelism({engine: given.get(engine, 1) for engine in limits}, tuple(notes))
-        scanner.take(",", "','")
+            engines = {engine: given.get(engine, 1) for engine in limits}
+            return Parallelism(engines, (*_blanks(blanks), *notes))
+        blanks |= _comma(scanner)
 
 
 def _streams(scanner: Scanner, limit: int) -> int:
@@ -161,16 +195,33 @@ def write_parallelism(parallelism: Parallelism) -> str:
     return ",".join(f"{engine}:{number}" for engine, number in parallelism.engines.items())
 
 
-def bytes_of_decimal(text: str) -> int:
-    """The number of bytes of a memory size, given as decimal text (T12).
+class Bytes(NamedTuple):
+    """A size in bytes."""
+
+    size: int
+    notes: Tuple[Note, ...] = ()
+
+
+_TIMES = re.compile(r"[ \t]*\*[ \t]*")
+
+
+def parse_bytes(text: str) -> Bytes:
+    """A memory size in bytes (T12): decimal text, or a product such as document 002 writes in its own range (T34).
 
     Raises:
-        GrammarError: not a decimal number, or more than 256 GiB.
+        GrammarError: anything else, or more than 256 GiB.
     """
     scanner = Scanner(text, f"Write a number of bytes from 0 to {_MAX_BYTES}.")
     size = scanner.integer("a decimal number of bytes")
-    if not scanner.done:
-        scanner.unexpected("only digits")
+    factors = 1
+    while not scanner.done:
+        if not _TIMES.match(text, scanner.position):
+            scanner.unexpected("only digits")
+        if factors == _MAX_FACTORS:
+            scanner.refuse(f"it has more than {_MAX_FACTORS} factors.", scanner.position)
+        scanner.match(_TIMES, "'*'")
+        size *= scanner.integer("a decimal number")
+        factors += 1
     if size > _MAX_BYTES:
-        scanner.refuse(f"{size} is more than 256 GiB.", 0)
-    return size
+        scanner.refuse(f"{size} bytes are more than 256 GiB.", 0)
+    return Bytes(size, (taken(f"the product is read as {size} bytes."),) if factors > 1 else ())

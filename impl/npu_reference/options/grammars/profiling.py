@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from npu_reference.options.domains import echo
+from npu_reference.options.domains import echo, nearest
 from npu_reference.options.grammars.json_text import Pairs, key_error, parse_json
-from npu_reference.options.grammars.scanner import few
+from npu_reference.options.grammars.scanner import Note, few
 
 __all__ = ["AIC_METRICS", "EXAMPLE", "ProfilingOptions", "parse", "write"]
 
@@ -30,7 +30,7 @@ class ProfilingOptions(NamedTuple):
     bp_point: str
     aic_metrics: str
     given: Tuple[str, ...]
-    notes: Tuple[str, ...] = ()
+    notes: Tuple[Note, ...] = ()
 
 
 def parse(text: str) -> ProfilingOptions:
@@ -46,15 +46,22 @@ def parse(text: str) -> ProfilingOptions:
     if not isinstance(document, Pairs):
         raise key_error("it is no JSON object.", text, (), _FORM)
     values: Dict[str, str] = {}
-    notes: List[str] = []
+    notes: List[Note] = []
     for key, value in document.pairs:
         if key not in _KEYS:
-            notes.append(f"key {echo(key)} is unknown and ignored; known are {', '.join(_KEYS)}.")
+            near = nearest(key, _KEYS)
+            hint = f"did you mean {near}?" if near else f"known are {', '.join(_KEYS)}."
+            notes.append(Note(f"key {echo(key)} is unknown and ignored; {hint}"))
             continue
         if not isinstance(value, str):
             raise key_error(f"{_shown(value)} is no text.", text, (key,), _FORM)
         values[key] = value
     _check(values, text)
+    notes += [
+        Note(f"{key} is {echo(values[key])}, which is neither on nor off; it means off.", "adjusted")
+        for key in ("task_trace", "aicpu")
+        if values.get(key, "on") not in ("on", "off")
+    ]
     return ProfilingOptions(
         values.get("output") or None,
         values.get("training_trace") == "on",

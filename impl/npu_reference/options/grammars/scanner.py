@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Iterable, NoReturn, Pattern, Tuple
 
-__all__ = ["GrammarError", "Scanner", "fail", "few", "line_and_column", "nearby"]
+__all__ = ["GrammarError", "Note", "Scanner", "fail", "few", "line_and_column", "nearby", "taken"]
 
 _DIGITS = re.compile(r"[0-9]+")
 
@@ -55,10 +55,28 @@ def nearby(text: str, position: int, length: int = 20) -> str:
     return repr(piece) + ("…" if position + length < len(text) else "")
 
 
-def few(notes: Iterable[str], limit: int = 10) -> Tuple[str, ...]:
+class Note(str):
+    """A sentence about a part of a text that is otherwise right; ``code`` is that of the warning it becomes."""
+
+    code: str
+
+    def __new__(cls, text: str, code: str = "part_ignored") -> Note:
+        note = super().__new__(cls, text)
+        note.code = code
+        return note
+
+
+def taken(text: str) -> Note:
+    """A note about what takes effect although the documents write it otherwise, or not at all."""
+    return Note(text, "undocumented")
+
+
+def few(notes: Iterable[Note], limit: int = 10) -> Tuple[Note, ...]:
     """The first notes, and how many more there are: a text of megabytes must not answer with as many warnings."""
     every = tuple(notes)
-    return every if len(every) <= limit else (*every[:limit], f"and {len(every) - limit} more such places.")
+    if len(every) <= limit:
+        return every
+    return (*every[:limit], Note(f"and {len(every) - limit} more such places.", every[limit].code))
 
 
 class Scanner:

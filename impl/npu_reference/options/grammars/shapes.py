@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from npu_reference.options.grammars.scanner import Scanner, few
+from npu_reference.options.grammars.scanner import Note, Scanner, few, taken
 
 __all__ = [
     "EXAMPLE_DIMS",
@@ -34,6 +34,7 @@ _RANGE_FORM = f"Write the shapes of getnext and data, such as {EXAMPLE_RANGE}."
 _NAME = re.compile(r"[^:;,\s\x00-\x1f]+")
 _KEYWORD = re.compile(r"getnext|data")
 _BLANKS = re.compile(r"[ \t]*")
+_BLANK_BEFORE = re.compile(r"[ \t]\[")
 
 #: Profiles beyond this are more than the adapter takes (S5).
 USUAL_PROFILES = 100
@@ -43,7 +44,7 @@ class InputShape(NamedTuple):
     """Inputs in order, each with its dimensions: -1 is dynamic, a scalar has none."""
 
     inputs: Tuple[Tuple[str, Tuple[int, ...]], ...]
-    notes: Tuple[str, ...] = ()
+    notes: Tuple[Note, ...] = ()
 
     @property
     def dynamic(self) -> int:
@@ -76,7 +77,8 @@ def parse_input_shape(text: str) -> InputShape:
         if scanner.done:
             break
         scanner.take(";", "',' or ';'")
-    notes = () if list(inputs) == sorted(inputs) else ("its inputs are not in alphabetical order.",)  # S2
+    in_order = list(inputs) == sorted(inputs)
+    notes = () if in_order else (Note("its inputs are not in alphabetical order; they go by name.", "advice"),)  # S2
     return InputShape(tuple(inputs.items()), notes)
 
 
@@ -109,7 +111,7 @@ class Profiles(NamedTuple):
     """Distinct profiles in order, each with the sizes of all dynamic dimensions."""
 
     profiles: Tuple[Tuple[int, ...], ...]
-    notes: Tuple[str, ...] = ()
+    notes: Tuple[Note, ...] = ()
 
 
 def parse_dynamic_dims(text: str) -> Profiles:
@@ -120,14 +122,14 @@ def parse_dynamic_dims(text: str) -> Profiles:
     """
     scanner = Scanner(text, _DIMS_FORM)
     profiles: Dict[Tuple[int, ...], None] = {}
-    notes: List[str] = []
+    notes: List[Note] = []
     while True:
         start = scanner.position
         profile = _profile(scanner)
         if profiles and len(profile) != len(next(iter(profiles))):
             scanner.refuse(f"a profile has {len(profile)} sizes, the first has {len(next(iter(profiles)))}.", start)
         if profile in profiles:
-            notes.append(f"profile {','.join(map(str, profile))} is given twice and kept once.")
+            notes.append(Note(f"profile {','.join(map(str, profile))} is given twice and kept once."))
         profiles[profile] = None
         if scanner.done:
             break
@@ -135,7 +137,8 @@ def parse_dynamic_dims(text: str) -> Profiles:
     if len(profiles) < 2:
         scanner.refuse("there is only one profile.", 0)
     if len(profiles) > USUAL_PROFILES:
-        notes.append(f"it has {len(profiles)} profiles, more than the usual limit of {USUAL_PROFILES}.")
+        text = f"it has {len(profiles)} profiles, more than the usual limit of {USUAL_PROFILES}; all of them hold."
+        return Profiles(tuple(profiles), (*few(notes), Note(text, "advice")))
     return Profiles(tuple(profiles), few(notes))
 
 
@@ -178,12 +181,14 @@ class Ranges(NamedTuple):
 
     getnext: Optional[Tuple[Shape, ...]]
     data: Optional[Tuple[Shape, ...]]
+    notes: Tuple[Note, ...] = ()
 
 
 def parse_shape_range(text: str) -> Ranges:
     """The shapes of a ``dynamic_inputs_shape_range`` value.
 
-    Blanks are fine inside a shape, not before its bracket (B19). Groups stand in any order (S11).
+    Blanks are fine inside a shape; before its bracket they are noted, and refused where it is a scalar's (B19).
+    Groups stand in any order (S11).
 
     Raises:
         GrammarError: another keyword, a group given twice (S12), a range that falls, a size of 0 (S10).
@@ -198,7 +203,9 @@ def parse_shape_range(text: str) -> Ranges:
         scanner.take(":", f"':' after {keyword}")
         groups[keyword] = _shapes(scanner)
         if scanner.done:
-            return Ranges(groups.get("getnext"), groups.get("data"))
+            blank = _BLANK_BEFORE.search(text) is not None
+            notes = (taken("blanks before '[' are read over."),) if blank else ()
+            return Ranges(groups.get("getnext"), groups.get("data"), notes)
         scanner.take(";", "',' or ';' after a shape")
 
 
@@ -211,8 +218,12 @@ def _shapes(scanner: Scanner) -> Tuple[Shape, ...]:
 
 
 def _shape(scanner: Scanner) -> Shape:
-    scanner.take("[", "'[' without a blank before it")
+    start = scanner.position
+    blank = scanner.match(_BLANKS, "") != ""
+    scanner.take("[", "'['")
     scanner.match(_BLANKS, "")
+    if blank and scanner.at("]"):
+        scanner.refuse("a blank stands before the '[' of a scalar.", start)  # document 003
     dims: List[Dim] = []
     while not scanner.at("]"):
         if dims:

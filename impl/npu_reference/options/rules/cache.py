@@ -6,7 +6,7 @@ import posixpath
 
 from npu_reference.options.domains import echo
 from npu_reference.options.files import op_cache
-from npu_reference.options.fileview import FileProblem
+from npu_reference.options.fileview import FileProblem, NotLookedAt
 from npu_reference.options.grammars import GrammarError
 from npu_reference.options.rules.rule import ALWAYS, RuleBook
 from npu_reference.options.state import State
@@ -64,6 +64,18 @@ def _force_clears_what_others_use(state: State) -> None:
             "advice",
             "op_compiler_cache_mode force clears the cache first; do not use it while programs compile in parallel.",
         )
+
+
+@RULES.rule(
+    "C12",
+    "op_compiler_cache_dir",
+    about=("op_compiler_cache_mode",),
+)
+def _directory_needs_the_cache(state: State) -> None:
+    """op_compiler_cache_dir is used together with op_compiler_cache_mode: while that is disable, nothing is cached."""
+    if state.has("op_compiler_cache_dir") and state.value("op_compiler_cache_mode") == "disable":
+        message = "op_compiler_cache_dir has no effect, since op_compiler_cache_mode is disable."
+        state.warn("op_compiler_cache_dir", "no_effect", message)
 
 
 @RULES.rule("runconfig.op_compiler_cache_dir.priority", "ASCEND_CACHE_PATH", editions=("current",))
@@ -125,6 +137,8 @@ def _limits_of_the_file(state: State) -> None:
     path = posixpath.join(directory, "op_cache.ini")
     try:
         limits = op_cache.parse(state.files.read(path))
+    except NotLookedAt:
+        return  # there need not be one
     except FileProblem as problem:
         if not problem.missing:  # there need not be one
             state.warn("op_compiler_cache_dir", "file_ineffective", f"The file {echo(path)} {problem}; it is ignored.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from npu_reference.options.domains import echo
+from npu_reference.options.fileview import NotLookedAt
 from npu_reference.options.rules.rule import RuleBook
 from npu_reference.options.state import State
 
@@ -13,7 +14,11 @@ RULES = RuleBook()
 
 def check_directory(state: State, name: str, path: str, subject: str = "") -> None:
     """Refuse an option whose directory does not exist or cannot be read and written."""
-    problem = state.files.directory_problem(path)
+    try:
+        problem = state.files.directory_problem(path)
+    except NotLookedAt:
+        state.warn(name, "not_checked", f"the directory {echo(path)} of {name} was not looked at.")
+        return
     if problem is not None:
         what = f"the {subject} directory" if subject else "the directory"
         state.error(
@@ -24,19 +29,19 @@ def check_directory(state: State, name: str, path: str, subject: str = "") -> No
         )
 
 
-@RULES.rule("session.dump_path.required", "enable_dump")
+@RULES.rule("session.dump_path.required", "enable_dump", about=("dump_path",))
 def _dump_needs_a_path(state: State) -> None:
     """enable_dump needs dump_path, a directory that exists and can be read and written (G9)."""
     if not state.value("enable_dump"):
         return
     if state.has("dump_path"):
         check_directory(state, "dump_path", str(state.value("dump_path")))
-    elif not any(name == "dump_path" for name, _ in state.errors):
+    else:
         name = "dump_path" if state.surface == "session" else "dump_config"
         state.error(name, "OPTION_CONFLICT", "enable_dump is True, but dump_path is not given.", "Give a directory.")
 
 
-@RULES.rule("session.enable_dump.false", "dump_path", "dump_step", "dump_mode")
+@RULES.rule("session.enable_dump.false", "dump_path", "dump_step", "dump_mode", about=("enable_dump",))
 def _dump_settings_need_dump(state: State) -> None:
     """dump_path, dump_step and dump_mode have no effect unless enable_dump is True (D27)."""
     if state.value("enable_dump"):
@@ -71,8 +76,24 @@ def _has_oom(state: State) -> bool:
 def _debug_levels_slow_training(state: State) -> None:
     """For training, op_debug_level 0 or 3 is advised."""
     level = state.value("op_debug_level")
-    if state.training and level in (1, 2):
+    if state.training and level in (1, 2, 4):
         state.warn("op_debug_level", "advice", f"op_debug_level {level} slows training; 0 or 3 is advised.")
+
+
+@RULES.rule("runconfig.op_debug_level.2_big_kernel", "op_debug_level", "op_debug_config")
+def _unoptimised_kernels_have_fixed_shapes(state: State) -> None:
+    """With dynamic shapes, op_debug_level 2 and the ccec words of op_debug_config are not recommended."""
+    ways = [name for name in ("dynamic_input", "compile_dynamic_mode", "dynamic_dims") if state.value(name)]
+    if not ways:
+        return
+    why = f"with dynamic shapes ({', '.join(ways)}) operators may fail to compile."
+    if state.value("op_debug_level") == 2:
+        state.warn("op_debug_level", "advice", f"op_debug_level 2 is not recommended: {why}")
+    words = getattr(state.parsed.get("op_debug_config"), "options", ())
+    switches = [word for word in ("ccec_O0", "ccec_g") if word in words]
+    if switches:
+        message = f"{' and '.join(switches)} of op_debug_config should not be used: {why}"
+        state.warn("op_debug_config", "advice", message)
 
 
 @RULES.rule("runconfig.enable_exception_dump.npu_collect_forces_1", "NPU_COLLECT_PATH", editions=("current",))
@@ -91,7 +112,13 @@ def _work_path_of_the_environment(state: State) -> None:
     path = state.env.get("ASCEND_WORK_PATH", "")
     if not path:
         return
-    problem = state.files.directory_problem(path)
+    try:
+        problem = state.files.directory_problem(path)
+    except NotLookedAt:
+        state.warn(
+            "ASCEND_WORK_PATH", "not_checked", f"the directory {echo(path)} of ASCEND_WORK_PATH was not looked at."
+        )
+        problem = None
     if problem is not None:
         reason = f"the directory {echo(path)} {problem}."
         state.error("ASCEND_WORK_PATH", "OPTION_FILE", reason, "Create it beforehand, readable and writable.")

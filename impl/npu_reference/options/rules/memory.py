@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from npu_reference.options.grammars.lists import Bytes
 from npu_reference.options.rules.rule import RuleBook
 from npu_reference.options.state import State
 
@@ -16,10 +17,13 @@ LARGEST_SUM = 31 * 1024**3
 LARGEST_FUSION = 33554432
 
 
-@RULES.rule("session.memory.sum_31g", "graph_memory_max_size", "variable_memory_max_size", editions=("legacy",))
+_SIZES = ("graph_memory_max_size", "variable_memory_max_size")
+
+
+@RULES.rule("session.memory.sum_31g", *_SIZES, editions=("legacy",), about=_SIZES)
 def _sizes_fit_the_device(state: State) -> None:
     """graph_memory_max_size and variable_memory_max_size are at most 31 GiB together, defaults counted (T31)."""
-    sizes = {name: int(str(state.value(name))) for name in ("graph_memory_max_size", "variable_memory_max_size")}
+    sizes = {name: _bytes(state, name) for name in _SIZES}
     if sum(sizes.values()) <= LARGEST_SUM:
         return
     text = " and ".join(f"{name} {size}" for name, size in sizes.items())
@@ -31,6 +35,11 @@ def _sizes_fit_the_device(state: State) -> None:
                 f"{text} are {sum(sizes.values())} bytes together.",
                 f"At most {LARGEST_SUM} bytes (31 GiB) are there; an option that is not given counts with its default.",
             )
+
+
+def _bytes(state: State, name: str) -> int:
+    given = state.parsed.get(name)
+    return given.size if isinstance(given, Bytes) else int(str(state.value(name)))
 
 
 @RULES.rule("T7", "input_fusion_size")

@@ -29,7 +29,15 @@ def _small_channel_is_advised_in_inference(state: State) -> None:
         state.warn("enable_small_channel", "advice", message)
 
 
-@RULES.rule("T15", "local_rank_id", "local_device_list")
+@RULES.rule("runconfig.enable_small_channel.training_default", "enable_small_channel", editions=("current",))
+def _small_channel_is_not_for_training(state: State) -> None:
+    """In training, enable_small_channel is advised to stay off."""
+    if state.training and state.has("enable_small_channel") and state.value("enable_small_channel") == 1:
+        message = "enable_small_channel 1 is not advised in training."
+        state.warn("enable_small_channel", "advice", message)
+
+
+@RULES.rule("T15", "local_rank_id", "local_device_list", about=("local_rank_id", "local_device_list"))
 def _rank_and_devices_belong_together(state: State) -> None:
     """local_rank_id and local_device_list are meant to be given together."""
     for name, other in (("local_rank_id", "local_device_list"), ("local_device_list", "local_rank_id")):

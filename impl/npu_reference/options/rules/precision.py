@@ -12,7 +12,7 @@ RULES = RuleBook()
 _MIXED = ("allow_mix_precision", "allow_mix_precision_fp16")
 
 
-@RULES.rule("precision.v1_v2_exclusive", "precision_mode_v2")
+@RULES.rule("precision.v1_v2_exclusive", "precision_mode_v2", about=("precision_mode",))
 def _one_form_of_precision_mode(state: State) -> None:
     """precision_mode and precision_mode_v2 cannot both be given, even if they agree (P27)."""
     if state.has("precision_mode") and state.has("precision_mode_v2"):
@@ -33,17 +33,16 @@ def _second_form_decides_alone(state: State) -> None:
 
 @RULES.rule("precision.force_fp16.inference_only", "precision_mode", editions=("current",))
 def _force_fp16_is_for_inference(state: State) -> None:
-    """precision_mode force_fp16 is for online inference only (A7)."""
+    """precision_mode force_fp16 is listed for online inference; in training it takes effect with a warning (A7)."""
     if state.training and state.has("precision_mode") and state.value("precision_mode") == "force_fp16":
-        state.error(
-            "precision_mode",
-            "OPTION_CONFLICT",
-            "force_fp16 is for online inference, but graph_run_mode 1 means training.",
-            "Choose another mode, or set graph_run_mode to 0.",
+        message = (
+            "force_fp16 is listed for online inference, but graph_run_mode 1 means training; it takes effect all the"
+            " same. The legacy edition lists it for training, too."
         )
+        state.warn("precision_mode", "inference_only", message)
 
 
-@RULES.rule("P12", "modify_mixlist")
+@RULES.rule("P12", "modify_mixlist", about=("precision_mode", "precision_mode_v2"))
 def _mixlist_needs_mixed_precision(state: State) -> None:
     """modify_mixlist needs a mixed precision mode."""
     mixed = state.value("precision_mode") in _MIXED or state.value("precision_mode_v2") == "mixed_float16"
@@ -57,7 +56,7 @@ def _mixlist_needs_mixed_precision(state: State) -> None:
         )
 
 
-@RULES.rule("precision.customize.must_keep_off", "customize_dtypes")
+@RULES.rule("precision.customize.must_keep_off", "customize_dtypes", about=("precision_mode", "precision_mode_v2"))
 def _kept_precision_is_not_customised(state: State) -> None:
     """customize_dtypes has no effect with must_keep_origin_dtype or origin (B29)."""
     kept = state.value("precision_mode") == "must_keep_origin_dtype" or state.value("precision_mode_v2") == "origin"
@@ -67,19 +66,18 @@ def _kept_precision_is_not_customised(state: State) -> None:
         state.drop("customize_dtypes", "precision.customize.must_keep_off")
 
 
-@RULES.rule("session.optypelist_for_implmode.needs_implmode", "optypelist_for_implmode")
+@RULES.rule("session.optypelist_for_implmode.needs_implmode", "optypelist_for_implmode", about=("op_select_implmode",))
 def _types_need_an_implementation_mode(state: State) -> None:
     """optypelist_for_implmode is given together with op_select_implmode."""
     if (
         state.has("optypelist_for_implmode")
         and not state.has("op_select_implmode")
         and not state.has("op_precision_mode")
-        and not any(name == "op_select_implmode" for name, _ in state.errors)
     ):
         state.error(
             "optypelist_for_implmode",
             "OPTION_CONFLICT",
-            "it lists types for op_select_implmode, which is not given.",
+            "it restricts op_select_implmode to operator types, but only its default is there.",
             "Give op_select_implmode beside it.",
         )
 

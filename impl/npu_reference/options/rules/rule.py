@@ -17,6 +17,8 @@ class Rule(NamedTuple):
 
     ``name`` is the requirement or reading that it implements; ``triggers`` are the options (or environment
     variables) of which at least one must be given for it to apply; ``editions`` and ``surfaces`` are where it holds.
+    ``about`` are options whose values it speaks of: where one of them was refused, it has nothing to say, since it
+    would take the default for the user's (G18).
     """
 
     name: str
@@ -24,9 +26,12 @@ class Rule(NamedTuple):
     check: Callable[[State], None]
     editions: Tuple[str, ...]
     surfaces: Tuple[str, ...]
+    about: Tuple[str, ...] = ()
 
     def applies(self, state: State) -> bool:
-        """Whether one of the triggers was given."""
+        """Whether one of the triggers was given, and nothing that it is about was refused."""
+        if any(state.refused(name) for name in self.about):
+            return False
         return any(trigger in state.given or trigger in state.env or trigger == ALWAYS for trigger in self.triggers)
 
     @property
@@ -47,11 +52,12 @@ class RuleBook:
         *triggers: str,
         editions: Tuple[str, ...] = ("legacy", "current"),
         surfaces: Tuple[str, ...] = ("session", "runconfig"),
+        about: Tuple[str, ...] = (),
     ) -> Callable[[Callable[[State], None]], Callable[[State], None]]:
         """Register a check under the requirement or reading it implements."""
 
         def register(check: Callable[[State], None]) -> Callable[[State], None]:
-            self.rules.append(Rule(name, triggers, check, editions, surfaces))
+            self.rules.append(Rule(name, triggers, check, editions, surfaces, about))
             return check
 
         return register

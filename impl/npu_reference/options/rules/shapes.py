@@ -12,13 +12,12 @@ RULES = RuleBook()
 _PROFILE_OPTIONS = ("input_shape", "dynamic_dims", "dynamic_node_type")
 
 
-@RULES.rule("S1", *_PROFILE_OPTIONS, surfaces=("session",))
+@RULES.rule("S1", *_PROFILE_OPTIONS, surfaces=("session",), about=_PROFILE_OPTIONS)
 def _profiles_are_given_whole(state: State) -> None:
     """input_shape, dynamic_dims and dynamic_node_type are given together or not at all."""
     missing = [name for name in _PROFILE_OPTIONS if not state.has(name)]
-    refused = {name for name, _ in state.errors}
-    if not missing or not refused.isdisjoint(_PROFILE_OPTIONS):
-        return  # an option that was refused is not missing
+    if not missing:
+        return
     for name in _PROFILE_OPTIONS:
         if state.has(name):
             state.error(
@@ -46,7 +45,7 @@ def _profiles_fill_every_dynamic_dimension(state: State) -> None:
         )
 
 
-@RULES.rule("S7", "input_shape", "dynamic_dims", surfaces=("session",))
+@RULES.rule("S7", "input_shape", "dynamic_dims", surfaces=("session",), about=("mix_compile_mode",))
 def _profiles_exclude_mixed_computing(state: State) -> None:
     """Profiles cannot be used in mixed computing."""
     if not state.value("mix_compile_mode"):
@@ -77,7 +76,35 @@ def _generalised_shapes_exclude_other_dynamics(state: State) -> None:
         )
 
 
-@RULES.rule("session.dynamic_graph_execute_mode.only_when_dynamic", "dynamic_graph_execute_mode")
+@RULES.rule("S17", "dynamic_input", about=("dynamic_graph_execute_mode",))
+def _dynamic_input_has_its_mode(state: State) -> None:
+    """dynamic_input is given together with dynamic_graph_execute_mode and a range; without one any shape does (S8)."""
+    if not state.value("dynamic_input"):
+        return
+    if not state.has("dynamic_graph_execute_mode"):
+        message = (
+            "dynamic_input needs dynamic_graph_execute_mode beside it, which is not given; dynamic_execute is used."
+        )
+        state.warn("dynamic_input", "incomplete", message)
+    if not state.has("dynamic_inputs_shape_range") and not state.refused("dynamic_inputs_shape_range"):
+        state.note(
+            "dynamic_input", "dynamic_inputs_shape_range is not given: every dimension of every input may change.", "S8"
+        )
+
+
+@RULES.rule("S16", "dynamic_inputs_shape_range", about=("dynamic_graph_execute_mode",))
+def _recompilation_needs_no_range(state: State) -> None:
+    """With dynamic_graph_execute_mode lazy_recompile, dynamic_inputs_shape_range is not used."""
+    lazy = state.value("dynamic_input") and state.value("dynamic_graph_execute_mode") == "lazy_recompile"
+    if lazy and state.has("dynamic_inputs_shape_range"):
+        message = "dynamic_inputs_shape_range has no effect beside dynamic_graph_execute_mode lazy_recompile."
+        state.warn("dynamic_inputs_shape_range", "overridden", message)
+        state.drop("dynamic_inputs_shape_range", "S16")
+
+
+@RULES.rule(
+    "session.dynamic_graph_execute_mode.only_when_dynamic", "dynamic_graph_execute_mode", about=("dynamic_input",)
+)
 def _execute_mode_needs_dynamic_input(state: State) -> None:
     """dynamic_graph_execute_mode takes effect only with dynamic_input."""
     if state.has("dynamic_graph_execute_mode") and not state.value("dynamic_input"):
@@ -99,7 +126,7 @@ def _profiles_go_before_ranges(state: State) -> None:
         state.drop("dynamic_inputs_shape_range", "runconfig.dynamic_inputs_shape_range.dynamic_dims_wins")
 
 
-@RULES.rule("S9", "dynamic_inputs_shape_range")
+@RULES.rule("S9", "dynamic_inputs_shape_range", about=("dynamic_input",))
 def _ranges_need_dynamic_input(state: State) -> None:
     """dynamic_inputs_shape_range takes effect only with dynamic_input."""
     if state.has("dynamic_inputs_shape_range") and not state.value("dynamic_input"):

@@ -41,16 +41,33 @@ def _collective_timeout_of_the_environment(state: State) -> None:
 def _collective_timeout_in_steps(state: State) -> None:
     """hccl_timeout takes effect in whole steps of 68 seconds, at least one (A24, B6)."""
     seconds = state.value("hccl_timeout")
-    if state.has("hccl_timeout") and isinstance(seconds, int):
-        state.adjust("hccl_timeout", in_steps(seconds), "runconfig.hccl_timeout.quantize")
+    if not state.has("hccl_timeout") or not isinstance(seconds, int):
+        return
+    steps = in_steps(seconds)
+    if steps != seconds:
+        message = f"hccl_timeout {seconds} takes effect as {steps} s, a multiple of {STEP_HCCL}."
+        state.warn("hccl_timeout", "adjusted", message)
+    state.adjust("hccl_timeout", steps, "runconfig.hccl_timeout.quantize")
 
 
-@RULES.rule("runconfig.stream_sync_timeout.gt_hccl", "stream_sync_timeout", editions=("current",))
+def _collective_seconds(state: State) -> int:
+    """The collective timeout as it was written, in seconds, before the device counts it in steps."""
+    if state.has("hccl_timeout"):
+        return int(str(state.given["hccl_timeout"]))
+    text = state.env.get("HCCL_EXEC_TIMEOUT", "")
+    in_force = state.effective["hccl_timeout"]
+    return int(text) if in_force.origin == "environment" else int(str(in_force.value))
+
+
+@RULES.rule(
+    "runconfig.stream_sync_timeout.gt_hccl", "stream_sync_timeout", editions=("current",), about=("hccl_timeout",)
+)
 def _streams_outlast_collectives(state: State) -> None:
     """In a cluster stream_sync_timeout is longer than the collective timeout; -1 is endless (B17, T6, T33)."""
-    milliseconds, seconds = state.value("stream_sync_timeout"), state.value("hccl_timeout")
-    if not isinstance(milliseconds, int) or not isinstance(seconds, int):
+    milliseconds = state.value("stream_sync_timeout")
+    if not isinstance(milliseconds, int):
         return
+    seconds = _collective_seconds(state)  # as written: document 003 compares with the value of hccl_timeout
     if milliseconds == -1 or milliseconds > seconds * 1000:
         return
     reason = f"{milliseconds} ms is not longer than the collective timeout of {seconds} s."

@@ -40,10 +40,19 @@ def _no_training_trace_in_inference(state: State) -> None:
         state.parsed["profiling_options"] = options._replace(training_trace=False)
 
 
-@RULES.rule("session.profiling_options.output.precreated", "profiling_mode")
+@RULES.rule("session.profiling_mode.false", "profiling_options", about=("profiling_mode",))
+def _profiling_options_need_profiling(state: State) -> None:
+    """profiling_options have no effect unless profiling_mode is True."""
+    told = any(one.option == "profiling_options" and one.code == "no_effect" for one in state.warnings)
+    if state.has("profiling_options") and not state.value("profiling_mode") and not told:
+        message = "profiling_options has no effect, since profiling_mode is not True."
+        state.warn("profiling_options", "no_effect", message)
+
+
+@RULES.rule("session.profiling_options.output.precreated", "profiling_mode", about=("profiling_options",))
 def _profiles_need_an_output(state: State) -> None:
     """profiling_mode needs an output directory that exists and can be read and written (D10)."""
-    if not state.value("profiling_mode") or any(name == "profiling_options" for name, _ in state.errors):
+    if not state.value("profiling_mode"):
         return
     options = state.parsed.get("profiling_options")
     output = options.output if isinstance(options, ProfilingOptions) else None
@@ -75,7 +84,15 @@ def _tuning_needs_its_directory(state: State) -> None:
         check_directory(state, "work_path", str(state.value("work_path")))
 
 
-@RULES.rule("files.aoe_cfg.deeper_opat_needs_2", "aoe_config_file", editions=("current",))
+@RULES.rule("T35", "aoe_config_file", editions=("current",), about=("aoe_mode",))
+def _tuned_operators_need_tuning(state: State) -> None:
+    """aoe_config_file has no effect unless aoe_mode is given."""
+    if state.has("aoe_config_file") and state.value("aoe_mode") is None:
+        message = "aoe_config_file has no effect, since aoe_mode is not given."
+        state.warn("aoe_config_file", "no_effect", message)
+
+
+@RULES.rule("files.aoe_cfg.deeper_opat_needs_2", "aoe_config_file", editions=("current",), about=("aoe_mode",))
 def _features_need_their_mode(state: State) -> None:
     """Feature deeper_opat of aoe_config_file needs aoe_mode 2, nonhomo_split needs 1."""
     config = state.parsed.get("aoe_config_file")

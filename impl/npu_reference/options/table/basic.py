@@ -29,7 +29,7 @@ OPTIONS = (
         "distribute",
         _TOPIC,
         "Strategy of a training with parameter servers and workers.",
-        runconfig=Facet(ConfigObject("ParameterServerStrategy"), "o", applies="T"),
+        runconfig=Facet(ConfigObject("ParameterServerStrategy", foreign=True), "o", applies="T"),
     ),
     declare(
         "deterministic",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from npu_reference.options import classes
-from npu_reference.options.declaration import Facet, both, declare
+from npu_reference.options.declaration import Advice, Facet, both, declare
 from npu_reference.options.domains import Anything, Boolean, Choice, ConfigObject, Integer, Path, Text
 from npu_reference.options.files import op_debug
 from npu_reference.options.grammars import dump_step
@@ -11,6 +10,7 @@ from npu_reference.options.grammars import dump_step
 __all__ = ["OPTIONS"]
 
 _TOPIC = "Debugging and dump"
+_MC2 = "Operators that compute and communicate at once (MC2, such as MatMulAllReduce) leave no debug files."
 
 OPTIONS = (
     declare(
@@ -62,14 +62,14 @@ OPTIONS = (
         "dump_config",
         _TOPIC,
         "Dump settings of a RunConfig; they stand for the dump keys of a session.",
-        runconfig=Facet(ConfigObject("DumpConfig", classes.checker("DumpConfig")), "o"),
+        runconfig=Facet(ConfigObject("DumpConfig"), "o"),
         readings=("A49",),
     ),
     declare(
         "quant_dumpable",
         _TOPIC,
         "Whether data before quantization stay dumpable.",
-        runconfig=Facet(Choice("0", "1"), "s", "0", applies="I"),
+        runconfig=Facet(Choice("0", "1"), "s", "0", applies="I", bound=True),
     ),
     declare(
         "enable_exception_dump",
@@ -88,6 +88,7 @@ OPTIONS = (
         **both(Integer(0, 4), "i", 0),
         current={"default": None, "status": "deprecated"},
         readings=("A29", "D15"),
+        advice=(Advice(_MC2, "runconfig.op_debug_level.mc2", ("current",), (1, 2, 3, 4)),),
         requirements=("files.kernel_meta.",),
     ),
     declare(
@@ -96,6 +97,7 @@ OPTIONS = (
         "File of debug options for operator compilation.",
         runconfig=Facet(Path("file", read=op_debug.parse), "s"),
         readings=("B2", "B3", "B4", "B13", "B34", "D16", "D17"),
+        advice=(Advice(_MC2, "files.op_debug_config.mc2_excluded", ("current",)),),
         requirements=("files.op_debug_cfg.", "files.op_debug_config."),
     ),
     declare(
@@ -112,6 +114,13 @@ OPTIONS = (
         "When fusion_result.json is written: never (0), at exit (1) or after graph compilation (2).",
         runconfig=Facet(Integer(0, 2), "i", 1),
         readings=("B11", "D18", "D19"),
+        advice=(
+            Advice(
+                "fusion_result.json goes to FE/<pid> in ASCEND_WORK_PATH, else to the current directory.",
+                "files.fusion_result.path_default",
+                values=(1, 2),
+            ),
+        ),
         requirements=("files.fusion_result.",),
     ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from npu_reference.options import classes
 from npu_reference.options.declaration import Facet, declare
 from npu_reference.options.domains import ConfigObject
 
@@ -13,9 +12,7 @@ OPTIONS = (
         "experimental_config",
         "Experiment",
         "Further settings for debugging.",
-        runconfig=Facet(
-            ConfigObject("ExperimentalConfig", classes.checker("ExperimentalConfig")), "o", status="experimental"
-        ),
+        runconfig=Facet(ConfigObject("ExperimentalConfig"), "o", status="experimental"),
         requirements=("runconfig.experiment.",),
     ),
 )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from npu_reference.options import classes
-from npu_reference.options.declaration import Facet, both, declare
+from npu_reference.options.declaration import Advice, Facet, both, declare
 from npu_reference.options.domains import Anything, Boolean, ConfigObject, Integer, Text
 from npu_reference.options.grammars import lists
 
@@ -11,7 +10,13 @@ __all__ = ["OPTIONS"]
 
 _TOPIC = "Memory"
 _GIB = 1024**3
-_BYTES = Text("decimal number of bytes from 0 to 274877906944, as text", lists.bytes_of_decimal, str(26 * _GIB))
+
+
+def _bytes(example: int) -> Text:
+    summary = "decimal number of bytes from 0 to 274877906944, as text"
+    return Text(summary, lists.parse_bytes, str(example * _GIB))
+
+
 _IGNORED = {"domain": Anything(), "default": None, "status": "ignored"}
 
 OPTIONS = (
@@ -19,7 +24,7 @@ OPTIONS = (
         "memory_config",
         _TOPIC,
         "How the system uses memory.",
-        runconfig=Facet(ConfigObject("MemoryConfig", classes.checker("MemoryConfig")), "o"),
+        runconfig=Facet(ConfigObject("MemoryConfig"), "o"),
     ),
     declare(
         "external_weight",
@@ -27,6 +32,18 @@ OPTIONS = (
         "Whether constants leave the graph for files that several models of a session share.",
         runconfig=Facet(Boolean(), "b", False),
         readings=("D25", "D26"),
+        advice=(
+            Advice(
+                "Normally it is not needed: it is for loading where memory is short.",
+                "runconfig.external_weight.advice",
+                values=(True,),
+            ),
+            Advice(
+                "Weights go to tmp_weight_<pid>_<session> in ASCEND_WORK_PATH, else in the current directory.",
+                "files.external_weight.dir_default",
+                values=(True,),
+            ),
+        ),
         requirements=("files.external_weight.",),
     ),
     declare(
@@ -42,7 +59,7 @@ OPTIONS = (
         "graph_memory_max_size",
         _TOPIC,
         "Static memory and the most dynamic memory of the network.",
-        **both(_BYTES, "s", str(26 * _GIB)),
+        **both(_bytes(26), "s", str(26 * _GIB)),
         current=_IGNORED,
         unit="byte",
         readings=("A22", "T11", "T12", "T31"),
@@ -52,7 +69,7 @@ OPTIONS = (
         "variable_memory_max_size",
         _TOPIC,
         "Memory of the variables.",
-        **both(_BYTES, "s", str(5 * _GIB)),
+        **both(_bytes(5), "s", str(5 * _GIB)),
         current=_IGNORED,
         unit="byte",
         readings=("A22", "T11", "T12", "T31"),

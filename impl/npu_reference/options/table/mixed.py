@@ -63,7 +63,7 @@ OPTIONS = (
         "iterations_per_loop",
         _TOPIC,
         "Training iterations the device runs per session.run.",
-        **both(Integer(1), "i", 1, applies=("T", "T")),
+        **both(Integer(1), "i", 1, applies=("T", "T"), bound=True),
         # The session table of document 002 gives no default: iteration offload is then not configured.
         overrides={("session", "legacy"): {"default": None}},
         readings=("A42", "M25", "T17", "T18"),

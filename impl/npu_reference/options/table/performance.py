@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Dict
 
-from npu_reference.options.declaration import Facet, both, declare
+from npu_reference.options.declaration import Advice, Facet, both, declare
 from npu_reference.options.domains import Boolean, Choice, Integer, Path, Text
 from npu_reference.options.files import fusion_switch
 from npu_reference.options.grammars import lists
@@ -40,6 +40,15 @@ OPTIONS = (
         **both(Boolean(), "b", False, applies=("T", "T")),
         current={"default": True},
         readings=("A19",),
+        by="A19",
+        advice=(
+            Advice(
+                "For small networks such as ResNet-18, False is advised.",
+                "runconfig.hcom_parallel.small_nets",
+                ("current",),
+                (True,),
+            ),
+        ),
     ),
     declare(
         "is_tailing_optimization",
@@ -47,6 +56,17 @@ OPTIONS = (
         "Whether computing that does not need the last AllReduce runs beside it; NPUOptimizer must say the same.",
         **both(Boolean(), "b", False, applies=("T", "T")),
         readings=("A41", "T20"),
+        advice=(
+            Advice(
+                "It is for BERT networks only.", "runconfig.is_tailing_optimization.bert_only", ("current",), (True,)
+            ),
+            Advice(
+                "It is for distributed training only.",
+                "session.is_tailing_optimization.distributed_only",
+                ("legacy",),
+                (True,),
+            ),
+        ),
         requirements=("api.NPUOptimizer.tailing",),
     ),
     declare(
@@ -56,6 +76,7 @@ OPTIONS = (
         **both(_parallelism("legacy"), "s", "DNN_VM_TF:1,DNN_V100:1"),
         current={"domain": _parallelism("current"), "default": "DNN_VM_AICPU:1,AIcoreEngine:1"},
         readings=("A25", "A26", "A27", "B25"),
+        advice=(Advice("It is for NMT networks only.", "runconfig.stream_max_parallel_num.nmt_only", ("current",)),),
     ),
     declare(
         "enable_scope_fusion_passes",
@@ -73,6 +94,7 @@ OPTIONS = (
         "File that switches fusion passes on and off.",
         **both(Path("file", "legacy", fusion_switch.parse), "s"),
         current={"domain": Path("file", "current", fusion_switch.parse)},
+        overrides={("session", "current"): {"domain": Path("file", "legacy", fusion_switch.parse, narrow="current")}},
         readings=("A3", "A46", "A47", "B1", "D20", "D21"),
         requirements=("files.fusion_switch.",),
     ),
@@ -89,6 +111,14 @@ OPTIONS = (
         **both(Integer(0, 1), "i", 0, applies=("I", "I")),
         current={"default_inference": 1, "applies": "TI"},
         readings=("A28", "B28", "T22"),
+        advice=(
+            Advice(
+                "Gains are to be expected of GoogLeNet and ResNet-50, 101 and 152 only.",
+                "runconfig.enable_small_channel.networks",
+                ("current",),
+                (1,),
+            ),
+        ),
     ),
     declare(
         "variable_format_optimize",
@@ -102,7 +132,7 @@ OPTIONS = (
         "graph_max_parallel_model_num",
         _TOPIC,
         "Threads that run graphs in parallel.",
-        runconfig=Facet(Integer(1, 2147483647), "i", 1, applies="I"),
+        runconfig=Facet(Integer(1, 2147483647), "i", 1, applies="I", bound=True),
         readings=("T25",),
     ),
     declare(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from npu_reference.options.declaration import Facet, both, declare
+from npu_reference.options.declaration import Advice, Facet, both, declare
 from npu_reference.options.domains import Boolean, Choice, Integer, Text
 from npu_reference.options.grammars import shapes
 
 __all__ = ["OPTIONS"]
 
 _TOPIC = "Dynamic shapes"
+_SUBGRAPHS = "Graphs whose inputs have different shapes are set one by one, by util.set_graph_exec_config."
+_LAZY = "every new shape is compiled when it comes, and shape ranges are not used (S16)"
 
 OPTIONS = (
     declare(
@@ -19,6 +21,7 @@ OPTIONS = (
             Text("name:dims;name:dims with -1 for a dynamic dimension", shapes.parse_input_shape, shapes.EXAMPLE_SHAPE),
             "s",
             applies="I",
+            bound=True,
         ),
         readings=("A50", "S1", "S2", "S3", "S7"),
     ),
@@ -34,6 +37,7 @@ OPTIONS = (
             ),
             "s",
             applies="I",
+            bound=True,
         ),
         readings=("A50", "S1", "S4", "S5", "S6"),
     ),
@@ -41,7 +45,7 @@ OPTIONS = (
         "dynamic_node_type",
         _TOPIC,
         "Which inputs are dynamic: those of a dataset (0) or placeholders (1).",
-        session=Facet(Integer(0, 1), "i", applies="I"),
+        session=Facet(Integer(0, 1), "i", applies="I", bound=True),
         readings=("A50", "S1"),
     ),
     declare(
@@ -51,13 +55,18 @@ OPTIONS = (
         **both(Boolean(), "b", False),
         current={"status": "deprecated"},
         readings=("S8",),
+        advice=(
+            Advice(_SUBGRAPHS, "session.dynamic_input.subgraphs", ("legacy",), (True,)),
+            Advice(_SUBGRAPHS, "runconfig.dynamic_inputs_shape_range.subgraphs", ("current",), (True,)),
+        ),
     ),
     declare(
         "dynamic_graph_execute_mode",
         _TOPIC,
         "How a graph with dynamic input is compiled.",
-        **both(Choice("dynamic_execute"), "s"),
+        **both(Choice("dynamic_execute", also={"lazy_recompile": _LAZY}), "s"),
         current={"status": "deprecated"},
+        readings=("S16",),
     ),
     declare(
         "dynamic_inputs_shape_range",
@@ -68,7 +77,14 @@ OPTIONS = (
             "s",
         ),
         current={"status": "deprecated"},
-        readings=("A51", "B19", "S8", "S9", "S10", "S11", "S12", "S13"),
+        readings=("A51", "B19", "S8", "S9", "S10", "S11", "S12", "S13", "S16"),
+        advice=(
+            Advice(
+                "Ranges go by the names of placeholders as text: with more than 10 of them, name each.",
+                "runconfig.dynamic_inputs_shape_range.name_advice",
+                ("current",),
+            ),
+        ),
     ),
     declare(
         "compile_dynamic_mode",
@@ -89,5 +105,6 @@ OPTIONS = (
         "Whether operators are compiled online or taken from prebuilt binaries.",
         runconfig=Facet(Choice("auto", "true", "false"), "s", "auto", status="experimental"),
         readings=("S15",),
+        advice=(Advice("It is for large recommendation models only.", "runconfig.jit_compile.notice", ("current",)),),
     ),
 )

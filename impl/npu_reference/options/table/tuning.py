@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from npu_reference.options import classes
-from npu_reference.options.declaration import Facet, declare
+from npu_reference.options.declaration import UNLISTED, Facet, declare
 from npu_reference.options.domains import Anything, Boolean, Choice, ConfigObject, Path, Text
 from npu_reference.options.files import aoe_config
 from npu_reference.options.grammars import lists, profiling
@@ -11,6 +10,7 @@ from npu_reference.options.grammars import lists, profiling
 __all__ = ["OPTIONS"]
 
 _TOPIC = "Profiling and tuning"
+_ALGORITHMS = Text("comma list of RL and GA", lists.parse_algorithms, "RL,GA")
 _UNSUPPORTED = {"domain": Anything(), "default": None, "status": "unsupported"}
 
 OPTIONS = (
@@ -25,7 +25,7 @@ OPTIONS = (
         "profiling_options",
         _TOPIC,
         "What is profiled, and where the results go.",
-        session=Facet(Text("JSON object of texts", profiling.parse, profiling.EXAMPLE), "s"),
+        session=Facet(Text("JSON object of texts", profiling.parse, profiling.EXAMPLE), "s", switch="profiling_mode"),
         readings=("B24", "D9", "D11", "D12"),
         requirements=("files.profiling_output",),
     ),
@@ -33,16 +33,26 @@ OPTIONS = (
         "profiling_config",
         _TOPIC,
         "Profiling settings of a RunConfig; they stand for the two profiling keys of a session.",
-        runconfig=Facet(ConfigObject("ProfilingConfig", classes.checker("ProfilingConfig")), "o"),
+        runconfig=Facet(ConfigObject("ProfilingConfig"), "o"),
         readings=("A48",),
     ),
     declare(
         "auto_tune_mode",
         _TOPIC,
         "Algorithms of the older tuning tool; without it, nothing is tuned.",
-        session=Facet(Text("comma list of RL and GA", lists.parse_algorithms, "RL,GA"), "s", applies="T"),
+        session=Facet(_ALGORITHMS, "s", applies="T"),
+        runconfig=Facet(_ALGORITHMS, "s", applies="T", status="undocumented", source=f"{UNLISTED} (G19)"),
         current={"domain": Anything(), "status": "removed"},
-        readings=("A35", "T28"),
+        readings=("A35", "G19", "T28"),
+        by="A35",
+    ),
+    declare(
+        "horovod_mode",
+        _TOPIC,
+        "No document has it; real scripts give it to NPURunConfig, where it means nothing.",
+        runconfig=Facet(Anything(), "b", status="idle", source=f"{UNLISTED} (G19)"),
+        overrides={("runconfig", "legacy"): {}},
+        readings=("G19",),
     ),
     declare(
         "aoe_mode",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.partition.borders.crossing import Copies
@@ -78,30 +79,19 @@ def _cycle(
     nodes = graph.nodes
     count = max(group, default=-1) + 1
     successors: List[List[int]] = [[] for _ in range(count + len(nodes))]
-    missing = [0] * (count + len(nodes))
     vertex = [home if home >= 0 else count + node for node, home in enumerate(group)]
     back = {node.id for node in nodes if node.op in _NEXT_ITERATIONS}
     for source, target in zip(wires.src, wires.dst):
         a, b = vertex[source], vertex[target]
         if a != b and source not in back:
             successors[a].append(b)
-            missing[b] += 1
     for source, target in hidden:
         if vertex[source] != vertex[target]:
             successors[vertex[source]].append(vertex[target])
-            missing[vertex[target]] += 1
-    ready = [v for v in range(len(successors)) if not missing[v]]
-    seen = 0
-    while ready:
-        v = ready.pop()
-        seen += 1
-        for w in successors[v]:
-            missing[w] -= 1
-            if not missing[w]:
-                ready.append(w)
-    if seen == len(successors):
-        return None
-    return next(node for node, v in enumerate(vertex) if missing[v] and v < count)
+    component = components(successors)
+    size = Counter(component)
+    # Operators of the host may wait for each other, as both ends of a queue do; a GEOP may be on no cycle.
+    return next((node for node, v in enumerate(vertex) if v < count and size[component[v]] > 1), None)
 
 
 def _inside(frame: object, key: object) -> bool:

@@ -17,9 +17,9 @@ __all__ = [
     "copy_variables",
     "cross",
     "first_ref_border",
-    "first_stray_variable",
     "ref_border_error",
     "sources_by_group",
+    "stray_readers",
     "stray_variable_error",
 ]
 
@@ -28,13 +28,25 @@ _HOST = -1
 
 
 class Copies(NamedTuple):
-    """`variables` and `constants` hold (node, group) for every copy of a node in a group that is not its own."""
+    """`variables` and `constants` hold (node, group) for every copy of a node in a group that is not its own.
+
+    With `handles_only` a variable's copy serves whoever takes its reference or handle, while its value still crosses
+    the border: the adapter's way.
+    """
 
     variables: Set[Tuple[int, int]]
     constants: Set[Tuple[int, int]]
+    handles_only: bool = False
 
     def __contains__(self, key: object) -> bool:
         return key in self.variables or key in self.constants
+
+    def serve(self, source: int, group: int, kind: int) -> bool:
+        """Whether what an edge of this kind takes from `source` comes from a copy in `group`."""
+        if kind == CONTROL or group == _HOST:
+            return False
+        key = source, group
+        return key in self.constants or (key in self.variables and (kind in (REF, RESOURCE) or not self.handles_only))
 
 
 class Crossing(NamedTuple):
@@ -57,23 +69,31 @@ def copy_variables(graph: Graph, wires: Wires, group: Sequence[int]) -> Set[Tupl
     return copies
 
 
-def first_stray_variable(graph: Graph, wires: Wires, group: Sequence[int]) -> Optional[int]:
-    """The first host operator, by variable, that takes a variable's reference or handle; None where there is none."""
-    for node in graph.nodes:
-        if node.op in VARIABLES:
-            for edge in graph.out_edges(node.id):
-                if wires.kind[edge] in (REF, RESOURCE) and group[wires.dst[edge]] == _HOST:
-                    return wires.dst[edge]
-    return None
+def stray_readers(graph: Graph, wires: Wires, group: Sequence[int]) -> List[int]:
+    """Host operators that take a variable's reference or handle, by variable."""
+    return [
+        wires.dst[edge]
+        for node in graph.nodes
+        if node.op in VARIABLES
+        for edge in graph.out_edges(node.id)
+        if wires.kind[edge] in (REF, RESOURCE) and group[wires.dst[edge]] == _HOST
+    ]
 
 
-def copy_constants(graph: Graph, wires: Wires, group: Sequence[int]) -> Set[Tuple[int, int]]:
-    """A constant is copied into each group that uses it without holding it; the copy waits for the original."""
+def copy_constants(
+    graph: Graph, wires: Wires, group: Sequence[int], for_controls: bool = False
+) -> Set[Tuple[int, int]]:
+    """A constant is copied into each group that uses it without holding it; the copy waits for the original.
+
+    With `for_controls` also where the group only waits for it: the adapter's way.
+    """
     copies: Set[Tuple[int, int]] = set()
     nodes = graph.nodes
     for edge, source in enumerate(wires.src):
         home, target = group[source], group[wires.dst[edge]]
-        if home != target and target != _HOST and wires.kind[edge] != CONTROL and nodes[source].op == "Const":
+        if home == target or target == _HOST or nodes[source].op != "Const":
+            continue
+        if for_controls or wires.kind[edge] != CONTROL:
             copies.add((source, target))
     return copies
 
@@ -101,7 +121,7 @@ def cross(wires: Wires, group: Sequence[int], count: int, copies: Copies) -> Cro
         if home == goal:
             continue
         slot = slots[edge]
-        copied = goal != _HOST and slot >= 0 and (source, goal) in copies
+        copied = copies.serve(source, goal, wires.kind[edge])
         if goal != _HOST and (source, slot, goal) not in seen and not copied:
             seen.add((source, slot, goal))
             if slot < 0:

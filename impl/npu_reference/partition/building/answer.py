@@ -92,7 +92,8 @@ def _host(plan: Plan) -> List[HostNode]:
         if home < 0:
             cause = plan.cause.get(node) or _late_cause(plan, node)
             witness = _witness(plan, node, cause)
-            found.append(HostNode(nodes[node].name, nodes[node].op, cause.reason, witness, REMEDIES[cause.reason]))
+            remedy = cause.remedy or REMEDIES[cause.reason]
+            found.append(HostNode(nodes[node].name, nodes[node].op, cause.reason, witness, remedy))
     return found
 
 
@@ -136,7 +137,7 @@ def _borders(
     for edge, (source, target) in enumerate(zip(wires.src, wires.dst)):
         home, goal = group[source], group[target]
         slot = wires.src_slot[edge]
-        if home == goal or slot < 0 or (goal >= 0 and (source, goal) in plan.copies):
+        if home == goal or slot < 0 or plan.copies.serve(source, goal, wires.kind[edge]):
             continue
         direction = "h2d" if home < 0 else "d2h" if goal < 0 else "d2d"
         reader = geops[goal].name if goal >= 0 else nodes[target].name

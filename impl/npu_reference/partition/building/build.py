@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Set, Tuple
 from npu_reference.graphs import message_class
 from npu_reference.graphs.signature import count_args
 from npu_reference.partition.building.names import Names, argument_name
+from npu_reference.partition.building.state import name_state
 from npu_reference.partition.model import Geop, Partition
 
 if TYPE_CHECKING:
@@ -31,10 +32,6 @@ def build(graph: Graph, partition: Partition, *, op: str = "StatefulPartitionedC
     """
     del graph
     return _Builder(partition, op).run()
-
-
-#: Operators that never go by their node's name: the iterator refuses a shared name, the handle takes it as it is.
-_NAMED_BY_ATTRIBUTE = ("OneShotIterator", "VarHandleOp")
 
 
 class _Builder:
@@ -188,10 +185,8 @@ class _Body:
     def _share(self, node: Any, name: str) -> None:
         """A resource found by its node's name must be found under it from inside the function, too."""
         op_def = self.graph.op_def(self.graph.index[name])
-        if node.op in _NAMED_BY_ATTRIBUTE:
-            return
-        if "shared_name" in op_def.attrs and not node.attr["shared_name"].s:
-            node.attr["shared_name"].s = name.encode("utf-8")
+        if "shared_name" in op_def.attrs:
+            name_state(node, name)
 
     def _inputs(self, texts: Sequence[str]) -> List[str]:
         data: List[str] = []

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from npu_reference.catalog import OpList
+from npu_reference.graphs import Library
 from npu_reference.partition.reasons import Reason
 
-__all__ = ["Bodies", "Culprit", "called_functions"]
+__all__ = ["Bodies", "Culprit", "called_functions", "marked_inside"]
 
 
 class Culprit(NamedTuple):
@@ -31,11 +32,22 @@ def called_functions(attrs: Any) -> List[str]:
     return names
 
 
+def marked_inside(function: Any) -> List[str]:
+    """Names of a function's own operators that were built inside without_npu_compile_scope."""
+    return [node.name for node in function.proto.node_def if _marked(node)]
+
+
+def _marked(node: Any) -> bool:
+    return "_without_npu_compile" in node.attr and node.attr["_without_npu_compile"].b
+
+
 class Bodies:
     """Searches function bodies, each once; recursion between functions is no obstacle."""
 
-    def __init__(self, functions: Mapping[str, Any], op_list: OpList, mix: bool, scopes: bool) -> None:
+    def __init__(self, functions: Library, op_list: OpList, mix: bool, scopes: bool) -> None:
         self._functions = functions
+        #: Functions that stand for an operator of the adapter's: it is judged, not what they hold.
+        self._operators = functions.operators
         self._op_list = op_list
         self._mix = mix
         self._scopes = scopes
@@ -77,23 +89,24 @@ class Bodies:
                 for node in self._functions[name].proto.node_def:
                     reason = self._reason(node)
                     if reason is not None:
-                        own = Culprit((node.name,), node.op, reason)
+                        own = Culprit((node.name,), self._operators.get(node.op, node.op), reason)
                         break
                     calls.extend((node.name, callee) for callee in self._callees(node))
             self._own[name] = own, calls
         return self._own[name]
 
     def _callees(self, node: Any) -> Iterator[str]:
-        if node.op in self._functions:
+        if node.op in self._functions and node.op not in self._operators:
             yield node.op
         yield from called_functions(node.attr)
 
     def _reason(self, node: Any) -> Optional[Reason]:
-        if self._scopes and "_without_npu_compile" in node.attr and node.attr["_without_npu_compile"].b:
+        if self._scopes and _marked(node):
             return Reason.SCOPE
-        if node.op in self._functions:
+        op = self._operators.get(node.op, node.op)
+        if op in self._functions:
             return None
-        entry = self._op_list.get(node.op)
+        entry = self._op_list.get(op)
         if entry is None:
             return Reason.NOT_SUPPORTED
         return Reason.GRAY if self._mix and entry.is_gray else None

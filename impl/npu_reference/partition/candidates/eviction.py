@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from typing import TYPE_CHECKING, Deque, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from npu_reference.partition.reasons import Cause, Reason
 from npu_reference.partition.settings import Settings
@@ -33,35 +32,40 @@ def spread(
 ) -> List[int]:
     """Evict what shares a reference, resource or string, and where `variants` says so a variant, with `sources`.
 
-    Breadth first from `sources`, so that each chain recorded is a shortest one. `candidate` and `cause` are updated;
+    Level by level from `sources`, so that each chain recorded is a shortest one; of several the choice is by what is
+    shared and by name, so that the order of nodes and edges does not show. `candidate` and `cause` are updated;
     answers the evicted nodes. Each edge is looked at twice at most.
     """
     if not wires.outputs and not wires.ref_inputs:
         return []
     kind, nodes = wires.kind, graph.nodes
     touched = _touched(wires)
-    pending: Deque[int] = deque(node for node in sources if node in touched)
+    level = [node for node in sources if node in touched]
     evicted: List[int] = []
-    while pending:
-        node = pending.popleft()
-        op = nodes[node].op
-        if op == "Const":
-            continue
-        for edge, other in _neighbours(graph, wires, node):
-            sort = kind[edge]
-            if sort in (PLAIN, CONTROL) or not candidate[other]:
+    while level:
+        found: Dict[int, Tuple[int, str, int]] = {}
+        for node in level:
+            if nodes[node].op == "Const":
                 continue
-            if sort == STRING and _pre_processed(graph, wires, edge, settings):
-                continue
-            if sort == VARIANT and not variants:
-                continue
-            if nodes[other].op == "Assert" or nodes[other].has_attr("_op_max_size"):
-                continue
+            for edge, other in _neighbours(graph, wires, node):
+                sort = kind[edge]
+                if sort in (PLAIN, CONTROL) or not candidate[other]:
+                    continue
+                if sort == STRING and _pre_processed(graph, wires, edge, settings):
+                    continue
+                if sort == VARIANT and not variants:
+                    continue
+                if nodes[other].op == "Assert" or nodes[other].has_attr("_op_max_size"):
+                    continue
+                choice = sort, nodes[node].name, node
+                if other not in found or choice < found[other]:
+                    found[other] = choice
+        for other, (sort, name, node) in found.items():
             candidate[other] = 0
             reason, word = _EDGE_REASON[sort]
-            cause[other] = Cause(reason, f"it shares a {word} with {nodes[node].name} ({op})", node)
-            evicted.append(other)
-            pending.append(other)
+            cause[other] = Cause(reason, f"it shares a {word} with {name} ({nodes[node].op})", node)
+        level = list(found)
+        evicted.extend(level)
     return evicted
 
 
@@ -97,7 +101,7 @@ def spread_over_frames(
     Frames inside are left alone. Constants are evicted as well. Answers the evicted nodes.
     """
     culprit: Dict[object, int] = {}
-    for node in sources:
+    for node in sorted((node for node in sources if frames[node] is not None), key=lambda i: graph.nodes[i].name):
         frame = frames[node]
         while frame is not None and frame not in culprit:
             culprit[frame] = node
@@ -148,9 +152,8 @@ def spread_over_regions(
 ) -> List[int]:
     """Evict all candidates of every conditional that holds one of `sources` (M21). Answers the evicted nodes."""
     culprit: Dict[int, int] = {}
-    for node in sources:
-        if node in region:
-            culprit.setdefault(region[node], node)
+    for node in sorted((node for node in sources if node in region), key=lambda i: graph.nodes[i].name):
+        culprit.setdefault(region[node], node)
     evicted = []
     for node, found in region.items():
         if found in culprit and candidate[node]:

@@ -8,7 +8,7 @@ from npu_reference.catalog import OpList
 from npu_reference.partition.candidates.bodies import Bodies, called_functions
 from npu_reference.partition.reasons import Cause, Reason
 from npu_reference.partition.settings import Settings
-from npu_reference.partition.structure.wires import RESOURCE, Wires
+from npu_reference.partition.structure.wires import RESOURCE, STRING, Wires
 
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
@@ -38,13 +38,12 @@ class Rules(NamedTuple):
     """What differs between the policies when operators are judged."""
 
     scope_in_full: bool  # without_npu_compile_scope also counts in full offload (the adapter's way; M17 says no)
-    scope_in_bodies: bool  # and inside functions
     fifth_output: bool  # FusedBatchNormV3's fifth output (M26)
     placeholders: bool  # a Placeholder is a feed to come
 
 
-ADAPTER_RULES = Rules(scope_in_full=True, scope_in_bodies=False, fifth_output=False, placeholders=False)
-DOCUMENTED_RULES = Rules(scope_in_full=False, scope_in_bodies=True, fifth_output=True, placeholders=True)
+ADAPTER_RULES = Rules(scope_in_full=True, fifth_output=False, placeholders=False)
+DOCUMENTED_RULES = Rules(scope_in_full=False, fifth_output=True, placeholders=True)
 
 
 def whole_graph_cause(graph: Graph) -> Optional[Cause]:
@@ -72,10 +71,10 @@ class Judge:
     def __init__(self, graph: Graph, wires: Wires, settings: Settings, op_list: OpList, rules: Rules) -> None:
         self.graph, self.wires, self.settings, self.op_list = graph, wires, settings, op_list
         self.rules = rules
-        self.bodies = Bodies(graph.functions, op_list, settings.mix, rules.scope_in_bodies)
         self.by_op: Dict[str, Optional[Cause]] = {}
         self.takes_functions: Dict[int, bool] = {}
         self.marked = settings.mix or rules.scope_in_full
+        self.bodies = Bodies(graph.functions, op_list, settings.mix, self.marked)
         self.checks: List[Callable[[Node], Optional[Cause]]] = []
         if settings.mix:
             self.checks.append(self._resource_output)
@@ -209,7 +208,10 @@ class Judge:
         return None
 
     def _iterator_pairs(self) -> Set[int]:
-        """Iterators with their IteratorGetNext, and AdpGetNext, which data preprocessing offloads."""
+        """Iterators with their IteratorGetNext, and AdpGetNext, which data preprocessing offloads.
+
+        Not those that give strings: no device holds one.
+        """
         found: Set[int] = set()
         if not self.settings.data_pre_proc:
             return found
@@ -225,7 +227,11 @@ class Judge:
 
     def _readers(self, node: int, op: str) -> Sequence[int]:
         readers = (self.wires.dst[edge] for edge in self.graph.out_edges(node))
-        return [reader for reader in readers if self.graph.nodes[reader].op == op]
+        return [
+            reader
+            for reader in readers
+            if self.graph.nodes[reader].op == op and STRING not in self.wires.outputs.get(reader, ())
+        ]
 
 
 def _function_cause(node: Node, culprit: Tuple) -> Cause:
@@ -235,4 +241,10 @@ def _function_cause(node: Node, culprit: Tuple) -> Cause:
         Reason.GRAY: "the operator list marks it as gray",
         Reason.SCOPE: "it was built inside without_npu_compile_scope",
     }
-    return Cause(Reason.FUNCTION, f"{' -> '.join(path)} is a {op}: {words[reason]}", -1, (*path, op))
+    remedies = {
+        Reason.GRAY: "Without mix_compile_mode it is offloaded; with it, take the operator named last out of the "
+        "function.",
+        Reason.SCOPE: "Build the operator named last outside of without_npu_compile_scope.",
+    }
+    detail = f"{' -> '.join(path)} is a {op}: {words[reason]}"
+    return Cause(Reason.FUNCTION, detail, -1, (*path, op), remedies.get(reason, ""))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, FrozenSet, List, NamedTuple, Sequence, Set
+from typing import TYPE_CHECKING, Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Set
 
 from npu_reference.partition.clustering.contract import Contraction, contract
 from npu_reference.partition.clustering.merge import (
     Clusters,
+    Marks,
     cluster_of,
     keep_largest_group,
     merge_pairs,
@@ -40,46 +41,62 @@ def group(graph: Graph, wires: Wires, candidate: Sequence[int], settings: Settin
     untried: List[int] = []
     if settings.lazy_recompile and settings.data_pre_proc:
         untried = [edge for edge, source in enumerate(wires.src) if nodes[source].op == "IteratorGetNext"]
-    contraction = contract(len(nodes), wires.src, wires.dst, candidate, flavour=flavour, untied=untied, untried=untried)
+    marks = _start_names(graph, candidate, settings)
+    contraction = contract(
+        len(nodes), wires.src, wires.dst, candidate, flavour=flavour, untied=untied, untried=untried, marks=marks
+    )
     clusters = Clusters(contraction, candidate)
     if len(clusters) and max(clusters.sizes) == 1:
-        return _lone_operators(graph, candidate, settings, clusters)
-    into = _merge(clusters, settings, _start_names(graph, clusters, candidate, settings))
+        return _lone_operators(graph, candidate, settings, clusters, marks)
+    into = _merge(clusters, settings, _united(clusters, marks))
     return Grouping(_number(cluster_of(clusters, into, candidate)), len(clusters), False, contraction)
 
 
-def _merge(clusters: Clusters, settings: Settings, marks: Sequence[FrozenSet[str]]) -> List[int]:
+def _merge(clusters: Clusters, settings: Settings, marks: Marks) -> List[int]:
     if settings.mix:
         return merge_pairs(clusters, marks)
     if settings.lazy_recompile:
-        return merge_pairs_loosely(clusters, marks)
-    return keep_largest_group(clusters, marks)
+        return merge_pairs_loosely(clusters)
+    return keep_largest_group(clusters)
 
 
-def _start_names(
-    graph: Graph, clusters: Clusters, candidate: Sequence[int], settings: Settings
-) -> Sequence[FrozenSet[str]]:
-    """For every cluster the start nodes its members carry in `_StartNodeName`; empty where they play no part.
+def _start_names(graph: Graph, candidate: Sequence[int], settings: Settings) -> Dict[int, FrozenSet[str]]:
+    """Of every candidate that has any the start nodes in `_StartNodeName`, which ends each with a semicolon.
 
-    Jobs of several processes mark the operators they own; clusters that share a mark stay apart in any job but
-    localhost. Contraction heeds no mark.
+    Jobs of several processes mark the operators behind each start node; in mixed computing, in any job but localhost,
+    clusters that share one stay apart. Full offload heeds no mark.
     """
-    if settings.job == "localhost":
+    found: Dict[int, FrozenSet[str]] = {}
+    if settings.mix and settings.job != "localhost":
+        for node in graph.nodes:
+            if candidate[node.id] and node.has_attr("_StartNodeName"):
+                found[node.id] = frozenset(name for name in node.text("_StartNodeName").split(";") if name)
+    return found
+
+
+def _united(clusters: Clusters, marks: Mapping[int, FrozenSet[str]]) -> Marks:
+    """For every cluster the marks of all its members; empty where there are none."""
+    if not marks:
         return ()
     names: List[Set[str]] = [set() for _ in range(len(clusters))]
-    marked = False
-    for node in graph.nodes:
-        if candidate[node.id] and node.has_attr("_StartNodeName"):
-            names[clusters.position[clusters.contraction.root[node.id]]].add(node.text("_StartNodeName"))
-            marked = True
-    return [frozenset(found) for found in names] if marked else ()
+    for node, found in marks.items():
+        position = clusters.position.get(clusters.contraction.root[node])
+        if position is not None:
+            names[position] |= found
+    return [frozenset(one) for one in names]
 
 
-def _lone_operators(graph: Graph, candidate: Sequence[int], settings: Settings, clusters: Clusters) -> Grouping:
+def _lone_operators(
+    graph: Graph,
+    candidate: Sequence[int],
+    settings: Settings,
+    clusters: Clusters,
+    marks: Mapping[int, FrozenSet[str]],
+) -> Grouping:
     """No two candidates are neighbours: NoOps and Identities stay on the host (M27), the others are merged."""
     kept = [int(bool(flag) and node.op not in ("NoOp", "Identity")) for flag, node in zip(candidate, graph.nodes)]
     remaining = Clusters(clusters.contraction, kept)
-    into = _merge(remaining, settings, _start_names(graph, remaining, kept, settings))
+    into = _merge(remaining, settings, _united(remaining, marks))
     return Grouping(_number(cluster_of(remaining, into, kept)), len(remaining), True, clusters.contraction)
 
 

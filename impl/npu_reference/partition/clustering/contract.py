@@ -16,7 +16,7 @@ window between the two ends (after Pearce and Kelly; two-way, as in incremental 
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.errors import NpuError
 from npu_reference.partition.clustering.ordering import OrderList
@@ -53,6 +53,7 @@ def contract(
     flavour: str = "tf1",
     untied: Sequence[int] = (),
     untried: Sequence[int] = (),
+    marks: Optional[Mapping[int, FrozenSet[str]]] = None,
 ) -> Contraction:
     """Contract edges between candidates, with the adapter's result.
 
@@ -63,11 +64,12 @@ def contract(
         flavour: "tf1" or "tf2"; they differ only in the labels of clusters.
         untied: edges (positions in `src`) that are tried but bind nothing: those out of NextIteration.
         untried: edges that bind but are never contracted: those out of IteratorGetNext under lazy recompilation.
+        marks: of some nodes, what no two clusters that are joined may share.
 
     Raises:
         NpuError: GRAPH_CYCLE, where the binding edges form a cycle.
     """
-    work = _Contractor(count, src, dst, candidate, flavour == "tf2", set(untied), set(untried))
+    work = _Contractor(count, src, dst, candidate, flavour == "tf2", set(untied), set(untried), marks or {})
     work.run()
     return work.result()
 
@@ -82,10 +84,12 @@ class _Contractor:
         larger_keeps: bool,
         untied: Set[int],
         untried: Set[int],
+        marks: Mapping[int, FrozenSet[str]],
     ) -> None:
         self.src, self.dst, self.candidate = src, dst, candidate
         self.larger_keeps = larger_keeps
         self.untied, self.untried = sorted(untied), untried
+        self.marks = dict(marks)
         self.out: List[Optional[Set[int]]] = [set() for _ in range(count)]
         self.into: List[Optional[Set[int]]] = [set() for _ in range(count)]
         out, into = self.out, self.into
@@ -145,6 +149,9 @@ class _Contractor:
             return
         before = self.into[b]
         self.steps += 1
+        # Marks are never lost, so clusters that share one stay apart for good.
+        if a in self.marks and not self.marks[a].isdisjoint(self.marks.get(b, ())):
+            return
         if len(after) == 1:  # type: ignore[arg-type]
             self._merge(a, b, "after", (), edge, sweep)
         elif len(before) == 1:  # type: ignore[arg-type]
@@ -226,6 +233,8 @@ class _Contractor:
         if keep != place:
             order.replace(place, keep)
         self.parent[drop] = keep
+        if drop in self.marks:
+            self.marks[keep] = self.marks.get(keep, frozenset()) | self.marks[drop]
         self.label[keep] = label
         self._move_edges(drop, keep)
         self._wake_watchers(drop, keep, edge, sweep)

@@ -65,10 +65,8 @@ def cluster_of(clusters: Clusters, group: Sequence[int], candidate: Sequence[int
     return [group[position[root[node]]] if candidate[node] else -1 for node in range(len(root))]
 
 
-def keep_largest_group(clusters: Clusters, marks: Marks = ()) -> List[int]:
+def keep_largest_group(clusters: Clusters) -> List[int]:
     """Full offload: the largest cluster absorbs, by size, every cluster unreachable from and to all it holds.
-
-    A cluster that shares a mark with what it holds already stays out.
 
     Answers for every cluster the position of the largest, or -1 where the cluster is dissolved. O(nodes + edges).
     """
@@ -78,15 +76,12 @@ def keep_largest_group(clusters: Clusters, marks: Marks = ()) -> List[int]:
     contraction = clusters.contraction
     below: Set[int] = set()
     above: Set[int] = set()
-    held: Set[str] = set()
     order = clusters.by_size()
     for index in order:
         root = clusters.roots[index]
-        if root in below or root in above or (marks and not held.isdisjoint(marks[index])):
+        if root in below or root in above:
             continue
         group[index] = order[0]
-        if marks:
-            held |= marks[index]
         _flood(root, contraction.successors, below)
         _flood(root, contraction.predecessors, above)
     return group
@@ -114,13 +109,13 @@ def merge_pairs(clusters: Clusters, marks: Marks = ()) -> List[int]:
     return _absorb(clusters, _partners(clusters, loosely=False), marks)
 
 
-def merge_pairs_loosely(clusters: Clusters, marks: Marks = ()) -> List[int]:
+def merge_pairs_loosely(clusters: Clusters) -> List[int]:
     """Full offload with lazy recompilation: as :func:`merge_pairs`, but lists are not checked against themselves.
 
     Two clusters that reach each other may thus be absorbed by the same third one: the adapter's own result then has a
     cycle. Only policy "adapter" wants this.
     """
-    return _absorb(clusters, _partners(clusters, loosely=True), marks)
+    return _absorb(clusters, _partners(clusters, loosely=True), ())
 
 
 def _partners(clusters: Clusters, loosely: bool) -> Callable[[int], Iterable[int]]:

@@ -63,7 +63,7 @@ def half_notes(graph: Graph, groups: Sequence[int], copied: Sequence[int]) -> Li
 
 
 def _called(graph: Graph, proto: Any) -> Iterator[str]:
-    if proto.op in graph.functions:
+    if proto.op in graph.functions and proto.op not in graph.functions.operators:
         yield proto.op
     yield from called_functions(proto.attr)
 

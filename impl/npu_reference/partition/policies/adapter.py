@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
+from npu_reference.graphs import as_session_gives
 from npu_reference.graphs.frames import frames
 from npu_reference.partition.borders.crossing import (
     Copies,
     copy_constants,
     copy_variables,
     first_ref_border,
-    first_stray_variable,
     ref_border_error,
+    stray_readers,
     stray_variable_error,
 )
 from npu_reference.partition.candidates.bodies import Bodies
@@ -35,7 +36,20 @@ from npu_reference.partition.structure.wires import Wires
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
 
-__all__ = ["Plan", "check_options", "idle_cause", "plan", "where_of_uninitialized"]
+__all__ = [
+    "Plan",
+    "check_options",
+    "control_flow_note",
+    "idle_cause",
+    "plan",
+    "where_of_uninitialized",
+    "with_graph_options",
+]
+
+
+_CONTROL_FLOW_V1 = frozenset(
+    prefix + op for prefix in ("", "Ref") for op in ("Enter", "Exit", "Merge", "NextIteration", "Switch")
+)
 
 
 class Plan(NamedTuple):
@@ -54,11 +68,13 @@ class Plan(NamedTuple):
 def plan(graph: Graph, settings: Settings, op_list: OpList, flavour: str) -> Plan:
     """The adapter's own plan; NpuError with the adapter's own words where its pass fails."""
     idle = idle_cause(graph, settings)
+    settings = with_graph_options(graph, settings)
     notes: List[Note] = []
     if idle is None:  # a pass that leaves the graph alone looks at nothing else
         check_options(settings)
         _check_iterators(graph, settings)
-        graph, notes = rewrite(graph)
+        graph, notes = rewrite(as_session_gives(graph))
+        notes.extend(control_flow_note(graph, settings))
     wires = Wires(graph)
     candidate = bytearray(len(graph.nodes))
     cause: Dict[int, Cause] = {}
@@ -86,6 +102,17 @@ def idle_cause(graph: Graph, settings: Settings) -> Optional[Cause]:
     return None
 
 
+def with_graph_options(graph: Graph, settings: Settings) -> Settings:
+    """The settings with what the graph's own attributes say, as set_graph_exec_config writes them."""
+    if settings.lazy_recompile:
+        return settings
+    lazy = any(
+        node.text("_graph_dynamic_graph_execute_mode") == "lazy_recompile" and node.attr("_graph_dynamic_input") is True
+        for node in graph.nodes
+    )
+    return settings._replace(lazy_recompile=True) if lazy else settings
+
+
 def check_options(settings: Settings) -> None:
     if settings.lazy_recompile and settings.iterations != 1:
         raise NpuError(
@@ -98,6 +125,25 @@ def check_options(settings: Settings) -> None:
             raise NpuError("OPTION_CONFLICT", "", "mix_compile_mode must be True when use in_out_pair.")
         if not settings.ranges:
             raise NpuError("OPTION_SYNTAX", "", f"in_out_pair: {settings.ranges_text} is invalid.")
+
+
+def control_flow_note(graph: Graph, settings: Settings) -> List[Note]:
+    """Document 003 on variable_placement: variables on the host and control flow of TensorFlow 1 may fail together."""
+    if not settings.variables_on_host:
+        return []
+    names = sorted(node.name for node in graph.nodes if node.op in _CONTROL_FLOW_V1)
+    if not names or not any(node.op.startswith("Variable") or node.op == "VarHandleOp" for node in graph.nodes):
+        return []
+    return [
+        Note(
+            "HOST_VARIABLES_V1_CONTROL_FLOW",
+            f"variable_placement is Host and the graph has control flow of TensorFlow 1 ({len(names)} operators, "
+            f"{names[0]} among them): execution may fail. Call tf.enable_control_flow_v2() and "
+            "tf.enable_resource_variables() before the graph is built, or leave variable_placement at Device.",
+            names[0],
+            "warning",
+        )
+    ]
 
 
 def _check_iterators(graph: Graph, settings: Settings) -> None:
@@ -173,7 +219,7 @@ def _choose_ranges(
     if settings.offload_ranges and not selection.entry:
         return False
     judge = Judge(graph, wires, settings, op_list, ADAPTER_RULES)
-    judge.bodies = Bodies(graph.functions, op_list, False, False)  # gray operators in functions count as supported here
+    judge.bodies = Bodies(graph.functions, op_list, False, True)  # gray operators in functions count as supported here
     supported = judge.supported_alone()
     for node in graph.nodes:
         i = node.id
@@ -195,8 +241,8 @@ def _copy(graph: Graph, wires: Wires, groups: List[int], settings: Settings) -> 
         return Copies(set(), set())
     variables: Set[Tuple[int, int]] = set()
     if not settings.variables_on_host:
-        stray = first_stray_variable(graph, wires, groups)
-        if stray is not None:
-            raise stray_variable_error(graph, stray)
+        strays = stray_readers(graph, wires, groups)
+        if strays:
+            raise stray_variable_error(graph, strays[0])
         variables = copy_variables(graph, wires, groups)
-    return Copies(variables, copy_constants(graph, wires, groups))
+    return Copies(variables, copy_constants(graph, wires, groups, for_controls=True), handles_only=True)

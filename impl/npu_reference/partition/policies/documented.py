@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Dict, Iterable, List, Optional, Sequence, Set,
 
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
+from npu_reference.graphs import in_creation_order
 from npu_reference.graphs.frames import frames
 from npu_reference.partition.borders.checks import Surroundings, Violation, violations
-from npu_reference.partition.borders.crossing import Copies, copy_constants, copy_variables, first_stray_variable
+from npu_reference.partition.borders.crossing import Copies, copy_constants, copy_variables, stray_readers
 from npu_reference.partition.borders.deadness import find_dead
+from npu_reference.partition.candidates.bodies import marked_inside
 from npu_reference.partition.candidates.eviction import (
     add_constants,
     constants_behind_controls,
@@ -23,7 +25,14 @@ from npu_reference.partition.candidates.support import DOCUMENTED_RULES, PLACEHO
 from npu_reference.partition.clustering.cluster import group
 from npu_reference.partition.clustering.levels import group_by_levels
 from npu_reference.partition.model import Note
-from npu_reference.partition.policies.adapter import Plan, check_options, idle_cause, where_of_uninitialized
+from npu_reference.partition.policies.adapter import (
+    Plan,
+    check_options,
+    control_flow_note,
+    idle_cause,
+    where_of_uninitialized,
+    with_graph_options,
+)
 from npu_reference.partition.reasons import Cause, Reason
 from npu_reference.partition.settings import Settings
 from npu_reference.partition.structure.hidden import hidden_edges
@@ -76,10 +85,11 @@ def plan(graph: Graph, settings: Settings, op_list: OpList, flavour: str) -> Pla
         NpuError: OPTION_CONFLICT and OPTION_SYNTAX as the adapter does; RANGE_UNSUPPORTED (M12), RANGE_SCOPE (M16);
             INTERNAL where the result would not pass its own checks.
     """
+    settings = with_graph_options(graph, settings)
     notes: List[Note] = []
     if idle_cause(graph, settings) is None:  # with use_off_line False the other options have nothing to act on
         check_options(settings)
-        graph, notes = rewrite(graph)
+        graph, notes = rewrite(in_creation_order(graph))
     return _Planner(graph, settings, op_list, flavour, notes).run()
 
 
@@ -145,6 +155,7 @@ class _Planner:
                 if where in support.cause and support.cause[where].reason is Reason.GRAY:
                     del support.cause[where]
         self._note_ignored_scopes()
+        self.notes.extend(control_flow_note(self.graph, self.settings))
         self._note_placeholders()
         if selection is not None and selection.entry and self.settings.offload_ranges:
             self._choose_range(selection.entry, support.cause, judge)
@@ -164,7 +175,9 @@ class _Planner:
     def _note_ignored_scopes(self) -> None:
         if self.settings.mix:
             return
-        marked = [node.name for node in self.graph.nodes if node.attr("_without_npu_compile") is True]
+        marked = sorted(node.name for node in self.graph.nodes if node.attr("_without_npu_compile") is True)
+        for function in self.graph.functions.values():
+            marked.extend(sorted(f"{function.name}/{name}" for name in marked_inside(function)))
         if marked:  # M17
             self._note(
                 "SCOPE_WITHOUT_MIX",
@@ -176,7 +189,7 @@ class _Planner:
 
     def _note_placeholders(self) -> None:
         """A Placeholder left in the graph will be fed or never run: no device operator either way."""
-        names = [node.name for node in self.graph.nodes if node.op in PLACEHOLDERS]
+        names = sorted(node.name for node in self.graph.nodes if node.op in PLACEHOLDERS)
         if names:
             self._note(
                 "PLACEHOLDER_AS_FEED",
@@ -331,6 +344,7 @@ class _Planner:
         """Evict what would take or give a reference over a border (full offload dissolves regions after all)."""
         wires, nodes = self.wires, self.graph.nodes
         copies = self._copies(groups)
+        able = bytes(self.candidate)
         evicted = []
         for edge, kind in enumerate(wires.kind):
             source, target = wires.src[edge], wires.dst[edge]
@@ -340,7 +354,9 @@ class _Planner:
                 if groups[node] >= 0 and self.candidate[node]:
                     self.candidate[node] = 0
                     detail = f"it shares a reference with {nodes[other].name} ({nodes[other].op})"
-                    self.cause[node] = Cause(Reason.REF_EDGE, detail, other)
+                    if able[other]:  # neither is the other's cause
+                        detail += ", which is in another region, and references cross no border"
+                    self.cause[node] = Cause(Reason.REF_EDGE, detail, -1 if able[other] else other)
                     evicted.append(node)
         return evicted
 
@@ -369,9 +385,9 @@ class _Planner:
             )
             if names and not (reason is Reason.FRAME and self.settings.mix):
                 self._note(reason.value, message.format(_some(names)), names[0], "warning")
-        stray = first_stray_variable(self.graph, self.wires, groups) if self.settings.mix else None
-        if stray is not None and not self.settings.variables_on_host:
-            name = nodes[stray].name
+        strays = stray_readers(self.graph, self.wires, groups) if self.settings.mix else []
+        if strays and not self.settings.variables_on_host:
+            name = min(nodes[stray].name for stray in strays)
             self._note(
                 "VARIABLE_ON_HOST",
                 f"{name} runs on the host and takes a variable's reference or handle: that variable and all that share "
@@ -388,7 +404,11 @@ class _Planner:
         quiet = (Reason.FEED, Reason.FETCH)
         ops = sorted({nodes[node].op for node, cause in self.cause.items() if cause.reason not in quiet and
                       nodes[node].op != "Const"})  # fmt: skip
-        dissolved = sum(1 for node, home in enumerate(groups) if home < 0 and self.candidate[node])
+        # NoOp and Identity compute nothing, so where they are is nothing to change (M27).
+        dissolved = sum(
+            home < 0 and self.candidate[node] and nodes[node].op not in ("NoOp", "Identity")
+            for node, home in enumerate(groups)
+        )
         if ops or dissolved:
             self._note(
                 "FULL_OFFLOAD_INCOMPLETE",

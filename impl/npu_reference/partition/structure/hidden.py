@@ -1,8 +1,8 @@
-"""Orders that no edge shows: what takes from a queue waits for what puts into it."""
+"""Orders that no edge shows: operators that wait for one another, such as both ends of a queue."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, List, Set, Tuple
+from typing import TYPE_CHECKING, Dict, List, NamedTuple, Set, Tuple
 
 from npu_reference.partition.structure.scc import components
 from npu_reference.partition.structure.wires import Wires
@@ -12,33 +12,82 @@ if TYPE_CHECKING:
 
 __all__ = ["hidden_edges"]
 
-_PUTS = ("QueueEnqueue", "QueueEnqueueMany", "BarrierInsertMany", "Stage", "MapStage", "OrderedMapStage",
-         "AccumulatorApplyGradient", "SparseAccumulatorApplyGradient", "ResourceAccumulatorApplyGradient")  # fmt: skip
-_TAKES = ("QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo", "BarrierTakeMany", "Unstage", "MapUnstage",
-          "MapUnstageNoKey", "OrderedMapUnstage", "OrderedMapUnstageNoKey", "AccumulatorTakeGradient",
-          "SparseAccumulatorTakeGradient", "ResourceAccumulatorTakeGradient")  # fmt: skip
-_STAGING = ("Stage", "Unstage")
+
+class _Role(NamedTuple):
+    """How an operator takes part in waiting.
+
+    Attributes:
+        part: ``puts``, ``takes`` (waits for puts, and where the store is bounded is waited for by them), ``locks``,
+            ``frees`` (what it consumes was locked), or ``meets`` (waits for all others).
+        store: input that has the handle of what they share; -1 where attributes name it.
+    """
+
+    part: str
+    store: int = 0
+
+
+_ATTRIBUTES = -1
+
+#: Every kind of operator that can wait for another of the same run, without the V2 behind its name. One that is
+#: missing here can deadlock, since a GEOP starts when all its arguments are there. Python functions that wait for
+#: each other cannot be told.
+_ROLES: Dict[str, _Role] = {
+    **dict.fromkeys(
+        ("QueueEnqueue", "QueueEnqueueMany", "QueueClose", "BarrierInsertMany", "BarrierClose",
+         "AccumulatorApplyGradient", "SparseAccumulatorApplyGradient", "ResourceAccumulatorApplyGradient"),
+        _Role("puts"),
+    ),
+    **dict.fromkeys(
+        ("QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo", "BarrierTakeMany", "AccumulatorTakeGradient",
+         "SparseAccumulatorTakeGradient", "ResourceAccumulatorTakeGradient"),
+        _Role("takes"),
+    ),
+    **dict.fromkeys(("ReaderRead", "ReaderReadUpTo"), _Role("takes", 1)),
+    **dict.fromkeys(("Stage", "MapStage", "OrderedMapStage", "_Send", "_HostSend"), _Role("puts", _ATTRIBUTES)),
+    **dict.fromkeys(
+        ("Unstage", "StagePeek", "MapUnstage", "MapUnstageNoKey", "MapPeek", "OrderedMapUnstage",
+         "OrderedMapUnstageNoKey", "OrderedMapPeek", "_Recv", "_HostRecv"),
+        _Role("takes", _ATTRIBUTES),
+    ),
+    "MutexLock": _Role("locks"),
+    "ConsumeMutexLock": _Role("frees"),
+    **dict.fromkeys(
+        ("CollectiveReduce", "CollectiveGather", "CollectiveBcastSend", "CollectiveBcastRecv", "CollectivePermute",
+         "CollectiveReduceScatter", "CollectiveAllToAll"),
+        _Role("meets", _ATTRIBUTES),
+    ),
+}  # fmt: skip
+
+#: What a handle passes through on its way.
+_PASSES = frozenset({"Identity", "RefIdentity", "Enter", "RefEnter", "Switch", "RefSwitch", "Merge", "RefMerge"})
 
 
 def hidden_edges(graph: Graph, wires: Wires) -> List[Tuple[int, int]]:
-    """(put, take) for every two operators of one queue, barrier, accumulator or staging area.
+    """(earlier, later) for operators that wait for each other, both ways round where either may have to wait.
 
-    Left out where the graph itself orders them the other way round. O(nodes + edges) beside the pairs.
+    No GEOP may lie on a path from one to the other that takes such an edge: it would wait for what waits for it. Left
+    out is what the graph itself orders. O(nodes + edges) beside the pairs.
     """
-    puts: Dict[object, List[int]] = {}
-    takes: Dict[object, List[int]] = {}
+    stores: Dict[object, Dict[str, List[int]]] = {}
     for node in graph.nodes:
-        op = node.op[:-2] if node.op.endswith("V2") else node.op
-        if op in _PUTS:
-            puts.setdefault(_store(graph, wires, node.id), []).append(node.id)
-        elif op in _TAKES:
-            takes.setdefault(_store(graph, wires, node.id), []).append(node.id)
-    found: List[Tuple[int, int]] = []
-    for store in puts:
-        for take in takes.get(store, ()):
-            before = _after(graph, wires, take)
-            found.extend((put, take) for put in puts[store] if put not in before)
-    return _without_cycles(graph, wires, found)
+        role = _ROLES.get(node.op[:-2] if node.op.endswith(("V2", "V3")) else node.op)
+        if role is not None:
+            store = _store(graph, wires, node.id, role.store)
+            stores.setdefault(store, {}).setdefault(role.part, []).append(node.id)
+    one_way: List[Tuple[int, int]] = []
+    mutual: List[Tuple[int, int]] = []
+    for parts in stores.values():
+        takes, puts, locks = parts.get("takes", []), parts.get("puts", []), parts.get("locks", [])
+        for take in takes if puts else ():
+            after = _after(graph, wires, take)
+            one_way.extend((put, take) for put in puts if put not in after)
+            if any(_is_bounded(graph, wires, put) for put in puts):
+                mutual.extend((take, put) for put in puts if put not in after and take not in _after(graph, wires, put))
+        mutual.extend((one, other) for one in parts.get("meets", ()) for other in parts["meets"] if one != other)
+        if len(locks) > 1:
+            # Whoever comes first holds off the others until it frees the lock.
+            mutual.extend((free, lock) for free in parts.get("frees", ()) for lock in locks)
+    return _without_cycles(graph, wires, one_way) + mutual
 
 
 def _without_cycles(graph: Graph, wires: Wires, pairs: List[Tuple[int, int]]) -> List[Tuple[int, int]]:
@@ -54,16 +103,43 @@ def _without_cycles(graph: Graph, wires: Wires, pairs: List[Tuple[int, int]]) ->
     return [(put, take) for put, take in pairs if component[put] != component[take]]
 
 
-def _store(graph: Graph, wires: Wires, node: int) -> object:
-    """What names the queue: the operator its handle comes from, or for staging areas the shared name."""
-    if any(word in graph.nodes[node].op for word in _STAGING):
-        return "staging", graph.nodes[node].text("container"), graph.nodes[node].text("shared_name")
+def _store(graph: Graph, wires: Wires, node: int, position: int) -> object:
+    """What names what they share: the operator its handle comes from, or attributes."""
+    own = graph.nodes[node]
+    if position == _ATTRIBUTES:
+        if own.op.startswith("Collective"):
+            return "group", own.attr("group_key"), own.attr("instance_key")
+        if own.has_attr("tensor_name"):
+            return "rendezvous", own.text("tensor_name")
+        return "stage", own.text("container"), own.text("shared_name") or own.name
+    source = _handle(graph, wires, node, position)
+    if source < 0:
+        return "node", node
+    made = graph.nodes[source]
+    return "handle", made.text("container"), made.text("shared_name") or made.name
+
+
+def _handle(graph: Graph, wires: Wires, node: int, position: int) -> int:
+    """The operator that made the handle at an input; -1 if there is none."""
+    source = _input(graph, wires, node, position)
+    while source >= 0 and (graph.nodes[source].op in _PASSES or graph.nodes[source].op == "MutexLock"):
+        source = _input(graph, wires, source, 0)
+    return source
+
+
+def _input(graph: Graph, wires: Wires, node: int, position: int) -> int:
     for edge in graph.in_edges(node):
-        if wires.dst_slot[edge] == 0:
-            source = wires.src[edge]
-            shared = graph.nodes[source].text("shared_name")
-            return ("shared", shared) if shared else ("node", source)
-    return "node", node
+        if wires.dst_slot[edge] == position:
+            return wires.src[edge]
+    return -1
+
+
+def _is_bounded(graph: Graph, wires: Wires, put: int) -> bool:
+    """Whether what puts may have to wait for what takes."""
+    if graph.nodes[put].has_attr("capacity"):  # staging areas: 0 is without end
+        return bool(graph.nodes[put].attr("capacity") or graph.nodes[put].attr("memory_limit", 0))
+    source = _handle(graph, wires, put, 0)
+    return source >= 0 and int(graph.nodes[source].attr("capacity", -1) or -1) > 0
 
 
 def _after(graph: Graph, wires: Wires, node: int) -> Set[int]:

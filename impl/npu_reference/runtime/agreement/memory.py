@@ -6,6 +6,7 @@ from typing import Any, Dict, NamedTuple
 
 from npu_reference.errors import NpuError
 from npu_reference.options import Resolution
+from npu_reference.options.meaning import bytes_of
 from npu_reference.partition import Partition
 
 __all__ = ["Need", "check", "need"]
@@ -84,7 +85,7 @@ def check(found: Need, options: Resolution) -> None:
     """
     sizes = {"graph_memory_max_size": found.static + found.dynamic, "variable_memory_max_size": found.variables}
     for name, needed in sizes.items():
-        text = options.values.get(name)
-        if isinstance(text, str) and needed > int(text):
-            reason = f"at least {needed} bytes are needed, but {text} bytes are allowed."
+        allowed = bytes_of(options, name)
+        if allowed is not None and needed > allowed:
+            reason = f"at least {needed} bytes are needed, but {allowed} bytes are allowed."
             raise NpuError("DEVICE_MEMORY", name, reason, "Allow more, or make the network smaller.")

@@ -10,16 +10,13 @@ from npu_reference.graphs import Graph
 from npu_reference.options import Resolution
 from npu_reference.runtime.observing.log import Notice
 
-__all__ = ["ITERATIONS", "LOSS_SCALE", "OWN_LOOPS", "TAILING", "advice", "check_tailing", "iterations", "trains"]
+__all__ = ["ITERATIONS", "LOSS_SCALE", "TAILING", "advice", "check_tailing", "iterations", "trains"]
 
 #: Graph collection, 0 or 1 each, of what the optimizers of a graph were told about tailing optimization.
 TAILING = "npu_is_tailing_optimization"
 
 #: Graph collection that is not empty where an optimizer scales the loss.
 LOSS_SCALE = "npu_loss_scale"
-
-#: Graph collection that is not empty where something else than set_iteration_per_loop counts iterations.
-OWN_LOOPS = "npu_own_loops"
 
 #: Attribute of the operation that set_iteration_per_loop returns: how often it runs in one session.run.
 ITERATIONS = "_npu_iterations_per_loop"
@@ -41,12 +38,13 @@ def iterations(user_graph: Graph, run_graph: Graph, targets: Sequence[str], opti
             document 002), where the option alone asks for a loop (T17), in mixed computing (A42), and where the graph
             reads a dataset on the host (T19).
     """
-    nodes = [user_graph.nodes[user_graph.index[name]] for name in targets]
-    loops = [int(node.attr(ITERATIONS)) for node in nodes if node.has_attr(ITERATIONS)]
+    loops = [
+        _asked(tf_graph, name) for name in targets if user_graph.nodes[user_graph.index[name]].has_attr(ITERATIONS)
+    ]
     given = options.effective.get("iterations_per_loop")
     wanted = given.value if given is not None and given.origin == "given" else None
     if not loops:
-        if isinstance(wanted, int) and wanted > 1 and trains(run_graph) and not tf_graph.get_collection(OWN_LOOPS):
+        if isinstance(wanted, int) and wanted > 1 and trains(run_graph):
             raise _conflict(
                 "iterations_per_loop", f"it is {wanted}, but set_iteration_per_loop was not called.",
                 f"Run what set_iteration_per_loop(sess, train_op, {wanted}) returns.",
@@ -71,6 +69,11 @@ def iterations(user_graph: Graph, run_graph: Graph, targets: Sequence[str], opti
             'Set parameter_map["enable_data_pre_proc"].b = True.',
         )  # fmt: skip
     return loops[0]
+
+
+def _asked(tf_graph: Any, name: str) -> int:
+    """The iterations of an operation now: IterationPerLoop loads them into a graph that is finished otherwise."""
+    return int(tf_graph.get_operation_by_name(name).get_attr(ITERATIONS))
 
 
 def _conflict(option: str, reason: str, remedy: str = "") -> NpuError:

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-__all__ = ["Hook", "make_runnable", "share_state"]
+from npu_reference.graphs import OPS
+
+__all__ = ["Hook", "make_runnable"]
 
 #: A step of the chain: the body, and the GEOP's name in its partition. The device's precision will be one, before
 #: :func:`make_runnable`.
 Hook = Callable[[Any, str], None]
-
-
-def share_state(node: Any) -> None:
-    """Let every copy of a node that holds state reach the same state: in GEOPs as in the host graph.
-
-    Kernels that are given no ``shared_name`` call their state by the node's name or by a name nobody else can know.
-    A OneShotIterator refuses to be given one, and anonymous resources have none.
-    """
-    if node.op == "OneShotIterator" or node.op.startswith("Anonymous"):
-        return
-    if "shared_name" in node.attr and not node.attr["shared_name"].s:
-        node.attr["shared_name"].s = node.name.encode("utf-8")
 
 
 def make_runnable(function: Any, geop: str) -> None:
@@ -35,4 +25,25 @@ def make_runnable(function: Any, geop: str) -> None:
         node.device = ""
         if "_class" in node.attr:
             del node.attr["_class"]
+    _keep_reads(function)
     function.attr["_noinline"].b = True
+
+
+_INT32 = 3  # DataType.DT_INT32
+
+
+def _keep_reads(function: Any) -> None:
+    """Return what a reference of int32 holds, never the reference.
+
+    TensorFlow 2 takes any Identity out of a function, and then, for int32, misses a type at what is left to be returned.
+    """
+    nodes = {node.name: node for node in function.node_def}
+    for name, text in list(function.ret.items()):
+        node = nodes.get(text.split(":", 1)[0])
+        if node is None or node.op != "Identity" or node.attr["T"].type != _INT32:
+            continue
+        source, _, output = node.input[0].partition(":")
+        op_def = OPS.get(nodes[source].op) if source in nodes else None
+        if op_def is not None and any(arg.is_ref and arg.name == output.split(":")[0] for arg in op_def.outputs):
+            node.op = "DeepCopy"
+            function.ret[name] = f"{node.name}:y:0"

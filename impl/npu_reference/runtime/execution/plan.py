@@ -47,7 +47,8 @@ class Plan(NamedTuple):
         crossings: what is copied, and how its size is found.
         notes: what the user should know of it, for the trace.
         geops: names of its GEOPs in the shadow graph.
-        counting: those of them that count what crosses their borders themselves.
+        geop_names: name of each GEOP's node and of its function there to its name in the partition.
+        counting: functions of those that count what crosses their borders themselves.
         host: names of its host operators, without those that only stand for feeds and fetches.
     """
 
@@ -59,6 +60,7 @@ class Plan(NamedTuple):
     crossings: Crossings
     notes: Tuple[str, ...]
     geops: Tuple[str, ...]
+    geop_names: Dict[str, str]
     counting: Tuple[str, ...]
     host: Tuple[str, ...]
 
@@ -94,7 +96,7 @@ def make_plan(
     names = [geop.name for geop in parts.geops]
     shaky = unsteady(parts.graph) if parts.borders else None
     counted = gauges(parts, shaky)
-    placed = shadow.place(Request(graph_def, names, signature.feeds, counted))
+    placed = shadow.place(Request(graph_def, names, signature.feeds, counted, closed))
     fetched = sorted(set(signature.fetches))
     outputs = {name: shadow.tensor(placed.rets[position]) for position, name in enumerate(fetched)}
     crossing = crossings(parts, placed, shadow, signature.feeds, signature.fetches, shaky)
@@ -104,11 +106,12 @@ def make_plan(
         _feeds(signature, placed, shadow),
         fetches + [probe._as_tf_output() for probe in crossing.probes],
         len(fetches),
-        [shadow.graph.get_operation_by_name(name)._c_op for name in _targets(signature, homes, placed)],
+        [shadow.operation(key)._c_op for key in _targets(signature, homes, placed)],
         crossing,
         tuple(notes),
         tuple(placed.nodes[name] for name in names),
-        tuple(placed.nodes[name] for name in counted),
+        {place[name]: name for place in (placed.nodes, placed.bodies) for name in names},
+        tuple(placed.bodies[name] for name in counted),
         tuple(entry.node for entry in parts.host if entry.op not in ("_Arg", "_Retval")),
     )
 

@@ -1,14 +1,18 @@
-"""The graph that really runs: host operators under the user's names, GEOPs as function calls, over all signatures."""
+"""The graph that really runs: host operators beside GEOPs as function calls, over all signatures."""
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from typing import Any, Dict, Hashable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.errors import NpuError
-from npu_reference.runtime.execution.bodies import Hook, make_runnable, share_state
+from npu_reference.graphs import Graph
+from npu_reference.partition.building.state import name_state
+from npu_reference.runtime.execution.bodies import Hook, make_runnable
 from npu_reference.runtime.execution.generators import Generators
 from npu_reference.runtime.execution.metering import Gauge, Meter
+from npu_reference.runtime.execution.names import MARK, Names
 from npu_reference.runtime.execution.wiring import Input, groups_in_order, parse_inputs
 from npu_reference.runtime.tf_api import tensorflow
 
@@ -16,6 +20,7 @@ __all__ = ["Placed", "Request", "Shadow"]
 
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
+_ENTERS = ("Enter", "RefEnter")
 
 
 class Request(NamedTuple):
@@ -26,27 +31,31 @@ class Request(NamedTuple):
         geops: names of the GEOPs in it.
         feeds: tensors of the user's graph, in the order of the ``index`` of the _Arg nodes.
         gauges: what GEOPs have to count themselves, by GEOP.
+        asked: the graph that was partitioned: what has the name and kind of one of its operators is the user's own.
     """
 
     graph_def: Any
     geops: Sequence[str]
     feeds: Sequence[str]
     gauges: Mapping[str, Tuple[Gauge, ...]]
+    asked: Graph
 
 
 class Placed(NamedTuple):
     """Where things are.
 
     Attributes:
-        nodes: name in the partitioned graph to name in the shadow graph; no entry for _Arg and _Retval nodes.
+        nodes: name in the partitioned graph to key in the shadow graph; no entry for _Arg and _Retval nodes.
         args: name of an _Arg node to the tensor that stands for it.
         rets: ``index`` of each _Retval to the tensor it returns.
+        bodies: name of each GEOP to the name of its function.
         fresh: nodes that this request added.
     """
 
     nodes: Dict[str, str]
     args: Dict[str, Input]
     rets: Dict[int, Input]
+    bodies: Dict[str, str]
     fresh: int
 
 
@@ -55,6 +64,14 @@ class Shadow:
 
     A host operator is placed once for each way it is wired: almost always once. State that lives in a node (a one-shot
     iterator, the generator of a random operator) is therefore one for all signatures, as in TensorFlow.
+
+    Operators are known by keys. A key is the name that an operator is imported under: the user's, where that is free
+    and TensorFlow would leave it as it is. What the operator is called then is of no matter: it is the one that the
+    import returned.
+
+    Attributes:
+        sent: what has gone to TensorFlow over the session's life: operators, functions, operators of functions. The
+            cost of a signature must go by what it adds to them.
     """
 
     def __init__(self, user_graph: Any, hooks: Sequence[Hook] = (), config: Any = None) -> None:
@@ -68,13 +85,19 @@ class Shadow:
         self.generators = Generators()
         #: Where the name of a host operator differs: shadow name to user's name.
         self.origin: Dict[str, str] = {}
-        #: Name of a GEOP's node and function here to its name in the partition.
+        #: Name of each GEOP's function to the name of the first GEOP that it was made for.
         self.geops: Dict[str, str] = {}
+        self.sent = {"nodes": 0, "functions": 0, "body nodes": 0}
         self._lock = threading.Lock()
-        self._used: Set[str] = set()
-        self._copies: Dict[str, int] = {}
+        self._names = Names()
+        self._function_names = Names()
+        self._operations: Dict[str, Any] = {}
         self._placed: Dict[Hashable, Tuple[str, ...]] = {}
         self._functions: Set[str] = set()
+        self._bodies: Dict[Hashable, str] = {}
+        self._calls: Dict[str, str] = {}
+        #: Bodies that the graph still holds, although the session has them.
+        self._held: List[str] = []
         self._probes: Dict[Input, Any] = {}
 
     def place(self, request: Request) -> Placed:
@@ -88,12 +111,32 @@ class Shadow:
             placed = batch.arrange()
             batch.add()
             self._placed.update(batch.groups)
-            self._functions.update(batch.functions)
+            self._functions.update(batch.functions.keys() - batch.geops)
+            self._bodies.update(batch.shared)
+            self._calls.update(batch.called)
             return placed
 
+    def operation(self, key: str) -> Any:
+        """The tf.Operation of a key."""
+        return self._operations[key]
+
     def tensor(self, at: Input) -> Any:
-        """The tf.Tensor of a node and slot."""
-        return self.graph.get_operation_by_name(at.node).outputs[at.slot]
+        """The tf.Tensor of a key and slot."""
+        return self._operations[at.node].outputs[at.slot]
+
+    def release(self) -> None:
+        """Let the graph forget the bodies that its session has been given.
+
+        TensorFlow sends a graph's whole library whenever its session is extended, so that a signature would cost the
+        more the more there were before it. TensorFlow before 2.11 cannot take a function back.
+        """
+        with self._lock:
+            remove = getattr(self.graph, "_remove_function", None)
+            if remove is not None:
+                with self.graph._mutation_lock():
+                    for name in self._held:
+                        remove(name)
+            self._held.clear()
 
     def probes(self, wanted: Sequence[Input]) -> List[Any]:
         """Scalar int64 tensors: how many elements each tensor has; of a string tensor, how many characters."""
@@ -110,7 +153,7 @@ class Shadow:
 
     def _count_characters(self, at: Input) -> Any:
         v1 = tensorflow().v1
-        with v1.name_scope(self.fresh_name("npu_probe") + "/"):
+        with v1.name_scope(self._names.fresh("npu_probe") + "/"):
             return v1.cast(v1.reduce_sum(v1.strings.length(self.tensor(at))), v1.int64)
 
     def _count_elements(self, wanted: Sequence[Input]) -> None:
@@ -124,21 +167,12 @@ class Shadow:
             tensor = self.tensor(at)
             source = f"{at.node}:{at.slot}"
             tensors[source] = tensor
-            node = message.node.add(name=self.fresh_name("npu_probe"), op="Size", input=[source])
+            node = message.node.add(name=self._names.fresh("npu_probe"), op="Size", input=[source])
             node.attr["T"].type = tensor.dtype.base_dtype.as_datatype_enum
             node.attr["out_type"].type = v1.int64.as_datatype_enum
         names = [f"{node.name}:0" for node in message.node]
         made = v1.import_graph_def(message, input_map=tensors, return_elements=names, name="")
         self._probes.update(zip(wanted, made))
-
-    def fresh_name(self, name: str) -> str:
-        """``name`` itself the first time, later with a number that no other name has."""
-        candidate = name
-        while candidate in self._used:
-            self._copies[name] = self._copies.get(name, 1) + 1
-            candidate = f"{name}__npu{self._copies[name]}"
-        self._used.add(candidate)
-        return candidate
 
 
 class _Batch:
@@ -150,11 +184,16 @@ class _Batch:
         self.nodes = {node.name: node for node in request.graph_def.node}
         self.functions = {function.signature.name: function for function in request.graph_def.library.function}
         self.geops = set(request.geops)
-        self.placed = Placed({}, {}, {}, 0)
+        self.placed = Placed({}, {}, {}, {}, 0)
         self.fresh: List[Any] = []
         self.bodies: List[Any] = []
-        #: What this batch adds to the groups already placed; known to others only once TensorFlow has taken it.
+        #: What this batch adds to what is there already; known to others only once TensorFlow has taken it.
         self.groups: Dict[Hashable, Tuple[str, ...]] = {}
+        self.shared: Dict[Hashable, str] = {}
+        self.called: Dict[str, str] = {}
+        self.contents: Dict[str, Hashable] = {}
+        #: Key of a fresh node to the user's name for it.
+        self.own: Dict[str, str] = {}
 
     def arrange(self) -> Placed:
         """Decide for every node whether it is there already or is made now, and under which name."""
@@ -194,12 +233,15 @@ class _Batch:
         key = (tuple(wiring), len(group) > 1)
         names = self._known(key)
         if names is None:
-            names = tuple(self.shadow.fresh_name(name) for name in ordered)
+            names = tuple(self.shadow._names.fresh(name) for name in ordered)
             self.groups[key] = names
             self.placed.nodes.update(zip(ordered, names))
             for name, new_name in zip(ordered, names):
                 self._make(name, new_name, inputs[name])
         self.placed.nodes.update(zip(ordered, names))
+        for name, key in zip(ordered, names):
+            if name in self.geops:
+                self.placed.bodies[name] = self.called.get(key) or self.shadow._calls[key]
 
     def _known(self, key: Hashable) -> Optional[Tuple[str, ...]]:
         return self.groups.get(key) or self.shadow._placed.get(key)
@@ -208,20 +250,24 @@ class _Batch:
         """What a node is, beside its name and inputs. A user's operator never changes once it has run."""
         node = self.nodes[name]
         if name in self.geops:
-            return self.functions[name].SerializeToString(deterministic=True), self._gauges(name)
-        if self._is_users(name):
+            return self._what_it_does(name)
+        if self._is_users(node):
             return node.op
         return node.SerializeToString(deterministic=True)
 
-    def _gauges(self, name: str) -> Tuple[Gauge, ...]:
-        return self.request.gauges.get(name, ())
+    def _what_it_does(self, geop: str) -> Hashable:
+        """Equal for GEOPs that hold the same operators, whatever their partitions call them."""
+        if geop not in self.contents:
+            anonymous = type(self.functions[geop])()
+            anonymous.CopyFrom(self.functions[geop])
+            anonymous.signature.name = ""
+            digest = hashlib.sha256(anonymous.SerializeToString(deterministic=True)).digest()
+            self.contents[geop] = digest, self.request.gauges.get(geop, ())
+        return self.contents[geop]
 
-    def _is_users(self, name: str) -> bool:
-        try:
-            self.shadow.user_graph.get_operation_by_name(name)
-        except (KeyError, ValueError):
-            return False
-        return True
+    def _is_users(self, node: Any) -> bool:
+        asked = self.request.asked
+        return node.name in asked.index and asked.nodes[asked.index[node.name]].op == node.op
 
     def _make(self, name: str, new_name: str, inputs: List[Input]) -> None:
         original = self.nodes[name]
@@ -232,25 +278,54 @@ class _Batch:
         del node.input[:]
         node.input.extend(self._where(end).text() for end in inputs)
         if name in self.geops:
-            self._make_body(name, new_name, node)
-        elif new_name != name:
-            self.shadow.origin[new_name] = name
+            self._call(name, new_name, node)
+        else:
+            self.own[new_name] = name
         self.fresh.append(node)
 
-    def _make_body(self, name: str, new_name: str, node: Any) -> None:
-        """A function of its own for each call: two calls share nothing that a name could help to share."""
-        body = self.functions[name]
-        gauges = self._gauges(name)
-        if gauges:
-            self.shadow.meter.install(body, new_name, gauges)
-        self.shadow.generators.install(body)
-        for hook in self.shadow.hooks:
-            hook(body, name)
-        body.signature.name = new_name
-        node.attr["f"].func.name = new_name
+    def _call(self, name: str, new_name: str, node: Any) -> None:
+        """Let a node call the body of a GEOP; the body is made where no other call has the same."""
+        gauges = self.request.gauges.get(name, ())
+        # A GEOP that counts does so for one call only.
+        key = (self._what_it_does(name), new_name if gauges else "")
+        function = self.shared.get(key) or self.shadow._bodies.get(key)
+        if function is None:
+            function = self.shared[key] = self.shadow._function_names.fresh(new_name)
+            body = self.functions[name]
+            self._keep_frames(body)
+            if gauges:
+                self.shadow.meter.install(body, function, gauges)
+            self.shadow.generators.install(body, self.functions)
+            for hook in self.shadow.hooks:
+                hook(body, name)
+            body.signature.name = function
+            self.shadow.geops[function] = name
+            self.bodies.append(body)
+        node.attr["f"].func.name = function
         node.attr["config_proto"].s = self.shadow.graph_options
-        self.shadow.geops[new_name] = name
-        self.bodies.append(body)
+        self.called[new_name] = function
+
+    def _keep_frames(self, body: Any) -> None:
+        """Let a loop call functions as they are.
+
+        Where TensorFlow dissolves a function in a function with a loop, what reads none of its arguments runs outside
+        of the loop's frame, and what reads both is no graph.
+        """
+        if not any(node.op in _ENTERS for node in body.node_def):
+            return
+        for node in body.node_def:
+            if node.op in self.functions:
+                node.op = self._undissolved(node.op)
+
+    def _undissolved(self, name: str) -> str:
+        alone = f"{name}{MARK}_called"
+        if alone not in self.functions:
+            copy = type(self.functions[name])()
+            copy.CopyFrom(self.functions[name])
+            copy.signature.name = alone
+            copy.attr["_noinline"].b = True
+            self.functions[alone] = copy
+        return alone
 
     def _feed(self, tensor: str) -> Input:
         """The tensor to feed in place of a user's: the placeholder itself, or one made for any other tensor."""
@@ -273,11 +348,11 @@ class _Batch:
             key, wanted = ("fed", tensor), f"npu_feed/{name}_{slot}"
         names = self._known(key)
         if names is None:
-            names = (self.shadow.fresh_name(wanted),)
+            names = (self.shadow._names.fresh(wanted),)
             self.groups[key] = names
             node.name = names[0]
             _clean(node)
-            self.shadow.origin[names[0]] = name
+            self.own[names[0]] = name
             self.fresh.append(node)
         return Input(names[0], 0)
 
@@ -292,6 +367,7 @@ class _Batch:
         for name, function in self.functions.items():
             if name not in self.geops and name not in self.shadow._functions:
                 known.library.function.add().CopyFrom(function)
+                self.shadow._function_names.fresh(name)
         for gradient in self.request.graph_def.library.gradient:
             if known.library.function and gradient.gradient_func in self.functions:
                 known.library.gradient.add().CopyFrom(gradient)
@@ -299,17 +375,29 @@ class _Batch:
         controls = self._detach(nodes)
         geops = message(versions=self.request.graph_def.versions)
         geops.library.function.extend(self.bodies)
-        graph = self.shadow.graph
+        shadow = self.shadow
+        graph = shadow.graph
         with graph._mutation_lock(), graph.as_default():
             if known.library.function:
                 self._import(known, {})
             if nodes.node:
-                self._import(nodes, self._old_tensors(nodes))
-            for node, sources in controls:
-                operation = graph.get_operation_by_name(node)
-                operation._add_control_inputs([graph.get_operation_by_name(source) for source in sources])
+                self._take(nodes, self._import(nodes, self._old_tensors(nodes)))
+            for key, sources in controls:
+                shadow.operation(key)._add_control_inputs([shadow.operation(source) for source in sources])
             if self.bodies:
                 self._import(geops, {})
+                shadow._held.extend(body.signature.name for body in self.bodies)
+        shadow.sent["nodes"] += len(self.fresh)
+        shadow.sent["functions"] += len(self.bodies) + len(known.library.function)
+        shadow.sent["body nodes"] += sum(len(body.node_def) for body in self.bodies)
+
+    def _take(self, nodes: Any, operations: Sequence[Any]) -> None:
+        """Remember what the import made, and for errors whose it is."""
+        for node, operation in zip(nodes.node, operations):
+            self.shadow._operations[node.name] = operation
+            own = self.own.get(node.name)
+            if own is not None and own != operation.name:
+                self.shadow.origin[operation.name] = own
 
     def _detach(self, nodes: Any) -> List[Tuple[str, List[str]]]:
         """Fill ``nodes``; control edges from nodes that are there already cannot be imported, they are added later."""
@@ -335,9 +423,14 @@ class _Batch:
                     found[f"{end.node}:{end.slot}"] = self.shadow.tensor(end)
         return found
 
-    def _import(self, graph_def: Any, input_map: Mapping[str, Any]) -> None:
+    def _import(self, graph_def: Any, input_map: Mapping[str, Any]) -> List[Any]:
+        """What TensorFlow makes of each node, in order."""
+        wanted = [node.name for node in graph_def.node]
         try:
-            tensorflow().v1.import_graph_def(graph_def, input_map=input_map or None, name="")
+            made = tensorflow().v1.import_graph_def(
+                graph_def, input_map=input_map or None, return_elements=wanted, name=""
+            )
+            return list(made)
         except (ValueError, TypeError) as error:
             raise NpuError(
                 "INTERNAL", "partitioned graph", f"TensorFlow does not take it: {_first_line(error)}."
@@ -346,7 +439,8 @@ class _Batch:
 
 def _clean(node: Any) -> None:
     """Everything runs on this machine's CPU, as the adapter places it, so nothing may ask for another place."""
-    share_state(node)
+    if "shared_name" in node.attr:
+        name_state(node, node.name)
     node.device = ""
     for name in ("_class", "_output_shapes"):
         if name in node.attr:

@@ -20,19 +20,23 @@ class Notice(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What a listener gets: level ``info``, ``warning`` or ``error``, code, subject and the whole text."""
+    """What a listener gets: level ``info``, ``warning`` or ``error``, code, subject and the whole text.
+
+    ``said`` is the text without the session it concerns.
+    """
 
     level: str
     code: str
     subject: str
     text: str
+    said: str = ""
 
 
 def say(level: int, notice: Notice, *, session: int = 0) -> None:
     """Log a notice; with the number of the session it concerns, if it is one's."""
     where = f"session {session}: " if session else ""
     subject = f"{notice.subject}: " if notice.subject else ""
-    extra = {"npu_code": notice.code, "npu_subject": notice.subject}
+    extra = {"npu_code": notice.code, "npu_subject": notice.subject, "npu_said": notice.message}
     LOG.log(level, "%s%s%s", where, subject, notice.message, extra=extra)
 
 
@@ -43,7 +47,8 @@ class _Listener(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         code, subject = getattr(record, "npu_code", ""), getattr(record, "npu_subject", "")
-        self._hear(Entry(record.levelname.lower(), code, subject, record.getMessage()))
+        said = getattr(record, "npu_said", record.getMessage())
+        self._hear(Entry(record.levelname.lower(), code, subject, record.getMessage(), said))
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import re
 import sys
 import traceback
 import types
@@ -13,7 +12,6 @@ from contextlib import contextmanager, suppress
 from typing import Any, Callable, Iterator, List, Optional, Sequence, TextIO, Tuple, Union
 
 from npu_reference.errors import NpuError
-from npu_reference.place import FOLDER
 from npu_reference.runtime.config import (
     EDITION_VARIABLE,
     OPTIMIZER,
@@ -22,21 +20,22 @@ from npu_reference.runtime.config import (
     overriding,
 )
 from npu_reference.runtime.config import device_precision as checked_precision
-from npu_reference.runtime.observing.log import listening
+from npu_reference.runtime.observing.account import Account, keeping
+from npu_reference.runtime.observing.log import Entry, listening
 from npu_reference.runtime.observing.trace import Trace, process_trace
+from npu_reference.runtime.scripts import ending
+from npu_reference.runtime.scripts.complaint import complaint, failure_of
 from npu_reference.runtime.scripts.sources import Source, read_for
 from npu_reference.runtime.sessions import activation
 from npu_reference.runtime.tf_api import tensorflow
 
-__all__ = ["PRECISIONS", "simulate"]
+__all__ = ["LAUNCHER", "PRECISIONS", "simulate"]
 
-_OURS = FOLDER
+#: What launch scripts export for one device, and scripts read without a default.
+LAUNCHER = {"RANK_SIZE": "1", "RANK_ID": "0", "DEVICE_ID": "0", "JOB_ID": "10087"}
 
-#: A frame of this package as tracebacks print it: the place, and the line of code if there is one.
-_OUR_FRAME = re.compile(
-    r'^[ \t]*File "[^"\n]*npu_reference[/\\][^"\n]*", line \d+.*\n(?:[ \t]+(?!File ").*\n(?:[ \t]+[\^~]+[ \t]*\n)?)?',
-    re.MULTILINE,
-)
+#: Notes for who asks about a saved graph; a script's runs name their feeds and fetches themselves.
+_FOR_SAVED_GRAPHS = ("PLACEHOLDER_AS_FEED",)
 
 
 def simulate(
@@ -48,6 +47,7 @@ def simulate(
     edition: Optional[str] = None,
     trace_file: Optional[str] = None,
     adapt_imports: bool = True,
+    account: Optional[Account] = None,
 ) -> Trace:
     """Run a script the way ``python script argv`` would, on the simulated device, which is left switched on.
 
@@ -60,6 +60,9 @@ def simulate(
         trace_file: where to write the trace as JSON.
         adapt_imports: under TensorFlow 2, read ``import tensorflow as tf`` of a script that uses names of TensorFlow 1
             as ``import tensorflow.compat.v1 as tf``. The file is not changed.
+        account: filled with what happens, session by session, for whoever wants to tell of it.
+
+    What a launch script exports for one device is set while the script runs, where it is unset (:data:`LAUNCHER`).
 
     Returns:
         The trace of the process.
@@ -77,7 +80,7 @@ def simulate(
     around = current_overrides()
     if device_precision is not None:
         around = around._replace(device_precision=device_precision)
-    with _edition(edition), overriding(around), listening(lambda entry: say(f"{entry.level}: {entry.text}")):
+    with _edition(edition), _launched(), overriding(around), listening(_hearer(say)), keeping(account) as kept:
         _prefer_keras_2(say)
         activation.activate()
         source = _source(text, script, adapt_imports)
@@ -85,9 +88,9 @@ def simulate(
             say(f"{script}: {source.changed}")
         before = process_trace().totals.sessions
         try:
-            _run(source, script, list(argv))
+            _run(source, script, list(argv), kept)
         finally:
-            _report(say, before)
+            _report(say, before, kept)
             if trace_file is not None:
                 _write(trace_file)
     return process_trace()
@@ -104,6 +107,31 @@ def _speaker(log: Union[Callable[[str], None], TextIO, None]) -> Callable[[str],
         stream.flush()
 
     return write
+
+
+def _hearer(say: Callable[[str], None]) -> Callable[[Entry], None]:
+    """Says every entry once, whichever session it comes from first, and none that is for another reader."""
+    said = set()
+
+    def hear(entry: Entry) -> None:
+        key = (entry.level, entry.code, entry.subject, entry.said)
+        if entry.code not in _FOR_SAVED_GRAPHS and key not in said:
+            said.add(key)
+            say(f"{entry.level}: {entry.text}")
+
+    return hear
+
+
+@contextmanager
+def _launched() -> Iterator[None]:
+    """The environment of a launch script, where it is not there."""
+    added = [name for name in LAUNCHER if name not in os.environ]
+    os.environ.update({name: LAUNCHER[name] for name in added})
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
 
 
 def _flush_output() -> None:
@@ -157,7 +185,7 @@ def _prefer_keras_2(say: Callable[[str], None]) -> None:
         say("TF_USE_LEGACY_KERAS=1 is set: Keras sessions need Keras 2, which the installed tf_keras provides.")
 
 
-def _run(source: Source, script: str, argv: List[str]) -> None:
+def _run(source: Source, script: str, argv: List[str], account: Account) -> None:
     """Execute as ``__main__``; what Python would print of an exception is printed, without the simulator's frames."""
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=script, __builtins__=__builtins__)
@@ -169,26 +197,9 @@ def _run(source: Source, script: str, argv: List[str]) -> None:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a script raises ends it
             _flush_output()
-            sys.stderr.write(_traceback(error))
+            account.failure = failure_of(error)
+            sys.stderr.write(complaint(error))
             raise SystemExit(1) from None
-
-
-def _traceback(error: BaseException) -> str:
-    """The traceback of an exception and of what led to it, without frames of this package."""
-    whole = traceback.TracebackException.from_exception(error)
-    waiting: List[Any] = [whole]
-    seen = set()
-    while waiting:
-        part = waiting.pop()
-        if part is None or id(part) in seen:
-            continue
-        seen.add(id(part))
-        part.stack = traceback.StackSummary.from_list(
-            [frame for frame in part.stack if not os.path.abspath(frame.filename).startswith(_OURS + os.sep)]
-        )
-        waiting += [part.__cause__, part.__context__]
-    # TensorFlow writes into messages where an operator was made, which is below the frames that run the script.
-    return _OUR_FRAME.sub("", "".join(whole.format()))
 
 
 @contextmanager
@@ -223,14 +234,17 @@ def _edition(edition: Optional[str]) -> Iterator[None]:
                 os.environ[EDITION_VARIABLE] = before
 
 
-def _report(say: Callable[[str], None], sessions_before: int) -> None:
+def _report(say: Callable[[str], None], sessions_before: int, account: Account) -> None:
     totals = process_trace().totals
-    if totals.sessions == sessions_before:
+    # What stopped a script has been said; a script that came this far without a session deserves a hint.
+    if totals.sessions == sessions_before and account.failure is None:
         say(
             "warning: no session was taken over, so nothing ran on the simulated NPU. A session's config must name"
             f" {OPTIMIZER} (custom_optimizers.add().name = '{OPTIMIZER}'); TensorFlow ignores every other name"
             " silently."
         )
+    for line in ending.lines(account):
+        say(line)
     say(totals.summary())
 
 

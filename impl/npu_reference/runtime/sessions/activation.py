@@ -1,7 +1,9 @@
-"""Switches the simulated device on and off in this process: the patched sessions, and who answers to ``npu_bridge``."""
+"""Switches the simulated device on and off in this process: the patched sessions, and who answers to the adapter's
+packages (``npu_bridge``, ``hccl``, ``npu_device``)."""
 
 from __future__ import annotations
 
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -9,8 +11,10 @@ import logging
 import os
 import sys
 import threading
-from typing import Any, Optional, Sequence
+from types import ModuleType
+from typing import Any, List, Optional, Sequence
 
+from npu_reference import surface
 from npu_reference.errors import NpuError
 from npu_reference.place import FOLDER
 from npu_reference.runtime.observing.log import Notice, say
@@ -18,45 +22,69 @@ from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["activate", "deactivate", "dropin_folder"]
 
-_PACKAGE = "npu_bridge"
+_PACKAGES = surface.packages()
 _LOCK = threading.RLock()
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds the drop-in ``npu_bridge`` wherever it ships; its submodules are found through the package itself."""
+    """Finds the drop-in packages wherever they ship; their submodules are found through the packages themselves.
+
+    A module of a mirror, as ``npu_device.compat.v1.npu_init`` is, is the very module that it mirrors.
+    """
 
     def find_spec(
         self, fullname: str, path: Optional[Sequence[Any]], target: Any = None
     ) -> Optional[importlib.machinery.ModuleSpec]:
-        if fullname != _PACKAGE:
+        if surface.canonical(fullname) != fullname and _is_ours(fullname.partition(".")[0]):
+            return importlib.machinery.ModuleSpec(fullname, _Mirror(), is_package=True)
+        if fullname not in _PACKAGES:
             return None
-        folder = dropin_folder()
+        folder = dropin_folder(fullname)
         return importlib.util.spec_from_file_location(
             fullname, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
         )
 
 
+class _Mirror(importlib.abc.Loader):
+    """Answers with the module of another name."""
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        name = surface.canonical(spec.name)
+        try:
+            module = importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not name.startswith(error.name):
+                raise
+            text = f"No module named {spec.name!r}"
+            raise ModuleNotFoundError(text, name=spec.name) from None
+        spec.loader_state = module.__spec__  # the import system is about to give the module the spec of the mirror
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__spec__ is not None:
+            module.__spec__ = module.__spec__.loader_state
+
+
 _FINDER = _Finder()
 
 
-def dropin_folder() -> str:
-    """Where the drop-in package is: inside the installed package, or beside it in a checkout.
+def dropin_folder(package: str = "npu_bridge") -> str:
+    """Where a drop-in package is: inside the installed package, or beside it in a checkout.
 
     Raises:
         NpuError: INTERNAL, when the installation lacks it.
     """
-    package = FOLDER
-    for folder in (os.path.join(package, "_dropin", _PACKAGE), os.path.join(os.path.dirname(package), _PACKAGE)):
+    for folder in (os.path.join(FOLDER, "_dropin", package), os.path.join(os.path.dirname(FOLDER), package)):
         if os.path.isfile(os.path.join(folder, "__init__.py")):
             return folder
-    raise NpuError("INTERNAL", _PACKAGE, "the drop-in package is missing from this installation.", "Install it again.")
+    raise NpuError("INTERNAL", package, "the drop-in package is missing from this installation.", "Install it again.")
 
 
 def activate() -> None:
     """Switch the simulated device on. Idempotent.
 
-    From now on ``import npu_bridge`` finds the drop-in package, even where a real adapter is installed, and a new
-    session whose config names ``NpuOptimizer`` runs its GEOPs on the simulated device.
+    From now on ``import npu_bridge`` finds the drop-in package, as ``hccl`` and ``npu_device`` do, even where a real
+    adapter is installed, and a new session whose config names ``NpuOptimizer`` runs its GEOPs on the simulated device.
 
     Raises:
         NpuError: TENSORFLOW_MISSING.
@@ -68,11 +96,13 @@ def activate() -> None:
         interception.install()
         if _FINDER not in sys.meta_path:
             sys.meta_path.insert(0, _FINDER)
-        found = sys.modules.get(_PACKAGE)
-        if found is not None and not _is_ours(found):
+        for package in _PACKAGES:
+            found = sys.modules.get(package)
+            if found is None or _is_ours(package):
+                continue
             place = getattr(found, "__file__", "an unknown place")
             text = f"it has been imported already, from {place}, and stays: activate the simulated device before that."
-            say(logging.WARNING, Notice("imported_before", _PACKAGE, text))
+            say(logging.WARNING, Notice("imported_before", package, text))
 
 
 def deactivate() -> None:
@@ -82,15 +112,21 @@ def deactivate() -> None:
     with _LOCK:
         if _FINDER in sys.meta_path:
             sys.meta_path.remove(_FINDER)
-        if _is_ours(sys.modules.get(_PACKAGE)):
-            for name in [name for name in sys.modules if name == _PACKAGE or name.startswith(_PACKAGE + ".")]:
-                del sys.modules[name]
+        for name in _ours():
+            del sys.modules[name]
         if tf_api.loaded():
             from npu_reference.runtime.sessions import interception
 
             interception.uninstall()
 
 
-def _is_ours(module: Any) -> bool:
-    file = getattr(module, "__file__", None)
-    return file is not None and os.path.dirname(os.path.abspath(file)) == dropin_folder()
+def _is_ours(package: str) -> bool:
+    """Whether the package that has been imported under this name is the drop-in."""
+    file = getattr(sys.modules.get(package), "__file__", None)
+    return file is not None and os.path.dirname(os.path.abspath(file)) == dropin_folder(package)
+
+
+def _ours() -> List[str]:
+    """The modules of the drop-in that have been imported, by all of their names."""
+    packages = tuple(package for package in _PACKAGES if _is_ours(package))
+    return [name for name in sys.modules if name.partition(".")[0] in packages]

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 import numpy as np
 
 from npu_reference.runtime.tf_api import tensorflow
 
-if TYPE_CHECKING:
-    from npu_reference.runtime.sessions.engine import Engine
-
 __all__ = ["Callable_"]
 
 
 class Callable_:
-    """Runs one signature; takes the feeds by position and answers the values of the fetches as a list."""
+    """Runs one signature; takes the feeds by position and answers the values of the fetches as a list.
 
-    def __init__(self, engine: Engine, options: Any) -> None:
-        self._engine = engine
+    Args:
+        run: runs feeds, fetches and targets under options, metadata and connections, as ``Engine.run`` does.
+        options: the CallableOptions.
+    """
+
+    def __init__(self, run: Callable[..., List[Any]], options: Any) -> None:
+        self._run_signature = run
         self._feeds = [_full(name) for name in options.feed]
         self._fetches = [_full(name) for name in options.fetch]
         self._targets = [name.lstrip("^") for name in options.target]
@@ -39,7 +41,7 @@ class Callable_:
         options = c_session.TF_NewBufferFromString(self._run_options) if self._run_options else None
         metadata = c_session.TF_NewBuffer() if run_metadata is not None else None
         try:
-            values = self._engine.run(feeds, fetches, self._targets, options, metadata, self._connections)
+            values = self._run_signature(feeds, fetches, self._targets, options, metadata, self._connections)
             if metadata is not None:
                 run_metadata.ParseFromString(bytes(c_session.TF_GetBuffer(metadata)))
             return values

@@ -17,7 +17,7 @@ from npu_reference.runtime.execution.bodies import Hook
 from npu_reference.runtime.execution.numerics import Numerics
 from npu_reference.runtime.execution.plan import Plan, Signature, make_plan
 from npu_reference.runtime.execution.shadow import Shadow
-from npu_reference.runtime.observing import watching
+from npu_reference.runtime.observing import account, watching
 from npu_reference.runtime.observing.log import LOG, Notice, say
 from npu_reference.runtime.observing.trace import RunRecord, process_trace
 from npu_reference.runtime.sessions.callables import Callable_
@@ -40,6 +40,7 @@ class Engine:
     def __init__(self, session: Any, settings: Settings) -> None:
         self._settings = settings
         self.number = process_trace().open_session()
+        account.opened(self.number, settings)
         self._graph = session.graph
         precise = settings.device_precision == "on"
         repeatable = precise and str(settings.resolution.values.get("deterministic")) == "1"
@@ -53,7 +54,7 @@ class Engine:
         self._counting = threading.Lock()
         self._runs = 0
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
-        self._partial = PartialRuns(self)
+        self._partial = PartialRuns(self.number, self.graph, self.run)
         self._agreement = Agreement(settings.resolution, session.graph, self.number)
         for notice in settings.notices:
             say(logging.WARNING, notice, session=self.number)
@@ -104,19 +105,21 @@ class Engine:
         values: List[Any] = []
         taken = {plan.feeds[name]: value for name, value in feeds.items() if name in plan.feeds}
         try:
-            for _ in range(loops):
-                values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, run_metadata)
+            for iteration in range(1, loops + 1):
+                # TensorFlow refuses RunMetadata that something has been written to.
+                metadata = run_metadata if iteration == loops else None
+                values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, metadata)
         except tensorflow().v1.errors.OpError as error:
             # What the GEOPs of a run that failed have counted is no other run's.
             self._shadow.meter.take(plan.counting)
-            raise in_users_words(error, self._graph, self._shadow.origin, self._shadow.geops) from None
-        self._record(plan, feeds, values)
+            raise in_users_words(error, self._graph, self._shadow.origin, plan.geop_names) from None
+        self._record(signature, plan, feeds, values)
         watching.tell(fetches, values, self._numerics)
         return list(values[: plan.wanted])
 
     def callable(self, callable_options: Any) -> Callable_:
         """What ``_make_callable_from_options`` answers for this session."""
-        return Callable_(self, callable_options)
+        return Callable_(self.run, callable_options)
 
     def partial_run_setup(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
         """A handle for :meth:`partial_run`."""
@@ -168,8 +171,10 @@ class Engine:
         plan = make_plan(graph, signature, self._settings, self._shadow, self._numerics)
         self._agreement.plan(signature, graph, plan.partition)
         self._inner._extend_graph()
+        self._shadow.release()
         parts = plan.partition
         process_trace().add_partition(self.number, plan.geops, plan.host)
+        account.planned(self.number, signature, parts, plan.notes)
         reasons = Counter(entry.reason.value for entry in parts.host if entry.op not in ("_Arg", "_Retval"))
         why = "".join(f"; {reason}: {count}" for reason, count in sorted(reasons.items()))
         text = f"{len(parts.geops)} GEOPs, {len(plan.host)} operators on the host{why}."
@@ -180,12 +185,13 @@ class Engine:
             say(level, Notice(note.code, note.subject, note.message), session=self.number)
         return plan
 
-    def _record(self, plan: Plan, feeds: Dict[str, Any], values: Sequence[Any]) -> None:
+    def _record(self, signature: Signature, plan: Plan, feeds: Dict[str, Any], values: Sequence[Any]) -> None:
         with self._counting:
             self._runs += 1
             run = self._runs
         metered = self._shadow.meter.take(plan.counting) if plan.counting else {}
         copies = plan.crossings.copies(feeds, values, metered)
+        account.ran(self.number, signature, copies)
         process_trace().add(
             RunRecord(self.number, run, len(plan.geops), len(plan.host), copies, plan.partition, plan.notes)
         )

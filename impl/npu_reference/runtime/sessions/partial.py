@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
+from npu_reference.graphs import Graph
 from npu_reference.runtime.execution.liveness import unsteady
 from npu_reference.runtime.tf_api import tensorflow
-
-if TYPE_CHECKING:
-    from npu_reference.runtime.sessions.engine import Engine
 
 __all__ = ["PartialRuns"]
 
@@ -22,20 +20,39 @@ Tensor = Tuple[int, int]
 
 
 class PartialRuns:
-    """The partial runs of one session that are under way. Thread-safe."""
+    """The partial runs of one session that are under way. Thread-safe.
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    Args:
+        session: number of the session, for handles.
+        graph: answers the user's graph as it is now.
+        run: runs feeds, fetches and targets, as ``Engine.run`` does.
+    """
+
+    def __init__(self, session: int, graph: Callable[..., Graph], run: Callable[..., List[Any]]) -> None:
+        self._session = session
+        self._graph = graph
+        self._run = run
         self._lock = threading.Lock()
         self._open: Dict[str, _PartialRun] = {}
         self._count = 0
 
     def setup(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
         """Open a partial run and answer its handle."""
+        fed: Set[str] = set()
+        for name in feeds:
+            if name in fed:
+                raise _invalid(f'Endpoint "{name}" fed more than once.')
+            fed.add(name)
+        for name in fetches:
+            if name in fed:
+                raise _invalid(f"{name} is both fed and fetched.")
+        if not fetches and not targets:
+            raise _invalid("Must specify at least one target to fetch or execute.")
+        graph = self._graph()
         with self._lock:
             self._count += 1
-            handle = f"npu_partial_run_{self._engine.number}_{self._count}"
-            self._open[handle] = _PartialRun(self._engine, feeds, fetches, targets)
+            handle = f"npu_partial_run_{self._session}_{self._count}"
+            self._open[handle] = _PartialRun(graph, self._run, feeds, fetches, targets)
             return handle
 
     def run(self, handle: str, feeds: Dict[str, Any], fetches: Sequence[str], targets: Sequence[str]) -> List[Any]:
@@ -43,7 +60,7 @@ class PartialRuns:
         with self._lock:
             run = self._open.get(_text(handle))
         if run is None:
-            raise _invalid(f"Must run 'setup' before performing partial runs; {_text(handle)!r} is no open handle.")
+            raise _invalid("Must run 'setup' before performing partial runs!")
         if targets:
             raise RuntimeError("partial_run() requires empty target_list.")
         with run.lock:
@@ -57,16 +74,26 @@ class PartialRuns:
 class _PartialRun:
     """One partial run: what has been fed, what has run, and the values that later calls will read."""
 
-    def __init__(self, engine: Engine, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        run: Callable[..., List[Any]],
+        feeds: Sequence[str],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+    ) -> None:
         self.lock = threading.Lock()
-        self._engine = engine
-        self._graph = engine.graph()
+        self._run_signature = run
+        self._graph = graph
         self._unsteady = unsteady(self._graph)
         self._waiting = {self._tensor(name): name for name in feeds}
         self._fetches = {self._tensor(name): name for name in fetches}
+        self._fed_once = set(self._waiting)
+        self._fetched_once = set(self._fetches)
         self._targets = {self._graph.index[name] for name in targets}
         self._values: Dict[Tensor, Any] = {}
         self._ran: Set[int] = set()
+        self._lacking = ""
 
     @property
     def finished(self) -> bool:
@@ -77,23 +104,28 @@ class _PartialRun:
         for name, value in feeds.items():
             tensor = self._tensor(name)
             if tensor not in self._waiting:
-                raise _invalid(f"The feed {name} had already been fed, or was not set up as a feed.")
+                known = tensor in self._fed_once
+                why = "has already been fed" if known else "was not specified in partial_run_setup"
+                raise _invalid(f"The feed {name} {why}.")
             self._values[tensor] = value
             del self._waiting[tensor]
         wanted = [self._tensor(name) for name in fetches]
         for tensor, name in zip(wanted, fetches):
             if tensor not in self._fetches:
-                raise _invalid(f"Fetch {name} was not set up, or has been fetched already.")
-        answers = self._compute(wanted, fetches)
+                known = tensor in self._fetched_once
+                why = "has already been fetched" if known else "was not specified in partial_run_setup"
+                raise _invalid(f"The fetch {name} {why}.")
+        answers = self._compute(wanted)
         for tensor in wanted:
             del self._fetches[tensor]
         return answers
 
-    def _compute(self, wanted: List[Tensor], names: Sequence[str]) -> List[Any]:
+    def _compute(self, wanted: List[Tensor]) -> List[Any]:
         missing = [tensor for tensor in wanted if tensor not in self._values]
-        for tensor, name in zip(wanted, names):
-            if self._reach([tensor[0]] if tensor in missing else []) is None:
-                raise _invalid(f"Fetch {name} can't be computed from the feeds that have been fed so far.")
+        for tensor in missing:
+            if self._reach([tensor[0]]) is None:
+                # TensorFlow names what is not fed, not what cannot be computed.
+                raise _invalid(f"Fetch {self._lacking} can't be computed from the feeds that have been fed so far.")
         ready = [target for target in sorted(self._targets) if self._reach([target]) is not None]
         roots = [tensor[0] for tensor in missing] + ready
         if roots:
@@ -107,7 +139,7 @@ class _PartialRun:
         fetched = missing + [tensor for tensor in later if tensor not in missing]
         feeds = {self._name(t): _array(value) for t, value in self._values.items() if self._is_read(t, running)}
         settled = tuple(sorted(self._graph.nodes[i].name for i in self._ran))
-        values = self._engine.run(
+        values = self._run_signature(
             feeds,
             [self._name(tensor) for tensor in fetched],
             [self._graph.nodes[i].name for i in ready],
@@ -126,6 +158,7 @@ class _PartialRun:
             for edge in self._graph.in_edges(waiting.pop()):
                 source, slot = edges.src[edge], edges.src_slot[edge]
                 if (source, slot) in self._waiting or (slot < 0 and (source, 0) in self._waiting):
+                    self._lacking = self._name((source, max(slot, 0)))
                     return None
                 done = (source, slot) in self._values or (slot < 0 and (source in self._ran or self._fed(source)))
                 if not done and source not in seen:
@@ -158,8 +191,9 @@ class _PartialRun:
         return any(self._graph.edges.dst[edge] in running for edge in self._graph.out_edges(tensor[0]))
 
     def _tensor(self, name: str) -> Tensor:
+        """A tensor of the graph; one that was made after the setup is none that was specified."""
         node, _, slot = name.rpartition(":")
-        return self._graph.index[node], int(slot)
+        return self._graph.index.get(node, -1), int(slot)
 
     def _name(self, tensor: Tensor) -> str:
         return f"{self._graph.nodes[tensor[0]].name}:{tensor[1]}"

@@ -12,5 +12,5 @@ function svg(tag, attrs, ...kids) {
   for (const [k, v] of Object.entries(attrs || {})) e.setAttribute(k, v);
   e.append(...kids); return e;
 }
-const bytes = b => b == null ? "unknown" : b < 1024 ? b + " B" : b < 1048576 ? (b / 1024).toFixed(1) + " KiB" : (b / 1048576).toFixed(1) + " MiB";
+const bytes = b => b == null ? "unknown" : b < 1024 ? b + " B" : b < 1048576 ? (b / 1024).toFixed(1) + " KiB" : b < 1073741824 ? (b / 1048576).toFixed(1) + " MiB" : (b / 1073741824).toFixed(2) + " GiB";
 const plural = (n, word) => n.toLocaleString("en") + " " + word + (n === 1 ? "" : "s");

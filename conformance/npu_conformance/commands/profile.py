@@ -1,0 +1,97 @@
+"""``npu-conformance profile``: where the time and the memory of one step go on a simulated device."""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple
+
+import click
+
+from npu_conformance.commands.shared import EDITION, FORMAT, SIZES, SURFACE, echo_json
+from npu_reference.errors import ExitStatus
+
+__all__ = ["profile"]
+
+
+@click.command()
+@click.argument("graph", type=click.Path())
+@click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated.")
+@click.option("--op-list", "op_list", type=click.Path(), help="JSON of offloadable operators; default the catalog's.")
+@click.option(
+    "--ops-info",
+    "ops_info",
+    type=click.Path(),
+    help="Your aic-<soc>-ops-info.json, laid over the built-in operator library.",
+)
+@click.option("--feed", "feeds", multiple=True, metavar="NAME:SLOT", help="A tensor that is fed; may be repeated.")
+@click.option(
+    "--fetch",
+    "fetches",
+    multiple=True,
+    metavar="NAME[:SLOT]",
+    help="A tensor that is fetched, or an operator that is run; may be repeated.",
+)
+@SIZES
+@click.option(
+    "--device",
+    default="Ascend910A",
+    show_default=True,
+    metavar="NAME|FILE.toml[:NAME]",
+    help="The simulated device; a file of your own has the form of docs/device.md.",
+)
+@click.option(
+    "--compare",
+    "other",
+    multiple=True,
+    metavar="k=v",
+    help="Also say what this option changes, laid over those of -o; may be repeated, one comparison each.",
+)
+@click.option("--html", type=click.Path(), help="Also write one self-contained page with the timeline.")
+@click.option("--trace", "trace_file", type=click.Path(), help="Write the step as Chrome trace JSON, for Perfetto.")
+@SURFACE
+@EDITION
+@FORMAT
+def profile(
+    graph: str,
+    assignments: Tuple[str, ...],
+    op_list: Optional[str],
+    ops_info: Optional[str],
+    feeds: Tuple[str, ...],
+    fetches: Tuple[str, ...],
+    shapes: Tuple[str, ...],
+    batch: Optional[int],
+    device: str,
+    other: Tuple[str, ...],
+    html: Optional[str],
+    trace_file: Optional[str],
+    surface: str,
+    edition: str,
+    form: str,
+) -> int:
+    """Show how long one step of GRAPH takes on a simulated device, on which engines, and what lies in its memory.
+
+    The times are of a model (docs/device.md), never measurements.
+    """
+    from npu_conformance.files import output
+    from npu_conformance.models import precise, profiling
+    from npu_conformance.protocol import schema
+    from npu_reference.options import parse_assignments
+
+    values = parse_assignments(assignments)
+    sizes = precise.parse_shapes(shapes)
+    question = precise.Question(graph, values, surface, edition, feeds, fetches, op_list, ops_info, sizes, batch)
+    asked = profiling.ask(question, device, [parse_assignments([text]) for text in other])
+    answer = profiling.answer(asked)
+    if html:
+        from npu_conformance.report import profile_page
+
+        title, options = precise.title(graph), precise.given(asked[0].resolution)
+        output.write_file(html, profile_page.page(asked[0].profile, answer, title=title, options=options))
+    if trace_file:
+        output.write_file(trace_file, output.dumps(profiling.trace(asked[0])) + "\n")
+    if form == "json":
+        echo_json({"schema": schema.header("profile"), **answer})
+    else:
+        from npu_conformance.report import text_profile
+
+        text_profile.profile(answer, asked[0].resolution.warnings, precise.title(graph))
+    return ExitStatus.OK

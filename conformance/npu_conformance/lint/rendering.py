@@ -1,0 +1,125 @@
+"""How findings are shown: as lines, as JSON, as GitHub's annotations, as SARIF 2.1.0."""
+
+from __future__ import annotations
+
+import json
+import urllib.parse
+from typing import Any, Dict, List, Sequence
+
+import npu_reference
+from npu_conformance.lint.finding import SEVERITIES, Finding
+from npu_conformance.lint.registry import Rule
+
+__all__ = ["explained", "github", "listed", "sarif", "statistics", "text"]
+
+#: GitHub's word for each severity.
+_GITHUB = {"error": "error", "warning": "warning", "suggestion": "notice"}
+
+#: SARIF's word for each severity.
+_SARIF = {"error": "error", "warning": "warning", "suggestion": "note"}
+
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def text(findings: Sequence[Finding]) -> str:
+    """One finding a line; ``[*]`` behind the code says that ``--fix`` mends it."""
+    return "\n".join(_line(one) for one in findings)
+
+
+def _line(one: Finding) -> str:
+    mark = " [*]" if one.fixable else ""
+    message = one.message.replace("\r", "\\r").replace("\n", "\\n")
+    return f"{one.path}:{one.line}:{one.column} {one.code}{mark} {message}"
+
+
+def github(findings: Sequence[Finding]) -> str:
+    """Workflow commands, which GitHub shows beside the lines of a change."""
+    return "\n".join(
+        f"::{_GITHUB[one.severity]} file={_escaped(one.path, True)},line={one.line},col={one.column},"
+        f"title={_escaped(one.code, True)}::{_escaped(one.message)}"
+        for one in findings
+    )
+
+
+def _escaped(value: str, in_property: bool = False) -> str:
+    value = value.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return value.replace(":", "%3A").replace(",", "%2C") if in_property else value
+
+
+def sarif(findings: Sequence[Finding], rules: Sequence[Rule]) -> str:
+    """One run of a static analysis, for tools that gather such results."""
+    index = {rule.code: number for number, rule in enumerate(rules)}
+    run = {
+        "tool": {
+            "driver": {
+                "name": "npu-conformance lint",
+                "version": npu_reference.__version__,
+                "rules": [_sarif_rule(rule) for rule in rules],
+            }
+        },
+        "columnKind": "unicodeCodePoints",
+        "results": [_sarif_result(one, index) for one in findings],
+    }
+    return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, sort_keys=True)
+
+
+def _sarif_rule(rule: Rule) -> Dict[str, Any]:
+    return {
+        "id": rule.code,
+        "name": "".join(part.capitalize() for part in rule.name.split("-")),
+        "shortDescription": {"text": rule.summary},
+        "fullDescription": {"text": rule.text or rule.summary},
+        "defaultConfiguration": {"level": _SARIF[rule.severity]},
+    }
+
+
+def _sarif_result(one: Finding, index: Dict[str, int]) -> Dict[str, Any]:
+    result: Dict[str, Any] = {
+        "ruleId": one.code,
+        "level": _SARIF[one.severity],
+        "message": {"text": one.message},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": urllib.parse.quote(one.path.replace("\\", "/"))},
+                    "region": {"startLine": one.line, "startColumn": one.column},
+                }
+            }
+        ],
+    }
+    if one.code in index:
+        result["ruleIndex"] = index[one.code]
+    return result
+
+
+def statistics(findings: Sequence[Finding], rules: Sequence[Rule]) -> str:
+    """How often each code was found, the most frequent first."""
+    counts: Dict[str, int] = {}
+    for one in findings:
+        counts[one.code] = counts.get(one.code, 0) + 1
+    names = {rule.code: rule.name for rule in rules}
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    width = len(str(max(counts.values(), default=0)))
+    return "\n".join(f"{count:>{width}} {code} {names.get(code, '')}".rstrip() for code, count in ordered)
+
+
+def listed(rules: Sequence[Rule]) -> str:
+    """Every rule on a line: code, whether ``--fix`` mends it, name, what it finds."""
+    width = max(len(rule.name) for rule in rules)
+    return "\n".join(
+        f"{rule.code} {'[*]' if rule.fixable else '   '} {rule.name:<{width}}  {rule.summary}" for rule in rules
+    )
+
+
+def explained(rule: Rule) -> str:
+    """One rule in full."""
+    parts: List[str] = [
+        f"{rule.code} {rule.name} ({SEVERITIES[rule.code[0]]}{', --fix mends it' if rule.fixable else ''})"
+    ]
+    parts += ["", rule.summary]
+    if rule.text:
+        parts += ["", rule.text]
+    for title, examples in (("Wrong", rule.wrong), ("Right", rule.right)):
+        for example in examples:
+            parts += ["", f"{title}:", ""] + [f"    {line}".rstrip() for line in example.splitlines()]
+    return "\n".join(parts)

@@ -1,0 +1,31 @@
+"""An option that later versions will not have.
+
+It takes effect today; document 003 advises against it. The message names what has taken its place, if anything has.
+
+    # wrong
+    from npu_bridge.npu_init import *
+    config = NPURunConfig(op_select_implmode="high_precision")
+"""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from npu_conformance.lint.checking import problems
+from npu_conformance.lint.module import Module
+from npu_conformance.lint.registry import Report, Settings, rule
+from npu_reference.options import OPTIONS
+
+
+@rule("W104", "deprecated-option")
+def check(module: Module, settings: Settings) -> Iterator[Report]:
+    found = problems(module, settings.edition)
+    idle = {id(problem.given) for problem in found if problem.code == "no_effect"}
+    for problem in found:
+        if problem.code == "deprecated" and id(problem.given) not in idle:
+            yield Report(problem.given.key, problem.reason + _successor(problem.given.name))
+
+
+def _successor(name: str) -> str:
+    successor = getattr(OPTIONS.get(name), "successor", "")
+    return f" Use {successor} instead." if successor else ""

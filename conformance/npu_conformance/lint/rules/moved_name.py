@@ -1,0 +1,26 @@
+"""A name of the adapter that is in another module.
+
+`--fix` imports it from there.
+
+    # wrong
+    from npu_bridge.estimator.npu_ops import NPURunConfig
+    # right
+    from npu_bridge.estimator.npu.npu_config import NPURunConfig
+"""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from npu_conformance.lint.imports import other_module
+from npu_conformance.lint.module import Module
+from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.usage import troubles
+
+
+@rule("E203", "moved-name", fixable=True)
+def check(module: Module, settings: Settings) -> Iterator[Report]:
+    for one in troubles(module):
+        if one.kind == "moved":
+            message = f"{one.module} does not give {one.name}; {one.right} does."
+            yield Report(one.node, message, other_module(module, one, one.right) if one.found else None)

@@ -1,0 +1,28 @@
+"""A name that the adapter has, and the simulated device refuses.
+
+The script is right on a real device. Here the name can be imported; whoever uses it gets an error. The message says
+what to use instead.
+
+    # wrong
+    from npu_bridge.hccl import hccl_ops
+    x = hccl_ops.remote_read(y, data_type=None)
+    # right
+    from npu_bridge.hccl import hccl_ops
+    x = hccl_ops.allreduce(y, "sum")
+"""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from npu_conformance.lint.module import Module
+from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.usage import uses
+from npu_reference import surface
+
+
+@rule("W201", "refused-name")
+def check(module: Module, settings: Settings) -> Iterator[Report]:
+    for use in uses(module):
+        if use.name.status == surface.REFUSED and not use.place.guarded:
+            yield Report(use.node, f"{use.name.name} is not simulated: {use.name.behaviour}. {use.name.remedy}".strip())

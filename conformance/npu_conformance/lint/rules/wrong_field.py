@@ -1,0 +1,42 @@
+"""An option written to another field than the one it is read from.
+
+The adapter reads each option from one field of its entry: `.b` a bool, `.i` an int, `.s` bytes. What stands in another
+field is not seen, and the option keeps its default. `--fix` writes the field, and the value in its form, where the
+value is a literal that means one.
+
+    # wrong
+    from npu_bridge.npu_init import *
+    config = tf.ConfigProto()
+    custom_op = config.graph_options.rewrite_options.custom_optimizers.add()
+    custom_op.name = "NpuOptimizer"
+    custom_op.parameter_map["iterations_per_loop"].s = tf.compat.as_bytes("10")
+    # wrong
+    from npu_bridge.npu_init import *
+    config = tf.ConfigProto()
+    custom_op = config.graph_options.rewrite_options.custom_optimizers.add()
+    custom_op.name = "NpuOptimizer"
+    custom_op.parameter_map["mix_compile_mode"] = True
+    # right
+    from npu_bridge.npu_init import *
+    config = tf.ConfigProto()
+    custom_op = config.graph_options.rewrite_options.custom_optimizers.add()
+    custom_op.name = "NpuOptimizer"
+    custom_op.parameter_map["iterations_per_loop"].i = 10
+    custom_op.parameter_map["enable_data_pre_proc"].b = True  # npu: ignore[W104]
+"""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from npu_conformance.lint import mending
+from npu_conformance.lint.checking import problems
+from npu_conformance.lint.module import Module
+from npu_conformance.lint.registry import Report, Settings, rule
+
+
+@rule("E102", "wrong-field", fixable=True)
+def check(module: Module, settings: Settings) -> Iterator[Report]:
+    for problem in problems(module, settings.edition):
+        if problem.code in ("field",):
+            yield Report(problem.given.key, problem.message, mending.field(module, problem, settings.edition))

@@ -1,0 +1,103 @@
+"""Decides how a step on the simulated device looks in a terminal: the whole first, then where it goes."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Sequence, Tuple
+
+from rich.text import Text
+
+from npu_conformance.report.terminal import Rows, Terminal, line, plain
+
+__all__ = ["profile"]
+
+_TYPES = 12  # types of kernels shown; --format json has all
+
+
+def profile(answer: Mapping[str, Any], warnings: Sequence[Any], title: str) -> None:
+    """The step, engines, types of kernels, the dearest kernels, memory, and what other options change."""
+    console = Terminal()
+    device = answer["device"]["name"]
+    head = f"{title}: {_time(answer['step_ns'])} a step on a simulated {device}, by its model and not measured"
+    line(console, plain(head), 2)
+    if answer["loops"] > 1:
+        line(console, plain(f"one launch makes {answer['loops']} iterations"), 2)
+    path = answer["critical_path"]
+    spent = sorted(path["ns_by_kind"].items(), key=lambda row: (-row[1], row[0]))
+    told = ", ".join(f"{kind} {_time(ns)}" for kind, ns in spent)
+    line(console, Text("critical path: ", style="bold") + plain(f"{path['tasks']} tasks: {told}"), 2)
+    fused = answer["kernels"] - answer["fused_kernels"]
+    line(console, Text("kernels: ", style="bold") + plain(f"{answer['fused_kernels']}, after {fused} were fused"), 2)
+    _engines(console, answer["engines"])
+    _types(console, answer["types"])
+    _dearest(console, answer["dearest"])
+    _memory(console, answer)
+    for warning in warnings:
+        line(console, Text("warning ", style="yellow") + plain(warning.text), 2)
+    _compared(console, answer)
+
+
+def _engines(console: Terminal, engines: Mapping[str, Any]) -> None:
+    table = Rows("Engine", "Tasks", "Busy", "Share", numbers=("Tasks", "Busy", "Share"))
+    for name, row in engines.items():
+        table.add_row(name, f"{row['tasks']}", _time(row["busy_ns"]), f"{100 * row['share']:.1f} %")
+    console.print(table)
+
+
+def _types(console: Terminal, types: Sequence[Mapping[str, Any]]) -> None:
+    table = Rows("Kernel", "Engine", "Count", "Time", "Launch", "Memory", numbers=("Count", "Time", "Launch", "Memory"))
+    for row in types[:_TYPES]:
+        table.add_row(
+            row["type"], row["engine"], f"{row['count']}", _time(row["busy_ns"]), _time(row["launch_ns"]),
+            _bytes(row["hbm_bytes"]),
+        )  # fmt: skip
+    console.print(table)
+    if len(types) > _TYPES:
+        line(console, plain(f"{len(types) - _TYPES} types more: --format json"), 2)
+
+
+def _dearest(console: Terminal, dearest: Sequence[Mapping[str, Any]]) -> None:
+    table = Rows("Dearest kernels", "Kernel", "Time", "Bound by", numbers=("Time",))
+    for row in dearest:
+        more = f" (+{len(row['members']) - 1} fused)" if len(row["members"]) > 1 else ""
+        table.add_row(plain(row["node"]), row["type"] + more, _time(row["busy_ns"] + row["launch_ns"]), row["bound"])
+    console.print(table)
+
+
+def _memory(console: Terminal, answer: Mapping[str, Any]) -> None:
+    memory = answer["memory"]
+    told = (
+        f"{_bytes(memory['total'])}: {_bytes(memory['variables'])} of variables, "
+        f"{_bytes(memory['fixed'] - memory['variables'])} of constants, {_bytes(memory['arena'])} for the rest; "
+        f"at most {_bytes(memory['peak'])} alive, at {_time(memory['peak_at_ns'])}"
+    )
+    line(console, Text("memory: ", style="bold") + plain(told), 2)
+    for row in memory["largest"][:3]:
+        line(console, plain(f"  {_bytes(row['bytes'])} {row['tensor']}"), 4)
+    copies = answer["transfers"]
+    into = [copy["bytes"] for copy in copies if copy["direction"] == "h2d"]
+    back = [copy["bytes"] for copy in copies if copy["direction"] == "d2h"]
+    told = f"{len(into)} to the device ({_bytes(sum(into))}), {len(back)} back ({_bytes(sum(back))})"
+    line(console, Text("copies: ", style="bold") + plain(told), 2)
+
+
+def _compared(console: Terminal, answer: Mapping[str, Any]) -> None:
+    for one in answer["compared"]:
+        options = ", ".join(f"{name}={value}" for name, value in one["options"].items())
+        change = f"{one['faster']:.2f} times as fast" if one["faster"] else "no time at all"
+        told = f"{_time(one['step_ns'])} a step, {change}; {one['kernels']} kernels, {_bytes(one['peak'])} at most"
+        line(console, Text(f"with {options}: ", style="bold") + plain(told), 2)
+
+
+def _time(nanoseconds: int) -> str:
+    """Three digits and a unit, without a blank at which a table could break it."""
+    return _scaled(nanoseconds, (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1)))
+
+
+def _bytes(count: int) -> str:
+    return _scaled(count, (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)))
+
+
+def _scaled(value: int, units: Sequence[Tuple[str, int]]) -> str:
+    unit, size = next(((unit, size) for unit, size in units if value >= size), units[-1])
+    scaled = value / size
+    return f"{scaled:.3g}{unit}" if scaled < 999.5 else f"{scaled:.0f}{unit}"

@@ -1,0 +1,1 @@
+"""Management of ranks and groups, as HCCL offers it in Python; decides nothing itself."""

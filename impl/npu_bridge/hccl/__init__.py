@@ -1,0 +1,1 @@
+"""Package of collective communication; decides nothing itself."""

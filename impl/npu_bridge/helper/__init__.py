@@ -1,0 +1,1 @@
+"""Package of the adapter's library loader; decides nothing itself."""

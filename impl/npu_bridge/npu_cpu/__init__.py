@@ -1,0 +1,1 @@
+"""Package of the device CPU's operators; decides nothing itself."""

@@ -1,0 +1,1 @@
+"""Package of profiles taken by a script; decides nothing itself."""

@@ -1,0 +1,1 @@
+"""Package of graphs shared by scopes; decides nothing itself."""

@@ -1,0 +1,1 @@
+"""Package of the cube engine's operators; decides nothing itself."""

@@ -1,0 +1,8 @@
+"""From a partition and its dtypes to what a device runs: kernels, fused kernels, tiles, streams, tasks."""
+
+from __future__ import annotations
+
+from npu_reference.compiler.compilation import Compiled, compile_graph
+from npu_reference.compiler.settings import Settings, settings_of
+
+__all__ = ["Compiled", "Settings", "compile_graph", "settings_of"]

@@ -1,0 +1,89 @@
+"""The whole way from a partition to tasks, each stage a value of its own with what must hold of it."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from npu_reference.compiler.costs import Cost
+from npu_reference.compiler.fusion import FusionCount, fuse
+from npu_reference.compiler.kernels import Lowered, lower
+from npu_reference.compiler.settings import Settings
+from npu_reference.compiler.tasks import Transfer, costs_of, transfers_of
+from npu_reference.errors import NpuError
+from npu_reference.hardware import Device
+from npu_reference.partition import Partition
+from npu_reference.precision import Assignment
+
+__all__ = ["Compiled", "compile_graph"]
+
+
+class Compiled(NamedTuple):
+    """What compilation gives.
+
+    Attributes:
+        device, settings: what it was compiled for.
+        lowered: kernels before fusion; fused: after it.
+        fusion: what every fusion pass found.
+        costs: of every fused kernel.
+        transfers: copies between host and device in one step.
+    """
+
+    device: Device
+    settings: Settings
+    lowered: Lowered
+    fused: Lowered
+    fusion: Tuple[FusionCount, ...]
+    costs: Tuple[Cost, ...]
+    transfers: Tuple[Transfer, ...]
+
+    def to_json(self) -> Dict[str, Any]:
+        """Counts of every stage, for people who compare them."""
+        return {
+            "device": self.device.to_json(),
+            "kernels": len(self.lowered.kernels),
+            "fused_kernels": len(self.fused.kernels),
+            "fusion": [count._asdict() for count in self.fusion],
+            "transfers": [transfer._asdict() for transfer in self.transfers],
+        }
+
+
+def compile_graph(
+    partition: Partition,
+    assignment: Assignment,
+    device: Device,
+    settings: Settings,
+    shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
+) -> Compiled:
+    """Compile a partition for a device.
+
+    Raises:
+        NpuError: DEVICE_SIZES, DEVICE_MODEL; INTERNAL where a stage broke what must hold.
+    """
+    lowered = lower(partition, assignment, shapes, host_variables=settings.host_variables)
+    _check(lowered, "lowering")
+    fused, counts = fuse(lowered, settings)
+    _check(fused, "fusion")
+    _check_nothing_lost(lowered, fused)
+    costs = costs_of(fused, device, settings)
+    return Compiled(device, settings, lowered, fused, counts, costs, transfers_of(fused, settings))
+
+
+def _check(lowered: Lowered, stage: str) -> None:
+    """Every kernel waits for earlier ones only, among them the writers of what it reads."""
+    writer: Dict[int, int] = {}
+    for number, kernel in enumerate(lowered.kernels):
+        if any(before >= number for before in kernel.after):
+            raise NpuError("INTERNAL", kernel.node, f"{stage} lets a kernel wait for a later one.")
+        for place in kernel.reads:
+            written = lowered.tensors[place].kind == "activation" and place in writer
+            if written and writer[place] not in (number, *kernel.after):
+                raise NpuError("INTERNAL", kernel.node, f"{stage} lets a kernel read before it is written.")
+        writer.update(dict.fromkeys(kernel.writes, number))
+
+
+def _check_nothing_lost(before: Lowered, after: Lowered) -> None:
+    """Every operator is computed by exactly one kernel still."""
+    was = [member for kernel in before.kernels for member in kernel.members]
+    now = [member for kernel in after.kernels for member in kernel.members]
+    if sorted(was) != sorted(now):
+        raise NpuError("INTERNAL", "fusion", "an operator was lost or is computed twice.")

@@ -1,0 +1,98 @@
+"""What a kernel costs on a device: nanoseconds, and the bytes it moves."""
+
+from __future__ import annotations
+
+import math
+from typing import Iterable, NamedTuple
+
+from npu_reference.compiler.kernels import Kernel, Tensor
+from npu_reference.compiler.settings import Settings
+from npu_reference.compiler.tiles import tile
+from npu_reference.hardware import Device
+
+__all__ = ["Cost", "cost"]
+
+
+class Cost(NamedTuple):
+    """Nanoseconds on the engine, nanoseconds of launch before, what bounds it, and bytes by where they move.
+
+    bound: ``compute``, ``memory``, ``cache`` or ``latency``.
+    """
+
+    duration: int
+    launch: int
+    bound: str
+    hbm_read: int
+    hbm_write: int
+    l2_read: int
+    operations: int
+
+
+#: Passes of the vector unit over its operands (assumed): one for arithmetic, more where a function is approximated.
+_PASSES = {
+    "Exp": 8, "Log": 10, "Log1p": 10, "Expm1": 8, "Tanh": 12, "Sigmoid": 10, "Erf": 16, "Pow": 16, "Sin": 14,
+    "Cos": 14, "Sqrt": 4, "Rsqrt": 4, "Div": 4, "RealDiv": 4, "Softmax": 14, "LogSoftmax": 14, "Softplus": 14,
+    "FusedBatchNorm": 6, "FusedBatchNormV2": 6, "FusedBatchNormV3": 6, "FusedBatchNormGrad": 8,
+    "FusedBatchNormGradV2": 8, "FusedBatchNormGradV3": 8, "LayerNorm": 8, "ApplyAdam": 10, "ResourceApplyAdam": 10,
+}  # fmt: skip
+
+#: What modes and options make of a kernel's time (assumed; the documents give the direction only).
+_HIGH_PRECISION = 1.5  # session.op_select_implmode.high_performance is the faster one
+_BOUND_CHECK = 1.1  # support_out_of_bound_index
+_DETERMINISTIC = 1.25  # runconfig.deterministic.perf: "slower"
+_DEBUG = {1: 1.2, 2: 2.0, 4: 1.0}  # session.op_debug_level.perf: levels 1 and 2 lower performance
+_TILING_NS = 5000  # a kernel of unknown shape finds its tile when it is launched
+
+#: Kernels whose sums come in the order in which cores end.
+_ACCUMULATES = ("BiasAddGrad", "Sum", "Mean", "L2Loss", "UnsortedSegmentSum", "SegmentSum", "ScatterAdd", "AddN")
+
+
+def cost(kernel: Kernel, tensors: Iterable[Tensor], near: int, device: Device, settings: Settings) -> Cost:
+    """The cost of one kernel.
+
+    Args:
+        tensors: what it reads, then what it writes.
+        near: bytes of what it reads that the shared cache still holds.
+    """
+    places = list(tensors)
+    reads, writes = places[: len(kernel.reads)], places[len(kernel.reads) :]
+    read = sum(tensor.bytes for tensor in reads)
+    written = sum(tensor.bytes for tensor in writes)
+    if kernel.engine == "aicpu":
+        duration = (read + written) / device.aicpu_rate  # GB/s are bytes a nanosecond
+        launch = device.aicpu_launch * 1000
+        bound = "latency" if launch > duration else "compute"
+        return Cost(_whole(duration), _whole(launch), bound, read, written, 0, 0)
+    near = min(near, read) if settings.l2 else 0
+    memory = (read - near) / device.hbm_bytes_per_ns + written / device.hbm_write_bytes_per_ns
+    cache = read / device.l2_bytes_per_ns
+    operations = kernel.elements * max(len(kernel.members), 1)
+    if kernel.gemm is not None:
+        tiling = tile(kernel.gemm, device, small_channel=settings.small_channel)
+        compute = tiling.compute
+        cache = max(tiling.read, read) / device.l2_bytes_per_ns
+        operations = kernel.gemm.operations
+    else:
+        passes = _PASSES.get(kernel.op, 1) + len(kernel.members) - 1
+        lanes = device.vector_bytes / kernel.width * device.ai_core
+        compute = math.ceil(kernel.elements / lanes) * passes / device.clock * 1000
+    longest, name = max((compute, "compute"), (memory, "memory"), (cache, "cache"))
+    longest *= _slower(kernel, settings)
+    launch = device.kernel_launch * 1000 + (_TILING_NS if settings.dynamic else 0)
+    name = name if longest >= launch else "latency"
+    return Cost(_whole(longest), _whole(launch), name, read - near, written, near, operations)
+
+
+def _slower(kernel: Kernel, settings: Settings) -> float:
+    factor = _DEBUG.get(settings.debug_level, 1.0)
+    if kernel.impl_mode == "high_precision":
+        factor *= _HIGH_PRECISION
+    elif kernel.impl_mode == "support_out_of_bound_index":
+        factor *= _BOUND_CHECK
+    if settings.deterministic and (kernel.op in _ACCUMULATES or kernel.op.endswith("BackpropFilter")):
+        factor *= _DETERMINISTIC
+    return factor
+
+
+def _whole(nanoseconds: float) -> int:
+    return math.ceil(nanoseconds)

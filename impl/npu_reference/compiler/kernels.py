@@ -1,0 +1,554 @@
+"""What the device computes: a kernel for every operator that has one, with the tensors it reads and writes."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+
+from npu_reference.errors import NpuError
+from npu_reference.graphs import DType, Graph, infer_shapes
+from npu_reference.graphs.shapes import Shapes
+from npu_reference.partition import Partition
+from npu_reference.precision import Assignment, NodePrecision
+
+__all__ = ["Gemm", "Kernel", "Lowered", "Tensor", "lower"]
+
+#: Bytes of an element by the dtype as computed; others as TensorFlow has them.
+_SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
+
+_VARIABLES = ("VariableV2", "Variable", "VarHandleOp", "TemporaryVariable")
+_CONSTANTS = ("Const", "HostConst")
+_BACK = ("NextIteration", "RefNextIteration")
+_CALLS = ("If", "StatelessIf", "While", "StatelessWhile", "Case", "PartitionedCall", "StatefulPartitionedCall")
+
+#: Operators of the graph executor whose result is what they read: no kernel, no memory of its own.
+_SAME_DATA = frozenset(
+    [
+        "Identity", "IdentityN", "Reshape", "Squeeze", "ExpandDims", "StopGradient", "PreventGradient", "Bitcast",
+        "CheckNumerics", "Snapshot", "ReadVariableOp", "Enter", "Exit", "Switch", "Merge", "NextIteration", "LoopCond",
+        "RefIdentity", "RefEnter", "RefExit", "RefSwitch", "RefMerge", "RefNextIteration", "PlaceholderWithDefault",
+        "EnsureShape", "Print", "Assert", "NoOp", "ControlTrigger",
+    ]
+)  # fmt: skip
+
+#: Operators that tell sizes, which are known when the graph is compiled.
+_TELLS_SIZES = ("Shape", "ShapeN", "Size", "Rank", "BroadcastGradientArgs")
+
+_NAMED = 5  # operators named in a refusal
+
+
+class Tensor(NamedTuple):
+    """Something in the device's memory: name as ``node:slot``, bytes, and what it is.
+
+    kind: ``variable`` and ``constant`` stay, ``input`` is copied in, ``activation`` lives from its writer to its last
+    reader.
+    """
+
+    name: str
+    bytes: int
+    kind: str
+
+
+class Gemm(NamedTuple):
+    """A product of matrices: ``batch`` times [m, k] by [k, n]; ``operand`` and ``result`` bytes an element.
+
+    ``window`` is how many elements of k come from one element's surroundings (a convolution's kernel area), else 1.
+    """
+
+    batch: int
+    m: int
+    k: int
+    n: int
+    operand: int
+    result: int
+    window: int = 1
+    channels: int = 0
+
+    @property
+    def operations(self) -> int:
+        return 2 * self.batch * self.m * self.k * self.n
+
+
+class Kernel(NamedTuple):
+    """One kernel.
+
+    Attributes:
+        node, op: the operator it is for, or what it casts; type: the kernel's own name.
+        engine: ``cube``, ``vector``, ``aicpu`` or ``hccl``.
+        geop: index in the partition.
+        reads, writes: places in :attr:`Lowered.tensors`.
+        elements: of its largest tensor; results: of its first output; width: bytes of one as computed.
+        gemm: what a cube kernel multiplies.
+        impl_mode: as assigned, or None.
+        after: kernels it follows though it reads nothing of them.
+        members: operators it computes, itself first; passes: fusion passes that made it so.
+    """
+
+    node: str
+    op: str
+    type: str
+    engine: str
+    geop: int
+    reads: Tuple[int, ...]
+    writes: Tuple[int, ...]
+    elements: int
+    results: int
+    width: int
+    gemm: Optional[Gemm]
+    impl_mode: Optional[str]
+    after: Tuple[int, ...]
+    members: Tuple[str, ...]
+    passes: Tuple[str, ...] = ()
+
+
+class Lowered(NamedTuple):
+    """All kernels of a partition in an order in which they can run, and the tensors between them.
+
+    Attributes:
+        kernels, tensors: places in these lists are how they name each other.
+        inputs: by GEOP, the tensors copied in from the host; outputs: those copied back.
+        needs: by GEOP, the GEOPs that end before it starts.
+        loops: whether the graph has loops, of which one turn is counted.
+    """
+
+    kernels: Tuple[Kernel, ...]
+    tensors: Tuple[Tensor, ...]
+    inputs: Tuple[Tuple[int, ...], ...]
+    outputs: Tuple[Tuple[int, ...], ...]
+    needs: Tuple[Tuple[int, ...], ...]
+    loops: bool
+
+
+def lower(
+    partition: Partition,
+    assignment: Assignment,
+    shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
+    *,
+    host_variables: bool = False,
+) -> Lowered:
+    """The kernels of a partition.
+
+    Args:
+        shapes: of tensors by ``node`` or ``node:slot``, beside those the graph states.
+        host_variables: whether variables lie on the host and are copied in.
+
+    Raises:
+        NpuError: DEVICE_SIZES where sizes are unknown, with the inputs that would tell; DEVICE_MODEL for operators
+            that the model of the device does not have.
+    """
+    return _Lowering(partition, assignment, infer_shapes(partition.graph, feeds=shapes), host_variables).run()
+
+
+class _Lowering:
+    def __init__(self, partition: Partition, assignment: Assignment, shapes: Shapes, host_variables: bool) -> None:
+        self.partition, self.graph, self.shapes = partition, partition.graph, shapes
+        self.host_variables = host_variables
+        self.assigned: Dict[str, NodePrecision] = {one.node: one for one in assignment.nodes if one.function is None}
+        self.casts = {(cast.source, cast.target): cast.to_dtype for cast in assignment.casts}
+        self.tensors: List[Tensor] = []
+        self.kernels: List[Kernel] = []
+        self.at: Dict[Tuple[int, int], int] = {}  # (node, slot) -> tensor
+        self.writer: Dict[int, int] = {}  # tensor -> kernel
+        self.kernel_of: Dict[int, List[int]] = {}  # node -> kernels that must have run for it to be done
+        self.made_casts: Dict[Tuple[int, int, str], int] = {}
+        self.inputs: List[Dict[int, None]] = [{} for _ in partition.geops]
+        self.unknown: List[int] = []
+        self.reads: List[List[Tuple[int, int, int]]] = [[] for _ in self.graph.nodes]
+        self.controls: List[List[int]] = [[] for _ in self.graph.nodes]
+        edges = self.graph.edges
+        for src, src_slot, dst, dst_slot in zip(edges.src, edges.src_slot, edges.dst, edges.dst_slot):
+            if dst_slot < 0:
+                self.controls[dst].append(src)
+            else:
+                self.reads[dst].append((dst_slot, src, src_slot))
+        for reads in self.reads:
+            reads.sort()
+
+    def run(self) -> Lowered:
+        self._refuse_what_is_not_modelled()
+        for node in _order(self.graph, self.reads, self.controls):
+            if self.partition.assignment[node] >= 0:
+                self._place(node)
+        self._refuse_unknown_sizes()
+        return Lowered(
+            tuple(self.kernels),
+            tuple(self.tensors),
+            tuple(tuple(found) for found in self.inputs),
+            self._outputs(),
+            _geop_needs(self.partition, self.reads, self.controls),
+            any(node.op in _BACK for node in self.graph.nodes),
+        )
+
+    def _refuse_what_is_not_modelled(self) -> None:
+        calls, unset = [], []
+        for node in self.graph.nodes:
+            if self.partition.assignment[node.id] < 0:
+                continue
+            one = self.assigned.get(node.name)
+            if node.op in _CALLS:
+                calls.append(node.name)
+            elif one is not None and one.engine == "unset":
+                unset.append(f"{node.name} ({node.op})")
+        if calls:
+            raise NpuError(
+                "DEVICE_MODEL", _some(calls), "calls a function, whose turns the graph does not tell.",
+                "Inline functions and use v1 control flow, or fetch what does not need them.",
+            )  # fmt: skip
+        if unset:
+            raise NpuError(
+                "DEVICE_MODEL", _some(unset), "no kernel is known for its dtypes.", "See: npu-conformance precision."
+            )
+
+    # -- one operator ---------------------------------------------------------------------------------------------
+
+    def _place(self, node: int) -> None:
+        one = self.graph.nodes[node]
+        assigned = self.assigned.get(one.name)
+        if one.op in _VARIABLES:
+            self._keep(node, "variable")
+        elif one.op in _CONSTANTS:
+            self._keep(node, "constant")
+        elif assigned is None or assigned.engine in ("local", "rts") or one.op in _SAME_DATA:
+            self._pass_on(node)
+        elif one.op in _TELLS_SIZES or self._folds(node):
+            for slot in range(len(self.graph.output_dtypes(node))):
+                self._keep(node, "constant", slot)
+            self.kernel_of[node] = self._control_waits(node)
+        else:
+            self._add(node, assigned)
+
+    def _folds(self, node: int) -> bool:
+        """Whether compilation computes it: all it reads is constant, and it is the same every time."""
+        places = [self.at.get((src, slot)) for _, src, slot in self.reads[node]]
+        constant = all(place is not None and self.tensors[place].kind == "constant" for place in places)
+        return constant and bool(places) and not self.graph.op_def(node).is_stateful
+
+    def _keep(self, node: int, kind: str, slot: int = 0) -> None:
+        one = self.graph.nodes[node]
+        size = self._variable_bytes(node) if kind == "variable" else self._bytes(node, slot, None)
+        place = self._tensor(f"{one.name}:{slot}", size, kind)
+        self.at[node, slot] = place
+        if kind == "variable" and self.host_variables:
+            self.inputs[self.partition.assignment[node]].setdefault(place)
+
+    def _variable_bytes(self, node: int) -> int:
+        one = self.graph.nodes[node]
+        shape = one.attr("shape")
+        dtype = one.attr("dtype")
+        if isinstance(shape, tuple) and all(size is not None and size >= 0 for size in shape):
+            return _product(shape) * (dtype.size or 0 if isinstance(dtype, DType) else 0)
+        known = self.shapes.bytes(node)
+        if known is None:
+            self.unknown.append(node)
+        return known or 0
+
+    def _pass_on(self, node: int) -> None:
+        """No kernel: outputs are what is read where that is as large, else small values of the graph executor."""
+        reads = [self._source(node, position) for position in range(len(self.reads[node]))]
+        self.kernel_of[node] = self._waits(node, reads)
+        for slot, dtype in enumerate(self.graph.output_dtypes(node)):
+            source = reads[min(slot, len(reads) - 1)] if reads else None
+            if source is not None and self.graph.nodes[node].op in _SAME_DATA:
+                self.at[node, slot] = source
+                continue
+            known = self.shapes.bytes(node, slot)
+            if dtype.base.name in ("resource", "variant", "string"):
+                self.at[node, slot] = source if source is not None else self._tensor(_name(self.graph, node, slot), 0)
+            elif source is not None and known is not None and known == self.tensors[source].bytes:
+                self.at[node, slot] = source
+            else:
+                size = self._bytes(node, slot, None)
+                self.at[node, slot] = self._tensor(_name(self.graph, node, slot), size, "constant")
+
+    def _add(self, node: int, assigned: NodePrecision) -> None:
+        one = self.graph.nodes[node]
+        geop = self.partition.assignment[node]
+        reads = []
+        for position in range(len(self.reads[node])):
+            source = self._source(node, position)
+            cast = self.casts.get(self._edge(node, position))
+            reads.append(source if cast is None else self._cast(node, position, source, cast))
+        after = self._waits(node, reads)
+        writes = []
+        number = len(self.kernels)
+        for slot, dtype in enumerate(self.graph.output_dtypes(node)):
+            if dtype.is_ref and reads:
+                self.at[node, slot] = reads[0]  # a reference to the variable that was written
+                writes.append(reads[0])
+                continue
+            computed = assigned.outputs[slot] if slot < len(assigned.outputs) else None
+            place = self._tensor(_name(self.graph, node, slot), self._bytes(node, slot, computed))
+            self.at[node, slot] = place
+            writes.append(place)
+        writes += [place for place in reads if self._stored(place, one.op) and place not in writes]
+        for place in writes:
+            self.writer[place] = number
+        gemm = _gemm(self.shapes, node, one, assigned)
+        elements = self._elements(node)
+        if assigned.engine == "cube" and gemm is None and elements is not None:
+            self.unknown.append(node)
+        self.kernels.append(
+            Kernel(
+                node=one.name,
+                op=one.op,
+                type=assigned.kernel or one.op,
+                engine=assigned.engine,
+                geop=geop,
+                reads=tuple(dict.fromkeys(reads)),
+                writes=tuple(writes),
+                elements=elements or 0,
+                results=_product(self.shapes.known(node) or ()) if self.graph.output_dtypes(node) else 0,
+                width=_width(assigned),
+                gemm=gemm,
+                impl_mode=assigned.impl_mode,
+                after=tuple(after),
+                members=(one.name,),
+            )
+        )
+        self.kernel_of[node] = [number]
+
+    def _stored(self, place: int, op: str) -> bool:
+        """Whether an operator without outputs to speak of stores into a variable that it reads by its handle."""
+        return self.tensors[place].kind == "variable" and ("Assign" in op or "Apply" in op or "Scatter" in op)
+
+    def _cast(self, node: int, position: int, source: int, dtype: str) -> int:
+        """The tensor at another dtype; one kernel for all readers of a GEOP that want the same."""
+        geop = self.partition.assignment[node]
+        key = (source, geop, dtype)
+        if key not in self.made_casts:
+            _, src, slot = self.reads[node][position]
+            shape = self.shapes.known(src, slot)
+            elements = 0 if shape is None else _product(shape)
+            name = _name(self.graph, src, slot)
+            place = self._tensor(f"{name}/cast_{dtype}", elements * _SIZES.get(dtype, 4))
+            waits = dict.fromkeys(self.kernel_of.get(src, ()))
+            if source in self.writer:
+                waits.setdefault(self.writer[source])
+            self.made_casts[key] = place
+            self.writer[place] = len(self.kernels)
+            self.kernels.append(
+                Kernel(
+                    node=f"{name}/cast_{dtype}",
+                    op="Cast",
+                    type="Cast",
+                    engine="vector",
+                    geop=geop,
+                    reads=(source,),
+                    writes=(place,),
+                    elements=elements,
+                    results=elements,
+                    width=_SIZES["float32"],
+                    gemm=None,
+                    impl_mode=None,
+                    after=tuple(waits),
+                    members=(f"{name}/cast_{dtype}@{geop}",),
+                )
+            )
+        return self.made_casts[key]
+
+    # -- tensors --------------------------------------------------------------------------------------------------
+
+    def _source(self, node: int, position: int) -> int:
+        """The tensor that an input reads; one from outside the GEOP is copied in."""
+        _, src, slot = self.reads[node][position]
+        geop = self.partition.assignment[node]
+        place = self.at.get((src, slot))
+        if place is None:  # from the host, or along a loop's back edge
+            kind = "activation" if self.partition.assignment[src] >= 0 else "input"
+            place = self._tensor(_name(self.graph, src, slot), self._bytes(src, slot, None), kind)
+            self.at[src, slot] = place
+        if self.tensors[place].kind == "input":
+            self.inputs[geop].setdefault(place)
+        return place
+
+    def _tensor(self, name: str, size: int, kind: str = "activation") -> int:
+        self.tensors.append(Tensor(name, size, kind))
+        return len(self.tensors) - 1
+
+    def _bytes(self, node: int, slot: int, computed: Optional[str]) -> int:
+        shape = self.shapes.known(node, slot)
+        dtype = self.graph.output_dtypes(node)[slot].base
+        if dtype.name in ("resource", "variant", "string"):
+            return 0
+        if shape is None:
+            self.unknown.append(node)
+            return 0
+        return _product(shape) * _SIZES.get(computed or dtype.name, dtype.size or 0)
+
+    def _elements(self, node: int) -> Optional[int]:
+        found = [self.shapes.known(node, slot) for slot in range(len(self.graph.output_dtypes(node)))]
+        found += [self.shapes.known_input(node, position) for position in range(len(self.reads[node]))]
+        sizes = [_product(shape) for shape in found if shape is not None]
+        return max(sizes) if sizes else None
+
+    def _edge(self, node: int, position: int) -> Tuple[str, str]:
+        slot, src, src_slot = self.reads[node][position]
+        return f"{self.graph.nodes[src].name}:{src_slot}", f"{self.graph.nodes[node].name}:{slot}"
+
+    def _waits(self, node: int, reads: Sequence[int]) -> List[int]:
+        """Kernels that control edges, handles and passed-on values make it wait for."""
+        found: Dict[int, None] = dict.fromkeys(self._control_waits(node))
+        for _, src, _ in self.reads[node]:
+            if self.partition.assignment[src] >= 0 and src in self.kernel_of:
+                found.update(dict.fromkeys(self.kernel_of[src]))
+        for place in reads:
+            if place in self.writer:
+                found.setdefault(self.writer[place])
+        return list(found)
+
+    def _control_waits(self, node: int) -> List[int]:
+        return list(dict.fromkeys(number for src in self.controls[node] for number in self.kernel_of.get(src, ())))
+
+    def _outputs(self) -> Tuple[Tuple[int, ...], ...]:
+        found: List[Dict[int, None]] = [{} for _ in self.partition.geops]
+        for border in self.partition.borders:
+            if border.direction != "d2h":
+                continue
+            name, _, slot = border.source.rpartition(":")
+            node = self.graph.index[name]
+            place = self.at.get((node, int(slot)))
+            if place is not None:
+                found[self.partition.assignment[node]].setdefault(place)
+        return tuple(tuple(places) for places in found)
+
+    def _refuse_unknown_sizes(self) -> None:
+        if not self.unknown:
+            return
+        open_inputs = self._open_inputs()
+        names = [self.graph.nodes[node].name for node in dict.fromkeys(self.unknown)]
+        if open_inputs:
+            example = ",".join("1" if size is None else str(size) for size in open_inputs[0][1] or ("SIZES",))
+            raise NpuError(
+                "DEVICE_SIZES", _some([name for name, _ in open_inputs]), "its sizes are open.",
+                f"Give them: --shape {open_inputs[0][0]}:{example}, or --batch N where only the first is open.",
+            )  # fmt: skip
+        raise NpuError(
+            "DEVICE_SIZES", _some(names), "its sizes depend on values, or on a rule that is not known.",
+            f"State them: --shape {names[0]}:SIZES.",
+        )  # fmt: skip
+
+    def _open_inputs(self) -> List[Tuple[str, Any]]:
+        found = []
+        for node in self.graph.nodes:
+            if node.op in ("_Arg", "Placeholder", "IteratorGetNext", "PlaceholderV2"):
+                for slot in range(len(self.graph.output_dtypes(node.id))):
+                    dtype = self.graph.output_dtypes(node.id)[slot].base.name
+                    if dtype not in ("string", "resource", "variant") and self.shapes.known(node.id, slot) is None:
+                        found.append((_fed_name(node, slot), self.shapes.of(node.id, slot)))
+        return found
+
+
+def _fed_name(node: Any, slot: int) -> str:
+    """What a user calls a feed: `_arg_<name>_<slot>_<position>` stands for `name:slot` (close_over)."""
+    if node.op == "_Arg" and node.name.startswith("_arg_"):
+        return str(node.name[len("_arg_") :].rsplit("_", 2)[0])
+    return node.name if slot == 0 else f"{node.name}:{slot}"
+
+
+def _order(graph: Graph, reads: List[List[Tuple[int, int, int]]], controls: List[List[int]]) -> List[int]:
+    """All nodes, each after those it waits for, back edges of loops aside; ties by place in the graph."""
+    count = len(graph.nodes)
+    out: List[List[int]] = [[] for _ in range(count)]
+    waiting = [0] * count
+    for node in range(count):
+        for src in [src for _, src, _ in reads[node]] + controls[node]:
+            if graph.nodes[src].op not in _BACK:
+                out[src].append(node)
+                waiting[node] += 1
+    ready = [node for node in range(count) if not waiting[node]]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        node = heapq.heappop(ready)
+        order.append(node)
+        for after in out[node]:
+            waiting[after] -= 1
+            if not waiting[after]:
+                heapq.heappush(ready, after)
+    return order
+
+
+def _geop_needs(
+    partition: Partition, reads: List[List[Tuple[int, int, int]]], controls: List[List[int]]
+) -> Tuple[Tuple[int, ...], ...]:
+    """By GEOP, the GEOPs reached backwards over host operators only."""
+    behind: Dict[int, Set[int]] = {}
+    needs: List[Set[int]] = [set() for _ in partition.geops]
+    place = partition.assignment
+    for node in _order(partition.graph, reads, controls):
+        for src in [src for _, src, _ in reads[node]] + controls[node]:
+            found = {place[src]} if place[src] >= 0 else behind.get(src, set())
+            if place[node] < 0:
+                behind.setdefault(node, set()).update(found)
+            else:
+                needs[place[node]].update(geop for geop in found if geop != place[node])
+    return tuple(tuple(sorted(found)) for found in needs)
+
+
+# -- what cube kernels multiply ----------------------------------------------------------------------------------------
+
+
+def _gemm(shapes: Shapes, node: int, one: Any, assigned: NodePrecision) -> Optional[Gemm]:
+    if assigned.engine != "cube":
+        return None
+    operand = _SIZES.get(assigned.inputs[0] if assigned.inputs else "", 2)
+    result = _SIZES.get(assigned.outputs[0] if assigned.outputs else "", 2)
+    try:
+        return _product_of(shapes, node, one, operand, result)
+    except (IndexError, TypeError):
+        return None  # a shape is unknown, or of a rank that TensorFlow would refuse
+
+
+def _product_of(shapes: Shapes, node: int, one: Any, operand: int, result: int) -> Optional[Gemm]:
+    op = one.op
+    if "MatMul" in op:
+        out, left = shapes.known(node), shapes.known_input(node, 0)
+        if out is None or left is None:
+            return None
+        depth = left[-2 if one.attr("transpose_a", False) or one.attr("adj_x", False) else -1]
+        return Gemm(_product(out[:-2]), out[-2], depth, out[-1], operand, result)
+    if "Conv2D" not in op and "conv2d" not in op.lower():
+        return None
+    if op.endswith("BackpropInput"):
+        out, kernel = shapes.known_input(node, 2), shapes.known_input(node, 1)
+    elif op.endswith("BackpropFilter"):
+        out, kernel = shapes.known_input(node, 2), shapes.known(node)
+    else:
+        out, kernel = shapes.known(node), shapes.known_input(node, 1)
+    if out is None or kernel is None:
+        return None
+    window, channels = kernel[0] * kernel[1], kernel[2]
+    features = out[1] if one.attr("data_format", b"NHWC") == b"NCHW" else out[3]
+    places = _product(out) // max(features, 1)
+    if op.startswith("Depthwise"):
+        return Gemm(channels, places, window, kernel[3], operand, result, window, 1)
+    if op.endswith("BackpropFilter"):
+        return Gemm(1, window * channels, places, features, operand, result, window, channels)
+    if op.endswith("BackpropInput"):
+        return Gemm(1, places, window * features, channels, operand, result, window, features)
+    return Gemm(1, places, window * channels, features, operand, result, window, channels)
+
+
+def _width(assigned: NodePrecision) -> int:
+    """Bytes of an element as computed: the widest float of the kernel, else four."""
+    return max([_SIZES[dtype] for dtype in (*assigned.inputs, *assigned.outputs) if dtype in _SIZES] or [4])
+
+
+def _product(shape: Sequence[Optional[int]]) -> int:
+    total = 1
+    for size in shape:
+        total *= size or 0
+    return total
+
+
+def _name(graph: Graph, node: int, slot: int) -> str:
+    """As the user calls it: an argument that stands for a feed has the feed's name."""
+    one = graph.nodes[node]
+    if one.op == "_Arg" and one.name.startswith("_arg_") and one.name.count("_") > 3:
+        return "{}:{}".format(*one.name[len("_arg_") :].rsplit("_", 2)[:2])
+    return f"{one.name}:{slot}"
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMED])
+    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown

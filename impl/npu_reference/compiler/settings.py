@@ -1,0 +1,96 @@
+"""Which of the options decide what is compiled and scheduled, as one value."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, NamedTuple, Tuple
+
+from npu_reference.options.directives import directives
+from npu_reference.options.outcome import Resolution
+
+__all__ = ["Settings", "settings_of"]
+
+
+class Settings(NamedTuple):
+    """What compilation is told.
+
+    Attributes:
+        switched_off: fusion pass names by section (``GraphFusion``, ``UBFusion``), ``ALL`` for those not named, to
+            whether they are on.
+        ub_fusion: whether kernels are compiled for this graph at all; prebuilt ones are not fused (jit_compile).
+        l2: whether what fits the shared cache is read from there (buffer_optimize).
+        dynamic: whether shapes are found only when the graph runs.
+        parallel: streams of the AI CPU and of the AI Core; (0, 0) where all tasks share one.
+        collectives_parallel: whether collectives have a stream of their own (hcom_parallel).
+        tailing: whether the last collective waits only for what it needs (is_tailing_optimization).
+        fused_inputs: inputs up to this size in bytes share a transfer; 0 for none.
+        deterministic: one order of accumulation (deterministic).
+        small_channel: convolutions of few channels have kernels of their own.
+        kept_formats: variables stay in the layout of the kernels that read them (variable_format_optimize).
+        host_variables: variables lie on the host (variable_placement).
+        external_weights: constants lie in files and not in the graph (external_weight).
+        debug_level: op_debug_level.
+        loops: iterations that one launch makes (iterations_per_loop).
+        memory: bytes for feature maps and for variables that the session allows; None without a limit.
+    """
+
+    switched: Mapping[str, Mapping[str, bool]]
+    ub_fusion: bool
+    l2: bool
+    dynamic: bool
+    parallel: Tuple[int, int]
+    collectives_parallel: bool
+    tailing: bool
+    fused_inputs: int
+    deterministic: bool
+    small_channel: bool
+    kept_formats: bool
+    host_variables: bool
+    external_weights: bool
+    debug_level: int
+    loops: int
+    memory: Tuple[Any, Any]
+
+    def is_on(self, section: str, name: str) -> bool:
+        """Whether a fusion pass may work (files.fusion_switch): its own entry, else ALL's, else on."""
+        entries = self.switched.get(section, {})
+        return entries.get(name, entries.get("ALL", True))
+
+
+def settings_of(resolution: Resolution) -> Settings:
+    """The settings that effective options stand for."""
+    values = resolution.values
+    told: Dict[str, Any] = directives(resolution)
+    switch: Any = resolution.parsed.get("fusion_switch_file")
+    sections: Dict[str, Mapping[str, bool]] = {}
+    if switch is not None:
+        sections = {"GraphFusion": switch.graph_fusion, "UBFusion": switch.ub_fusion}
+    shapes: Any = told["shapes"]
+    dynamic = shapes["kind"] in ("dynamic", "ranges") or bool(values.get("compile_dynamic_mode"))
+    engines: Any = told["engines"]
+    parallel = (0, 0)
+    if any(number > 1 for number in engines.values()):
+        parallel = (engines.get("AI_CPU", 1), engines.get("AI_Core", 1))
+    if dynamic and str(values.get("ac_parallel_enable")) == "1":  # runconfig.ac_parallel_enable.dynamic_only
+        parallel = (max(parallel[0], 1), max(parallel[1], 1))
+    return Settings(
+        switched=sections,
+        ub_fusion=str(values.get("jit_compile")) != "false",
+        l2=told["buffer_optimize"] == "on",
+        dynamic=dynamic,
+        parallel=parallel,
+        collectives_parallel=bool(values.get("hcom_parallel")),
+        tailing=bool(values.get("is_tailing_optimization")),
+        fused_inputs=_number(values.get("input_fusion_size")),
+        deterministic=str(values.get("deterministic")) == "1",
+        small_channel=str(values.get("enable_small_channel")) == "1",
+        kept_formats=values.get("variable_format_optimize") is not False,
+        host_variables=values.get("variable_placement") == "Host",
+        external_weights=bool(values.get("external_weight")),
+        debug_level=_number(values.get("op_debug_level")),
+        loops=max(_number(values.get("iterations_per_loop")), 1),
+        memory=(told["memory"]["graph_bytes"], told["memory"]["variable_bytes"]),
+    )
+
+
+def _number(value: Any) -> int:
+    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0

@@ -1,0 +1,219 @@
+"""From kernels to tasks in streams: launches, transfers, kernels and collectives, and what each waits for."""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Sequence, Tuple
+
+from npu_reference.compiler.costs import Cost, cost
+from npu_reference.compiler.kernels import Kernel, Lowered
+from npu_reference.compiler.settings import Settings
+from npu_reference.hardware import Device
+
+__all__ = ["ENGINES", "Task", "Transfer", "costs_of", "schedule", "transfers_of"]
+
+#: What tasks run on. Each stream of the AI Core or the AI CPU works through its tasks in order.
+ENGINES = ("host", "pcie_h2d", "aicore", "aicpu", "hccl", "pcie_d2h")
+
+
+class Task(NamedTuple):
+    """One thing that happens on one engine.
+
+    Attributes:
+        name, kind: kind is ``launch``, ``h2d``, ``d2h``, ``cube``, ``vector``, ``aicpu`` or ``hccl``.
+        engine: one of :data:`ENGINES`; slot: which of its servers.
+        stream: number of the stream; tasks of one stream run in order.
+        before: nanoseconds in the stream before the engine is needed; duration: on the engine.
+        waits: tasks that end before it begins, all with smaller numbers.
+        geop: index in the partition; kernel: place among the kernels, or -1.
+        bytes: moved by a transfer.
+    """
+
+    name: str
+    kind: str
+    engine: str
+    slot: int
+    stream: int
+    before: int
+    duration: int
+    waits: Tuple[int, ...]
+    geop: int
+    kernel: int
+    bytes: int
+
+
+class Transfer(NamedTuple):
+    """One copy between host and device: the tensors it carries, their bytes, the direction, and the GEOP."""
+
+    tensors: Tuple[str, ...]
+    bytes: int
+    direction: str
+    geop: int
+
+
+def transfers_of(lowered: Lowered, settings: Settings) -> Tuple[Transfer, ...]:
+    """The copies of one step (runconfig.input_fusion_size).
+
+    Inputs of a GEOP that are not larger than the threshold share one copy, whatever their number; larger ones go
+    alone, as does everything copied back.
+    """
+    found: List[Transfer] = []
+    for geop, places in enumerate(lowered.inputs):
+        tensors = [lowered.tensors[place] for place in places]
+        small = [tensor for tensor in tensors if tensor.bytes <= settings.fused_inputs]
+        if len(small) > 1:
+            names = tuple(tensor.name for tensor in small)
+            found.append(Transfer(names, sum(tensor.bytes for tensor in small), "h2d", geop))
+        alone = [tensor for tensor in tensors if len(small) < 2 or tensor.bytes > settings.fused_inputs]
+        found.extend(Transfer((tensor.name,), tensor.bytes, "h2d", geop) for tensor in alone)
+    for geop, places in enumerate(lowered.outputs):
+        tensors = [lowered.tensors[place] for place in places]
+        found.extend(Transfer((tensor.name,), tensor.bytes, "d2h", geop) for tensor in tensors)
+    return tuple(found)
+
+
+def costs_of(lowered: Lowered, device: Device, settings: Settings) -> Tuple[Cost, ...]:
+    """The cost of every kernel, in order; what was written last is still in the shared cache."""
+    written_at: Dict[int, int] = {}  # tensor -> bytes written before it
+    written = 0
+    found = []
+    for kernel in lowered.kernels:
+        tensors = lowered.tensors
+        near = sum(
+            tensors[place].bytes
+            for place in kernel.reads
+            if place in written_at and written - written_at[place] <= device.l2
+        )
+        touched = [tensors[place] for place in (*kernel.reads, *kernel.writes)]
+        found.append(cost(kernel, touched, near, device, settings))
+        for place in kernel.writes:
+            written_at[place] = written
+            written += tensors[place].bytes
+    return tuple(found)
+
+
+def schedule(
+    lowered: Lowered, costs: Sequence[Cost], device: Device, settings: Settings, streams: Tuple[int, int]
+) -> Tuple[Task, ...]:
+    """The tasks of one step.
+
+    A GEOP begins with its inputs' copies and its launch, when all GEOPs it needs have ended; what it gives back is
+    copied when it has ended. Numbers of tasks are an order in which they can run.
+
+    Args:
+        streams: of the AI CPU and of the AI Core; (0, 0) where both share one.
+    """
+    return _Schedule(lowered, costs, device, settings, streams).run()
+
+
+class _Schedule:
+    def __init__(
+        self, lowered: Lowered, costs: Sequence[Cost], device: Device, settings: Settings, streams: Tuple[int, int]
+    ) -> None:
+        self.lowered, self.costs, self.device, self.settings = lowered, costs, device, settings
+        self.aicpu_streams, self.core_streams = streams
+        self.tasks: List[Task] = []
+        self.of_kernel: Dict[int, int] = {}
+        self.last_of: Dict[int, List[int]] = {}  # GEOP -> tasks of its kernels that nothing of it follows
+        self.turn = {"aicpu": 0, "aicore": 0}
+
+    def run(self) -> Tuple[Task, ...]:
+        copies = transfers_of(self.lowered, self.settings)
+        kernels: List[List[int]] = [[] for _ in self.lowered.inputs]
+        for number, kernel in enumerate(self.lowered.kernels):
+            kernels[kernel.geop].append(number)
+        for geop in _geop_order(self.lowered.needs):
+            ended = [task for need in self.lowered.needs[geop] for task in self.last_of.get(need, ())]
+            inputs = [
+                self._add(", ".join(copy.tensors), "h2d", "pcie_h2d", _H2D, copy, ended)
+                for copy in copies
+                if copy.geop == geop and copy.direction == "h2d"
+            ]
+            launch = self._task(
+                f"GEOP {geop}", "launch", "host", 0, _HOST, 0, round(self.device.graph_launch * 1000),
+                ended + inputs, geop,
+            )  # fmt: skip
+            open_ends = {launch}
+            for number in kernels[geop]:
+                task = self._kernel(number, launch)
+                open_ends.difference_update(self.tasks[task].waits)
+                open_ends.add(task)
+            self.last_of[geop] = sorted(open_ends)
+            for copy in copies:
+                if copy.geop == geop and copy.direction == "d2h":
+                    self._add(", ".join(copy.tensors), "d2h", "pcie_d2h", _D2H, copy, self.last_of[geop])
+        return tuple(self.tasks)
+
+    def _kernel(self, number: int, launch: int) -> int:
+        kernel, price = self.lowered.kernels[number], self.costs[number]
+        waits = [launch] + [self.of_kernel[before] for before in kernel.after if before in self.of_kernel]
+        engine, slot, stream = self._place(kernel)
+        task = self._task(
+            kernel.node, kernel.engine, engine, slot, stream, price.launch, price.duration, waits, kernel.geop, number
+        )
+        self.of_kernel[number] = task
+        return task
+
+    def _place(self, kernel: Kernel) -> Tuple[str, int, int]:
+        """Engine, server and stream. Streams of one engine take turns by the order of tasks, never by time, so that
+        a faster engine can not make anything later."""
+        if kernel.engine == "hccl":
+            stream = _HCCL if self.settings.collectives_parallel else _DEVICE
+            return "hccl", 0, stream
+        if kernel.engine == "aicpu":
+            if not self.aicpu_streams:
+                return "aicpu", 0, _DEVICE
+            self.turn["aicpu"] += 1
+            number = self.turn["aicpu"] % self.aicpu_streams
+            return "aicpu", number % int(self.device.ai_cpu), _AICPU + 2 * number
+        if self.core_streams < 2:
+            return "aicore", 0, _DEVICE
+        self.turn["aicore"] += 1
+        return "aicore", 0, _DEVICE + 2 * (self.turn["aicore"] % self.core_streams)
+
+    def _add(self, name: str, kind: str, engine: str, stream: int, copy: Transfer, waits: Sequence[int]) -> int:
+        duration = copy.bytes / self.device.pcie + self.device.transfer_latency * 1000
+        return self._task(name, kind, engine, 0, stream, 0, -int(-duration // 1), waits, copy.geop, -1, copy.bytes)
+
+    def _task(
+        self,
+        name: str,
+        kind: str,
+        engine: str,
+        slot: int,
+        stream: int,
+        before: int,
+        duration: int,
+        waits: Sequence[int],
+        geop: int,
+        kernel: int = -1,
+        size: int = 0,
+    ) -> int:
+        found = tuple(dict.fromkeys(waits))
+        self.tasks.append(Task(name, kind, engine, slot, stream, before, duration, found, geop, kernel, size))
+        return len(self.tasks) - 1
+
+
+#: Streams by number: those of the AI Core are even and those of the AI CPU odd, from here on.
+_HOST, _H2D, _D2H, _HCCL, _DEVICE, _AICPU = 0, 1, 2, 3, 4, 5
+
+
+def _geop_order(needs: Sequence[Sequence[int]]) -> List[int]:
+    """GEOPs, each after those it needs, smallest numbers first."""
+    import heapq
+
+    after: List[List[int]] = [[] for _ in needs]
+    waiting = [len(found) for found in needs]
+    for geop, found in enumerate(needs):
+        for need in found:
+            after[need].append(geop)
+    ready = [geop for geop, count in enumerate(waiting) if not count]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        geop = heapq.heappop(ready)
+        order.append(geop)
+        for other in after[geop]:
+            waiting[other] -= 1
+            if not waiting[other]:
+                heapq.heappush(ready, other)
+    return order

@@ -1,0 +1,118 @@
+"""How a product of matrices is cut into tiles for the cube units, and what time and traffic that makes."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Iterator, NamedTuple, Tuple
+
+from npu_reference.compiler.kernels import Gemm
+from npu_reference.hardware import Device
+
+__all__ = ["Tile", "Tiling", "candidates", "cost_of", "tile"]
+
+
+class Tile(NamedTuple):
+    """Rows and columns of the result that one core makes at a time."""
+
+    m: int
+    n: int
+
+
+class Tiling(NamedTuple):
+    """A tile with what it costs: nanoseconds of the cubes, and bytes read by all cores together."""
+
+    tile: Tile
+    compute: float
+    read: int
+
+
+def tile(gemm: Gemm, device: Device, *, small_channel: bool = False) -> Tiling:
+    """The tile that the model finds best for a product; the first of equal ones."""
+    return _best(_padded(gemm, device, small_channel), _Facts.of(device))
+
+
+def cost_of(chosen: Tile, gemm: Gemm, device: Device, *, small_channel: bool = False) -> Tiling:
+    """The cost of a given tile, as one that tuning found."""
+    return _cost(chosen, _padded(gemm, device, small_channel), _Facts.of(device))
+
+
+def candidates(gemm: Gemm, device: Device) -> Tuple[Tile, ...]:
+    """Tiles whose result fits the cube's buffers."""
+    return tuple(_tiles(gemm, _Facts.of(device)))
+
+
+class _Facts(NamedTuple):
+    """What of a device decides tiles; hashable, so that products that repeat are cut once."""
+
+    cores: int
+    clock: float
+    cube: Tuple[int, int, int]
+    l0a: int
+    l0b: int
+    l0c: int
+    efficiency: float
+    l2: float
+
+    @classmethod
+    def of(cls, device: Device) -> _Facts:
+        return cls(
+            int(device.ai_core), device.clock, (int(device.cube_m), int(device.cube_k), int(device.cube_n)),
+            int(device.l0a), int(device.l0b), int(device.l0c), device.cube_efficiency, device.l2_bytes_per_ns,
+        )  # fmt: skip
+
+
+def _padded(gemm: Gemm, device: Device, small_channel: bool) -> Gemm:
+    """The product with the depth that the cube really works through.
+
+    Channels are laid out in blocks of the cube's depth, so a convolution of 3 channels computes 16; with
+    enable_small_channel a layer of at most 4 channels is laid out by 4 (session.enable_small_channel.threshold).
+    """
+    if not gemm.channels or gemm.window * gemm.channels != gemm.k:
+        return gemm
+    block = 4 if small_channel and gemm.channels <= 4 else int(device.cube_k)
+    channels = -(-gemm.channels // block) * block
+    return gemm._replace(k=gemm.window * channels)
+
+
+def _tiles(gemm: Gemm, facts: _Facts) -> Iterator[Tile]:
+    rows, depth, columns = facts.cube
+    for m in _sizes(gemm.m, rows):
+        for n in _sizes(gemm.n, columns):
+            left, right = m * depth * gemm.operand, n * depth * gemm.operand
+            if m * n * 4 <= facts.l0c and left <= facts.l0a and right <= facts.l0b:
+                yield Tile(m, n)
+
+
+def _sizes(whole: int, block: int) -> Iterator[int]:
+    """Multiples of the block that double, up to the whole."""
+    size = block
+    while size < whole:
+        yield size
+        size *= 2
+    yield size
+
+
+@lru_cache(maxsize=4096)
+def _best(gemm: Gemm, facts: _Facts) -> Tiling:
+    found = [_cost(one, gemm, facts) for one in _tiles(gemm, facts)]
+    return min(found, key=lambda one: (max(one.compute, one.read / facts.l2), one.compute, one.read))
+
+
+def _cost(chosen: Tile, gemm: Gemm, facts: _Facts) -> Tiling:
+    rows, depth, columns = facts.cube
+    down, across = -(-gemm.m // chosen.m), -(-gemm.n // chosen.n)
+    count = gemm.batch * down * across
+    cycles = -(-chosen.m // rows) * -(-chosen.n // columns) * -(-gemm.k // depth)
+    # float32 operands go through the vector units: half as many lanes, no cube (research: ND float32 MatMul).
+    cycles *= 1 if gemm.operand <= 2 else _FLOAT32_SLOWER
+    # A product with few tiles is also cut along its depth, one part a core.
+    parts = max(1, min(facts.cores // count, -(-gemm.k // depth))) if count < facts.cores else 1
+    turns = math.ceil(count * parts / facts.cores)
+    compute = turns * math.ceil(cycles / parts) / facts.clock * 1000 / facts.efficiency
+    read = gemm.batch * (gemm.m * gemm.k * across + gemm.k * gemm.n * down) * gemm.operand
+    return Tiling(chosen, compute, read)
+
+
+#: Cycles of the vector unit for one cycle of the cube: 4096 products against 64 (derived: 16*16*16, 256 B of float32).
+_FLOAT32_SLOWER = 64

@@ -1,0 +1,238 @@
+"""Where every tensor lies in device memory and when: variables and constants apart, the rest reused by lifetime."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import Dict, List, NamedTuple, Sequence, Tuple
+
+from npu_reference.compiler.kernels import Lowered, Tensor
+from npu_reference.compiler.settings import Settings
+from npu_reference.device.timing.execution import Timeline
+from npu_reference.errors import NpuError
+from npu_reference.hardware import Device
+
+__all__ = ["Block", "MemoryPlan", "plan_memory"]
+
+_SHOWN = 5  # tensors that a refusal names
+
+
+class Block(NamedTuple):
+    """A tensor in memory: its place among the tensors, offset and bytes as allocated, begin and end in nanoseconds."""
+
+    tensor: int
+    offset: int
+    bytes: int
+    start: int
+    end: int
+
+
+class MemoryPlan(NamedTuple):
+    """What lies where.
+
+    Attributes:
+        fixed: bytes of variables and constants, which stay.
+        variables: bytes of variables alone.
+        arena: bytes that the rest needs at once, gaps included; blocks: where.
+        peak: bytes of live tensors at their most, at ``peak_at`` nanoseconds, by GEOP in ``by_geop``.
+    """
+
+    fixed: int
+    variables: int
+    arena: int
+    peak: int
+    peak_at: int
+    blocks: Tuple[Block, ...]
+    by_geop: Tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        """Bytes of device memory that the step needs."""
+        return self.fixed + self.arena
+
+    def alive_at(self, time: int) -> List[Block]:
+        """Blocks that hold a tensor then, the largest first."""
+        found = [block for block in self.blocks if block.start <= time < block.end]
+        return sorted(found, key=lambda block: (-block.bytes, block.tensor))
+
+    def curve(self) -> List[Tuple[int, int]]:
+        """(time, bytes alive from then on), variables and constants included, at every change."""
+        changes: Dict[int, int] = {}
+        for block in self.blocks:
+            changes[block.start] = changes.get(block.start, 0) + block.bytes
+            changes[block.end] = changes.get(block.end, 0) - block.bytes
+        alive, curve = self.fixed, [(0, self.fixed)]
+        for time in sorted(changes):
+            alive += changes[time]
+            curve.append((time, alive))
+        return curve
+
+
+def plan_memory(lowered: Lowered, timeline: Timeline, device: Device, settings: Settings) -> MemoryPlan:
+    """Lay out the tensors of a step. Lifetimes are those of the timeline, so that streams that overlap share nothing.
+
+    Raises:
+        NpuError: DEVICE_MEMORY where the step does not fit the device, or the session's own limits (legacy), with
+            the largest tensors alive then.
+    """
+    lives = _lives(lowered, timeline)
+    fixed = variables = 0
+    for tensor in lowered.tensors:
+        size = _allocated(tensor.bytes, device)
+        if tensor.kind == "variable":
+            variables += 0 if settings.host_variables else size
+        elif tensor.kind == "constant" and not settings.external_weights:
+            fixed += size
+    fixed += variables
+    blocks, arena = _allocate(lives, lowered.tensors, device)
+    plan = MemoryPlan(fixed, variables, arena, *_peak(blocks, fixed), tuple(blocks), _by_geop(lowered, blocks))
+    _check(plan, lowered.tensors, device, settings)
+    return plan
+
+
+def _allocated(size: int, device: Device) -> int:
+    """Bytes as the allocator gives them: padded, then up to the next aligned address."""
+    if size == 0:
+        return 0
+    padding, alignment = int(device.padding), int(device.alignment)
+    padded = (size + 2 * padding - 1) // padding * padding
+    return -(-padded // alignment) * alignment
+
+
+def _lives(lowered: Lowered, timeline: Timeline) -> Dict[int, Tuple[int, int]]:
+    """By tensor, from its writer's begin to its last reader's end; an input from its copy's begin."""
+    lives: Dict[int, Tuple[int, int]] = {}
+
+    def touch(place: int, start: int, end: int) -> None:
+        if lowered.tensors[place].kind in ("activation", "input") and lowered.tensors[place].bytes:
+            known = lives.get(place)
+            lives[place] = (start, end) if known is None else (min(known[0], start), max(known[1], end))
+
+    for task, span in zip(timeline.tasks, timeline.spans):
+        if task.kernel >= 0:
+            kernel = lowered.kernels[task.kernel]
+            for place in (*kernel.reads, *kernel.writes):
+                touch(place, span.start, span.end)
+    copied: Dict[int, List[Tuple[int, int]]] = {}
+    for task, span in zip(timeline.tasks, timeline.spans):
+        if task.kind in ("h2d", "d2h"):
+            copied.setdefault(task.geop, []).append((span.start, span.end))
+    for geop, spans in copied.items():
+        for place in lowered.inputs[geop]:
+            touch(place, min(start for start, _ in spans), lives.get(place, (0, 0))[1])
+        for place in lowered.outputs[geop]:
+            touch(place, spans[-1][1], max(end for _, end in spans))
+    return {place: (start, max(end, start + 1)) for place, (start, end) in lives.items()}
+
+
+def _allocate(lives: Dict[int, Tuple[int, int]], tensors: Sequence[Tensor], device: Device) -> Tuple[List[Block], int]:
+    """Best fit in the order of time; ends before begins, then larger tensors first. O(n log n) but for gaps."""
+    events: List[Tuple[int, int, int, int]] = []
+    for place, (start, end) in lives.items():
+        size = _allocated(tensors[place].bytes, device)
+        events.append((end, 0, 0, place))
+        events.append((start, 1, -size, place))
+    events.sort()
+    free = _Free()
+    offset: Dict[int, int] = {}
+    arena = 0
+    blocks = []
+    for _, begins, size, place in events:
+        if begins:
+            offset[place] = free.take(-size)
+            arena = max(arena, offset[place] - size)
+            blocks.append(Block(place, offset[place], -size, *lives[place]))
+        else:
+            free.give(offset[place], _allocated(tensors[place].bytes, device))
+    return blocks, arena
+
+
+class _Free:
+    """Gaps of an arena that grows at its end."""
+
+    def __init__(self) -> None:
+        self._by_size: List[Tuple[int, int]] = []  # (size, offset)
+        self._starts: Dict[int, int] = {}
+        self._ends: Dict[int, int] = {}
+        self._top = 0
+
+    def take(self, size: int) -> int:
+        at = bisect_left(self._by_size, (size, -1))
+        if at == len(self._by_size):
+            # Grow: from the gap at the end, if there is one.
+            if self._top in self._ends:
+                start = self._ends[self._top]
+                self._remove(start, self._top - start)
+                self._top = start
+            offset = self._top
+            self._top += size
+            return offset
+        found, offset = self._by_size[at]
+        self._remove(offset, found)
+        if found > size:
+            self._add(offset + size, found - size)
+        return offset
+
+    def give(self, offset: int, size: int) -> None:
+        end = offset + size
+        if end in self._starts:
+            more = self._starts[end]
+            self._remove(end, more)
+            size += more
+        if offset in self._ends:
+            start = self._ends[offset]
+            self._remove(start, offset - start)
+            size += offset - start
+            offset = start
+        self._add(offset, size)
+
+    def _add(self, offset: int, size: int) -> None:
+        self._starts[offset] = size
+        self._ends[offset + size] = offset
+        insort(self._by_size, (size, offset))
+
+    def _remove(self, offset: int, size: int) -> None:
+        del self._starts[offset]
+        del self._ends[offset + size]
+        del self._by_size[bisect_left(self._by_size, (size, offset))]
+
+
+def _peak(blocks: Sequence[Block], fixed: int) -> Tuple[int, int]:
+    events = sorted([(block.end, 0, -block.bytes) for block in blocks] + [(b.start, 1, b.bytes) for b in blocks])
+    alive = peak = at = 0
+    for time, _, change in events:
+        alive += change
+        if alive > peak:
+            peak, at = alive, time
+    return fixed + peak, at
+
+
+def _by_geop(lowered: Lowered, blocks: Sequence[Block]) -> Tuple[int, ...]:
+    """By GEOP, the most bytes of its own tensors that are alive at once."""
+    owner: Dict[int, int] = {}
+    for kernel in lowered.kernels:
+        for place in (*kernel.reads, *kernel.writes):
+            owner.setdefault(place, kernel.geop)
+    groups: List[List[Block]] = [[] for _ in lowered.inputs]
+    for block in blocks:
+        if block.tensor in owner:
+            groups[owner[block.tensor]].append(block)
+    return tuple(_peak(group, 0)[0] for group in groups)
+
+
+def _check(plan: MemoryPlan, tensors: Sequence[Tensor], device: Device, settings: Settings) -> None:
+    graph, variable = settings.memory
+    limits = (
+        ("graph_memory_max_size", plan.arena, graph),
+        ("variable_memory_max_size", plan.variables, variable),
+        (f"the memory of {device.name}", plan.total, int(device.hbm)),
+    )
+    for name, needed, limit in limits:
+        if limit is not None and needed > limit:
+            alive = plan.alive_at(plan.peak_at)[:_SHOWN]
+            largest = ", ".join(f"{tensors[block.tensor].name} {block.bytes:,}" for block in alive)
+            raise NpuError(
+                "DEVICE_MEMORY",
+                name,
+                f"{needed:,} bytes are needed, and there are {limit:,}. Largest alive: {largest}.",
+                "Take a smaller batch, a mixed precision mode, or variable_placement Host.",
+            )

@@ -1,0 +1,169 @@
+"""One step of a graph on a simulated device: compiled, scheduled, run in virtual time, laid out in memory."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from npu_reference.catalog import Catalog
+from npu_reference.collection import no_collection
+from npu_reference.compiler import Compiled, Settings, compile_graph, settings_of
+from npu_reference.compiler.tasks import schedule
+from npu_reference.device.timing.execution import Timeline, execute
+from npu_reference.device.timing.memory import MemoryPlan, plan_memory
+from npu_reference.hardware import Device
+from npu_reference.options import Resolution
+from npu_reference.partition import Partition
+from npu_reference.precision import assign
+
+__all__ = ["Profile", "profile"]
+
+
+class Profile(NamedTuple):
+    """A step: what was compiled, how long it takes in nanoseconds, and what it needs.
+
+    Attributes:
+        streams: of the AI CPU and the AI Core, as chosen among those allowed; (0, 0) where both share one.
+        timeline: of one iteration; a launch makes ``settings.loops`` of them.
+    """
+
+    partition: Partition
+    compiled: Compiled
+    streams: Tuple[int, int]
+    timeline: Timeline
+    memory: MemoryPlan
+
+    @property
+    def settings(self) -> Settings:
+        return self.compiled.settings
+
+    @property
+    def step(self) -> int:
+        """Nanoseconds of one iteration; the launch is shared by those of one loop."""
+        launches = sum(task.duration for task in self.timeline.tasks if task.kind == "launch")
+        saved = launches - -(-launches // self.settings.loops)
+        return self.timeline.end - min(saved, self.timeline.end)
+
+    def engines(self) -> Dict[str, Dict[str, Any]]:
+        """By engine: tasks, nanoseconds of work and their part of the step."""
+        busy = self.timeline.busy()
+        counts: Dict[str, int] = {}
+        for task in self.timeline.tasks:
+            counts[task.engine] = counts.get(task.engine, 0) + 1
+        end = max(self.timeline.end, 1)
+        return {
+            engine: {"tasks": counts[engine], "busy_ns": busy[engine], "share": busy[engine] / end}
+            for engine in sorted(busy, key=lambda name: (-busy[name], name))
+        }
+
+    def types(self) -> List[Dict[str, Any]]:
+        """By type of kernel: how often, nanoseconds with and without launch, bytes and operations; dearest first."""
+        found: Dict[Tuple[str, str], List[int]] = {}
+        for task in self.timeline.tasks:
+            if task.kernel < 0:
+                continue
+            kernel, cost = self.compiled.fused.kernels[task.kernel], self.compiled.costs[task.kernel]
+            row = found.setdefault((kernel.type, task.kind), [0, 0, 0, 0, 0])
+            for position, value in enumerate(
+                (1, cost.duration, cost.launch, cost.hbm_read + cost.hbm_write, cost.operations)
+            ):
+                row[position] += value
+        names = ("count", "busy_ns", "launch_ns", "hbm_bytes", "operations")
+        rows = [{"type": key[0], "engine": key[1], **dict(zip(names, row))} for key, row in found.items()]
+        return sorted(rows, key=lambda row: (-(row["busy_ns"] + row["launch_ns"]), row["type"], row["engine"]))
+
+    def dearest(self, most: int = 10) -> List[Dict[str, Any]]:
+        """The kernels that take longest, and what bounds them."""
+        ranked = sorted(
+            (task for task in self.timeline.tasks if task.kernel >= 0),
+            key=lambda task: (-(task.duration + task.before), task.kernel),
+        )
+        rows = []
+        for task in ranked[:most]:
+            kernel, cost = self.compiled.fused.kernels[task.kernel], self.compiled.costs[task.kernel]
+            rows.append(
+                {
+                    "node": kernel.node,
+                    "type": kernel.type,
+                    "engine": kernel.engine,
+                    "busy_ns": cost.duration,
+                    "launch_ns": cost.launch,
+                    "bound": cost.bound,
+                    "members": list(kernel.members),
+                    "passes": list(kernel.passes),
+                }
+            )
+        return rows
+
+    def to_json(self) -> Dict[str, Any]:
+        """The answer of ``profile``."""
+        plan, tensors = self.memory, self.compiled.fused.tensors
+        path = self.timeline.critical_path()
+        on_path: Dict[str, int] = {}
+        for number in path:
+            task, span = self.timeline.tasks[number], self.timeline.spans[number]
+            on_path[task.kind] = on_path.get(task.kind, 0) + span.end - span.called
+        return {
+            "simulated": True,
+            "step_ns": self.step,
+            "timeline_ns": self.timeline.end,
+            "loops": self.settings.loops,
+            "streams": {"ai_cpu": self.streams[0], "ai_core": self.streams[1]},
+            "engines": self.engines(),
+            "types": self.types(),
+            "dearest": self.dearest(),
+            "critical_path": {"tasks": len(path), "ns_by_kind": dict(sorted(on_path.items()))},
+            "memory": {
+                "total": plan.total,
+                "fixed": plan.fixed,
+                "variables": plan.variables,
+                "arena": plan.arena,
+                "peak": plan.peak,
+                "peak_at_ns": plan.peak_at,
+                "by_geop": list(plan.by_geop),
+                "largest": [
+                    {"tensor": tensors[block.tensor].name, "bytes": block.bytes}
+                    for block in plan.alive_at(plan.peak_at)[:10]
+                ],
+            },
+            **self.compiled.to_json(),
+        }
+
+
+def profile(
+    partition: Partition,
+    resolution: Resolution,
+    device: Device,
+    shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
+    *,
+    catalog: Optional[Catalog] = None,
+) -> Profile:
+    """Profile one step of a partition under some options.
+
+    Raises:
+        NpuError: PRECISION_*, DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY.
+    """
+    with no_collection():
+        assignment = assign(partition, resolution, catalog=catalog)
+        compiled = compile_graph(partition, assignment, device, settings_of(resolution), shapes)
+        streams, timeline = _best(compiled)
+        memory = plan_memory(compiled.fused, timeline, device, compiled.settings)
+        return Profile(partition, compiled, streams, timeline, memory)
+
+
+def _best(compiled: Compiled) -> Tuple[Tuple[int, int], Timeline]:
+    """The fastest of the numbers of streams that are allowed, the fewest streams of equal ones.
+
+    Candidates double, and fewer are always among those of more, so that allowing more never makes a step longer.
+    """
+    found = []
+    for streams in _candidates(compiled.settings.parallel):
+        tasks = schedule(compiled.fused, compiled.costs, compiled.device, compiled.settings, streams)
+        timeline = execute(tasks)
+        found.append((timeline.end, streams, timeline))
+    _, streams, timeline = min(found, key=lambda entry: entry[:2])
+    return streams, timeline
+
+
+def _candidates(allowed: Tuple[int, int]) -> List[Tuple[int, int]]:
+    doubled = [[1 << power for power in range(number.bit_length())] for number in allowed]
+    return [(0, 0)] + [(cpu, core) for cpu in doubled[0] for core in doubled[1]]

@@ -1,0 +1,123 @@
+"""Decides which shapes the adapter's own operators give."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+from .shape_rules import RULES, Rule, Shape, merged, ranked
+
+__all__: Sequence[str] = ()
+
+#: A mask has a bit for each element, in whole blocks of so many bits.
+_MASK_BLOCK = 128
+
+
+def rule(*ops: str) -> Callable[[Rule], Rule]:
+    def register(function: Rule) -> Rule:
+        RULES.update(dict.fromkeys(ops, function))
+        return function
+
+    return register
+
+
+@rule("DropOutDoMask", "DropOutDoMaskV3", "FastGelu", "FastGeluV2", "Gelu", "PRelu", "HcomAllReduce", "HcomReduce")
+def _same(call: Any) -> Sequence[Shape]:
+    return [call.shape(0)]
+
+
+@rule("FastGeluGrad", "GeluGrad")
+def _features_grad(call: Any) -> Sequence[Shape]:
+    return [merged(call.shape(0), call.shape(1))]
+
+
+@rule("DropOutGenMask")
+def _mask(call: Any) -> Sequence[Shape]:
+    sizes = call.value(0)
+    if sizes is None or any(not isinstance(size, int) for size in sizes):
+        return [(None,)]
+    count = 1
+    for size in sizes:
+        count *= size
+    return [(-(-count // _MASK_BLOCK) * _MASK_BLOCK // 8,)]
+
+
+@rule("PReluGrad")
+def _prelu_grad(call: Any) -> Sequence[Shape]:
+    return [call.shape(0), call.shape(2)]
+
+
+@rule("DeformableOffsetsGrad")
+def _offsets_grad(call: Any) -> Sequence[Shape]:
+    return [call.shape(1), call.shape(2)]
+
+
+@rule("HcomBroadcast")
+def _broadcast(call: Any) -> Sequence[Shape]:
+    return [call.shape(k) for k in range(call.count)]
+
+
+@rule("LARS")
+def _lars(call: Any) -> Sequence[Shape]:
+    return [call.shape(k) for k in range((call.count - 1) // 2)]
+
+
+@rule("DynamicRnn", "DynamicRnnV2")
+def _lstm(call: Any) -> Sequence[Shape]:
+    gates = ranked(call.shape(1), 2)[1]
+    return [_states(call, None if gates is None else gates // 4)] * 8
+
+
+@rule("DynamicGruV2")
+def _gru(call: Any) -> Sequence[Shape]:
+    return [_states(call, ranked(call.shape(2), 2)[0])] * 6
+
+
+@rule("DynamicAUGRU")
+def _augru(call: Any) -> Sequence[Shape]:
+    return [_states(call, ranked(call.shape(2), 2)[0])] * 7
+
+
+def _states(call: Any, hidden: Any) -> Shape:
+    return (*ranked(call.shape(0), 3)[:2], hidden)
+
+
+@rule("DynamicRnnGrad")
+def _lstm_grad(call: Any) -> Sequence[Shape]:
+    return [call.shape(1), call.shape(2), call.shape(0), call.shape(4), call.shape(5)]
+
+
+@rule("DynamicGruV2Grad")
+def _gru_grad(call: Any) -> Sequence[Shape]:
+    wide = ranked(call.shape(1), 2)[1]
+    return [call.shape(1), call.shape(2), (wide,), (wide,), call.shape(0), call.shape(4)]
+
+
+@rule("DynamicAUGRUGrad")
+def _augru_grad(call: Any) -> Sequence[Shape]:
+    wide = ranked(call.shape(1), 2)[1]
+    return [call.shape(1), call.shape(2), (wide,), (wide,), call.shape(0), call.shape(5), call.shape(3)]
+
+
+@rule("BasicLSTMCell")
+def _cell(call: Any) -> Sequence[Shape]:
+    state = merged(call.shape(1), call.shape(2))
+    return [state] * 7
+
+
+@rule("BasicLSTMCellCStateGrad")
+def _cell_state_grad(call: Any) -> Sequence[Shape]:
+    batch, hidden = ranked(call.shape(0), 2)
+    return [(batch, None if hidden is None else 4 * hidden), call.shape(0)]
+
+
+@rule("BasicLSTMCellWeightGrad")
+def _cell_weight_grad(call: Any) -> Sequence[Shape]:
+    (_, size), (_, hidden), (_, wide) = (ranked(call.shape(k), 2) for k in range(3))
+    return [(None if size is None or hidden is None else size + hidden, wide), (wide,)]
+
+
+@rule("BasicLSTMCellInputGrad")
+def _cell_input_grad(call: Any) -> Sequence[Shape]:
+    (batch, wide), (rows, _) = ranked(call.shape(0), 2), ranked(call.shape(1), 2)
+    hidden = None if wide is None else wide // 4
+    return [(batch, None if rows is None or hidden is None else rows - hidden), (batch, hidden)]

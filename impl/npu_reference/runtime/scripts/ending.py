@@ -1,0 +1,118 @@
+"""What is said of a script at its end: what stays on the host and why, and what to change first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from npu_reference.errors import NpuError
+from npu_reference.partition import Reason, blame
+from npu_reference.partition.reasons import REMEDIES
+from npu_reference.runtime.observing.account import Account, SessionAccount, SignatureAccount
+
+__all__ = ["Change", "HostGroup", "first_change", "host_groups", "lines"]
+
+#: Operators of graphs beyond this size are not weighed: a partition of it takes a second, and each is one (assumed).
+_WEIGHED_NODES = 20000
+_WEIGHED = 3  # operator types (assumed)
+_SHOWN = 3  # reasons, and operator types of each, in the lines at the end (assumed)
+
+#: What is on the host in every run, and no matter of anybody's script.
+_ALWAYS = (Reason.FEED, Reason.FETCH)
+
+#: What loses nothing by staying on the host, and is not worth a line.
+_NEEDLESS = (Reason.HOST_CONST, Reason.ISOLATED)
+
+
+class HostGroup(NamedTuple):
+    """Operators that stay on the host for one reason, over all signatures, each counted once a session.
+
+    ``ops``: operator type to count, the most frequent first.
+    """
+
+    reason: Reason
+    operators: int
+    ops: Tuple[Tuple[str, int], ...]
+    remedy: str
+
+    def to_json(self) -> Dict[str, Any]:
+        return {"reason": self.reason.value, "operators": self.operators, "ops": dict(self.ops), "remedy": self.remedy}
+
+
+class Change(NamedTuple):
+    """What would change most of one signature, as a sentence, and the signature's session and fetches."""
+
+    session: int
+    run_of: Tuple[str, ...]
+    text: str
+
+    def to_json(self) -> Dict[str, Any]:
+        return {"session": self.session, "run_of": list(self.run_of), "text": self.text}
+
+
+def host_groups(account: Account) -> List[HostGroup]:
+    """What stays on the host, by reason, the most frequent first."""
+    seen = set()
+    ops: Dict[Reason, Counter[str]] = {}
+    for session in account.sessions:
+        for signature in session.signatures.values():
+            for entry in signature.partition.host:
+                key = (session.number, entry.node)
+                if entry.reason in _ALWAYS or entry.op in ("_Arg", "_Retval") or key in seen:
+                    continue
+                seen.add(key)
+                ops.setdefault(entry.reason, Counter())[entry.op] += 1
+    groups = [
+        HostGroup(
+            reason,
+            sum(found.values()),
+            tuple(sorted(found.items(), key=lambda item: (-item[1], item[0]))),
+            REMEDIES[reason],
+        )
+        for reason, found in ops.items()
+    ]
+    return sorted(groups, key=lambda group: (-group.operators, group.reason.value))
+
+
+def first_change(account: Account) -> Optional[Change]:
+    """The operator type whose absence would save most GEOPs where most was run; None where nothing would."""
+    for session, signature in _by_weight(account):
+        if len(signature.partition.geops) < 2 or len(signature.partition.graph.nodes) > _WEIGHED_NODES:
+            continue
+        try:
+            ranking = blame(signature.partition, session.settings.resolution, most=_WEIGHED)
+        except NpuError:
+            continue  # without the operator the graph would be refused: nothing to advise
+        for one in ranking:
+            if one.geops_saved > 0:
+                had = len(signature.partition.geops)
+                count = f"{one.nodes} {one.op}" if one.nodes > 1 else one.op
+                left = had - one.geops_saved
+                text = f"if the device had {count}, there would be {left} GEOP{'s' * (left != 1)} instead of {had}"
+                return Change(session.number, signature.fetches + signature.targets, text)
+    return None
+
+
+def _by_weight(account: Account) -> List[Tuple[SessionAccount, SignatureAccount]]:
+    """Signatures, those first that ran most operators."""
+    pairs = [(session, one) for session in account.sessions for one in session.signatures.values()]
+    return sorted(pairs, key=lambda pair: -max(pair[1].runs, 1) * len(pair[1].partition.graph.nodes))
+
+
+def lines(account: Account) -> List[str]:
+    """A few lines for a person; none where everything ran on the device."""
+    groups = [group for group in host_groups(account) if group.reason not in _NEEDLESS]
+    found = []
+    for group in groups[:_SHOWN]:
+        names = ", ".join(f"{count} {op}" if count > 1 else op for op, count in group.ops[:_SHOWN])
+        more = ", …" if len(group.ops) > _SHOWN else ""
+        found.append(f"on the host: {names}{more} ({group.reason.value}). {group.remedy}")
+    rest = groups[_SHOWN:]
+    if rest:
+        reasons = ", ".join(group.reason.value for group in rest)
+        found.append(f"on the host: {sum(group.operators for group in rest)} more ({reasons})")
+    change = first_change(account)
+    if change is not None:
+        run = ", ".join(change.run_of[:2]) + (", …" if len(change.run_of) > 2 else "")
+        found.append(f"change first: in runs of {run} {change.text}.")
+    return found

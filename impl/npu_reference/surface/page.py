@@ -1,0 +1,71 @@
+"""Writes the table of names into docs/npu_bridge.md: ``python -m npu_reference.surface.page``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Iterator, Sequence
+
+from npu_reference.surface.declaration import REFUSED, STAR, Name
+from npu_reference.surface.table import MODULES, NAMES
+
+__all__ = ["BEGIN", "END", "main", "table", "with_table"]
+
+#: The lines of the page between which the table stands.
+BEGIN = "<!-- The table of names, written by python -m npu_reference.surface.page -->"
+END = "<!-- End of the table -->"
+
+
+def table() -> str:
+    """The names of every module that has any, as Markdown."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    for module in MODULES:
+        names = [name for name in NAMES if name.module == module and name.kind != "module"]
+        modules = [name for name in NAMES if name.module == module and name.kind == "module" and module == STAR]
+        if not names and not modules:
+            continue
+        yield f"### `{module}`\n"
+        yield "| name | here | what it does | says |"
+        yield "|---|---|---|---|"
+        for name in [*names, *modules]:
+            yield _row(name)
+        yield ""
+
+
+def _row(name: Name) -> str:
+    told = name.behaviour
+    if name.status == REFUSED:
+        told = f"{told}. {name.remedy}"
+    if name.successor:
+        told = f"{told}; replaced by `{name.successor}`"
+    star = " *" if name.star else ""
+    return f"| `{name.name}`{star} | {name.status} | {told} | {name.source} |"
+
+
+def with_table(page: str) -> str:
+    """The page with the table as it is now.
+
+    Raises:
+        ValueError: the page lacks one of the lines around it.
+    """
+    before, begin, rest = page.partition(BEGIN + "\n")
+    _, end, after = rest.partition(END + "\n")
+    if not begin or not end:
+        raise ValueError(f"the page lacks {BEGIN!r} or {END!r}")
+    return f"{before}{begin}\n{table()}{end}{after}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Bring the page given up to date, or ``docs/npu_bridge.md`` below the current directory."""
+    path = Path(arguments[0] if arguments else "docs/npu_bridge.md")
+    aside = path.with_name(path.name + ".tmp")
+    aside.write_text(with_table(path.read_text(encoding="utf-8")), encoding="utf-8")
+    aside.replace(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

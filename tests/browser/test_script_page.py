@@ -1,0 +1,134 @@
+"""The page of a script, in Chromium: sessions, options, signatures, and the pages of each in a frame."""
+
+from __future__ import annotations
+
+import os
+from collections import namedtuple
+
+import pytest
+
+from npu_conformance.models import script as scripts
+from npu_conformance.report import script_page
+from npu_reference.graphs import GraphBuilder, close_over, load_graph
+from npu_reference.options import resolve
+from npu_reference.partition import partition
+from npu_reference.runtime.observing.account import Account, Failure, Place
+from npu_reference.runtime.observing.trace import Copy
+from tests.browser.conftest import open_page
+
+_GRAPHS = os.path.join(os.path.dirname(__file__), "..", "..", "fixtures", "graphs", "models")
+
+Signature = namedtuple("Signature", "feeds fetches targets")
+Settings = namedtuple("Settings", "resolution notices device_precision")
+
+
+def settings(**values):
+    return Settings(resolve(values, env={}), (), "off")
+
+
+def run(account, number, asked, graph, times=1):
+    closed = close_over(graph, list(asked.feeds), list(asked.fetches), list(asked.targets))
+    session = next(session for session in account.sessions if session.number == number)
+    account.planned(number, asked, partition(closed, session.settings.resolution), ("a note",))
+    for _ in range(times):
+        account.ran(number, asked, [Copy("x:0", "h2d", 4096)])
+
+
+def pipeline():
+    g = GraphBuilder()
+    x = g.placeholder("x", "float32", [2, 2])
+    between = g.op("PyFunc", "between", [[g.op("Exp", "before", [x])]], token="t", Tin=["float32"], Tout=["float32"])
+    g.op("Exp", "after", [between])
+    return g.build()
+
+
+def many(count):
+    g = GraphBuilder()
+    at = g.placeholder("x", "float32", [2, 2])
+    for number in range(count):
+        at = g.op("Relu", f"block{number // 100}/relu{number}", [at])
+    return g.build(), f"block{(count - 1) // 100}/relu{count - 1}"
+
+
+@pytest.fixture(scope="module")
+def told():
+    """Three sessions of a training script, the second with a graph of 50 000 operators, which an error ended."""
+    account = Account()
+    account.opened(1, settings(mix_compile_mode=True, precision_mode="allow_mix_precision"))
+    account.opened(2, settings())
+    account.opened(3, settings(mix_compile_mode=True))
+    run(account, 1, Signature(("x:0",), ("after:0",), ()), pipeline(), times=5)
+    large, last = many(50000)
+    run(account, 2, Signature(("x:0",), (f"{last}:0",), ()), large)
+    resnet = load_graph(os.path.join(_GRAPHS, "resnet50_tiny.pb.gz"))
+    run(account, 3, Signature((), (), ("init",)), resnet)
+    place = Place("train<b>.py", 12, "main", "sess.run(train_op)")
+    account.failure = Failure("ValueError", "", "ValueError: </script><script>alert(1)</script>", (place,))
+    return scripts.tell(account, "/models/train<b>.py", 1)
+
+
+@pytest.fixture(scope="module")
+def path(told, tmp_path_factory):
+    file = tmp_path_factory.mktemp("script") / "script.html"
+    file.write_text(script_page.page(told), encoding="utf-8")
+    return str(file)
+
+
+@pytest.fixture
+def opened(browser, path, told):
+    yield from open_page(browser, path, told.answer)
+
+
+def test_the_verdict_counts_sessions_runs_and_operators(opened):
+    verdict = opened.page.inner_text("#verdict")
+    assert "3 sessions, 7 runs of 3 signatures" in verdict and "exit status 1" in verdict
+    assert opened.page.inner_text("h1") == "train<b>.py"
+
+
+def test_what_ended_the_script_is_text_with_its_line(opened):
+    assert opened.page.inner_text("#cause") == "ValueError: </script><script>alert(1)</script>"
+    assert "train<b>.py:12" in opened.page.inner_text("#places")
+
+
+def test_every_session_shows_what_was_given_and_folds_the_defaults(opened):
+    first = opened.page.locator("#session-1")
+    rows = first.locator("table").first.locator("tbody tr")
+    assert rows.all_inner_texts() == ["mix_compile_mode\ttrue\tgiven", "precision_mode\tallow_mix_precision\tgiven"]
+    assert not first.locator("details table").first.is_visible()
+    first.locator("summary", has_text="at their defaults").click()
+    assert "hcom_parallel" in first.locator("details table").first.inner_text()
+
+
+def test_the_partition_of_a_signature_opens_in_a_frame_and_closes_by_key(opened):
+    page = opened.page
+    page.locator("#session-1").get_by_role("button", name="Open partition").focus()
+    page.keyboard.press("Enter")
+    frame = page.frame_locator("#frame iframe")
+    frame.get_by_text("PyFunc", exact=False).first.wait_for()
+    frame.locator("#search").fill("after")
+    assert "after" in frame.locator("#hits").inner_text()
+    page.locator("#close").focus()
+    page.keyboard.press("Escape")
+    assert not page.locator("#frame").is_visible()
+    assert page.evaluate("document.activeElement.textContent") == "Open partition"
+
+
+def test_fifty_thousand_operators_open_as_for_the_other_pages(opened):
+    page = opened.page
+    page.locator("#session-2").get_by_role("button", name="Open precision").click()
+    frame = page.frame_locator("#frame iframe")
+    frame.locator("#verdict").wait_for()
+    frame.locator("#search").fill("relu49999")
+    assert "relu49999" in frame.locator("#hits").inner_text()
+
+
+def test_nothing_is_wider_than_a_phone(browser, path, told):
+    for opened in open_page(browser, path, told.answer):
+        opened.page.set_viewport_size({"width": 400, "height": 800})
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_the_dark_page_is_dark(browser, path, told):
+    for opened in open_page(browser, path, told.answer, color_scheme="dark"):
+        colour = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert sum(int(part) for part in colour[4:-1].split(",")) < 200

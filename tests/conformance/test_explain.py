@@ -1,0 +1,92 @@
+"""``explain`` prints in full what stands behind a word of an answer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from npu_conformance import cli
+from npu_conformance.library import explaining, inventory
+from npu_conformance.protocol import schema
+from npu_reference.errors import CATALOGUE, NpuError
+from npu_reference.options import OPTIONS
+from npu_reference.options.outcome import WARNING_CODES
+
+
+@pytest.mark.parametrize("name", ["A19", "G13", "T7"])
+def test_a_reading_is_told_with_its_question_and_why(name):
+    found = explaining.explain(name.lower())
+    assert (found.kind, found.name) == ("reading", name)
+    assert found.cases
+    assert len(found.facts) >= 3
+
+
+def test_every_row_of_the_readings_can_be_explained():
+    rows = explaining.readings()
+    assert len(rows) > 200
+    assert {"A1", "B34", "G20", "S17", "T35", "C12", "P31", "D27", "M27"} <= set(rows)
+    assert all(row.heading and row.cells for row in rows.values())
+    columns = {tuple(column for column, _ in row.cells) for row in rows.values() if row.name[0] == "G"}
+    assert columns <= {("Question", "Reading", "Why"), ("Question", "Reading")}
+
+
+def test_every_code_has_its_meaning():
+    for code, kind in CATALOGUE.items():
+        found = explaining.explain(code)
+        assert (found.kind, found.facts["Meaning"]) == ("error", kind.meaning)
+    for code, meaning in WARNING_CODES.items():
+        assert explaining.explain(code).facts["Meaning"] == meaning
+
+
+def test_a_requirement_is_told_with_its_document_and_the_cases_that_see_it():
+    found = explaining.explain("runconfig.hccl_timeout.quantize")
+    assert found.kind == "requirement"
+    assert found.facts["Sentence"] == inventory.load()[found.name].statement
+    assert found.facts["Document"].startswith("003 §")
+    assert "rc-hccl-600" in found.cases
+
+
+def test_an_option_is_told_with_its_readings_and_requirements():
+    found = explaining.explain("HCCL_TIMEOUT")
+    assert (found.kind, found.name) == ("option", "hccl_timeout")
+    assert found.readings == OPTIONS["hccl_timeout"].readings
+    assert "runconfig.hccl_timeout.range" in found.requirements
+    assert "session, legacy" in found.facts
+
+
+@pytest.mark.parametrize(
+    "word, near", [("hcl_timeout", "hccl_timeout"), ("OPTION_VALU", "OPTION_VALUE"), ("unknwon", "unknown")]
+)
+def test_an_unknown_word_is_answered_with_the_nearest(word, near):
+    with pytest.raises(NpuError) as refused:
+        explaining.explain(word)
+    assert f"Did you mean {near}?" in refused.value.remedy
+
+
+@pytest.mark.parametrize("word", ["", " ", "\0", "A" * 10000, "../../etc/passwd", "session.", "| A1 |"])
+def test_any_word_is_explained_or_refused_in_one_line(word, capsys):
+    with pytest.raises(SystemExit) as left:
+        cli.main(["explain", word])
+    said = capsys.readouterr()
+    assert left.value.code == 2
+    assert len(said.err.splitlines()) == 1 and not said.out
+
+
+@pytest.mark.parametrize("word", ["OPTION_VALUE", "A19", "runconfig.hccl_timeout.quantize", "hccl_timeout", "adjusted"])
+def test_the_answer_in_json_is_that_of_its_schema(word, capsys):
+    with pytest.raises(SystemExit) as left:
+        cli.main(["explain", word, "--format", "json"])
+    answer = json.loads(capsys.readouterr().out)
+    form = schema.load("explain")
+    assert left.value.code == 0
+    assert schema.fault(answer, form, form) is None
+
+
+def test_the_rule_of_every_answer_can_be_explained(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["options", "hccl_timeout=600", "iterations_per_loop=x", "nothing=1", "--format", "json"])
+    answer = json.loads(capsys.readouterr().out)
+    for one in [*answer["errors"], *answer["warnings"], *answer["notes"]]:
+        for word in (one.get("code", ""), one["rule"], one["requirement"]):
+            assert not word or explaining.explain(word)

@@ -1,0 +1,60 @@
+"""What a newcomer is told stays true: files that guides name, environments and versions that are written twice."""
+
+from __future__ import annotations
+
+import configparser
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PATHS = re.compile(r"`((?:impl|conformance|fixtures|golden|tests|docs|benchmarks|constraints)/[\w./-]*)`")
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "README.md", "CHANGELOG.md"])
+def test_every_file_a_guide_names_is_there(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = [path.split("<")[0] for path in PATHS.findall(text)]
+    links = re.findall(r"\]\(([^)#:]+)(?:#[\w-]*)?\)", text)
+    assert [path for path in [*named, *links] if not (ROOT / path).exists()] == []
+
+
+def test_every_command_contributing_names_exists():
+    from npu_conformance.cli import cli
+
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`npu-conformance ([\w-]+)", text)) <= set(cli.commands)
+    for module in re.findall(r"`python -m ([\w.]+)`", text):
+        base = "impl" if module.startswith("npu_reference") else "conformance"
+        assert (ROOT / base / (module.replace(".", "/") + ".py")).exists()
+
+
+def test_the_workflow_runs_every_environment_of_tox():
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(ROOT / "tox.ini", encoding="utf-8")
+    wanted = [name.strip() for name in tox["tox"]["env_list"].split(",")]
+    workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
+    listed = re.search(r"env: \[(.*)\]", workflow)
+    assert [name.strip() for name in listed.group(1).split(",")] == wanted
+
+
+def test_the_hooks_have_the_versions_of_the_environment_lint():
+    pins = dict(
+        line.split("==") for line in (ROOT / "constraints" / "lint.txt").read_text().splitlines() if "==" in line
+    )
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    for name in ("ruff", "mypy"):
+        assert re.search(rf'"{name}==([\w.]+)"', hooks).group(1) == pins[name]
+
+
+def test_the_newest_release_of_the_changelog_is_the_version():
+    import npu_reference
+
+    releases = re.findall(r"^## (\d[\w.]*)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert releases[0] == npu_reference.__version__
+
+
+def test_both_packages_say_that_they_are_typed():
+    assert (ROOT / "impl" / "npu_reference" / "py.typed").exists()
+    assert (ROOT / "conformance" / "npu_conformance" / "py.typed").exists()

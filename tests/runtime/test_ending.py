@@ -1,0 +1,218 @@
+"""What `simulate` says of a script: as it launches it, while it runs, when it is refused, and at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import textwrap
+
+import pytest
+import tensorflow.compat.v1 as tf
+
+from npu_conformance import cli
+from npu_conformance.protocol import schema
+from npu_reference.runtime import simulate
+from npu_reference.runtime.observing.account import KEPT_SIGNATURES, Account
+from npu_reference.runtime.scripts import ending
+from npu_reference.runtime.scripts.simulate import LAUNCHER
+
+HEAD = """
+import numpy as np
+import tensorflow.compat.v1 as tf
+from npu_bridge.npu_init import *
+
+def config(**values):
+    made = tf.ConfigProto()
+    entry = made.graph_options.rewrite_options.custom_optimizers.add()
+    entry.name = "NpuOptimizer"
+    for name, value in values.items():
+        field = "b" if isinstance(value, bool) else "i" if isinstance(value, int) else "s"
+        setattr(entry.parameter_map[name], field, value.encode() if field == "s" else value)
+    return made
+
+"""
+
+TWO_GEOPS = """
+x = tf.placeholder(tf.float32, [2])
+between = tf.py_func(lambda a: a, [tf.exp(x)], tf.float32, name="between")
+between.set_shape([2])
+y = tf.exp(between, name="y")
+"""
+
+ONE_RUN = """
+with tf.Session(config=config(mix_compile_mode=True)) as sess:
+    sess.run(y, {x: [1.0, 2.0]})
+"""
+
+
+@pytest.fixture(autouse=True)
+def fresh_graph():
+    with tf.Graph().as_default():
+        yield
+
+
+@pytest.fixture
+def script(tmp_path):
+    def write(text):
+        path = tmp_path / "train.py"
+        path.write_text(HEAD + textwrap.dedent(text), encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+def line_of(path, text):
+    with open(path, encoding="utf-8") as stream:
+        return next(number for number, line in enumerate(stream, 1) if text in line)
+
+
+def test_what_launch_scripts_export_is_there_and_gone_afterwards(script, monkeypatch, capsys):
+    for name in LAUNCHER:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RANK_ID", "3")
+    text = f"import json, os\nprint(json.dumps({{name: os.environ[name] for name in {sorted(LAUNCHER)!r}}}))\n"
+    simulate(script(text), log=lambda line: None)
+    assert json.loads(capsys.readouterr().out) == {**LAUNCHER, "RANK_ID": "3"}
+    assert [name for name in LAUNCHER if name in os.environ] == ["RANK_ID"]
+
+
+def test_a_refused_session_says_its_cause_first_then_the_scripts_lines_and_nothing_else(script, capsys):
+    said = []
+    path = script(
+        """
+        def make():
+            return tf.Session(config=config(precision_mode="allow_mixed_precision"))
+
+        make()
+        """
+    )
+    with pytest.raises(SystemExit) as ended:
+        simulate(path, log=said.append)
+    assert ended.value.code == 1
+    told = capsys.readouterr().err.splitlines()
+    start = next(number for number, line in enumerate(told) if line.startswith("error[OPTION_VALUE] precision_mode: "))
+    assert told[start + 1 :] == [
+        f"  {path}:{line_of(path, 'return tf.Session')} in make",
+        '    return tf.Session(config=config(precision_mode="allow_mixed_precision"))',
+        f"  {path}:{line_of(path, 'make()') + 3}",
+        "    make()",
+    ]
+    assert not any("no session was taken over" in line for line in said)
+    assert said[-1].startswith("simulated NPU: 0 runs")
+
+
+def test_a_refusal_inside_a_monitored_session_shows_no_frame_of_tensorflow(script, capsys):
+    path = script(
+        """
+        tf.train.get_or_create_global_step()
+        with tf.train.MonitoredTrainingSession(config=config(mix_compile_mode="yes")) as sess:
+            pass
+        """
+    )
+    with pytest.raises(SystemExit):
+        simulate(path, log=lambda line: None)
+    told = capsys.readouterr().err
+    assert "error[OPTION_TYPE] mix_compile_mode" in told and "Traceback" not in told
+    assert "site-packages" not in told and f"{path}:{line_of(path, 'MonitoredTrainingSession')}" in told
+
+
+def test_a_warning_is_said_once_however_many_sessions_give_it(script):
+    said = []
+    simulate(script("for _ in range(3):\n    tf.Session(config=config()).close()\n"), log=said.append)
+    assert len([line for line in said if "remapping" in line]) == 1
+
+
+def test_notes_for_saved_graphs_are_not_said_of_runs(script):
+    said = []
+    text = TWO_GEOPS + "unfed = tf.placeholder_with_default([1.0, 2.0], [2])\n"
+    text += "with tf.Session(config=config(mix_compile_mode=True)) as sess:\n    sess.run(y + unfed, {x: [1.0, 2.0]})\n"
+    simulate(script(text), log=said.append)
+    assert not any("Name feeds and fetches" in line for line in said)
+
+
+def test_the_end_says_what_stays_on_the_host_and_what_to_change_first(script):
+    said = []
+    text = (
+        TWO_GEOPS + "with tf.Session(config=config(mix_compile_mode=True)) as sess:\n    sess.run(y, {x: [1.0, 2.0]})\n"
+    )
+    simulate(script(text), log=said.append)
+    assert said[-3].startswith("on the host: PyFunc (NOT_SUPPORTED). ")
+    assert said[-2] == "change first: in runs of y:0 if the device had PyFunc, there would be 1 GEOP instead of 2."
+    assert said[-1].startswith("simulated NPU: 1 runs, 2 GEOPs, 1 host operators")
+
+
+def test_where_everything_ran_on_the_device_the_end_is_one_line(script):
+    account, said = Account(), []
+    simulate(
+        script("with tf.Session(config=config()) as sess:\n    sess.run(tf.exp(tf.random.normal([2])))\n"),
+        log=said.append,
+        account=account,
+    )
+    assert ending.lines(account) == [] and said[-1].startswith("simulated NPU: 1 runs, 1 GEOPs, 0 host operators")
+
+
+def test_an_account_has_every_session_signature_and_byte(script):
+    account = Account()
+    text = TWO_GEOPS + (
+        "for _ in range(2):\n"
+        "    with tf.Session(config=config(mix_compile_mode=True)) as sess:\n"
+        "        for _ in range(3):\n"
+        "            sess.run(y, {x: [1.0, 2.0]})\n"
+        "        sess.run(between, {x: [1.0, 2.0]})\n"
+    )
+    simulate(script(text), log=lambda line: None, account=account)
+    assert [session.runs for session in account.sessions] == [4, 4]
+    for session in account.sessions:
+        first, second = session.signatures.values()
+        assert (first.runs, second.runs) == (3, 1)
+        # x and the py_func's result go in, exp(x) and y come back, eight bytes each.
+        assert first.bytes == {"h2d": 3 * 16, "d2h": 3 * 16, "d2d": 0}
+
+
+def test_signatures_beyond_those_kept_are_counted(monkeypatch):
+    class Signature:
+        feeds = fetches = targets = ()
+
+    account = Account()
+    account.opened(1, None)
+    for _ in range(KEPT_SIGNATURES + 2):
+        account.planned(1, Signature(), None, ())
+    assert len(account.sessions[0].signatures) == KEPT_SIGNATURES and account.sessions[0].more == 2
+
+
+def test_the_json_answer_is_the_last_line_and_keeps_to_its_schema(script, capsys):
+    text = (
+        TWO_GEOPS + "with tf.Session(config=config(mix_compile_mode=True)) as sess:\n    sess.run(y, {x: [1.0, 2.0]})\n"
+    )
+    path = script(text + "print('the script prints')\nraise SystemExit(5)\n")
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["simulate", "--format", "json", path])
+    assert ended.value.code == 5
+    first, last = capsys.readouterr().out.splitlines()[-2:]
+    answer = json.loads(last)
+    assert first == "the script prints"
+    assert schema.fault(answer, schema.load("simulate"), schema.load("simulate")) is None
+    assert answer["status"] == 5 and answer["failure"] is None
+    (signature,) = answer["sessions"][0]["signatures"]
+    assert (signature["geops"], signature["on_device"], signature["operators"]) == (2, 2, 3)
+    assert answer["sessions"][0]["options"]["mix_compile_mode"] == {"value": True, "origin": "given", "rule": ""}
+    assert answer["host"][0]["ops"] == {"PyFunc": 1}
+
+
+def test_a_page_is_refused_before_the_script_runs_where_it_cannot_be_written(script, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["simulate", "--html", "/nowhere/at/all.html", script("print('ran')")])
+    assert ended.value.code == 2
+    assert "ran" not in capsys.readouterr().out
+
+
+def test_the_page_is_written_whatever_ends_the_script(script, tmp_path):
+    page = tmp_path / "page.html"
+    text = (
+        TWO_GEOPS + "with tf.Session(config=config(mix_compile_mode=True)) as sess:\n    sess.run(y, {x: [1.0, 2.0]})\n"
+    )
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["simulate", "--html", str(page), script(text + "raise KeyError('</script><b>')\n")])
+    assert ended.value.code == 1
+    text = page.read_text(encoding="utf-8")
+    assert "KeyError" in text and "</script><b>" not in text and "PyFunc" in text

@@ -1,0 +1,120 @@
+"""Faults that TensorFlow's own tests found: names, references of int32, functions in loops, handles without a name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from tensorflow.python.framework import function
+
+from tests.runtime.comparing import compare, control_flow
+
+MODES = pytest.mark.parametrize("mixed", [True, False])
+
+
+@MODES
+def test_an_operator_called_as_a_scope_is_found_whichever_was_placed_first(mixed):
+    def part(t):
+        with tf.name_scope("norm") as scope:
+            twice = tf.py_func(lambda a: a * 2, [t], tf.float32, name="twice")
+            twice.set_shape([])
+            return twice, tf.py_func(lambda a: a + 1, [twice], tf.float32, name=scope)
+
+    def scenario(config):
+        a = tf.get_variable("a", initializer=1.0)
+        b = tf.get_variable("b", initializer=10.0)
+        (n1, y1), (n2, y2) = part(a), part(b)
+        with tf.Session(config=config) as session:
+            session.run(tf.global_variables_initializer())
+            return [session.run(wanted) for wanted in (n1, y1 * y1, y2, y2 * y2, n2, [y1, y2])]
+
+    compare(scenario, mix_compile_mode=mixed)
+
+
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.float32, tf.bool, tf.string])
+@MODES
+def test_references_of_every_dtype_can_be_fetched(dtype, mixed):
+    first, second = {
+        tf.bool: ([True, False], [False, True]),
+        tf.string: ([b"a", b"b"], [b"c", b"d"]),
+    }.get(dtype, ([1, 2], [3, 4]))
+
+    def scenario(config):
+        v = tf.Variable(tf.constant(first, dtype), use_resource=False)
+        fetches = [tf.assign(v, tf.constant(second, dtype))]
+        if dtype not in (tf.bool, tf.string):
+            one = tf.constant([1], dtype)
+            fetches += [tf.assign_add(v, tf.constant(first, dtype)), tf.scatter_add(v, [0], one)]
+        with tf.Session(config=config) as session:
+            session.run(v.initializer)
+            tf.square(tf.constant(2.0))
+            values = [session.run(fetch) for fetch in fetches]
+            return [*values, session.run(v), session.run(tf.exp(tf.constant(1.0)))]
+
+    compare(scenario, mix_compile_mode=mixed)
+
+
+@MODES
+def test_a_loop_may_call_a_function_that_holds_an_assertion(mixed):
+    def scenario(config):
+        options = config.graph_options.optimizer_options
+        options.opt_level, options.do_function_inlining = tf.OptimizerOptions.L0, True
+
+        @function.Defun(tf.int32)
+        def check(x):
+            with tf.control_dependencies([tf.Assert(x < 100, ["too large"])]):
+                return tf.constant(1)
+
+        def body(i):
+            one = check(i)
+            one.set_shape([])
+            return i + one
+
+        with control_flow(1):
+            end = tf.while_loop(lambda i: i < 5, body, [tf.constant(0)])
+        with tf.Session(config=config) as session:
+            return session.run(end)
+
+    compare(scenario, mix_compile_mode=mixed)
+
+
+def test_handles_without_a_name_are_one_variable_on_both_sides():
+    def scenario(config):
+        handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[2])
+        assign = tf.raw_ops.AssignVariableOp(resource=handle, value=[1.0, 2.0])
+        read = tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+        host = tf.py_func(lambda a: a + np.float32(1), [read], tf.float32)
+        with tf.Session(config=config) as session:
+            session.run(assign)
+            known = tf.raw_ops.VarIsInitializedOp(resource=handle)
+            return [session.run(one) for one in (read, tf.square(read), host, known, [tf.exp(read), host])]
+
+    compare(scenario)
+
+
+@MODES
+def test_what_partial_runs_refuse_is_what_tensorflow_refuses(mixed):
+    def refusal(action):
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            action()
+        return caught.value.message.strip().split("\n")[-1]
+
+    def scenario(config):
+        x, y = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+        a = x + 1.0
+        b = a * y
+        with tf.Session(config=config) as session:
+            session.run(b, {x: 1.0, y: 1.0})
+            setup = session.partial_run_setup
+            handle = setup([a, b], [x, y])
+            return [
+                refusal(lambda: setup([a], [x, x])),
+                refusal(lambda: setup([], [x])),
+                refusal(lambda: setup([a, x], [x])),
+                refusal(lambda: session.partial_run("none", a)),
+                refusal(lambda: session.partial_run(handle, b, {a: np.float32(1)})),
+                refusal(lambda: session.partial_run(setup([a, b], [x, y]), y * 2.0)),
+                refusal(lambda: session.partial_run(setup([a, b], [x, y]), b, {x: np.float32(1)})),
+            ]
+
+    compare(scenario, mix_compile_mode=mixed)

@@ -1,0 +1,102 @@
+"""What is said of the device's model stays what the model says: the table of parameters, the anchors, the command."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import pytest
+
+from npu_conformance import cli
+from npu_conformance.protocol import schema
+from npu_reference.graphs import write_graph
+from npu_reference.hardware import built_in, page
+from tests.timing.networks import mlp
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+
+def guide():
+    with open(os.path.join(ROOT, "docs", "device.md"), encoding="utf-8") as stream:
+        return stream.read()
+
+
+def test_the_table_of_parameters_is_that_of_the_declarations():
+    assert page.inserted(guide()) == guide()
+
+
+def test_the_rates_beside_the_published_ones_are_those_of_the_model(monkeypatch):
+    """A change of the model shows here, as a change of the page."""
+    monkeypatch.setattr(sys, "path", [os.path.join(ROOT, "benchmarks"), *sys.path])
+    import device_model
+
+    written = guide().split("<!-- anchors -->")[1].split("<!-- /anchors -->")[0].strip()
+    assert written == "\n".join(device_model.rows(built_in()))
+
+
+@pytest.fixture
+def graph(tmp_path):
+    path = str(tmp_path / "mlp.pbtxt")
+    write_graph(mlp()[0], path)
+    return path
+
+
+def told(capsys, *words):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["profile", *words])
+    return ended.value.code, capsys.readouterr()
+
+
+def test_the_json_answer_keeps_to_its_schema(graph, capsys):
+    words = ["--fetch", "relu2:0", "--compare", "precision_mode=allow_mix_precision", "--format", "json"]
+    code, said = told(capsys, graph, *words)
+    answer = json.loads(said.out)
+    assert code == 0 and schema.fault(answer, schema.load("profile"), schema.load("profile")) is None
+    assert answer["simulated"] is True and len(answer["compared"]) == 1
+
+
+def test_the_trace_is_events_that_viewers_of_chrome_traces_take(graph, tmp_path, capsys):
+    """Complete events with begin and length, named processes, a counter of bytes."""
+    path = tmp_path / "trace.json"
+    assert told(capsys, graph, "--fetch", "relu2:0", "--trace", str(path))[0] == 0
+    trace = json.loads(path.read_text(encoding="utf-8"))
+    events = trace["traceEvents"]
+    assert trace["otherData"]["simulated"] is True and {event["ph"] for event in events} == {"M", "X", "C"}
+    for event in events:
+        assert isinstance(event["pid"], int) and isinstance(event["tid"], int) and event["name"]
+        if event["ph"] == "X":
+            assert event["ts"] >= 0 and event["dur"] >= 0
+            assert event["args"]["end_ns"] - event["args"]["start_ns"] == round(event["dur"] * 1000)
+
+
+def test_the_text_fits_a_terminal_and_says_what_it_is(graph, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, said = told(capsys, graph, "--fetch", "relu2:0")
+    assert code == 0 and "by its model and not measured" in said.out.replace("\n  ", " ")
+    assert max(map(len, said.out.splitlines())) <= 80
+
+
+def test_the_page_holds_every_task_and_escapes_names(graph, tmp_path, capsys):
+    path = tmp_path / "page.html"
+    assert told(capsys, graph, "--fetch", "relu2:0", "--html", str(path))[0] == 0
+    text = path.read_text(encoding="utf-8")
+    assert (
+        "matmul2" in text
+        and "simulated" in text
+        and "</script><" not in text.split('id="data"')[1].split("</script>")[0]
+    )
+
+
+@pytest.mark.parametrize(
+    "words, code",
+    [
+        (["--device", "Ascend9"], "DEVICE_FILE"),
+        (["--shape", "nobody:1"], "USAGE"),
+        (["-o", "precision_mode=none"], "OPTION_VALUE"),
+        (["--html", "/nowhere/at/all.html"], "OUTPUT"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(graph, capsys, words, code):
+    status, said = told(capsys, graph, *words)
+    assert status == 2 and said.err.count("\n") == 1 and said.err.startswith(f"error[{code}]")
