@@ -475,6 +475,9 @@ class Commands(Kind):
         errors = [line for line in told.splitlines() if line.startswith("error")]
         if len(errors) > 1 or any(len(line) > 2100 for line in errors) or "\x1b" in told or "\u202e" in told:
             raise Wrong(f"its error is not one plain line: {told[:300]!r}")
+        answered = out.buffer.getvalue().decode("utf-8")
+        if set(answered) & set("\x1b\r\u202e\u2028"):
+            raise Wrong(f"its answer holds what a terminal obeys: {ascii(answered)[:300]}")
         if "--format" in given and code in (0, 1) and out.buffer.getvalue():
             json.loads(out.buffer.getvalue().decode("ascii"), parse_constant=wrong)
 

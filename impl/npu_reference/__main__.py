@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from npu_reference.errors import ExitStatus, NpuError
+from npu_reference.printing import printable
 
 _USAGE = "usage: python -m npu_reference SCRIPT [ARGS...]"
 
@@ -23,7 +24,7 @@ def main() -> int:
     try:
         simulate(arguments[0], arguments[1:])
     except NpuError as error:
-        print(error, file=sys.stderr)
+        print(printable(error), file=sys.stderr)
         return error.exit_status
     return ExitStatus.OK
 

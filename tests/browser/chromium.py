@@ -1,7 +1,6 @@
 """Finds a Chromium that starts, for the tests of pages, and installs Debian's where there is none and it may be.
 
-Usage: python tests/browser/chromium.py: prints its path; exit status 1 and a line that says what to do where there is
-none.
+Usage: python tests/browser/chromium.py: prints its path; where there is none, what to do, and exit status 1.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from npu_conformance.judging import records
 from npu_conformance.observing import tensors
 from npu_conformance.protocol import client
 from npu_conformance.report import verify, write
+from npu_conformance.running import lanes
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import BACKENDS, QUICK, Shelf, details, judged, statuses
 
@@ -28,11 +29,11 @@ def attacking(name: str, *arguments: str) -> str:
     return " ".join([f"exec:{sys.executable}", HOSTILE, name, *arguments])
 
 
-def attacked(shelf: Shelf, spec: str) -> records.Report:
+def attacked(shelf: Shelf, spec: str, settings: lanes.Settings = QUICK) -> records.Report:
     """The report of a run, whose folder can be written and holds; nobody of this backend lives on."""
     folder = shelf.path("report")
     with output.replaced_folder(folder) as aside:
-        report = judged(shelf, spec, FAST, keep=aside)
+        report = judged(shelf, spec, settings, keep=aside)
         write.write(shelf.load(), report, aside)
     assert verify.verify(shelf.load(), folder).faults == ()
     listing = subprocess.run(["ps", "-eo", "args"], stdout=subprocess.PIPE, check=True).stdout.decode()
@@ -71,7 +72,7 @@ def nothing_is_left(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Any:
     ],
 )
 def test_an_attack_costs_its_cases_and_nothing_else(shelf: Shelf, name: str, status: str, says: str) -> None:
-    report = attacked(shelf, attacking(name))
+    report = attacked(shelf, attacking(name), FAST if status == "timeout" else QUICK)
     found = statuses(report)
     assert found == {**UNTOUCHED, "small-partition": status, "small-partition-again": status}
     assert all(says in text and len(text) < 1100 for text in details(report)), details(report)

@@ -181,3 +181,13 @@ def test_python_m_npu_reference_runs_a_script(script):
     assert "no session was taken over" in done.stderr.decode()
     for arguments, status in (([], 2), (["--nonsense"], 2), (["nowhere.py"], 2), (["--help"], 0)):
         assert subprocess.run(command + arguments, env=env, capture_output=True).returncode == status
+
+
+@pytest.mark.parametrize("end", ["sys.stdout.close()", "os.close(1)"])
+def test_a_script_that_closes_its_stdout_ends_as_python_ends_it(script, end):
+    path = script(f"import os, sys\nprint('said', flush=True)\n{end}\n")
+    program = "import sys\nfrom npu_reference.runtime import simulate\nsimulate(sys.argv[1])\n"
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join(entry for entry in sys.path if entry))
+    plain = subprocess.run([sys.executable, path], env=env, capture_output=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", program, path], env=env, capture_output=True, timeout=300)
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout) == (0, b"said\n"), done

@@ -118,14 +118,14 @@ class Process:
     def line(self, seconds: float) -> bytes:
         """The next line with its newline; more than the protocol's limit without one where it is longer.
 
-        The limit counts what the worker had of the machine: time in which its threads were ready and other programs
-        had the processors is granted again, up to ten times the limit.
+        The limit counts what worker and suite had of the machine: time in which their threads were ready and other
+        programs had the processors is granted again, up to ten times the limit.
 
         Raises:
             Late, Mute, Ended: there is none.
         """
         began = time.monotonic()
-        deadline, base = began + seconds, None
+        deadline, base, ours = began + seconds, None, _own_delay()
         while True:
             at = self._read.find(b"\n", self._searched, protocol.MAX_LINE)
             self._searched = len(self._read)
@@ -139,6 +139,7 @@ class Process:
             now = time.monotonic()
             if now >= deadline:
                 waited = (self._delay() - base) / 1e9 if base is not None else 0.0
+                waited += (_own_delay() - ours) / 1e9
                 deadline = began + seconds + min(waited, seconds * (_MOST_LOADED - 1))
                 if time.monotonic() >= deadline:
                     raise Late
@@ -329,6 +330,15 @@ class Process:
         while not self._delays and not self._gone and self.status is None and time.monotonic() < until:
             self._turn(0.05)
         return self._delays[-1] if self._delays else 0
+
+
+def _own_delay() -> int:
+    """Nanoseconds for which this thread has had to wait for a processor; 0 where nobody knows."""
+    try:
+        with open("/proc/thread-self/schedstat", "rb") as stream:
+            return int(stream.read().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
 
 
 def _ready(descriptor: int) -> bool:

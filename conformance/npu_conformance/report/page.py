@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import pathlib
 from typing import Any
@@ -16,7 +17,7 @@ _TEMPLATES = pathlib.Path(__file__).with_name("templates")
 def render_page(template: str, **context: Any) -> str:
     """Render `template` with autoescape on. NpuError ``OUTPUT`` when the ``report`` extra is not installed."""
     try:
-        import jinja2
+        import jinja2  # noqa: F401
     except ImportError:
         raise NpuError(
             "OUTPUT",
@@ -24,6 +25,13 @@ def render_page(template: str, **context: Any) -> str:
             "pages are made with jinja2, which is not installed.",
             "Install npu-conformance[report].",
         ) from None
+    return _environment().get_template(template).render(**context)
+
+
+@functools.lru_cache(maxsize=1)
+def _environment() -> Any:
+    """Made once: it keeps the templates it has compiled."""
+    import jinja2
     import markupsafe
 
     environment = jinja2.Environment(
@@ -34,7 +42,7 @@ def render_page(template: str, **context: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["embed"] = lambda value: markupsafe.Markup(embed(value))
-    return environment.get_template(template).render(**context)
+    return environment
 
 
 def embed(value: Any) -> str:
