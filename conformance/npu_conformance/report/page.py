@@ -36,7 +36,6 @@ def render_page(template: str, **context: Any) -> str:
     environment.filters["embed"] = lambda value: markupsafe.Markup(embed(value))
     return environment.get_template(template).render(**context)
 
-
 def embed(value: Any) -> str:
     """`value` as JSON that is safe inside an HTML script element, whatever names it holds."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
