@@ -88,5 +88,5 @@ def test_the_rule_of_every_answer_can_be_explained(capsys):
         cli.main(["options", "hccl_timeout=600", "iterations_per_loop=x", "nothing=1", "--format", "json"])
     answer = json.loads(capsys.readouterr().out)
     for one in [*answer["errors"], *answer["warnings"], *answer["notes"]]:
-        for word in (one["code"] if "code" in one else "", one["rule"], one["requirement"]):
+        for word in (one.get("code", ""), one["rule"], one["requirement"]):
             assert not word or explaining.explain(word)
