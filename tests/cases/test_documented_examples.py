@@ -87,8 +87,8 @@ def test_a_call_of_document_003_is_accepted_and_takes_effect(line):
 def test_every_option_of_document_003_with_an_example_is_called():
     called = {name for line in CALLS for name in arguments(line)}
     places = {name: option.facets.get(("runconfig", "current")) for name, option in OPTIONS.items()}
-    there = {name: facet for name, facet in places.items() if facet and "runconfig" in OPTIONS[name].surfaces}
-    listed = {name for name, facet in there.items() if facet.listed}
+    shown = {name for name, facet in places.items() if facet is not None and facet.listed}
+    listed = {name for name in shown if "runconfig" in OPTIONS[name].surfaces}
     without = {"memory_config", "experimental_config", "enable_reduce_precision"}
     without |= {"graph_memory_max_size", "variable_memory_max_size"}
     assert called == listed - without

@@ -90,6 +90,19 @@ def test_effective_values_are_accepted_again(surface, edition, data):
     assert {name: second.values[name] for name in given_again} == given_again
 
 
+ODD = ["None", "RL, GA", "16 * 1024", "a:[1]", "data: []", "lazy_recompile", "force_fp16", "/x", "0", True, 0, 1, 1.5]
+
+
+@pytest.mark.parametrize("surface, edition", strategies.PLACES)
+@WIDE
+@given(values=st.dictionaries(st.sampled_from(sorted(OPTIONS)), st.sampled_from(ODD), max_size=6))
+def test_a_value_that_is_given_is_never_silently_replaced(surface, edition, values):
+    resolution = resolve(values, surface=surface, edition=edition, files={})
+    told = {error.subject for error in resolution.errors} | {warning.option for warning in resolution.warnings}
+    kept = {name for name, effective in resolution.effective.items() if effective.origin == "given"}
+    assert set(values) <= told | kept
+
+
 MEGABYTES = {
     "zeros": "0" * 10_000_000,
     "brackets": "[" * 10_000_000,
