@@ -90,3 +90,4 @@ def test_train_on_batch():
         return values
 
     compare(scenario, rtol=2e-5)
+
