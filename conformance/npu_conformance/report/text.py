@@ -48,7 +48,7 @@ _STYLES = {
 def _console() -> Console:
     """Writes to stdout; a pipe has no width unless COLUMNS gives it one: a line an item, and no name is broken."""
     console = Console(highlight=False, soft_wrap=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ and sys.stdout is not None:  # None: it was closed
+    if not console.is_terminal and "COLUMNS" not in os.environ:
         return Console(highlight=False, width=_PIPE, file=cast("IO[str]", _Trimmed(sys.stdout)))
     return console
 
