@@ -58,6 +58,17 @@ def test_separations_blame_and_demands_are_embedded():
     assert found["checks"][0]["passed"] is False
 
 
+def test_the_line_at_the_end_and_proposed_fetches_are_embedded_where_there_are_any():
+    result, options = divided(1)
+    plain = answer(result, options)
+    more = {**plain, "conclusion": {"line": "On the device: …"}, "proposals": [{"command": "--fetch '</script>'"}]}
+    assert partition_page.page_data(result.graph, plain)["conclusion"] == ""
+    found = partition_page.page_data(result.graph, more)
+    assert (found["conclusion"], found["proposals"]) == ("On the device: …", ["--fetch '</script>'"])
+    text = partition_page.page(result.graph, more, title="t", options={})
+    assert "--fetch '</script>'" not in text and "D.conclusion" in text
+
+
 def test_constants_that_float16_cannot_hold_stand_apart_from_other_notes():
     found = data(1, constant=1e9)
     assert [note["code"] for note in found["half"]] == ["FP16_OVERFLOW"]

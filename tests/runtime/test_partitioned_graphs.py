@@ -120,7 +120,9 @@ def in_turn(graph):
     refs = {node.name for node in graph.nodes if any(d.is_ref for d in graph.output_dtypes(node.id))}
     kept = [node for node in graph_def.node if not (node.op == "_Retval" and node.input[0] in refs)]
     last = ""
-    for node in kept:
+    for node in (graph_def.node[i] for i in graph.creation):
+        if node.op == "_Retval" and node.input[0] in refs:
+            continue
         takes_ref = any(text.partition(":")[0] in refs for text in node.input)
         if node.op in STATE or takes_ref:
             node.op = "Floor" if node.op == "Identity" else node.op

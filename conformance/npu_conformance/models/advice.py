@@ -184,7 +184,8 @@ class Conclusion(NamedTuple):
         operators, on_device: operators that compute anything, and those of them in GEOPs.
         work, work_on_device: their operations, None where those of a matrix product or convolution are not known.
         geops, min_geops: GEOPs, and the fewest possible.
-        first: what to change first; empty where there is nothing.
+        first: what to change first, or what costs most; empty where nothing is lost.
+        curable: whether anything can be done about it.
     """
 
     operators: int
@@ -194,6 +195,7 @@ class Conclusion(NamedTuple):
     geops: int
     min_geops: int
     first: str
+    curable: bool
 
     def to_json(self) -> Dict[str, Any]:
         return {
@@ -203,7 +205,7 @@ class Conclusion(NamedTuple):
             "operations_on_device": self.work_on_device,
             "geops": self.geops,
             "min_geops": self.min_geops,
-            "change_first": self.first,
+            "change_first": self.first if self.curable else "",
             "line": self.line(),
         }
 
@@ -216,7 +218,9 @@ class Conclusion(NamedTuple):
         geops = f"{self.geops} GEOP" + ("" if self.geops == 1 else "s")
         fewest = " (the fewest possible)" if self.geops == self.min_geops else f" where {self.min_geops} would do"
         text = f"On the device: {share}, in {geops}{fewest if self.geops else ''}."
-        return text + (f" Change first: {self.first}" if self.first else " Nothing to change.")
+        if not self.first:
+            return f"{text} Nothing to change."
+        return f"{text} {'Change first' if self.curable else 'What keeps most, and no option changes'}: {self.first}"
 
 
 def _percent(part: int, whole: int) -> str:
@@ -243,7 +247,7 @@ def conclude(
         None if work is None else sum(work[i] for i in inside if i in work),
         len(found.geops),
         found.min_geops,
-        _first(found, ranking),
+        *_first(found, ranking),
     )
 
 
@@ -262,11 +266,12 @@ def _work(found: Partition, compute: Sequence[int], sizes: Dict[str, Any]) -> Op
     return work if cube else None  # elements alone say little of the work
 
 
-def _first(found: Partition, ranking: Sequence[Blame]) -> str:
-    """The cause of most, with its remedy: by what the device would save where that was weighed, else by operators."""
+def _first(found: Partition, ranking: Sequence[Blame]) -> Tuple[str, bool]:
+    """The cause of most, and whether it can be cured: by what the device would save where that was weighed, else by
+    operators."""
     lost = [entry for entry in found.host if entry.reason not in NO_LOSS]
     if not lost:
-        return ""
+        return "", False
     by_name = {entry.node: entry for entry in found.host}
     roots: Counter = Counter()
     example: Dict[Tuple[str, Reason], HostNode] = {}
@@ -280,10 +285,16 @@ def _first(found: Partition, ranking: Sequence[Blame]) -> str:
         for key in sorted(roots, key=lambda one: (-roots[one], one)):
             if key[0] == row.op:
                 saves = _saves(row)
-                return f"{row.op} ({_operators(row.nodes)} on the host; without: {saves}). {example[key].remedy}"
+                return _cured(f"{row.op} ({_operators(row.nodes)} on the host; without: {saves})", example[key].remedy)
     key = min(roots, key=lambda one: (example[one].remedy.startswith("None"), -roots[one], one))
     what = f"{key[0]} ({key[1].value}, keeps" if key[0] else f"{key[1].value} (keeps"
-    return f"{what} {_operators(roots[key])} on the host). {example[key].remedy}"
+    return _cured(f"{what} {_operators(roots[key])} on the host)", example[key].remedy)
+
+
+def _cured(what: str, remedy: str) -> Tuple[str, bool]:
+    if remedy.startswith("None"):
+        return f"{what}: {remedy.partition(': ')[2]}", False
+    return f"{what}. {remedy}", True
 
 
 def _saves(row: Blame) -> str:

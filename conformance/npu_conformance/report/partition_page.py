@@ -27,7 +27,7 @@ def page(graph: Graph, answer: Mapping[str, Any], *, title: str, options: Mappin
     Args:
         graph: the graph that was partitioned, as the partitioner saw it.
         answer: ``geops``, ``host``, ``borders``, ``min_geops`` and ``notes``; where there are any, ``blame``,
-            ``separations`` and ``checks`` as the command answers them.
+            ``separations``, ``checks``, ``conclusion`` and ``proposals`` as the command answers them.
         title: what the reader calls the graph, its file's name.
         options: the effective options that differ from their defaults.
     """
@@ -56,7 +56,11 @@ def page_data(graph: Graph, answer: Mapping[str, Any]) -> Dict[str, Any]:
         "minimum": answer["min_geops"],
         "blame": list(answer.get("blame", [])),
         "separations": [[one["before"], list(one["path"]), one["after"]] for one in answer.get("separations", [])],
-        "checks": list(answer.get("checks", [])),
+        "checks": [
+            {key: check[key] for key in ("demand", "passed", "summary", "lines")} for check in answer.get("checks", [])
+        ],
+        "conclusion": answer.get("conclusion", {}).get("line", ""),
+        "proposals": [one["command"] for one in answer.get("proposals", [])],
         "boxes_per_phase": BOXES_PER_PHASE,
     }
 

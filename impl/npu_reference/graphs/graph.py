@@ -410,6 +410,7 @@ def _resolve(nodes: List[Node], index: Dict[str, int], op_defs: List[OpDef], sub
     for node, op_def in zip(nodes, op_defs):
         sources: List[int] = []
         slots: List[int] = []
+        waits: Set[int] = set()
         i = node.id
         for text in node.proto.input:
             source = index.get(text)
@@ -418,8 +419,9 @@ def _resolve(nodes: List[Node], index: Dict[str, int], op_defs: List[OpDef], sub
                 source, slot = _parse_input(text, index, node, subject)
             if slot == CONTROL:
                 # A second control edge between the same nodes is not made.
-                if inputs.controls[i] and source in sources[-inputs.controls[i] :]:
+                if source in waits:
                     continue
+                waits.add(source)
                 inputs.controls[i] += 1
             elif inputs.controls[i]:
                 reason = f"input '{shorten(text)}' stands after a control input"
