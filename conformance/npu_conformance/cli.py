@@ -88,10 +88,10 @@ def _denied(error: Exception) -> int:
             return 141  # 128 + SIGPIPE, as shells have it: whoever read it has read enough, and no verdict is lost
         return _say(NpuError("OUTPUT", "standard output", f"cannot be written: {error.strerror or error}"))
     if isinstance(error, MemoryError):
-        return _say(NpuError("ENVIRONMENT", "memory", "is exhausted"))
+        return _say(NpuError("SYSTEM", "memory", "is exhausted"))
     name = getattr(error, "filename", None)
     subject = os.fsdecode(name) if isinstance(name, (str, bytes)) else "npu-conformance"
-    return _say(NpuError("ENVIRONMENT", subject, str(getattr(error, "strerror", None) or error)))
+    return _say(NpuError("SYSTEM", subject, str(getattr(error, "strerror", None) or error)))
 
 
 def _internal(error: Exception) -> NpuError:

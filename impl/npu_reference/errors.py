@@ -72,7 +72,7 @@ _KINDS: List[ErrorKind] = [
     ErrorKind("BACKEND_UNAVAILABLE", "the backend did not start or did not say hello", ExitStatus.UNAVAILABLE),
     ErrorKind("PROTOCOL", "a message does not follow the worker protocol"),
     ErrorKind("OUTPUT", "a result cannot be written"),
-    ErrorKind("ENVIRONMENT", "the system denies what the program needs: temporary files, memory, a working directory"),
+    ErrorKind("SYSTEM", "the system denies what the program needs: temporary files, memory, a working directory"),
     ErrorKind("INTERNAL", "a defect in this program; please report it", ExitStatus.INTERNAL),
 ]
 

@@ -102,5 +102,5 @@ def test_no_place_for_temporary_files_is_said_so(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(NpuError) as caught:
         scratch.Scratch("npu-worker-")
-    assert caught.value.code == "ENVIRONMENT"
+    assert caught.value.code == "SYSTEM"
     assert "TMPDIR" in caught.value.remedy

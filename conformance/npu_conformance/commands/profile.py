@@ -6,7 +6,7 @@ from typing import Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, FORMAT, SIZES, SURFACE, echo_json
+from npu_conformance.commands.shared import EDITION, FORMAT, SIZES, STRICT, SURFACE, echo_json, names_first
 from npu_reference.errors import ExitStatus
 
 __all__ = ["profile"]
@@ -47,6 +47,7 @@ __all__ = ["profile"]
 )
 @click.option("--html", type=click.Path(), help="Also write one self-contained page with the timeline.")
 @click.option("--trace", "trace_file", type=click.Path(), help="Write the step as Chrome trace JSON, for Perfetto.")
+@STRICT
 @SURFACE
 @EDITION
 @FORMAT
@@ -63,6 +64,7 @@ def profile(
     other: Tuple[str, ...],
     html: Optional[str],
     trace_file: Optional[str],
+    strict: bool,
     surface: str,
     edition: str,
     form: str,
@@ -79,6 +81,7 @@ def profile(
     values = parse_assignments(assignments)
     sizes = precise.parse_shapes(shapes)
     question = precise.Question(graph, values, surface, edition, feeds, fetches, op_list, ops_info, sizes, batch)
+    warnings = names_first(precise.resolutions(question)[0].warnings, strict)
     asked = profiling.ask(question, device, [parse_assignments([text]) for text in other])
     answer = profiling.answer(asked)
     if html:
@@ -93,5 +96,5 @@ def profile(
     else:
         from npu_conformance.report import text_profile
 
-        text_profile.profile(answer, asked[0].resolution.warnings, precise.title(graph))
+        text_profile.profile(answer, warnings, precise.title(graph))
     return ExitStatus.OK

@@ -54,7 +54,7 @@ class Scratch:
             if given:
                 raise NpuError("OUTPUT", str(parent), reason) from None
             remedy = "Name a folder that can be written in TMPDIR."
-            raise NpuError("ENVIRONMENT", "temporary files", reason, remedy) from None
+            raise NpuError("SYSTEM", "temporary files", reason, remedy) from None
 
     def set_aside(self, path: str) -> None:
         """Moves what stands at ``path``, beside the outer folder, inside; it is put back if this process dies."""

@@ -110,13 +110,20 @@ def keep_tensors_dtypes(graph: Any, input_tensors: Any) -> None:
     if not isinstance(input_tensors, (list, tuple)):
         reason = f"a {type(input_tensors).__name__} is no list of names."
         raise OptionTypeError("OPTION_TYPE", "input_tensors", reason, 'Give a list such as ["conv/Relu:0"].')
-    for name in input_tensors:
-        try:
-            tensor = graph.get_tensor_by_name(name)
-        except (KeyError, ValueError, TypeError) as error:
-            text = str(error.args[0] if error.args else error).rstrip(".")
-            raise OptionValueError("OPTION_VALUE", "input_tensors", f"{text}.", "Name tensors as node:0.") from None
-        tensor.op._set_attr(npu_scope.KEEP_DTYPE, v1.AttrValue(i=1))
+    # All are looked up before one is marked, so that a wrong name leaves the graph as it was.
+    kept = {operation.name: operation for operation in (_maker(graph, name) for name in input_tensors)}
+    mark = v1.AttrValue(i=1)
+    for operation in kept.values():
+        operation._set_attr(npu_scope.KEEP_DTYPE, mark)
+
+
+def _maker(graph: Any, name: Any) -> Any:
+    """The operator that gives a tensor of a graph. OptionValueError where none does."""
+    try:
+        return graph.get_tensor_by_name(name).op
+    except (KeyError, ValueError, TypeError) as error:
+        text = str(error.args[0] if error.args else error).rstrip(".")
+        raise OptionValueError("OPTION_VALUE", "input_tensors", f"{text}.", "Name tensors as node:0.") from None
 
 
 def set_graph_exec_config(
