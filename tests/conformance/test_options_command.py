@@ -166,7 +166,8 @@ def test_a_misspelt_option_is_told_before_anything_else_and_fails_under_strict(a
     assert status == 0 and out
     assert "precison_mode" in err[0] and "precision_mode" in err[0]
     # What is proposed to be pasted repeats what was given.
-    assert not any("precison_mode" in line for line in out if "npu-conformance" not in line and not line.startswith("   "))
+    told = [line for line in out if "npu-conformance" not in line and not line.startswith("   ")]
+    assert not any("precison_mode" in line for line in told)
     status, out, err = asked(command, graph, "-o", "precison_mode=force_fp32", "--strict")
     assert (status, out) == (2, [])
     assert err[-1].startswith("error[USAGE]")
