@@ -21,8 +21,8 @@ NAMES = sorted(os.path.basename(path) for path in glob.glob(os.path.join(CASES, 
 #: What cannot be equal, and why.
 UNEQUAL = {"retaining_random.pbtxt": "its generators have no seed: TensorFlow does not agree with itself either"}
 
-#: Feeds that must be something in particular.
-PARTICULAR = {"axis:0": 0, "preprocess/shape:0": [-1], "default:0": -1}
+#: Feeds that must be something in particular; n grows in loops that end when it is large.
+PARTICULAR = {"n:0": 2, "axis:0": 0, "preprocess/shape:0": [-1], "default:0": -1}
 
 #: For a size that a graph leaves open: that of the sizes beside it.
 UNKNOWN = 3
@@ -81,13 +81,13 @@ def fed(placeholder, turn):
     return recorded_models.sidecars.draw(described, turn)
 
 
-def set_to_ones(variable):
+def set_to_twos(variable):
     """The initialiser of a variable whose graph has none."""
     dtype, shape = tf.as_dtype(variable.get_attr("dtype")), tf.TensorShape(variable.get_attr("shape"))
-    ones = tf.ones(shape.as_list(), dtype)
+    twos = tf.fill(shape.as_list(), tf.cast(2, dtype))  # ones would square to ones, and loops never end
     if variable.type == "VariableV2":
-        return tf.raw_ops.Assign(ref=variable.outputs[0], value=ones)
-    return tf.raw_ops.AssignVariableOp(resource=variable.outputs[0], value=ones)
+        return tf.raw_ops.Assign(ref=variable.outputs[0], value=twos)
+    return tf.raw_ops.AssignVariableOp(resource=variable.outputs[0], value=twos)
 
 
 def filled(table):
@@ -118,7 +118,7 @@ def prepared(name):
         initial = [operation for operation in operations if operation.name == "init"]
         for operation in operations:
             if operation.type in ("VarHandleOp", "VariableV2") and not initial:
-                initial.append(set_to_ones(operation))
+                initial.append(set_to_twos(operation))
             elif operation.type == "HashTableV2":
                 initial.append(filled(operation))
             elif operation.type == "IteratorV2":
