@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from npu_reference.graphs import OPERATOR_MARK, Graph, GraphBuilder, graph_from_def, infer_shapes
+from npu_reference.graphs import OPERATOR_MARK, Graph, GraphBuilder, graph_from_def, in_creation_order, infer_shapes
 from npu_reference.graphs.private_ops import PRIVATE_OPS
 from npu_reference.options import resolve
 from npu_reference.partition import partition
@@ -184,3 +184,12 @@ def test_a_mask_has_a_bit_for_each_element_in_blocks_of_128(sizes: Any, bits: in
 def test_operators_are_declared_once() -> None:
     names = [declared.name for declared in PRIVATE_OPS]
     assert len(names) == len(set(names))
+
+
+def test_an_operator_of_the_adapter_stays_one_where_nodes_are_numbered_anew() -> None:
+    graph_def = called().to_def()
+    nodes = list(graph_def.node)[::-1]
+    del graph_def.node[:]
+    graph_def.node.extend(nodes)
+    graph = in_creation_order(graph_from_def(graph_def))
+    assert graph.index["before"] < graph.index["drop"] and graph.node("drop").op == "DropOutDoMask"

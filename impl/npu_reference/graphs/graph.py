@@ -48,6 +48,12 @@ class Node:
         self.op: str = intern(proto.op)
         self.proto = proto
 
+    def at(self, id: int) -> Node:
+        """The same operator at another position."""
+        node = Node(id, self.proto)
+        node.op = self.op
+        return node
+
     @property
     def inputs(self) -> Tuple[str, ...]:
         return tuple(self.proto.input)
@@ -255,7 +261,7 @@ class Graph:
         edges = self.edges
         result = Graph(
             self._def,
-            [Node(i, self.nodes[old].proto) for i, old in enumerate(order)],
+            [self.nodes[old].at(i) for i, old in enumerate(order)],
             {self.nodes[old].name: i for i, old in enumerate(order)},
             Edges([place[i] for i in edges.src], edges.src_slot, [place[i] for i in edges.dst], edges.dst_slot),
             range(len(order)),
