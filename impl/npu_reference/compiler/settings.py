@@ -14,18 +14,16 @@ class Settings(NamedTuple):
     """What compilation is told.
 
     Attributes:
-        switched_off: fusion pass names by section (``GraphFusion``, ``UBFusion``), ``ALL`` for those not named, to
+        switched: fusion pass names by section (``GraphFusion``, ``UBFusion``), ``ALL`` for those not named, to
             whether they are on.
         ub_fusion: whether kernels are compiled for this graph at all; prebuilt ones are not fused (jit_compile).
         l2: whether what fits the shared cache is read from there (buffer_optimize).
         dynamic: whether shapes are found only when the graph runs.
         parallel: streams of the AI CPU and of the AI Core; (0, 0) where all tasks share one.
         collectives_parallel: whether collectives have a stream of their own (hcom_parallel).
-        tailing: whether the last collective waits only for what it needs (is_tailing_optimization).
         fused_inputs: inputs up to this size in bytes share a transfer; 0 for none.
         deterministic: one order of accumulation (deterministic).
         small_channel: convolutions of few channels have kernels of their own.
-        kept_formats: variables stay in the layout of the kernels that read them (variable_format_optimize).
         host_variables: variables lie on the host (variable_placement).
         external_weights: constants lie in files and not in the graph (external_weight).
         debug_level: op_debug_level.
@@ -39,11 +37,9 @@ class Settings(NamedTuple):
     dynamic: bool
     parallel: Tuple[int, int]
     collectives_parallel: bool
-    tailing: bool
     fused_inputs: int
     deterministic: bool
     small_channel: bool
-    kept_formats: bool
     host_variables: bool
     external_weights: bool
     debug_level: int
@@ -79,11 +75,9 @@ def settings_of(resolution: Resolution) -> Settings:
         dynamic=dynamic,
         parallel=parallel,
         collectives_parallel=bool(values.get("hcom_parallel")),
-        tailing=bool(values.get("is_tailing_optimization")),
         fused_inputs=_number(values.get("input_fusion_size")),
         deterministic=str(values.get("deterministic")) == "1",
         small_channel=str(values.get("enable_small_channel")) == "1",
-        kept_formats=values.get("variable_format_optimize") is not False,
         host_variables=values.get("variable_placement") == "Host",
         external_weights=bool(values.get("external_weight")),
         debug_level=_number(values.get("op_debug_level")),
