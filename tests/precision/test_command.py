@@ -202,3 +202,13 @@ def test_it_does_not_import_tensorflow(model: str) -> None:
     program += "assert 'tensorflow' not in sys.modules and 'numpy' not in sys.modules"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", program, model], check=True, stdout=subprocess.DEVNULL, env=env)
+
+
+def test_without_a_fetch_some_are_proposed_as_for_partition(capsys):
+    model = "fixtures/graphs/models/resnet50_tiny.pb.gz"
+    with pytest.raises(SystemExit):
+        main(["precision", model])
+    assert "--fetch train" in " ".join(capsys.readouterr().out.split())
+    with pytest.raises(SystemExit):
+        main(["precision", model, "--fetch", "train"])
+    assert "No fetch is named" not in capsys.readouterr().out

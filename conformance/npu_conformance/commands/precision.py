@@ -98,7 +98,17 @@ def precision(
 
         echo_json({"schema": schema.header("precision"), **answer})
     else:
+        from npu_conformance.models import advice
         from npu_conformance.report import text_precision as render_precision
+        from npu_reference.graphs import load_graph
 
-        render_precision.precision(answer, warnings, title, every)
+        proposed = []
+        if not fetches:
+            given = [word for text in assignments for word in ("-o", text)]
+            given += [word for text in shapes for word in ("--shape", text)]
+            given += ["--surface", surface] if surface != "session" else []
+            given += ["--edition", edition] if edition != "current" else []
+            words = ["npu-conformance", "precision", graph, *given]
+            proposed = [one.to_json() for one in advice.propose(load_graph(graph), words)]
+        render_precision.precision(answer, warnings, title, every, proposed)
     return ExitStatus.OK

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from npu_conformance.strength.killing import Kill
 
 __all__ = [
-    "checkup", "comparison", "coverage", "faults", "killing", "mutant_list", "partition", "run",
+    "checkup", "comparison", "coverage", "faults", "killing", "mutant_list", "partition", "proposals", "run",
     "verification",
 ]  # fmt: skip
 
@@ -276,7 +276,7 @@ def partition(answer: Mapping[str, Any], nodes: int, warnings: Sequence[Any], ti
         _plain(title) + f": {inside} of {nodes} operators ({share}) in {len(geops)} GEOPs, {len(host)} on the host",
     )
     console.print(f"Fewest GEOPs possible: {answer['min_geops']}")
-    _proposals(console, answer["proposals"])
+    proposals(console, answer["proposals"])
     _geops(console, geops)
     _host(console, host)
     _separations(console, answer["separations"])
@@ -309,12 +309,12 @@ def _notes(console: Console, notes: Sequence[Mapping[str, Any]]) -> None:
             _line(console, Text(f"… {count - _SAME} more {code}; --format json has all.", style="dim"))
 
 
-def _proposals(console: Console, proposals: Sequence[Mapping[str, Any]]) -> None:
+def proposals(console: Console, proposed: Sequence[Mapping[str, Any]]) -> None:
     """Lines to paste."""
-    if not proposals:
+    if not proposed:
         return
     _line(console, Text("No fetch is named, so initialisers, savers and all count. As one session.run sees it:"), 2)
-    for one in proposals:
+    for one in proposed:
         console.print(Text(f"  # {_FETCHED[one['kind']]}", style="dim"), soft_wrap=True)
         for line in _continued([shlex.quote(word) for word in shlex.split(one["command"])], console.width):
             console.print(_plain(line), soft_wrap=True)

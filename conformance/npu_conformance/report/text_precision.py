@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 from rich.text import Text
 
 from npu_conformance.report.terminal import Rows, Terminal, line, plain
+from npu_conformance.report.text import proposals
 
 __all__ = ["precision"]
 
@@ -17,10 +18,17 @@ _SHORT = {"float16": "fp16", "float32": "fp32", "bfloat16": "bf16", "float64": "
 _FLOATS = tuple(_SHORT)
 
 
-def precision(answer: Mapping[str, Any], warnings: Sequence[Any], title: str, every: bool) -> None:
+def precision(
+    answer: Mapping[str, Any],
+    warnings: Sequence[Any],
+    title: str,
+    every: bool,
+    proposed: Sequence[Mapping[str, Any]] = (),
+) -> None:
     """Summary, kinds of operators (or each operator), casts, warnings, and what other options change."""
     console = Terminal()
     _summary(console, answer, title)
+    proposals(console, proposed)
     if every:
         _operators(console, answer["nodes"])
     else:
