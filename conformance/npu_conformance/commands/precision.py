@@ -6,38 +6,15 @@ from typing import Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, FORMAT, SIZES, STRICT, SURFACE, echo_json, names_first
+from npu_conformance.commands.shared import COMPARE, EDITION, FORMAT, MODEL, STRICT, SURFACE, echo_json, names_first
 from npu_reference.errors import ExitStatus
 
 __all__ = ["precision"]
 
 
 @click.command()
-@click.argument("graph", type=click.Path())
-@click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated.")
-@click.option("--op-list", "op_list", type=click.Path(), help="JSON of offloadable operators; default the catalog's.")
-@click.option(
-    "--ops-info",
-    "ops_info",
-    type=click.Path(),
-    help="Your aic-<soc>-ops-info.json, laid over the built-in operator library.",
-)
-@click.option("--feed", "feeds", multiple=True, metavar="NAME:SLOT", help="A tensor that is fed; may be repeated.")
-@click.option(
-    "--fetch",
-    "fetches",
-    multiple=True,
-    metavar="NAME[:SLOT]",
-    help="A tensor that is fetched, or an operator that is run; may be repeated.",
-)
-@SIZES
-@click.option(
-    "--compare",
-    "other",
-    multiple=True,
-    metavar="k=v",
-    help="Also say what this option changes, laid over those of -o; may be repeated, one comparison each.",
-)
+@MODEL
+@COMPARE
 @click.option("--all", "every", is_flag=True, help="Tell every operator with its reason.")
 @click.option("--html", type=click.Path(), help="Also write one self-contained page.")
 @click.option(

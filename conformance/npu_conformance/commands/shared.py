@@ -12,8 +12,10 @@ from npu_reference.errors import NpuError
 
 __all__ = [
     "BACKEND",
+    "COMPARE",
     "EDITION",
     "FORMAT",
+    "MODEL",
     "MISNAMED",
     "SIZES",
     "STRICT",
@@ -69,6 +71,36 @@ SIZES = _together(
         metavar="N",
         help="First size of all inputs that leave it open and have no --shape.",
     ),
+)
+#: A graph as one session.run sees it, under options and with the operators of a device.
+MODEL = _together(
+    click.argument("graph", type=click.Path()),
+    click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated."),
+    click.option(
+        "--op-list", "op_list", type=click.Path(), help="JSON of offloadable operators; default the catalog's."
+    ),
+    click.option(
+        "--ops-info",
+        "ops_info",
+        type=click.Path(),
+        help="Your aic-<soc>-ops-info.json, laid over the built-in operator library.",
+    ),
+    click.option("--feed", "feeds", multiple=True, metavar="NAME:SLOT", help="A tensor that is fed; may be repeated."),
+    click.option(
+        "--fetch",
+        "fetches",
+        multiple=True,
+        metavar="NAME[:SLOT]",
+        help="A tensor that is fetched, or an operator that is run; may be repeated.",
+    ),
+    SIZES,
+)
+COMPARE = click.option(
+    "--compare",
+    "other",
+    multiple=True,
+    metavar="k=v",
+    help="Also say what this option changes, laid over those of -o; may be repeated, one comparison each.",
 )
 BACKEND = click.option(
     "--backend",
