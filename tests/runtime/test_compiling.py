@@ -1,4 +1,4 @@
-"""What the timing plane knows of a signature that runs: sizes of what is fed, what TensorFlow inferred, what crossed."""
+"""What the timing plane knows of a signature that runs: sizes as fed, as inferred, and of what crossed."""
 
 from __future__ import annotations
 
