@@ -7,6 +7,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 from npu_reference.compiler.costs import Cost
 from npu_reference.compiler.functions import Branch
 from npu_reference.compiler.fusion import FusionCount, fuse
+from npu_reference.compiler.inserting import cleared, laid_out
 from npu_reference.compiler.kernels import Lowered, lower, unfold
 from npu_reference.compiler.settings import Settings
 from npu_reference.compiler.tasks import Transfer, costs_of, transfers_of
@@ -67,9 +68,12 @@ def compile_graph(
     if taken:
         lowered = lower(unfolded, assignment, host_variables=settings.host_variables, taken=taken)
         _check(lowered, "lowering")
+    lowered = laid_out(lowered, settings)
+    _check(lowered, "layout")
     fused, counts = fuse(lowered, settings)
-    _check(fused, "fusion")
     _check_nothing_lost(lowered, fused)
+    fused = cleared(lowered, fused, settings)
+    _check(fused, "fusion")
     costs = costs_of(fused, device, settings)
     return Compiled(device, settings, lowered, fused, counts, costs, transfers_of(fused, settings))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Iterable, List, NamedTuple
 
+from npu_reference.compiler.inserting import ACCUMULATES, TRANSDATA
 from npu_reference.compiler.kernels import GETNEXT, Kernel, Tensor
 from npu_reference.compiler.settings import Settings
 from npu_reference.compiler.tiles import tile
@@ -35,17 +36,21 @@ _PASSES = {
     "Cos": 14, "Sqrt": 4, "Rsqrt": 4, "Div": 4, "RealDiv": 4, "Softmax": 14, "LogSoftmax": 14, "Softplus": 14,
     "FusedBatchNorm": 6, "FusedBatchNormV2": 6, "FusedBatchNormV3": 6, "FusedBatchNormGrad": 8,
     "FusedBatchNormGradV2": 8, "FusedBatchNormGradV3": 8, "LayerNorm": 8, "ApplyAdam": 10, "ResourceApplyAdam": 10,
+    TRANSDATA: 2,
 }  # fmt: skip
 
 #: What modes and options make of a kernel's time (assumed; the documents give the direction only).
 _HIGH_PRECISION = 1.5  # session.op_select_implmode.high_performance is the faster one
+_SUPER = 0.8  # runconfig.op_precision_mode.super_performance: "ultra-high performance"
+_KEEP_FLOAT16 = 0.9  # keep_fp16: no conversions inside the kernel
 _BOUND_CHECK = 1.1  # support_out_of_bound_index
 _DETERMINISTIC = 1.25  # runconfig.deterministic.perf: "slower"
 _DEBUG = {1: 1.2, 2: 2.0, 4: 1.0}  # session.op_debug_level.perf: levels 1 and 2 lower performance
+_MODES = {
+    "high_precision": _HIGH_PRECISION, "support_out_of_bound_index": _BOUND_CHECK, "super_performance": _SUPER,
+    "keep_fp16": _KEEP_FLOAT16,
+}  # fmt: skip
 _TILING_NS = 5000  # a kernel of unknown shape finds its tile when it is launched
-
-#: Kernels whose sums come in the order in which cores end.
-_ACCUMULATES = ("BiasAddGrad", "Sum", "Mean", "L2Loss", "UnsortedSegmentSum", "SegmentSum", "ScatterAdd", "AddN")
 
 
 def cost(kernel: Kernel, tensors: Iterable[Tensor], near: int, device: Device, settings: Settings) -> Cost:
@@ -92,19 +97,15 @@ def _once(kernel: Kernel, places: List[Tensor], near: int, device: Device, setti
     vector = math.ceil(kernel.elements / lanes) * passes / device.clock * 1000
     compute = max(compute, vector)  # the vector unit works on one tile while the cube makes the next
     longest, name = max((compute, "compute"), (memory, "memory"), (cache, "cache"))
-    longest *= _slower(kernel, settings)
+    longest *= _factor(kernel, settings)
     launch = device.kernel_launch * 1000 + (_TILING_NS if settings.dynamic else 0)
     name = name if longest >= launch else "latency"
     return Cost(_whole(longest), _whole(launch), name, read - near, written, near, operations)
 
 
-def _slower(kernel: Kernel, settings: Settings) -> float:
-    factor = _DEBUG.get(settings.debug_level, 1.0)
-    if kernel.impl_mode == "high_precision":
-        factor *= _HIGH_PRECISION
-    elif kernel.impl_mode == "support_out_of_bound_index":
-        factor *= _BOUND_CHECK
-    if settings.deterministic and any(op in _ACCUMULATES or op.endswith("BackpropFilter") for op in kernel.ops):
+def _factor(kernel: Kernel, settings: Settings) -> float:
+    factor = _DEBUG.get(settings.debug_level, 1.0) * _MODES.get(kernel.impl_mode or "", 1.0)
+    if settings.deterministic and any(op in ACCUMULATES for op in kernel.ops):
         factor *= _DETERMINISTIC
     return factor
 

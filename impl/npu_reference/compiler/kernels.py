@@ -44,6 +44,8 @@ _SAME_DATA = frozenset(
     ]
 )  # fmt: skip
 
+_REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod")
+
 #: Operators that tell sizes, which are known when the graph is compiled.
 _TELLS_SIZES = ("Shape", "ShapeN", "Size", "Rank", "BroadcastGradientArgs")
 
@@ -282,12 +284,19 @@ class _Lowering:
             self._keep(node, "constant")
         elif assigned is None or assigned.engine in ("local", "rts") or one.op in _SAME_DATA or one.op in _ITERATORS:
             self._pass_on(node)
+        elif one.op in _REDUCTIONS and self._reduces_nothing(node):
+            self._pass_on(node, same=True)
         elif one.op in _TELLS_SIZES or self._folds(node):
             for slot in range(len(self.graph.output_dtypes(node))):
                 self._keep(node, "constant", slot)
             self.kernel_of[node] = self._control_waits(node)
         else:
             self._add(node, assigned)
+
+    def _reduces_nothing(self, node: int) -> bool:
+        """Whether a reduction gives what it reads: gradients of what broadcasts nothing sum over no axis."""
+        read, given = self.shapes.known_input(node, 0), self.shapes.known(node)
+        return read is not None and given is not None and _product(read) == _product(given)
 
     def _folds(self, node: int) -> bool:
         """Whether compilation computes it: all it reads is constant, and it is the same every time."""
@@ -348,14 +357,14 @@ class _Lowering:
         )
         self.kernel_of[node] = [number]
 
-    def _pass_on(self, node: int) -> None:
+    def _pass_on(self, node: int, same: bool = False) -> None:
         """No kernel: outputs are what is read where that is as large, else small values of the graph executor."""
         op = self.graph.nodes[node].op
         reads = [self._read(node, position) for position in range(len(self.reads[node]))]
         self.kernel_of[node] = self._waits(node, reads)
         for slot, dtype in enumerate(self.graph.output_dtypes(node)):
             source = self._handed_on(node, op, reads, slot)
-            if source is not None and op in _SAME_DATA:
+            if source is not None and (same or op in _SAME_DATA):
                 if op in _MERGES and self.tensors[source].kind == "constant":
                     source = self._tensor(tensor_name(self.graph, node, slot), self.tensors[source].bytes)
                 self.at[node, slot] = source
@@ -381,7 +390,7 @@ class _Lowering:
             return (taken or reads)[0] if slot == 0 else None
         if op.endswith("Switch"):
             return reads[0]
-        return reads[min(slot, len(reads) - 1)]
+        return reads[slot if op == "IdentityN" else 0]
 
     def _is_skipped(self, node: int) -> bool:
         """Whether it stands in a branch that is not the one computed."""

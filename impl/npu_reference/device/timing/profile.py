@@ -263,7 +263,8 @@ def _check_loop(partition: Partition, settings: Settings) -> None:
 
 
 def _best(compiled: Compiled) -> Tuple[Tuple[int, int], Timeline]:
-    """The fastest of the numbers of streams that are allowed, the fewest streams of equal ones.
+    """The fastest of the numbers of streams that are allowed; of equal ones the fewest that keep engines apart, where
+    any may be kept apart (runconfig.ac_parallel_enable.streams).
 
     Candidates double, and fewer are always among those of more, so that allowing more never makes a step longer.
     """
@@ -271,8 +272,8 @@ def _best(compiled: Compiled) -> Tuple[Tuple[int, int], Timeline]:
     for streams in _candidates(compiled.settings.parallel):
         tasks = schedule(compiled.fused, compiled.costs, compiled.device, compiled.settings, streams)
         timeline = execute(tasks)
-        found.append((timeline.end, streams, timeline))
-    _, streams, timeline = min(found, key=lambda entry: entry[:2])
+        found.append((timeline.end, streams == (0, 0), streams, timeline))
+    *_, streams, timeline = min(found, key=lambda entry: entry[:3])
     return streams, timeline
 
 
