@@ -8,7 +8,7 @@ from npu_reference.compiler.costs import Cost
 from npu_reference.compiler.functions import Branch
 from npu_reference.compiler.fusion import FusionCount, fuse
 from npu_reference.compiler.inserting import cleared, laid_out
-from npu_reference.compiler.kernels import Lowered, lower, unfold
+from npu_reference.compiler.kernels import Lowered, Tensor, lower, unfold
 from npu_reference.compiler.settings import Settings
 from npu_reference.compiler.tasks import Transfer, costs_of, transfers_of
 from npu_reference.errors import NpuError
@@ -62,11 +62,12 @@ def compile_graph(
         NpuError: DEVICE_SIZES, DEVICE_MODEL; INTERNAL where a stage broke what must hold.
     """
     unfolded = unfold(partition, shapes)
-    lowered = lower(unfolded, assignment, host_variables=settings.host_variables)
+    host, content = settings.host_variables, settings.external_weights
+    lowered = lower(unfolded, assignment, host_variables=host, content=content)
     _check(lowered, "lowering")
     taken = _dearest(lowered, costs_of(lowered, device, settings))
     if taken:
-        lowered = lower(unfolded, assignment, host_variables=settings.host_variables, taken=taken)
+        lowered = lower(unfolded, assignment, host_variables=host, taken=taken, content=content)
         _check(lowered, "lowering")
     lowered = laid_out(lowered, settings)
     _check(lowered, "layout")
@@ -75,7 +76,18 @@ def compile_graph(
     fused = cleared(lowered, fused, settings)
     _check(fused, "fusion")
     costs = costs_of(fused, device, settings)
+    fused = _with_workspaces(fused, costs)
     return Compiled(device, settings, lowered, fused, counts, costs, transfers_of(fused, settings))
+
+
+def _with_workspaces(fused: Lowered, costs: Sequence[Cost]) -> Lowered:
+    """Kernels with a place for what they need only while they run."""
+    tensors, kernels = list(fused.tensors), list(fused.kernels)
+    for number, price in enumerate(costs):
+        if price.workspace:
+            kernels[number] = kernels[number]._replace(scratch=(len(tensors),))
+            tensors.append(Tensor(f"{kernels[number].node}/workspace", price.workspace, "activation"))
+    return fused._replace(tensors=tuple(tensors), kernels=tuple(kernels))
 
 
 def _dearest(lowered: Lowered, costs: Sequence[Cost]) -> Dict[str, int]:

@@ -18,7 +18,7 @@ __all__ = ["Cost", "cost"]
 class Cost(NamedTuple):
     """Nanoseconds on the engine, nanoseconds of launch before, what bounds it, and bytes by where they move.
 
-    bound: ``compute``, ``memory``, ``cache`` or ``latency``.
+    bound: ``compute``, ``memory``, ``cache`` or ``latency``. workspace: bytes that the kernel needs while it runs.
     """
 
     duration: int
@@ -28,6 +28,7 @@ class Cost(NamedTuple):
     hbm_write: int
     l2_read: int
     operations: int
+    workspace: int = 0
 
 
 #: Passes of the vector unit over its operands (assumed): one for arithmetic, more where a function is approximated.
@@ -66,7 +67,7 @@ def cost(kernel: Kernel, tensors: Iterable[Tensor], near: int, device: Device, s
     times = kernel.turns
     return Cost(
         once.duration * times, once.launch * times, once.bound, once.hbm_read * times, once.hbm_write * times,
-        once.l2_read * times, once.operations * times,
+        once.l2_read * times, once.operations * times, once.workspace,
     )  # fmt: skip
 
 
@@ -86,12 +87,14 @@ def _once(kernel: Kernel, places: List[Tensor], near: int, device: Device, setti
     memory = (read - near) / device.hbm_bytes_per_ns + written / device.hbm_write_bytes_per_ns
     cache = read / device.l2_bytes_per_ns
     operations = kernel.elements * max(len(kernel.members), 1)
-    compute = 0.0
+    compute, workspace = 0.0, 0
     if kernel.gemm is not None:
         tiling = tile(kernel.gemm, device, small_channel=settings.small_channel)
         compute = tiling.compute
         cache = max(tiling.read, read) / device.l2_bytes_per_ns
         operations = kernel.gemm.operations
+        if tiling.parts > 1:  # float32 sums of every part
+            workspace = tiling.parts * kernel.gemm.batch * kernel.gemm.m * kernel.gemm.n * 4
     passes = sum(_PASSES.get(op, 1) for op in kernel.ops if op not in CUBE_OPERATORS)
     lanes = device.vector_bytes / kernel.width * device.ai_core
     vector = math.ceil(kernel.elements / lanes) * passes / device.clock * 1000
@@ -100,7 +103,7 @@ def _once(kernel: Kernel, places: List[Tensor], near: int, device: Device, setti
     longest *= _factor(kernel, settings)
     launch = device.kernel_launch * 1000 + (_TILING_NS if settings.dynamic else 0)
     name = name if longest >= launch else "latency"
-    return Cost(_whole(longest), _whole(launch), name, read - near, written, near, operations)
+    return Cost(_whole(longest), _whole(launch), name, read - near, written, near, operations, workspace)
 
 
 def _factor(kernel: Kernel, settings: Settings) -> float:

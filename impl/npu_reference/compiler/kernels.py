@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.compiler.bounds import bounds_of
@@ -99,6 +100,7 @@ class Kernel(NamedTuple):
         impl_mode: as assigned, or None.
         after: kernels it follows though it reads nothing of them.
         members: operators it computes; ops: what they are; passes: fusion passes that made it so.
+        scratch: the place of its workspace, if it has one.
         turns: how often it runs in a step; frame: the loop it is in; branches: of conditionals, in which it stands.
     """
 
@@ -118,6 +120,7 @@ class Kernel(NamedTuple):
     members: Tuple[str, ...]
     ops: Tuple[str, ...]
     passes: Tuple[str, ...] = ()
+    scratch: Tuple[int, ...] = ()
     turns: int = 1
     frame: str = ""
     branches: Tuple[Branch, ...] = ()
@@ -134,6 +137,8 @@ class Lowered(NamedTuple):
         loops: the graph's loops, with the turns that are counted.
         bounded: tensors whose sizes depend on values, counted as large as they can be.
         taken: conditional to the branch that is counted.
+        again: constants that another GEOP has a copy of, once for each copy.
+        content: constant to what it holds, of those whose content was asked for; equal ones have equal content.
     """
 
     kernels: Tuple[Kernel, ...]
@@ -145,6 +150,8 @@ class Lowered(NamedTuple):
     loops: Tuple[Loop, ...]
     bounded: Tuple[str, ...]
     taken: Mapping[str, int]
+    again: Tuple[int, ...]
+    content: Mapping[int, str]
 
 
 class Unfolded(NamedTuple):
@@ -188,24 +195,32 @@ def lower(
     *,
     host_variables: bool = False,
     taken: Optional[Mapping[str, int]] = None,
+    content: bool = False,
 ) -> Lowered:
     """The kernels of a partition.
 
     Args:
         host_variables: whether variables lie on the host and are copied in.
         taken: the one branch that is computed of conditionals; of others all are.
+        content: whether to look into constants, to find equal ones.
 
     Raises:
         NpuError: DEVICE_SIZES where sizes are unknown, with the inputs that would tell; DEVICE_MODEL for operators
             that the model of the device does not have.
     """
-    return _Lowering(unfolded, assignment, host_variables, taken or {}).run()
+    return _Lowering(unfolded, assignment, host_variables, taken or {}, content).run()
 
 
 class _Lowering:
     def __init__(
-        self, unfolded: Unfolded, assignment: Assignment, host_variables: bool, taken: Mapping[str, int]
+        self,
+        unfolded: Unfolded,
+        assignment: Assignment,
+        host_variables: bool,
+        taken: Mapping[str, int],
+        content: bool,
     ) -> None:
+        self.look_into, self.content = content, {}  # type: bool, Dict[int, str]
         self.partition, self.shapes, self.control = unfolded.partition, unfolded.shapes, unfolded.control
         self.graph, self.geop_of, self.origin = unfolded.flat.graph, unfolded.flat.assignment, unfolded.flat.origin
         self.host_variables, self.taken, self.bounded = host_variables, taken, unfolded.bounded
@@ -256,7 +271,15 @@ class _Lowering:
             self.control.loops,
             self.bounded,
             dict(self.taken),
+            self._again(),
+            self.content,
         )
+
+    def _again(self) -> Tuple[int, ...]:
+        copied = (copy.node for geop in self.partition.geops for copy in geop.copies)
+        names = (self.partition.graph.nodes[node].name for node in copied)
+        places = (self.at.get((self.graph.index[name], 0)) for name in names if name in self.graph.index)
+        return tuple(place for place in places if place is not None and self.tensors[place].kind == "constant")
 
     def _refuse_what_is_not_modelled(self) -> None:
         unset = []
@@ -309,6 +332,9 @@ class _Lowering:
         size = self._variable_bytes(node) if kind == "variable" else self._bytes(node, slot, None)
         place = self._tensor(f"{one.name}:{slot}", size, kind)
         self.at[node, slot] = place
+        if self.look_into and one.op in _CONSTANTS:
+            held = one.proto.attr["value"].SerializeToString(deterministic=True)
+            self.content[place] = hashlib.sha256(held).hexdigest()
         if kind == "variable" and self.host_variables:
             self.inputs[self.geop_of[node]].setdefault(place)
 

@@ -33,6 +33,7 @@ class Settings(NamedTuple):
         debug_level: op_debug_level.
         loops: iterations that one launch makes (iterations_per_loop, set_iteration_per_loop).
         models: steps that online inference runs beside each other (graph_max_parallel_model_num).
+        mixed: whether a precision mode lowers what it can.
         memory: bytes for feature maps and for variables that the session allows; None without a limit.
     """
 
@@ -53,6 +54,7 @@ class Settings(NamedTuple):
     debug_level: int
     loops: int
     models: int
+    mixed: bool
     memory: Tuple[Any, Any]
 
     def is_on(self, section: str, name: str) -> bool:
@@ -98,6 +100,7 @@ def settings_of(resolution: Resolution, graph: Optional[Graph] = None) -> Settin
         debug_level=_number(values.get("op_debug_level")),
         loops=_loops(resolution, graph),
         models=max(_number(values.get("graph_max_parallel_model_num")), 1) if not resolution.run_mode else 1,
+        mixed=any("mix" in str(values.get(name)) for name in ("precision_mode", "precision_mode_v2")),
         memory=(told["memory"]["graph_bytes"], told["memory"]["variable_bytes"]),
     )
 

@@ -156,8 +156,11 @@ class Profile(NamedTuple):
                 "peak": plan.peak,
                 "total": plan.total,
                 "variables": plan.variables,
-                "constants": plan.fixed - plan.variables,
+                "constants": plan.constants,
+                "external": plan.external,
                 "arena": plan.arena,
+                "workspace": plan.workspace,
+                "reserved": plan.reserved,
             },
             "control": self.control(),
             "fusion": [
@@ -193,7 +196,10 @@ class Profile(NamedTuple):
                 "total": plan.total,
                 "fixed": plan.fixed,
                 "variables": plan.variables,
+                "external": plan.external,
                 "arena": plan.arena,
+                "workspace": plan.workspace,
+                "reserved": plan.reserved,
                 "peak": plan.peak,
                 "peak_at_ns": plan.peak_at,
                 "by_geop": list(plan.by_geop),
@@ -244,7 +250,8 @@ def profile(
         compiled = compile_graph(partition, assignment, device, settings_of(resolution, partition.graph), shapes)
         _check_loop(partition, compiled.settings)
         streams, timeline = _best(compiled)
-        memory = plan_memory(compiled.fused, timeline, device, compiled.settings)
+        made = run(timeline, steps=max(concurrent, 1), lanes=compiled.settings.models)
+        memory = plan_memory(compiled.fused, timeline, device, compiled.settings, made.lanes)
         return Profile(partition, compiled, streams, timeline, memory, max(concurrent, 1))
 
 
