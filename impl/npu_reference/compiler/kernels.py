@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
+from npu_reference.compiler.collectives import Collective, collective_of
 from npu_reference.errors import NpuError
 from npu_reference.graphs import DType, Graph, infer_shapes
 from npu_reference.graphs.shapes import Shapes
@@ -82,6 +83,7 @@ class Kernel(NamedTuple):
         impl_mode: as assigned, or None.
         after: kernels it follows though it reads nothing of them.
         members: operators it computes, itself first; passes: fusion passes that made it so.
+        collective: what it communicates, None for nothing.
     """
 
     node: str
@@ -99,6 +101,7 @@ class Kernel(NamedTuple):
     after: Tuple[int, ...]
     members: Tuple[str, ...]
     passes: Tuple[str, ...] = ()
+    collective: Optional[Collective] = None
 
 
 class Lowered(NamedTuple):
@@ -303,6 +306,7 @@ class _Lowering:
                 impl_mode=assigned.impl_mode,
                 after=tuple(after),
                 members=(one.name,),
+                collective=collective_of(one.op, one.attr, (*assigned.inputs, *assigned.outputs)),
             )
         )
         self.kernel_of[node] = [number]
