@@ -105,7 +105,7 @@ def costs_of(
         touched = [tensors[place] for place in (*kernel.reads, *kernel.writes)]
         price = cost(kernel, touched, near, device, settings)
         if exchanges and number in exchanges:
-            price = price._replace(duration=exchanges[number].duration, bound="link")
+            price = price._replace(duration=exchanges[number].duration * kernel.turns, bound="link")
         found.append(price)
         for place in kernel.writes:
             written_at[place] = written

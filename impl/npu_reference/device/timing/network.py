@@ -50,8 +50,11 @@ def _exchange(
         reason = f"the ranks of the group {one.group!r} are not known."
         raise NpuError("DEVICE_MODEL", one.kind, reason, f"Give them: --group {one.group}:0,1.")
     ranks = groups[one.group]
-    if any(rank >= where.size for rank in ranks) or (one.ranks and one.ranks != len(ranks)):
-        reason = f"the group {one.group!r} has {len(ranks)} of {where.size} ranks, its operator says {one.ranks}."
+    if not ranks or not 0 <= min(ranks) <= max(ranks) < where.size or len(set(ranks)) != len(ranks):
+        reason = f"the group {one.group!r} is {list(ranks)}, and there are {where.size} ranks."
+        raise NpuError("DEVICE_MODEL", one.kind, reason, "Name each of its ranks once.")
+    if one.ranks and one.ranks != len(ranks):
+        reason = f"its operator says {one.ranks} ranks, and the group {one.group!r} has {len(ranks)}."
         raise NpuError("DEVICE_MODEL", one.kind, reason, "Profile with as many ranks as the graph was made for.")
     part = where.of(ranks)
     if part.size < 2:
