@@ -35,6 +35,7 @@ class Settings(NamedTuple):
         models: steps that online inference runs beside each other (graph_max_parallel_model_num).
         mixed: whether a precision mode lowers what it can.
         memory: bytes for feature maps and for variables that the session allows; None without a limit.
+        tailing: whether computation goes on beside the last AllReduce (is_tailing_optimization).
     """
 
     switched: Mapping[str, Mapping[str, bool]]
@@ -56,6 +57,7 @@ class Settings(NamedTuple):
     models: int
     mixed: bool
     memory: Tuple[Any, Any]
+    tailing: bool = False
 
     def is_on(self, section: str, name: str) -> bool:
         """Whether a fusion pass may work (files.fusion_switch): its own entry, else ALL's, else on."""
@@ -102,6 +104,7 @@ def settings_of(resolution: Resolution, graph: Optional[Graph] = None) -> Settin
         models=max(_number(values.get("graph_max_parallel_model_num")), 1) if not resolution.run_mode else 1,
         mixed=any("mix" in str(values.get(name)) for name in ("precision_mode", "precision_mode_v2")),
         memory=(told["memory"]["graph_bytes"], told["memory"]["variable_bytes"]),
+        tailing=bool(values.get("is_tailing_optimization")),
     )
 
 
