@@ -217,3 +217,46 @@ def test_steps_beside_each_other_have_memory_of_their_own_and_share_the_weights(
     assert four.run.lanes == 4
     assert four.memory.total - one.memory.total == 3 * one.memory.arena
     assert four.memory.variables == one.memory.variables
+
+
+def open_batch():
+    g = GraphBuilder()
+    x = g.placeholder("x", "float32", [None, 256])
+    weights = g.placeholder("w", "float32", [256, 256])
+    g.op("MatMul", "end", [x, weights])
+    return g.build(), ["x:0", "w:0"], ["end:0"]
+
+
+PROFILES = {
+    "graph_run_mode": 0,
+    "input_shape": "x:-1,256;w:256,256",
+    "dynamic_dims": "16;4096;64",
+    "dynamic_node_type": 1,
+}
+
+
+def test_each_profile_of_dynamic_dims_is_a_step_of_its_own_and_the_slowest_is_told():
+    """session.dynamic_dims.order: profiles are compiled apart."""
+    found = step(*open_batch(), **PROFILES)
+    assert [name for name, _, _ in found.profiles] == ["profile 0", "profile 1", "profile 2"]
+    steps = [nanoseconds for _, nanoseconds, _ in found.profiles]
+    assert steps[0] <= steps[2] < steps[1] == found.step and not found.settings.dynamic
+    one = step(*open_batch(), {"x": [64, 256]}, **PROFILES)
+    assert one.profiles == () and one.step == steps[2]
+
+
+def test_sizes_that_are_in_no_profile_are_refused():
+    """session.dynamic_dims.only_profiles."""
+    with pytest.raises(NpuError) as caught:
+        step(*open_batch(), {"x": [65, 256]}, **PROFILES)
+    assert caught.value.code == "INPUT_SHAPE" and "16; 4096; 64" in caught.value.remedy
+
+
+def test_a_range_is_planned_for_its_largest_and_holds():
+    ranges = {"dynamic_input": True, "dynamic_inputs_shape_range": "data:[256,256],[1~512,256]"}
+    found = step(*open_batch(), surface="session", **ranges)
+    assert sum(copy.bytes for copy in found.compiled.transfers if copy.direction == "d2h") == 512 * 256 * 4
+    assert found.settings.dynamic
+    with pytest.raises(NpuError) as caught:
+        step(*open_batch(), {"x": [513, 256]}, surface="session", **ranges)
+    assert (caught.value.code, caught.value.subject) == ("INPUT_SHAPE", "x")

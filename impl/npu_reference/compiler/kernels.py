@@ -15,7 +15,18 @@ from npu_reference.graphs.shapes import Shapes
 from npu_reference.partition import Partition
 from npu_reference.precision import Assignment, NodePrecision
 
-__all__ = ["GETNEXT", "GETNEXT_OPERATORS", "Gemm", "Kernel", "Lowered", "Tensor", "Unfolded", "lower", "unfold"]
+__all__ = [
+    "GETNEXT",
+    "GETNEXT_OPERATORS",
+    "Gemm",
+    "Kernel",
+    "Lowered",
+    "Tensor",
+    "Unfolded",
+    "fed_name",
+    "lower",
+    "unfold",
+]
 
 #: Bytes of an element by the dtype as computed; others as TensorFlow has them.
 _SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
@@ -628,11 +639,11 @@ class _Lowering:
                 for slot in range(len(self.graph.output_dtypes(node.id))):
                     dtype = self.graph.output_dtypes(node.id)[slot].base.name
                     if dtype not in ("string", "resource", "variant") and self.shapes.known(node.id, slot) is None:
-                        found.append((_fed_name(node, slot), self.shapes.of(node.id, slot)))
+                        found.append((fed_name(node, slot), self.shapes.of(node.id, slot)))
         return found
 
 
-def _fed_name(node: Any, slot: int) -> str:
+def fed_name(node: Any, slot: int) -> str:
     """What a user calls a feed: `_arg_<name>_<slot>_<position>` stands for `name:slot` (close_over)."""
     if node.op == "_Arg" and node.name.startswith("_arg_"):
         return str(node.name[len("_arg_") :].rsplit("_", 2)[0])
