@@ -49,6 +49,23 @@ def test_collectives_and_what_goes_over_the_links_are_told(ask):
     assert max(len(line) for line in table.splitlines()) <= 80
 
 
+def test_the_rate_of_all_is_compared_with_that_of_one(ask):
+    found = answer(ask("--ranks", "8", "--format", "json", "--compare", "hcom_parallel=False"))
+    alone = answer(ask("--format", "json"))
+    assert found["communication"]["efficiency"] == alone["step_ns"] / found["step_ns"] < 1
+    assert found["compared"][0]["efficiency"] < found["communication"]["efficiency"]
+    assert alone["communication"]["efficiency"] is None
+    assert "of 8 times the rate of one" in ask("--ranks", "8")[1].out
+
+
+def test_an_algorithm_can_be_asked_for(ask):
+    ring = answer(ask("--ranks", "8", "--algorithm", "ring", "--format", "json"))
+    assert {one["algorithm"] for one in ring["communication"]["collectives"]} == {"ring"}
+    assert ring["step_ns"] > answer(ask("--ranks", "8", "--format", "json"))["step_ns"]
+    code, told = ask("--ranks", "6", "--algorithm", "hierarchical")
+    assert code == 2 and "groups of one size" in told.err
+
+
 def test_one_device_says_nothing_of_links(ask):
     code, told = ask()
     assert code == 0 and "devices:" not in told.out

@@ -29,6 +29,11 @@ __all__ = ["profile"]
     help="How gradients are split for AllReduce: the last of each segment, or percentages; default 96.54 and 3.46.",
 )
 @click.option("--group", "groups", multiple=True, metavar="NAME:0,1", help="Ranks of a group that GRAPH names.")
+@click.option(
+    "--algorithm",
+    type=click.Choice(["mesh", "ring", "double_ring", "halving_doubling", "star", "hierarchical"]),
+    help="Of all collectives; default the one that fits the links best.",
+)
 @COMPARE
 @click.option("--html", type=click.Path(), help="Also write one self-contained page with the timeline.")
 @click.option("--trace", "trace_file", type=click.Path(), help="Write the step as Chrome trace JSON, for Perfetto.")
@@ -50,6 +55,7 @@ def profile(
     rank_table: Optional[str],
     split: Optional[str],
     groups: Tuple[str, ...],
+    algorithm: Optional[str],
     other: Tuple[str, ...],
     html: Optional[str],
     trace_file: Optional[str],
@@ -71,7 +77,7 @@ def profile(
     sizes = precise.parse_shapes(shapes)
     question = precise.Question(graph, values, surface, edition, feeds, fetches, op_list, ops_info, sizes, batch)
     warnings = names_first(precise.resolutions(question)[0].warnings, strict)
-    together = profiling.together(ranks, rank_table, split, groups)
+    together = profiling.together(ranks, rank_table, split, groups, algorithm)
     asked = profiling.ask(question, device, [parse_assignments([text]) for text in other], together)
     answer = profiling.answer(asked)
     if html:

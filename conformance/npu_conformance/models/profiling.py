@@ -11,14 +11,19 @@ __all__ = ["Asked", "answer", "ask", "link_uses", "together", "trace"]
 
 
 class Asked(NamedTuple):
-    """A step under some options, with what was asked."""
+    """A step under some options, with what was asked, and nanoseconds of it on one device where several run it."""
 
     profile: Any
     resolution: Any
+    alone: Optional[int] = None
 
 
 def together(
-    ranks: Optional[int], rank_table: Optional[str], split: Optional[str], groups: Sequence[str]
+    ranks: Optional[int],
+    rank_table: Optional[str],
+    split: Optional[str],
+    groups: Sequence[str],
+    algorithm: Optional[str] = None,
 ) -> Dict[str, Any]:
     """The ranks that run a graph, as ``device.timing.profile`` takes them.
 
@@ -26,6 +31,7 @@ def together(
         ranks: how many; None for as many as the table has, or one.
         rank_table: path of a table that says where they are.
         split: of gradients, as ``idx:20,100`` or ``size:60,40``; groups: as ``NAME:0,1``.
+        algorithm: of all collectives, or None.
 
     Raises:
         NpuError: USAGE, OPTION_FILE or OPTION_VALUE with the argument that cannot be.
@@ -49,7 +55,7 @@ def together(
         if not name:
             raise NpuError("USAGE", "--group", f"{text[:80]!r} is no group.", "Give NAME:0,1.")
         named[name] = _numbers("--group", members, True)
-    return {"ranks": where.size, "table": table, "split": cut, "groups": named}
+    return {"ranks": where.size, "table": table, "split": cut, "groups": named, "algorithm": algorithm}
 
 
 def _numbers(subject: str, text: str, whole: bool) -> List[Any]:
@@ -94,15 +100,24 @@ def ask(
     found = []
     for resolution in resolutions:
         divided = cut(graph, resolution, op_list=operators, shapes=shapes)
-        found.append(Asked(profile(divided, resolution, machine, shapes, catalog=catalog, **(ranks or {})), resolution))
+        made = profile(divided, resolution, machine, shapes, catalog=catalog, **(ranks or {}))
+        alone = profile(divided, resolution, machine, shapes, catalog=catalog).step if made.ranks > 1 else None
+        found.append(Asked(made, resolution, alone))
     return found
+
+
+def _efficiency(asked: Asked) -> Optional[float]:
+    """The rate of all devices to as many times the rate of one; None for one device."""
+    return asked.alone / asked.profile.step if asked.alone is not None and asked.profile.step else None
 
 
 def answer(asked: Sequence[Asked]) -> Dict[str, Any]:
     """The JSON answer: the step, and for each other variant what it changes."""
     first = asked[0].profile
+    told = first.to_json()
+    told["communication"]["efficiency"] = _efficiency(asked[0])
     return {
-        **first.to_json(),
+        **told,
         "compared": [
             {
                 "options": precise.given(one.resolution),
@@ -111,6 +126,7 @@ def answer(asked: Sequence[Asked]) -> Dict[str, Any]:
                 "peak": one.profile.memory.peak,
                 "kernels": len(one.profile.compiled.fused.kernels),
                 "transfers": len(one.profile.compiled.transfers),
+                "efficiency": _efficiency(one),
             }
             for one in asked[1:]
         ],

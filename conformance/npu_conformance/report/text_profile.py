@@ -96,6 +96,8 @@ def _communication(console: Terminal, told: Mapping[str, Any]) -> None:
     if told["ranks"] > 1:
         links = ", ".join(f"{_bytes(count)} over {kind}" for kind, count in told["links"].items()) or "nothing"
         text = f"{told['ranks']} send {links} a step; {_time(told['alone_ns'])} of it with nothing computed beside"
+        if told.get("efficiency") is not None:
+            text += f"; {told['efficiency']:.3f} of {told['ranks']} times the rate of one"
         line(console, Text("devices: ", style="bold") + plain(text), 2)
     dataset = told["dataset"]
     if dataset and dataset["sent"]:

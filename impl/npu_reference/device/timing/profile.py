@@ -296,6 +296,7 @@ def profile(
     table: Optional[RankTable] = None,
     split: Optional[Split] = None,
     groups: Optional[Mapping[str, Sequence[int]]] = None,
+    algorithm: Optional[str] = None,
 ) -> Profile:
     """Profile one step of a partition under some options.
 
@@ -303,14 +304,14 @@ def profile(
         concurrent: steps that are asked for at once, of which graph_max_parallel_model_num may run beside each other.
         ranks: how many run the graph together; the step is rank 0's, and all are alike.
         table: where they are; without it on servers of eight, one after the other.
-        split: how gradients are split into segments; groups: ranks of groups by name.
+        split: how gradients are split into segments; groups: ranks of groups by name; algorithm: of all collectives.
 
     Raises:
         NpuError: PRECISION_*, DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY; OPTION_CONFLICT for a loop on the device that
             the options do not allow; OPTION_VALUE for ranks or a split that cannot be.
     """
     where = topology(ranks if table is None or ranks > 1 else None, table, group=int(device.hccs_group))
-    network = network_of(where, device, split=split, groups=groups)
+    network = network_of(where, device, split=split, groups=groups, algorithm=algorithm)
     with no_collection():
         assignment = assign(partition, resolution, catalog=catalog)
         settings = settings_of(resolution, partition.graph)
