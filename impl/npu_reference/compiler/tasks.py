@@ -6,7 +6,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.compiler.collectives import Exchange, Network
 from npu_reference.compiler.costs import Cost, cost
-from npu_reference.compiler.kernels import Lowered
+from npu_reference.compiler.kernels import Kernel, Lowered
 from npu_reference.compiler.settings import Settings
 from npu_reference.hardware import Device
 
@@ -105,9 +105,15 @@ def exchanges_of(lowered: Lowered, network: Optional[Network]) -> Dict[int, Exch
     found = {}
     for number, kernel in enumerate(lowered.kernels):
         if kernel.collective is not None:
-            places = kernel.writes if kernel.collective.kind == "receive" else kernel.reads
-            found[number] = network.price(kernel.collective, sum(lowered.tensors[place].bytes for place in places))
+            found[number] = network.price(kernel.collective, _given(lowered, kernel))
     return found
+
+
+def _given(lowered: Lowered, kernel: Kernel) -> int:
+    """Bytes that a rank gives to a collective; of what is received, those that come."""
+    kind = "" if kernel.collective is None else kernel.collective.kind
+    places = kernel.writes if kind == "receive" else kernel.reads[:1] if kind == "alltoallv" else kernel.reads
+    return sum(lowered.tensors[place].bytes for place in places)
 
 
 def costs_of(
@@ -214,7 +220,7 @@ class _Schedule:
         waits = [launch] + [self.of_kernel[before] for before in kernel.after if before in self.of_kernel]
         engine, slot, stream = self._place(number)
         together = kernel.engine == "hccl"
-        size = sum(self.lowered.tensors[place].bytes for place in kernel.reads) if together else 0
+        size = _given(self.lowered, kernel) if together else 0
         kind = "collective" if together else kernel.engine
         task = self._task(
             kernel.node, kind, engine, slot, stream, price.launch, price.duration, waits, kernel.geop, number, size
