@@ -72,10 +72,9 @@ def _counts(name: str, step: Mapping[str, Any]) -> _Triples:
     if "transfers" in step:
         for direction in ("h2d", "d2h"):
             moved = [one for one in step["transfers"] if one["direction"] == direction]
-            yield "transfer_counts", name, f"transfers {name} {direction} {len(moved)}"
+            yield "transfer_counts", direction, f"transfers {name} {direction} {len(moved)}"
             for one in moved:
-                tensors = " ".join(sorted(one.get("tensors", [])))
-                yield "moved", name, f"moved {name} {direction} {one['bytes']} {tensors}".rstrip()
+                yield "moved", direction, f"moved {name} {direction} {one['bytes']}"
     for one in step.get("fusion", []):
         if one["effective"]:
             yield "fusions", one["name"], f"fused {name} {one['section']} {one['name']} {one['effective']}"
@@ -156,7 +155,7 @@ def _overlaps(name: str, groups: Mapping[str, Sequence[_Task]]) -> _Triples:
     for one in groups:
         for other in groups:
             if one < other:
-                yield "overlap", one, f"{'overlap' if (one, other) in met else 'apart'} {name} {one} {other}"
+                yield "overlap", f"{one} {other}", f"{'overlap' if (one, other) in met else 'apart'} {name} {one} {other}"
     for node, other in beside:
         yield "beside", node, f"beside {name} {node} {other}"
 
@@ -197,7 +196,7 @@ def _streams(name: str, groups: Mapping[str, Sequence[_Task]]) -> _Triples:
         for other in groups:
             if one < other and used[one] and used[other]:
                 together = "apart" if used[one].isdisjoint(used[other]) else "shared"
-                yield "streams", one, f"streams {name} {one} {other} {together}"
+                yield "streams", f"{one} {other}", f"streams {name} {one} {other} {together}"
     nodes: Dict[int, Set[str]] = {}
     for found in groups.values():
         for task in found:
