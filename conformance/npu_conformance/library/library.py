@@ -41,10 +41,10 @@ class Expect(NamedTuple):
     forbid: Tuple[str, ...]
     any_of: Tuple[Tuple[str, ...], ...]
     bounds: Mapping[str, Tuple[Optional[int], Optional[int]]]
-    compare: Mapping[str, Mapping[str, Tuple[str, ...]]]
     values: Mapping[str, Mapping[str, Any]]
     finite: Tuple[str, ...]
     rejected: Optional[Tuple[Tuple[str, ...], str, str]]
+    compare: Mapping[str, Mapping[str, Tuple[str, ...]]] = {}
 
 
 class Case(NamedTuple):
@@ -520,8 +520,8 @@ class _Params:
             "graph", "surface", "values", "env", "files", "op_list", "ops_info", "feeds", "fetches",
         },
         "timeline": {
-            "graph", "surface", "values", "env", "files", "op_list", "ops_info", "feeds", "fetches", "shapes", "variants",
-            "faults", "concurrent", "ranks", "device",
+            "graph", "surface", "values", "env", "files", "op_list", "ops_info", "feeds", "fetches", "shapes",
+            "variants", "faults", "concurrent", "ranks", "device",
         },
         "run": {
             "graph", "script", "args", "surface", "values", "env", "files", "op_list", "feeds", "fetches", "init",
@@ -586,7 +586,8 @@ class _Params:
             for name, values in variants.items():
                 if not _VARIANT.match(name) or name == timeline.BASE or not isinstance(values, dict):
                     raise reader.fail(
-                        f"params.variants.{name}", f"is a table of values under a name of a-z 0-9 . _ -, not {timeline.BASE}"
+                        f"params.variants.{name}",
+                        f"is a table of values; its name is of a-z 0-9 . _ -, not {timeline.BASE}",
                     )
             found["variants"] = dict(variants)
         if "faults" in table:

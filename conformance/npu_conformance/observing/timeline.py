@@ -13,7 +13,7 @@ BASE = "base"
 #: What a variant is compared with the base by -> (first word of the fact, words of less, equal and more).
 MEASURES: Mapping[str, Tuple[str, Tuple[str, str, str]]] = {
     "speed": ("speed", ("faster", "equal", "slower")),
-    **{name: ("memory", ("less", "equal", "more")) for name in ("peak", "total", "variables", "constants")},
+    **dict.fromkeys(("peak", "total", "variables", "constants"), ("memory", ("less", "equal", "more"))),
 }
 
 _SECOND = 10**9
@@ -155,7 +155,11 @@ def _overlaps(name: str, groups: Mapping[str, Sequence[_Task]]) -> _Triples:
     for one in groups:
         for other in groups:
             if one < other:
-                yield "overlap", f"{one} {other}", f"{'overlap' if (one, other) in met else 'apart'} {name} {one} {other}"
+                yield (
+                    "overlap",
+                    f"{one} {other}",
+                    f"{'overlap' if (one, other) in met else 'apart'} {name} {one} {other}",
+                )
     for node, other in beside:
         yield "beside", node, f"beside {name} {node} {other}"
 
