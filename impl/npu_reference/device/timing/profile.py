@@ -107,6 +107,15 @@ class Profile(NamedTuple):
         """Steps that one run makes on the device (iterations_per_loop)."""
         return self.settings.loops
 
+    def control(self) -> Dict[str, Any]:
+        """What was counted of loops and conditionals, and which tensors as large as they can be."""
+        lowered = self.compiled.lowered
+        return {
+            "loops": [loop._asdict() for loop in lowered.loops],
+            "conditionals": [{"name": name, "taken": side} for name, side in sorted(lowered.taken.items())],
+            "largest": list(lowered.bounded),
+        }
+
     def timeline_json(self) -> Dict[str, Any]:
         """The step as the protocol's ``timeline`` answers it: every task in time, copies, launches, memory, fusion."""
         plan = self.memory
@@ -126,6 +135,7 @@ class Profile(NamedTuple):
                 "constants": plan.fixed - plan.variables,
                 "arena": plan.arena,
             },
+            "control": self.control(),
             "fusion": [
                 {
                     "section": count.section,
@@ -168,6 +178,7 @@ class Profile(NamedTuple):
                     for block in plan.alive_at(plan.peak_at)[:10]
                 ],
             },
+            "control": self.control(),
             **self.compiled.to_json(),
         }
 
