@@ -23,6 +23,7 @@ _FEATURES = [
     "advice",
     "borders",
     "casts",
+    "concurrent",
     "copies",
     "directives",
     "engines",
@@ -224,7 +225,8 @@ class ReferenceBackend:
         shapes = arg_shapes(load_graph(params["graph"]), list(params.get("feeds", [])), given)
         divided = partition(self.graph(params), options, op_list=self.operator_list(params), shapes=shapes)
         device = load(params.get("device", _DEVICE))
-        made = profile(divided, options, device, shapes, catalog=self.catalog(params))
+        concurrent = params.get("concurrent", 1)
+        made = profile(divided, options, device, shapes, catalog=self.catalog(params), concurrent=concurrent)
         return watchdogs.endure(made, divided, options, faults.parse(params.get("faults"))).profile
 
 

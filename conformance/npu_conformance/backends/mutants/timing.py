@@ -164,6 +164,28 @@ for _surface, _wide in (("runconfig", "DNN_VM_AICPU:13,AIcoreEngine:1"), ("sessi
         stream_max_parallel_num=_wide,
     )
 
+hearing(
+    "models-never-parallel",
+    "runconfig.graph_max_parallel_model_num.effect",
+    "Executes the steps of a model one after the other whatever graph_max_parallel_model_num says.",
+    has("graph_max_parallel_model_num"),
+    graph_max_parallel_model_num=None,
+)
+hearing(
+    "models-all-parallel",
+    "runconfig.graph_max_parallel_model_num.effect",
+    "Executes all steps that are asked for at once beside each other.",
+    has("graph_max_parallel_model_num", 4),
+    graph_max_parallel_model_num=1024,
+)
+hearing(
+    "models-parallel-by-default",
+    "runconfig.graph_max_parallel_model_num.default",
+    "Executes two steps beside each other where nothing is said of it.",
+    lambda params: "concurrent" in params and not has("graph_max_parallel_model_num")(params),
+    graph_max_parallel_model_num=2,
+)
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Loops
 
@@ -429,6 +451,13 @@ hearing(
     "Keeps variables on the device although they are to lie on the host.",
     has("variable_placement", "Host"),
     variable_placement="Device",
+)
+hearing(
+    "device-variables-on-the-host",
+    "runconfig.variable_placement.device",
+    "Puts variables on the host although they are to lie on the device.",
+    has("variable_placement", "Device"),
+    variable_placement="Host",
 )
 for _kind in ("graph", "variable"):
     _option = f"{_kind}_memory_max_size"
