@@ -42,6 +42,7 @@ _FEATURES = [
     "partition",
     "policy.adapter",
     "precision",
+    "ranks",
     "reasons",
     "signature",
     "timeline",
@@ -225,8 +226,15 @@ class ReferenceBackend:
         shapes = arg_shapes(load_graph(params["graph"]), list(params.get("feeds", [])), given)
         divided = partition(self.graph(params), options, op_list=self.operator_list(params), shapes=shapes)
         device = load(params.get("device", _DEVICE))
-        concurrent = params.get("concurrent", 1)
-        made = profile(divided, options, device, shapes, catalog=self.catalog(params), concurrent=concurrent)
+        made = profile(
+            divided,
+            options,
+            device,
+            shapes,
+            catalog=self.catalog(params),
+            concurrent=params.get("concurrent", 1),
+            ranks=params.get("ranks", 1),
+        )
         return watchdogs.endure(made, divided, options, faults.parse(params.get("faults"))).profile
 
 

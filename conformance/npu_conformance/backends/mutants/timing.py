@@ -113,6 +113,15 @@ def _all_at_once(step: Answer, params: Params) -> None:
         moved(task, min(one["start_ns"] for one in kernels))
 
 
+def _steps_together(step: Answer, params: Params) -> None:
+    """Every step begins when the first does."""
+    begins: Dict[int, int] = {}
+    for task in step["tasks"]:
+        begins[task["step"]] = min(task["start_ns"], begins.get(task["step"], task["start_ns"]))
+    for task in step["tasks"]:
+        moved(task, task["start_ns"] - begins[task["step"]])
+
+
 hearing(
     "ac-parallel-ignored",
     "runconfig.ac_parallel_enable.1",
@@ -171,12 +180,12 @@ hearing(
     has("graph_max_parallel_model_num"),
     graph_max_parallel_model_num=None,
 )
-hearing(
+telling(
     "models-all-parallel",
     "runconfig.graph_max_parallel_model_num.effect",
     "Executes all steps that are asked for at once beside each other.",
+    _steps_together,
     has("graph_max_parallel_model_num", 4),
-    graph_max_parallel_model_num=1024,
 )
 hearing(
     "models-parallel-by-default",
@@ -508,4 +517,79 @@ hearing(
     "Gains in convolutions of three channels, and no longer of four.",
     _four_channels,
     enable_small_channel=0,
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Collectives
+
+for _surface in ("runconfig", "session"):
+    hearing(
+        f"allreduce-{_surface}-apart",
+        f"{_surface}.hcom_parallel.true",
+        f"Keeps collectives apart from computing although hcom_parallel of surface {_surface} is True.",
+        given(_surface, "hcom_parallel", True),
+        hcom_parallel=False,
+    )
+    hearing(
+        f"allreduce-{_surface}-beside",
+        f"{_surface}.hcom_parallel.false",
+        f"Runs collectives beside computing although hcom_parallel of surface {_surface} is False.",
+        given(_surface, "hcom_parallel", False),
+        hcom_parallel=True,
+    )
+hearing(
+    "tail-never",
+    "runconfig.is_tailing_optimization.effect",
+    "Takes no notice of NPURunConfig's is_tailing_optimization.",
+    given("runconfig", "is_tailing_optimization", True),
+    is_tailing_optimization=False,
+)
+hearing(
+    "tail-always",
+    "runconfig.is_tailing_optimization.values",
+    "Optimises the tail unless is_tailing_optimization is True.",
+    lambda params: params["surface"] == "runconfig" and not has("is_tailing_optimization", True)(params),
+    is_tailing_optimization=True,
+)
+hearing(
+    "legacy-tail-never",
+    "session.is_tailing_optimization.true",
+    "Takes no notice of a session's is_tailing_optimization.",
+    given("session", "is_tailing_optimization", True),
+    is_tailing_optimization=False,
+)
+hearing(
+    "legacy-tail-always",
+    "session.is_tailing_optimization.false",
+    "Optimises the tail of a session although is_tailing_optimization is False.",
+    given("session", "is_tailing_optimization", False),
+    is_tailing_optimization=True,
+)
+telling(
+    "legacy-tail-of-one-device",
+    "session.is_tailing_optimization.distributed_only",
+    "Orders the step of one device otherwise for is_tailing_optimization.",
+    scaled(1.1),
+    lambda params: given("session", "is_tailing_optimization", True)(params) and params.get("ranks", 1) == 1,
+)
+hearing(
+    "collectives-wait-by-default",
+    "runconfig.hccl_timeout.purpose",
+    "Waits for a lost rank as long as by default, whatever hccl_timeout says.",
+    given("runconfig", "hccl_timeout"),
+    hccl_timeout=None,
+)
+hearing(
+    "collectives-wait-a-step-less-by-default",
+    "runconfig.hccl_timeout.default",
+    "Waits for a lost rank for 1768 seconds where no hccl_timeout is given.",
+    lambda params: params["surface"] == "runconfig" and not has("hccl_timeout")(params),
+    hccl_timeout=1800,
+)
+hearing(
+    "legacy-collectives-wait-in-steps",
+    "session.hccl_timeout.unit",
+    "Takes a session's hccl_timeout for minutes.",
+    given("session", "hccl_timeout"),
+    hccl_timeout=lambda seconds: seconds * 60,
 )
