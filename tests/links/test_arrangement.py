@@ -28,7 +28,7 @@ def step(name, ranks, values, targets=("train",), feeds=(), split=None, **more):
     """A step of a fixture's graph, or of a graph."""
     graph = graph_from_def(program.build(name)) if isinstance(name, str) else name
     feeds = ["other:0"] if "other" in graph.index else list(feeds)
-    options = resolve(values, surface="session", edition=more.pop("edition", "current"), env={})
+    options = resolve(values, surface=more.pop("surface", "session"), edition=more.pop("edition", "current"), env={})
     assert not options.errors
     sizes = arg_shapes(graph, feeds, {})
     device = more.pop("device", built_in())

@@ -17,7 +17,7 @@ __all__ = ["Cost", "cost"]
 class Cost(NamedTuple):
     """Nanoseconds on the engine, nanoseconds of launch before, what bounds it, and bytes by where they move.
 
-    bound: ``compute``, ``memory``, ``cache`` or ``latency``.
+    bound: ``compute``, ``memory``, ``cache``, ``latency`` or ``link``.
     """
 
     duration: int

@@ -32,6 +32,9 @@ class Settings(NamedTuple):
         models: steps that online inference runs beside each other (graph_max_parallel_model_num).
         memory: bytes for feature maps and for variables that the session allows; None without a limit.
         tailing: whether computation goes on beside the last AllReduce (is_tailing_optimization).
+        receives: whether data comes from the main process of the server and no dataset is read here (local_rank_id
+            above 0).
+        sends: devices of other processes that this one, the main process, sends data to (local_device_list).
     """
 
     switched: Mapping[str, Mapping[str, bool]]
@@ -50,6 +53,8 @@ class Settings(NamedTuple):
     models: int
     memory: Tuple[Any, Any]
     tailing: bool = False
+    receives: bool = False
+    sends: Tuple[int, ...] = ()
 
     def is_on(self, section: str, name: str) -> bool:
         """Whether a fusion pass may work (files.fusion_switch): its own entry, else ALL's, else on."""
@@ -90,7 +95,20 @@ def settings_of(resolution: Resolution, graph: Optional[Graph] = None) -> Settin
         models=max(_number(values.get("graph_max_parallel_model_num")), 1) if not resolution.run_mode else 1,
         memory=(told["memory"]["graph_bytes"], told["memory"]["variable_bytes"]),
         tailing=bool(values.get("is_tailing_optimization")),
+        receives=_number(values.get("local_rank_id")) > 0,
+        sends=_sends(resolution),
     )
+
+
+def _sends(resolution: Resolution) -> Tuple[int, ...]:
+    """Devices beside its own that the main process sends data to (session.local_rank_id.main_dedup; T15: without
+    either option it keeps its data)."""
+    listed: Any = resolution.parsed.get("local_device_list")
+    rank, device = (resolution.values.get(name) for name in ("local_rank_id", "session_device_id"))
+    if rank != 0 or listed is None:
+        return ()
+    own = device if isinstance(device, int) and device >= 0 else 0
+    return tuple(number for number in listed.devices if number != own)
 
 
 def _loops(resolution: Resolution, graph: Optional[Graph]) -> int:

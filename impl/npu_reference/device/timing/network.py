@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, Mapping, Optional, Sequence, Tuple
 
 from npu_reference.compiler.collectives import WORLD, Collective, Exchange, Network, Split
-from npu_reference.device.links import Message, Topology, bytes_by_kind, choose, passages, plan
+from npu_reference.device.links import Link, Message, Passage, Topology, bytes_by_kind, choose, passages, plan
 from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
 
@@ -61,11 +61,20 @@ def _exchange(
         return Exchange("local", "sdma", 0, 0, ())
     algorithm = choose(one.kind, size, part)
     messages = _messages(one, algorithm, size, part)
-    passed = passages(messages, device, part)
+    passed = tuple(_named(passage, ranks) for passage in passages(messages, device, part))
     moved = bytes_by_kind(messages, part)
     engine = max(moved, key=_KINDS.index) if moved else "sdma"
     duration = max([passage.arrived for passage in passed] or [0])
     return Exchange(algorithm, engine, duration, len(messages), tuple(sorted(moved.items())), passed)
+
+
+def _named(passage: Passage, ranks: Sequence[int]) -> Passage:
+    """A passage of a group with its ranks among all."""
+    message = passage.message
+    links = tuple(
+        Link(link.kind, *(rank if rank < 0 else ranks[rank] for rank in (link.src, link.dst))) for link in passage.links
+    )
+    return passage._replace(message=message._replace(src=ranks[message.src], dst=ranks[message.dst]), links=links)
 
 
 def _messages(one: Collective, algorithm: str, size: int, part: Topology) -> Tuple[Message, ...]:
