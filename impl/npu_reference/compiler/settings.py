@@ -31,6 +31,7 @@ class Settings(NamedTuple):
         loops: iterations that one launch makes (iterations_per_loop, set_iteration_per_loop).
         models: steps that online inference runs beside each other (graph_max_parallel_model_num).
         memory: bytes for feature maps and for variables that the session allows; None without a limit.
+        tailing: whether computation goes on beside the last AllReduce (is_tailing_optimization).
     """
 
     switched: Mapping[str, Mapping[str, bool]]
@@ -48,6 +49,7 @@ class Settings(NamedTuple):
     loops: int
     models: int
     memory: Tuple[Any, Any]
+    tailing: bool = False
 
     def is_on(self, section: str, name: str) -> bool:
         """Whether a fusion pass may work (files.fusion_switch): its own entry, else ALL's, else on."""
@@ -87,6 +89,7 @@ def settings_of(resolution: Resolution, graph: Optional[Graph] = None) -> Settin
         loops=_loops(resolution, graph),
         models=max(_number(values.get("graph_max_parallel_model_num")), 1) if not resolution.run_mode else 1,
         memory=(told["memory"]["graph_bytes"], told["memory"]["variable_bytes"]),
+        tailing=bool(values.get("is_tailing_optimization")),
     )
 
 
