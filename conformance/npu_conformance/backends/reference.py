@@ -12,10 +12,11 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import npu_reference
 from npu_conformance.protocol import messages as protocol
+from npu_reference.errors import NpuError
 
 __all__ = ["ReferenceBackend"]
 
-_AREAS = ["in_out_pair", "mixed", "options", "partition", "precision", "run"]
+_AREAS = ["in_out_pair", "mixed", "options", "partition", "precision", "run", "timing"]
 
 #: Features of every answer that needs no TensorFlow.
 _FEATURES = [
@@ -41,7 +42,19 @@ _FEATURES = [
     "precision",
     "reasons",
     "signature",
+    "timeline",
+    "timeline.fusion",
+    "timeline.launches",
+    "timeline.memory",
+    "timeline.streams",
+    "timeline.tasks",
+    "timeline.transfers",
 ]
+
+_DEVICE = "Ascend910A"
+
+#: Codes with which a step ends on the device, after it was understood.
+_ENDS = ("DEVICE_MEMORY", "DEVICE_TIMEOUT", "DEVICE_FAULT", "COLLECTIVE_TIMEOUT")
 
 
 class ReferenceBackend:
@@ -95,6 +108,22 @@ class ReferenceBackend:
     def precision(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         answer: Dict[str, Any] = self.assigned(params).to_json()
         return answer
+
+    def timeline(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        variants = {}
+        for name, changes in params.get("variants", {}).items():
+            laid = {option: value for option, value in {**params["values"], **changes}.items() if value is not None}
+            variants[name] = self._ended({**params, "values": laid}, every=True)
+        return {"base": self._ended(params), "variants": variants}
+
+    def _ended(self, params: Mapping[str, Any], every: bool = False) -> Dict[str, Any]:
+        """The step, or the error it ends in; of a variant, whatever it is refused for."""
+        try:
+            return self.step(params)
+        except NpuError as error:
+            if not every and error.code not in _ENDS:
+                raise
+            return {"rejected": error.to_json()}
 
     def run(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         if importlib.util.find_spec("tf_keras") is not None:
@@ -170,6 +199,24 @@ class ReferenceBackend:
 
         options = self.resolve(params).raise_first()
         return assign(self.partitioned(params), options, catalog=self.catalog(params))
+
+    def step(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        """One step of the request's graph on the simulated device, as ``timeline`` answers it."""
+        answer: Dict[str, Any] = self.profiled(params).timeline_json()
+        return answer
+
+    def profiled(self, params: Mapping[str, Any]) -> Any:
+        """The request's Profile."""
+        from npu_reference.device.timing import profile
+        from npu_reference.graphs import arg_shapes, load_graph
+        from npu_reference.hardware import load
+        from npu_reference.partition import partition
+
+        options = self.resolve(params).raise_first()
+        given = {name: tuple(shape) for name, shape in params.get("shapes", {}).items()}
+        shapes = arg_shapes(load_graph(params["graph"]), list(params.get("feeds", [])), given)
+        divided = partition(self.graph(params), options, op_list=self.operator_list(params), shapes=shapes)
+        return profile(divided, options, load(params.get("device", _DEVICE)), shapes, catalog=self.catalog(params))
 
 
 def split_fetches(names: List[str]) -> Tuple[List[str], List[str]]:
