@@ -7,6 +7,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 from npu_reference.compiler.costs import Cost
 from npu_reference.compiler.fusion import FusionCount, fuse
 from npu_reference.compiler.kernels import Lowered, lower
+from npu_reference.compiler.scopes import fuse_scopes
 from npu_reference.compiler.settings import Settings
 from npu_reference.compiler.tasks import Transfer, costs_of, transfers_of
 from npu_reference.errors import NpuError
@@ -42,7 +43,7 @@ class Compiled(NamedTuple):
             "device": self.device.to_json(),
             "kernels": len(self.lowered.kernels),
             "fused_kernels": len(self.fused.kernels),
-            "fusion": [count._asdict() for count in self.fusion],
+            "fusion": [count.to_json() for count in self.fusion],
             "transfers": [transfer._asdict() for transfer in self.transfers],
         }
 
@@ -61,11 +62,12 @@ def compile_graph(
     """
     lowered = lower(partition, assignment, shapes, host_variables=settings.host_variables)
     _check(lowered, "lowering")
-    fused, counts = fuse(lowered, settings)
+    scoped, scopes = fuse_scopes(lowered, settings)
+    fused, counts = fuse(scoped, settings)
     _check(fused, "fusion")
     _check_nothing_lost(lowered, fused)
     costs = costs_of(fused, device, settings)
-    return Compiled(device, settings, lowered, fused, counts, costs, transfers_of(fused, settings))
+    return Compiled(device, settings, lowered, fused, (*scopes, *counts), costs, transfers_of(fused, settings))
 
 
 def _check(lowered: Lowered, stage: str) -> None:
