@@ -148,10 +148,10 @@ class ReferenceBackend:
 
     def program(self, params: Mapping[str, Any], place: Any, process: int) -> Any:
         """A program that compiles in a folder."""
-        from npu_reference.artifacts import Disk, Program
+        from npu_reference.artifacts import Program
+        from npu_reference.device import faults
 
-        room = [fault.get("after", 0) for fault in params.get("faults", []) if fault["kind"] == "disk_full"]
-        return Program(place, process=str(process), disk=Disk(min(room)) if room else None)
+        return Program(place, process=str(process), disk=faults.parse(params.get("faults")).disk())
 
     def compiled(self, program: Any, params: Mapping[str, Any], resolution: Any) -> Any:
         """What compiling the request's graph left."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npu_reference.artifacts.folder import Disk, Folder, Place
+from npu_reference.artifacts.folder import Folder, Place
 from npu_reference.artifacts.program import KernelRecord, Left, Model, Program, Remark
 
-__all__ = ["Disk", "Folder", "KernelRecord", "Left", "Model", "Place", "Program", "Remark"]
+__all__ = ["Folder", "KernelRecord", "Left", "Model", "Place", "Program", "Remark"]

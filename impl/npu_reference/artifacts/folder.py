@@ -10,9 +10,10 @@ import stat
 import time
 from typing import Callable, Iterator, List, NamedTuple, Optional
 
+from npu_reference.device.faults import Disk
 from npu_reference.errors import NpuError
 
-__all__ = ["Disk", "Folder", "Found", "Place"]
+__all__ = ["Folder", "Found", "Place"]
 
 _PART = re.compile(r"\.npu-[0-9a-f]{16}\.part\Z")
 #: What a writer that was killed leaves is removed after so many seconds; no write takes as long (assumed).
@@ -38,25 +39,6 @@ class Place(NamedTuple):
             return os.path.join(self.current, name)
         inside = name if os.path.isabs(name) else os.path.join(os.sep, os.path.relpath(self.current, self.root), name)
         return os.path.join(self.root, os.path.normpath(inside).lstrip(os.sep))
-
-
-class Disk:
-    """How much may still be written: the fault of a full disk, without filling one.
-
-    Args:
-        room: bytes until it is full; None: as much as the real one takes.
-    """
-
-    def __init__(self, room: Optional[int] = None) -> None:
-        self._room = room
-
-    def take(self, size: int) -> int:
-        """How many of ``size`` bytes there is room for."""
-        if self._room is None:
-            return size
-        taken = min(size, self._room)
-        self._room -= taken
-        return taken
 
 
 class Found(NamedTuple):
@@ -142,10 +124,7 @@ class Folder:
                 handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW, 0o666)
                 with os.fdopen(handle, "wb") as stream:
                     for piece in pieces:
-                        room = self.disk.take(len(piece))
-                        stream.write(piece[:room])
-                        if room < len(piece):
-                            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                        self.disk.write(stream, piece)
                 os.replace(aside, target)
         except BaseException:
             with contextlib.suppress(OSError):

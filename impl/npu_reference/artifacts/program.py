@@ -9,10 +9,11 @@ from typing import Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Op
 from npu_reference.artifacts import fusions, weights
 from npu_reference.artifacts.binaries import Binary, CoreKernels, content
 from npu_reference.artifacts.cache import KernelCache
-from npu_reference.artifacts.folder import Disk, Folder, Place
+from npu_reference.artifacts.folder import Folder, Place
 from npu_reference.artifacts.places import Named, Plan, is_recompiled, kinds_of, plan_of
 from npu_reference.compiler import Compiled
 from npu_reference.compiler.fusion import FusionCount
+from npu_reference.device.faults import Disk
 from npu_reference.errors import NpuError
 from npu_reference.options.outcome import Resolution
 from npu_reference.partition import Partition
