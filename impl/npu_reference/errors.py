@@ -65,14 +65,14 @@ _KINDS: List[ErrorKind] = [
     ErrorKind("DEVICE_FILE", "a device file is missing, malformed, or names no device"),
     ErrorKind("DEVICE_SIZES", "the sizes of a graph's tensors are unknown, so its time and memory are"),
     ErrorKind("DEVICE_MODEL", "the model of the device has no such operator"),
-    # What compilation leaves
-    ErrorKind("FILES_LEFT", "a directory named by an option cannot take the files that are asked for"),
     ErrorKind("DEVICE_TIMEOUT", "the device, or the host that waits for it, took longer than a timeout option allows"),
     ErrorKind("DEVICE_ENDLESS", "the device never ends, and no timeout option is set that would end the wait"),
     ErrorKind("DEVICE_FAULT", "a kernel failed while it ran on the device"),
     ErrorKind("COLLECTIVE_TIMEOUT", "a collective waited longer for a rank than hccl_timeout allows"),
     ErrorKind("KERNEL_FAILURE", "a kernel cannot be compiled"),
     ErrorKind("FAULT_VALUE", "a fault that is asked for is none that the device can have"),
+    # What compilation leaves
+    ErrorKind("FILES_LEFT", "a directory named by an option cannot take the files that are asked for"),
     # The suite
     ErrorKind("USAGE", "the command line is wrong"),
     ErrorKind("CASE_FILE", "a case file or golden is malformed"),

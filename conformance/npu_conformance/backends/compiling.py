@@ -112,7 +112,7 @@ class Turns:
         ]
         answer["files"] = files_below(place.root)
         if turn.get("ends", "normal") == "normal":
-            program.end()
+            answer["notes"] += [note._asdict() for note in program.end()]
         answer["left"] = files_below(place.root)
         return answer
 

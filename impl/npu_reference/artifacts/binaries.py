@@ -8,6 +8,7 @@ import re
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
 import npu_reference
+from npu_reference.catalog import Catalog
 from npu_reference.compiler import Compiled
 from npu_reference.compiler.kernels import Kernel
 from npu_reference.graphs import infer_shapes
@@ -91,6 +92,7 @@ class CoreKernels:
         options: Mapping[str, Any],
     ) -> None:
         self._compiled, self._graph, self._soc, self._options = compiled, graph, soc, options
+        self._catalog = Catalog.built_in()
         self._assigned: Dict[str, NodePrecision] = {one.node: one for one in assignment.nodes}
         self._shapes: Shapes = infer_shapes(graph, feeds=shapes)
         self._reads: List[List[Tuple[int, int, int]]] = [[] for _ in graph.nodes]
@@ -109,6 +111,7 @@ class CoreKernels:
         found = {kernel.op, kernel.type}
         for member in kernel.members:
             found.add(self._op(member))
+            found.update(self._catalog.kernels_of(self._op(member)))  # before graph fusion and after it
             assigned = self._assigned.get(member)
             if assigned is not None and assigned.kernel:
                 found.add(assigned.kernel)

@@ -59,17 +59,19 @@ class Folder:
         named: the directory as named, a path of the machine.
         option: the option or variable that named it, for errors.
         below: names of directories inside.
+        shown: what the named directory is called in errors; itself, if nothing else is said.
     """
 
-    def __init__(self, named: str, option: str, *below: str, disk: Optional[Disk] = None) -> None:
+    def __init__(self, named: str, option: str, *below: str, disk: Optional[Disk] = None, shown: str = "") -> None:
         self.named, self.option, self.below = named, option, below
         self.path = os.path.join(named, *below)
+        self.shown = shown or named
         self.disk = disk or Disk()
         self._made = False
 
     def inside(self, *names: str) -> Folder:
         """A folder further down."""
-        return Folder(self.named, self.option, *self.below, *names, disk=self.disk)
+        return Folder(self.named, self.option, *self.below, *names, disk=self.disk, shown=self.shown)
 
     def make(self) -> Folder:
         """Makes the folder where it is missing.
@@ -82,12 +84,13 @@ class Folder:
         with self._told("cannot be made"):
             os.makedirs(self.named, exist_ok=True)
             path = self.named
-            for name in self.below:
+            for number, name in enumerate(self.below, 1):
                 path = os.path.join(path, name)
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(path)
                 if not stat.S_ISDIR(os.lstat(path).st_mode):
-                    raise self._problem(f"{path} is no directory but {_kind(path)}.")
+                    place = os.path.join(self.shown, *self.below[:number])
+                    raise self._problem(f"{place} is no directory but {_kind(path)}.")
             if not os.access(self.path, os.W_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         self._made = True
@@ -120,7 +123,7 @@ class Folder:
         try:
             with self._told(f"cannot take {name}"):
                 if os.path.isdir(target) and not os.path.islink(target):
-                    raise self._problem(f"{target} is a directory.")
+                    raise self._problem(f"{os.path.join(self.shown, *self.below, name)} is a directory.")
                 handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW, 0o666)
                 with os.fdopen(handle, "wb") as stream:
                     for piece in pieces:
@@ -189,7 +192,8 @@ class Folder:
         try:
             yield
         except OSError as problem:
-            raise self._problem(f"{self.path} {what}: {problem.strerror or problem}.") from None
+            where, why = os.path.join(self.shown, *self.below), str(problem.strerror or problem).rstrip(".")
+            raise self._problem(f"{where} {what}: {why}.") from None
         except ValueError:
             raise self._problem("it is no path.") from None
 

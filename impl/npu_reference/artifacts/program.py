@@ -125,24 +125,23 @@ class Program:
         if found is not None:
             found.unload()
 
-    def end(self) -> None:
+    def end(self) -> Tuple[Remark, ...]:
         """The program ends normally: what it still has loaded is unloaded, and what it counted is written.
 
-        Raises:
-            NpuError: FILES_LEFT, after everything else was done.
+        Returns: remarks on what could not be written. The results of a program do not depend on it, and it is too late
+            for an error to help.
         """
         for session in sorted(self._weights):
             self.unload(session)
-        failed: Optional[NpuError] = None
+        notes = []
         for folder, when, entries in self._fusion.values():
             if when == 1:
                 try:
                     folder.write(fusions.NAME, iter([fusions.text(entries)]))
                 except NpuError as problem:
-                    failed = failed or problem
+                    notes.append(Remark("NOT_WRITTEN", fusions.NAME, problem.message))
         self._fusion.clear()
-        if failed is not None:
-            raise failed
+        return tuple(notes)
 
     # -- kernels --------------------------------------------------------------------------------------------------
 
@@ -260,7 +259,8 @@ class Program:
     def _folder(self, named: Optional[Named]) -> Optional[Folder]:
         if named is None:
             return None
-        return Folder(self._place.path(named.name), named.option, *named.below, disk=self._disk)
+        path = self._place.path(named.name)
+        return Folder(path, named.option, *named.below, disk=self._disk, shown=named.name)
 
 
 def _switches(resolution: Resolution, words: Tuple[str, ...]) -> Tuple[str, ...]:
