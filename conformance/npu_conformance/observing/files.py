@@ -133,7 +133,7 @@ def _kernels(number: int, turn: Mapping[str, Any], first: Mapping[str, int]) -> 
         yield "passes", one["name"], f"turn {number} pass {one['section']} {one['name']} {counts}"
     for one in turn.get("constants", []):
         yield "constants", one["node"], f"turn {number} constant {one['node']} {one['op']}"
-    for subject, code in sorted({(one.get("subject", ""), one["code"]) for one in turn.get("notes", [])}):
+    for code in sorted({one["code"] for one in turn.get("notes", [])}):
         yield "file_notes", code, f"turn {number} note {code}"
     sizes = {one["file"]: one["bytes"] for one in turn.get("constants", []) if one.get("file")}
     if sizes:

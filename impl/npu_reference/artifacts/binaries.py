@@ -1,4 +1,4 @@
-"""Decides what a compiled kernel is called, what makes two the same, and what its files say: all marked as simulated."""
+"""Decides what a compiled kernel is called, what makes two the same, and what its files say, marked as simulated."""
 
 from __future__ import annotations
 
@@ -205,7 +205,9 @@ def seal_of(value: Mapping[str, Any]) -> str:
 
 
 def _object(binary: Binary) -> bytes:
-    head = f"{_MARK}\nkernel {binary.stem}\ncompiled with {' '.join(binary.switches) or 'no switches'}\n".encode("ascii")
+    head = f"{_MARK}\nkernel {binary.stem}\ncompiled with {' '.join(binary.switches) or 'no switches'}\n".encode(
+        "ascii"
+    )
     line = b"simulated\n"
     return (head + line * (binary.bytes // len(line) + 1))[: max(binary.bytes, len(head))]
 

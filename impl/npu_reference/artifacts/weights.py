@@ -20,7 +20,8 @@ _LISTS = {
     "float32": ("float_val", "f"), "float64": ("double_val", "d"), "int32": ("int_val", "i"), "int16": ("int_val", "h"),
     "int8": ("int_val", "b"), "uint8": ("int_val", "B"), "uint16": ("int_val", "H"), "qint8": ("int_val", "b"),
     "quint8": ("int_val", "B"), "qint16": ("int_val", "h"), "quint16": ("int_val", "H"), "qint32": ("int_val", "i"),
-    "int64": ("int64_val", "q"), "uint32": ("uint32_val", "I"), "uint64": ("uint64_val", "Q"), "bool": ("bool_val", "?"),
+    "int64": ("int64_val", "q"), "uint32": ("uint32_val", "I"), "uint64": ("uint64_val", "Q"),
+    "bool": ("bool_val", "?"),
     "float16": ("half_val", "H"), "bfloat16": ("half_val", "H"), "complex64": ("scomplex_val", "f"),
     "complex128": ("dcomplex_val", "d"),
 }  # fmt: skip

@@ -31,7 +31,8 @@ class ScopePass(NamedTuple):
 
 SCOPE_PASSES: Tuple[ScopePass, ...] = (
     ScopePass(
-        "ScopeLayerNormPass", True, r"(?i)layer_?norm(_\d+)?", frozenset(["Mean", "SquaredDifference", "Rsqrt"]), "LayerNorm"
+        "ScopeLayerNormPass", True, r"(?i)layer_?norm(_\d+)?",
+        frozenset(["Mean", "SquaredDifference", "Rsqrt"]), "LayerNorm",
     ),
     ScopePass("ScopeClipBoxesPass", False, r"(?i)clip_?boxes(_\d+)?", frozenset(["Minimum", "Maximum"]), "ClipBoxes"),
 )  # fmt: skip
@@ -124,9 +125,7 @@ def _joined(
         writes=tuple(dict.fromkeys(place for place in written if stays(place))),
         elements=max(kernel.elements for kernel in members),
         width=max(kernel.width for kernel in members),
-        after=tuple(
-            dict.fromkeys(before for kernel in members for before in kernel.after if before not in inside)
-        ),
+        after=tuple(dict.fromkeys(before for kernel in members for before in kernel.after if before not in inside)),
         members=tuple(name for kernel in members for name in kernel.members),
         passes=(one.name,),
     )
