@@ -132,7 +132,7 @@ def fuse(lowered: Lowered, settings: Settings) -> Tuple[Lowered, Tuple[FusionCou
                 continue
             tail, producer = lowered.kernels[before], standing[before]
             one = next((found for found in active if found.joins(tail, kernel)), None)
-            if one is None or producer.geop != kernel.geop or place not in tail.writes:
+            if one is None or _place(producer) != _place(kernel) or place not in tail.writes:
                 continue
             matched, effective = counts[one.name].get(kernel.geop, (0, 0))
             counts[one.name][kernel.geop] = (matched + 1, effective)
@@ -156,6 +156,11 @@ def counted(name: str, section: str, by_geop: Mapping[int, Tuple[int, int]]) -> 
     """The counts of a pass from those of each GEOP."""
     totals = [sum(counts) for counts in zip(*by_geop.values())] or [0, 0]
     return FusionCount(name, section, totals[0], totals[1], dict(by_geop))
+
+
+def _place(kernel: Kernel) -> Tuple[object, ...]:
+    """Where it runs: kernels of other GEOPs, loops or branches are never one."""
+    return kernel.geop, kernel.frame, kernel.turns, kernel.branches
 
 
 def _followers(lowered: Lowered) -> List[Set[int]]:
@@ -187,7 +192,9 @@ def _joined(producer: Kernel, reader: Kernel, place: int, name: str, gone: bool)
         results=reader.results,
         width=max(producer.width, reader.width),
         after=tuple(dict.fromkeys([*producer.after, *reader.after])),
+        impl_mode=producer.impl_mode or reader.impl_mode,
         members=producer.members + reader.members,
+        ops=producer.ops + reader.ops,
         passes=(*producer.passes, *reader.passes, name),
     )
 
