@@ -31,6 +31,7 @@ _FEATURES = [
     "copies",
     "directives",
     "engines",
+    "faults",
     "flavour.tf1",
     "flavour.tf2",
     "impl_modes",

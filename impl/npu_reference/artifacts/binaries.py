@@ -10,10 +10,8 @@ from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Se
 import npu_reference
 from npu_reference.catalog import Catalog
 from npu_reference.compiler import Compiled
-from npu_reference.compiler.kernels import Kernel
-from npu_reference.graphs import infer_shapes
-from npu_reference.graphs.graph import Graph
-from npu_reference.graphs.shapes import Shapes
+from npu_reference.compiler.kernels import Kernel, unfold
+from npu_reference.partition import Partition
 from npu_reference.precision import Assignment, NodePrecision
 
 __all__ = ["FORM", "Binary", "CoreKernels", "content", "sealed", "seal_of"]
@@ -85,18 +83,20 @@ class CoreKernels:
     def __init__(
         self,
         compiled: Compiled,
-        graph: Graph,
+        partition: Partition,
         assignment: Assignment,
         shapes: Mapping[str, Sequence[Any]],
         soc: str,
         options: Mapping[str, Any],
     ) -> None:
-        self._compiled, self._graph, self._soc, self._options = compiled, graph, soc, options
+        unfolded = unfold(partition, shapes)
+        self._graph, self._shapes = unfolded.flat.graph, unfolded.shapes
+        self._origin = unfolded.flat.origin
+        self._compiled, self._soc, self._options = compiled, soc, options
         self._catalog = Catalog.built_in()
         self._assigned: Dict[str, NodePrecision] = {one.node: one for one in assignment.nodes}
-        self._shapes: Shapes = infer_shapes(graph, feeds=shapes)
-        self._reads: List[List[Tuple[int, int, int]]] = [[] for _ in graph.nodes]
-        edges = graph.edges
+        self._reads: List[List[Tuple[int, int, int]]] = [[] for _ in self._graph.nodes]
+        edges = self._graph.edges
         for src, src_slot, dst, dst_slot in zip(edges.src, edges.src_slot, edges.dst, edges.dst_slot):
             if dst_slot >= 0:
                 self._reads[dst].append((dst_slot, src, src_slot))
@@ -110,11 +110,12 @@ class CoreKernels:
         """Types of the operators a kernel computes, as TensorFlow and as the device calls them, and its own."""
         found = {kernel.op, kernel.type}
         for member in kernel.members:
-            found.add(self._op(member))
-            found.update(self._catalog.kernels_of(self._op(member)))  # before graph fusion and after it
             assigned = self._assigned.get(member)
             if assigned is not None and assigned.kernel:
                 found.add(assigned.kernel)
+        for op in kernel.ops:
+            found.add(op)
+            found.update(self._catalog.kernels_of(op))  # before graph fusion and after it
         return frozenset(found)
 
     def binary(self, kernel: Kernel, switches: Tuple[str, ...], words: Tuple[str, ...]) -> Binary:
@@ -129,13 +130,9 @@ class CoreKernels:
         return Binary(f"{self._name(kernel)}_{digest}", digest, kernel, self.types(kernel), switches, words, described)
 
     def _name(self, kernel: Kernel) -> str:
-        types = [self._op(member) for member in kernel.members] if len(kernel.members) > 1 else [kernel.type]
+        types = list(kernel.ops) if len(kernel.members) > 1 else [kernel.type]
         words = "_".join(["fused_op", *types] if len(kernel.members) > 1 else types)
         return "te_" + re.sub(r"[^a-z0-9_]", "_", words.lower())[:_LONGEST].strip("_")
-
-    def _op(self, member: str) -> str:
-        at = self._graph.index.get(member)
-        return self._graph.nodes[at].op if at is not None else "Cast" if "/cast_" in member else member
 
     def _described(self, kernel: Kernel) -> Dict[str, Any]:
         """Everything the kernel's code depends on, and no name: equal operators are compiled once."""
@@ -152,14 +149,14 @@ class CoreKernels:
             "inputs": [tensors[at].bytes for at in kernel.reads],
             "outputs": [tensors[at].bytes for at in kernel.writes],
             "passes": sorted(set(kernel.passes)),
-            "operators": [self._operator(member, place) for member in kernel.members],
+            "operators": [self._operator(member, op, place) for member, op in zip(kernel.members, kernel.ops)],
         }
 
-    def _operator(self, member: str, place: Mapping[str, int]) -> Dict[str, Any]:
+    def _operator(self, member: str, op: str, place: Mapping[str, int]) -> Dict[str, Any]:
         at = self._graph.index.get(member)
         if at is None:
-            return {"op": self._op(member), "to": member.rpartition("/cast_")[2].partition("@")[0]}
-        node, assigned = self._graph.nodes[at], self._assigned.get(member)
+            return {"op": op, "to": member.rpartition("/cast_")[2].partition("@")[0]}
+        node, assigned = self._graph.nodes[at], self._assigned.get(self._origin[at])
         attrs = hashlib.sha256()
         for key in sorted(node.proto.attr):
             if not key.startswith("_"):

@@ -109,7 +109,7 @@ class Program:
         plan = plan_of(resolution, env, self._process, session)
         notes: List[Remark] = []
         kernels = CoreKernels(
-            model.compiled, model.partition.graph, model.assignment, model.shapes, SOC, _options(resolution, model)
+            model.compiled, model.partition, model.assignment, model.shapes, SOC, _options(resolution, model)
         )
         cache = self._cache(plan, notes)
         records, fresh, removed = self._kernels(kernels, resolution, env, plan, cache, notes)

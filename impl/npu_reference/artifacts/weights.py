@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from typing import Any, Dict, Iterator, List, NamedTuple, Set
+from typing import Any, Iterator, List, NamedTuple, Set
 
 from npu_reference.artifacts.folder import Folder
+from npu_reference.compiler.functions import flatten
 from npu_reference.graphs import DType
 from npu_reference.partition import Partition
 
@@ -85,10 +86,10 @@ _PACKED = frozenset(DType.of(name) for name in _LISTS)
 
 def _on_device(partition: Partition) -> Iterator[Any]:
     """Constants that a GEOP has: its members, and copies of those that the host reads as well."""
-    graph = partition.graph
-    copied = {copy.node for geop in partition.geops for copy in geop.copies}
-    for node in graph.nodes:
-        if node.op in CONSTANTS and (partition.assignment[node.id] >= 0 or {node.id, node.name} & copied):
+    flat = flatten(partition)
+    copied = {partition.graph.nodes[copy.node].name for geop in partition.geops for copy in geop.copies}
+    for node in flat.graph.nodes:
+        if node.op in CONSTANTS and (flat.assignment[node.id] >= 0 or node.name in copied):
             yield node
 
 
@@ -118,8 +119,3 @@ def _pieces(tensor: Any) -> Iterator[bytes]:
         taken = min(missing, each)
         yield last * taken
         missing -= taken
-
-
-def shared_bytes(found: List[Constant]) -> Dict[str, int]:
-    """Bytes by file: what the weights of several models take once each."""
-    return {one.file: one.bytes for one in found if one.file}

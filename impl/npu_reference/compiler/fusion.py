@@ -11,7 +11,7 @@ from typing import Callable, Dict, List, Mapping, NamedTuple, Set, Tuple
 from npu_reference.compiler.kernels import Kernel, Lowered
 from npu_reference.compiler.settings import Settings
 
-__all__ = ["PASSES", "FusionCount", "Pass", "counted", "fuse", "renumbered"]
+__all__ = ["PASSES", "FusionCount", "Pass", "counted", "fuse", "place_of", "renumbered"]
 
 
 class Pass(NamedTuple):
@@ -132,7 +132,7 @@ def fuse(lowered: Lowered, settings: Settings) -> Tuple[Lowered, Tuple[FusionCou
                 continue
             tail, producer = lowered.kernels[before], standing[before]
             one = next((found for found in active if found.joins(tail, kernel)), None)
-            if one is None or _place(producer) != _place(kernel) or place not in tail.writes:
+            if one is None or place_of(producer) != place_of(kernel) or place not in tail.writes:
                 continue
             matched, effective = counts[one.name].get(kernel.geop, (0, 0))
             counts[one.name][kernel.geop] = (matched + 1, effective)
@@ -158,7 +158,7 @@ def counted(name: str, section: str, by_geop: Mapping[int, Tuple[int, int]]) -> 
     return FusionCount(name, section, totals[0], totals[1], dict(by_geop))
 
 
-def _place(kernel: Kernel) -> Tuple[object, ...]:
+def place_of(kernel: Kernel) -> Tuple[object, ...]:
     """Where it runs: kernels of other GEOPs, loops or branches are never one."""
     return kernel.geop, kernel.frame, kernel.turns, kernel.branches
 

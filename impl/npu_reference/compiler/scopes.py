@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Dict, FrozenSet, List, NamedTuple, Set, Tuple
 
-from npu_reference.compiler.fusion import FusionCount, counted, renumbered
+from npu_reference.compiler.fusion import FusionCount, counted, place_of, renumbered
 from npu_reference.compiler.kernels import Kernel, Lowered
 from npu_reference.compiler.settings import Settings
 
@@ -67,7 +67,8 @@ def fuse_scopes(lowered: Lowered, settings: Settings) -> Tuple[Lowered, Tuple[Fu
                 for number in numbers[:-1]:
                     ends[number] = last
                     del standing[number]
-        found.append(counted(one.name, SECTION, counts))
+        if counts:
+            found.append(counted(one.name, SECTION, counts))
     return renumbered(lowered, standing, ends), tuple(found)
 
 
@@ -85,6 +86,7 @@ def _scopes(lowered: Lowered, one: ScopePass) -> List[List[int]]:
         for numbers in scopes.values()
         if one.needs <= {lowered.kernels[number].op for number in numbers}
         and all(lowered.kernels[number].engine == "vector" for number in numbers)
+        and len({place_of(lowered.kernels[number]) for number in numbers}) == 1
     ]
 
 
@@ -127,5 +129,6 @@ def _joined(
         width=max(kernel.width for kernel in members),
         after=tuple(dict.fromkeys(before for kernel in members for before in kernel.after if before not in inside)),
         members=tuple(name for kernel in members for name in kernel.members),
+        ops=tuple(op for kernel in members for op in kernel.ops),
         passes=(one.name,),
     )
