@@ -16,7 +16,7 @@ from npu_reference.errors import NpuError
 
 __all__ = ["ReferenceBackend"]
 
-_AREAS = ["in_out_pair", "mixed", "options", "partition", "precision", "run", "timing"]
+_AREAS = ["artifacts", "in_out_pair", "mixed", "options", "partition", "precision", "timing", "run"]
 
 #: Features of every answer that needs no TensorFlow.
 _FEATURES = [
@@ -24,6 +24,12 @@ _FEATURES = [
     "borders",
     "casts",
     "concurrent",
+    "compile",
+    "compile.constants",
+    "compile.notes",
+    "compile.passes",
+    "compile.sizes",
+    "compile.switches",
     "copies",
     "directives",
     "engines",
@@ -31,6 +37,7 @@ _FEATURES = [
     "flavour.tf1",
     "flavour.tf2",
     "impl_modes",
+    "library",
     "lists",
     "meaning",
     "min_geops",
@@ -129,6 +136,21 @@ class ReferenceBackend:
                 raise
             return {"rejected": error.to_json()}
 
+    def compile(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        from npu_conformance.backends.compiling import Turns
+
+        return Turns(self, params).run()
+
+    def library(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        from npu_reference.artifacts import library
+
+        return {
+            "files": [
+                {"path": one.path, "mode": f"{one.mode:04o}", "text": one.text}
+                for one in library.files(self.catalog(params), params["edition"])
+            ]
+        }
+
     def run(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         if importlib.util.find_spec("tf_keras") is not None:
             os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # TensorFlow reads it once, when it is imported
@@ -157,6 +179,34 @@ class ReferenceBackend:
             env=params.get("env", {}),
             files=params.get("files", {}),
         )
+
+    def resolve_in(self, params: Mapping[str, Any], files: Any) -> Any:
+        """The Resolution of the request's option values, whose files lie in a folder."""
+        return self.resolve({**params, "files": files})
+
+    def program(self, params: Mapping[str, Any], place: Any, process: int) -> Any:
+        """A program that compiles in a folder."""
+        from npu_reference.artifacts import Program
+        from npu_reference.device import faults
+
+        return Program(place, process=str(process), disk=faults.parse(params.get("faults")).disk())
+
+    def compiled(self, program: Any, params: Mapping[str, Any], resolution: Any) -> Any:
+        """What compiling the request's graph left."""
+        from npu_reference.artifacts import Model
+        from npu_reference.compiler import compile_graph, settings_of
+        from npu_reference.graphs import arg_shapes, load_graph
+        from npu_reference.hardware import load
+        from npu_reference.partition import partition
+        from npu_reference.precision import assign
+
+        sizes = {name: tuple(shape) for name, shape in params.get("shapes", {}).items()}
+        shapes = arg_shapes(load_graph(params["graph"]), list(params.get("feeds", [])), sizes)
+        cut = partition(self.graph(params), resolution, op_list=self.operator_list(params), shapes=shapes)
+        assignment = assign(cut, resolution, catalog=self.catalog(params))
+        device = load(params.get("device", "Ascend910A"))
+        lowered = compile_graph(cut, assignment, device, settings_of(resolution), shapes)
+        return program.compile(Model(cut, assignment, lowered, shapes), resolution, params.get("env", {}))
 
     def graph(self, params: Mapping[str, Any]) -> Any:
         """The request's Graph, closed over its feeds and fetches when it names any."""

@@ -10,6 +10,7 @@ from npu_reference.compiler.costs import Cost
 from npu_reference.compiler.functions import Branch
 from npu_reference.compiler.fusion import FusionCount, fuse
 from npu_reference.compiler.kernels import Lowered, lower, unfold
+from npu_reference.compiler.scopes import fuse_scopes
 from npu_reference.compiler.settings import Settings
 from npu_reference.compiler.tasks import Transfer, costs_of, exchanges_of, transfers_of
 from npu_reference.errors import NpuError
@@ -49,7 +50,7 @@ class Compiled(NamedTuple):
             "device": self.device.to_json(),
             "kernels": len(self.lowered.kernels),
             "fused_kernels": len(self.fused.kernels),
-            "fusion": [count._asdict() for count in self.fusion],
+            "fusion": [count.to_json() for count in self.fusion],
             "transfers": [transfer._asdict() for transfer in self.transfers],
         }
 
@@ -78,7 +79,8 @@ def compile_graph(
     if taken:
         lowered = lower(unfolded, assignment, host_variables=settings.host_variables, taken=taken)
         _check(lowered, "lowering")
-    fused, counts = fuse(lowered, settings)
+    scoped, scopes = fuse_scopes(lowered, settings)
+    fused, counts = fuse(scoped, settings)
     _check(fused, "fusion")
     _check_nothing_lost(lowered, fused)
     sizes = [tensor.bytes for tensor in fused.tensors]
@@ -88,7 +90,7 @@ def compile_graph(
     exchanges = exchanges_of(fused, network)
     costs = costs_of(fused, device, settings, exchanges)
     transfers = transfers_of(fused, settings)
-    return Compiled(device, settings, lowered, fused, counts, costs, transfers, network, exchanges)
+    return Compiled(device, settings, lowered, fused, (*scopes, *counts), costs, transfers, network, exchanges)
 
 
 def _dearest(lowered: Lowered, costs: Sequence[Cost]) -> Dict[str, int]:

@@ -32,6 +32,7 @@ class Settings(NamedTuple):
         models: steps that online inference runs beside each other (graph_max_parallel_model_num).
         memory: bytes for feature maps and for variables that the session allows; None without a limit.
         tailing: whether computation goes on beside the last AllReduce (is_tailing_optimization).
+        scope_passes: scope fusion passes that are switched on by name (enable_scope_fusion_passes).
     """
 
     switched: Mapping[str, Mapping[str, bool]]
@@ -50,6 +51,7 @@ class Settings(NamedTuple):
     models: int
     memory: Tuple[Any, Any]
     tailing: bool = False
+    scope_passes: Tuple[str, ...] = ()
 
     def is_on(self, section: str, name: str) -> bool:
         """Whether a fusion pass may work (files.fusion_switch): its own entry, else ALL's, else on."""
@@ -90,6 +92,7 @@ def settings_of(resolution: Resolution, graph: Optional[Graph] = None) -> Settin
         models=max(_number(values.get("graph_max_parallel_model_num")), 1) if not resolution.run_mode else 1,
         memory=(told["memory"]["graph_bytes"], told["memory"]["variable_bytes"]),
         tailing=bool(values.get("is_tailing_optimization")),
+        scope_passes=tuple(getattr(resolution.parsed.get("enable_scope_fusion_passes"), "names", ())),
     )
 
 
