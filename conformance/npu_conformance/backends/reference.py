@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import glob
 import importlib.util
 import json
 import os
 import platform
+import posixpath
 import re
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
@@ -15,6 +17,9 @@ from npu_conformance.protocol import messages as protocol
 from npu_reference.errors import NpuError
 
 __all__ = ["ReferenceBackend"]
+
+#: Largest file that is told with its content, in bytes.
+_MOST_INLINE = 64 << 10
 
 _AREAS = ["artifacts", "in_out_pair", "mixed", "options", "partition", "precision", "timing", "run"]
 
@@ -52,6 +57,7 @@ _FEATURES = [
     "reasons",
     "signature",
     "timeline",
+    "timeline.files",
     "timeline.fusion",
     "timeline.launches",
     "timeline.memory",
@@ -256,11 +262,27 @@ class ReferenceBackend:
 
     def step(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         """One step of the request's graph on the simulated device, as ``timeline`` answers it."""
-        answer: Dict[str, Any] = self.profiled(params).timeline_json()
+        made = self.profiled(params)
+        answer: Dict[str, Any] = made.timeline_json()
         for task in answer["tasks"]:  # casts and copies that compilation adds are no operators of the graph
             task["nodes"] = [name for name in task.get("nodes", []) if ":" not in name]
             task["node"] = None if ":" in (task.get("node") or "") else task.get("node")
+        files = self.profile_files(made, self.resolve(params))
+        if files:
+            answer["files"] = {path: _told(content) for path, content in sorted(files.items())}
         return answer
+
+    def profile_files(self, made: Any, resolution: Any) -> Dict[str, bytes]:
+        """Path, below the folder that stands for the machine's root and for the current directory, to content."""
+        from npu_reference import profiling
+
+        wanted = profiling.collected(resolution)
+        if wanted is None:
+            return {}
+        where = posixpath.normpath("/" + wanted.output).strip("/")
+        content = profiling.files([profiling.Run(made)], wanted)
+        tree = profiling.tree.name_of(1, content)
+        return {posixpath.join(where, tree, path): data for path, data in content.items()}
 
     def profiled(self, params: Mapping[str, Any]) -> Any:
         """The request's Profile, as the faults asked for left it."""
@@ -278,6 +300,13 @@ class ReferenceBackend:
         concurrent = params.get("concurrent", 1)
         made = profile(divided, options, device, shapes, catalog=self.catalog(params), concurrent=concurrent)
         return watchdogs.endure(made, divided, options, faults.parse(params.get("faults"))).profile
+
+
+def _told(content: bytes) -> Dict[str, Any]:
+    """A file as an answer tells it; of a large one its size alone."""
+    if len(content) > _MOST_INLINE:
+        return {"bytes": len(content)}
+    return {"b64": base64.b64encode(content).decode("ascii")}
 
 
 def split_fetches(names: List[str]) -> Tuple[List[str], List[str]]:

@@ -1,8 +1,8 @@
-"""The five groups of AI Core metrics: what the model knows of each kernel's pipelines (session.profiling_options.aic_metrics)."""
+"""The five groups of AI Core metrics (session.profiling_options.aic_metrics): what is known of each kernel's pipelines."""
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Callable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from npu_reference.compiler.costs import Cost
 from npu_reference.compiler.kernels import Kernel

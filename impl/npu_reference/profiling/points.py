@@ -65,7 +65,9 @@ def _first(step: Profile) -> Optional[Point]:
         for number in computed
         if any(tensors[place].kind == "input" for place in kernels[step.timeline.tasks[number].kernel].reads)
     ]
-    return _point(step, min(readers or computed, key=lambda number: (step.timeline.spans[number].start, number), default=-1))
+    return _point(
+        step, min(readers or computed, key=lambda number: (step.timeline.spans[number].start, number), default=-1)
+    )
 
 
 def _last(step: Profile) -> Optional[Point]:

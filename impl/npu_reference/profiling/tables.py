@@ -6,6 +6,8 @@ import csv
 import io
 from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
+from npu_reference.compiler.kernels import Kernel
+from npu_reference.compiler.tasks import Task
 from npu_reference.device.timing import Profile
 from npu_reference.profiling import metrics
 from npu_reference.profiling.collected import Collected
@@ -100,11 +102,11 @@ class _Task(NamedTuple):
     wait: int
 
     @property
-    def task(self):  # type: ignore[no-untyped-def]
+    def task(self) -> Task:
         return self.run.profile.timeline.tasks[self.number]
 
     @property
-    def kernel(self):  # type: ignore[no-untyped-def]
+    def kernel(self) -> Kernel:
         return self.run.profile.compiled.fused.kernels[self.task.kernel]
 
     @property

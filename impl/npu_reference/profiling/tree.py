@@ -14,7 +14,7 @@ from npu_reference.profiling.collected import Collected
 from npu_reference.profiling.points import points
 from npu_reference.profiling.tables import Run, iterations, tables
 
-__all__ = ["Run", "files", "write"]
+__all__ = ["Run", "files", "name_of", "write"]
 
 _PREFIX = "PROF_"
 _MOST_NUMBERS = 1000000
@@ -39,6 +39,15 @@ def files(runs: Sequence[Run], wanted: Collected, *, device: int = 0) -> Dict[st
     return found
 
 
+def name_of(number: int, content: Mapping[str, bytes]) -> str:
+    """What a tree is called: its number in the output directory, and a digest of what is in it."""
+    digest = hashlib.sha256()
+    for path in sorted(content):
+        digest.update(f"{path}\0{len(content[path])}\0".encode())
+        digest.update(content[path])
+    return f"{_PREFIX}{number:06d}_{digest.hexdigest()[:16].upper()}"
+
+
 def write(folder: str, content: Mapping[str, bytes]) -> str:
     """Put a tree into an output directory under a number of its own, and answer its path.
 
@@ -51,8 +60,7 @@ def write(folder: str, content: Mapping[str, bytes]) -> str:
     aside = ""
     try:
         for number in range(_next_number(folder), _MOST_NUMBERS):
-            digest = hashlib.sha256(b"".join(content[path] for path in sorted(content))).hexdigest()[:16].upper()
-            name = f"{_PREFIX}{number:06d}_{digest}"
+            name = name_of(number, content)
             aside = os.path.join(folder, f".{name}.{os.getpid()}")
             for path, data in sorted(content.items()):
                 at = os.path.join(aside, *path.split("/"))
