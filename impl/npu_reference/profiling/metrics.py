@@ -1,4 +1,4 @@
-"""The five groups of AI Core metrics (session.profiling_options.aic_metrics): what is known of each kernel's pipelines."""
+"""The five groups of AI Core metrics (session.profiling_options.aic_metrics): what is known of a kernel's pipelines."""
 
 from __future__ import annotations
 
