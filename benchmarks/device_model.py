@@ -1,10 +1,13 @@
-"""The model of the device beside the two rates that were published for one Ascend 910.
+"""The model of the device beside the rates that were published for one Ascend 910 and for eight.
 
 Usage: python benchmarks/device_model.py [--device NAME] [--page docs/device.md]
 
 Both are training graphs recorded with TensorFlow 1.15: ResNet-50 with its biases and TensorFlow 1's batch
 normalization, BERT-Large with the adapter's dropout. The published rates are MindSpore's, whose graphs are others:
 what is compared is an order of magnitude. CPU seconds are of the timing plane alone.
+
+For several devices every gradient goes through an AllReduce before it is applied, as NPUDistributedOptimizer makes it,
+split as HCCL does by default. Efficiency is the rate of all of them to as many times the rate of one.
 """
 
 from __future__ import annotations
@@ -18,13 +21,35 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(_ROOT, "impl"), os.path.join(_ROOT, "conformance"), _ROOT]
 
 from npu_reference.device.timing import profile  # noqa: E402
-from npu_reference.graphs import arg_shapes, close_over, load_graph  # noqa: E402
+from npu_reference.graphs import arg_shapes, close_over, graph_from_def, load_graph  # noqa: E402
 from npu_reference.hardware import load  # noqa: E402
 from npu_reference.options import resolve  # noqa: E402
 from npu_reference.partition import partition  # noqa: E402
 
 #: Published rates a second on one device (MindSpore r0.6 benchmark page).
 PUBLISHED = {"ResNet-50, batch 256": (256, 2115), "BERT-Large, sequences of 128, batch 96": (96, 269)}
+
+
+#: Published efficiency of several devices (same page).
+SCALING = {"ResNet-50, batch 256": {8: 0.98, 16: 0.96}, "BERT-Large, sequences of 128, batch 96": {8: 0.96}}
+
+#: Which input of an optimizer's operator is the gradient.
+GRADIENT = {"ResourceApplyMomentum": 3, "ResourceApplyAdam": 9}
+
+
+def data_parallel(graph):
+    """The graph with every gradient summed over all ranks before it is applied."""
+    definition = graph.to_def()
+    for node in list(definition.node):
+        if node.op in GRADIENT:
+            place = GRADIENT[node.op]
+            summed = definition.node.add(name=f"{node.name}/allreduce", op="HcomAllReduce", input=[node.input[place]])
+            summed.attr["T"].CopyFrom(node.attr["T"])
+            summed.attr["reduction"].s = b"sum"
+            summed.attr["group"].s = b"hccl_world_group"
+            summed.attr["fusion"].i = 1
+            node.input[place] = summed.name
+    return graph_from_def(definition)
 
 
 def resnet50():
@@ -44,14 +69,14 @@ def bert_large(batch=96, length=128, masked=20):
     return graph, [f"{name}:0" for name in shapes], ["train"], shapes
 
 
-def rate(net, device, examples):
-    """(examples a second, CPU seconds, tasks) of one step."""
+def rate(net, device, examples, ranks=1, **more):
+    """(examples a second of one device, CPU seconds, tasks) of one step."""
     graph, feeds, targets, shapes = net
-    options = resolve({"precision_mode": "allow_mix_precision"}, env={})
+    options = resolve({"precision_mode": "allow_mix_precision", **more}, env={})
     sizes = arg_shapes(graph, feeds, shapes)
     divided = partition(close_over(graph, feeds, [], targets), options, shapes=sizes)
     began = time.process_time()
-    found = profile(divided, options, device, sizes)
+    found = profile(divided, options, device, sizes, ranks=ranks)
     return examples / found.step * 1e9, time.process_time() - began, len(found.timeline.tasks)
 
 
@@ -65,19 +90,38 @@ def rows(device):
         yield f"| {name} | {published} | {found:.0f} | {100 * (found / published - 1):+.0f} % | {tasks} |"
 
 
+def scaling(device):
+    """The table of efficiencies: as published, and of the model with hcom_parallel and without."""
+    yield "| net | devices | published | model | error | without `hcom_parallel` |"
+    yield "|---|---|---|---|---|---|"
+    for (name, efficiencies), net in zip(SCALING.items(), (resnet50(), bert_large())):
+        together = (data_parallel(net[0]), *net[1:])
+        alone, _, _ = rate(together, device, 1)
+        for ranks, published in efficiencies.items():
+            model, seconds, _ = rate(together, device, 1, ranks, hcom_parallel=True)
+            serial, _, _ = rate(together, device, 1, ranks, hcom_parallel=False)
+            print(f"{name}, {ranks} devices: {seconds:.2f} s of CPU", file=sys.stderr)
+            found, other = model / alone, serial / alone
+            error = 100 * (found / published - 1)
+            yield f"| {name} | {ranks} | {published:.2f} | {found:.3f} | {error:+.1f} % | {other:.3f} |"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", default="Ascend910A")
     parser.add_argument("--page", help="put the table between the page's marks")
     given = parser.parse_args()
-    text = "\n".join(rows(load(given.device)))
-    print(text)
+    device = load(given.device)
+    tables = {"anchors": "\n".join(rows(device)), "scaling": "\n".join(scaling(device))}
+    print("\n\n".join(tables.values()))
     if given.page:
         with open(given.page, encoding="utf-8") as stream:
             page = stream.read()
-        before, rest = page.split("<!-- anchors -->")
+        for mark, text in tables.items():
+            before, rest = page.split(f"<!-- {mark} -->")
+            page = f"{before}<!-- {mark} -->\n{text}\n<!-- /{mark} -->{rest.split(f'<!-- /{mark} -->')[1]}"
         with open(given.page, "w", encoding="utf-8") as stream:
-            stream.write(f"{before}<!-- anchors -->\n{text}\n<!-- /anchors -->{rest.split('<!-- /anchors -->')[1]}")
+            stream.write(page)
 
 
 if __name__ == "__main__":

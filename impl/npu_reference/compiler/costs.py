@@ -18,7 +18,8 @@ __all__ = ["Cost", "cost"]
 class Cost(NamedTuple):
     """Nanoseconds on the engine, nanoseconds of launch before, what bounds it, and bytes by where they move.
 
-    bound: ``compute``, ``memory``, ``cache`` or ``latency``. workspace: bytes that the kernel needs while it runs.
+    bound: ``compute``, ``memory``, ``cache``, ``latency`` or ``link``. workspace: bytes that the kernel needs while it
+    runs.
     """
 
     duration: int

@@ -148,6 +148,7 @@ class Lowered(NamedTuple):
         inputs: by GEOP, the tensors copied in from the host; outputs: those copied back.
         needs: by GEOP, the GEOPs that end before it starts.
         queues: by GEOP, the tensors that GetNext takes from the queue on the device.
+        datasets: by GEOP, those of its inputs that a GetNext on the host gives.
         loops: the graph's loops, with the turns that are counted.
         bounded: tensors whose sizes depend on values, counted as large as they can be.
         taken: conditional to the branch that is counted.
@@ -166,6 +167,7 @@ class Lowered(NamedTuple):
     taken: Mapping[str, int]
     again: Tuple[int, ...]
     content: Mapping[int, str]
+    datasets: Tuple[Tuple[int, ...], ...] = ()
 
 
 class Unfolded(NamedTuple):
@@ -254,6 +256,7 @@ class _Lowering:
         self.made_casts: Dict[Tuple[Any, ...], int] = {}
         self.inputs: List[Dict[int, None]] = [{} for _ in self.partition.geops]
         self.queues: List[Dict[int, None]] = [{} for _ in self.partition.geops]
+        self.datasets: List[Dict[int, None]] = [{} for _ in self.partition.geops]
         self.unknown: List[int] = []
         self.reads: List[List[Tuple[int, int, int]]] = [[] for _ in self.graph.nodes]
         self.controls: List[List[int]] = [[] for _ in self.graph.nodes]
@@ -287,6 +290,7 @@ class _Lowering:
             dict(self.taken),
             self._again(),
             self.content,
+            tuple(tuple(found) for found in self.datasets),
         )
 
     def _again(self) -> Tuple[int, ...]:
@@ -556,6 +560,8 @@ class _Lowering:
             self.at[src, slot] = place
         if self.tensors[place].kind == "input" and place not in self.queues[geop]:
             self.inputs[geop].setdefault(place)
+            if self.graph.nodes[src].op in GETNEXT_OPERATORS:
+                self.datasets[geop].setdefault(place)
         return place
 
     def _tensor(self, name: str, size: int, kind: str = "activation") -> int:

@@ -36,6 +36,10 @@ class Settings(NamedTuple):
         mixed: whether a precision mode lowers what it can.
         memory: bytes for feature maps and for variables that the session allows; None without a limit.
         tailing: whether computation goes on beside the last AllReduce (is_tailing_optimization).
+        receives: whether data comes from the main process of the server and no dataset is read here (local_rank_id
+            above 0).
+        sends: devices of other processes that this one, the main process, sends data to (local_device_list).
+        scope_passes: scope fusion passes that are switched on by name (enable_scope_fusion_passes).
     """
 
     switched: Mapping[str, Mapping[str, bool]]
@@ -58,6 +62,9 @@ class Settings(NamedTuple):
     mixed: bool
     memory: Tuple[Any, Any]
     tailing: bool = False
+    receives: bool = False
+    sends: Tuple[int, ...] = ()
+    scope_passes: Tuple[str, ...] = ()
 
     def is_on(self, section: str, name: str) -> bool:
         """Whether a fusion pass may work (files.fusion_switch): its own entry, else ALL's, else on."""
@@ -105,7 +112,21 @@ def settings_of(resolution: Resolution, graph: Optional[Graph] = None) -> Settin
         mixed=any("mix" in str(values.get(name)) for name in ("precision_mode", "precision_mode_v2")),
         memory=(told["memory"]["graph_bytes"], told["memory"]["variable_bytes"]),
         tailing=bool(values.get("is_tailing_optimization")),
+        receives=_number(values.get("local_rank_id")) > 0,
+        sends=_sends(resolution),
+        scope_passes=tuple(getattr(resolution.parsed.get("enable_scope_fusion_passes"), "names", ())),
     )
+
+
+def _sends(resolution: Resolution) -> Tuple[int, ...]:
+    """Devices beside its own that the main process sends data to (session.local_rank_id.main_dedup; T15: without
+    either option it keeps its data)."""
+    listed: Any = resolution.parsed.get("local_device_list")
+    rank, device = (resolution.values.get(name) for name in ("local_rank_id", "session_device_id"))
+    if rank != 0 or listed is None:
+        return ()
+    own = device if isinstance(device, int) and device >= 0 else 0
+    return tuple(number for number in listed.devices if number != own)
 
 
 def _loops(resolution: Resolution, graph: Optional[Graph]) -> int:

@@ -27,6 +27,8 @@ __all__ = ["Profile", "profile"]
 #: What an answer calls the servers of the schedule; kernels have the unit that computes them.
 _SERVERS = {"pcie_h2d": "pcie", "pcie_d2h": "pcie"}
 
+_COMPUTES = ("aicore", "aicpu")
+
 
 class Profile(NamedTuple):
     """A step: what was compiled, how long it takes in nanoseconds, and what it needs.
@@ -131,6 +133,60 @@ class Profile(NamedTuple):
         """Steps that one run makes on the device (iterations_per_loop)."""
         return self.settings.loops
 
+    @property
+    def ranks(self) -> int:
+        """How many devices run the graph together."""
+        return 1 if self.compiled.network is None else self.compiled.network.size
+
+    def communication(self) -> Dict[str, Any]:
+        """Collectives in the order of their begin, bytes over each kind of link, and how long computing stands still.
+
+        ``bytes`` of a collective are what this rank gives, those of links what all ranks send.
+        """
+        lowered, timeline = self.compiled.fused, self.timeline
+        found = []
+        over: Dict[str, int] = {}
+        for task, span in zip(timeline.tasks, timeline.spans):
+            if task.kind != "collective":
+                continue
+            kernel, exchange = lowered.kernels[task.kernel], self.compiled.exchanges.get(task.kernel)
+            moved = dict(exchange.bytes) if exchange is not None else {}
+            for link, count in moved.items():
+                over[link] = over.get(link, 0) + count
+            found.append(
+                {
+                    "type": kernel.type,
+                    "nodes": list(kernel.members),
+                    "algorithm": "local" if exchange is None else exchange.algorithm,
+                    "engine": task.engine,
+                    "bytes": task.bytes,
+                    "start_ns": span.start,
+                    "busy_ns": task.duration,
+                    "messages": 0 if exchange is None else exchange.messages,
+                    "links": moved,
+                }
+            )
+        found.sort(key=lambda one: (one["start_ns"], one["nodes"]))
+        told = {"ranks": self.ranks, "collectives": found, "links": dict(sorted(over.items()))}
+        return {**told, "alone_ns": timeline.alone("collective", _COMPUTES), "dataset": self.dataset() or None}
+
+    def dataset(self) -> Dict[str, Any]:
+        """How often this process reads its dataset in a run, and which devices it sends the data to; empty without one.
+
+        With local_rank_id the main process reads and sends, and others receive what it sends
+        (session.local_rank_id.main_dedup, session.local_rank_id.others_receive).
+        """
+        lowered, settings = self.compiled.fused, self.settings
+        if not any(lowered.queues) and not any(lowered.datasets):
+            return {}
+        turns = self.settings.loops * self.concurrent
+        sent = [
+            {"device": copy.device, "bytes": copy.bytes, "times": copy.times * self.concurrent}
+            for copy in self.compiled.transfers
+            if copy.device >= 0
+        ]
+        return {"reads": 0 if settings.receives else turns, "receives": turns if settings.receives else 0, "sent": sent}
+
     def control(self) -> Dict[str, Any]:
         """What was counted of loops and conditionals, and which tensors as large as they can be."""
         lowered = self.compiled.lowered
@@ -156,9 +212,11 @@ class Profile(NamedTuple):
                     "bytes": copy.bytes,
                     "tensors": list(copy.tensors),
                     "times": copy.times * self.concurrent,
+                    **({"device": copy.device} if copy.device >= 0 else {}),
                 }
                 for copy in self.compiled.transfers
             ],
+            **({"dataset": self.dataset()} if self.dataset() else {}),
             "launches": self.launches,
             "iterations": self.iterations,
             "concurrent": {"steps": made.steps, "at_once": made.lanes},
@@ -221,6 +279,7 @@ class Profile(NamedTuple):
             },
             "control": self.control(),
             "profiles": self._profiles(),
+            "communication": self.communication(),
             **self.compiled.to_json(),
         }
 
@@ -252,6 +311,7 @@ def profile(
     table: Optional[RankTable] = None,
     split: Optional[Split] = None,
     groups: Optional[Mapping[str, Sequence[int]]] = None,
+    algorithm: Optional[str] = None,
 ) -> Profile:
     """Profile one step of a partition under some options.
 
@@ -259,14 +319,14 @@ def profile(
         concurrent: steps that are asked for at once, of which graph_max_parallel_model_num may run beside each other.
         ranks: how many run the graph together; the step is rank 0's, and all are alike.
         table: where they are; without it on servers of eight, one after the other.
-        split: how gradients are split into segments; groups: ranks of groups by name.
+        split: how gradients are split into segments; groups: ranks of groups by name; algorithm: of all collectives.
 
     Raises:
         NpuError: PRECISION_*, DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY, INPUT_SHAPE; OPTION_VALUE for ranks or a split
             that cannot be; OPTION_CONFLICT for a loop on the device that the options do not allow.
     """
     where = topology(ranks if table is None or ranks > 1 else None, table, group=int(device.hccs_group))
-    network = network_of(where, device, split=split, groups=groups)
+    network = network_of(where, device, split=split, groups=groups, algorithm=algorithm)
     with no_collection():
         assignment = assign(partition, resolution, catalog=catalog)
         settings = settings_of(resolution, partition.graph)
