@@ -129,7 +129,7 @@ class _Unfolding:
         self.depth += 1
         dtypes = graph.input_dtypes(node.id)
         if node.op in _WHILE:
-            given, ends = self._loop(node, root, data, dtypes, gate)
+            given, ends = self._loop(node, name, root, data, dtypes, gate)
         elif node.op in _IF + _CASE:
             given, ends = self._choice(node, graph, name, root, data, dtypes, gate)
         else:
@@ -223,7 +223,7 @@ class _Unfolding:
         return merged, ends
 
     def _loop(
-        self, node: Node, root: str, data: Sequence[str], dtypes: Sequence[DType], gate: Optional[str]
+        self, node: Node, name: str, root: str, data: Sequence[str], dtypes: Sequence[DType], gate: Optional[str]
     ) -> Tuple[List[str], List[str]]:
         """A loop of v1 control flow around the two bodies."""
         if not data:
@@ -232,7 +232,7 @@ class _Unfolding:
         merges = []
         for k, (text, dtype) in enumerate(zip(data, dtypes)):
             enter = self._new("Enter", f"{root}/enter{k}", [text, *waits], dtype)
-            self.out.node[-1].attr["frame_name"].s = root.encode()
+            self.out.node[-1].attr["frame_name"].s = name.encode()
             merges.append(self._new("Merge", f"{root}/merge{k}", [enter, f"{root}/next{k}"], dtype))
             self.out.node[-1].attr["N"].i = 2
         goes_on, _ = self._body(node.attr("cond"), f"{root}/cond/", merges, f"^{merges[0]}")
