@@ -15,6 +15,7 @@ from npu_reference.device.timing.execution import Timeline, execute
 from npu_reference.device.timing.memory import MemoryPlan, plan_memory
 from npu_reference.device.timing.network import network_of
 from npu_reference.device.timing.runs import Run, run
+from npu_reference.device.timing.shapes import sizes_of
 from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
 from npu_reference.options import Resolution
@@ -36,6 +37,8 @@ class Profile(NamedTuple):
         streams: of the AI CPU and the AI Core, as chosen among those allowed; (0, 0) where both share one.
         timeline: of one step, from its launch to its last copy.
         concurrent: steps that are asked for at once (online inference).
+        profiles: name, nanoseconds of a step and peak of memory by profile of dynamic_dims, where the sizes of the
+            inputs are open; the step is that of the slowest.
     """
 
     partition: Partition
@@ -44,6 +47,7 @@ class Profile(NamedTuple):
     timeline: Timeline
     memory: MemoryPlan
     concurrent: int = 1
+    profiles: Tuple[Tuple[str, int, int], ...] = ()
 
     @property
     def settings(self) -> Settings:
@@ -192,6 +196,9 @@ class Profile(NamedTuple):
             "largest": list(lowered.bounded),
         }
 
+    def _profiles(self) -> List[Dict[str, Any]]:
+        return [{"name": name, "step_ns": step, "peak": peak} for name, step, peak in self.profiles]
+
     def timeline_json(self) -> Dict[str, Any]:
         """The step as the protocol's ``timeline`` answers it: every task in time, copies, launches, memory, fusion."""
         plan, made = self.memory, self.run
@@ -217,10 +224,14 @@ class Profile(NamedTuple):
                 "peak": plan.peak,
                 "total": plan.total,
                 "variables": plan.variables,
-                "constants": plan.fixed - plan.variables,
+                "constants": plan.constants,
+                "external": plan.external,
                 "arena": plan.arena,
+                "workspace": plan.workspace,
+                "reserved": plan.reserved,
             },
             "control": self.control(),
+            "profiles": self._profiles(),
             "fusion": [
                 {
                     "section": count.section,
@@ -254,7 +265,10 @@ class Profile(NamedTuple):
                 "total": plan.total,
                 "fixed": plan.fixed,
                 "variables": plan.variables,
+                "external": plan.external,
                 "arena": plan.arena,
+                "workspace": plan.workspace,
+                "reserved": plan.reserved,
                 "peak": plan.peak,
                 "peak_at_ns": plan.peak_at,
                 "by_geop": list(plan.by_geop),
@@ -265,6 +279,7 @@ class Profile(NamedTuple):
             },
             "control": self.control(),
             "communication": self.communication(),
+            "profiles": self._profiles(),
             **self.compiled.to_json(),
         }
 
@@ -307,19 +322,27 @@ def profile(
         split: how gradients are split into segments; groups: ranks of groups by name; algorithm: of all collectives.
 
     Raises:
-        NpuError: PRECISION_*, DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY; OPTION_CONFLICT for a loop on the device that
-            the options do not allow; OPTION_VALUE for ranks or a split that cannot be.
+        NpuError: PRECISION_*, DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY, INPUT_SHAPE; OPTION_VALUE for ranks or a split
+            that cannot be; OPTION_CONFLICT for a loop on the device that the options do not allow.
     """
     where = topology(ranks if table is None or ranks > 1 else None, table, group=int(device.hccs_group))
     network = network_of(where, device, split=split, groups=groups, algorithm=algorithm)
     with no_collection():
         assignment = assign(partition, resolution, catalog=catalog)
         settings = settings_of(resolution, partition.graph)
-        compiled = compile_graph(partition, assignment, device, settings, shapes, network=network)
-        _check_loop(partition, compiled.settings)
-        streams, timeline = _best(compiled)
-        memory = plan_memory(compiled.fused, timeline, device, compiled.settings)
-        return Profile(partition, compiled, streams, timeline, memory, max(concurrent, 1))
+        _check_loop(partition, settings)
+        found = []
+        for sizes in sizes_of(partition.graph, resolution, shapes):
+            compiled = compile_graph(partition, assignment, device, settings, sizes.shapes, network=network)
+            streams, timeline = _best(compiled)
+            made = run(timeline, steps=max(concurrent, 1), lanes=settings.models)
+            memory = plan_memory(compiled.fused, timeline, device, settings, made.lanes)
+            step = Profile(partition, compiled, streams, timeline, memory, max(concurrent, 1))
+            found.append((sizes.name, step))
+        if len(found) == 1:
+            return found[0][1]
+        told = tuple((name, step.step, step.memory.peak) for name, step in found)
+        return max(found, key=lambda one: one[1].step)[1]._replace(profiles=told)
 
 
 def _check_loop(partition: Partition, settings: Settings) -> None:
@@ -337,7 +360,8 @@ def _check_loop(partition: Partition, settings: Settings) -> None:
 
 
 def _best(compiled: Compiled) -> Tuple[Tuple[int, int], Timeline]:
-    """The fastest of the numbers of streams that are allowed, the fewest streams of equal ones.
+    """The fastest of the numbers of streams that are allowed; of equal ones the fewest that keep engines apart, where
+    any may be kept apart (runconfig.ac_parallel_enable.streams).
 
     Candidates double, and fewer are always among those of more, so that allowing more never makes a step longer.
     """
@@ -347,8 +371,8 @@ def _best(compiled: Compiled) -> Tuple[Tuple[int, int], Timeline]:
             compiled.fused, compiled.costs, compiled.device, compiled.settings, streams, compiled.exchanges
         )
         timeline = execute(tasks)
-        found.append((timeline.end, streams, timeline))
-    _, streams, timeline = min(found, key=lambda entry: entry[:2])
+        found.append((timeline.end, streams == (0, 0), streams, timeline))
+    *_, streams, timeline = min(found, key=lambda entry: entry[:3])
     return streams, timeline
 
 
