@@ -278,8 +278,8 @@ class Profile(NamedTuple):
                 ],
             },
             "control": self.control(),
-            "communication": self.communication(),
             "profiles": self._profiles(),
+            "communication": self.communication(),
             **self.compiled.to_json(),
         }
 
