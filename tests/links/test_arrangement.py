@@ -70,12 +70,6 @@ def meet(one, others):
     return any(start < one[1] and one[0] < end for start, end in others)
 
 
-@pytest.mark.parametrize("name", sorted(program.GRAPHS))
-def test_the_graphs_of_the_fixtures_are_current(name):
-    stored = {file: (program.OUTPUT / file).read_bytes() for file in program.rendered(name)}
-    assert stored == program.rendered(name), "run -m fixtures.programs.distributed_graphs"
-
-
 @pytest.mark.parametrize("ranks", [2, 8, 16])
 def test_with_hcom_parallel_a_gradient_is_summed_while_others_are_computed(ranks):
     # session.hcom_parallel.true, runconfig.hcom_parallel.true
