@@ -319,7 +319,8 @@ def profile(
         concurrent: steps that are asked for at once, of which graph_max_parallel_model_num may run beside each other.
         ranks: how many run the graph together, or their topology; the step is rank 0's, and all are alike.
         table: where they are; without it on servers of eight, one after the other.
-        split: how gradients are split into segments, or how by group; groups: ranks of groups by name; algorithm: of all collectives.
+        split: how gradients are split into segments, or how by group; groups: ranks of groups by name; algorithm: of
+            all collectives.
 
     Raises:
         NpuError: PRECISION_*, DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY, INPUT_SHAPE; OPTION_VALUE for ranks or a split
