@@ -9,6 +9,15 @@ from npu_conformance.library.library import Instance
 from tests.cases.asking import ask
 from tests.cases.corpus import corpus, mutants
 
+#: Requirements on time that only a run of a script could show, or files of a profiler: cases of other areas.
+ELSEWHERE = ("api.set_iteration_per_loop", "api.set_split_strategy", "session.profiling_options.")
+
+REQUIREMENTS = [
+    one
+    for one in corpus().requirements.values()
+    if one.observable == "trace/timing" and not one.excused and not one.id.startswith(ELSEWHERE)
+]
+
 TIMING = [case for case in corpus().cases.values() if case.area == "timing"]
 
 
@@ -43,6 +52,19 @@ def test_every_case_is_in_the_edition_of_what_it_proves():
     assert not [
         case.id for case in TIMING for name in case.requirements if requirements[name].edition not in case.editions
     ]
+
+
+def test_every_requirement_on_time_and_copies_has_a_case_in_its_edition():
+    proven = {
+        (name, edition) for case in corpus().cases.values() for name in case.requirements for edition in case.editions
+    }
+    assert len(REQUIREMENTS) > 50
+    assert not [one.id for one in REQUIREMENTS if (one.id, one.edition) not in proven]
+
+
+def test_every_must_on_time_and_copies_has_a_mutant():
+    broken = {mutant.requirement for mutant in mutants().values()}
+    assert not [one.id for one in REQUIREMENTS if one.level == "must" and one.id not in broken]
 
 
 def test_every_requirement_that_a_case_proves_has_a_mutant():
