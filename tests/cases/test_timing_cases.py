@@ -10,7 +10,10 @@ from tests.cases.asking import ask
 from tests.cases.corpus import corpus, mutants
 
 #: Requirements on time that only a run of a script could show, or files of a profiler: cases of other areas.
-ELSEWHERE = ("api.set_iteration_per_loop", "api.set_split_strategy", "session.profiling_options.")
+ELSEWHERE = (
+    "api.set_iteration_per_loop", "api.set_split_strategy", "session.iterations_per_loop.effect",
+    "session.profiling_options.",
+)  # fmt: skip
 
 REQUIREMENTS = [
     one
@@ -29,8 +32,8 @@ def test_the_graphs_are_what_their_programs_make():
         for file, content in program.rendered(name).items()
     }
     stored = {path.name: path.read_bytes() for path in timing_graphs.OUTPUT.iterdir()}
-    assert sorted(stored) == sorted(made)
-    assert not [name for name in made if made[name] != stored[name]], "run -m fixtures.programs.timing_graphs"
+    assert not [name for name in stored if name.endswith(".pbtxt") and name not in made]
+    assert not [name for name in made if made[name] != stored.get(name)], "run -m fixtures.programs.timing_graphs"
 
 
 def test_no_graph_is_left_unused():
