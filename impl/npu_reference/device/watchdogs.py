@@ -334,14 +334,20 @@ class _Watch:
             turn = reached.get(task.stream, 0)
             reached[task.stream] = span.end
             if task.kind in _COLLECTIVES:
-                if limits.hccl is not None and task.duration > limits.hccl:
+                if limits.hccl is not None and self._longest(span.task, task) > limits.hccl:
                     yield _End(span.start + limits.hccl, self._collective(span.task, limits.hccl))
-            elif limits.op_execute is not None and task.duration > limits.op_execute:
+            elif limits.op_execute is not None and self._longest(span.task, task) > limits.op_execute:
                 yield _End(span.start + limits.op_execute, self._executes(span.task, limits.op_execute))
             if limits.op_wait is not None:
                 begun, ended = _waited(timeline, span, turn, self.cause.get(span.task))
                 if ended - begun > limits.op_wait:
                     yield _End(begun + limits.op_wait, self._waits(span.task, limits.op_wait))
+
+    def _longest(self, number: int, task: Task) -> int:
+        """Nanoseconds of a kernel's longest turn: its task stands for all turns of a loop, and a fault delays one."""
+        kernel, plain = self._kernel(number), self.tasks[number].duration
+        turns = 1 if kernel is None else max(kernel.turns, 1)
+        return plain // turns + task.duration - plain
 
     def _of_host(self, timeline: Timeline) -> Iterator[_End]:
         """What the host waits for: the stream of each GEOP from its launch on, then the event behind its copies."""
