@@ -23,9 +23,11 @@ _FEATURES = [
     "advice",
     "borders",
     "casts",
+    "concurrent",
     "copies",
     "directives",
     "engines",
+    "faults",
     "flavour.tf1",
     "flavour.tf2",
     "impl_modes",
@@ -40,6 +42,7 @@ _FEATURES = [
     "partition",
     "policy.adapter",
     "precision",
+    "ranks",
     "reasons",
     "signature",
     "timeline",
@@ -54,7 +57,9 @@ _FEATURES = [
 _DEVICE = "Ascend910A"
 
 #: Codes with which a step ends on the device, after it was understood.
-_ENDS = ("DEVICE_MEMORY", "DEVICE_TIMEOUT", "DEVICE_FAULT", "COLLECTIVE_TIMEOUT")
+_ENDS = (
+    "DEVICE_MEMORY", "DEVICE_TIMEOUT", "DEVICE_FAULT", "DEVICE_ENDLESS", "COLLECTIVE_TIMEOUT", "KERNEL_FAILURE",
+)  # fmt: skip
 
 
 class ReferenceBackend:
@@ -207,10 +212,14 @@ class ReferenceBackend:
     def step(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         """One step of the request's graph on the simulated device, as ``timeline`` answers it."""
         answer: Dict[str, Any] = self.profiled(params).timeline_json()
+        for task in answer["tasks"]:  # casts and copies that compilation adds are no operators of the graph
+            task["nodes"] = [name for name in task.get("nodes", []) if ":" not in name]
+            task["node"] = None if ":" in (task.get("node") or "") else task.get("node")
         return answer
 
     def profiled(self, params: Mapping[str, Any]) -> Any:
-        """The request's Profile."""
+        """The request's Profile, as the faults asked for left it."""
+        from npu_reference.device import faults, watchdogs
         from npu_reference.device.timing import profile
         from npu_reference.graphs import arg_shapes, load_graph
         from npu_reference.hardware import load
@@ -220,7 +229,17 @@ class ReferenceBackend:
         given = {name: tuple(shape) for name, shape in params.get("shapes", {}).items()}
         shapes = arg_shapes(load_graph(params["graph"]), list(params.get("feeds", [])), given)
         divided = partition(self.graph(params), options, op_list=self.operator_list(params), shapes=shapes)
-        return profile(divided, options, load(params.get("device", _DEVICE)), shapes, catalog=self.catalog(params))
+        device = load(params.get("device", _DEVICE))
+        made = profile(
+            divided,
+            options,
+            device,
+            shapes,
+            catalog=self.catalog(params),
+            concurrent=params.get("concurrent", 1),
+            ranks=params.get("ranks", 1),
+        )
+        return watchdogs.endure(made, divided, options, faults.parse(params.get("faults"))).profile
 
 
 def split_fetches(names: List[str]) -> Tuple[List[str], List[str]]:

@@ -72,9 +72,12 @@ def _counts(name: str, step: Mapping[str, Any]) -> _Triples:
     if "transfers" in step:
         for direction in ("h2d", "d2h"):
             moved = [one for one in step["transfers"] if one["direction"] == direction]
-            yield "transfer_counts", direction, f"transfers {name} {direction} {len(moved)}"
+            number = sum(one.get("times", 1) for one in moved)
+            yield "transfer_counts", direction, f"transfers {name} {direction} {number}"
             for one in moved:
-                yield "moved", direction, f"moved {name} {direction} {one['bytes']}"
+                times = one.get("times", 1)
+                again = "" if times == 1 else f" times {times}"
+                yield "moved", direction, f"moved {name} {direction} {one['bytes']}{again}"
     for one in step.get("fusion", []):
         if one["effective"]:
             yield "fusions", one["name"], f"fused {name} {one['section']} {one['name']} {one['effective']}"
@@ -105,12 +108,14 @@ def _task(told: Mapping[str, Any], name: str) -> _Task:
 
 def _of_tasks(name: str, tasks: Sequence[_Task]) -> _Triples:
     groups: Dict[str, List[_Task]] = {}
+    joined: Set[Tuple[str, str]] = set()
     for task in tasks:
         if task.group != "host":
             groups.setdefault(task.group, []).append(task)
         if len(task.nodes) > 1:
-            for node in task.nodes:
-                yield "joined", node, f"joined {name} {task.nodes[0]} node {node}"
+            joined.update((task.nodes[0], node) for node in task.nodes)
+    for first, node in joined:
+        yield "joined", node, f"joined {name} {first} node {node}"
     order = sorted(groups)
     for group in order:
         number = _most_at_once([(task.start, task.end) for task in groups[group]])

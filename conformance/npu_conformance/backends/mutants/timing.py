@@ -113,6 +113,15 @@ def _all_at_once(step: Answer, params: Params) -> None:
         moved(task, min(one["start_ns"] for one in kernels))
 
 
+def _steps_together(step: Answer, params: Params) -> None:
+    """Every step begins when the first does."""
+    begins: Dict[int, int] = {}
+    for task in step["tasks"]:
+        begins[task["step"]] = min(task["start_ns"], begins.get(task["step"], task["start_ns"]))
+    for task in step["tasks"]:
+        moved(task, task["start_ns"] - begins[task["step"]])
+
+
 hearing(
     "ac-parallel-ignored",
     "runconfig.ac_parallel_enable.1",
@@ -163,6 +172,28 @@ for _surface, _wide in (("runconfig", "DNN_VM_AICPU:13,AIcoreEngine:1"), ("sessi
         given(_surface, "stream_max_parallel_num"),
         stream_max_parallel_num=_wide,
     )
+
+hearing(
+    "models-never-parallel",
+    "runconfig.graph_max_parallel_model_num.effect",
+    "Executes the steps of a model one after the other whatever graph_max_parallel_model_num says.",
+    has("graph_max_parallel_model_num"),
+    graph_max_parallel_model_num=None,
+)
+telling(
+    "models-all-parallel",
+    "runconfig.graph_max_parallel_model_num.effect",
+    "Executes all steps that are asked for at once beside each other.",
+    _steps_together,
+    has("graph_max_parallel_model_num", 4),
+)
+hearing(
+    "models-parallel-by-default",
+    "runconfig.graph_max_parallel_model_num.default",
+    "Executes two steps beside each other where nothing is said of it.",
+    lambda params: "concurrent" in params and not has("graph_max_parallel_model_num")(params),
+    graph_max_parallel_model_num=2,
+)
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Loops
@@ -340,4 +371,225 @@ hearing(
     "Takes no notice of a session's fusion switch file.",
     given("session", "fusion_switch_file"),
     fusion_switch_file=None,
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Timeouts
+
+
+hearing(
+    "wait-for-minutes",
+    "runconfig.op_wait_timeout.effect",
+    "Takes NPURunConfig's op_wait_timeout for minutes.",
+    given("runconfig", "op_wait_timeout"),
+    op_wait_timeout=lambda seconds: seconds * 60,
+)
+hearing(
+    "wait-never-long-enough",
+    "runconfig.op_wait_timeout.effect",
+    "Ends a wait after a second, whatever the limit.",
+    given("runconfig", "op_wait_timeout"),
+    op_wait_timeout=1,
+)
+hearing(
+    "wait-for-a-minute-by-default",
+    "runconfig.op_wait_timeout.default",
+    "Waits for 60 seconds where no op_wait_timeout is given.",
+    lambda params: params["surface"] == "runconfig" and not has("op_wait_timeout")(params),
+    op_wait_timeout=60,
+)
+hearing(
+    "legacy-wait-for-minutes",
+    "session.op_wait_timeout.unit",
+    "Takes a session's op_wait_timeout for minutes.",
+    given("session", "op_wait_timeout"),
+    op_wait_timeout=lambda seconds: seconds * 60,
+)
+hearing(
+    "kernel-hangs-for-ever",
+    "runconfig.op_execute_timeout.effect",
+    "Lets a kernel run as long as it will.",
+    given("runconfig", "op_execute_timeout"),
+    op_execute_timeout=None,
+)
+hearing(
+    "kernel-ended-at-once",
+    "runconfig.op_execute_timeout.effect",
+    "Ends a kernel after a second, whatever the limit.",
+    given("runconfig", "op_execute_timeout"),
+    op_execute_timeout=1,
+)
+for _kind in ("stream", "event"):
+    _option = f"{_kind}_sync_timeout"
+    hearing(
+        f"{_kind}-sync-in-seconds",
+        f"runconfig.{_option}.effect",
+        f"Takes {_option} for seconds.",
+        lambda params, option=_option: (value_of(params, option) or 0) > 0,  # type: ignore[misc]
+        **{_option: lambda milliseconds: milliseconds * 1000},
+    )
+    hearing(
+        f"{_kind}-sync-minus-one-is-a-limit",
+        f"runconfig.{_option}.minus_one",
+        f"Limits a synchronisation to half an hour although {_option} is -1.",
+        has(_option, -1),
+        **{_option: 1900000},
+    )
+    hearing(
+        f"{_kind}-sync-limited-by-default",
+        f"runconfig.{_option}.default",
+        f"Limits a synchronisation to half an hour where no {_option} is given.",
+        lambda params, option=_option: value_of(params, option) is None,  # type: ignore[misc]
+        **{_option: 1900000},
+    )
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Memory
+
+
+def _more(measure: str, factor: int) -> Any:
+    def edit(step: Answer, params: Params) -> None:
+        step["memory"][measure] *= factor
+
+    return edit
+
+
+hearing(
+    "host-variables-fill-the-device",
+    "runconfig.variable_placement.host",
+    "Keeps variables on the device although they are to lie on the host.",
+    has("variable_placement", "Host"),
+    variable_placement="Device",
+)
+hearing(
+    "device-variables-on-the-host",
+    "runconfig.variable_placement.device",
+    "Puts variables on the host although they are to lie on the device.",
+    has("variable_placement", "Device"),
+    variable_placement="Host",
+)
+for _kind in ("graph", "variable"):
+    _option = f"{_kind}_memory_max_size"
+    hearing(
+        f"legacy-{_kind}-memory-unbounded",
+        f"session.{_option}.meaning",
+        f"Takes no notice of {_option}.",
+        given("session", _option),
+        **{_option: None},
+    )
+    telling(
+        f"{_kind}-memory-reserved",
+        f"runconfig.{_option}.no_effect",
+        f"Reserves device memory for {_option} of NPURunConfig.",
+        _more("total", 2),
+        given("runconfig", _option),
+    )
+telling(
+    "external-weights-twice",
+    "runconfig.external_weight.advice",
+    "Keeps externalised weights in the graph too.",
+    _more("total", 2),
+    has("external_weight", True),
+)
+hearing(
+    "shapes-generalised-anyway",
+    "runconfig.compile_dynamic_mode.false",
+    "Generalises shapes although compile_dynamic_mode is False.",
+    has("compile_dynamic_mode", False),
+    compile_dynamic_mode=True,
+)
+hearing(
+    "shapes-stay-static",
+    "runconfig.compile_dynamic_mode.true",
+    "Leaves graphs static although compile_dynamic_mode is True.",
+    has("compile_dynamic_mode", True),
+    compile_dynamic_mode=None,
+)
+
+
+def _four_channels(params: Params) -> bool:
+    return has("enable_small_channel", 1)(params) and params["graph"].endswith("four_channels.pbtxt")
+
+
+hearing(
+    "small-channel-up-to-three",
+    "session.enable_small_channel.threshold",
+    "Gains in convolutions of three channels, and no longer of four.",
+    _four_channels,
+    enable_small_channel=0,
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Collectives
+
+for _surface in ("runconfig", "session"):
+    hearing(
+        f"allreduce-{_surface}-apart",
+        f"{_surface}.hcom_parallel.true",
+        f"Keeps collectives apart from computing although hcom_parallel of surface {_surface} is True.",
+        given(_surface, "hcom_parallel", True),
+        hcom_parallel=False,
+    )
+    hearing(
+        f"allreduce-{_surface}-beside",
+        f"{_surface}.hcom_parallel.false",
+        f"Runs collectives beside computing although hcom_parallel of surface {_surface} is False.",
+        given(_surface, "hcom_parallel", False),
+        hcom_parallel=True,
+    )
+hearing(
+    "tail-never",
+    "runconfig.is_tailing_optimization.effect",
+    "Takes no notice of NPURunConfig's is_tailing_optimization.",
+    given("runconfig", "is_tailing_optimization", True),
+    is_tailing_optimization=False,
+)
+hearing(
+    "tail-always",
+    "runconfig.is_tailing_optimization.values",
+    "Optimises the tail unless is_tailing_optimization is True.",
+    lambda params: params["surface"] == "runconfig" and not has("is_tailing_optimization", True)(params),
+    is_tailing_optimization=True,
+)
+hearing(
+    "legacy-tail-never",
+    "session.is_tailing_optimization.true",
+    "Takes no notice of a session's is_tailing_optimization.",
+    given("session", "is_tailing_optimization", True),
+    is_tailing_optimization=False,
+)
+hearing(
+    "legacy-tail-always",
+    "session.is_tailing_optimization.false",
+    "Optimises the tail of a session although is_tailing_optimization is False.",
+    given("session", "is_tailing_optimization", False),
+    is_tailing_optimization=True,
+)
+telling(
+    "legacy-tail-of-one-device",
+    "session.is_tailing_optimization.distributed_only",
+    "Orders the step of one device otherwise for is_tailing_optimization.",
+    scaled(1.1),
+    lambda params: given("session", "is_tailing_optimization", True)(params) and params.get("ranks", 1) == 1,
+)
+hearing(
+    "collectives-wait-by-default",
+    "runconfig.hccl_timeout.purpose",
+    "Waits for a lost rank as long as by default, whatever hccl_timeout says.",
+    given("runconfig", "hccl_timeout"),
+    hccl_timeout=None,
+)
+hearing(
+    "collectives-wait-a-step-less-by-default",
+    "runconfig.hccl_timeout.default",
+    "Waits for a lost rank for 1768 seconds where no hccl_timeout is given.",
+    lambda params: params["surface"] == "runconfig" and not has("hccl_timeout")(params),
+    hccl_timeout=1800,
+)
+hearing(
+    "legacy-collectives-wait-in-steps",
+    "session.hccl_timeout.unit",
+    "Takes a session's hccl_timeout for minutes.",
+    given("session", "hccl_timeout"),
+    hccl_timeout=lambda seconds: seconds * 60,
 )
