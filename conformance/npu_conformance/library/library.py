@@ -290,8 +290,8 @@ class _Reader:
                 raise self.fail("needs", f"{feature!r} is no feature name")
         needs.add(method)
         needs.update(observe.ASPECTS[aspect].feature for aspect, _ in expect.observe)
-        for measure in {measure for measures in expect.compare.values() for measure in measures}:
-            needs.add(observe.ASPECTS[timeline.MEASURES[measure][0]].feature)
+        if method == "timeline":
+            needs.update(_needed_of_steps(expect))
         params = _Params(self).read(merged["params"], method)
         for variant in expect.compare:
             if variant not in params.get("variants", {}):
@@ -512,6 +512,14 @@ class _Reader:
         if key == "editions" and not values:
             raise self.fail(key, "at least one is required")
         return tuple(name for name in allowed if name in values)
+
+
+def _needed_of_steps(expect: Expect) -> List[str]:
+    """Features without which no step could have the facts that are compared or stand in patterns."""
+    patterns = [*expect.contains, *expect.forbid, *expect.bounds, *(one for group in expect.any_of for one in group)]
+    aspects = {timeline.WORDS.get(pattern.split(" ")[0], "ended") for pattern in patterns}
+    aspects.update(timeline.MEASURES[name][0] for measures in expect.compare.values() for name in measures)
+    return [observe.ASPECTS[aspect].feature for aspect in sorted(aspects)]
 
 
 def _needed(params: Mapping[str, Any]) -> List[str]:
