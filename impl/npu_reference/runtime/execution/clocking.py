@@ -41,6 +41,7 @@ class RunTime(NamedTuple):
         late_ns: what faults that were asked for added.
         notes: what came of such faults that the device does not notice.
         does_not_fit: whether the model says that it needs more memory than the device has.
+        shapes: what the step was compiled for, beside what the graph states.
     """
 
     device: int
@@ -52,6 +53,7 @@ class RunTime(NamedTuple):
     late_ns: int = 0
     notes: Tuple[str, ...] = ()
     does_not_fit: bool = False
+    shapes: Mapping[str, Tuple[Optional[int], ...]] = {}
 
     @property
     def compiled(self) -> Optional[Compiled]:
@@ -152,6 +154,7 @@ class Clocking:
             endured.late,
             endured.notes,
             too_large,
+            timed.shapes,
         )
 
     def _faced(self, parts: Partition, before: Mapping[Optional[str], int], iterations: int) -> List[Fault]:
