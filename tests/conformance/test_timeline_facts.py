@@ -126,6 +126,21 @@ def test_a_step_that_ends_in_an_error_has_no_other_facts() -> None:
     assert not [text for text in facts({"base": ended, "variants": {"v": STEP}}) if text.startswith("speed")]
 
 
+def test_the_device_of_a_step_and_who_reads_its_data() -> None:
+    data = {"reads": 0, "receives": 2, "sent": [{"device": 1, "bytes": 4}, {"device": 1}, {"device": 3}]}
+    assert facts({"base": {"step_ns": 1, "device": 7, "dataset": data}}) == [
+        "ended base done", "ran_on base 7", "reads base 0", "receives base 2", "sends base 1", "sends base 3",
+    ]  # fmt: skip
+
+
+def test_a_copy_that_is_made_again_counts_each_time() -> None:
+    moved = [{"direction": "h2d", "bytes": 8, "times": 10}, {"direction": "h2d", "bytes": 8, "times": 1}]
+    found = facts({"base": {"step_ns": 1, "transfers": moved}})
+    assert [text for text in found if "h2d" in text] == [
+        "moved base h2d 8", "moved base h2d 8 times 10", "transfers base h2d 11",
+    ]  # fmt: skip
+
+
 def test_what_ends_when_another_begins_is_not_beside_it() -> None:
     tasks = [
         task("cube", 0, 10, "a"),

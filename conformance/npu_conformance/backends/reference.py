@@ -46,6 +46,8 @@ _FEATURES = [
     "reasons",
     "signature",
     "timeline",
+    "timeline.dataset",
+    "timeline.device",
     "timeline.fusion",
     "timeline.launches",
     "timeline.memory",
@@ -211,7 +213,8 @@ class ReferenceBackend:
 
     def step(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         """One step of the request's graph on the simulated device, as ``timeline`` answers it."""
-        answer: Dict[str, Any] = self.profiled(params).timeline_json()
+        chosen = self.resolve(params).values.get("session_device_id")
+        answer: Dict[str, Any] = {**self.profiled(params).timeline_json(), "device": chosen or 0}
         for task in answer["tasks"]:  # casts and copies that compilation adds are no operators of the graph
             task["nodes"] = [name for name in task.get("nodes", []) if ":" not in name]
             task["node"] = None if ":" in (task.get("node") or "") else task.get("node")

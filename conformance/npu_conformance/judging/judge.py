@@ -238,6 +238,7 @@ _WORDS = (
     (r"log ", "log"), (r"printed ", "output"), (r"file ", "files"),
     (r"(ended|after) ", "ended"), (r"speed ", "speed"), (r"launches ", "launches"), (r"iterations ", "iterations"),
     (r"moved ", "moved"), (r"transfers ", "transfer_counts"), (r"(overlap|apart) ", "overlap"),
+    (r"ran_on ", "ran_on"), (r"(reads|receives|sends) ", "dataset"),
     (r"beside ", "beside"), (r"concurrent ", "concurrency"), (r"joined ", "joined"), (r"streams ", "streams"),
     (r"stream ", "stream_nodes"), (r"memory ", "memory"), (r"fused ", "fusions"),
 )  # fmt: skip

@@ -81,6 +81,8 @@ _ASPECTS = [
     Aspect("iterations", "timeline", "timeline.launches"),
     Aspect("moved", "timeline", "timeline.transfers"),
     Aspect("transfer_counts", "timeline", "timeline.transfers"),
+    Aspect("ran_on", "timeline", "timeline.device"),
+    Aspect("dataset", "timeline", "timeline.dataset"),
     Aspect("overlap", "timeline", "timeline.tasks"),
     Aspect("beside", "timeline", "timeline.tasks"),
     Aspect("concurrency", "timeline", "timeline.tasks"),

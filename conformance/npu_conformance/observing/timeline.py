@@ -18,7 +18,7 @@ MEASURES: Mapping[str, Tuple[str, Tuple[str, str, str]]] = {
 
 _SECOND = 10**9
 _ENGINES = {"aicore": "aicore", "cube": "aicore", "vector": "aicore", "aicpu": "aicpu", "host": "host"}
-_KINDS = {"h2d": "h2d", "d2h": "d2h", "collective": "collective", "launch": "host"}
+_KINDS = {"h2d": "h2d", "d2h": "d2h", "collective": "collective", "launch": "host", "send": "h2d"}
 
 _Triples = Iterator[Tuple[str, str, str]]
 _Interval = Tuple[int, int]
@@ -78,6 +78,14 @@ def _counts(name: str, step: Mapping[str, Any]) -> _Triples:
                 times = one.get("times", 1)
                 again = "" if times == 1 else f" times {times}"
                 yield "moved", direction, f"moved {name} {direction} {one['bytes']}{again}"
+    if "device" in step:
+        yield "ran_on", name, f"ran_on {name} {step['device']}"
+    data = step.get("dataset")
+    if data is not None:
+        for key in ("reads", "receives"):
+            yield "dataset", name, f"{key} {name} {data.get(key, 0)}"
+        for device in sorted({one["device"] for one in data.get("sent", [])}):
+            yield "dataset", name, f"sends {name} {device}"
     for one in step.get("fusion", []):
         if one["effective"]:
             yield "fusions", one["name"], f"fused {name} {one['section']} {one['name']} {one['effective']}"

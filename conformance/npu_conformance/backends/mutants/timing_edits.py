@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, Mapping, Optional
 
 from npu_conformance.backends.mutants import mutant
 from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend, with_values
-from npu_reference.errors import NpuError
 
-__all__ = ["always", "engine_is", "given", "has", "hearing", "moved", "scaled", "surviving", "telling", "value_of"]
+__all__ = ["Edit", "always", "engine_is", "given", "has", "hearing", "moved", "scaled", "telling", "value_of"]
 
 When = Callable[[Params], bool]
 Edit = Callable[[Answer, Params], None]
@@ -62,23 +61,6 @@ def telling(name: str, requirement: str, fault: str, edit: Edit, when: When = al
                 answer = copy.deepcopy(answer)
                 edit(answer, params)
             return answer
-
-    Faulty.__doc__ = fault
-    mutant(name, requirement)(Faulty)
-
-
-def surviving(name: str, requirement: str, fault: str, codes: List[str], without: Mapping[str, Any]) -> None:
-    """A mutant whose step goes on where it should end with one of these errors: it is made with other parameters."""
-
-    class Faulty(ReferenceBackend):
-        def step(self, params: Params) -> Answer:
-            try:
-                return super().step(params)
-            except NpuError as error:
-                if error.code not in codes:
-                    raise
-                rest = {key: value for key, value in {**params, **without}.items() if value is not None}
-                return super().step(rest)
 
     Faulty.__doc__ = fault
     mutant(name, requirement)(Faulty)
