@@ -9,9 +9,11 @@ from rich.text import Text
 
 from npu_conformance.report.terminal import Rows, Terminal, line, plain
 from npu_conformance.report.text_profile import bytes_text, time_text
+from npu_reference.printing import shorten
 
 __all__ = ["profile"]
 
+_REFUSAL = 160  # characters of why other options are refused
 _TYPES = 12  # types of kernels, and signatures, shown; --format json has all
 
 
@@ -26,6 +28,7 @@ def profile(answer: Mapping[str, Any]) -> None:
         line(console, plain(f"{name}: {whole}, by its model and not measured"), 2)
     _signatures(console, answer["signatures"])
     if answer["engines"]:
+        _path(console, answer["signatures"])
         _engines(console, answer)
         _types(console, answer["types"])
         _dearest(console, answer["dearest"])
@@ -52,6 +55,19 @@ def _signatures(console: Terminal, rows: Sequence[Mapping[str, Any]]) -> None:
         elif row["iterations"] > 1:
             told = f"{row['name']}: {row['iterations']} iterations a run, {row['launches']} launches"
             line(console, plain(told), 2)
+
+
+def _path(console: Terminal, rows: Sequence[Mapping[str, Any]]) -> None:
+    """The critical path of the dearest runs, and the memory they need at most."""
+    row = next((row for row in rows if "critical_path" in row), None)
+    if row is None:
+        return
+    spent = sorted(row["critical_path"]["ns_by_kind"].items(), key=lambda part: (-part[1], part[0]))
+    told = ", ".join(f"{kind} {time_text(ns)}" for kind, ns in spent)
+    head = Text(f"critical path of {row['name']}: ", style="bold")
+    line(console, head + plain(f"{row['critical_path']['tasks']} tasks: {told}"), 2)
+    largest = ", ".join(f"{bytes_text(one['bytes'])} {one['tensor']}" for one in row["memory"]["largest"][:3])
+    line(console, Text("memory of it: ", style="bold") + plain(f"{bytes_text(row['peak'])} at most; {largest}"), 2)
 
 
 def _engines(console: Terminal, answer: Mapping[str, Any]) -> None:
@@ -87,7 +103,7 @@ def _compared(console: Terminal, rows: Sequence[Mapping[str, Any]]) -> None:
         for one in row.get("compared", []):
             options = ", ".join(f"{name}={value}" for name, value in one["options"].items())
             if "error" in one:
-                told = f"refused: {one['error']['message']}"
+                told = f"refused: {shorten(one['error']['message'], _REFUSAL)}"
             else:
                 change = f"{one['faster']:.2f} times as fast" if one["faster"] else "no time at all"
                 told = f"{time_text(one['step_ns'])} a step, {change}; {bytes_text(one['peak'])} at most"
