@@ -16,7 +16,7 @@ from npu_reference.errors import CATALOGUE, NpuError
 
 __all__ = ["Case", "Expect", "Instance", "Library", "METHODS", "TWINS", "COSTS", "load"]
 
-METHODS = ("options", "partition", "precision", "timeline", "run")
+METHODS = ("options", "partition", "precision", "timeline", "compile", "library", "run")
 TWINS = ("rename", "reorder")
 #: Seconds one request of a case may take (assumed; generous for a loaded machine).
 COSTS = {"fast": 10.0, "normal": 60.0, "slow": 300.0}
@@ -25,6 +25,8 @@ _ID = re.compile(r"[a-z0-9][a-z0-9._-]*\Z")
 _FEATURE = re.compile(r"[a-z0-9][a-z0-9._:-]*\Z")
 _VARIANT = re.compile(r"[a-z0-9][a-z0-9._-]*\Z")
 _NOTHING = "nothing"
+#: What may be done to files between the turns of ``compile``.
+DAMAGES = ("cut", "empty", "flip")
 
 
 class Expect(NamedTuple):
@@ -534,6 +536,11 @@ class _Params:
             "graph", "surface", "values", "env", "files", "op_list", "ops_info", "feeds", "fetches", "shapes",
             "variants", "faults", "concurrent", "ranks", "device",
         },
+        "compile": {
+            "graph", "surface", "values", "env", "files", "op_list", "ops_info", "feeds", "fetches", "shapes", "device",
+            "models", "turns", "faults",
+        },
+        "library": {"ops_info"},
         "run": {
             "graph", "script", "args", "surface", "values", "env", "files", "op_list", "feeds", "fetches", "init",
             "steps", "device_precision", "faults", "device",
@@ -579,7 +586,10 @@ class _Params:
                 if type(table[key]) is not int or not 1 <= table[key] <= most:
                     raise reader.fail(f"params.{key}", f"must be an integer from 1 to {most}")
                 found[key] = table[key]
-        self._of_timeline(table, found)
+        if method == "compile":
+            self._of_compile(table, found)
+        else:
+            self._of_timeline(table, found)
         return found
 
     def _of_timeline(self, table: Mapping[str, Any], found: Dict[str, Any]) -> None:
@@ -610,9 +620,60 @@ class _Params:
                 raise reader.fail("params.faults", 'is a list of tables such as { kind = "hang", node = "add" }')
             found["faults"] = [dict(fault) for fault in faults]
 
+    def _of_compile(self, table: Mapping[str, Any], found: Dict[str, Any]) -> None:
+        reader = self.reader
+        if "shapes" in table:
+            found["shapes"] = self._shapes(reader._table(table, "shapes", "params."), "params.shapes")
+        if "device" in table:
+            found["device"] = reader._text(table, "device", required=True)
+        for key in ("models", "turns", "faults"):
+            if key not in table:
+                continue
+            entries = table[key]
+            if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+                raise reader.fail(f"params.{key}", "is a list of tables")
+            found[key] = [dict(entry) for entry in entries]
+        found.update(
+            {"models": [self._model(number, entry) for number, entry in enumerate(found["models"])]}
+            if "models" in found
+            else {}
+        )
+        for number, turn in enumerate(found.get("turns", [])):
+            self._turn(f"params.turns[{number}]", turn)
+
+    def _shapes(self, table: Mapping[str, Any], where: str) -> Dict[str, Any]:
+        for name, shape in table.items():
+            if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
+                raise self.reader.fail(f"{where}.{name}", "is a list of sizes")
+        return dict(table)
+
+    def _model(self, number: int, entry: Mapping[str, Any]) -> Dict[str, Any]:
+        where = f"params.models[{number}]"
+        self.reader._no_unknown(entry, {"graph", "feeds", "fetches", "shapes"}, where)
+        model: Dict[str, Any] = {"graph": self._fixture(entry.get("graph"), f"models[{number}].graph")}
+        for key in ("feeds", "fetches"):
+            model[key] = list(self.reader._texts(entry, key, where + "."))
+        if "shapes" in entry:
+            model["shapes"] = self._shapes(entry["shapes"], f"{where}.shapes")
+        return model
+
+    def _turn(self, where: str, turn: Dict[str, Any]) -> None:
+        reader = self.reader
+        reader._no_unknown(turn, {"values", "env", "files", "age_seconds", "damage", "ends"}, where)
+        if "files" in turn:
+            table = reader._table(turn, "files", where + ".")
+            turn["files"] = {name: self._content(name, entry) for name, entry in table.items()}
+        if turn.get("ends", "normal") not in ("normal", "killed"):
+            raise reader.fail(f"{where}.ends", "is normal or killed")
+        if type(turn.get("age_seconds", 0)) is not int or turn.get("age_seconds", 0) < 0:
+            raise reader.fail(f"{where}.age_seconds", "is a number of seconds")
+        for damage in turn.get("damage", []):
+            if not isinstance(damage, dict) or set(damage) != {"files", "how"} or damage["how"] not in DAMAGES:
+                raise reader.fail(f"{where}.damage", f'is {{ files = PATTERN, how = "{"|".join(DAMAGES)}" }}')
+
     def _subject(self, table: Mapping[str, Any], method: str, found: Dict[str, Any]) -> None:
         given = [key for key in ("graph", "script") if key in table]
-        if method == "options":
+        if method in ("options", "library"):
             return
         if len(given) != 1:
             raise self.reader.fail("params", "needs either a graph or a script" if method == "run" else "needs a graph")
@@ -648,6 +709,10 @@ class _Params:
     def _content(self, name: str, entry: Any) -> Any:
         if isinstance(entry, str):
             return entry
+        if isinstance(entry, dict) and set(entry) == {"bytes"} and type(entry["bytes"]) is int and entry["bytes"] >= 0:
+            return dict(entry)
+        if isinstance(entry, dict) and set(entry) == {"link"} and isinstance(entry["link"], str):
+            return dict(entry)
         if isinstance(entry, dict) and set(entry) == {"access"} and entry["access"] in ("r", "w", ""):
             return dict(entry)
         if isinstance(entry, dict) and set(entry) == {"fixture"}:

@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from npu_conformance.observing import device_runs, tensors, timeline
+from npu_conformance.observing import device_runs, files, tensors, timeline
 
 __all__ = [
     "ASPECTS", "COUNTED", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts",
@@ -63,6 +63,23 @@ _ASPECTS = [
     Aspect("impl_modes", "precision", "impl_modes"),
     Aspect("casts", "precision", "casts"),
     Aspect("notices", "precision", "notices"),
+    Aspect("kernels", "compile", ""),
+    Aspect("joined_kernels", "compile", ""),
+    Aspect("cached", "compile", ""),
+    Aspect("wrote", "compile", ""),
+    Aspect("left", "compile", ""),
+    Aspect("contents", "compile", ""),
+    Aspect("passes", "compile", "compile.passes"),
+    Aspect("switches", "compile", "compile.switches"),
+    Aspect("sizes", "compile", "compile.sizes"),
+    Aspect("constants", "compile", "compile.constants"),
+    Aspect("weights", "compile", "compile.constants"),
+    Aspect("file_notes", "compile", "compile.notes"),
+    Aspect("turns", "compile", ""),
+    Aspect("library_files", "library", ""),
+    Aspect("library_modes", "library", ""),
+    Aspect("library_flags", "library", ""),
+    Aspect("library_dtypes", "library", ""),
     Aspect("fetches", "run", ""),
     Aspect("engine", "run", "trace"),
     Aspect("run_geops", "run", "trace"),
@@ -91,6 +108,9 @@ _ASPECTS = [
     Aspect("stream_nodes", "timeline", "timeline.streams"),
     Aspect("memory", "timeline", "timeline.memory"),
     Aspect("fusions", "timeline", "timeline.fusion"),
+    Aspect("profile", "timeline", "timeline.files"),
+    Aspect("profile_operators", "timeline", "timeline.files"),
+    Aspect("profile_points", "timeline", "timeline.files"),
     Aspect("rejected", "", ""),
 ]
 
@@ -127,6 +147,7 @@ def observations(method: str, answer: Mapping[str, Any], folder: Optional[str] =
     Raises:
         tensors.BadTensor: a fetched tensor is malformed.
         timeline.BadTimeline: a step contradicts itself.
+        files.BadFile: a file of the answer cannot be read.
     """
     found: List[Fact] = []
     for aspect, subject, text in _OBSERVERS[method](answer, folder):
@@ -273,7 +294,17 @@ def _timeline(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     return timeline.facts_of(answer)
 
 
+def _compile(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    return files.compile_facts(answer)
+
+
+def _library(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    return files.library_facts(answer)
+
+
 _OBSERVERS: Dict[str, Callable[[Mapping[str, Any], Optional[str]], _Triples]] = {
+    "compile": _compile,
+    "library": _library,
     "options": _options,
     "partition": _partition,
     "precision": _precision,

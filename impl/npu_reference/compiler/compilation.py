@@ -11,6 +11,7 @@ from npu_reference.compiler.functions import Branch
 from npu_reference.compiler.fusion import FusionCount, fuse
 from npu_reference.compiler.inserting import cleared, laid_out
 from npu_reference.compiler.kernels import Lowered, Tensor, lower, unfold
+from npu_reference.compiler.scopes import fuse_scopes
 from npu_reference.compiler.settings import Settings
 from npu_reference.compiler.tasks import Transfer, costs_of, exchanges_of, transfers_of
 from npu_reference.errors import NpuError
@@ -50,7 +51,7 @@ class Compiled(NamedTuple):
             "device": self.device.to_json(),
             "kernels": len(self.lowered.kernels),
             "fused_kernels": len(self.fused.kernels),
-            "fusion": [count._asdict() for count in self.fusion],
+            "fusion": [count.to_json() for count in self.fusion],
             "transfers": [transfer._asdict() for transfer in self.transfers],
         }
 
@@ -82,7 +83,9 @@ def compile_graph(
         _check(lowered, "lowering")
     lowered = laid_out(lowered, settings)
     _check(lowered, "layout")
-    fused, counts = fuse(lowered, settings)
+    scoped, scopes = fuse_scopes(lowered, settings)
+    fused, counts = fuse(scoped, settings)
+    _check(fused, "fusion")
     _check_nothing_lost(lowered, fused)
     sizes = [tensor.bytes for tensor in fused.tensors]
     fused = fused._replace(kernels=tuple(arranged(fused.kernels, sizes, settings, network)))
@@ -94,7 +97,7 @@ def compile_graph(
     costs = costs_of(fused, device, settings, exchanges)
     fused = _with_workspaces(fused, costs)
     transfers = transfers_of(fused, settings)
-    return Compiled(device, settings, lowered, fused, counts, costs, transfers, network, exchanges)
+    return Compiled(device, settings, lowered, fused, (*scopes, *counts), costs, transfers, network, exchanges)
 
 
 def _with_workspaces(fused: Lowered, costs: Sequence[Cost]) -> Lowered:

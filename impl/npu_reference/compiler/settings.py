@@ -39,6 +39,7 @@ class Settings(NamedTuple):
         receives: whether data comes from the main process of the server and no dataset is read here (local_rank_id
             above 0).
         sends: devices of other processes that this one, the main process, sends data to (local_device_list).
+        scope_passes: scope fusion passes that are switched on by name (enable_scope_fusion_passes).
     """
 
     switched: Mapping[str, Mapping[str, bool]]
@@ -63,6 +64,7 @@ class Settings(NamedTuple):
     tailing: bool = False
     receives: bool = False
     sends: Tuple[int, ...] = ()
+    scope_passes: Tuple[str, ...] = ()
 
     def is_on(self, section: str, name: str) -> bool:
         """Whether a fusion pass may work (files.fusion_switch): its own entry, else ALL's, else on."""
@@ -112,6 +114,7 @@ def settings_of(resolution: Resolution, graph: Optional[Graph] = None) -> Settin
         tailing=bool(values.get("is_tailing_optimization")),
         receives=_number(values.get("local_rank_id")) > 0,
         sends=_sends(resolution),
+        scope_passes=tuple(getattr(resolution.parsed.get("enable_scope_fusion_passes"), "names", ())),
     )
 
 

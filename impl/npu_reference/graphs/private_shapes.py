@@ -54,6 +54,28 @@ def _offsets_grad(call: Any) -> Sequence[Shape]:
     return [call.shape(1), call.shape(2)]
 
 
+@rule("MatMulAllReduce")
+def _product_reduced(call: Any) -> Sequence[Shape]:
+    return [(ranked(call.shape(0), 2)[0], ranked(call.shape(1), 2)[1])]
+
+
+@rule("MatMulAllReduceAddRmsNorm")
+def _product_normalized(call: Any) -> Sequence[Shape]:
+    return [call.shape(2)] * 2
+
+
+@rule("AllGatherMatMul")
+def _product_gathered(call: Any) -> Sequence[Shape]:
+    rows, ranks = ranked(call.shape(0), 2)[0], call.attr("rank_size", 1)
+    return [(None if rows is None else rows * ranks, ranked(call.shape(1), 2)[1])]
+
+
+@rule("MatMulReduceScatter")
+def _product_scattered(call: Any) -> Sequence[Shape]:
+    rows, ranks = ranked(call.shape(0), 2)[0], call.attr("rank_size", 1)
+    return [(None if rows is None else rows // max(ranks, 1), ranked(call.shape(1), 2)[1])]
+
+
 @rule("HcomBroadcast")
 def _broadcast(call: Any) -> Sequence[Shape]:
     return [call.shape(k) for k in range(call.count)]
