@@ -108,16 +108,15 @@ class KernelCache:
         """Removes entries not used for more than half an hour while the cache is too large, those longest unused
         first, as long as the share of it that must stay does (C4); the names removed. Never in the way of a
         compilation: what cannot be removed stays."""
-        size, ratio = self.limits
-        if size == -1 or not self.data.is_there():
+        ratio = self.limits[1]
+        if not self._is_full(self._entries()):
             return []
         gone: List[str] = []
         with self._alone():
             entries = self._entries()
-            total = sum(one.size for files in entries.values() for one in files)
-            limit = size * _MEGABYTE
-            if total < limit or (total == limit and not self._at_limit):
+            if not self._is_full(entries):
                 return []
+            total = sum(one.size for files in entries.values() for one in files)
             oldest = self._clock() - AGES_AFTER
             idle = sorted((max(one.used for one in files), stem) for stem, files in entries.items())
             left = total
@@ -140,6 +139,11 @@ class KernelCache:
         if self.home is None or os.path.lexists(os.path.join(self.home.path, INI)):
             return
         self.home.write(INI, iter([op_cache.write(op_cache.DEFAULT).encode("ascii")]))
+
+    def _is_full(self, entries: Dict[str, List[Found]]) -> bool:
+        limit = self.limits[0] * _MEGABYTE
+        total = sum(one.size for files in entries.values() for one in files)
+        return limit >= 0 and (total > limit or (total == limit and self._at_limit))
 
     def _entries(self) -> Dict[str, List[Found]]:
         found: Dict[str, List[Found]] = {}

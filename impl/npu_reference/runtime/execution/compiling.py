@@ -29,10 +29,12 @@ class Timed(NamedTuple):
     Attributes:
         profile: None where there is an error.
         error: DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY or PRECISION_*.
+        shapes: the sizes it was compiled for, by name of a tensor.
     """
 
     profile: Optional[Profile]
     error: Optional[NpuError] = None
+    shapes: Mapping[str, Sequence[Optional[int]]] = {}
 
     @property
     def compiled(self) -> Optional[Compiled]:
@@ -91,7 +93,7 @@ class Compiling:
     def _compile(self, signature: Any, parts: Partition, fed: Mapping[str, _Shape], copies: Sequence[Copy]) -> Timed:
         try:
             shapes = _sizes(signature, parts, fed, copies, self._tf_graph)
-            return Timed(profile(parts, self._resolution, self.device, shapes))
+            return Timed(profile(parts, self._resolution, self.device, shapes), shapes=shapes)
         except NpuError as error:
             return Timed(None, error)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import threading
 from collections import Counter
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
@@ -13,9 +14,10 @@ from npu_reference.collection import no_collection
 from npu_reference.hardware import built_in
 from npu_reference.options.directives import directives
 from npu_reference.runtime.agreement.agreement import Agreement
-from npu_reference.runtime.config import Settings, inner_config
+from npu_reference.runtime.config import Settings, current_overrides, inner_config
 from npu_reference.runtime.execution.bodies import Hook
 from npu_reference.runtime.execution.compiling import Compiling
+from npu_reference.runtime.execution.leaving import COUNTS, Leaving, leaving
 from npu_reference.runtime.execution.numerics import Numerics
 from npu_reference.runtime.execution.plan import Plan, Signature, make_plan
 from npu_reference.runtime.execution.shadow import Shadow
@@ -58,6 +60,7 @@ class Engine:
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
         self._partial = PartialRuns(self.number, self.graph, self.run)
         self._compiling = Compiling(settings.resolution, settings.device or built_in(), session.graph)
+        self._leaving = self._files(settings)
         self._agreement = Agreement(settings.resolution, session.graph, self.number)
         for notice in settings.notices:
             say(logging.WARNING, notice, session=self.number)
@@ -110,6 +113,7 @@ class Engine:
         plan = self._plan(signature)
         with refused():
             loops = self._agreement.run(signature, feeds)
+            self._leave(signature, plan, feeds)
         values: List[Any] = []
         taken = {plan.feeds[name]: value for name, value in feeds.items() if name in plan.feeds}
         try:
@@ -121,7 +125,8 @@ class Engine:
             # What the GEOPs of a run that failed have counted is no other run's.
             self._shadow.meter.take(plan.counting)
             raise in_users_words(error, self._graph, self._shadow.origin, plan.geop_names) from None
-        self._record(signature, plan, feeds, values)
+        with refused():
+            self._record(signature, plan, feeds, values)
         watching.tell(fetches, values, self._numerics)
         return list(values[: plan.wanted])
 
@@ -144,6 +149,8 @@ class Engine:
     def close(self) -> None:
         """Release the inner session; further runs raise as a closed session does."""
         self._inner.close()
+        if self._leaving is not None:
+            self._leaving.close()
         self._shadow.generators.close()
 
     def graph(self) -> graphs.Graph:
@@ -193,12 +200,30 @@ class Engine:
             say(level, Notice(note.code, note.subject, note.message), session=self.number)
         return plan
 
+    def _files(self, settings: Settings) -> Optional[Leaving]:
+        """What the compilation of this session leaves; nothing where its directories are only told of."""
+        around = current_overrides()
+        if around.files is not None:
+            return None
+        env = dict(os.environ) if around.env is None else around.env
+        return leaving(settings.resolution, env, self.number, self._compiling, settings.faults)
+
+    def _leave(
+        self, signature: Signature, plan: Plan, feeds: Dict[str, Any], copies: Optional[Sequence[Any]] = None
+    ) -> None:
+        if self._leaving is None:
+            return
+        for note in self._leaving.compiled(signature, plan.partition, feeds, copies):
+            level = logging.INFO if note.code == COUNTS else logging.WARNING
+            say(level, Notice(note.code, note.subject, note.message), session=self.number)
+
     def _record(self, signature: Signature, plan: Plan, feeds: Dict[str, Any], values: Sequence[Any]) -> None:
         with self._counting:
             self._runs += 1
             run = self._runs
         metered = self._shadow.meter.take(plan.counting) if plan.counting else {}
         copies = plan.crossings.copies(feeds, values, metered)
+        self._leave(signature, plan, feeds, copies)
         account.ran(self.number, signature, copies)
         process_trace().add(
             RunRecord(self.number, run, len(plan.geops), len(plan.host), copies, plan.partition, plan.notes)
