@@ -14,7 +14,6 @@ import re
 import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-import npu_reference
 from npu_reference.artifacts import binaries
 from npu_reference.artifacts.folder import Folder, Found
 from npu_reference.options.files import op_cache
@@ -179,7 +178,7 @@ def _refusal(description: bytes, code: bytes, binary: binaries.Binary) -> Option
         return "its description is no JSON."
     if not isinstance(value, dict):
         return "its description is no JSON object."
-    if value.get("form") != binaries.FORM or value.get("version") != npu_reference.__version__:
+    if value.get("form") != binaries.FORM or value.get("version") != binaries.version():
         return "it is of another version."
     try:
         seal = binaries.seal_of(value)
