@@ -42,7 +42,7 @@ def test_compiling_again_leaves_the_same_bytes(tmp_path):
         machine = Machine(tmp_path / name)
         machine.compile(op_debug_level=1)
         found.append({file: (machine.path / file).read_bytes() for file in machine.files()})
-    assert found[0] == found[1] and len(found[0]) == 8
+    assert found[0] == found[1] and len(found[0]) == 12
 
 
 def test_the_description_of_a_kernel_vouches_for_its_object(machine):

@@ -12,10 +12,11 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import npu_reference
 from npu_conformance.protocol import messages as protocol
+from npu_reference.errors import NpuError
 
 __all__ = ["ReferenceBackend"]
 
-_AREAS = ["artifacts", "in_out_pair", "mixed", "options", "partition", "precision", "run"]
+_AREAS = ["artifacts", "in_out_pair", "mixed", "options", "partition", "precision", "run", "timing"]
 
 #: Features of every answer that needs no TensorFlow.
 _FEATURES = [
@@ -28,6 +29,7 @@ _FEATURES = [
     "compile.passes",
     "compile.sizes",
     "compile.switches",
+    "concurrent",
     "copies",
     "directives",
     "engines",
@@ -47,9 +49,26 @@ _FEATURES = [
     "partition",
     "policy.adapter",
     "precision",
+    "ranks",
     "reasons",
     "signature",
+    "timeline",
+    "timeline.dataset",
+    "timeline.device",
+    "timeline.fusion",
+    "timeline.launches",
+    "timeline.memory",
+    "timeline.streams",
+    "timeline.tasks",
+    "timeline.transfers",
 ]
+
+_DEVICE = "Ascend910A"
+
+#: Codes with which a step ends on the device, after it was understood.
+_ENDS = (
+    "DEVICE_MEMORY", "DEVICE_TIMEOUT", "DEVICE_FAULT", "DEVICE_ENDLESS", "COLLECTIVE_TIMEOUT", "KERNEL_FAILURE",
+)  # fmt: skip
 
 
 class ReferenceBackend:
@@ -118,6 +137,22 @@ class ReferenceBackend:
                 for one in library.files(self.catalog(params), params["edition"])
             ]
         }
+
+    def timeline(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        variants = {}
+        for name, changes in params.get("variants", {}).items():
+            laid = {option: value for option, value in {**params["values"], **changes}.items() if value is not None}
+            variants[name] = self._ended({**params, "values": laid}, every=True)
+        return {"base": self._ended(params), "variants": variants}
+
+    def _ended(self, params: Mapping[str, Any], every: bool = False) -> Dict[str, Any]:
+        """The step, or the error it ends in; of a variant, whatever it is refused for."""
+        try:
+            return self.step(params)
+        except NpuError as error:
+            if not every and error.code not in _ENDS:
+                raise
+            return {"rejected": error.to_json()}
 
     def run(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         if importlib.util.find_spec("tf_keras") is not None:
@@ -221,6 +256,39 @@ class ReferenceBackend:
 
         options = self.resolve(params).raise_first()
         return assign(self.partitioned(params), options, catalog=self.catalog(params))
+
+    def step(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        """One step of the request's graph on the simulated device, as ``timeline`` answers it."""
+        chosen = self.resolve(params).values.get("session_device_id")
+        answer: Dict[str, Any] = {**self.profiled(params).timeline_json(), "device": chosen or 0}
+        for task in answer["tasks"]:  # casts and copies that compilation adds are no operators of the graph
+            task["nodes"] = [name for name in task.get("nodes", []) if ":" not in name]
+            task["node"] = None if ":" in (task.get("node") or "") else task.get("node")
+        return answer
+
+    def profiled(self, params: Mapping[str, Any]) -> Any:
+        """The request's Profile, as the faults asked for left it."""
+        from npu_reference.device import faults, watchdogs
+        from npu_reference.device.timing import profile
+        from npu_reference.graphs import arg_shapes, load_graph
+        from npu_reference.hardware import load
+        from npu_reference.partition import partition
+
+        options = self.resolve(params).raise_first()
+        given = {name: tuple(shape) for name, shape in params.get("shapes", {}).items()}
+        shapes = arg_shapes(load_graph(params["graph"]), list(params.get("feeds", [])), given)
+        divided = partition(self.graph(params), options, op_list=self.operator_list(params), shapes=shapes)
+        device = load(params.get("device", _DEVICE))
+        made = profile(
+            divided,
+            options,
+            device,
+            shapes,
+            catalog=self.catalog(params),
+            concurrent=params.get("concurrent", 1),
+            ranks=params.get("ranks", 1),
+        )
+        return watchdogs.endure(made, divided, options, faults.parse(params.get("faults"))).profile
 
 
 def split_fetches(names: List[str]) -> Tuple[List[str], List[str]]:

@@ -8,9 +8,11 @@ import json
 import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from npu_conformance.observing import files, tensors
+from npu_conformance.observing import files, tensors, timeline
 
-__all__ = ["ASPECTS", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts"]
+__all__ = [
+    "ASPECTS", "COUNTED", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts",
+]  # fmt: skip
 
 
 _MAX_FETCHED = 1 << 30  # bytes of all tensors of one answer (assumed)
@@ -86,11 +88,30 @@ _ASPECTS = [
     Aspect("log", "run", "log"),
     Aspect("output", "run", "output"),
     Aspect("files", "run", ""),
+    Aspect("ended", "timeline", ""),
+    Aspect("speed", "timeline", ""),
+    Aspect("launches", "timeline", "timeline.launches"),
+    Aspect("iterations", "timeline", "timeline.launches"),
+    Aspect("moved", "timeline", "timeline.transfers"),
+    Aspect("transfer_counts", "timeline", "timeline.transfers"),
+    Aspect("ran_on", "timeline", "timeline.device"),
+    Aspect("dataset", "timeline", "timeline.dataset"),
+    Aspect("overlap", "timeline", "timeline.tasks"),
+    Aspect("beside", "timeline", "timeline.tasks"),
+    Aspect("concurrency", "timeline", "timeline.tasks"),
+    Aspect("joined", "timeline", "timeline.tasks"),
+    Aspect("streams", "timeline", "timeline.streams"),
+    Aspect("stream_nodes", "timeline", "timeline.streams"),
+    Aspect("memory", "timeline", "timeline.memory"),
+    Aspect("fusions", "timeline", "timeline.fusion"),
     Aspect("rejected", "", ""),
 ]
 
 #: Every aspect by name; the documentation's table and the features of `hello` follow from it.
 ASPECTS: Mapping[str, Aspect] = {aspect.name: aspect for aspect in _ASPECTS}
+
+#: Aspects of which the same fact twice is another answer than once: copies.
+COUNTED = frozenset({"transfers", "moved"})
 
 
 def ascii_line(text: object) -> str:
@@ -119,6 +140,7 @@ def observations(method: str, answer: Mapping[str, Any], folder: Optional[str] =
     Raises:
         tensors.BadTensor: a fetched tensor is malformed.
         files.BadFile: a file of the answer cannot be read.
+        timeline.BadTimeline: a step contradicts itself.
     """
     found: List[Fact] = []
     for aspect, subject, text in _OBSERVERS[method](answer, folder):
@@ -268,6 +290,10 @@ def _library(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     return files.library_facts(answer)
 
 
+def _timeline(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    return timeline.facts_of(answer)
+
+
 _OBSERVERS: Dict[str, Callable[[Mapping[str, Any], Optional[str]], _Triples]] = {
     "compile": _compile,
     "library": _library,
@@ -275,4 +301,5 @@ _OBSERVERS: Dict[str, Callable[[Mapping[str, Any], Optional[str]], _Triples]] = 
     "partition": _partition,
     "precision": _precision,
     "run": _run,
+    "timeline": _timeline,
 }

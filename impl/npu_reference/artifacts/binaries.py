@@ -100,6 +100,7 @@ class CoreKernels:
         self._compiled, self._soc, self._options = compiled, soc, options
         self._catalog = Catalog.built_in()
         self._assigned: Dict[str, NodePrecision] = {one.node: one for one in assignment.nodes}
+        self._names = {*self._graph.index, *self._origin}
         self._reads: List[List[Tuple[int, int, int]]] = [[] for _ in self._graph.nodes]
         edges = self._graph.edges
         for src, src_slot, dst, dst_slot in zip(edges.src, edges.src_slot, edges.dst, edges.dst_slot):
@@ -110,6 +111,10 @@ class CoreKernels:
 
     def __iter__(self) -> Iterator[Kernel]:
         return (kernel for kernel in self._compiled.fused.kernels if kernel.engine in _COMPILED)
+
+    def operators(self, kernel: Kernel) -> Tuple[str, ...]:
+        """The operators of the graph that a kernel computes; none for one that compilation has put in."""
+        return tuple(member for member in kernel.members if member in self._names)
 
     def types(self, kernel: Kernel) -> FrozenSet[str]:
         """Types of the operators a kernel computes, as TensorFlow and as the device calls them, and its own."""

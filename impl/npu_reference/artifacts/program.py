@@ -182,7 +182,7 @@ class Program:
             told = tuple(word for word in ("oom", "check_flag") if word in words)
             records.append(
                 KernelRecord(
-                    binary.stem, kernel.type, kernel.engine, kernel.members, origin, binary.bytes,
+                    binary.stem, kernel.type, kernel.engine, kernels.operators(kernel), origin, binary.bytes,
                     (*binary.switches, *told),
                 )
             )  # fmt: skip

@@ -197,7 +197,7 @@ class _Watch:
             task = self._task_of(fault)
             if task is not None:
                 yield fault, task, 0 if fault.at is None else fault.at - self.first
-        found = [number for number, task in enumerate(self.tasks) if task.kind in _COLLECTIVES]
+        found = [n for n, task in enumerate(self.tasks) if task.kind in _COLLECTIVES and task.engine != "sdma"]
         for fault in self.faults.items:
             # The peer is another rank: this one waits for it.
             if fault.kind == "lost_peer" and fault.rank != self.rank:

@@ -11,6 +11,9 @@ __all__: Sequence[str] = ()
 #: A mask has a bit for each element, in whole blocks of so many bits.
 _MASK_BLOCK = 128
 
+#: Most ranks that a collective is believed to have (assumed).
+_MOST_RANKS = 1 << 16
+
 
 def rule(*ops: str) -> Callable[[Rule], Rule]:
     def register(function: Rule) -> Rule:
@@ -108,7 +111,7 @@ def _rows(call: Any) -> Sequence[Any]:
 def _ranks(call: Any) -> int:
     """How many ranks take part: as a real adapter's node says it, or one that calls a marked function."""
     size = call.attr("rank_size", call.attr("_npu_rank_size", 0))
-    if not isinstance(size, int) or size < 1:
+    if not isinstance(size, int) or not 1 <= size <= _MOST_RANKS:
         raise ValueError("how many ranks there are is not told")
     return size
 
