@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import glob
 import importlib.util
 import json
 import os
 import platform
+import posixpath
 import re
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
@@ -16,6 +18,9 @@ from npu_reference.errors import NpuError
 
 __all__ = ["ReferenceBackend"]
 
+#: Largest file that is told with its content, in bytes.
+_MOST_INLINE = 64 << 10
+
 _AREAS = ["artifacts", "in_out_pair", "mixed", "options", "partition", "precision", "run", "timing"]
 
 #: Features of every answer that needs no TensorFlow.
@@ -23,13 +28,13 @@ _FEATURES = [
     "advice",
     "borders",
     "casts",
+    "concurrent",
     "compile",
     "compile.constants",
     "compile.notes",
     "compile.passes",
     "compile.sizes",
     "compile.switches",
-    "concurrent",
     "copies",
     "directives",
     "engines",
@@ -55,6 +60,7 @@ _FEATURES = [
     "timeline",
     "timeline.dataset",
     "timeline.device",
+    "timeline.files",
     "timeline.fusion",
     "timeline.launches",
     "timeline.memory",
@@ -259,12 +265,28 @@ class ReferenceBackend:
 
     def step(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         """One step of the request's graph on the simulated device, as ``timeline`` answers it."""
+        made = self.profiled(params)
         chosen = self.resolve(params).values.get("session_device_id")
-        answer: Dict[str, Any] = {**self.profiled(params).timeline_json(), "device": chosen or 0}
+        answer: Dict[str, Any] = {**made.timeline_json(), "device": chosen or 0}
         for task in answer["tasks"]:  # casts and copies that compilation adds are no operators of the graph
             task["nodes"] = [name for name in task.get("nodes", []) if ":" not in name]
             task["node"] = None if ":" in (task.get("node") or "") else task.get("node")
+        files = self.profile_files(made, self.resolve(params))
+        if files:
+            answer["files"] = {path: _told(content) for path, content in sorted(files.items())}
         return answer
+
+    def profile_files(self, made: Any, resolution: Any) -> Dict[str, bytes]:
+        """Path, below the folder that stands for the machine's root and for the current directory, to content."""
+        from npu_reference import profiling
+
+        wanted = profiling.collected(resolution)
+        if wanted is None:
+            return {}
+        where = posixpath.normpath("/" + wanted.output).strip("/")
+        content = profiling.files([profiling.Run(made)], wanted)
+        tree = profiling.tree.name_of(1, content)
+        return {posixpath.join(where, tree, path): data for path, data in content.items()}
 
     def profiled(self, params: Mapping[str, Any]) -> Any:
         """The request's Profile, as the faults asked for left it."""
@@ -289,6 +311,13 @@ class ReferenceBackend:
             ranks=params.get("ranks", 1),
         )
         return watchdogs.endure(made, divided, options, faults.parse(params.get("faults"))).profile
+
+
+def _told(content: bytes) -> Dict[str, Any]:
+    """A file as an answer tells it; of a large one its size alone."""
+    if len(content) > _MOST_INLINE:
+        return {"bytes": len(content)}
+    return {"b64": base64.b64encode(content).decode("ascii")}
 
 
 def split_fetches(names: List[str]) -> Tuple[List[str], List[str]]:

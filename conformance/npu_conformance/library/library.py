@@ -521,15 +521,15 @@ class _Params:
         "precision": {
             "graph", "surface", "values", "env", "files", "op_list", "ops_info", "feeds", "fetches",
         },
+        "timeline": {
+            "graph", "surface", "values", "env", "files", "op_list", "ops_info", "feeds", "fetches", "shapes",
+            "variants", "faults", "concurrent", "ranks", "device",
+        },
         "compile": {
             "graph", "surface", "values", "env", "files", "op_list", "ops_info", "feeds", "fetches", "shapes", "device",
             "models", "turns", "faults",
         },
         "library": {"ops_info"},
-        "timeline": {
-            "graph", "surface", "values", "env", "files", "op_list", "ops_info", "feeds", "fetches", "shapes",
-            "variants", "faults", "concurrent", "ranks", "device",
-        },
         "run": {
             "graph", "script", "args", "surface", "values", "env", "files", "op_list", "feeds", "fetches", "init",
             "steps", "device_precision",

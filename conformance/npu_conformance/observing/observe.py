@@ -104,6 +104,9 @@ _ASPECTS = [
     Aspect("stream_nodes", "timeline", "timeline.streams"),
     Aspect("memory", "timeline", "timeline.memory"),
     Aspect("fusions", "timeline", "timeline.fusion"),
+    Aspect("profile", "timeline", "timeline.files"),
+    Aspect("profile_operators", "timeline", "timeline.files"),
+    Aspect("profile_points", "timeline", "timeline.files"),
     Aspect("rejected", "", ""),
 ]
 

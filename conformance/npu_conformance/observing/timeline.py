@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
+from npu_conformance.observing import profile_files
+
 __all__ = ["BASE", "MEASURES", "BadTimeline", "facts_of"]
 
 #: What the step under the values of a case themselves is called; each variant has its own name.
@@ -60,6 +62,7 @@ def facts_of(answer: Mapping[str, Any]) -> _Triples:
             continue
         yield from _counts(name, step)
         yield from _of_tasks(name, [_task(task, name) for task in step.get("tasks", [])])
+        yield from profile_files.profile_facts(name, step.get("files", {}))
         if name != BASE and "rejected" not in base:
             yield from _compared(name, base, step)
 

@@ -85,6 +85,7 @@ def compile_graph(
     _check(lowered, "layout")
     scoped, scopes = fuse_scopes(lowered, settings)
     fused, counts = fuse(scoped, settings)
+    _check(fused, "fusion")
     _check_nothing_lost(lowered, fused)
     sizes = [tensor.bytes for tensor in fused.tensors]
     fused = fused._replace(kernels=tuple(arranged(fused.kernels, sizes, settings, network)))
