@@ -25,7 +25,7 @@ WORDS: Mapping[str, str] = {
 #: What the effective options alone can show; everything else shows where they are at work.
 _TOLD = ("log", "error", "config")
 
-#: Cases that show an effect itself come before those that show how the option is read.
+#: Cases that show an effect itself come before those that show how the option is read; for what is told, after them.
 _METHODS = ("compile", "library", "timeline", "run", "precision", "partition", "options")
 
 
@@ -42,7 +42,7 @@ def shown(cases: Optional[library.Library] = None) -> Dict[str, List[Tuple[str, 
         for name, requirement in cases.requirements.items():
             if _is_of(option, name):
                 kinds.setdefault(requirement.observable, []).extend(by_requirement.get(name, ()))
-        best = [(kind, _best(kinds[kind])) for kind in WORDS if kinds.get(kind)]
+        best = [(kind, _best(kinds[kind], kind)) for kind in WORDS if kinds.get(kind)]
         found[option.name] = [
             (WORDS[kind], case.id) for kind, case in best if kind in _TOLD or case.method != "options"
         ]
@@ -53,6 +53,7 @@ def _is_of(option: Option, name: str) -> bool:
     return any(name == prefix or name.startswith(prefix.rstrip(".") + ".") for prefix in option.requirements)
 
 
-def _best(cases: List[library.Case]) -> library.Case:
-    order = {method: number for number, method in enumerate(_METHODS)}
+def _best(cases: List[library.Case], kind: str) -> library.Case:
+    methods = _METHODS if kind not in _TOLD else tuple(reversed(_METHODS))
+    order = {method: number for number, method in enumerate(methods)}
     return min(cases, key=lambda case: (order.get(case.method, len(order)), case.expect.rejected is not None, case.id))
