@@ -594,10 +594,9 @@ class _Params:
                 if type(table[key]) is not int or not 1 <= table[key] <= most:
                     raise reader.fail(f"params.{key}", f"must be an integer from 1 to {most}")
                 found[key] = table[key]
+        self._of_timeline(table, found)
         if method == "compile":
             self._of_compile(table, found)
-        else:
-            self._of_timeline(table, found)
         return found
 
     def _of_timeline(self, table: Mapping[str, Any], found: Dict[str, Any]) -> None:
@@ -605,11 +604,7 @@ class _Params:
         if "device" in table:
             found["device"] = reader._text(table, "device", required=True)
         if "shapes" in table:
-            shapes = reader._table(table, "shapes", "params.")
-            for name, shape in shapes.items():
-                if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
-                    raise reader.fail(f"params.shapes.{name}", "is a list of sizes")
-            found["shapes"] = dict(shapes)
+            found["shapes"] = self._shapes(reader._table(table, "shapes", "params."), "params.shapes")
         if "variants" in table:
             variants = reader._table(table, "variants", "params.")
             for name, values in variants.items():
@@ -630,11 +625,7 @@ class _Params:
 
     def _of_compile(self, table: Mapping[str, Any], found: Dict[str, Any]) -> None:
         reader = self.reader
-        if "shapes" in table:
-            found["shapes"] = self._shapes(reader._table(table, "shapes", "params."), "params.shapes")
-        if "device" in table:
-            found["device"] = reader._text(table, "device", required=True)
-        for key in ("models", "turns", "faults"):
+        for key in ("models", "turns"):
             if key not in table:
                 continue
             entries = table[key]
