@@ -65,6 +65,8 @@ _KINDS: List[ErrorKind] = [
     ErrorKind("DEVICE_FILE", "a device file is missing, malformed, or names no device"),
     ErrorKind("DEVICE_SIZES", "the sizes of a graph's tensors are unknown, so its time and memory are"),
     ErrorKind("DEVICE_MODEL", "the model of the device has no such operator"),
+    # What runs leave
+    ErrorKind("DUMP_FILE", "a file or folder is no dump, or was cut off or changed"),
     # The suite
     ErrorKind("USAGE", "the command line is wrong"),
     ErrorKind("CASE_FILE", "a case file or golden is malformed"),

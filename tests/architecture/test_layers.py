@@ -17,12 +17,12 @@ SUITE = pathlib.Path(npu_conformance.__file__).parent
 
 #: A package may import the ones before it in this list, and itself.
 LAYERS = [
-    ["errors", "place"], ["options", "surface", "graphs", "hardware"], ["catalog"], ["partition"], ["precision"],
+    ["errors", "place"], ["options", "surface", "graphs", "hardware", "dumps"], ["catalog"], ["partition"], ["precision"],
     ["compiler"], ["device"], ["runtime"],
 ]  # fmt: skip
 
 TENSORFLOW_FREE = [
-    "errors", "place", "options", "surface", "graphs", "hardware", "catalog", "partition", "precision",
+    "errors", "place", "options", "surface", "graphs", "hardware", "dumps", "catalog", "partition", "precision",
     "compiler", "device/timing",
 ]  # fmt: skip
 

@@ -58,7 +58,7 @@ class ReferenceBackend:
         version = tensorflow_version()
         if version is not None:
             features += ["run", "tensorflow", "tf1" if version[0] == 1 else "tf2", "trace", "log", "output"]
-            features += ["device_precision"]
+            features += ["device_precision", "dump", "exception_dump", "may_fail"]
             features += [name for name in ("estimator", "keras") if _has(name, version)]
         return {
             "protocol": protocol.VERSION,

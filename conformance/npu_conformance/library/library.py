@@ -476,6 +476,7 @@ def _needed(params: Mapping[str, Any]) -> List[str]:
     """Features without which a backend cannot understand these parameters."""
     needed = [key for key in ("op_list", "ops_info") if key in params]
     needed += ["device_precision"] if params.get("device_precision") == "on" else []
+    needed += ["may_fail"] if params.get("may_fail") else []
     needed += [f"policy.{params['policy']}"] if params.get("policy", "documented") != "documented" else []
     needed += [f"flavour.{params['flavour']}"] if "flavour" in params else []
     return needed
@@ -492,7 +493,7 @@ class _Params:
         },
         "run": {
             "graph", "script", "args", "surface", "values", "env", "files", "op_list", "feeds", "fetches", "init",
-            "steps", "device_precision",
+            "steps", "device_precision", "may_fail",
         },
     }  # fmt: skip
 
@@ -534,6 +535,10 @@ class _Params:
             if type(table["steps"]) is not int or not 1 <= table["steps"] <= 10000:
                 raise reader.fail("params.steps", "must be an integer from 1 to 10000")
             found["steps"] = table["steps"]
+        if "may_fail" in table:
+            if table["may_fail"] is not True:
+                raise reader.fail("params.may_fail", "is true, or left out")
+            found["may_fail"] = True
         return found
 
     def _subject(self, table: Mapping[str, Any], method: str, found: Dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Name
 
 from npu_reference import options
 from npu_reference.catalog import OpList
+from npu_reference.dumps.settings import place
 from npu_reference.errors import NpuError
 from npu_reference.runtime.observing.log import Notice
 
@@ -15,6 +16,7 @@ __all__ = [
     "EDITION_VARIABLE",
     "PRECISIONS",
     "PRECISION_VARIABLE",
+    "Places",
     "OPTIMIZER",
     "RUN_CONFIG_MARK",
     "Overrides",
@@ -46,6 +48,32 @@ RUN_CONFIG_MARK = "npu_run_config"
 _FIELDS = ("b", "i", "f", "s")
 
 
+class Places(NamedTuple):
+    """Where what a session leaves goes.
+
+    Attributes:
+        folder: the current directory when the session was made (D8).
+        root: the folder below which absolute paths lie; None for the file system's own.
+        env: the environment that names further folders.
+        edition: of the options.
+    """
+
+    folder: str = "."
+    root: Optional[str] = None
+    env: Mapping[str, str] = {}
+    edition: str = "current"
+
+    def of(self, path: str) -> str:
+        """Where a path that an option or the environment names lies; empty is the current directory."""
+        return place(path, self.folder, self.root)
+
+    @property
+    def device(self) -> int:
+        """The number of the device, as launch scripts say it."""
+        text = self.env.get("ASCEND_DEVICE_ID") or self.env.get("DEVICE_ID") or "0"
+        return int(text) if text.isdigit() and len(text) < 6 else 0
+
+
 class Settings(NamedTuple):
     """What the config of one session asks for.
 
@@ -55,6 +83,7 @@ class Settings(NamedTuple):
         op_list: the operators the device has; None for the catalogue's.
         device_precision: one of :data:`PRECISIONS`.
         exact: operators whose results are not lowered whatever the options say, to find out what lowering costs.
+        places: where the files go that it leaves.
     """
 
     resolution: options.Resolution
@@ -62,6 +91,7 @@ class Settings(NamedTuple):
     op_list: Optional[OpList] = None
     device_precision: str = "off"
     exact: FrozenSet[str] = frozenset()
+    places: Places = Places()
 
 
 class Overrides(NamedTuple):
@@ -76,6 +106,7 @@ class Overrides(NamedTuple):
         op_list: the operators the device has.
         device_precision: instead of the environment variable's.
         exact: operators not to be lowered.
+        root: a folder below which absolute paths of what sessions leave lie.
     """
 
     edition: Optional[str] = None
@@ -86,6 +117,7 @@ class Overrides(NamedTuple):
     op_list: Optional[OpList] = None
     device_precision: Optional[str] = None
     exact: FrozenSet[str] = frozenset()
+    root: Optional[str] = None
 
 
 _OVERRIDES: List[Overrides] = [Overrides()]
@@ -134,10 +166,11 @@ def settings(config: Any) -> Settings:
     entries = [entry for entry in _entries(config) if entry.name == OPTIMIZER]
     values, notices = _merged(entries)
     env = dict(os.environ) if around.env is None else around.env
+    edition = around.edition or env.get(EDITION_VARIABLE) or "current"
     resolution = options.resolve(
         values if around.values is None else around.values,
         surface=around.surface,
-        edition=around.edition or env.get(EDITION_VARIABLE) or "current",
+        edition=edition,
         env=env,
         files=around.files,
         carried=_carried(entries) if around.values is None else (),
@@ -154,7 +187,8 @@ def settings(config: Any) -> Settings:
             )
         )
     precision = device_precision(around.device_precision or env.get(PRECISION_VARIABLE) or "off")
-    return Settings(resolution, tuple(notices), around.op_list, precision, around.exact)
+    places = Places(os.getcwd(), around.root, env, edition)
+    return Settings(resolution, tuple(notices), around.op_list, precision, around.exact, places)
 
 
 def device_precision(value: str) -> str:
