@@ -17,13 +17,13 @@ SUITE = pathlib.Path(npu_conformance.__file__).parent
 
 #: A package may import the ones before it in this list, and itself.
 LAYERS = [
-    ["errors", "place"], ["options", "surface", "graphs", "hardware", "dumps"], ["catalog"], ["partition"], ["precision"],
-    ["compiler"], ["device"], ["runtime"],
+    ["errors", "place"], ["options", "surface", "graphs", "hardware", "dumps"], ["catalog"], ["partition"],
+    ["precision"], ["compiler"], ["device"], ["runtime"],
 ]  # fmt: skip
 
 TENSORFLOW_FREE = [
     "errors", "place", "options", "surface", "graphs", "hardware", "dumps", "catalog", "partition", "precision",
-    "compiler", "device/timing",
+    "compiler", "device/timing", "device/faults", "device/watchdogs",
 ]  # fmt: skip
 
 #: Where the suite may reach TensorFlow: only through the reference backend's execution.

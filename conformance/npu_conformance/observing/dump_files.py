@@ -7,13 +7,14 @@ import struct
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from npu_conformance.observing import tensors
-from npu_conformance.observing.files import Left, Triples, kind
+from npu_conformance.observing.run_files import Left, Triples, kind
 from npu_reference.dumps import form, names
 from npu_reference.errors import NpuError
 
 __all__: List[str] = []
 
 _PLACE = re.compile(r"(?:(?P<base>.+)/)?(?P<time>\d{14})/\d+/[^/]+/\d+/(?P<step>\d+)\Z")
+_NAMELESS = r"\1<device>"
 _DEVICE = re.compile(r"(.*extra-info/data-dump/)\d+\Z")
 
 
@@ -36,7 +37,7 @@ def _dumps(found: Sequence[Left], answer: Mapping[str, Any]) -> Triples:
             words = f"dump {placed['base'] or '.'} step {placed['step']} {op}"
             yield "dump_steps", placed["step"], f"dump {placed['base'] or '.'} step {placed['step']}"
         elif said is not None and said.stream is None:
-            words = f"exception_dump {_DEVICE.sub(r'\1<device>', folder) or '.'} {op}"
+            words = f"exception_dump {_DEVICE.sub(_NAMELESS, folder) or '.'} {op}"
         else:
             yield "files", one.name, f"file {one.name} elsewhere"
             continue

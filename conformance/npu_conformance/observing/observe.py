@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from npu_conformance.observing import dump_files, files, tensors
+from npu_conformance.observing import dump_files, run_files, tensors
 
 __all__ = ["ASPECTS", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts"]
 
@@ -240,7 +240,7 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
         yield "log", code, f"log {level} {code} {subject}".rstrip()
     for line in answer.get("output", "").splitlines():
         yield "output", line, f"printed {line}".rstrip()
-    yield from files.observations(answer)
+    yield from run_files.observations(answer)
     if "failed" in answer:
         yield "failed", answer["failed"]["subject"], f"failed {answer['failed']['code']} {answer['failed']['subject']}"
 

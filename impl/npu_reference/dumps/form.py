@@ -1,7 +1,7 @@
 """What lies in one dump file: a length, a description in protobuf's wire form, and the bytes of the tensors.
 
-The form is that of the field's tools: eight bytes, little-endian, with the length of the description; the description, a
-message ``DumpData``; then the bytes of all inputs, outputs, buffers and workspaces that state a size, in this order.
+The form is that of the field's tools: eight bytes, little-endian, with the length of the description; the description,
+a message ``DumpData``; then the bytes of all inputs, outputs, buffers and workspaces that state a size, in this order.
 Every file of ours has an attribute that says that it was simulated.
 """
 

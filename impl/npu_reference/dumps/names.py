@@ -57,7 +57,8 @@ def parse(name: str) -> Optional[FileName]:
     if found is None:
         return None
     stream = found["stream"]
-    return FileName(found["type"], found["name"], int(found["task"]), None if stream is None else int(stream), int(found["time"]))
+    at = None if stream is None else int(stream)
+    return FileName(found["type"], found["name"], int(found["task"]), at, int(found["time"]))
 
 
 def mapping_lines(pairs: List[str]) -> str:

@@ -201,7 +201,8 @@ def write_alone(base: str, folders: Sequence[str], name: str, parts: Sequence[By
         for folder in folders:
             place = os.path.join(place, folder)
             if os.path.islink(place):
-                raise NpuError("OUTPUT", place, "it is a link, and leads out of the folder that was named.", "Remove it.")
+                reason = "it is a link, and leads out of the folder that was named."
+                raise NpuError("OUTPUT", place, reason, "Remove it.")
             if not os.path.isdir(place):
                 os.mkdir(place)
         aside = os.path.join(place, f"{ASIDE}{_host()}-{os.getpid()}-{threading.get_ident()}")

@@ -8,8 +8,10 @@ from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Name
 
 from npu_reference import options
 from npu_reference.catalog import OpList
+from npu_reference.device.faults import NONE, Faults
 from npu_reference.dumps.settings import place
 from npu_reference.errors import NpuError
+from npu_reference.hardware import Device
 from npu_reference.runtime.observing.log import Notice
 
 __all__ = [
@@ -83,6 +85,9 @@ class Settings(NamedTuple):
         op_list: the operators the device has; None for the catalogue's.
         device_precision: one of :data:`PRECISIONS`.
         exact: operators whose results are not lowered whatever the options say, to find out what lowering costs.
+        device: the simulated device, for its time and memory; None for the default one.
+        clock: whether every run is told its time and memory.
+        faults: what the device was asked to suffer.
         places: where the files go that it leaves.
     """
 
@@ -91,6 +96,9 @@ class Settings(NamedTuple):
     op_list: Optional[OpList] = None
     device_precision: str = "off"
     exact: FrozenSet[str] = frozenset()
+    device: Optional[Device] = None
+    clock: bool = False
+    faults: Faults = NONE
     places: Places = Places()
 
 
@@ -107,6 +115,9 @@ class Overrides(NamedTuple):
         device_precision: instead of the environment variable's.
         exact: operators not to be lowered.
         root: a folder below which absolute paths of what sessions leave lie.
+        device: the simulated device.
+        clock: whether runs are told their time and memory.
+        faults: what the device suffers.
     """
 
     edition: Optional[str] = None
@@ -118,6 +129,9 @@ class Overrides(NamedTuple):
     device_precision: Optional[str] = None
     exact: FrozenSet[str] = frozenset()
     root: Optional[str] = None
+    device: Optional[Device] = None
+    clock: bool = False
+    faults: Faults = NONE
 
 
 _OVERRIDES: List[Overrides] = [Overrides()]
@@ -188,7 +202,17 @@ def settings(config: Any) -> Settings:
         )
     precision = device_precision(around.device_precision or env.get(PRECISION_VARIABLE) or "off")
     places = Places(os.getcwd(), around.root, env, edition)
-    return Settings(resolution, tuple(notices), around.op_list, precision, around.exact, places)
+    return Settings(
+        resolution,
+        tuple(notices),
+        around.op_list,
+        precision,
+        around.exact,
+        around.device,
+        around.clock,
+        around.faults,
+        places,
+    )
 
 
 def device_precision(value: str) -> str:

@@ -30,9 +30,12 @@ _TOKEN = b"npu_dump"
 
 #: These have no task of their own on the device: nothing is computed, so there is nothing to dump.
 _NO_TASK = frozenset(
-    "Const HostConst NoOp Placeholder PlaceholderV2 PlaceholderWithDefault _Arg _Retval ControlTrigger Variable "
-    "VariableV2 TemporaryVariable VarHandleOp Switch RefSwitch _SwitchN Merge RefMerge Enter RefEnter Exit RefExit "
-    "NextIteration RefNextIteration LoopCond".split()
+    (
+        *("Const", "HostConst", "NoOp", "Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "_Arg", "_Retval"),
+        *("ControlTrigger", "Variable", "VariableV2", "TemporaryVariable", "VarHandleOp", "LoopCond"),
+        *("Switch", "RefSwitch", "_SwitchN", "Merge", "RefMerge", "NextIteration", "RefNextIteration"),
+        *("Enter", "RefEnter", "Exit", "RefExit"),
+    )
 )
 
 #: What AMCT and fake quantisation put where a tensor is quantised: before it a tensor may be optimised away.

@@ -44,12 +44,12 @@ def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
         NpuError: GRAPH_* and OPTION_* for what was given, RUN_FAILED where TensorFlow fails.
     """
     activation.activate()
-    params = {**params, "graph": os.path.abspath(params["graph"])}
+    graph = graphs.load_graph(params["graph"])
     with run_folder(params.get("files")) as folder, _observed(params, folder) as log:
         failed: Optional[NpuError] = None
         fetches: Dict[str, Any] = {}
         try:
-            fetches = _run(params)
+            fetches = _run(params, graph)
         except NpuError as error:
             if not params.get("may_fail") or error.code not in _FAILURES:
                 raise
@@ -138,9 +138,8 @@ def _records() -> List[Dict[str, object]]:
     return [record.to_json() for record in process_trace().runs]
 
 
-def _run(params: Mapping[str, Any]) -> Dict[str, Any]:
+def _run(params: Mapping[str, Any], graph: graphs.Graph) -> Dict[str, Any]:
     v1 = tensorflow().v1
-    graph = graphs.load_graph(params["graph"])
     names = list(params.get("fetches", []))
     tensors = [name for name in names if ":" in name]
     targets = [name for name in names if ":" not in name]

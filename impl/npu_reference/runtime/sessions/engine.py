@@ -17,10 +17,12 @@ from npu_reference.dumps.settings import data_dump
 from npu_reference.dumps.settings import exception_dump as exception_dump_of
 from npu_reference.dumps.writing import Target
 from npu_reference.errors import NpuError
+from npu_reference.hardware import built_in
 from npu_reference.options.directives import directives
 from npu_reference.runtime.agreement.agreement import Agreement
 from npu_reference.runtime.config import Settings, inner_config
 from npu_reference.runtime.execution.bodies import Hook
+from npu_reference.runtime.execution.compiling import Compiling
 from npu_reference.runtime.execution.dumping import Dumping
 from npu_reference.runtime.execution.numerics import Numerics
 from npu_reference.runtime.execution.plan import Plan, Signature, make_plan
@@ -65,6 +67,7 @@ class Engine:
         self._runs = 0
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
         self._partial = PartialRuns(self.number, self.graph, self.run)
+        self._compiling = Compiling(settings.resolution, settings.device or built_in(), session.graph)
         self._agreement = Agreement(settings.resolution, session.graph, self.number)
         for notice in settings.notices:
             say(logging.WARNING, notice, session=self.number)
@@ -92,6 +95,11 @@ class Engine:
     def numerics(self) -> Optional[Numerics]:
         """The arithmetic of the device; None where GEOPs compute as TensorFlow does."""
         return self._numerics
+
+    @property
+    def compiling(self) -> Compiling:
+        """What the timing plane makes of this session's signatures."""
+        return self._compiling
 
     @property
     def hooks(self) -> List[Hook]:
@@ -139,6 +147,9 @@ class Engine:
         except tensorflow().v1.errors.OpError as error:
             # What the GEOPs of a run that failed have counted is no other run's.
             self._shadow.meter.take(plan.counting)
+            if isinstance(error, NpuError):
+                self._dump_failure(str(getattr(error, "node", "")), plan, signature, feeds)
+                raise
             told = in_users_words(error, self._graph, self._shadow.origin, plan.geop_names)
             if told.op is not None and exception_dump.is_exception(error):
                 self._dump_failure(told.op.name, plan, signature, feeds)

@@ -25,7 +25,10 @@ __all__ = ["Failure", "dump"]
 
 #: Operators that have state and still give, run again, what they gave before.
 _REPEATABLE = frozenset(
-    "_Arg Placeholder PlaceholderV2 Variable VariableV2 VarHandleOp ReadVariableOp VarIsInitializedOp NoOp Assert".split()
+    (
+        *("_Arg", "Placeholder", "PlaceholderV2", "NoOp", "Assert"),
+        *("Variable", "VariableV2", "VarHandleOp", "ReadVariableOp", "VarIsInitializedOp"),
+    )
 )
 
 #: What ends a dataset, and what was told to stop, is no exception of an operator.
@@ -93,7 +96,8 @@ def dump(wanted: ExceptionDump, failure: Failure, again: Again, places: Places, 
     try:
         path = write_alone(places.of(wanted.base), wanted.folders(places.device), name, parts)
     except NpuError as error:
-        say(logging.WARNING, Notice("exception_dump", failure.op, f"its exception dump: {error.message}"), session=session)
+        text = f"its exception dump: {error.message}"
+        say(logging.WARNING, Notice("exception_dump", failure.op, text), session=session)
         return None
     text = f"[AIC_INFO] the operator failed; its inputs and outputs are in {path}."
     say(logging.ERROR, Notice("exception_dump", failure.op, text), session=session)
@@ -108,19 +112,27 @@ def _inputs(graph: Graph, number: int, failure: Failure, again: Again) -> Tuple[
     reads: Dict[int, str] = {}
     for edge in graph.in_edges(number):
         if edges.dst_slot[edge] >= 0:
-            reads[edges.dst_slot[edge]] = f"{graph.nodes[edges.src[edge]].name}:{edges.src_slot[edge]}"
+            reads[edges.dst_slot[edge]] = _tensor_name(graph, edges.src[edge], edges.src_slot[edge], failure)
     dtypes = graph.input_dtypes(number)
     wanted = [slot for slot in sorted(reads) if slot < len(dtypes) and dtypes[slot].base.name in BY_NAME]
     keeper = _keeps_no_record(graph, number)
     values = again([reads[slot] for slot in wanted]) if wanted and not keeper else None
     if wanted and values is None:
         why = f"{keeper} gives other values when it runs again" if keeper else "they cannot be computed again"
-        return [(Tensor(dtypes[slot].base.name, None, 0), b"") for slot in wanted], f"values of inputs are missing: {why}"
+        unknown = [(Tensor(dtypes[slot].base.name, None, 0), b"") for slot in wanted]
+        return unknown, f"values of inputs are missing: {why}"
     found = []
     for slot, value in zip(wanted, values or ()):
         computed = failure.device_dtypes[0][slot] if slot < len(failure.device_dtypes[0]) else ""
         found.append(tensor_of(value, computed, _layout(graph, number), "", 0))
     return found, ""
+
+
+def _tensor_name(graph: Graph, node: int, slot: int, failure: Failure) -> str:
+    """As the user's graph has it: an ``_Arg`` stands for a tensor that was fed, in the order of their names."""
+    index = graph.nodes[node].attr("index", -1) if graph.nodes[node].op == "_Arg" else -1
+    fed = sorted(failure.feeds)
+    return fed[index] if 0 <= index < len(fed) else f"{graph.nodes[node].name}:{slot}"
 
 
 def _keeps_no_record(graph: Graph, number: int) -> str:
