@@ -23,7 +23,7 @@ LAYERS = [
 
 TENSORFLOW_FREE = [
     "errors", "place", "options", "surface", "graphs", "hardware", "dumps", "catalog", "partition", "precision",
-    "compiler", "device/timing", "device/faults", "device/watchdogs",
+    "compiler", "device/timing", "device/links", "device/faults", "device/watchdogs",
 ]  # fmt: skip
 
 #: Where the suite may reach TensorFlow: only through the reference backend's execution.
@@ -58,7 +58,7 @@ def imported_names(path, root, package):
 #: no room are its doors and its ground, and may be imported by all.
 ROOMS = {
     "npu_conformance": [
-        "files", "observing", "library", "protocol", "backends", "judging", "running", "strength", "models", "lint",
+        "files", "observing", "library", "protocol", "backends", "judging", "running", "strength", "models", "inspecting", "lint",
         "report", "commands",
     ],
     "npu_reference.partition": [
