@@ -58,8 +58,8 @@ def imported_names(path, root, package):
 #: no room are its doors and its ground, and may be imported by all.
 ROOMS = {
     "npu_conformance": [
-        "files", "observing", "library", "protocol", "backends", "judging", "running", "strength", "models", "inspecting", "lint",
-        "report", "commands",
+        "files", "observing", "library", "protocol", "backends", "judging", "running", "strength", "models",
+        "inspecting", "lint", "report", "commands",
     ],
     "npu_reference.partition": [
         "structure", "candidates", "borders", "clustering", "explaining", "policies", "building",

@@ -23,6 +23,12 @@ __all__ = ["simulate"]
     type=click.Choice(["legacy", "current"]),
     help="Edition of the options; default as the script's environment says.",
 )
+@click.option(
+    "--dump-plain",
+    type=click.Path(),
+    metavar="FOLDER",
+    help="Write every operator's output as plain TensorFlow computes it, for inspect --against.",
+)
 @click.option("--trace", "trace_file", type=click.Path(), help="Write what ran where as JSON.")
 @click.option("--html", type=click.Path(), help="Also write one self-contained page of the whole script.")
 @FORMAT
@@ -31,6 +37,7 @@ __all__ = ["simulate"]
 def simulate(
     device_precision: Optional[str],
     edition: Optional[str],
+    dump_plain: Optional[str],
     trace_file: Optional[str],
     html: Optional[str],
     form: str,
@@ -57,6 +64,7 @@ def simulate(
             edition=edition,
             trace_file=trace_file,
             account=account,
+            dump_plain=dump_plain,
         )
     except SystemExit as leaving:
         ended = leaving

@@ -15,7 +15,19 @@ from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequenc
 from npu_reference.dumps.dtypes import BY_NAME, BY_NUMBER, FORMAT_NUMBERS, FORMATS
 from npu_reference.errors import NpuError
 
-__all__ = ["MAX_HEADER", "SIMULATED", "Buffer", "Description", "Record", "Tensor", "encode", "decode", "read"]
+__all__ = [
+    "MAX_HEADER",
+    "SIMULATED",
+    "Buffer",
+    "Description",
+    "Record",
+    "Tensor",
+    "decode",
+    "encode",
+    "head",
+    "read",
+    "timed",
+]
 
 #: Attribute of every file of ours: nothing here comes from a device.
 SIMULATED = ("simulated", "npu_reference")
@@ -116,14 +128,24 @@ def encode(description: Description, inputs: Sequence[Bytes], outputs: Sequence[
         description: the sizes of its tensors are those of the bytes given.
         inputs, outputs: the bytes of the tensors.
     """
-    message = b"".join(_description(description))
+    message = head(description) + _number(2, description.time)
     spaces = [bytes(space.size) for space in description.spaces if space.size]
     return [struct.pack("<Q", len(message)) + message, *inputs, *outputs, *spaces]
 
 
+def head(description: Description) -> bytes:
+    """The message without its time, which is all that differs between two dumps of the same tensors."""
+    return b"".join(_description(description))
+
+
+def timed(message: bytes, time: int, data: Sequence[Bytes]) -> List[Bytes]:
+    """The parts of a dump file, from what :func:`head` made, without workspaces."""
+    message += _number(2, time)
+    return [struct.pack("<Q", len(message)) + message, *data]
+
+
 def _description(description: Description) -> Iterator[bytes]:
     yield _text(1, description.version)
-    yield _number(2, description.time)
     for tensor in description.outputs:
         yield _block(3, _tensor(tensor, is_output=True))
     for tensor in description.inputs:

@@ -234,7 +234,7 @@ def _write(path: str, parts: Sequence[Bytes]) -> None:
     try:
         for part in parts:
             view = memoryview(part)
-            while len(view):
+            while len(view):  # a write may take a part of it
                 view = view[os.write(handle, view) :]
     finally:
         os.close(handle)

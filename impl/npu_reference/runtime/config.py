@@ -9,7 +9,7 @@ from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Name
 from npu_reference import options
 from npu_reference.catalog import OpList
 from npu_reference.device.faults import NONE, Faults
-from npu_reference.dumps.settings import place
+from npu_reference.dumps.settings import DataDump, data_dump, place
 from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
 from npu_reference.runtime.observing.log import Notice
@@ -89,6 +89,7 @@ class Settings(NamedTuple):
         clock: whether every run is told its time and memory.
         faults: what the device was asked to suffer.
         places: where the files go that it leaves.
+        dump: what is dumped while it runs; None for nothing.
     """
 
     resolution: options.Resolution
@@ -100,6 +101,7 @@ class Settings(NamedTuple):
     clock: bool = False
     faults: Faults = NONE
     places: Places = Places()
+    dump: Optional[DataDump] = None
 
 
 class Overrides(NamedTuple):
@@ -115,6 +117,7 @@ class Overrides(NamedTuple):
         device_precision: instead of the environment variable's.
         exact: operators not to be lowered.
         root: a folder below which absolute paths of what sessions leave lie.
+        dump: what is dumped, whatever the options say.
         device: the simulated device.
         clock: whether runs are told their time and memory.
         faults: what the device suffers.
@@ -129,6 +132,7 @@ class Overrides(NamedTuple):
     device_precision: Optional[str] = None
     exact: FrozenSet[str] = frozenset()
     root: Optional[str] = None
+    dump: Optional[DataDump] = None
     device: Optional[Device] = None
     clock: bool = False
     faults: Faults = NONE
@@ -212,6 +216,7 @@ def settings(config: Any) -> Settings:
         around.clock,
         around.faults,
         places,
+        around.dump or data_dump(resolution),
     )
 
 

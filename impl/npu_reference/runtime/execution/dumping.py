@@ -11,7 +11,7 @@ import numpy as np
 
 from npu_reference.device.numerics.body import in_order
 from npu_reference.dumps.dtypes import BY_NAME
-from npu_reference.dumps.form import SIMULATED, Description, Tensor, encode
+from npu_reference.dumps.form import SIMULATED, Description, Tensor, encode, head, timed
 from npu_reference.dumps.names import file_name
 from npu_reference.dumps.settings import DataDump
 from npu_reference.dumps.writing import StepFiles, Target
@@ -35,6 +35,8 @@ _NO_TASK = frozenset(
         *("ControlTrigger", "Variable", "VariableV2", "TemporaryVariable", "VarHandleOp", "LoopCond"),
         *("Switch", "RefSwitch", "_SwitchN", "Merge", "RefMerge", "NextIteration", "RefNextIteration"),
         *("Enter", "RefEnter", "Exit", "RefExit"),
+        # What only passes a tensor on is taken out of the device's graph: the tensor is its maker's, or a variable.
+        *("Identity", "IdentityN", "ReadVariableOp", "StopGradient", "PreventGradient", "Snapshot"),
     )
 )
 
@@ -93,6 +95,7 @@ class Dumping:
         self._seen: Dict[str, int] = {}
         self._models: Dict[str, _Model] = {}
         self._assigned: Dict[str, Tuple[Tuple[str, ...], Tuple[str, ...], str]] = {}
+        self._heads: Dict[str, Tuple[Any, bytes]] = {}
         self._lock = threading.Lock()
         self._error: Optional[NpuError] = None
         # TensorFlow's registry refers to Python functions weakly.
@@ -209,10 +212,12 @@ class Dumping:
         for slot, array in zip(meta.outputs, arrays[len(meta.inputs) :]):
             outputs.append(tensor_of(array, _at(dtypes[1], slot), meta.format, meta.op, slot))
         stamp = self.target.clock.stamp()
-        description = Description(
-            meta.op, stamp, tuple(tensor for tensor, _ in inputs), tuple(tensor for tensor, _ in outputs)
-        )
-        parts = encode(description, [data for _, data in inputs], [data for _, data in outputs])
+        ends = (tuple(tensor for tensor, _ in inputs), tuple(tensor for tensor, _ in outputs))
+        # Of most operators the tensors are the same in every step but for their values.
+        known = self._heads.get(meta.op)
+        if known is None or known[0] != ends:
+            known = self._heads[meta.op] = (ends, head(Description(meta.op, 0, *ends)))
+        parts = timed(known[1], stamp, [data for _, data in (*inputs, *outputs)])
         files.write(file_name(meta.op_type, meta.op, meta.task, 0, stamp), parts)
         if self.wanted.overflow:
             self._write_status(meta, files)

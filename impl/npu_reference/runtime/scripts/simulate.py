@@ -11,6 +11,7 @@ import types
 from contextlib import contextmanager, suppress
 from typing import Any, Callable, Iterator, List, Optional, Sequence, TextIO, Tuple, Union
 
+from npu_reference.dumps.settings import DataDump
 from npu_reference.errors import NpuError
 from npu_reference.runtime.config import (
     EDITION_VARIABLE,
@@ -48,6 +49,7 @@ def simulate(
     trace_file: Optional[str] = None,
     adapt_imports: bool = True,
     account: Optional[Account] = None,
+    dump_plain: Optional[str] = None,
 ) -> Trace:
     """Run a script the way ``python script argv`` would, on the simulated device, which is left switched on.
 
@@ -61,6 +63,8 @@ def simulate(
         adapt_imports: under TensorFlow 2, read ``import tensorflow as tf`` of a script that uses names of TensorFlow 1
             as ``import tensorflow.compat.v1 as tf``. The file is not changed.
         account: filled with what happens, session by session, for whoever wants to tell of it.
+        dump_plain: a folder that takes the outputs of all operators of GEOPs as plain TensorFlow computes them, to hold
+            another dump against; made where it is missing. Options of the script about dumps do not count then.
 
     What a launch script exports for one device is set while the script runs, where it is unset (:data:`LAUNCHER`).
 
@@ -80,6 +84,10 @@ def simulate(
     around = current_overrides()
     if device_precision is not None:
         around = around._replace(device_precision=device_precision)
+    if dump_plain is not None:
+        around = around._replace(
+            device_precision="off", dump=DataDump(_folder(dump_plain, device_precision), None, "output")
+        )
     with _edition(edition), _launched(), overriding(around), listening(_hearer(say)), keeping(account) as kept:
         _prefer_keras_2(say)
         activation.activate()
@@ -94,6 +102,19 @@ def simulate(
             if trace_file is not None:
                 _write(trace_file)
     return process_trace()
+
+
+def _folder(path: str, device_precision: Optional[str]) -> str:
+    """The absolute path of a folder for a plain dump, which is there afterwards."""
+    if device_precision == "on":
+        reason = "plain TensorFlow does not compute at the device's precision."
+        raise NpuError("USAGE", "dump_plain", reason, "Leave the device precision off.")
+    try:
+        if not os.path.isdir(path):
+            os.mkdir(path)
+    except OSError as error:
+        raise NpuError("OUTPUT", path, f"the folder cannot be made: {error.strerror}.") from None
+    return os.path.abspath(path)
 
 
 def _speaker(log: Union[Callable[[str], None], TextIO, None]) -> Callable[[str], None]:

@@ -13,7 +13,6 @@ import numpy as np
 
 from npu_reference import graphs
 from npu_reference.collection import no_collection
-from npu_reference.dumps.settings import data_dump
 from npu_reference.dumps.settings import exception_dump as exception_dump_of
 from npu_reference.dumps.writing import Target
 from npu_reference.errors import NpuError
@@ -77,7 +76,7 @@ class Engine:
 
     def _open_dump(self, settings: Settings) -> Optional[Dumping]:
         """The data dump that the options ask for; its folder must be there and be writable."""
-        wanted = data_dump(settings.resolution)
+        wanted = settings.dump
         if wanted is None:
             return None
         if wanted.overflow and self._numerics is None:
