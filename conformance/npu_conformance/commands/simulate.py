@@ -29,6 +29,20 @@ __all__ = ["simulate"]
     metavar="FOLDER",
     help="Write every operator's output as plain TensorFlow computes it, for inspect --against.",
 )
+@click.option(
+    "--clock/--no-clock",
+    default=True,
+    show_default=True,
+    help="Work out the time and the memory of every run on the device, by its model (docs/device.md).",
+)
+@click.option("--device", metavar="NAME|FILE.toml[:NAME]", help="The simulated device; default Ascend910A.")
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="KIND[:NODE][@RUN][,FIELD=N]|FILE.json",
+    help="Let the device suffer a fault, such as hang:dense/MatMul@2 (docs/runtime.md); repeatable.",
+)
 @click.option("--trace", "trace_file", type=click.Path(), help="Write what ran where as JSON.")
 @click.option("--html", type=click.Path(), help="Also write one self-contained page of the whole script.")
 @FORMAT
@@ -38,6 +52,9 @@ def simulate(
     device_precision: Optional[str],
     edition: Optional[str],
     dump_plain: Optional[str],
+    clock: bool,
+    device: Optional[str],
+    faults: Tuple[str, ...],
     trace_file: Optional[str],
     html: Optional[str],
     form: str,
@@ -49,6 +66,8 @@ def simulate(
     With --format json the answer is the last line of stdout, after all that the script prints.
     """
     from npu_conformance.files import output
+    from npu_reference.device.faults import parse_text
+    from npu_reference.hardware import load
     from npu_reference.runtime.observing.account import Account
     from npu_reference.runtime.scripts.simulate import simulate as execute
 
@@ -65,6 +84,9 @@ def simulate(
             trace_file=trace_file,
             account=account,
             dump_plain=dump_plain,
+            clock=clock,
+            device=None if device is None else load(device),
+            faults=parse_text(faults),
         )
     except SystemExit as leaving:
         ended = leaving

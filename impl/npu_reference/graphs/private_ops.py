@@ -122,6 +122,14 @@ PRIVATE_OPS: List[Declaration] = [
         "recv_data:T",
     ),
     _D("HcomAllToAllVC", "send_data:T send_count_matrix:int64", "recv_data:T"),
+    # Matrix products with an exchange between devices in one kernel: document 003 names them (MC2) and says no more;
+    # rank_size is how many devices exchange (assumed).
+    _D("MatMulAllReduce", "x1:T x2:T", "y:T"),
+    _D("MatMulAllReduceAddRmsNorm", "x1:T x2:T residual:T gamma:T", "y:T norm_out:T"),
+    _D("AllGatherMatMul", "x1:T x2:T", "y:T", attrs="rank_size:int"),
+    _D("MatMulReduceScatter", "x1:T x2:T", "y:T", attrs="rank_size:int"),
+    _D("AlltoAllAllGatherBatchMatMul", "x:T weight:T", "y:T"),
+    _D("BatchMatMulReduceScatterAlltoAll", "x:T weight:T", "y:T"),
     # Layers and optimizers the drop-in API offers.
     _D("DropOutDoMask", "x:T mask:uint8 keep_prob:T", "y:T"),
     _D("DropOutDoMaskV3", "x:T mask:uint8 keep_prob:T", "y:T"),
