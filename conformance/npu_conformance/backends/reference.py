@@ -91,7 +91,8 @@ class ReferenceBackend:
         version = tensorflow_version()
         if version is not None:
             features += ["run", "tensorflow", "tf1" if version[0] == 1 else "tf2", "trace", "log", "output"]
-            features += ["device_precision", "faults", "run.memory", "run.timeline", "run.transfers"]
+            features += ["device_precision", "dump", "exception_dump", "faults", "may_fail"]
+            features += ["run.memory", "run.timeline", "run.transfers"]
             features += [name for name in ("estimator", "keras") if _has(name, version)]
         return {
             "protocol": protocol.VERSION,
