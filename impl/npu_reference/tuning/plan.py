@@ -46,7 +46,7 @@ def _any(wanted: Optional[Sequence[str]], words: Sequence[str]) -> bool:
 
 
 def plan_of(resolution: Resolution) -> Optional[Plan]:
-    """What the options ask for; None where nothing is tuned, as by a session's options (session.aoe_mode.unsupported)."""
+    """What the options ask for; None where nothing is: a session tunes nothing (session.aoe_mode.unsupported)."""
     values = resolution.values
     mode = values.get("aoe_mode")
     if resolution.surface != "runconfig" or mode not in _WORDS:
