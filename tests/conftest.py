@@ -21,7 +21,10 @@ settings.load_profile("project")
 _TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
 
 #: Folders and files whose tests execute graphs in TensorFlow.
-_NEEDS_TENSORFLOW = ["cases/test_run_cases.py", "conformance/test_adapter.py", "runtime", "device", "npu_bridge", "models/test_values.py"]
+_NEEDS_TENSORFLOW = [
+    "cases/test_run_cases.py", "conformance/test_adapter.py",
+    "runtime", "device", "npu_bridge", "models/test_values.py",
+]  # fmt: skip
 
 collect_ignore = [] if _TENSORFLOW else _NEEDS_TENSORFLOW
 

@@ -136,7 +136,7 @@ class Adapter:
         own = set(inspect.signature(type(config).__init__).parameters)
         for base in type(config).__mro__[1:-1]:
             if base.__name__ == "RunConfig":
-                own -= set(inspect.signature(base.__init__).parameters)
+                own -= set(inspect.signature(base).parameters)
         told = {}
         for name in sorted(own | set(values)):
             value = getattr(config, name, getattr(config, f"_{name}", None))
@@ -203,8 +203,7 @@ class Adapter:
         if self.tf.__version__.partition(".")[0] != "1":
             raise NotImplementedError("scripts of TensorFlow 1")
         command = [sys.executable, params["script"], *params.get("args", [])]
-        done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, check=False)  # fmt: skip
+        done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         if done.returncode != 0:
             lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
             raise Refused(RuntimeError(f"the script ended with {done.returncode}: {' | '.join(lines[-3:])}"))
@@ -324,7 +323,7 @@ def answer(adapter, line):
         return {"id": identifier, "rejected": error.body}, method
     except NotImplementedError as error:
         return {"id": identifier, "unsupported": {"feature": str(error) or method}}, method
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  whatever an adapter raises is its answer
         return {"id": identifier, "error": {"message": f"{type(error).__name__}: {error}"[:4000]}}, method
 
 
@@ -337,7 +336,7 @@ def main():
     sys.path[:] = [path for path in sys.path if path != os.path.dirname(os.path.abspath(__file__))]
     try:
         adapter = Adapter()
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  a native library may fail in any way
         sys.stderr.write(f"{sys.executable}: npu_bridge cannot be imported: {type(error).__name__}: {error}\n")
         return 3
     for line in requests:

@@ -127,7 +127,9 @@ WORKERS = _together(
         metavar="NAME[=VALUE]",
         help="Hand this variable to the backend, which sees almost none of ours.",
     ),
-    click.option("--worker-python", "python", default="", metavar="PATH", help="Interpreter that hosts a py: or adapter backend."),
+    click.option(
+        "--worker-python", "python", default="", metavar="PATH", help="Interpreter that hosts a py: or adapter backend."
+    ),
 )
 
 

@@ -128,7 +128,7 @@ _PASSED = (
 
 
 def environment(extra: Optional[Mapping[str, str]] = None, packaged: bool = True) -> Dict[str, str]:
-    """The whole environment of a worker: few variables of ours, where our packages are if ``packaged``, and ``extra``."""
+    """The whole environment of a worker: few variables of ours, our packages if ``packaged``, and ``extra``."""
     found = {name: os.environ[name] for name in _PASSED if name in os.environ}
     packages = os.path.dirname(resources.PACKAGE)
     import npu_reference

@@ -22,7 +22,11 @@ class NPURunConfig(GoodConfig):
 
 def run(self, *arguments, **keywords):
     found = good_run(self, *arguments, **keywords)
-    return [one + one if getattr(one, "dtype", None) == "float32" else one for one in found] if isinstance(found, list) else found
+    return (
+        [one + one if getattr(one, "dtype", None) == "float32" else one for one in found]
+        if isinstance(found, list)
+        else found
+    )
 
 
 api.NPURunConfig = NPURunConfig
