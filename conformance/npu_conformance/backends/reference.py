@@ -21,7 +21,7 @@ __all__ = ["ReferenceBackend"]
 #: Largest file that is told with its content, in bytes.
 _MOST_INLINE = 64 << 10
 
-_AREAS = ["artifacts", "in_out_pair", "mixed", "options", "partition", "precision", "timing", "run"]
+_AREAS = ["artifacts", "in_out_pair", "mixed", "options", "partition", "precision", "run", "timing"]
 
 #: Features of every answer that needs no TensorFlow.
 _FEATURES = [
@@ -133,6 +133,21 @@ class ReferenceBackend:
         answer: Dict[str, Any] = self.assigned(params).to_json()
         return answer
 
+    def compile(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        from npu_conformance.backends.compiling import Turns
+
+        return Turns(self, params).run()
+
+    def library(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        from npu_reference.artifacts import library
+
+        return {
+            "files": [
+                {"path": one.path, "mode": f"{one.mode:04o}", "text": one.text}
+                for one in library.files(self.catalog(params), params["edition"])
+            ]
+        }
+
     def timeline(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         variants = {}
         for name, changes in params.get("variants", {}).items():
@@ -148,21 +163,6 @@ class ReferenceBackend:
             if not every and error.code not in _ENDS:
                 raise
             return {"rejected": error.to_json()}
-
-    def compile(self, params: Mapping[str, Any]) -> Dict[str, Any]:
-        from npu_conformance.backends.compiling import Turns
-
-        return Turns(self, params).run()
-
-    def library(self, params: Mapping[str, Any]) -> Dict[str, Any]:
-        from npu_reference.artifacts import library
-
-        return {
-            "files": [
-                {"path": one.path, "mode": f"{one.mode:04o}", "text": one.text}
-                for one in library.files(self.catalog(params), params["edition"])
-            ]
-        }
 
     def run(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         if importlib.util.find_spec("tf_keras") is not None:

@@ -146,8 +146,8 @@ def observations(method: str, answer: Mapping[str, Any], folder: Optional[str] =
         folder: the worker's folder, for tensors that came as files.
     Raises:
         tensors.BadTensor: a fetched tensor is malformed.
-        timeline.BadTimeline: a step contradicts itself.
         files.BadFile: a file of the answer cannot be read.
+        timeline.BadTimeline: a step contradicts itself.
     """
     found: List[Fact] = []
     for aspect, subject, text in _OBSERVERS[method](answer, folder):
@@ -290,16 +290,16 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
         yield "files", name, f"file {name} sha256:{digest}"
 
 
-def _timeline(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
-    return timeline.facts_of(answer)
-
-
 def _compile(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     return files.compile_facts(answer)
 
 
 def _library(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     return files.library_facts(answer)
+
+
+def _timeline(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    return timeline.facts_of(answer)
 
 
 _OBSERVERS: Dict[str, Callable[[Mapping[str, Any], Optional[str]], _Triples]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import threading
 from collections import Counter
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
@@ -14,10 +15,11 @@ from npu_reference.errors import NpuError
 from npu_reference.hardware import built_in
 from npu_reference.options.directives import directives
 from npu_reference.runtime.agreement.agreement import Agreement
-from npu_reference.runtime.config import Settings, inner_config
+from npu_reference.runtime.config import Settings, current_overrides, inner_config
 from npu_reference.runtime.execution.bodies import Hook
 from npu_reference.runtime.execution.clocking import Clocking, RunTime, Turn
 from npu_reference.runtime.execution.compiling import Compiling
+from npu_reference.runtime.execution.leaving import COUNTS, Leaving, leaving
 from npu_reference.runtime.execution.numerics import Numerics
 from npu_reference.runtime.execution.plan import Plan, Signature, make_plan
 from npu_reference.runtime.execution.shadow import Shadow
@@ -64,6 +66,7 @@ class Engine:
         if settings.clock or settings.faults.items:
             self._clocking = Clocking(self._compiling, settings.resolution, settings.faults)
         self._told: Set[str] = set()
+        self._leaving = self._files(settings)
         self._agreement = Agreement(settings.resolution, session.graph, self.number)
         for notice in settings.notices:
             say(logging.WARNING, notice, session=self.number)
@@ -116,6 +119,7 @@ class Engine:
         plan = self._plan(signature)
         with refused():
             loops = self._agreement.run(signature, feeds)
+            self._leave(signature, plan, feeds)
             turn = None
             if self._clocking is not None:
                 turn = self._clocking.begin(signature, plan.partition, feeds, loops)
@@ -160,6 +164,8 @@ class Engine:
     def close(self) -> None:
         """Release the inner session; further runs raise as a closed session does."""
         self._inner.close()
+        if self._leaving is not None:
+            self._leaving.close()
         self._shadow.generators.close()
 
     def graph(self) -> graphs.Graph:
@@ -235,6 +241,23 @@ class Engine:
                 say(logging.WARNING, Notice("device", "simulated device", note), session=self.number)
         return time
 
+    def _files(self, settings: Settings) -> Optional[Leaving]:
+        """What the compilation of this session leaves; nothing where its directories are only told of."""
+        around = current_overrides()
+        if around.files is not None:
+            return None
+        env = dict(os.environ) if around.env is None else around.env
+        return leaving(settings.resolution, env, self.number, self._compiling, settings.faults)
+
+    def _leave(
+        self, signature: Signature, plan: Plan, feeds: Dict[str, Any], copies: Optional[Sequence[Any]] = None
+    ) -> None:
+        if self._leaving is None:
+            return
+        for note in self._leaving.compiled(signature, plan.partition, feeds, copies):
+            level = logging.INFO if note.code == COUNTS else logging.WARNING
+            say(level, Notice(note.code, note.subject, note.message), session=self.number)
+
     def _record(
         self, signature: Signature, plan: Plan, feeds: Dict[str, Any], values: Sequence[Any], turn: Optional[Turn]
     ) -> None:
@@ -243,6 +266,7 @@ class Engine:
             run = self._runs
         metered = self._shadow.meter.take(plan.counting) if plan.counting else {}
         copies = plan.crossings.copies(feeds, values, metered)
+        self._leave(signature, plan, feeds, copies)
         time = self._timed(signature, plan, feeds, copies, turn)
         account.ran(self.number, signature, copies, time)
         process_trace().add(
