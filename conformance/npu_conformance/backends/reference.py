@@ -92,11 +92,16 @@ class ReferenceBackend:
         if version is not None:
             features += ["run", "tensorflow", "tf1" if version[0] == 1 else "tf2", "trace", "log", "output"]
             features += ["device_precision", "dump", "exception_dump", "may_fail"]
+            features += ["faults", "run.memory", "run.timeline", "run.transfers"]
             features += [name for name in ("estimator", "keras") if _has(name, version)]
         return {
             "protocol": protocol.VERSION,
             "backend": {"name": self.name, "version": npu_reference.__version__},
-            "capabilities": {"areas": list(_AREAS), "editions": ["legacy", "current"], "features": sorted(features)},
+            "capabilities": {
+                "areas": list(_AREAS),
+                "editions": ["legacy", "current"],
+                "features": sorted(set(features)),
+            },
             "runtime": {
                 "python": platform.python_version(),
                 "tensorflow": ".".join(str(part) for part in version) if version else None,

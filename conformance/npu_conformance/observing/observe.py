@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from npu_conformance.observing import dump_files, files, run_files, tensors, timeline
+from npu_conformance.observing import device_runs, dump_files, files, run_files, tensors, timeline
 
 __all__ = [
     "ASPECTS", "COUNTED", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts",
@@ -94,6 +94,10 @@ _ASPECTS = [
     Aspect("dump_values", "run", "dump"),
     Aspect("overflow_dump", "run", "dump"),
     Aspect("exception_dump", "run", "exception_dump"),
+    Aspect("run_launches", "run", "run.timeline"),
+    Aspect("run_elapsed", "run", "run.timeline"),
+    Aspect("run_moved", "run", "run.transfers"),
+    Aspect("run_memory", "run", "run.memory"),
     Aspect("ended", "timeline", ""),
     Aspect("speed", "timeline", ""),
     Aspect("launches", "timeline", "timeline.launches"),
@@ -120,7 +124,7 @@ _ASPECTS = [
 ASPECTS: Mapping[str, Aspect] = {aspect.name: aspect for aspect in _ASPECTS}
 
 #: Aspects of which the same fact twice is another answer than once: copies.
-COUNTED = frozenset({"transfers", "moved"})
+COUNTED = frozenset({"transfers", "moved", "run_moved"})
 
 
 def ascii_line(text: object) -> str:
@@ -277,6 +281,7 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
                 yield "run_placement", node, f"run {number} device {node}"
         for host in partition.get("host", []):
             yield "run_placement", host["node"], f"run {number} host {host['node']}"
+    yield from device_runs.facts_of(answer)
     for level, code, subject in sorted(
         {(entry["level"], entry["code"], entry.get("subject", "")) for entry in answer.get("log", [])}
     ):

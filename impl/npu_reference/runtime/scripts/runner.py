@@ -11,8 +11,11 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from npu_reference import graphs
 from npu_reference.catalog import OpList
+from npu_reference.device.faults import parse
 from npu_reference.errors import NpuError
+from npu_reference.hardware import load
 from npu_reference.runtime.config import OPTIMIZER, Overrides, overriding
+from npu_reference.runtime.execution import clocking
 from npu_reference.runtime.observing.log import Entry, listening
 from npu_reference.runtime.observing.trace import process_trace
 from npu_reference.runtime.scripts.leavings import RunFolder, run_folder
@@ -25,7 +28,7 @@ __all__ = ["execute", "run_graph", "run_script"]
 
 
 #: Codes of what can happen to an operator while it runs.
-_FAILURES = ("RUN_FAILED", "DEVICE_FAULT", "DEVICE_TIMEOUT")
+_FAILURES = ("RUN_FAILED", "DEVICE_FAULT", "DEVICE_TIMEOUT", "DEVICE_ENDLESS", "KERNEL_FAILURE", "COLLECTIVE_TIMEOUT")
 
 
 def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
@@ -34,7 +37,8 @@ def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
     Args:
         params: of the protocol: ``graph`` (a path), ``surface``, ``edition``, ``values``, ``env``, ``files``,
             ``op_list``, ``device_precision``, ``feeds`` (name to tensor), ``fetches`` (a name without
-            slot is an operator to run), ``init`` (operators to run once first), ``steps`` (default 1), ``may_fail``
+            slot is an operator to run), ``init`` (operators to run once first), ``steps`` (default 1), ``faults``,
+            ``tell`` (which of ``timeline``, ``memory`` and ``transfers`` to answer), ``device``, ``may_fail``
             (an operator that fails is answered as ``failed``, with no fetches).
 
     Returns:
@@ -45,6 +49,8 @@ def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
     """
     activation.activate()
     graph = graphs.load_graph(params["graph"])
+    parse(params.get("faults")).check_nodes(graph.index)
+    params = _settled(params)
     with run_folder(params.get("files")) as folder, _observed(params, folder) as log:
         failed: Optional[NpuError] = None
         fetches: Dict[str, Any] = {}
@@ -55,7 +61,14 @@ def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
                 raise
             failed = error
         answer = {"fetches": fetches, "files": folder.files(), "trace": _records(), "log": folder.without(log)}
+        answer.update(_told(params))
         return answer if failed is None else {**answer, "failed": failed.to_json()}
+
+
+def _settled(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same with what counts from the current directory made absolute, before the run has one of its own."""
+    place, colon, name = str(params.get("device", "")).partition(":")
+    return {**params, "device": os.path.abspath(place) + colon + name} if os.path.isfile(place) else params
 
 
 def run_script(params: Mapping[str, Any]) -> Dict[str, Any]:
@@ -63,7 +76,7 @@ def run_script(params: Mapping[str, Any]) -> Dict[str, Any]:
 
     Args:
         params: of the protocol: ``script`` (a path), or ``source`` (its text); ``args``, ``edition``, ``env``,
-            ``files``, ``op_list``, ``device_precision``.
+            ``files``, ``op_list``, ``device_precision``, ``faults``, ``tell``, ``device``.
 
     Returns:
         The protocol's ``ok``: ``output`` (what it printed on stdout), ``trace``, ``log``, and no fetches.
@@ -78,12 +91,12 @@ def run_script(params: Mapping[str, Any]) -> Dict[str, Any]:
             path = os.path.join(place, "script.py")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(params["source"])
-        path = os.path.abspath(path)
+        path, params = os.path.abspath(path), _settled(params)
         folder = stack.enter_context(run_folder(params.get("files")))
         log = stack.enter_context(_observed(params, folder))
         output = folder.without(execute(path, list(params.get("args", [])), params.get("edition")))
-        left = folder.files()
-        return {"fetches": {}, "files": left, "output": output, "trace": _records(), "log": folder.without(log)}
+        answer = {"fetches": {}, "files": folder.files(), "output": output, "trace": _records()}
+        return {**answer, "log": folder.without(log), **_told(params)}
 
 
 def execute(path: str, args: Sequence[str], edition: Optional[str]) -> str:
@@ -127,8 +140,12 @@ def _observed(params: Mapping[str, Any], folder: RunFolder) -> Iterator[List[Dic
         surface=surface,
         op_list=None if op_list is None else OpList.parse(json.dumps(op_list), "op_list"),
         device_precision=params.get("device_precision"),
+        clock=bool(params.get("tell")),
+        device=load(params["device"]) if "device" in params else None,
+        faults=parse(params.get("faults")),
         root=folder.path,
     )
+    clocking.restart()
     process_trace().restart()  # an answer must not tell how many requests came before it
     with overriding(overrides), listening(hear):
         yield log
@@ -156,6 +173,33 @@ def _run(params: Mapping[str, Any], graph: graphs.Graph) -> Dict[str, Any]:
             for _ in range(params.get("steps", 1)):
                 values = _call(session, wanted, fed)
     return {name: to_wire(name, value) for name, value in zip(tensors, values)}
+
+
+def _told(params: Mapping[str, Any]) -> Dict[str, Any]:
+    """What the request wants to know of every run on the device; None of a run that the model knows no time of."""
+    wanted = params.get("tell", ())
+    answer: Dict[str, List[Any]] = {name: [] for name in ("timeline", "memory", "transfers") if name in wanted}
+    seen: Dict[int, Tuple[int, Dict[str, Any]]] = {}  # a step stands once, however often it was run
+    for number, record in enumerate(process_trace().runs):
+        time = record.time
+        profile = None if time is None else time.profile
+        if profile is not None and id(profile) not in seen:
+            seen[id(profile)] = (number, profile.timeline_json())
+        first, steps = seen.get(id(profile), (number, {}))
+        timed = None
+        if steps or (time is not None and time.late_ns):
+            timed = {
+                "run_ns": time.end_ns - time.start_ns,
+                "start_ns": time.start_ns,
+                "launches": time.launches,
+                "iterations": time.iterations,
+            }
+        if timed is not None and steps:
+            timed.update({"tasks": steps["tasks"]} if first == number else {"same_as": first})
+        found = {"timeline": timed, "memory": steps.get("memory"), "transfers": steps.get("transfers")}
+        for name in answer:
+            answer[name].append(found[name])
+    return dict(answer)
 
 
 def _import(graph: graphs.Graph) -> None:
