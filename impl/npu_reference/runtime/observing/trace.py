@@ -45,6 +45,9 @@ class RunRecord(NamedTuple):
         copies: border transfers.
         partition: the :class:`npu_reference.partition.Partition`; shared by all runs of the same signature.
         notes: what did not run as a GEOP although it looks as if it should, or differs from TensorFlow, and why.
+        device: logical id of the device.
+        rank: of the session, among all.
+        collectives: in which it took part, in their order: ``kind``, ``tensor``, ``group``, ``ranks``, ``bytes``.
     """
 
     session: int
@@ -55,6 +58,9 @@ class RunRecord(NamedTuple):
     partition: Any
     notes: Tuple[str, ...] = ()
     engine: str = "simulated"
+    device: int = 0
+    rank: int = 0
+    collectives: Tuple[Any, ...] = ()
 
     def bytes(self, direction: str) -> int:
         """Bytes copied in one direction; tensors of unknown size count nothing."""
@@ -65,9 +71,12 @@ class RunRecord(NamedTuple):
             "session": self.session,
             "run": self.run,
             "engine": self.engine,
+            "device": self.device,
+            "rank": self.rank,
             "geops": self.geops,
             "host": self.host,
             "copies": [copy.to_json() for copy in self.copies],
+            "collectives": [one.to_json() for one in self.collectives],
             "notes": list(self.notes),
             "partition": None if self.partition is None else self.partition.to_json(),
         }

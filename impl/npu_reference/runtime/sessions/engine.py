@@ -11,17 +11,20 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 from npu_reference import graphs
 from npu_reference.collection import no_collection
 from npu_reference.options.directives import directives
+from npu_reference.runtime import ranks
 from npu_reference.runtime.agreement.agreement import Agreement
 from npu_reference.runtime.config import Settings, inner_config
 from npu_reference.runtime.execution.bodies import Hook
 from npu_reference.runtime.execution.numerics import Numerics
+from npu_reference.runtime.execution.ordering import in_order
 from npu_reference.runtime.execution.plan import Plan, Signature, make_plan
 from npu_reference.runtime.execution.shadow import Shadow
 from npu_reference.runtime.observing import account, watching
 from npu_reference.runtime.observing.log import LOG, Notice, say
 from npu_reference.runtime.observing.trace import RunRecord, process_trace
+from npu_reference.runtime.operators.communicating import TOKEN, Communicator, own_tokens
 from npu_reference.runtime.sessions.callables import Callable_
-from npu_reference.runtime.sessions.failures import in_users_words, refused
+from npu_reference.runtime.sessions.failures import in_users_words, refused, session_error
 from npu_reference.runtime.sessions.partial import PartialRuns
 from npu_reference.runtime.tf_api import tensorflow
 
@@ -35,16 +38,20 @@ class Engine:
 
     Attributes:
         number: of the session in this process, from 1.
+        device: logical id of the device that it runs on.
     """
 
-    def __init__(self, session: Any, settings: Settings) -> None:
+    def __init__(self, session: Any, settings: Settings, place: Optional[ranks.Place] = None) -> None:
         self._settings = settings
+        values = settings.resolution.values
+        self.device = ranks.device_of(values.get("session_device_id"), place)
+        self._communicator = Communicator(place, values.get("hccl_timeout"))
         self.number = process_trace().open_session()
         account.opened(self.number, settings)
         self._graph = session.graph
         precise = settings.device_precision == "on"
         repeatable = precise and str(settings.resolution.values.get("deterministic")) == "1"
-        config = inner_config(session._config, repeatable=repeatable)
+        config = inner_config(session._config, repeatable=repeatable, waits=place is not None)
         self._numerics = Numerics(settings) if precise else None
         self._shadow = Shadow(session.graph, config=config)
         base = tensorflow().session.BaseSession
@@ -56,6 +63,7 @@ class Engine:
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
         self._partial = PartialRuns(self.number, self.graph, self.run)
         self._agreement = Agreement(settings.resolution, session.graph, self.number)
+        self._communicator.join()
         for notice in settings.notices:
             say(logging.WARNING, notice, session=self.number)
         if LOG.isEnabledFor(logging.INFO):
@@ -105,13 +113,17 @@ class Engine:
         values: List[Any] = []
         taken = {plan.feeds[name]: value for name, value in feeds.items() if name in plan.feeds}
         try:
-            for iteration in range(1, loops + 1):
-                # TensorFlow refuses RunMetadata that something has been written to.
-                metadata = run_metadata if iteration == loops else None
-                values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, metadata)
+            with self._communicator.running(plan.streams):
+                for iteration in range(1, loops + 1):
+                    # TensorFlow refuses RunMetadata that something has been written to.
+                    metadata = run_metadata if iteration == loops else None
+                    values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, metadata)
         except tensorflow().v1.errors.OpError as error:
             # What the GEOPs of a run that failed have counted is no other run's.
             self._shadow.meter.take(plan.counting)
+            failure = self._communicator.take_failure()
+            if failure is not None:
+                raise session_error(failure) from None
             raise in_users_words(error, self._graph, self._shadow.origin, plan.geop_names) from None
         self._record(signature, plan, feeds, values)
         watching.tell(fetches, values, self._numerics)
@@ -136,6 +148,7 @@ class Engine:
     def close(self) -> None:
         """Release the inner session; further runs raise as a closed session does."""
         self._inner.close()
+        self._communicator.leave()
         self._shadow.generators.close()
 
     def graph(self) -> graphs.Graph:
@@ -168,7 +181,7 @@ class Engine:
         graph = self.graph()
         if signature.connections or signature.settled:
             graph = _rewired(graph, {to: source for source, to in signature.connections}, set(signature.settled))
-        plan = make_plan(graph, signature, self._settings, self._shadow, self._numerics)
+        plan = make_plan(graph, signature, self._settings, self._shadow, self._numerics, self._prepare)
         self._agreement.plan(signature, graph, plan.partition)
         self._inner._extend_graph()
         self._shadow.release()
@@ -185,6 +198,10 @@ class Engine:
             say(level, Notice(note.code, note.subject, note.message), session=self.number)
         return plan
 
+    def _prepare(self, graph_def: Any) -> int:
+        """Let the operators that reach other ranks act for this session."""
+        return in_order(graph_def, TOKEN) if own_tokens(graph_def, self.number, self._communicator) else 0
+
     def _record(self, signature: Signature, plan: Plan, feeds: Dict[str, Any], values: Sequence[Any]) -> None:
         with self._counting:
             self._runs += 1
@@ -193,8 +210,11 @@ class Engine:
         copies = plan.crossings.copies(feeds, values, metered)
         account.ran(self.number, signature, copies)
         process_trace().add(
-            RunRecord(self.number, run, len(plan.geops), len(plan.host), copies, plan.partition, plan.notes)
-        )
+            RunRecord(
+                self.number, run, len(plan.geops), len(plan.host), copies, plan.partition, plan.notes,
+                device=self.device, rank=self._communicator.rank, collectives=tuple(self._communicator.take_done()),
+            )
+        )  # fmt: skip
 
 
 def _declare_operators(graph: Any, graph_def: Any) -> None:
