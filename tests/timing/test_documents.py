@@ -226,3 +226,17 @@ def test_open_sizes_are_named_with_what_would_tell():
         step(g.build(), ["x:0"], ["y:0"])
     assert (caught.value.code, caught.value.subject) == ("DEVICE_SIZES", "x")
     assert "--shape x:1,8" in caught.value.remedy
+
+
+def test_the_answer_for_the_suite_has_every_task_copy_launch_and_fusion():
+    found = step(*mlp(), precision_mode="allow_mix_precision")
+    told = found.timeline_json()
+    assert told["launches"] == 1 and told["iterations"] == 1 and told["step_ns"] == found.step
+    assert len(told["tasks"]) == len(found.timeline.tasks)
+    assert {task["engine"] for task in told["tasks"]} == {"pcie", "host", "cube", "vector"}
+    assert {task["kind"] for task in told["tasks"]} == {"h2d", "launch", "kernel", "d2h"}
+    joined = next(task for task in told["tasks"] if task.get("node") == "matmul0")
+    assert joined["nodes"][0] == "matmul0" and "add0" in joined["nodes"]
+    assert [copy["direction"] for copy in told["transfers"]].count("d2h") == 1
+    assert {"section", "name", "matched", "effective"} == set(told["fusion"][0])
+    assert json.loads(json.dumps(told)) == told

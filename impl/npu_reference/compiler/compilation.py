@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.compiler.costs import Cost
+from npu_reference.compiler.functions import Branch
 from npu_reference.compiler.fusion import FusionCount, fuse
-from npu_reference.compiler.kernels import Lowered, lower
+from npu_reference.compiler.kernels import Lowered, lower, unfold
 from npu_reference.compiler.settings import Settings
 from npu_reference.compiler.tasks import Transfer, costs_of, transfers_of
 from npu_reference.errors import NpuError
@@ -59,13 +60,42 @@ def compile_graph(
     Raises:
         NpuError: DEVICE_SIZES, DEVICE_MODEL; INTERNAL where a stage broke what must hold.
     """
-    lowered = lower(partition, assignment, shapes, host_variables=settings.host_variables)
+    unfolded = unfold(partition, shapes)
+    lowered = lower(unfolded, assignment, host_variables=settings.host_variables)
     _check(lowered, "lowering")
+    taken = _dearest(lowered, costs_of(lowered, device, settings))
+    if taken:
+        lowered = lower(unfolded, assignment, host_variables=settings.host_variables, taken=taken)
+        _check(lowered, "lowering")
     fused, counts = fuse(lowered, settings)
     _check(fused, "fusion")
     _check_nothing_lost(lowered, fused)
     costs = costs_of(fused, device, settings)
     return Compiled(device, settings, lowered, fused, counts, costs, transfers_of(fused, settings))
+
+
+def _dearest(lowered: Lowered, costs: Sequence[Cost]) -> Dict[str, int]:
+    """By conditional, the branch whose kernels take longest, the first of equal ones; inner conditionals before the
+    outer ones, so that a branch is worth what it takes at most."""
+    prices: Dict[Tuple[Branch, ...], int] = {}
+    sides: Dict[str, Dict[int, None]] = {}
+    for kernel, price in zip(lowered.kernels, costs):
+        for end in range(1, len(kernel.branches) + 1):
+            prices.setdefault(kernel.branches[:end], 0)
+        for name, side in kernel.branches:
+            sides.setdefault(name, {}).setdefault(side)
+        if kernel.branches:
+            prices[kernel.branches] += price.duration + price.launch
+    taken: Dict[str, int] = {}
+    for path in sorted(prices, key=lambda one: (-len(one), one)):
+        around, (name, side) = path[:-1], path[-1]
+        rivals = [prices.get((*around, (name, other)), 0) for other in sides[name]]
+        if prices[path] == max(rivals):
+            if name not in taken or prices[path] > prices.get((*around, (name, taken[name])), 0):
+                taken[name] = side
+            if around and taken[name] == side:
+                prices[around] += prices[path]
+    return taken
 
 
 def _check(lowered: Lowered, stage: str) -> None:

@@ -17,6 +17,9 @@ from npu_reference.precision import assign
 
 __all__ = ["Profile", "profile"]
 
+#: What an answer calls the servers of the schedule; kernels have the unit that computes them.
+_SERVERS = {"pcie_h2d": "pcie", "pcie_d2h": "pcie", "hccl": "hccs"}
+
 
 class Profile(NamedTuple):
     """A step: what was compiled, how long it takes in nanoseconds, and what it needs.
@@ -94,6 +97,56 @@ class Profile(NamedTuple):
             )
         return rows
 
+    @property
+    def launches(self) -> int:
+        """How often the host starts something on the device in one run."""
+        return sum(task.kind == "launch" for task in self.timeline.tasks)
+
+    @property
+    def iterations(self) -> int:
+        """Steps that one run makes on the device (iterations_per_loop)."""
+        return self.settings.loops
+
+    def control(self) -> Dict[str, Any]:
+        """What was counted of loops and conditionals, and which tensors as large as they can be."""
+        lowered = self.compiled.lowered
+        return {
+            "loops": [loop._asdict() for loop in lowered.loops],
+            "conditionals": [{"name": name, "taken": side} for name, side in sorted(lowered.taken.items())],
+            "largest": list(lowered.bounded),
+        }
+
+    def timeline_json(self) -> Dict[str, Any]:
+        """The step as the protocol's ``timeline`` answers it: every task in time, copies, launches, memory, fusion."""
+        plan = self.memory
+        return {
+            "step_ns": self.step,
+            "tasks": [_task_json(self, number) for number in range(len(self.timeline.tasks))],
+            "transfers": [
+                {"direction": copy.direction, "bytes": copy.bytes, "tensors": list(copy.tensors)}
+                for copy in self.compiled.transfers
+            ],
+            "launches": self.launches,
+            "iterations": self.iterations,
+            "memory": {
+                "peak": plan.peak,
+                "total": plan.total,
+                "variables": plan.variables,
+                "constants": plan.fixed - plan.variables,
+                "arena": plan.arena,
+            },
+            "control": self.control(),
+            "fusion": [
+                {
+                    "section": count.section,
+                    "name": count.name,
+                    "matched": count.match_times,
+                    "effective": count.effect_times,
+                }
+                for count in self.compiled.fusion
+            ],
+        }
+
     def to_json(self) -> Dict[str, Any]:
         """The answer of ``profile``."""
         plan, tensors = self.memory, self.compiled.fused.tensors
@@ -125,8 +178,23 @@ class Profile(NamedTuple):
                     for block in plan.alive_at(plan.peak_at)[:10]
                 ],
             },
+            "control": self.control(),
             **self.compiled.to_json(),
         }
+
+
+def _task_json(step: Profile, number: int) -> Dict[str, Any]:
+    task, span = step.timeline.tasks[number], step.timeline.spans[number]
+    told: Dict[str, Any] = {"name": task.name, "engine": _SERVERS.get(task.engine, task.engine), "stream": task.stream}
+    told.update(kind=task.kind, start_ns=span.start, end_ns=span.end)
+    if task.kernel >= 0:
+        kernel = step.compiled.fused.kernels[task.kernel]
+        kind = "collective" if task.kind == "hccl" else "kernel"
+        told.update(name=kernel.type, node=kernel.node, kind=kind, nodes=list(kernel.members))
+        told["engine"] = _SERVERS.get(kernel.engine, kernel.engine)
+    elif task.kind in ("h2d", "d2h"):
+        told["bytes"] = task.bytes
+    return told
 
 
 def profile(
