@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.compiler.bounds import bounds_of
+from npu_reference.compiler.collectives import Collective, collective_of
 from npu_reference.compiler.control import Control, Loop, control_of, in_order
 from npu_reference.compiler.functions import Branch, Flat, flatten, tensor_name
 from npu_reference.errors import NpuError
@@ -87,6 +88,7 @@ class Kernel(NamedTuple):
         after: kernels it follows though it reads nothing of them.
         members: operators it computes; ops: what they are; passes: fusion passes that made it so.
         turns: how often it runs in a step; frame: the loop it is in; branches: of conditionals, in which it stands.
+        collective: what it communicates, None for nothing.
     """
 
     node: str
@@ -108,6 +110,7 @@ class Kernel(NamedTuple):
     turns: int = 1
     frame: str = ""
     branches: Tuple[Branch, ...] = ()
+    collective: Optional[Collective] = None
 
 
 class Lowered(NamedTuple):
@@ -404,6 +407,7 @@ class _Lowering:
                 turns=self.control.turns[node],
                 frame=self.control.frame[node],
                 branches=self.control.branches[node],
+                collective=collective_of(one.op, one.attr, (*assigned.inputs, *assigned.outputs)),
             )
         )
         self.kernel_of[node] = [number]

@@ -29,6 +29,7 @@ class Settings(NamedTuple):
         debug_level: op_debug_level.
         loops: iterations that one launch makes (iterations_per_loop).
         memory: bytes for feature maps and for variables that the session allows; None without a limit.
+        tailing: whether computation goes on beside the last AllReduce (is_tailing_optimization).
     """
 
     switched: Mapping[str, Mapping[str, bool]]
@@ -45,6 +46,7 @@ class Settings(NamedTuple):
     debug_level: int
     loops: int
     memory: Tuple[Any, Any]
+    tailing: bool = False
 
     def is_on(self, section: str, name: str) -> bool:
         """Whether a fusion pass may work (files.fusion_switch): its own entry, else ALL's, else on."""
@@ -83,6 +85,7 @@ def settings_of(resolution: Resolution) -> Settings:
         debug_level=_number(values.get("op_debug_level")),
         loops=max(_number(values.get("iterations_per_loop")), 1),
         memory=(told["memory"]["graph_bytes"], told["memory"]["variable_bytes"]),
+        tailing=bool(values.get("is_tailing_optimization")),
     )
 
 

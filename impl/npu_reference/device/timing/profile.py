@@ -7,9 +7,12 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from npu_reference.catalog import Catalog
 from npu_reference.collection import no_collection
 from npu_reference.compiler import Compiled, Settings, compile_graph, settings_of
+from npu_reference.compiler.collectives import Split
 from npu_reference.compiler.tasks import schedule
+from npu_reference.device.links import RankTable, topology
 from npu_reference.device.timing.execution import Timeline, execute
 from npu_reference.device.timing.memory import MemoryPlan, plan_memory
+from npu_reference.device.timing.network import network_of
 from npu_reference.hardware import Device
 from npu_reference.options import Resolution
 from npu_reference.partition import Partition
@@ -18,7 +21,7 @@ from npu_reference.precision import assign
 __all__ = ["Profile", "profile"]
 
 #: What an answer calls the servers of the schedule; kernels have the unit that computes them.
-_SERVERS = {"pcie_h2d": "pcie", "pcie_d2h": "pcie", "hccl": "hccs"}
+_SERVERS = {"pcie_h2d": "pcie", "pcie_d2h": "pcie"}
 
 
 class Profile(NamedTuple):
@@ -189,9 +192,10 @@ def _task_json(step: Profile, number: int) -> Dict[str, Any]:
     told.update(kind=task.kind, start_ns=span.start, end_ns=span.end)
     if task.kernel >= 0:
         kernel = step.compiled.fused.kernels[task.kernel]
-        kind = "collective" if task.kind == "hccl" else "kernel"
-        told.update(name=kernel.type, node=kernel.node, kind=kind, nodes=list(kernel.members))
-        told["engine"] = _SERVERS.get(kernel.engine, kernel.engine)
+        together = task.kind == "collective"
+        told.update(name=kernel.type, node=kernel.node, nodes=list(kernel.members))
+        told.update(kind="collective", bytes=task.bytes) if together else told.update(kind="kernel")
+        told["engine"] = task.engine if together else kernel.engine
     elif task.kind in ("h2d", "d2h"):
         told["bytes"] = task.bytes
     return told
@@ -204,15 +208,27 @@ def profile(
     shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
     *,
     catalog: Optional[Catalog] = None,
+    ranks: int = 1,
+    table: Optional[RankTable] = None,
+    split: Optional[Split] = None,
+    groups: Optional[Mapping[str, Sequence[int]]] = None,
 ) -> Profile:
     """Profile one step of a partition under some options.
 
+    Args:
+        ranks: how many run the graph together; the step is rank 0's, and all are alike.
+        table: where they are; without it on servers of eight, one after the other.
+        split: how gradients are split into segments; groups: ranks of groups by name.
+
     Raises:
-        NpuError: PRECISION_*, DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY.
+        NpuError: PRECISION_*, DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY; OPTION_VALUE for ranks or a split that cannot
+            be.
     """
+    where = topology(ranks if table is None or ranks > 1 else None, table, group=int(device.hccs_group))
+    network = network_of(where, device, split=split, groups=groups)
     with no_collection():
         assignment = assign(partition, resolution, catalog=catalog)
-        compiled = compile_graph(partition, assignment, device, settings_of(resolution), shapes)
+        compiled = compile_graph(partition, assignment, device, settings_of(resolution), shapes, network=network)
         streams, timeline = _best(compiled)
         memory = plan_memory(compiled.fused, timeline, device, compiled.settings)
         return Profile(partition, compiled, streams, timeline, memory)
@@ -225,7 +241,9 @@ def _best(compiled: Compiled) -> Tuple[Tuple[int, int], Timeline]:
     """
     found = []
     for streams in _candidates(compiled.settings.parallel):
-        tasks = schedule(compiled.fused, compiled.costs, compiled.device, compiled.settings, streams)
+        tasks = schedule(
+            compiled.fused, compiled.costs, compiled.device, compiled.settings, streams, compiled.exchanges
+        )
         timeline = execute(tasks)
         found.append((timeline.end, streams, timeline))
     _, streams, timeline = min(found, key=lambda entry: entry[:2])
