@@ -13,9 +13,10 @@ import threading
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from npu_reference.compiler.collectives import Split
 from npu_reference.device.links import rank_table
 from npu_reference.options.classes import OptionTypeError, OptionValueError
-from npu_reference.runtime.exchange.joining import AnyMeeting, meeting_of_process
+from npu_reference.runtime.exchange.joining import AnyMeeting, meeting_of_process, topology_of
 from npu_reference.runtime.exchange.meeting import Meeting
 
 __all__ = [
@@ -48,20 +49,14 @@ WORLD = "hccl_world_group"
 #: Devices of a server where no rank table tells; assumed, as of an Atlas 800.
 _DEVICES = 8
 
-#: Most segments that gradients are split into (HCCL).
-_SEGMENTS = 8
-
 #: Longest name of a group, in bytes, without the end character (HCCL).
 _LONGEST_NAME = 127
 
 #: Groups of this process: name -> its ranks among all, in the group's order.
 _GROUPS: Dict[str, Tuple[int, ...]] = {}
 
-#: Shares of the gradients' size that are communicated together where nothing says otherwise (HCCL), in percent.
-_DEFAULT_SHARES = (96.54, 3.46)
-
 #: Splits of this process, by group.
-_SPLITS: Dict[str, Tuple[str, Tuple[float, ...]]] = {}
+_SPLITS: Dict[str, Split] = {}
 
 #: Largest job that is simulated (assumed).
 _MOST_RANKS = 4096
@@ -86,7 +81,7 @@ class Place(NamedTuple):
 class _Acting(NamedTuple):
     place: Place
     groups: Dict[str, Tuple[int, ...]]
-    splits: Dict[str, Tuple[str, Tuple[float, ...]]]
+    splits: Dict[str, Split]
 
 
 _THREAD = threading.local()
@@ -120,7 +115,7 @@ def as_ranks(size: int, work: Callable[[int], Any]) -> List[Any]:
     Raises:
         BaseException: what the first rank to fail raised; all have ended.
     """
-    meeting = Meeting(size, nobody_else)
+    meeting = Meeting(topology_of(size, os.environ), nobody_else)
     results: List[Any] = [None] * size
     failures: List[Tuple[int, BaseException]] = []
 
@@ -242,7 +237,7 @@ def _groups() -> Dict[str, Tuple[int, ...]]:
     return _GROUPS if acts is None else acts.groups
 
 
-def _splits() -> Dict[str, Tuple[str, Tuple[float, ...]]]:
+def _splits() -> Dict[str, Split]:
     acts = _acts()
     return _SPLITS if acts is None else acts.splits
 
@@ -348,11 +343,7 @@ def set_split_by_index(idxList: Sequence[int], group: str = WORLD) -> None:
         OptionTypeError, OptionValueError: no such split can be.
     """
     _check_group(group)
-    ends = _ranks("idxList", idxList)
-    if not 1 <= len(ends) <= _SEGMENTS or list(ends) != sorted(set(ends)):
-        reason = f"{list(ends)} does not ascend in 1 to {_SEGMENTS} steps."
-        raise OptionValueError("OPTION_VALUE", "idxList", reason, "Give the index of the last gradient of each part.")
-    _splits()[group] = ("index", tuple(ends))
+    _splits()[group] = Split.by_index(idxList)
 
 
 def set_split_by_size(dataSizeList: Sequence[float], group: str = WORLD) -> None:
@@ -362,28 +353,21 @@ def set_split_by_size(dataSizeList: Sequence[float], group: str = WORLD) -> None
         OptionTypeError, OptionValueError: no such split can be.
     """
     _check_group(group)
-    shares = dataSizeList
-    numbers = isinstance(shares, (list, tuple)) and all(isinstance(s, (int, float)) for s in shares)
-    if not numbers or any(isinstance(share, bool) for share in shares):
-        reason = f"{str(shares)[:80]} is no list of numbers."
-        raise OptionTypeError("OPTION_TYPE", "dataSizeList", reason, "Give percentages.")
-    if not 1 <= len(shares) <= _SEGMENTS or any(share < 0 for share in shares) or abs(sum(shares) - 100) > 1e-3:
-        reason = f"{list(shares)} are not 1 to {_SEGMENTS} shares of 100 %."
-        raise OptionValueError("OPTION_VALUE", "dataSizeList", reason, "Give percentages whose sum is 100.")
-    _splits()[group] = ("size", tuple(float(share) for share in shares))
+    _splits()[group] = Split.by_size(dataSizeList)
 
 
 def parts_of(sizes: Sequence[int], group: str = WORLD) -> List[int]:
     """Which part each gradient is communicated with, from 0.
 
     Args:
-        sizes: bytes of each gradient, in the order of their indices.
+        sizes: bytes of each gradient, in the order in which they are computed.
     """
-    how, numbers = _splits().get(group, ("size", _DEFAULT_SHARES))
-    if how == "index":
+    split = _splits().get(group, Split())
+    if split.indices:
         # What lies behind the last index that is named is a part of its own.
-        return [sum(position > end for end in numbers) for position in range(len(sizes))]
-    whole, done, parts = sum(sizes), 0, []
+        return [sum(position > end for end in split.indices) for position in range(len(sizes))]
+    numbers, parts = split.shares, []
+    whole, done = sum(sizes), 0
     ends = [sum(numbers[: count + 1]) for count in range(len(numbers))]
     for size in sizes:
         # A gradient belongs where its first byte lies.

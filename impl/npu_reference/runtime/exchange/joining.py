@@ -14,12 +14,13 @@ import time
 from contextlib import suppress
 from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
+from npu_reference.device.links import Topology, rank_table, topology
 from npu_reference.errors import NpuError
 from npu_reference.runtime.exchange.meeting import CONNECT_SECONDS, Meeting
 from npu_reference.runtime.exchange.parts import Broken
 from npu_reference.runtime.exchange.remote import Host, RemoteMeeting
 
-__all__ = ["ADDRESS", "AnyMeeting", "forget", "listen", "meeting_of_process", "part"]
+__all__ = ["ADDRESS", "AnyMeeting", "forget", "listen", "meeting_of_process", "part", "topology_of"]
 
 #: Environment variable with the socket of the process that the ranks meet at; ``simulate --ranks`` sets it.
 ADDRESS = "NPU_REFERENCE_EXCHANGE"
@@ -56,7 +57,7 @@ def meeting_of_process(
         if key not in _MEETINGS:
             if not _ENDINGS:
                 atexit.register(part)
-            _MEETINGS[key] = Meeting(size, nobody_else) if rank is None else _join(rank, size, env)
+            _MEETINGS[key] = Meeting(topology_of(size, env), nobody_else) if rank is None else _join(rank, size, env)
         return _MEETINGS[key]
 
 
@@ -104,7 +105,17 @@ def _join(rank: int, size: int, env: Mapping[str, str]) -> AnyMeeting:
     if rank:
         bound = _seconds(env)
         return _remote(RemoteMeeting(rank, size, lambda: _connected(address), lambda: _when_there(address, bound)))
-    return _hosted(address, folder, size)
+    return _hosted(address, folder, size, env)
+
+
+def topology_of(size: int, env: Mapping[str, str]) -> Topology:
+    """The ranks of a job: as RANK_TABLE_FILE has them, else one server after the other.
+
+    Raises:
+        OptionValueError: the table is none, or has another number of ranks.
+    """
+    path = env.get("RANK_TABLE_FILE", "")
+    return topology(size, rank_table.read(path) if path else None)
 
 
 def _remote(meeting: RemoteMeeting) -> RemoteMeeting:
@@ -112,7 +123,7 @@ def _remote(meeting: RemoteMeeting) -> RemoteMeeting:
     return meeting
 
 
-def _hosted(address: str, folder: str, size: int) -> Meeting:
+def _hosted(address: str, folder: str, size: int, env: Mapping[str, str]) -> Meeting:
     _own(folder)
     if os.path.exists(address):
         with suppress(OSError):
@@ -120,7 +131,7 @@ def _hosted(address: str, folder: str, size: int) -> Meeting:
             reason = "another rank 0 of this job is running."
             raise NpuError("OPTION_VALUE", "RANK_ID", reason, "Give each job a JOB_ID, and each process a rank.")
         os.unlink(address)  # left by a process that was killed
-    meeting = Meeting(size)
+    meeting = Meeting(topology_of(size, env))
     host = Host(listen(address), meeting)
     meeting.join(0)
 

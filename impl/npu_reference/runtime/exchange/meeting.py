@@ -7,6 +7,7 @@ import time
 from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
 
+from npu_reference.device.links import Topology
 from npu_reference.runtime.exchange.parts import Broken, Part, described, differs
 from npu_reference.runtime.exchange.values import results
 
@@ -49,18 +50,19 @@ class Meeting:
     """The ranks of one job. Thread-safe; every call blocks its thread alone, and sleeps while it waits.
 
     Args:
-        size: how many ranks the job has.
+        where: the ranks of the job, and the links between them.
         nobody_else: for ranks of this process: whether nothing runs in it that could let one of them come.
         connect_seconds: how long a rank may take to come for the first time.
     """
 
     def __init__(
         self,
-        size: int,
+        where: Topology,
         nobody_else: Callable[[], bool] = lambda: False,
         connect_seconds: float = CONNECT_SECONDS,
     ) -> None:
-        self.size = size
+        self.size = where.size
+        self._where = where
         self._nobody_else = nobody_else
         self._connect_seconds = connect_seconds
         self._changed = threading.Condition()
@@ -172,7 +174,8 @@ class Meeting:
         answers: Dict[int, List[Any]] = {}
         broken = None
         try:
-            made = results([one.parts[rank] for rank in one.members], [one.arrays[rank] for rank in one.members])
+            brought = [one.arrays[rank] for rank in one.members]
+            made = results([one.parts[rank] for rank in one.members], brought, self._where)
             answers = dict(zip(one.members, made))
         except Broken as error:
             broken = error

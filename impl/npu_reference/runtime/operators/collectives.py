@@ -35,7 +35,7 @@ def allreduce(
         OptionTypeError, OptionValueError: an argument that is none.
     """
     _check("allreduce", group, reduction, (fusion, fusion_id), (_NEVER, _AS_SPLIT, _BY_ID))
-    return _made("HcomAllReduce", "allreduce", [tensor], group, {"reduction": reduction, "part": part})[0]
+    return _made("HcomAllReduce", "allreduce", [tensor], group, {"reduction": reduction, "part": part, "fusion": fusion, "fusion_id": fusion_id})[0]
 
 
 @gradient("HcomAllReduce")
@@ -60,13 +60,13 @@ def broadcast(tensor: Any, root_rank: int, fusion: int = 2, fusion_id: int = 0, 
     tensors = list(tensor) if isinstance(tensor, (list, tuple)) else [tensor]
     if not tensors:
         raise OptionValueError("OPTION_VALUE", "broadcast", "there is nothing to broadcast.", "Give a list of tensors.")
-    return list(_made("HcomBroadcast", "broadcast", tensors, group, {"root": root_rank}))
+    return list(_made("HcomBroadcast", "broadcast", tensors, group, {"root": root_rank, "fusion": fusion, "fusion_id": fusion_id}))
 
 
 @gradient("HcomBroadcast")
 def _broadcast_grad(op: Any, *grads: Any) -> Sequence[Any]:
     # What the root gave is in every rank's loss; what the others gave, in none.
-    group, root = attribute(op, "group"), attribute(op, "root")
+    group, root = attribute(op, "group"), attribute(op, "root_rank")
     sums = [allreduce(grad, "sum", fusion=_NEVER, group=group) for grad in grads]
     if rank_size(group) == 1 or _is(group, root):
         return sums
@@ -77,7 +77,8 @@ def allgather(tensor: Any, rank_size: int, fusion: int = 0, fusion_id: int = -1,
     """The tensors of all ranks of a group, one after the other along the first dimension: HcomAllGather."""
     _check("allgather", group, None, (fusion, fusion_id), (_NEVER, _BY_ID))
     _check_size("allgather", rank_size, group)
-    return _made("HcomAllGather", "allgather", [_ranked(tensor, "allgather")], group, {}, rank_size)[0]
+    told = {"rank_size": rank_size, "fusion": fusion, "fusion_id": fusion_id}
+    return _made("HcomAllGather", "allgather", [_ranked(tensor, "allgather")], group, told, rank_size)[0]
 
 
 @gradient("HcomAllGather")
@@ -91,12 +92,13 @@ def reduce(
 ) -> Any:
     """The tensor reduced over all ranks of a group, on one of them: HcomReduce. The others get what they gave."""
     _check("reduce", group, reduction, (fusion, fusion_id), (_NEVER, _BY_ID), root_rank)
-    return _made("HcomReduce", "reduce", [tensor], group, {"reduction": reduction, "root": root_rank})[0]
+    told = {"reduction": reduction, "root": root_rank, "fusion": fusion, "fusion_id": fusion_id}
+    return _made("HcomReduce", "reduce", [tensor], group, told)[0]
 
 
 @gradient("HcomReduce")
 def _reduce_grad(op: Any, grad: Any) -> Any:
-    group, root = attribute(op, "group"), attribute(op, "root")
+    group, root = attribute(op, "group"), attribute(op, "root_rank")
     if attribute(op, "reduction") != "sum":
         raise LookupError(f"{op.name}: HcomReduce has a gradient for sum only.")
     given = broadcast([grad], root, group=group)[0]
@@ -110,13 +112,14 @@ def reduce_scatter(
     """This rank's part, along the first dimension, of the tensor reduced over all of a group: HcomReduceScatter."""
     _check("reduce_scatter", group, reduction, (fusion, fusion_id), (_NEVER, _BY_ID))
     _check_size("reduce_scatter", rank_size, group)
+    told = {"reduction": reduction, "rank_size": rank_size, "fusion": fusion, "fusion_id": fusion_id}
     value = _ranked(tensor, "reduce_scatter")
     first = value.get_shape().with_rank_at_least(1).dims
     size = None if first is None else getattr(first[0], "value", first[0])
     if size is not None and size % rank_size:
         reason = f"{size} cannot be divided among {rank_size} ranks."
         raise OptionValueError("OPTION_VALUE", "reduce_scatter: first dimension", reason, "Pad the tensor.")
-    return _made("HcomReduceScatter", "reduce_scatter", [value], group, {"reduction": reduction}, -rank_size)[0]
+    return _made("HcomReduceScatter", "reduce_scatter", [value], group, told, -rank_size)[0]
 
 
 @gradient("HcomReduceScatter")
@@ -136,6 +139,7 @@ def send(tensor: Any, sr_tag: int, dest_rank: int, group: str = WORLD) -> Any:
     me = _me_to("send", "dest_rank", dest_rank, sr_tag, group)
     value = tensorflow().v1.convert_to_tensor(tensor)
     spec = {"group": group, "members": (me, world_rank_of(group, dest_rank)), "tag": sr_tag}
+    spec["dest_rank"] = dest_rank
     return _operator("HcomSend", "send", [("input", value)], [], spec, [], [])[0]
 
 
@@ -153,6 +157,7 @@ def receive(shape: Sequence[int], data_type: Any, sr_tag: int, src_rank: int, gr
         raise OptionValueError("OPTION_VALUE", "receive: shape", reason, "Give the shape that is sent.")
     pair = (world_rank_of(group, src_rank), me)
     spec = {"group": group, "members": pair, "tag": sr_tag, "shapes": [sizes.as_list()]}
+    spec["src_rank"] = src_rank
     spec["dtypes"] = [dtype.as_numpy_dtype(0).dtype.name]
     return _operator("HcomReceive", "receive", [], ["output"], spec, [sizes], [dtype])[0]
 
@@ -211,7 +216,9 @@ def _operator(
     op: str, kind: str, inputs: Sequence[Tuple[str, Any]], results: Sequence[str], spec: Dict[str, Any],
     shapes: Sequence[Any], types: Sequence[Any],
 ) -> Tuple[Any, ...]:  # fmt: skip
-    attrs = {key: spec[key] for key in ("group", "reduction", "root") if key in spec}
+    given = {"root_rank": spec["root"]} if "root" in spec else {}
+    names = ("group", "reduction", "fusion", "fusion_id", "rank_size", "dest_rank", "src_rank")
+    attrs = {**given, **{name: spec[name] for name in names if name in spec}}
     if len(spec["members"]) == 1 and kind not in ("send", "receive", "alltoallv"):
         return call(op, inputs, results, lambda *given: given, key=("alone",), shapes=shapes, attrs=attrs)
     graph = tensorflow().v1.get_default_graph()

@@ -39,19 +39,17 @@ def reduced(
         return list(values)
     v1 = tensorflow().v1
     sparse = v1.IndexedSlices
-    dense = [value for value in values if value is not None and not isinstance(value, sparse)]
-    parts = iter(ranks.parts_of([_bytes(value) for value in dense], group) if fusion == 1 else [-1] * len(dense))
-    made: List[Any] = []
-    for value in values:
-        if value is None:
-            made.append(None)
-        elif isinstance(value, sparse):
-            made.append(_gathered(value, reduction, size, group))
-        else:
-            value = v1.convert_to_tensor(value)
-            kind = "sum" if reduction == "mean" else reduction
-            total = collectives.allreduce(value, kind, fusion, fusion_id, group, part=next(parts))
-            made.append(_divided(total, size) if reduction == "mean" else total)
+    made: List[Any] = [
+        _gathered(value, reduction, size, group) if isinstance(value, sparse) else value for value in values
+    ]
+    # Gradients are computed from the last variable on; in that order they are communicated.
+    dense = [at for at in reversed(range(len(made))) if made[at] is not None and not isinstance(made[at], sparse)]
+    tensors = [v1.convert_to_tensor(made[at]) for at in dense]
+    parts = ranks.parts_of([_bytes(tensor) for tensor in tensors], group) if fusion == 1 else [-1] * len(dense)
+    for at, tensor, part in zip(dense, tensors, parts):
+        kind = "sum" if reduction == "mean" else reduction
+        total = collectives.allreduce(tensor, kind, fusion, fusion_id, group, part=part)
+        made[at] = _divided(total, size) if reduction == "mean" else total
     return made
 
 

@@ -47,7 +47,7 @@ class Engine:
         self._settings = settings
         values = settings.resolution.values
         self.device = ranks.device_of(values.get("session_device_id"), place)
-        self._communicator = Communicator(place, values.get("hccl_timeout"))
+        self._communicator = Communicator(place, values.get("hccl_timeout"), settings.faults)
         self.number = process_trace().open_session()
         account.opened(self.number, settings)
         self._graph = session.graph
