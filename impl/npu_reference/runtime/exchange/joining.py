@@ -33,7 +33,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.02, 0.5
 _LOCK = threading.Lock()
 _MEETINGS: Dict[str, AnyMeeting] = {}
 #: What is to be done when this process ends.
-_ENDINGS: List[Callable[[], None]] = []
+_ENDINGS: List[Callable[[str], None]] = []
 
 
 def meeting_of_process(
@@ -77,14 +77,20 @@ def listen(path: str) -> socket.socket:
     return listener
 
 
-def part() -> None:
-    """Leave every meeting, as a process does that ends; where this one holds it, the others end first."""
+def part(why: str = "") -> None:
+    """Leave every meeting, as a process does that ends; where this one holds it, the others end first.
+
+    Args:
+        why: told to those who wait for this rank; without it that it has ended, or failed if Python says so.
+    """
+    if not why:
+        why = "has failed" if getattr(sys, "last_value", None) is not None else "has ended"
     with _LOCK:
         endings = list(reversed(_ENDINGS))
         del _ENDINGS[:]
         _MEETINGS.clear()
     for end in endings:
-        end()
+        end(why)
 
 
 def forget() -> None:
@@ -135,9 +141,8 @@ def _hosted(address: str, folder: str, size: int, env: Mapping[str, str]) -> Mee
     host = Host(listen(address), meeting)
     meeting.join(0)
 
-    def end() -> None:
-        failed = getattr(sys, "last_value", None) is not None
-        meeting.leave(0, "has failed" if failed else "has ended")
+    def end(why: str) -> None:
+        meeting.leave(0, why)
         host.wait_until_left()
         with suppress(OSError):
             os.unlink(address)

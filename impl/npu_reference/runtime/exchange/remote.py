@@ -94,8 +94,8 @@ class Host:
         try:
             goodbye = wire.read(connection)
             if goodbye is not None:
-                why = "has ended"
-        except (OSError, ValueError):
+                why = str(goodbye[0]["bye"])[:200]
+        except (OSError, ValueError, KeyError):
             pass
         finally:
             self._meeting.leave(rank, why)
@@ -155,14 +155,14 @@ class RemoteMeeting:
     def leave(self, rank: int, why: str = "has ended") -> None:
         """Nothing: a process leaves when it ends, or with :meth:`close`."""
 
-    def close(self) -> None:
-        """Say goodbye: this rank will bring nothing any more, and that is no fault."""
+    def close(self, why: str = "has ended") -> None:
+        """Say goodbye: this rank will bring nothing any more, and why."""
         with self._lock:
             member, self._member = self._member, None
             free, self._free = self._free, []
         if member is not None:
             with suppress(OSError):
-                wire.write(member, {"bye": True})
+                wire.write(member, {"bye": why})
             member.close()
         for one in free:
             one.close()
