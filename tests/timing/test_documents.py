@@ -168,14 +168,6 @@ def test_kernels_of_dynamic_shape_find_their_tiles_when_launched():
     assert dynamic.timeline.end > step(*net, surface="runconfig", compile_dynamic_mode=False).timeline.end
 
 
-def test_a_loop_is_launched_once():
-    """session.iterations_per_loop.effect: one launch for all iterations of a loop."""
-    net = mlp()
-    once, ten = step(*net, iterations_per_loop=1), step(*net, iterations_per_loop=10)
-    launch = next(task.duration for task in once.timeline.tasks if task.kind == "launch")
-    assert once.step - ten.step == launch * 9 // 10
-
-
 def test_copies_are_made_at_borders_only():
     """mixed.transfer.memcpy, mixed.transfer.only_boundaries: around a host operator, and nowhere inside a GEOP."""
     found = step(*host_between(), shapes={"call": [4, 4]}, mix_compile_mode=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Iterable, List, NamedTuple
 
-from npu_reference.compiler.kernels import Kernel, Tensor
+from npu_reference.compiler.kernels import GETNEXT, Kernel, Tensor
 from npu_reference.compiler.settings import Settings
 from npu_reference.compiler.tiles import tile
 from npu_reference.hardware import Device
@@ -70,6 +70,8 @@ def _once(kernel: Kernel, places: List[Tensor], near: int, device: Device, setti
     reads, writes = places[: len(kernel.reads)], places[len(kernel.reads) :]
     read = sum(tensor.bytes for tensor in reads)
     written = sum(tensor.bytes for tensor in writes)
+    if kernel.type == GETNEXT:  # hands on what lies in the queue; launched like any kernel (assumed)
+        return Cost(0, _whole(device.kernel_launch * 1000), "latency", 0, 0, 0, 0)
     if kernel.engine == "aicpu":
         duration = (read + written) / device.aicpu_rate  # GB/s are bytes a nanosecond
         launch = device.aicpu_launch * 1000

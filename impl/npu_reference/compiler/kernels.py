@@ -14,7 +14,7 @@ from npu_reference.graphs.shapes import Shapes
 from npu_reference.partition import Partition
 from npu_reference.precision import Assignment, NodePrecision
 
-__all__ = ["Gemm", "Kernel", "Lowered", "Tensor", "Unfolded", "lower", "unfold"]
+__all__ = ["GETNEXT", "GETNEXT_OPERATORS", "Gemm", "Kernel", "Lowered", "Tensor", "Unfolded", "lower", "unfold"]
 
 #: Bytes of an element by the dtype as computed; others as TensorFlow has them.
 _SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
@@ -22,7 +22,18 @@ _SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 _VARIABLES = ("VariableV2", "Variable", "VarHandleOp", "TemporaryVariable")
 _CONSTANTS = ("Const", "HostConst")
 _MERGES = ("Merge", "RefMerge")
-_GETNEXT = ("IteratorGetNext", "IteratorGetNextSync", "AdpGetNext", "GetNext", "DynamicGetNext", "DynamicGetNextV2")
+#: The kernel that takes an element of the dataset from the queue on the device.
+GETNEXT = "GetNext"
+GETNEXT_OPERATORS = (
+    "IteratorGetNext",
+    "IteratorGetNextSync",
+    "AdpGetNext",
+    "GetNext",
+    "DynamicGetNext",
+    "DynamicGetNextV2",
+)
+
+_ITERATORS = ("Iterator", "IteratorV2")
 
 #: Operators of the graph executor whose result is what they read: no kernel, no memory of its own.
 _SAME_DATA = frozenset(
@@ -254,7 +265,7 @@ class _Lowering:
             if self.geop_of[node.id] < 0:
                 continue
             one = self.assigned.get(self.origin[node.id])
-            if one is not None and one.engine == "unset":
+            if one is not None and one.engine == "unset" and node.op not in GETNEXT_OPERATORS + _ITERATORS:
                 unset.append(f"{node.name} ({node.op})")
         if unset:
             raise NpuError(
@@ -266,13 +277,13 @@ class _Lowering:
     def _place(self, node: int) -> None:
         one = self.graph.nodes[node]
         assigned = self.assigned.get(self.origin[node])
-        if one.op in _GETNEXT:
+        if one.op in GETNEXT_OPERATORS:
             self._take(node)
         elif one.op in _VARIABLES:
             self._keep(node, "variable")
         elif one.op in _CONSTANTS:
             self._keep(node, "constant")
-        elif assigned is None or assigned.engine in ("local", "rts") or one.op in _SAME_DATA:
+        elif assigned is None or assigned.engine in ("local", "rts") or one.op in _SAME_DATA or one.op in _ITERATORS:
             self._pass_on(node)
         elif one.op in _TELLS_SIZES or self._folds(node):
             for slot in range(len(self.graph.output_dtypes(node))):
@@ -308,11 +319,37 @@ class _Lowering:
 
     def _take(self, node: int) -> None:
         """GetNext on the device: what the host has put into the queue."""
-        self.kernel_of[node] = self._control_waits(node)
+        one, geop = self.graph.nodes[node], self.geop_of[node]
+        places = []
         for slot in range(len(self.graph.output_dtypes(node))):
             place = self._tensor(tensor_name(self.graph, node, slot), self._bytes(node, slot, None), "input")
             self.at[node, slot] = place
-            self.queues[self.geop_of[node]].setdefault(place)
+            self.queues[geop].setdefault(place)
+            places.append(place)
+        number = len(self.kernels)
+        self.kernels.append(
+            Kernel(
+                node=one.name,
+                op=one.op,
+                type=GETNEXT,
+                engine="aicpu",
+                geop=geop,
+                reads=(),
+                writes=tuple(places),
+                elements=0,
+                results=0,
+                width=0,
+                gemm=None,
+                impl_mode=None,
+                after=tuple(self._control_waits(node)),
+                members=(one.name,),
+                ops=(one.op,),
+                turns=self.control.turns[node],
+                frame=self.control.frame[node],
+                branches=self.control.branches[node],
+            )
+        )
+        self.kernel_of[node] = [number]
 
     def _pass_on(self, node: int) -> None:
         """No kernel: outputs are what is read where that is as large, else small values of the graph executor."""
@@ -471,7 +508,7 @@ class _Lowering:
             kind = "activation" if self.geop_of[src] >= 0 else "input"
             place = self._tensor(tensor_name(self.graph, src, slot), self._bytes(src, slot, None), kind)
             self.at[src, slot] = place
-        if self.tensors[place].kind == "input":
+        if self.tensors[place].kind == "input" and place not in self.queues[geop]:
             self.inputs[geop].setdefault(place)
         return place
 

@@ -27,6 +27,8 @@ class Task(NamedTuple):
         waits: tasks that end before it begins, all with smaller numbers.
         geop: index in the partition; kernel: place among the kernels, or -1.
         bytes: moved by a transfer, or given to a collective.
+        queued: whether it fills the queue that GetNext takes from, beside the step before.
+        iteration, step: of a run that makes several, on the device or beside each other.
     """
 
     name: str
@@ -40,15 +42,23 @@ class Task(NamedTuple):
     geop: int
     kernel: int
     bytes: int
+    queued: bool = False
+    iteration: int = 0
+    step: int = 0
 
 
 class Transfer(NamedTuple):
-    """One copy between host and device: the tensors it carries, their bytes, the direction, and the GEOP."""
+    """One copy between host and device: the tensors it carries, their bytes, the direction, and the GEOP.
+
+    ``times`` it is made in one run; ``queued`` where it fills the queue that GetNext takes from.
+    """
 
     tensors: Tuple[str, ...]
     bytes: int
     direction: str
     geop: int
+    times: int = 1
+    queued: bool = False
 
 
 def transfers_of(lowered: Lowered, settings: Settings) -> Tuple[Transfer, ...]:
@@ -66,6 +76,11 @@ def transfers_of(lowered: Lowered, settings: Settings) -> Tuple[Transfer, ...]:
             found.append(Transfer(names, sum(tensor.bytes for tensor in small), "h2d", geop))
         alone = [tensor for tensor in tensors if len(small) < 2 or tensor.bytes > settings.fused_inputs]
         found.extend(Transfer((tensor.name,), tensor.bytes, "h2d", geop) for tensor in alone)
+    for geop, places in enumerate(lowered.queues):
+        if places:  # an element of the dataset is one copy, whatever it consists of
+            names = tuple(lowered.tensors[place].name for place in places)
+            size = sum(lowered.tensors[place].bytes for place in places)
+            found.append(Transfer(names, size, "h2d", geop, settings.loops, True))
     for geop, places in enumerate(lowered.outputs):
         tensors = [lowered.tensors[place] for place in places]
         found.extend(Transfer((tensor.name,), tensor.bytes, "d2h", geop) for tensor in tensors)
@@ -161,8 +176,11 @@ class _Schedule:
             inputs = [
                 self._add(", ".join(copy.tensors), "h2d", "pcie_h2d", _H2D, copy, ended)
                 for copy in copies
-                if copy.geop == geop and copy.direction == "h2d"
+                if copy.geop == geop and copy.direction == "h2d" and not copy.queued
             ]
+            for copy in copies:
+                if copy.geop == geop and copy.queued:  # for the step after: nothing of this one waits for it
+                    self._add(", ".join(copy.tensors), "h2d", "pcie_h2d", _QUEUE, copy, ())
             launch = self._task(
                 f"GEOP {geop}", "launch", "host", 0, _HOST, 0, round(self.device.graph_launch * 1000),
                 ended + inputs, geop,
@@ -212,7 +230,9 @@ class _Schedule:
 
     def _add(self, name: str, kind: str, engine: str, stream: int, copy: Transfer, waits: Sequence[int]) -> int:
         duration = copy.bytes / self.device.pcie + self.device.transfer_latency * 1000
-        return self._task(name, kind, engine, 0, stream, 0, -int(-duration // 1), waits, copy.geop, -1, copy.bytes)
+        task = self._task(name, kind, engine, 0, stream, 0, -int(-duration // 1), waits, copy.geop, -1, copy.bytes)
+        self.tasks[task] = self.tasks[task]._replace(queued=copy.queued)
+        return task
 
     def _task(
         self,
@@ -235,6 +255,7 @@ class _Schedule:
 
 #: Streams by number: those of the AI Core are even and those of the AI CPU odd, from here on.
 _HOST, _H2D, _D2H, _HCCL, _DEVICE, _AICPU = 0, 1, 2, 3, 4, 5
+_QUEUE = -1  # what fills the queue comes when there is room, in no order with other copies
 
 
 def _geop_order(needs: Sequence[Sequence[int]]) -> List[int]:
