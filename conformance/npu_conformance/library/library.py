@@ -477,6 +477,8 @@ def _needed(params: Mapping[str, Any]) -> List[str]:
     needed = [key for key in ("op_list", "ops_info") if key in params]
     needed += ["device_precision"] if params.get("device_precision") == "on" else []
     needed += [f"policy.{params['policy']}"] if params.get("policy", "documented") != "documented" else []
+    needed += ["ranks"] if "ranks" in params else []
+    needed += ["ranks"] if "ranks" in params else []
     needed += [f"flavour.{params['flavour']}"] if "flavour" in params else []
     return needed
 
@@ -492,7 +494,7 @@ class _Params:
         },
         "run": {
             "graph", "script", "args", "surface", "values", "env", "files", "op_list", "feeds", "fetches", "init",
-            "steps", "device_precision",
+            "steps", "device_precision", "ranks",
         },
     }  # fmt: skip
 
@@ -534,6 +536,10 @@ class _Params:
             if type(table["steps"]) is not int or not 1 <= table["steps"] <= 10000:
                 raise reader.fail("params.steps", "must be an integer from 1 to 10000")
             found["steps"] = table["steps"]
+        if "ranks" in table:
+            if type(table["ranks"]) is not int or not 1 <= table["ranks"] <= 16 or "script" not in found:
+                raise reader.fail("params.ranks", "must be an integer from 1 to 16, and a script be given")
+            found["ranks"] = table["ranks"]
         return found
 
     def _subject(self, table: Mapping[str, Any], method: str, found: Dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 from npu_reference.compiler.collectives import Split
 from npu_reference.device.links import rank_table
 from npu_reference.options.classes import OptionTypeError, OptionValueError
+from npu_reference.runtime.execution.distributing import Distribution
 from npu_reference.runtime.exchange.joining import AnyMeeting, meeting_of_process, topology_of
 from npu_reference.runtime.exchange.meeting import Meeting
 
@@ -27,6 +28,7 @@ __all__ = [
     "create_group",
     "destroy_group",
     "device_of",
+    "distribution",
     "forget_groups",
     "group_rank_of",
     "local_rank_id",
@@ -180,6 +182,43 @@ def device_of(device: Optional[int], place: Optional[Place]) -> int:
         reason = f"there is no device {device}."
         raise OptionValueError("OPTION_VALUE", "session_device_id", reason, f"Give a number from 0 to {devices - 1}.")
     return device
+
+
+def distribution(resolution: Any, place: Place) -> Optional[Distribution]:
+    """Who reads data sets for a session (``local_rank_id``, ``local_device_list``); None where it does so itself.
+
+    Args:
+        resolution: of the session's options.
+        place: the session's rank.
+
+    Raises:
+        OptionValueError: a device of the list is none of this server's ranks.
+    """
+    local, text = (resolution.values.get(name) for name in ("local_rank_id", "local_device_list"))
+    if local is None or not text:
+        return None
+    by_device = _devices_on_server(place)
+    devices = [int(one) for one in str(text).split(",")]
+    for device in devices:
+        if device not in by_device:
+            reason = f"no rank of this server is on device {device}."
+            raise OptionValueError("OPTION_VALUE", "local_device_list", reason, f"Ranks are on {sorted(by_device)}.")
+    main = sorted(by_device.values())[0]
+    receivers = [by_device[device] for device in dict.fromkeys(devices)]
+    if local != 0 and place.rank not in receivers:
+        reason = f"the main process sends nothing to rank {place.rank}, which does not read for itself."
+        raise OptionValueError("OPTION_VALUE", "local_device_list", reason, "Name its device, too.")
+    return Distribution(place.rank, place.rank if local == 0 else main, tuple(dict.fromkeys([main, *receivers])))
+
+
+def _devices_on_server(place: Place) -> Dict[int, int]:
+    """Rank by device, of the server of a rank."""
+    path = os.environ.get("RANK_TABLE_FILE", "")
+    server = rank_table.read(path).server_of(place.rank) if path else None
+    if server is not None:
+        return {device.device: device.rank for device in server.devices}
+    first = place.rank - place.rank % _DEVICES
+    return {rank - first: rank for rank in range(first, min(first + _DEVICES, place.size))}
 
 
 @contextmanager

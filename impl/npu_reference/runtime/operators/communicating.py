@@ -23,7 +23,7 @@ from npu_reference.runtime.exchange.parts import Broken, Part
 from npu_reference.runtime.exchange.wire import know_dtype
 from npu_reference.runtime.tf_api import tensorflow
 
-__all__ = ["TOKEN", "Communicator", "Done", "exchanged", "hccl_seconds", "own_tokens", "through_python"]
+__all__ = ["TOKEN", "Communicator", "Done", "exchanged", "hccl_seconds", "own_tokens", "through_python", "token_of"]
 
 #: Of the function for sessions that are not the device's; those of the device have their number behind it.
 TOKEN = "npu_reference.exchange"
@@ -169,6 +169,10 @@ class Communicator:
         """Elements of a data set for other ranks, one each."""
         self._moving(channel, lambda meeting, rank: [meeting.hand_out(rank, channel, t, e) for t, e in zip(to, elements)])
 
+    def end_of_data(self, channel: str, to: Sequence[int]) -> None:
+        """Tell the other ranks that a data set has ended."""
+        self._moving(channel, lambda meeting, rank: [meeting.hand_out(rank, channel, one, END) for one in to])
+
     def receive(self, channel: str, source: int) -> Any:
         """The next element of a data set that another rank reads; END after its last."""
         return self._moving(channel, lambda meeting, rank: meeting.receive(rank, channel, source))
@@ -248,7 +252,8 @@ def _of_process() -> Communicator:
 
 def through_python(spec: Mapping[str, Any], inputs: Sequence[Any], types: Sequence[Any]) -> List[Any]:
     """The operator that does what ``spec`` says with ``inputs`` when it runs: its outputs, of these types, or itself."""
-    _register(TOKEN, lambda: _of_process())
+    if TOKEN not in _BY_TOKEN:
+        _register(TOKEN, _of_process)
     v1 = tensorflow().v1
     text = v1.constant(json.dumps(spec, sort_keys=True))
     made = importlib.import_module("tensorflow.python.ops.gen_script_ops").py_func(
@@ -257,27 +262,33 @@ def through_python(spec: Mapping[str, Any], inputs: Sequence[Any], types: Sequen
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
-def own_tokens(graph_def: Any, number: int, communicator: Communicator) -> int:
-    """Let the operators of a graph act for a session.
+def token_of(number: int, communicator: Communicator) -> str:
+    """The token of operators that act for a session.
+
+    Args:
+        number: of the session.
+        communicator: its.
+    """
+    held = weakref.ref(communicator)
+    token = f"{TOKEN}@{number}"
+    _register(token, held)
+    return token
+
+
+def own_tokens(graph_def: Any, token: str) -> int:
+    """Let the operators of a graph that exchange data act for a session: how many there are.
 
     Args:
         graph_def: changed in place.
-        number: of the session.
-        communicator: its.
-
-    Returns:
-        How many there are.
+        token: the session's.
     """
-    token, count = f"{TOKEN}@{number}", 0
+    count = 0
     bodies = [function.node_def for function in graph_def.library.function]
     for nodes in (graph_def.node, *bodies):
         for node in nodes:
             if node.op.startswith("PyFunc") and node.attr["token"].s.decode().split("@")[0] == TOKEN:
                 node.attr["token"].s = token.encode()
                 count += 1
-    if count:
-        held = weakref.ref(communicator)
-        _register(token, lambda: held())
     return count
 
 
@@ -301,9 +312,6 @@ def exchanged(communicator: Optional[Communicator], text: bytes, arrays: Sequenc
 
 def _register(token: str, find: Callable[[], Optional[Communicator]]) -> None:
     with _LOCK:
-        if token in _BY_TOKEN:
-            return
-
         def call(text: bytes, *arrays: Any) -> List[Any]:
             return exchanged(find(), text, arrays)
 

@@ -17,6 +17,7 @@ from npu_reference.runtime.agreement.agreement import Agreement
 from npu_reference.runtime.config import Settings, inner_config
 from npu_reference.runtime.execution.bodies import Hook
 from npu_reference.runtime.execution.compiling import Compiling
+from npu_reference.runtime.execution.distributing import redirect
 from npu_reference.runtime.execution.numerics import Numerics
 from npu_reference.runtime.execution.ordering import in_order
 from npu_reference.runtime.execution.plan import Plan, Signature, make_plan
@@ -24,7 +25,7 @@ from npu_reference.runtime.execution.shadow import Shadow
 from npu_reference.runtime.observing import account, watching
 from npu_reference.runtime.observing.log import LOG, Notice, say
 from npu_reference.runtime.observing.trace import RunRecord, process_trace
-from npu_reference.runtime.operators.communicating import TOKEN, Communicator, own_tokens
+from npu_reference.runtime.operators.communicating import TOKEN, Communicator, own_tokens, token_of
 from npu_reference.runtime.sessions.callables import Callable_
 from npu_reference.runtime.sessions.failures import in_users_words, refused, session_error
 from npu_reference.runtime.sessions.partial import PartialRuns
@@ -49,6 +50,10 @@ class Engine:
         self.device = ranks.device_of(values.get("session_device_id"), place)
         self._communicator = Communicator(place, values.get("hccl_timeout"), settings.faults)
         self.number = process_trace().open_session()
+        self._token = token_of(self.number, self._communicator)
+        self._distribution = None if place is None else ranks.distribution(settings.resolution, place)
+        #: Of the data sets whose elements this session hands out or is handed.
+        self._channels: Dict[str, None] = {}
         account.opened(self.number, settings)
         self._graph = session.graph
         precise = settings.device_precision == "on"
@@ -130,12 +135,22 @@ class Engine:
             # What the GEOPs of a run that failed have counted is no other run's.
             self._shadow.meter.take(plan.counting)
             failure = self._communicator.take_failure()
+            if failure is None and isinstance(error, tensorflow().v1.errors.OutOfRangeError):
+                self._tell_end_of_data()
             if failure is not None:
                 raise session_error(failure) from None
             raise in_users_words(error, self._graph, self._shadow.origin, plan.geop_names) from None
         self._record(signature, plan, feeds, values)
         watching.tell(fetches, values, self._numerics)
         return list(values[: plan.wanted])
+
+    def _tell_end_of_data(self) -> None:
+        """What the main process has read to the end, the others have, too."""
+        distribution = self._distribution
+        if distribution is not None and distribution.rank == distribution.main:
+            others = [rank for rank in distribution.ranks if rank != distribution.main]
+            for channel in self._channels:
+                self._communicator.end_of_data(channel, others)
 
     def callable(self, callable_options: Any) -> Callable_:
         """What ``_make_callable_from_options`` answers for this session."""
@@ -208,7 +223,12 @@ class Engine:
 
     def _prepare(self, graph_def: Any) -> int:
         """Let the operators that reach other ranks act for this session."""
-        return in_order(graph_def, TOKEN) if own_tokens(graph_def, self.number, self._communicator) else 0
+        count = own_tokens(graph_def, self._token)
+        if self._distribution is not None:
+            channels = redirect(graph_def, self._distribution, self._token)
+            self._channels.update(dict.fromkeys(channels))
+            count += len(channels)
+        return in_order(graph_def, TOKEN) if count else 0
 
     def _record(self, signature: Signature, plan: Plan, feeds: Dict[str, Any], values: Sequence[Any]) -> None:
         with self._counting:
