@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, Optional, Sequence, Tuple
 
 import click
 
@@ -24,6 +24,11 @@ __all__ = ["simulate"]
     help="Edition of the options; default as the script's environment says.",
 )
 @click.option("--trace", "trace_file", type=click.Path(), help="Write what ran where as JSON.")
+@click.option(
+    "--ranks",
+    type=click.IntRange(1, 64),
+    help="Run SCRIPT as so many processes, each of them one rank of a job with a simulated device of its own.",
+)
 @click.option("--html", type=click.Path(), help="Also write one self-contained page of the whole script.")
 @FORMAT
 @click.argument("script", type=click.Path())
@@ -32,6 +37,7 @@ def simulate(
     device_precision: Optional[str],
     edition: Optional[str],
     trace_file: Optional[str],
+    ranks: Optional[int],
     html: Optional[str],
     form: str,
     script: str,
@@ -47,6 +53,8 @@ def simulate(
 
     if html:
         output.check_writable(html)  # before the script has run for an hour
+    if ranks is not None:
+        return _as_ranks(ranks, script, arguments, html, form, trace_file, device_precision, edition)
     account = Account()
     ended: Optional[SystemExit] = None
     try:
@@ -65,6 +73,26 @@ def simulate(
     if ended is not None:
         raise ended
     return ExitStatus.OK
+
+
+def _as_ranks(
+    ranks: int,
+    script: str,
+    arguments: Sequence[str],
+    html: Optional[str],
+    form: str,
+    trace_file: Optional[str],
+    device_precision: Optional[str],
+    edition: Optional[str],
+) -> int:
+    from npu_reference.runtime.scripts.several import simulate_ranks
+
+    if html or form == "json":
+        what = "--html" if html else "--format json"
+        raise NpuError("USAGE", what, "it tells of one rank, and --ranks runs several.", "Use --trace FILE.")
+    return simulate_ranks(
+        ranks, script, list(arguments), trace_file=trace_file, device_precision=device_precision, edition=edition
+    )
 
 
 def _status(ended: Optional[SystemExit]) -> int:

@@ -1,7 +1,7 @@
 """Which rank asks, among how many, and in which groups: what launch scripts say in the environment, or its thread.
 
-A rank is a process (RANK_ID), a thread that :func:`acting` made one, or, where RANK_SIZE is above 1 and RANK_ID unset, a
-session: its device is its rank.
+A rank is a process (RANK_ID), a thread that :func:`acting` made one, or, where RANK_SIZE is above 1 and RANK_ID unset,
+a session: its device is its rank.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 from npu_reference.compiler.collectives import Split
 from npu_reference.device.links import rank_table
 from npu_reference.options.classes import OptionTypeError, OptionValueError
-from npu_reference.runtime.execution.distributing import Distribution
 from npu_reference.runtime.exchange.joining import AnyMeeting, meeting_of_process, topology_of
 from npu_reference.runtime.exchange.meeting import Meeting
+from npu_reference.runtime.execution.distributing import Distribution
 
 __all__ = [
     "Place",
@@ -143,7 +143,7 @@ def as_ranks(size: int, work: Callable[[int], Any]) -> List[Any]:
     return results
 
 
-def place_of_session(device: Optional[int], env: Any = None) -> Optional[Place]:
+def place_of_session(device: Any, env: Any = None) -> Optional[Place]:
     """The rank whose session is made now; None where there is one rank only.
 
     Args:
@@ -158,14 +158,14 @@ def place_of_session(device: Optional[int], env: Any = None) -> Optional[Place]:
         return None
     env = dict(os.environ) if env is None else env
     process = rank_id() if os.environ.get("RANK_ID") else None
-    rank = (device or 0) if process is None else process
+    rank: int = (device or 0) if process is None else process
     if rank >= size:
         where = "session_device_id" if process is None else "RANK_ID"
         raise OptionValueError("OPTION_VALUE", where, f"there is no rank {rank} among {size}.", "See RANK_SIZE.")
     return Place(rank, size, lambda: meeting_of_process(process, size, env, nobody_else), process is None)
 
 
-def device_of(device: Optional[int], place: Optional[Place]) -> int:
+def device_of(device: Any, place: Optional[Place]) -> int:
     """The logical id of the device that a session runs on.
 
     Args:
@@ -177,11 +177,12 @@ def device_of(device: Optional[int], place: Optional[Place]) -> int:
     """
     if device is None:
         return 0 if place is None else place.rank % _DEVICES
+    number = int(device)
     devices = max(_DEVICES, 0 if place is None else place.size)
-    if device >= devices:
+    if number >= devices:
         reason = f"there is no device {device}."
         raise OptionValueError("OPTION_VALUE", "session_device_id", reason, f"Give a number from 0 to {devices - 1}.")
-    return device
+    return number
 
 
 def distribution(resolution: Any, place: Place) -> Optional[Distribution]:

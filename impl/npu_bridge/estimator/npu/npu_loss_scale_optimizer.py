@@ -107,7 +107,7 @@ def guarded(
     name: Any,
     is_distributed: bool = False,
 ) -> Any:
-    """Apply gradients if the flag is not up, here or, if distributed, on any rank; then clear it and tell the manager."""
+    """Apply gradients if the flag is not up, here or if distributed on any rank; then clear it, tell the manager."""
     v1.add_to_collection(LOSS_SCALE, 1)
 
     def apply() -> Any:

@@ -101,17 +101,18 @@ def forget() -> None:
 
 
 def _join(rank: int, size: int, env: Mapping[str, str]) -> AnyMeeting:
-    address = env.get(ADDRESS)
+    address = env.get(ADDRESS) or None
     if not hasattr(socket, "AF_UNIX"):
         raise NpuError("SYSTEM", "ranks", "processes meet at a socket of Unix, which this system does not have.")
-    if address:
-        return _remote(RemoteMeeting(rank, size, lambda: _connected(address)))
+    if address is not None:
+        known: str = address
+        return _remote(RemoteMeeting(rank, size, lambda: _connected(known)))
     folder = _folder_of(env)
-    address = os.path.join(folder, "exchange")
+    path = os.path.join(folder, "exchange")
     if rank:
         bound = _seconds(env)
-        return _remote(RemoteMeeting(rank, size, lambda: _connected(address), lambda: _when_there(address, bound)))
-    return _hosted(address, folder, size, env)
+        return _remote(RemoteMeeting(rank, size, lambda: _connected(path), lambda: _when_there(path, bound)))
+    return _hosted(path, folder, size, env)
 
 
 def topology_of(size: int, env: Mapping[str, str]) -> Topology:
@@ -166,7 +167,9 @@ def _own(folder: str) -> None:
         os.mkdir(folder, 0o700)
     found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise NpuError("SYSTEM", folder, "the ranks cannot meet here: it is no folder of this user alone.", "Remove it.")
+        raise NpuError(
+            "SYSTEM", folder, "the ranks cannot meet here: it is no folder of this user alone.", "Remove it."
+        )
 
 
 def _connected(address: str) -> socket.socket:

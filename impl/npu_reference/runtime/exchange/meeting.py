@@ -80,6 +80,8 @@ class Meeting:
     def join(self, rank: int) -> None:
         """A rank has come; as often as it is said, so often it must leave."""
         with self._changed:
+            if not self._there and len(self._gone) < self.size:
+                self._gone.clear()
             self._there[rank] = self._there.get(rank, 0) + 1
             self._gone.pop(rank, None)
             self._changed.notify_all()
@@ -95,6 +97,11 @@ class Meeting:
             for one in list(self._rounds.values()):
                 if rank in one.missing():
                     self._break(one, self._lost(one))
+            if not self._there:
+                # Whoever comes now begins anew, as the ranks of a new job.
+                self._counts.clear()
+                self._rounds.clear()
+                self._elements.clear()
             self._changed.notify_all()
 
     @property

@@ -140,7 +140,11 @@ class RemoteMeeting:
     """
 
     def __init__(
-        self, rank: int, size: int, connect: Callable[[], socket.socket], first: Optional[Callable[[], socket.socket]] = None
+        self,
+        rank: int,
+        size: int,
+        connect: Callable[[], socket.socket],
+        first: Optional[Callable[[], socket.socket]] = None,
     ) -> None:
         self.size = size
         self._rank = rank
@@ -188,8 +192,8 @@ class RemoteMeeting:
     def _ask(self, header: Dict[str, Any], arrays: Sequence[Any] = ()) -> Any:
         try:
             with self._lock:
-                connection = self._free.pop() if self._free else None
-            connection = connection or self._open(self._connect, member=False)
+                free = self._free.pop() if self._free else None
+            connection = free or self._open(self._connect, member=False)
             wire.write(connection, header, arrays)
             answer = wire.read(connection)
         except OSError:

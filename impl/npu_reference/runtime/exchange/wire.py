@@ -1,4 +1,4 @@
-"""How processes write down to each other what they exchange: a JSON header, then the tensors' bytes; all of it bounded."""
+"""How processes write what they exchange: a JSON header, then the tensors' bytes, all of it bounded."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def _check(node: Any) -> None:
 
 def _read_for_all(nodes: Any, node: Any, distribution: Distribution, token: str, inside: bool) -> None:
     types = list(node.attr["output_types"].list.type)
-    reads = []
+    reads: List[Any] = []
     for rank in distribution.ranks:
         read = nodes.add()
         read.CopyFrom(node)

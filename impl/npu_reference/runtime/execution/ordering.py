@@ -1,4 +1,4 @@
-"""In which order the collectives of a GEOP run: one after the other, in the graph's order, as in one stream of a device.
+"""In which order the collectives of a GEOP run: one after the other, in the graph's order, as in one stream.
 
 Every rank then comes to them in the same order, and none of its threads waits in one while another rank waits in the
 next: that could never end.

@@ -81,18 +81,16 @@ def call(
         (key, own, seeded, stateful),
     )
     outputs = made(*tensors, name=name or op)
-    if not results:
-        outputs, node = (), outputs
-    else:
-        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-        node = outputs[0].op
+    if not isinstance(outputs, tuple):
+        outputs = (outputs,)
+    node = outputs[0].op if results else outputs[0]
     node._set_attr("_gradient_op_type", v1.AttrValue(s=(_GRADIENTS + op).encode()))
     for attr, value in (attrs or {}).items():
         node._set_attr(_ATTRIBUTES + attr, _attr_value(value))
     for output, shape in zip(outputs, shapes):
         if shape is not None:
             output.set_shape(shape)
-    return outputs or (node,)
+    return outputs
 
 
 def attribute(node: Any, name: str) -> Any:

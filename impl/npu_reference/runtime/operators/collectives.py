@@ -1,4 +1,4 @@
-"""The operators of collective communication: among the ranks of a group; of a group that has one, the tensors themselves."""
+"""The operators of collective communication among the ranks of a group; of one rank they are the tensors themselves."""
 
 from __future__ import annotations
 
@@ -35,13 +35,19 @@ def allreduce(
         OptionTypeError, OptionValueError: an argument that is none.
     """
     _check("allreduce", group, reduction, (fusion, fusion_id), (_NEVER, _AS_SPLIT, _BY_ID))
-    return _made("HcomAllReduce", "allreduce", [tensor], group, {"reduction": reduction, "part": part, "fusion": fusion, "fusion_id": fusion_id})[0]
+    return _made(
+        "HcomAllReduce",
+        "allreduce",
+        [tensor],
+        group,
+        {"reduction": reduction, "part": part, "fusion": fusion, "fusion_id": fusion_id},
+    )[0]
 
 
 @gradient("HcomAllReduce")
 def _allreduce_grad(op: Any, grad: Any) -> Any:
     # Every rank's loss depends on every rank's tensor, by a factor of 1 where they were added.
-    if attribute(op, "reduction") != "sum":
+    if attribute(op, "reduction") != "sum" and rank_size(attribute(op, "group")) > 1:
         raise LookupError(f"{op.name}: HcomAllReduce has a gradient for sum only.")
     return allreduce(grad, "sum", fusion=_NEVER, group=attribute(op, "group"))
 
@@ -60,7 +66,11 @@ def broadcast(tensor: Any, root_rank: int, fusion: int = 2, fusion_id: int = 0, 
     tensors = list(tensor) if isinstance(tensor, (list, tuple)) else [tensor]
     if not tensors:
         raise OptionValueError("OPTION_VALUE", "broadcast", "there is nothing to broadcast.", "Give a list of tensors.")
-    return list(_made("HcomBroadcast", "broadcast", tensors, group, {"root": root_rank, "fusion": fusion, "fusion_id": fusion_id}))
+    return list(
+        _made(
+            "HcomBroadcast", "broadcast", tensors, group, {"root": root_rank, "fusion": fusion, "fusion_id": fusion_id}
+        )
+    )
 
 
 @gradient("HcomBroadcast")
@@ -70,7 +80,10 @@ def _broadcast_grad(op: Any, *grads: Any) -> Sequence[Any]:
     sums = [allreduce(grad, "sum", fusion=_NEVER, group=group) for grad in grads]
     if rank_size(group) == 1 or _is(group, root):
         return sums
-    return [tensorflow().v1.zeros_like(one) for one in sums]
+    # Nothing of it is this rank's, but the root has nothing without it.
+    v1 = tensorflow().v1
+    with v1.control_dependencies(sums):
+        return [v1.identity(v1.zeros_like(one)) for one in sums]
 
 
 def allgather(tensor: Any, rank_size: int, fusion: int = 0, fusion_id: int = -1, group: str = WORLD) -> Any:
@@ -99,7 +112,7 @@ def reduce(
 @gradient("HcomReduce")
 def _reduce_grad(op: Any, grad: Any) -> Any:
     group, root = attribute(op, "group"), attribute(op, "root_rank")
-    if attribute(op, "reduction") != "sum":
+    if attribute(op, "reduction") != "sum" and rank_size(group) > 1:
         raise LookupError(f"{op.name}: HcomReduce has a gradient for sum only.")
     given = broadcast([grad], root, group=group)[0]
     # A rank that is not the root has its own tensor back, beside its share of the sum.
@@ -125,7 +138,7 @@ def reduce_scatter(
 @gradient("HcomReduceScatter")
 def _reduce_scatter_grad(op: Any, grad: Any) -> Any:
     group = attribute(op, "group")
-    if attribute(op, "reduction") != "sum":
+    if attribute(op, "reduction") != "sum" and rank_size(group) > 1:
         raise LookupError(f"{op.name}: HcomReduceScatter has a gradient for sum only.")
     return allgather(grad, rank_size(group), group=group)
 

@@ -58,7 +58,7 @@ class Done(NamedTuple):
 
 
 def hccl_seconds(value: Any) -> int:
-    """How long a collective really waits: in steps of 68 s, 68 s at least (runconfig.hccl_timeout.quantize, .floor68)."""
+    """How long a collective really waits: steps of 68 s, at least one (runconfig.hccl_timeout.quantize, .floor68)."""
     seconds = int(value) if value is not None else _DEFAULT_SECONDS
     return max(_STEP_SECONDS, seconds // _STEP_SECONDS * _STEP_SECONDS)
 
@@ -167,7 +167,9 @@ class Communicator:
 
     def hand_out(self, channel: str, to: Sequence[int], elements: Sequence[Any]) -> None:
         """Elements of a data set for other ranks, one each."""
-        self._moving(channel, lambda meeting, rank: [meeting.hand_out(rank, channel, t, e) for t, e in zip(to, elements)])
+        self._moving(
+            channel, lambda meeting, rank: [meeting.hand_out(rank, channel, t, e) for t, e in zip(to, elements)]
+        )
 
     def end_of_data(self, channel: str, to: Sequence[int]) -> None:
         """Tell the other ranks that a data set has ended."""
@@ -251,7 +253,7 @@ def _of_process() -> Communicator:
 
 
 def through_python(spec: Mapping[str, Any], inputs: Sequence[Any], types: Sequence[Any]) -> List[Any]:
-    """The operator that does what ``spec`` says with ``inputs`` when it runs: its outputs, of these types, or itself."""
+    """The operator that does what ``spec`` says with ``inputs``: its outputs, of these types, or itself."""
     if TOKEN not in _BY_TOKEN:
         _register(TOKEN, _of_process)
     v1 = tensorflow().v1
@@ -312,6 +314,7 @@ def exchanged(communicator: Optional[Communicator], text: bytes, arrays: Sequenc
 
 def _register(token: str, find: Callable[[], Optional[Communicator]]) -> None:
     with _LOCK:
+
         def call(text: bytes, *arrays: Any) -> List[Any]:
             return exchanged(find(), text, arrays)
 

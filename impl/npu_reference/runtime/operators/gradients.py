@@ -34,7 +34,7 @@ def reduced(
         raise OptionValueError(
             "OPTION_VALUE", "reduction", f"there is no {reduction!r}.", f"Give one of {', '.join(REDUCTIONS)}."
         )
-    size = ranks.rank_size(group)
+    size = len(ranks.members(group))
     if size == 1:
         return list(values)
     v1 = tensorflow().v1

@@ -29,7 +29,7 @@ __all__ = ["Ended", "environment", "launch"]
 
 #: Real seconds that the other ranks have, once one has failed, to say what they have to say (assumed), and those
 #: between asking one to end and ending it.
-_LAST_WORDS, _PATIENCE = 3.0, 2.0
+_LAST_WORDS, _PATIENCE = 2.0, 2.0
 
 #: Bytes read at once, and of a line before it is passed on without an end.
 _BLOCK, _LONGEST_LINE = 1 << 16, 1 << 20
@@ -68,7 +68,7 @@ def environment(rank: int, size: int, address: str, env: Mapping[str, str]) -> D
     """What a launch script sets for one rank; JOB_ID, RANK_TABLE_FILE and a DEVICE_ID of one's own stay as they are."""
     device = str(rank % 8)
     made = {"RANK_SIZE": str(size), "RANK_ID": str(rank), joining.ADDRESS: address}
-    made.update({name: device for name in ("DEVICE_ID", "ASCEND_DEVICE_ID")})
+    made.update(dict.fromkeys(("DEVICE_ID", "ASCEND_DEVICE_ID"), device))
     made["JOB_ID"] = env.get("JOB_ID") or "10087"
     return made
 
@@ -187,6 +187,8 @@ class _Watch:
         if child.status and self._first is None:
             gone = [rank for rank, why in self._meeting.gone.items() if why != "has ended"]
             self._first = gone[0] if gone else child.rank
+            if child.status < 0:
+                self._hear(child.rank, _ERR, f"this rank was ended by signal {-child.status}".encode())
             limit = time.monotonic() + _LAST_WORDS
             self._end = limit if self._end is None else min(self._end, limit)
 
@@ -225,7 +227,7 @@ def _fork(
             status = _in_child(rank, size, address, act, alive[0], (out[1], err[1]))
         except BaseException:  # noqa: BLE001 - nothing may return into the code of the process that was copied
             with suppress(BaseException):
-                sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+                sys.excepthook(*sys.exc_info())
                 sys.stderr.flush()
         finally:
             os._exit(status)
@@ -247,7 +249,7 @@ def _in_child(
         os.close(stream)
     sys.stdout = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)  # noqa: SIM115
-    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc,assignment]
+    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc]
     atexit._clear()  # what the copied process has to do at its end is not for us
     threading.Thread(target=_die_with, args=(alive,), name="npu_reference lifeline", daemon=True).start()
     joining.forget()

@@ -19,7 +19,9 @@ __all__ = ["simulate_ranks"]
 _MOST = 64
 
 
-def simulate_ranks(size: int, script: str, argv: Sequence[str] = (), *, trace_file: Optional[str] = None, **given: Any) -> int:
+def simulate_ranks(
+    size: int, script: str, argv: Sequence[str] = (), *, trace_file: Optional[str] = None, **given: Any
+) -> int:
     """Run a script as ``size`` processes, each of them one rank, and print what they print.
 
     Args:
