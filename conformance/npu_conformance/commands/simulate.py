@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import click
 
@@ -23,6 +23,20 @@ __all__ = ["simulate"]
     type=click.Choice(["legacy", "current"]),
     help="Edition of the options; default as the script's environment says.",
 )
+@click.option(
+    "--clock/--no-clock",
+    default=True,
+    show_default=True,
+    help="Work out the time and the memory of every run on the device, by its model (docs/device.md).",
+)
+@click.option("--device", metavar="NAME|FILE.toml[:NAME]", help="The simulated device; default Ascend910A.")
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="KIND[:NODE][@RUN][,FIELD=N]|FILE.json",
+    help="Let the device suffer a fault, such as hang:dense/MatMul@2 (docs/runtime.md); repeatable.",
+)
 @click.option("--trace", "trace_file", type=click.Path(), help="Write what ran where as JSON.")
 @click.option(
     "--ranks",
@@ -36,6 +50,9 @@ __all__ = ["simulate"]
 def simulate(
     device_precision: Optional[str],
     edition: Optional[str],
+    clock: bool,
+    device: Optional[str],
+    faults: Tuple[str, ...],
     trace_file: Optional[str],
     ranks: Optional[int],
     html: Optional[str],
@@ -48,24 +65,31 @@ def simulate(
     With --format json the answer is the last line of stdout, after all that the script prints.
     """
     from npu_conformance.files import output
+    from npu_reference.device.faults import parse_text
+    from npu_reference.hardware import load
     from npu_reference.runtime.observing.account import Account
     from npu_reference.runtime.scripts.simulate import simulate as execute
 
     if html:
         output.check_writable(html)  # before the script has run for an hour
     if ranks is not None:
-        return _as_ranks(ranks, script, arguments, html, form, trace_file, device_precision, edition)
+        _check_of_ranks(html, form)
+    given: Dict[str, Any] = {
+        "device_precision": device_precision,
+        "edition": edition,
+        "trace_file": trace_file,
+        "clock": clock,
+        "device": None if device is None else load(device),
+        "faults": parse_text(faults),
+    }
+    if ranks is not None:
+        from npu_reference.runtime.scripts.several import simulate_ranks
+
+        return simulate_ranks(ranks, script, list(arguments), **given)
     account = Account()
     ended: Optional[SystemExit] = None
     try:
-        execute(
-            script,
-            list(arguments),
-            device_precision=device_precision,
-            edition=edition,
-            trace_file=trace_file,
-            account=account,
-        )
+        execute(script, list(arguments), account=account, **given)
     except SystemExit as leaving:
         ended = leaving
     if html or form == "json":
@@ -75,24 +99,10 @@ def simulate(
     return ExitStatus.OK
 
 
-def _as_ranks(
-    ranks: int,
-    script: str,
-    arguments: Sequence[str],
-    html: Optional[str],
-    form: str,
-    trace_file: Optional[str],
-    device_precision: Optional[str],
-    edition: Optional[str],
-) -> int:
-    from npu_reference.runtime.scripts.several import simulate_ranks
-
+def _check_of_ranks(html: Optional[str], form: str) -> None:
     if html or form == "json":
         what = "--html" if html else "--format json"
         raise NpuError("USAGE", what, "it tells of one rank, and --ranks runs several.", "Use --trace FILE.")
-    return simulate_ranks(
-        ranks, script, list(arguments), trace_file=trace_file, device_precision=device_precision, edition=edition
-    )
 
 
 def _status(ended: Optional[SystemExit]) -> int:
