@@ -95,7 +95,7 @@ class ReferenceBackend:
         version = tensorflow_version()
         if version is not None:
             features += ["run", "tensorflow", "tf1" if version[0] == 1 else "tf2", "trace", "log", "output"]
-            features += ["device_precision", "devices", "collectives", "ranks"]
+            features += ["device_precision", "devices", "collectives"]
             features += [name for name in ("estimator", "keras") if _has(name, version)]
         return {
             "protocol": protocol.VERSION,

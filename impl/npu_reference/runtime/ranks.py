@@ -245,21 +245,28 @@ def running(waits: Callable[[], bool]) -> Iterator[None]:
 _BLOCKED_IN = {threading.__file__, queue.__file__}
 
 
-def nobody_else() -> bool:
-    """Whether all that this process does is wait: each run for other ranks, each other thread for some thread."""
+def nobody_else() -> Optional[Tuple[Any, ...]]:
+    """Whether all that this process does is wait: each run for other ranks, each other thread for some thread.
+
+    Returns:
+        None where it does something else; else where each thread stands that is in no run.
+    """
     with _RUNNING_LOCK:
         busy = {ident: list(runs) for ident, runs in _RUNNING.items()}
     if not all(waits() for runs in busy.values() for waits in runs[-1:]):
-        return False
+        return None
     frames = sys._current_frames()
+    stand: List[Any] = []
     for thread in threading.enumerate():
         if thread.ident in busy or thread.ident == threading.get_ident() or isinstance(thread, threading._DummyThread):
             continue
         frame = frames.get(thread.ident or 0)
-        if thread.name.startswith("npu_reference") or frame is None or frame.f_code.co_filename in _BLOCKED_IN:
+        if thread.name.startswith("npu_reference") or frame is None:
             continue
-        return False
-    return True
+        if frame.f_code.co_filename not in _BLOCKED_IN:
+            return None
+        stand.append((thread.ident, id(frame), frame.f_lasti))
+    return tuple(stand)
 
 
 def members(group: str = WORLD) -> Tuple[int, ...]:

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
-from typing import Any, Callable, Dict, List, Mapping, Optional, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from npu_reference.device.links import Topology, rank_table, topology
 from npu_reference.errors import NpuError
@@ -37,7 +37,7 @@ _ENDINGS: List[Callable[[str], None]] = []
 
 
 def meeting_of_process(
-    rank: Optional[int], size: int, env: Mapping[str, str], nobody_else: Callable[[], bool]
+    rank: Optional[int], size: int, env: Mapping[str, str], nobody_else: Callable[[], Optional[Tuple[Any, ...]]]
 ) -> AnyMeeting:
     """The meeting of the job that this process belongs to, the same at every call.
 

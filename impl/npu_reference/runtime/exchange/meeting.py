@@ -16,6 +16,9 @@ __all__ = ["END", "Meeting"]
 #: Real seconds between two looks at whether a collective that is waited for can still be completed (assumed).
 _LOOK = 1.0
 
+#: Looks in a row at which all other threads stand where they stood before (assumed: who waits for others stands still).
+_LOOKS = 3
+
 #: Real seconds that a rank may take to come for the first time, as HCCL_CONNECT_TIMEOUT is by default.
 CONNECT_SECONDS = 120.0
 
@@ -41,6 +44,9 @@ class _Round:
         self.complete = False
         self.done = False
         self.begun = time.monotonic()
+        self.waiters: List[Tuple[int, Part, Callable[[int], None]]] = []
+        #: Where other threads stood at the last looks, and at how many in a row.
+        self.stood: Tuple[Optional[Tuple[Any, ...]], int] = (None, 0)
 
     def missing(self) -> List[int]:
         return [rank for rank in self.members if rank not in self.parts]
@@ -51,14 +57,15 @@ class Meeting:
 
     Args:
         where: the ranks of the job, and the links between them.
-        nobody_else: for ranks of this process: whether nothing runs in it that could let one of them come.
+        nobody_else: for ranks of this process: None where something runs in it that could let one of them come, else
+            where each thread stands that waits for another thread.
         connect_seconds: how long a rank may take to come for the first time.
     """
 
     def __init__(
         self,
         where: Topology,
-        nobody_else: Callable[[], bool] = lambda: False,
+        nobody_else: Callable[[], Optional[Tuple[Any, ...]]] = lambda: None,
         connect_seconds: float = CONNECT_SECONDS,
     ) -> None:
         self.size = where.size
@@ -118,13 +125,16 @@ class Meeting:
 
     # -- collectives ---------------------------------------------------------------------------------------------
 
-    def take_part(self, rank: int, part: Part, arrays: Sequence[Any]) -> List[Any]:
+    def take_part(
+        self, rank: int, part: Part, arrays: Sequence[Any], waits: Callable[[int], None] = lambda change: None
+    ) -> List[Any]:
         """Bring a part, wait for those of all other members, and take what comes of them.
 
         Args:
             rank: whose it is, among all.
             part: what it is.
             arrays: its tensors; they must not change before this returns.
+            waits: told 1 when the rank begins to wait, -1 as soon as it need not any more.
 
         Returns:
             The tensors that this rank gets; nobody else has their memory.
@@ -139,7 +149,7 @@ class Meeting:
         if complete:
             self._compute(one)
         with self._changed:
-            self._wait(rank, part, one)
+            self._wait(rank, part, one, waits)
             if one.broken is not None:
                 # Its step ends here: nothing else of it will be completed.
                 for other in list(self._rounds.values()):
@@ -189,29 +199,39 @@ class Meeting:
         except Exception as error:  # noqa: BLE001 - else the other ranks would wait for ever
             broken = Broken("value", one.members, f"{described(one.parts[one.members[0]])}: {error}.")
         with self._changed:
-            one.answers, one.broken, one.done = answers, broken, True
+            one.answers, one.broken = answers, broken
             one.arrays.clear()
-            self._moved = time.monotonic()
-            self._changed.notify_all()
+            self._finish(one)
 
-    def _wait(self, rank: int, part: Part, one: _Round) -> None:
+    def _wait(self, rank: int, part: Part, one: _Round, waits: Callable[[int], None]) -> None:
+        if one.done:
+            return
+        one.waiters.append((rank, part, waits))
         self._waiting.setdefault(rank, []).append(part)
-        try:
-            while not one.done:
-                if not one.complete:
-                    self._look(one)
-                if not one.done:
-                    self._changed.wait(_LOOK)
-        finally:
+        waits(1)
+        while not one.done:
+            if not one.complete:
+                self._look(one)
+            if not one.done:
+                self._changed.wait(_LOOK)
+
+    def _finish(self, one: _Round) -> None:
+        """Whoever waits goes on; from now on, not only once its thread has woken up."""
+        one.done = True
+        self._moved = time.monotonic()
+        for rank, part, waits in one.waiters:
             self._waiting[rank].remove(part)
             if not self._waiting[rank]:
                 del self._waiting[rank]
+            waits(-1)
+        one.waiters.clear()
+        self._changed.notify_all()
 
     def _break(self, one: _Round, broken: Broken) -> None:
         if one.complete:
             return
-        one.broken, one.done = broken, True
-        self._changed.notify_all()
+        one.broken = broken
+        self._finish(one)
 
     def _lost(self, one: _Round) -> Broken:
         lost = [rank for rank in one.missing() if rank in self._gone]
@@ -224,28 +244,27 @@ class Meeting:
         never = [rank for rank in missing if rank not in self._there]
         now = time.monotonic()
         if never:
-            if self._nobody_else() or now - one.begun > self._connect_seconds:
+            if self._stands_still(one) or now - one.begun > self._connect_seconds:
                 text = f"rank {never[0]} has not come, and {_awaited(one)} waits for it."
                 self._break(one, Broken("absent", never, text))
             return
-        if self._nobody_else() and any(rank not in self._waiting for rank in missing):
+        if any(rank not in self._waiting for rank in missing) and self._stands_still(one):
             late = [rank for rank in missing if rank not in self._waiting]
             text = f"rank {late[0]} does not come, and {_awaited(one)} waits for it."
             self._break(one, Broken("absent", late, text))
             return
         if not all(rank in self._waiting for rank in self._there) or len(self._there) + len(self._gone) < self.size:
             return
-        if any(other.complete for other in self._rounds.values()) or self._all_done():
-            return
         sure = all(part.alone for parts in self._waiting.values() for part in parts)
         if sure or now - self._moved > _STANDSTILL_SECONDS:
             self._stand_still()
 
-    def _all_done(self) -> bool:
-        """Whether some rank that is written down as waiting is about to go on."""
-        open_rounds = [other for other in self._rounds.values() if not other.done]
-        waits = {rank for other in open_rounds for rank in other.parts}
-        return any(rank not in waits for rank in self._waiting)
+    def _stands_still(self, one: _Round) -> bool:
+        """Whether nothing of this process could let a rank come, as seen often enough."""
+        state = self._nobody_else()
+        before, count = one.stood
+        one.stood = (state, count + 1 if state is not None and state == before else 1)
+        return state is not None and (not state or one.stood[1] >= _LOOKS)
 
     def _stand_still(self) -> None:
         held = {rank: parts[0] for rank, parts in self._waiting.items()}
@@ -303,7 +322,7 @@ class Meeting:
         """Whether nobody but this thread could let a rank go on."""
         if rank not in self._there and time.monotonic() - begun > self._connect_seconds:
             raise Broken("absent", [rank], f"rank {rank} has not come, and {channel} waits for it.")
-        return self._nobody_else()
+        return self._nobody_else() == ()
 
 
 def _is_full(queue: Deque[Any]) -> bool:

@@ -171,7 +171,9 @@ class RemoteMeeting:
         for one in free:
             one.close()
 
-    def take_part(self, rank: int, part: Part, arrays: Sequence[Any]) -> List[Any]:
+    def take_part(
+        self, rank: int, part: Part, arrays: Sequence[Any], waits: Callable[[int], None] = lambda change: None
+    ) -> List[Any]:
         """See :meth:`Meeting.take_part`."""
         made: List[Any] = self._ask({"what": "take_part", "part": part.to_json()}, arrays)
         return made

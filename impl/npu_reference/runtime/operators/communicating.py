@@ -125,15 +125,9 @@ class Communicator:
     def _only_waits(self) -> bool:
         return not self._forked and self._waiting >= self._active
 
-    @contextmanager
-    def _waits(self) -> Iterator[None]:
+    def _waits(self, change: int) -> None:
         with self._lock:
-            self._waiting += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._waiting -= 1
+            self._waiting += change
 
     def take_failure(self) -> Optional[NpuError]:
         """Why a collective of a run failed; None if none did."""
@@ -182,9 +176,7 @@ class Communicator:
     def _moving(self, channel: str, move: Callable[[Any, int], Any]) -> Any:
         try:
             assert self.place is not None
-            meeting = self._meet()
-            with self._waits():
-                return move(meeting, self.place.rank)
+            return move(self._meet(), self.place.rank)
         except Broken as broken:
             raise self._fail(self._error(channel, broken)) from None
 
@@ -208,8 +200,7 @@ class Communicator:
             if count > (fault.after or 0) and (fault.seconds is None or fault.seconds >= self._seconds):
                 late = "does not come" if fault.seconds is None else f"comes {fault.seconds:g} s late"
                 meeting.absent(self.place.rank, part, f"{late}. {fault.asked.rstrip('.')}")
-        with self._waits():
-            made: List[Any] = meeting.take_part(self.place.rank, part, arrays)
+        made: List[Any] = meeting.take_part(self.place.rank, part, arrays, self._waits)
         with self._lock:
             size = sum(array.nbytes for array in arrays or made)
             self._done.append(Done(part.kind, part.name, part.group, members, size, spec.get("part", -1)))
