@@ -95,12 +95,17 @@ class ReferenceBackend:
         version = tensorflow_version()
         if version is not None:
             features += ["run", "tensorflow", "tf1" if version[0] == 1 else "tf2", "trace", "log", "output"]
-            features += ["device_precision", "devices", "collectives"]
+            features += ["device_precision", "faults", "run.memory", "run.timeline", "run.transfers"]
+            features += ["devices", "collectives"]
             features += [name for name in ("estimator", "keras") if _has(name, version)]
         return {
             "protocol": protocol.VERSION,
             "backend": {"name": self.name, "version": npu_reference.__version__},
-            "capabilities": {"areas": list(_AREAS), "editions": ["legacy", "current"], "features": sorted(features)},
+            "capabilities": {
+                "areas": list(_AREAS),
+                "editions": ["legacy", "current"],
+                "features": sorted(set(features)),
+            },
             "runtime": {
                 "python": platform.python_version(),
                 "tensorflow": ".".join(str(part) for part in version) if version else None,

@@ -140,7 +140,16 @@ def _rejected(case: Case, body: Mapping[str, Any]) -> Result:
             differences.append(Difference("subject", f"{fact.text}; expected subject {subject}", "rejected"))
         if not matches(message, str(body["message"])):
             differences.append(Difference("message", f"{body['message']}; expected {message}", "rejected"))
+        differences.extend(_too_early_or_late(case.expect.after, body.get("after_ns")))
     return _result(case, differences, (fact.text,))
+
+
+def _too_early_or_late(wanted: Optional[int], after: Any) -> Iterator[Difference]:
+    """Whole seconds of the device's clock, as documents give timeouts; the step before what was late takes less."""
+    if wanted is not None and after is None:
+        yield Difference("after", f"refused without after_ns; expected {wanted} s", "rejected")
+    elif wanted is not None and after // 10**9 != wanted:
+        yield Difference("after", f"refused after {after / 1e9:g} s; expected {wanted} s", "rejected")
 
 
 def _result(case: Case, differences: Sequence[Difference], facts: Tuple[str, ...]) -> Result:

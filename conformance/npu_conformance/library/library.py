@@ -46,6 +46,7 @@ class Expect(NamedTuple):
     values: Mapping[str, Mapping[str, Any]]
     finite: Tuple[str, ...]
     rejected: Optional[Tuple[Tuple[str, ...], str, str]]
+    after: Optional[int] = None
     compare: Mapping[str, Mapping[str, Tuple[str, ...]]] = {}
 
 
@@ -296,6 +297,8 @@ class _Reader:
             if variant not in params.get("variants", {}):
                 raise self.fail(f"expect.compare.{variant}", "params.variants has no variant of this name")
         needs.update(_needed(params))
+        if expect.after is not None:
+            needs.add("run.timeline")
         twins = self._choices(merged, "twins", TWINS, ())
         if twins and "graph" not in params:
             raise self.fail("twins", "only a case with a graph has twins")
@@ -346,6 +349,7 @@ class _Reader:
             values=self._values(table, method),
             finite=self._texts(table, "finite", "expect."),
             rejected=self._rejected(table),
+            after=self._after(table, method),
         )
         accepts = [
             aspects, expect.contains, expect.forbid, expect.any_of, expect.bounds, expect.compare, expect.values,
@@ -440,7 +444,7 @@ class _Reader:
         if "rejected" not in table:
             return None
         entry = self._table(table, "rejected", "expect.")
-        self._no_unknown(entry, {"code", "subject", "message"}, "expect.rejected")
+        self._no_unknown(entry, {"code", "subject", "message", "after"}, "expect.rejected")
         codes = entry.get("code")
         codes = [codes] if isinstance(codes, str) else codes
         if not isinstance(codes, list) or not codes:
@@ -455,6 +459,13 @@ class _Reader:
                 raise self.fail(f"expect.rejected.{key}", "must be a pattern")
             patterns.append(pattern)
         return tuple(codes), patterns[0], patterns[1]
+
+    def _after(self, table: Mapping[str, Any], method: str) -> Optional[int]:
+        """Whole seconds on the device's clock after which a run is refused."""
+        after = self._table(table, "rejected", "expect.").get("after")
+        if after is not None and (method != "run" or type(after) is not int or after < 0):
+            raise self.fail("expect.rejected.after", "must be whole seconds, of a run")
+        return after
 
     # Plain keys
 
@@ -532,7 +543,7 @@ class _Params:
         "library": {"ops_info"},
         "run": {
             "graph", "script", "args", "surface", "values", "env", "files", "op_list", "feeds", "fetches", "init",
-            "steps", "device_precision", "ranks",
+            "steps", "device_precision", "faults", "device", "ranks",
         },
     }  # fmt: skip
 

@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from npu_conformance.observing import files, tensors, timeline
+from npu_conformance.observing import device_runs, files, tensors, timeline
 
 __all__ = [
     "ASPECTS", "COUNTED", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts",
@@ -90,6 +90,10 @@ _ASPECTS = [
     Aspect("log", "run", "log"),
     Aspect("output", "run", "output"),
     Aspect("files", "run", ""),
+    Aspect("run_launches", "run", "run.timeline"),
+    Aspect("run_elapsed", "run", "run.timeline"),
+    Aspect("run_moved", "run", "run.transfers"),
+    Aspect("run_memory", "run", "run.memory"),
     Aspect("ended", "timeline", ""),
     Aspect("speed", "timeline", ""),
     Aspect("launches", "timeline", "timeline.launches"),
@@ -116,7 +120,7 @@ _ASPECTS = [
 ASPECTS: Mapping[str, Aspect] = {aspect.name: aspect for aspect in _ASPECTS}
 
 #: Aspects of which the same fact twice is another answer than once: copies.
-COUNTED = frozenset({"transfers", "moved"})
+COUNTED = frozenset({"transfers", "moved", "run_moved"})
 
 
 def ascii_line(text: object) -> str:
@@ -279,6 +283,7 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
                 yield "run_placement", node, f"run {number} device {node}"
         for host in partition.get("host", []):
             yield "run_placement", host["node"], f"run {number} host {host['node']}"
+    yield from device_runs.facts_of(answer)
     for level, code, subject in sorted(
         {(entry["level"], entry["code"], entry.get("subject", "")) for entry in answer.get("log", [])}
     ):
