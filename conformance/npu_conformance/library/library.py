@@ -543,7 +543,7 @@ class _Params:
         "library": {"ops_info"},
         "run": {
             "graph", "script", "args", "surface", "values", "env", "files", "op_list", "feeds", "fetches", "init",
-            "steps", "device_precision", "faults", "device",
+            "steps", "device_precision", "faults", "device", "ranks",
         },
     }  # fmt: skip
 
@@ -586,6 +586,8 @@ class _Params:
                 if type(table[key]) is not int or not 1 <= table[key] <= most:
                     raise reader.fail(f"params.{key}", f"must be an integer from 1 to {most}")
                 found[key] = table[key]
+        if method == "run" and found.get("ranks", 0) and (found["ranks"] > 16 or "script" not in found):
+            raise reader.fail("params.ranks", "of run is an integer from 1 to 16, and a script is given")
         if method == "compile":
             self._of_compile(table, found)
         else:
