@@ -84,7 +84,7 @@ _ASPECTS = [
     Aspect("engine", "run", "trace"),
     Aspect("run_geops", "run", "trace"),
     Aspect("transfers", "run", "trace"),
-    Aspect("device", "run", "devices"),
+    Aspect("on_device", "run", "devices"),
     Aspect("collectives", "run", "collectives"),
     Aspect("run_placement", "run", "trace"),
     Aspect("log", "run", "log"),
@@ -272,7 +272,7 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
             text = f"run {number} copy {copy['direction']} {copy['tensor']} {size}"
             yield "transfers", copy["tensor"], text
         if record.get("device") is not None:
-            yield "device", str(number), f"run {number} on device {record['device']}"
+            yield "on_device", str(number), f"run {number} on device {record['device']}"
         for one in record.get("collectives", []):
             group = ",".join(str(rank) for rank in one["ranks"])
             part = f" part {one['part']}" if one.get("part") is not None else ""
