@@ -42,6 +42,7 @@ __all__ = [
     "running",
     "set_split_by_index",
     "set_split_by_size",
+    "together",
     "world_rank_of",
 ]
 
@@ -163,6 +164,17 @@ def place_of_session(device: Any, env: Any = None) -> Optional[Place]:
         where = "session_device_id" if process is None else "RANK_ID"
         raise OptionValueError("OPTION_VALUE", where, f"there is no rank {rank} among {size}.", "See RANK_SIZE.")
     return Place(rank, size, lambda: meeting_of_process(process, size, env, nobody_else), process is None)
+
+
+def together(place: Optional[Place]) -> Dict[str, Any]:
+    """The ranks of a session's job, as ``device.timing.profile`` takes them; nothing for one alone.
+
+    Raises:
+        OptionValueError: a rank table that is none, or has another number of ranks.
+    """
+    if place is None or place.size < 2:
+        return {}
+    return {"ranks": topology_of(place.size, os.environ), "split": dict(_splits()), "groups": dict(_groups())}
 
 
 def device_of(device: Any, place: Optional[Place]) -> int:

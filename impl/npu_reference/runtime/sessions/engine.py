@@ -81,10 +81,15 @@ class Engine:
         self._runs = 0
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
         self._partial = PartialRuns(self.number, self.graph, self.run)
-        self._compiling = Compiling(settings.resolution, settings.device or built_in(), session.graph)
+        self._compiling = Compiling(
+            settings.resolution, settings.device or built_in(), session.graph, lambda: ranks.together(place)
+        )
         self._clocking: Optional[Clocking] = None
         if settings.clock or settings.faults.items:
-            self._clocking = Clocking(self._compiling, settings.resolution, settings.faults)
+            # Of several ranks the communicator knows which are lost: it is there that the others wait.
+            own = settings.faults if place is None else settings.faults.without("lost_peer")
+            rank = 0 if place is None else place.rank
+            self._clocking = Clocking(self._compiling, settings.resolution, own, rank)
         self._told: Set[str] = set()
         self._leaving = self._files(settings)
         self._agreement = Agreement(settings.resolution, session.graph, self.number)
