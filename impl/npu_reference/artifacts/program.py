@@ -159,6 +159,7 @@ class Program:
             meta.make()
         done: Dict[str, bool] = {}  # stem -> whether it was compiled
         stores = True
+        written: Set[str] = set()
         records = []
         for kernel in kernels:
             members, types = frozenset(kernel.members), kernels.types(kernel)
@@ -178,7 +179,9 @@ class Program:
                     stores = self._store(usable, binary, notes)
             if meta is not None:
                 for kind in kinds:
-                    meta.write(binary.stem + kind, iter([content(binary, kind)]))
+                    if binary.stem + kind not in written:  # operators compiled alike share their files
+                        meta.write(binary.stem + kind, iter([content(binary, kind)]))
+                        written.add(binary.stem + kind)
             told = tuple(word for word in ("oom", "check_flag") if word in words)
             records.append(
                 KernelRecord(
