@@ -180,7 +180,7 @@ def test_debug_files_that_cannot_be_written_are_one_error_before_anything_runs(m
 
 
 def test_a_full_disk_under_kernel_files_is_an_error_and_leaves_no_part(machine):
-    program = machine.program(disk=faults.parse([{"kind": "disk_full", "after": 3000}]).disk())
+    program = machine.program(faults=faults.parse([{"kind": "disk_full", "after": 3000}]))
     with pytest.raises(NpuError, match="No space left"):
         machine.compile(program=program, op_debug_level=1)
     assert not list(machine.path.rglob("*.part"))
