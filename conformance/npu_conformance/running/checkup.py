@@ -170,7 +170,8 @@ def _keeps_inside(wire: _Wire) -> Optional[str]:
     if fault or "compile" not in hello["ok"]["capabilities"]["features"]:
         return fault
     params = {
-        "graph": resources.fixture("graphs/artifacts/apart.pbtxt", where="worker-check"), "surface": "session", "edition": "current",
+        "graph": resources.fixture("graphs/artifacts/apart.pbtxt", where="worker-check"),
+        "surface": "session", "edition": "current",
         "feeds": ["x:0", "w:0", "y:0"], "fetches": ["product:0", "total:0"], "env": {},
         "values": {"op_debug_level": 3, "debug_dir": "/tmp/x"},
     }  # fmt: skip
