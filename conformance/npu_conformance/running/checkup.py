@@ -185,6 +185,29 @@ def _keeps_inside(wire: _Wire) -> Optional[str]:
     return None
 
 
+def _answers_what_it_claims(wire: _Wire) -> Optional[str]:
+    """Each method among the features is asked about a graph that does not exist: refused, but not ``unsupported``.
+
+    All but ``run``, whose first answer may take as long as a whole framework does to be imported.
+    """
+    hello, fault = _hello(wire)
+    if fault:
+        return fault
+    claims = hello["ok"]["capabilities"]
+    edition = (claims["editions"] or ["current"])[0]
+    claimed = set(claims["features"]) & set(protocol.methods()) - {"run"}
+    for number, method in enumerate(sorted(claimed), 2):
+        params = {"surface": "session", "edition": edition, "values": {}}
+        if method != "options":
+            params["graph"] = f"{wire.folder.path}/case/missing.pb"
+        message, fault = wire.ask(number, method, params)
+        if fault is None and "unsupported" in message:
+            fault = "it is claimed and answered by unsupported"
+        if fault:
+            return f"{method}: {fault}"
+    return None
+
+
 def _ends_on_shutdown(wire: _Wire) -> Optional[str]:
     _hello(wire)
     wire.send(protocol.encode({"id": 2, "method": "shutdown", "params": {}}))
@@ -215,6 +238,7 @@ _CHECKS: List[Tuple[str, Callable[[_Wire], Optional[str]]]] = [
     ("answers reset", _resets),
     ("answers equal requests alike", _answers_alike),
     ("leaves files of compile inside its folder", _keeps_inside),
+    ("answers each method it claims", _answers_what_it_claims),
     ("ends on shutdown", _ends_on_shutdown),
     ("ends at the end of input", _ends_on_eof),
 ]
