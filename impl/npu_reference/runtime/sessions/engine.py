@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
 import threading
 from collections import Counter
 from contextlib import contextmanager, suppress
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
 from npu_reference import graphs
 from npu_reference.collection import no_collection
+from npu_reference.device.faults import Faults
 from npu_reference.dumps.settings import exception_dump as exception_dump_of
 from npu_reference.dumps.writing import Target
 from npu_reference.errors import DeviceError, NpuError
@@ -108,7 +110,7 @@ class Engine:
         if wanted.overflow and self._numerics is None:
             text = "overflow is known only with device precision on, so nothing is dumped. Give --device-precision on."
             say(logging.WARNING, Notice("no_effect", "enable_dump_debug", text), session=self.number)
-        target = Target(settings.places.of(wanted.path), settings.places.device)
+        target = Target(settings.places.of(wanted.path), settings.places.device, disk=_disk(settings.faults))
         with refused():
             target.open()
         overflows = None if self._numerics is None else self._numerics.status.overflows
@@ -408,6 +410,20 @@ class Engine:
                 time=time,
             )
         )  # fmt: skip
+
+
+def _disk(faults: Faults) -> Callable[[int], None]:
+    """What is asked before every file of a dump: a disk that was asked to be full is, once that much is written."""
+    full = faults.of("disk_full")
+    left = [full[0].after or 0] if full else []
+
+    def take(size: int) -> None:
+        if left:
+            left[0] -= size
+            if left[0] < 0:
+                raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)} ({full[0].asked.rstrip('.')})")
+
+    return take
 
 
 def _declare_operators(graph: Any, graph_def: Any) -> None:
