@@ -34,6 +34,7 @@ __all__ = [
     "local_rank_id",
     "local_rank_size",
     "members",
+    "network",
     "nobody_else",
     "place_of_session",
     "rank_id",
@@ -163,6 +164,11 @@ def place_of_session(device: Any, env: Any = None) -> Optional[Place]:
         where = "session_device_id" if process is None else "RANK_ID"
         raise OptionValueError("OPTION_VALUE", where, f"there is no rank {rank} among {size}.", "See RANK_SIZE.")
     return Place(rank, size, lambda: meeting_of_process(process, size, env, nobody_else), process is None)
+
+
+def network(size: int) -> Dict[str, Any]:
+    """What the timing plane is told of the ranks: their links, how gradients are split, which groups there are."""
+    return {"ranks": topology_of(size, os.environ), "split": dict(_splits()), "groups": dict(_groups())}
 
 
 def device_of(device: Any, place: Optional[Place]) -> int:

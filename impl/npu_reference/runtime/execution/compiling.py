@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.compiler import Compiled
 from npu_reference.device.timing import Profile, profile
@@ -51,12 +51,20 @@ class Compiling:
         resolution: the session's effective options.
         device: what they are compiled for.
         tf_graph: the user's tf.Graph, which may know shapes that the graph alone does not tell.
+        network: what :func:`npu_reference.device.timing.profile` is told of the ranks; None for one.
     """
 
-    def __init__(self, resolution: Resolution, device: Device, tf_graph: Any) -> None:
+    def __init__(
+        self,
+        resolution: Resolution,
+        device: Device,
+        tf_graph: Any,
+        network: Optional[Callable[[], Mapping[str, Any]]] = None,
+    ) -> None:
         self.device = device
         self._resolution = resolution
         self._tf_graph = tf_graph
+        self._network = network
         self._lock = threading.Lock()
         self._known: OrderedDict[Any, Timed] = OrderedDict()
 
@@ -91,7 +99,8 @@ class Compiling:
     def _compile(self, signature: Any, parts: Partition, fed: Mapping[str, _Shape], copies: Sequence[Copy]) -> Timed:
         try:
             shapes = _sizes(signature, parts, fed, copies, self._tf_graph)
-            return Timed(profile(parts, self._resolution, self.device, shapes))
+            network = {} if self._network is None else self._network()
+            return Timed(profile(parts, self._resolution, self.device, shapes, **network))
         except NpuError as error:
             return Timed(None, error)
 

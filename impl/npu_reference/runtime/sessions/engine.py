@@ -71,10 +71,13 @@ class Engine:
         self._runs = 0
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
         self._partial = PartialRuns(self.number, self.graph, self.run)
-        self._compiling = Compiling(settings.resolution, settings.device or built_in(), session.graph)
+        network = None if place is None else lambda: ranks.network(place.size)
+        self._compiling = Compiling(settings.resolution, settings.device or built_in(), session.graph, network)
         self._clocking: Optional[Clocking] = None
         if settings.clock or settings.faults.items:
-            self._clocking = Clocking(self._compiling, settings.resolution, settings.faults)
+            self._clocking = Clocking(
+                self._compiling, settings.resolution, settings.faults, self._communicator.rank, self.device
+            )
         self._told: Set[str] = set()
         self._agreement = Agreement(settings.resolution, session.graph, self.number)
         self._communicator.join()
