@@ -111,7 +111,7 @@ def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[
     except tensors.BadTensor as error:
         return Result("protocol-error", f"a tensor of the answer {error}", (), (), f"{case.method}/protocol-error")
     texts = tuple(observe.texts(found))
-    if case.expect.rejected is not None:
+    if case.expect.rejected is not None and not case.expect.ignorable:
         codes = " or ".join(case.expect.rejected[0])
         difference = Difference("accepted", f"accepted; it should be refused with {codes}", "rejected")
         return _result(case, [difference], texts)
