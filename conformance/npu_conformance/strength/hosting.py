@@ -12,7 +12,7 @@ from npu_conformance.library.library import Instance
 from npu_conformance.protocol import client, requests
 from npu_conformance.protocol import messages as protocol
 
-__all__ = ["Panel", "WORKER_METHODS", "ask", "outcome"]
+__all__ = ["Here", "Panel", "WORKER_METHODS", "ask", "outcome"]
 
 _NEGATIVE = "not conformant"
 
@@ -94,3 +94,28 @@ class Panel:
         found = outcome(message, instance.case.method)
         twin = self._prepared[instance.id].twin
         return judge.judge(instance, requests.read_back(found, twin), self.folder)
+
+
+class Here:
+    """A backend of this process where a client of a worker is expected: for the laws."""
+
+    served = 0  # it keeps nothing between requests, so it is never asked to forget
+
+    def __init__(self, backend: object, folder: str) -> None:
+        self.backend, self.folder = backend, folder
+
+    def __enter__(self) -> Here:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        pass
+
+    def fresh(self) -> None:
+        """There is no worker to be replaced."""
+
+    def request(self, method: str, params: Mapping[str, Any], seconds: float) -> client.Outcome:
+        return outcome(base.answer(self.backend, 1, method, dict(params)), method)
+
+    def client(self, spec: str) -> Here:
+        """Itself, as the settings of a run give clients."""
+        return self

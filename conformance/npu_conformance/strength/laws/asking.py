@@ -62,7 +62,8 @@ class Plan(NamedTuple):
 class Asked(NamedTuple):
     """One question and what came of it: outcome by way of asking ("first", "renamed", "repeated", …).
 
-    kind: "graph" for the partition of a random graph, "precise" for its dtypes, "case" for what an instance of a case
+    kind: "graph" for the partition of a random graph, "precise" for its dtypes, "moded" for those of a case's graph in
+    some mode, "case" for what an instance of a case
     asks, "options" for values of one; number: of the graph, or the place among the instances.
     """
 
@@ -87,6 +88,9 @@ class Finding(NamedTuple):
         """The question in words."""
         if self.asked.kind in ("graph", "precise"):
             return f"graph {plan.seed}/{self.asked.number}"
+        if self.asked.kind == "moded":
+            path, mode, edition = _moded(plan)[self.asked.number]
+            return f"{os.path.basename(path)} with {mode} in {edition}"
         return _shelved(plan, self.asked.kind)[self.asked.number].id
 
 
@@ -268,9 +272,10 @@ def _of_case(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findin
         reading = read(Question(graph, None, case.params["values"].get("mix_compile_mode") is True), outcome.ok,
                        claims.features)  # fmt: skip
     else:
-        reading = precise.Precise(graph, str(case.params["values"].get("precision_mode", "")), outcome.ok)
-        if asked.edition == "legacy" or "customize_dtypes" in case.params["values"]:
-            reading = reading._replace(mode="")  # document 002 has no such promise, and a file may say otherwise
+        values = case.params["values"]
+        plain = set(values) <= {"precision_mode", "graph_run_mode", "mix_compile_mode"} and "ops_info" not in params
+        mode = str(values.get("precision_mode", "")) if plain else ""  # a file may say otherwise
+        reading = precise.Precise(graph, mode, outcome.ok, asked.edition)
     for law in LAWS.values():
         if law.on_cases and law.method == case.method and law.faults and claims.features.issuperset(law.needs):
             for fault in law.faults(reading)[:1]:
@@ -285,6 +290,32 @@ def _closed(path: str, feeds: Tuple[str, ...], fetches: Tuple[str, ...]) -> Grap
     return close_over(graph, feeds, named, targets) if feeds or fetches else graph
 
 
+def _of_moded(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Finding]:
+    """How the dtypes of a case's graph in another mode break laws, by law; a mode may demand what no kernel has."""
+    outcome = asked.outcomes.get("first")
+    found: Dict[str, Finding] = {}
+    if isinstance(outcome, client.Answered):
+        path, mode, _ = _moded(plan)[asked.number]
+        reading = precise.Precise(_closed(path, (), ()), mode, outcome.ok, asked.edition)
+        for law in precise.PRECISION:
+            if law.faults is not None and claims.features.issuperset(law.needs):
+                for fault in law.faults(reading)[:1]:
+                    found[law.name] = Finding(asked, fault, outcome)
+    elif not isinstance(outcome, client.Rejected):
+        words = client.describe(outcome) if outcome else "asked no more: it ended too often"
+        found["precision-answered"] = Finding(asked, words, outcome)
+    return found
+
+
+def _moded(plan: Plan) -> List[Tuple[str, str, str]]:
+    """Every graph of a precision case in every mode of each edition, as (path, mode, edition)."""
+    if plan.library is None:
+        return []
+    cases = [case for case in plan.library.cases.values() if case.method == "precision"]
+    paths = list(dict.fromkeys(case.params["graph"] for case in cases if "feeds" not in case.params))
+    return [(path, mode, edition) for path in paths for edition in precise.MODES for mode in precise.MODES[edition]]
+
+
 def _of_options(asked: Asked) -> Dict[str, Finding]:
     """How answers for the same values, given in other ways, differ, by law."""
     found: Dict[str, Finding] = {}
@@ -292,7 +323,9 @@ def _of_options(asked: Asked) -> Dict[str, Finding]:
     if not isinstance(first, client.Answered):
         return found
     for way, law in settled.WAYS.items():
-        other = asked.outcomes.get(way)
+        if way not in asked.outcomes:
+            continue
+        other = asked.outcomes[way]
         if not isinstance(other, client.Answered):
             words = client.describe(other) if other else "asked no more"
             found[law] = Finding(asked, f"{way}: {words}", other)
@@ -317,7 +350,8 @@ def _of_precise(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Fin
     drawn = request(_drawn(plan, asked.number))
     assert drawn is not None
     if "first" in answers:
-        reading = precise.Precise(drawn.closed, _mode(asked.number, asked.edition), answers["first"].ok)
+        mode = _mode(asked.number, asked.edition)
+        reading = precise.Precise(drawn.closed, mode, answers["first"].ok, asked.edition)
         for law in precise.PRECISION:
             if law.faults is not None and claims.features.issuperset(law.needs):
                 for fault in law.faults(reading)[:1]:
@@ -377,6 +411,8 @@ def _findings(plan: Plan, claims: judge.Claims, answers: Sequence[Asked]) -> Dic
             broken = _faults(_drawn(plan, asked.number), claims, asked)
         elif asked.kind == "precise":
             broken = _of_precise(plan, claims, asked)
+        elif asked.kind == "moded":
+            broken = _of_moded(plan, claims, asked)
         else:
             broken = _of_case(plan, claims, asked) if asked.kind == "case" else _of_options(asked)
         for law, finding in broken.items():
@@ -388,7 +424,11 @@ def _concerns(plan: Plan, law: Law, asked: Asked) -> bool:
     """Whether the answers to a question are judged by a law."""
     if asked.kind == "case":
         return law.on_cases and _shelved(plan, "case")[asked.number].case.method == law.method
-    return law.method == {"graph": "partition", "precise": "precision", "options": "options"}[asked.kind]
+    return law.method == _METHODS[asked.kind]
+
+
+#: Kind of question to the method that answers; of a case it is the case's.
+_METHODS = {"graph": "partition", "precise": "precision", "moded": "precision", "options": "options", "case": ""}
 
 
 #: What a law holds of, by its method.
@@ -463,7 +503,7 @@ def run(
         asker = _Asker(plan, worker, claims)
         answers = []
         if "precision" in methods:
-            answers += _ask_precise(plan, asker, editions)
+            answers += _ask_precise(plan, asker, editions) + _ask_moded(plan, asker, editions)
         answers += _ask_shelved(plan, asker, editions, methods)
         if "partition" in methods:
             answers += _ask_all(plan, asker, editions, progress)
@@ -499,10 +539,22 @@ def _ask_shelved(plan: Plan, asker: _Asker, editions: Sequence[str], methods: An
         params = requests.prepare(one, asker.worker.folder).params
         outcomes = {"first": asker.method("options", params)}
         if isinstance(outcomes["first"], client.Answered):
-            for way in settled.WAYS:
+            for way in settled.ways(params):
                 asked = settled.asked_for(way, params, outcomes["first"].ok)
                 outcomes[way] = asker.method("options", asked)
         found.append(Asked(number, one.edition, outcomes, "options"))
+    return found
+
+
+def _ask_moded(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:
+    """The dtypes of every graph of a precision case in every mode."""
+    found = []
+    for number, (path, mode, edition) in enumerate(_moded(plan)):
+        if edition in editions:
+            inference = mode == "force_fp16" or number % 2  # no document restricts the other modes (A7)
+            values = {**({"graph_run_mode": 0} if inference else {}), "precision_mode": mode}
+            params = {"surface": "session", "edition": edition, "values": values, "graph": path}
+            found.append(Asked(number, edition, {"first": asker.method("precision", params)}, "moded"))
     return found
 
 
@@ -599,7 +651,7 @@ def load(folder: str) -> List[Asked]:
                 entry = json.loads(line)
                 outcomes = {way: outcome_files.outcome_of(body) for way, body in entry["outcomes"].items()}
                 kind = entry.get("kind", "graph")
-                if kind not in ("graph", "precise", "case", "options") or type(entry["number"]) is not int:
+                if kind not in _METHODS or type(entry["number"]) is not int:
                     raise ValueError(f"a line is of no kind that is known: {kind!r}")
                 found.append(Asked(entry["number"], entry["edition"], outcomes, kind))
     except (OSError, KeyError, TypeError, AttributeError) as error:

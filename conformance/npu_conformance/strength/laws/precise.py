@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_conformance.observing import observe
 from npu_conformance.strength.laws.checks import Law
+from npu_reference.catalog import Catalog
 from npu_reference.graphs import Graph
 
 __all__ = ["MODES", "PRECISION", "Precise", "facts"]
+
+#: Marks an operator of keep_dtype_scope.
+_KEPT = "_keep_dtype"
 
 #: Modes by turns, by edition: those that its document lists.
 MODES: Mapping[str, Tuple[str, ...]] = {
@@ -31,6 +36,7 @@ class Precise(NamedTuple):
     graph: Graph
     mode: str
     answer: Mapping[str, Any]
+    edition: str = "current"
 
 
 def _nodes(reading: Precise) -> Dict[int, Mapping[str, Any]]:
@@ -103,6 +109,61 @@ def _casts(reading: Precise) -> List[str]:
     return faults + [f"a cast on {a} -> {b} from {c} to {d} without need" for a, b, c, d in sorted(found - expected)]
 
 
+def _both(op: str) -> Optional[str]:
+    """The list of a vector operator whose kernel has float16 throughout and float32 throughout; None for all others."""
+    descriptor = _catalog().get(op)
+    if descriptor is None or descriptor.engine != "vector" or descriptor.fused is not None or op == "Cast":
+        return None  # fusion makes another kernel of it, and a Cast is there for its dtypes
+    floats = [{dtype for dtype in (*column.inputs, *column.outputs) if dtype in _CHOSEN} for column in descriptor.columns]
+    return descriptor.flag if {"float16"} in floats and {"float32"} in floats else None
+
+
+@functools.lru_cache(maxsize=1)
+def _catalog() -> Catalog:
+    return Catalog.built_in()
+
+
+def _as_the_mode_says(reading: Precise) -> List[str]:
+    """Of an operator that supports both types the mode decides, in the documents' words; those of others go by more."""
+    faults = []
+    for node, one in _nodes(reading).items():
+        listed = _both(reading.graph.nodes[node].op)
+        stated = _named(reading.graph.input_dtypes(node)), _named(reading.graph.output_dtypes(node))
+        if listed is None or reading.graph.nodes[node].attr(_KEPT, 0) or _stores(reading, node):
+            continue
+        wanted = _WANTED.get((reading.mode, listed)) or _WANTED.get((reading.mode, ""))
+        if wanted is None:
+            continue
+        for given, told in (*zip(stated[0], one["inputs"]), *zip(stated[1], one["outputs"])):
+            if given not in ("float16", "float32"):
+                continue
+            right = given if wanted == "kept" else wanted
+            if told != right:
+                faults.append(f"{one['node']} ({one['op']}) has {told} instead of {right} under {reading.mode}")
+                break
+    return faults
+
+
+#: Mode, and list where it matters, to the type of an operator that supports both: 002 L162-168, 003 L322-341.
+_WANTED = {
+    ("allow_fp32_to_fp16", ""): "kept",
+    ("must_keep_origin_dtype", ""): "kept",
+    ("force_fp16", ""): "float16",
+    ("force_fp32", ""): "float32",
+    ("cube_fp16in_fp32out", ""): "float32",
+    ("allow_mix_precision", "trustlist"): "float16",
+    ("allow_mix_precision", "blocklist"): "kept",
+    ("allow_mix_precision_fp16", "trustlist"): "float16",
+    ("allow_mix_precision_fp16", "blocklist"): "kept",
+}
+
+
+def _stores(reading: Precise, node: int) -> bool:
+    """Whether an operator writes a variable, which keeps its dtype (P14)."""
+    dtypes = reading.graph.input_dtypes(node)
+    return any(dtype.is_ref for dtype in dtypes) or any(dtype.base.name == "resource" for dtype in dtypes)
+
+
 def _geop(told: Mapping[int, Mapping[str, Any]], node: int) -> Optional[str]:
     found: Optional[str] = told[node].get("geop")
     return found
@@ -122,6 +183,9 @@ PRECISION = [
         ("precision.domain",), (), _only_floats, "precision", True),
     Law("precision-kept", "Under must_keep_origin_dtype what is float32 stays float32",
         ("precision.must_keep.basic",), (), _kept, "precision", True),
+    Law("precision-modes", "Of an operator that supports float16 and float32 the mode decides",
+        ("precision.s.force_fp16", "precision.s.force_fp32", "precision.s.must_keep"), (), _as_the_mode_says, "precision",
+        True),
     Law("precision-casts", "A cast stands exactly where the two ends of an edge disagree",
         ("precision.g.only_fp32_to_fp16",), ("casts",), _casts, "precision", True),
     Law("precision-renaming", "Other names give the same dtypes", ("precision.domain",), (), None, "precision"),

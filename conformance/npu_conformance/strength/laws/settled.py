@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence
 
 from npu_conformance.library.library import Instance, Library
 from npu_conformance.observing import observe
 from npu_conformance.strength.laws.checks import Law
 
-__all__ = ["OPTIONS", "WAYS", "asked_for", "facts", "questions"]
+__all__ = ["OPTIONS", "WAYS", "asked_for", "facts", "questions", "ways"]
 
 #: A key that no document has.
 _UNKNOWN = "no_such_option_of_any_document"
@@ -40,6 +40,11 @@ def questions(library: Library, seed: int, count: int) -> List[Instance]:
     return [one for found in of.values() for one in found[: max(1, count // 2)]]
 
 
+def ways(params: Mapping[str, Any]) -> List[str]:
+    """The ways of asking again; Python itself refuses an argument that NPURunConfig does not have (G17)."""
+    return [way for way in WAYS if way != "with an unknown key" or params["surface"] == "session"]
+
+
 def asked_for(way: str, params: Mapping[str, Any], first: Mapping[str, Any]) -> Dict[str, Any]:
     """The request of one way of asking; `first` is the answer to the plain one."""
     values: Dict[str, Any] = dict(params["values"])
@@ -64,12 +69,6 @@ def _in_field(value: Any, effective: Any) -> Any:
 def facts(answer: Mapping[str, Any], aspects: Sequence[str] = ("effective", "origins", "meaning", "directives")) -> Any:
     """What an answer says, its warnings aside, for comparing two."""
     return {one.text for one in observe.observations("options", answer) if one.aspect in aspects}
-
-
-def faults(law: str, said: Any, other: Any) -> List[Tuple[str, str]]:
-    """Differences of two answers as (law, sentence)."""
-    found = [(law, f"it says no more: {fact}") for fact in sorted(said - other)]
-    return found + [(law, f"it says: {fact}") for fact in sorted(other - said)]
 
 
 OPTIONS = [
