@@ -311,7 +311,9 @@ def behind_a_merge_on_the_host(ask: Any, params: Params) -> Answer:
     graph = _REFERENCE.graph(params)
     if not params["values"].get("mix_compile_mode"):
         return answer
-    wired: Dict[str, List[str]] = {node.name: [i.lstrip("^").split(":")[0] for i in node.inputs] for node in graph.nodes}
+    wired: Dict[str, List[str]] = {
+        node.name: [i.lstrip("^").split(":")[0] for i in node.inputs] for node in graph.nodes
+    }
     behind = {node.name for node in graph.nodes if node.op in ("Merge", "RefMerge")}
     for _ in wired:
         more = {name for name, reads in wired.items() if behind & set(reads)} - behind
@@ -469,11 +471,21 @@ def _mode_is(wanted: str, given: str, edition: str) -> Callable[[Params], Params
     return change
 
 
-_moded("legacy_force_fp16_is_allow", "force_fp16 of 002 is allow", _mode_is("allow_fp32_to_fp16", "force_fp16", "legacy"))
-_moded("legacy_force_fp32_is_keep", "force_fp32 of 002 keeps", _mode_is("must_keep_origin_dtype", "force_fp32", "legacy"))
-_moded("legacy_keep_is_allow", "must_keep of 002 is allow", _mode_is("allow_fp32_to_fp16", "must_keep_origin_dtype", "legacy"))
+_moded(
+    "legacy_force_fp16_is_allow", "force_fp16 of 002 is allow", _mode_is("allow_fp32_to_fp16", "force_fp16", "legacy")
+)
+_moded(
+    "legacy_force_fp32_is_keep", "force_fp32 of 002 keeps", _mode_is("must_keep_origin_dtype", "force_fp32", "legacy")
+)
+_moded(
+    "legacy_keep_is_allow",
+    "must_keep of 002 is allow",
+    _mode_is("allow_fp32_to_fp16", "must_keep_origin_dtype", "legacy"),
+)
 _moded("legacy_mix_is_force_fp16", "mixed of 002 forces", _mode_is("force_fp16", "allow_mix_precision", "legacy"))
-_moded("current_force_fp32_is_keep", "force_fp32 of 003 keeps", _mode_is("must_keep_origin_dtype", "force_fp32", "current"))
+_moded(
+    "current_force_fp32_is_keep", "force_fp32 of 003 keeps", _mode_is("must_keep_origin_dtype", "force_fp32", "current")
+)
 
 
 def _precise(name: str, sentence: str, change: Callable[[Dict[str, Any], Params], Any]) -> None:
@@ -499,34 +511,38 @@ def _as_graph(node: Dict[str, Any], params: Params) -> Dict[str, Any]:
 _precise(
     "functions_keep_their_dtypes",
     "what functions compute is never lowered",
-    lambda node, params: {
-        **node,
-        "inputs": [one.replace("float16", "float32") for one in node["inputs"]],
-        "outputs": [one.replace("float16", "float32") for one in node["outputs"]],
-    }
-    if "/" in node["node"] and node["node"] not in _REFERENCE.graph(params).index
-    else node,
+    lambda node, params: (
+        {
+            **node,
+            "inputs": [one.replace("float16", "float32") for one in node["inputs"]],
+            "outputs": [one.replace("float16", "float32") for one in node["outputs"]],
+        }
+        if "/" in node["node"] and node["node"] not in _REFERENCE.graph(params).index
+        else node
+    ),
 )
 _precise(
     "vectors_keep_their_dtypes",
     "only cube operators are lowered by force_fp16",
-    lambda node, params: _as_graph(node, params)
-    if node["engine"] == "vector" and "force_fp16" in str(params["values"])
-    else node,
+    lambda node, params: (
+        _as_graph(node, params) if node["engine"] == "vector" and "force_fp16" in str(params["values"]) else node
+    ),
 )
 _precise(
     "merges_keep_their_dtypes",
     "Switch, Merge and loops have the graph's dtype",
-    lambda node, params: _as_graph(node, params)
-    if node["op"] in ("Switch", "Merge", "Enter", "Exit", "NextIteration")
-    else node,
+    lambda node, params: (
+        _as_graph(node, params) if node["op"] in ("Switch", "Merge", "Enter", "Exit", "NextIteration") else node
+    ),
 )
 _precise(
     "variables_are_lowered",
     "variables are held in float16 under force_fp16",
-    lambda node, params: {**node, "outputs": ["float16" if one == "float32" else one for one in node["outputs"]]}
-    if node["op"] in ("VariableV2", "ReadVariableOp") and "force_fp16" in str(params["values"])
-    else node,
+    lambda node, params: (
+        {**node, "outputs": ["float16" if one == "float32" else one for one in node["outputs"]]}
+        if node["op"] in ("VariableV2", "ReadVariableOp") and "force_fp16" in str(params["values"])
+        else node
+    ),
 )
 
 

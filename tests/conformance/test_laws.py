@@ -12,8 +12,8 @@ from npu_conformance.backends import mutants as mutation
 from npu_conformance.backends.mutants.edits import merged, to_device
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.judging import judge
-from npu_conformance.protocol import client
 from npu_conformance.library import library
+from npu_conformance.protocol import client
 from npu_conformance.strength.laws import asking
 from npu_conformance.strength.laws.asking import LAWS
 from npu_reference.errors import NpuError
@@ -216,9 +216,7 @@ def test_laws_that_a_backend_does_not_show_are_unsupported_and_never_pass(tmp_pa
     records = asking.run(plan, "here", Lanes(ReferenceBackend, tmp_path), claims)
     statuses = {asking.law_of(one.instance).name: one.result.status for one in records}
     assert {name for name, status in statuses.items() if status == "unsupported"} == {
-        name
-        for name, law in LAWS.items()
-        if law.method != "partition" or law.needs
+        name for name, law in LAWS.items() if law.method != "partition" or law.needs
     }
     assert set(statuses.values()) == {"pass", "unsupported"}
 

@@ -82,7 +82,11 @@ class Panel:
         """Instances of level `must` that the backend does not pass, as they are found."""
         for one in instances:
             result = self.result(backend, one)
-            if result is not None and one.case.level == "must" and judge.verdict([(result.status, "must")]) == _NEGATIVE:
+            if (
+                result is not None
+                and one.case.level == "must"
+                and judge.verdict([(result.status, "must")]) == _NEGATIVE
+            ):
                 yield one
 
     def message(self, backend: object, instance: Instance) -> Mapping[str, Any]:

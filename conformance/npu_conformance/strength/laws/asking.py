@@ -1,8 +1,8 @@
 """Asks a backend about random graphs, and judges its answers by the laws.
 
 Every graph is asked as it is, every second with other names as well, and every fourth once more in a fresh worker, in
-the opposite order. Of some the dtypes are asked as well, the graphs of the cases are asked once more, and values of option
-cases in other ways. The answers are kept, so that they can be judged again.
+the opposite order. Of some the dtypes are asked as well, the graphs of the cases are asked once more, and values of
+option cases in other ways. The answers are kept, so that they can be judged again.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ __all__ = ["DEFAULT", "FILE", "LAWS", "Plan", "instances", "law_of", "load", "re
 DEFAULT = 200
 
 #: Every law by name, in the order of reports.
-LAWS: Mapping[str, Law] = {
-    law.name: law for law in (*checks.LAWS.values(), *precise.PRECISION, *settled.OPTIONS)
-}
+LAWS: Mapping[str, Law] = {law.name: law for law in (*checks.LAWS.values(), *precise.PRECISION, *settled.OPTIONS)}
 
 #: Where a report keeps the answers.
 FILE = "laws.jsonl"
@@ -127,7 +125,7 @@ def law_of(instance: Instance) -> Law:
     return LAWS[instance.case.id[len("law-") :]]
 
 
-# -- what is asked beside random graphs ---------------------------------------------------------------------------------
+# -- what is asked beside random graphs ------------------------------------------------------------------------------
 
 
 def _shelved(plan: Plan, kind: str) -> List[Instance]:
@@ -441,7 +439,7 @@ def records(
     answers: Sequence[Asked],
     broken: Optional[Mapping[Tuple[str, str], List[Finding]]] = None,
 ) -> List[Record]:
-    """A record of every law; the same answers give the same records. `broken` are the findings, where they are known."""
+    """A record of every law; the same answers give the same records. `broken`: the findings, where they are known."""
     made = []
     broken = _findings(plan, claims, answers) if broken is None else broken
     for instance in plan.instances:

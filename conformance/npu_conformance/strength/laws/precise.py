@@ -114,7 +114,9 @@ def _both(op: str) -> Optional[str]:
     descriptor = _catalog().get(op)
     if descriptor is None or descriptor.engine != "vector" or descriptor.fused is not None or op == "Cast":
         return None  # fusion makes another kernel of it, and a Cast is there for its dtypes
-    floats = [{dtype for dtype in (*column.inputs, *column.outputs) if dtype in _CHOSEN} for column in descriptor.columns]
+    floats = [
+        {dtype for dtype in (*column.inputs, *column.outputs) if dtype in _CHOSEN} for column in descriptor.columns
+    ]
     return descriptor.flag if {"float16"} in floats and {"float32"} in floats else None
 
 
@@ -184,8 +186,8 @@ PRECISION = [
     Law("precision-kept", "Under must_keep_origin_dtype what is float32 stays float32",
         ("precision.must_keep.basic",), (), _kept, "precision", True),
     Law("precision-modes", "Of an operator that supports float16 and float32 the mode decides",
-        ("precision.s.force_fp16", "precision.s.force_fp32", "precision.s.must_keep"), (), _as_the_mode_says, "precision",
-        True),
+        ("precision.s.force_fp16", "precision.s.force_fp32", "precision.s.must_keep"), (), _as_the_mode_says,
+        "precision", True),
     Law("precision-casts", "A cast stands exactly where the two ends of an edge disagree",
         ("precision.g.only_fp32_to_fp16",), ("casts",), _casts, "precision", True),
     Law("precision-renaming", "Other names give the same dtypes", ("precision.domain",), (), None, "precision"),
