@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple
+from typing import Any, Dict, List, NamedTuple, Optional
 
 from npu_reference.printing import clipped
 
-__all__ = ["CATALOGUE", "ErrorKind", "NpuError", "ExitStatus"]
+__all__ = ["CATALOGUE", "DeviceError", "ErrorKind", "NpuError", "ExitStatus"]
 
 
 class ExitStatus:
@@ -65,6 +65,12 @@ _KINDS: List[ErrorKind] = [
     ErrorKind("DEVICE_FILE", "a device file is missing, malformed, or names no device"),
     ErrorKind("DEVICE_SIZES", "the sizes of a graph's tensors are unknown, so its time and memory are"),
     ErrorKind("DEVICE_MODEL", "the model of the device has no such operator"),
+    ErrorKind("DEVICE_TIMEOUT", "the device, or the host that waits for it, took longer than a timeout option allows"),
+    ErrorKind("DEVICE_ENDLESS", "the device never ends, and no timeout option is set that would end the wait"),
+    ErrorKind("DEVICE_FAULT", "a kernel failed while it ran on the device"),
+    ErrorKind("COLLECTIVE_TIMEOUT", "a collective waited longer for a rank than hccl_timeout allows"),
+    ErrorKind("KERNEL_FAILURE", "a kernel cannot be compiled"),
+    ErrorKind("FAULT_VALUE", "a fault that is asked for is none that the device can have"),
     # The suite
     ErrorKind("USAGE", "the command line is wrong"),
     ErrorKind("CASE_FILE", "a case file or golden is malformed"),
@@ -119,7 +125,7 @@ class NpuError(Exception):
     def __str__(self) -> str:
         return f"[{self.code}] {self.message}"
 
-    def to_json(self) -> Dict[str, str]:
+    def to_json(self) -> Dict[str, Any]:
         """The body of a protocol answer ``rejected``."""
         return {
             "code": self.code,
@@ -128,3 +134,35 @@ class NpuError(Exception):
             "reason": self.reason,
             "remedy": self.remedy,
         }
+
+
+class DeviceError(NpuError):
+    """Something went wrong on the device, at a moment of its virtual clock.
+
+    Args:
+        number: the error number or code that the documents, or real devices, give it: ``507014``, ``EZ9999``.
+        option: the option that decided it, or empty.
+        after_ns: nanoseconds on the virtual clock from the begin of the step; None where no time is known.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        subject: str,
+        reason: str,
+        remedy: str = "",
+        *,
+        rule: str = "",
+        number: str = "",
+        option: str = "",
+        after_ns: Optional[int] = None,
+    ) -> None:
+        super().__init__(code, subject, reason, remedy, rule=rule)
+        self.number = number
+        self.option = option
+        self.after_ns = after_ns
+
+    def to_json(self) -> Dict[str, Any]:
+        """The body of ``rejected``, with what is known of the device beside."""
+        known = {"number": self.number or None, "option": self.option or None, "after_ns": self.after_ns}
+        return {**super().to_json(), **{name: value for name, value in known.items() if value is not None}}

@@ -23,7 +23,7 @@ LAYERS = [
 
 TENSORFLOW_FREE = [
     "errors", "place", "options", "surface", "graphs", "hardware", "catalog", "partition", "precision",
-    "compiler", "device/timing",
+    "compiler", "device/timing", "device/links", "device/faults", "device/watchdogs",
 ]  # fmt: skip
 
 #: Where the suite may reach TensorFlow: only through the reference backend's execution.

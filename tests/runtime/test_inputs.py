@@ -56,6 +56,23 @@ def test_an_iterator_may_be_offloaded_with_its_getnext(pre_proc):
     compare(scenario, enable_data_pre_proc=pre_proc)
 
 
+@pytest.mark.parametrize("mixed", [False, True])
+def test_a_distribution_strategy_iterates_a_dataset_over_signatures(mixed):
+    def scenario(config):
+        dataset = tf.data.Dataset.range(6).map(lambda n: tf.cast(n, tf.float32)).repeat()
+        strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+        with strategy.scope():
+            iterator = strategy.make_dataset_iterator(dataset)
+            n = iterator.get_next()
+        y, z = n * 10.0, n + 0.5
+        start = iterator.initializer
+        with tf.Session(config=config) as session:
+            session.run(start() if callable(start) else start)
+            return [session.run(fetch) for fetch in (y, z, [y, z], n, y)]
+
+    compare(scenario, mix_compile_mode=mixed)
+
+
 def test_a_reinitializable_iterator_switches_datasets():
     def scenario(config):
         train = tf.data.Dataset.range(3)

@@ -26,6 +26,7 @@ def step(
     surface="session",
     edition="current",
     files=None,
+    concurrent=1,
     **values,
 ):
     """The profile of one run of a graph under options."""
@@ -33,7 +34,11 @@ def step(
     resolution = resolve(values, surface=surface, edition=edition, env={}, files=files)
     assert not resolution.errors, resolution.errors
     return profile(
-        partition(closed, resolution), resolution, device or built_in(), arg_shapes(graph, feeds, dict(shapes))
+        partition(closed, resolution),
+        resolution,
+        device or built_in(),
+        arg_shapes(graph, feeds, dict(shapes)),
+        concurrent=concurrent,
     )
 
 

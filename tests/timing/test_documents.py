@@ -168,14 +168,6 @@ def test_kernels_of_dynamic_shape_find_their_tiles_when_launched():
     assert dynamic.timeline.end > step(*net, surface="runconfig", compile_dynamic_mode=False).timeline.end
 
 
-def test_a_loop_is_launched_once():
-    """session.iterations_per_loop.effect: one launch for all iterations of a loop."""
-    net = mlp()
-    once, ten = step(*net, iterations_per_loop=1), step(*net, iterations_per_loop=10)
-    launch = next(task.duration for task in once.timeline.tasks if task.kind == "launch")
-    assert once.step - ten.step == launch * 9 // 10
-
-
 def test_copies_are_made_at_borders_only():
     """mixed.transfer.memcpy, mixed.transfer.only_boundaries: around a host operator, and nowhere inside a GEOP."""
     found = step(*host_between(), shapes={"call": [4, 4]}, mix_compile_mode=True)
@@ -226,3 +218,17 @@ def test_open_sizes_are_named_with_what_would_tell():
         step(g.build(), ["x:0"], ["y:0"])
     assert (caught.value.code, caught.value.subject) == ("DEVICE_SIZES", "x")
     assert "--shape x:1,8" in caught.value.remedy
+
+
+def test_the_answer_for_the_suite_has_every_task_copy_launch_and_fusion():
+    found = step(*mlp(), precision_mode="allow_mix_precision")
+    told = found.timeline_json()
+    assert told["launches"] == 1 and told["iterations"] == 1 and told["step_ns"] == found.step
+    assert len(told["tasks"]) == len(found.timeline.tasks)
+    assert {task["engine"] for task in told["tasks"]} == {"pcie", "host", "cube", "vector"}
+    assert {task["kind"] for task in told["tasks"]} == {"h2d", "launch", "kernel", "d2h"}
+    joined = next(task for task in told["tasks"] if task.get("node") == "matmul0")
+    assert joined["nodes"][0] == "matmul0" and "add0" in joined["nodes"]
+    assert [copy["direction"] for copy in told["transfers"]].count("d2h") == 1
+    assert {"section", "name", "matched", "effective"} == set(told["fusion"][0])
+    assert json.loads(json.dumps(told)) == told

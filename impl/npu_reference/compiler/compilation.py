@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from npu_reference.compiler.arranging import arranged
+from npu_reference.compiler.collectives import Exchange, Network
 from npu_reference.compiler.costs import Cost
+from npu_reference.compiler.functions import Branch
 from npu_reference.compiler.fusion import FusionCount, fuse
-from npu_reference.compiler.kernels import Lowered, lower
+from npu_reference.compiler.kernels import Lowered, lower, unfold
 from npu_reference.compiler.settings import Settings
-from npu_reference.compiler.tasks import Transfer, costs_of, transfers_of
+from npu_reference.compiler.tasks import Transfer, costs_of, exchanges_of, transfers_of
 from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
 from npu_reference.partition import Partition
@@ -26,6 +29,8 @@ class Compiled(NamedTuple):
         fusion: what every fusion pass found.
         costs: of every fused kernel.
         transfers: copies between host and device in one step.
+        network: the ranks that run the graph together, None for one alone.
+        exchanges: how its collectives go over the links, by number of the fused kernel.
     """
 
     device: Device
@@ -35,6 +40,8 @@ class Compiled(NamedTuple):
     fusion: Tuple[FusionCount, ...]
     costs: Tuple[Cost, ...]
     transfers: Tuple[Transfer, ...]
+    network: Optional[Network] = None
+    exchanges: Mapping[int, Exchange] = {}
 
     def to_json(self) -> Dict[str, Any]:
         """Counts of every stage, for people who compare them."""
@@ -53,19 +60,59 @@ def compile_graph(
     device: Device,
     settings: Settings,
     shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
+    *,
+    network: Optional[Network] = None,
 ) -> Compiled:
     """Compile a partition for a device.
+
+    Args:
+        network: the ranks that run it together; None for one alone.
 
     Raises:
         NpuError: DEVICE_SIZES, DEVICE_MODEL; INTERNAL where a stage broke what must hold.
     """
-    lowered = lower(partition, assignment, shapes, host_variables=settings.host_variables)
+    unfolded = unfold(partition, shapes)
+    lowered = lower(unfolded, assignment, host_variables=settings.host_variables)
     _check(lowered, "lowering")
+    taken = _dearest(lowered, costs_of(lowered, device, settings))
+    if taken:
+        lowered = lower(unfolded, assignment, host_variables=settings.host_variables, taken=taken)
+        _check(lowered, "lowering")
     fused, counts = fuse(lowered, settings)
     _check(fused, "fusion")
     _check_nothing_lost(lowered, fused)
-    costs = costs_of(fused, device, settings)
-    return Compiled(device, settings, lowered, fused, counts, costs, transfers_of(fused, settings))
+    sizes = [tensor.bytes for tensor in fused.tensors]
+    fused = fused._replace(kernels=tuple(arranged(fused.kernels, sizes, settings, network)))
+    _check(fused, "the arrangement of collectives")
+    _check_nothing_lost(lowered, fused)
+    exchanges = exchanges_of(fused, network)
+    costs = costs_of(fused, device, settings, exchanges)
+    transfers = transfers_of(fused, settings)
+    return Compiled(device, settings, lowered, fused, counts, costs, transfers, network, exchanges)
+
+
+def _dearest(lowered: Lowered, costs: Sequence[Cost]) -> Dict[str, int]:
+    """By conditional, the branch whose kernels take longest, the first of equal ones; inner conditionals before the
+    outer ones, so that a branch is worth what it takes at most."""
+    prices: Dict[Tuple[Branch, ...], int] = {}
+    sides: Dict[str, Dict[int, None]] = {}
+    for kernel, price in zip(lowered.kernels, costs):
+        for end in range(1, len(kernel.branches) + 1):
+            prices.setdefault(kernel.branches[:end], 0)
+        for name, side in kernel.branches:
+            sides.setdefault(name, {}).setdefault(side)
+        if kernel.branches:
+            prices[kernel.branches] += price.duration + price.launch
+    taken: Dict[str, int] = {}
+    for path in sorted(prices, key=lambda one: (-len(one), one)):
+        around, (name, side) = path[:-1], path[-1]
+        rivals = [prices.get((*around, (name, other)), 0) for other in sides[name]]
+        if prices[path] == max(rivals):
+            if name not in taken or prices[path] > prices.get((*around, (name, taken[name])), 0):
+                taken[name] = side
+            if around and taken[name] == side:
+                prices[around] += prices[path]
+    return taken
 
 
 def _check(lowered: Lowered, stage: str) -> None:

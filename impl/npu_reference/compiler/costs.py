@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Iterable, NamedTuple
+from typing import Iterable, List, NamedTuple
 
-from npu_reference.compiler.kernels import Kernel, Tensor
+from npu_reference.compiler.kernels import GETNEXT, Kernel, Tensor
 from npu_reference.compiler.settings import Settings
 from npu_reference.compiler.tiles import tile
 from npu_reference.hardware import Device
+from npu_reference.precision.flops import CUBE_OPERATORS
 
 __all__ = ["Cost", "cost"]
 
@@ -48,16 +49,29 @@ _ACCUMULATES = ("BiasAddGrad", "Sum", "Mean", "L2Loss", "UnsortedSegmentSum", "S
 
 
 def cost(kernel: Kernel, tensors: Iterable[Tensor], near: int, device: Device, settings: Settings) -> Cost:
-    """The cost of one kernel.
+    """The cost of one kernel, of all its turns together.
 
     Args:
         tensors: what it reads, then what it writes.
         near: bytes of what it reads that the shared cache still holds.
     """
-    places = list(tensors)
+    once = _once(kernel, list(tensors), near, device, settings)
+    if kernel.turns == 1:
+        return once
+    times = kernel.turns
+    return Cost(
+        once.duration * times, once.launch * times, once.bound, once.hbm_read * times, once.hbm_write * times,
+        once.l2_read * times, once.operations * times,
+    )  # fmt: skip
+
+
+def _once(kernel: Kernel, places: List[Tensor], near: int, device: Device, settings: Settings) -> Cost:
+    """The cost of one turn."""
     reads, writes = places[: len(kernel.reads)], places[len(kernel.reads) :]
     read = sum(tensor.bytes for tensor in reads)
     written = sum(tensor.bytes for tensor in writes)
+    if kernel.type == GETNEXT:  # hands on what lies in the queue; launched like any kernel (assumed)
+        return Cost(0, _whole(device.kernel_launch * 1000), "latency", 0, 0, 0, 0)
     if kernel.engine == "aicpu":
         duration = (read + written) / device.aicpu_rate  # GB/s are bytes a nanosecond
         launch = device.aicpu_launch * 1000
@@ -67,15 +81,16 @@ def cost(kernel: Kernel, tensors: Iterable[Tensor], near: int, device: Device, s
     memory = (read - near) / device.hbm_bytes_per_ns + written / device.hbm_write_bytes_per_ns
     cache = read / device.l2_bytes_per_ns
     operations = kernel.elements * max(len(kernel.members), 1)
+    compute = 0.0
     if kernel.gemm is not None:
         tiling = tile(kernel.gemm, device, small_channel=settings.small_channel)
         compute = tiling.compute
         cache = max(tiling.read, read) / device.l2_bytes_per_ns
         operations = kernel.gemm.operations
-    else:
-        passes = _PASSES.get(kernel.op, 1) + len(kernel.members) - 1
-        lanes = device.vector_bytes / kernel.width * device.ai_core
-        compute = math.ceil(kernel.elements / lanes) * passes / device.clock * 1000
+    passes = sum(_PASSES.get(op, 1) for op in kernel.ops if op not in CUBE_OPERATORS)
+    lanes = device.vector_bytes / kernel.width * device.ai_core
+    vector = math.ceil(kernel.elements / lanes) * passes / device.clock * 1000
+    compute = max(compute, vector)  # the vector unit works on one tile while the cube makes the next
     longest, name = max((compute, "compute"), (memory, "memory"), (cache, "cache"))
     longest *= _slower(kernel, settings)
     launch = device.kernel_launch * 1000 + (_TILING_NS if settings.dynamic else 0)
@@ -89,7 +104,7 @@ def _slower(kernel: Kernel, settings: Settings) -> float:
         factor *= _HIGH_PRECISION
     elif kernel.impl_mode == "support_out_of_bound_index":
         factor *= _BOUND_CHECK
-    if settings.deterministic and (kernel.op in _ACCUMULATES or kernel.op.endswith("BackpropFilter")):
+    if settings.deterministic and any(op in _ACCUMULATES or op.endswith("BackpropFilter") for op in kernel.ops):
         factor *= _DETERMINISTIC
     return factor
 

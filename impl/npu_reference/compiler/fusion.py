@@ -126,7 +126,7 @@ def fuse(lowered: Lowered, settings: Settings) -> Tuple[Lowered, Tuple[FusionCou
                 continue
             tail, producer = lowered.kernels[before], standing[before]
             one = next((found for found in active if found.joins(tail, kernel)), None)
-            if one is None or producer.geop != kernel.geop or place not in tail.writes:
+            if one is None or _place(producer) != _place(kernel) or place not in tail.writes:
                 continue
             counts[one.name][0] += 1
             shaped = tail.results == kernel.results or kernel.op in _REDUCTIONS or one.meets
@@ -143,6 +143,11 @@ def fuse(lowered: Lowered, settings: Settings) -> Tuple[Lowered, Tuple[FusionCou
         writer.update(dict.fromkeys(kernel.writes, number))
     fused = tuple(FusionCount(one.name, one.section, *counts[one.name]) for one in active)
     return _renumbered(lowered, standing, ends), fused
+
+
+def _place(kernel: Kernel) -> Tuple[object, ...]:
+    """Where it runs: kernels of other GEOPs, loops or branches are never one."""
+    return kernel.geop, kernel.frame, kernel.turns, kernel.branches
 
 
 def _followers(lowered: Lowered) -> List[Set[int]]:
@@ -174,7 +179,9 @@ def _joined(producer: Kernel, reader: Kernel, place: int, name: str, gone: bool)
         results=reader.results,
         width=max(producer.width, reader.width),
         after=tuple(dict.fromkeys([*producer.after, *reader.after])),
+        impl_mode=producer.impl_mode or reader.impl_mode,
         members=producer.members + reader.members,
+        ops=producer.ops + reader.ops,
         passes=(*producer.passes, *reader.passes, name),
     )
 

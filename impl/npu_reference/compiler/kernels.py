@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-import heapq
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
+from npu_reference.compiler.bounds import bounds_of
+from npu_reference.compiler.collectives import Collective, collective_of
+from npu_reference.compiler.control import Control, Loop, control_of, in_order
+from npu_reference.compiler.functions import Branch, Flat, flatten, tensor_name
 from npu_reference.errors import NpuError
-from npu_reference.graphs import DType, Graph, infer_shapes
+from npu_reference.graphs import DType, infer_shapes
 from npu_reference.graphs.shapes import Shapes
 from npu_reference.partition import Partition
 from npu_reference.precision import Assignment, NodePrecision
 
-__all__ = ["Gemm", "Kernel", "Lowered", "Tensor", "lower"]
+__all__ = ["GETNEXT", "GETNEXT_OPERATORS", "Gemm", "Kernel", "Lowered", "Tensor", "Unfolded", "lower", "unfold"]
 
 #: Bytes of an element by the dtype as computed; others as TensorFlow has them.
 _SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
 _VARIABLES = ("VariableV2", "Variable", "VarHandleOp", "TemporaryVariable")
 _CONSTANTS = ("Const", "HostConst")
-_BACK = ("NextIteration", "RefNextIteration")
-_CALLS = ("If", "StatelessIf", "While", "StatelessWhile", "Case", "PartitionedCall", "StatefulPartitionedCall")
+_MERGES = ("Merge", "RefMerge")
+#: The kernel that takes an element of the dataset from the queue on the device.
+GETNEXT = "GetNext"
+GETNEXT_OPERATORS = (
+    "IteratorGetNext",
+    "IteratorGetNextSync",
+    "AdpGetNext",
+    "GetNext",
+    "DynamicGetNext",
+    "DynamicGetNextV2",
+)
+
+_ITERATORS = ("Iterator", "IteratorV2")
 
 #: Operators of the graph executor whose result is what they read: no kernel, no memory of its own.
 _SAME_DATA = frozenset(
@@ -34,6 +48,8 @@ _SAME_DATA = frozenset(
 #: Operators that tell sizes, which are known when the graph is compiled.
 _TELLS_SIZES = ("Shape", "ShapeN", "Size", "Rank", "BroadcastGradientArgs")
 
+_RESERVED = 5  # output reserve_space_3 of FusedBatchNormV3, whose use no device of this kind supports (M26)
+_MOST_BOUNDS = 4  # times that sizes are inferred anew from bounds; they rarely follow from each other (assumed)
 _NAMED = 5  # operators named in a refusal
 
 
@@ -81,7 +97,9 @@ class Kernel(NamedTuple):
         gemm: what a cube kernel multiplies.
         impl_mode: as assigned, or None.
         after: kernels it follows though it reads nothing of them.
-        members: operators it computes, itself first; passes: fusion passes that made it so.
+        members: operators it computes; ops: what they are; passes: fusion passes that made it so.
+        turns: how often it runs in a step; frame: the loop it is in; branches: of conditionals, in which it stands.
+        collective: what it communicates, None for nothing.
     """
 
     node: str
@@ -98,7 +116,12 @@ class Kernel(NamedTuple):
     impl_mode: Optional[str]
     after: Tuple[int, ...]
     members: Tuple[str, ...]
+    ops: Tuple[str, ...]
     passes: Tuple[str, ...] = ()
+    turns: int = 1
+    frame: str = ""
+    branches: Tuple[Branch, ...] = ()
+    collective: Optional[Collective] = None
 
 
 class Lowered(NamedTuple):
@@ -108,7 +131,10 @@ class Lowered(NamedTuple):
         kernels, tensors: places in these lists are how they name each other.
         inputs: by GEOP, the tensors copied in from the host; outputs: those copied back.
         needs: by GEOP, the GEOPs that end before it starts.
-        loops: whether the graph has loops, of which one turn is counted.
+        queues: by GEOP, the tensors that GetNext takes from the queue on the device.
+        loops: the graph's loops, with the turns that are counted.
+        bounded: tensors whose sizes depend on values, counted as large as they can be.
+        taken: conditional to the branch that is counted.
     """
 
     kernels: Tuple[Kernel, ...]
@@ -116,42 +142,90 @@ class Lowered(NamedTuple):
     inputs: Tuple[Tuple[int, ...], ...]
     outputs: Tuple[Tuple[int, ...], ...]
     needs: Tuple[Tuple[int, ...], ...]
-    loops: bool
+    queues: Tuple[Tuple[int, ...], ...]
+    loops: Tuple[Loop, ...]
+    bounded: Tuple[str, ...]
+    taken: Mapping[str, int]
+
+
+class Unfolded(NamedTuple):
+    """A partition without calls on its device, with what is known of its sizes and its control flow.
+
+    ``bounded`` are the tensors whose sizes depend on values, counted as large as they can be.
+    """
+
+    partition: Partition
+    flat: Flat
+    shapes: Shapes
+    control: Control
+    bounded: Tuple[str, ...]
+
+
+def unfold(partition: Partition, shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None) -> Unfolded:
+    """Unfold the calls of a partition.
+
+    Args:
+        shapes: of tensors by ``node`` or ``node:slot``, beside those the graph states.
+
+    Raises:
+        NpuError: DEVICE_MODEL for calls that cannot be unfolded.
+    """
+    flat = flatten(partition)
+    fed = {name: tuple(shape) for name, shape in (shapes or {}).items()}
+    bounded: Dict[str, Tuple[int, ...]] = {}
+    for _ in range(_MOST_BOUNDS):
+        found = infer_shapes(flat.graph, feeds={**bounded, **fed})
+        control = control_of(flat, found)
+        more = bounds_of(flat.graph, found, control, flat.assignment)
+        if not set(more) - set(bounded):
+            break
+        bounded.update(more)
+    return Unfolded(partition, flat, found, control, tuple(sorted(bounded)))
 
 
 def lower(
-    partition: Partition,
+    unfolded: Unfolded,
     assignment: Assignment,
-    shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
     *,
     host_variables: bool = False,
+    taken: Optional[Mapping[str, int]] = None,
 ) -> Lowered:
     """The kernels of a partition.
 
     Args:
-        shapes: of tensors by ``node`` or ``node:slot``, beside those the graph states.
         host_variables: whether variables lie on the host and are copied in.
+        taken: the one branch that is computed of conditionals; of others all are.
 
     Raises:
         NpuError: DEVICE_SIZES where sizes are unknown, with the inputs that would tell; DEVICE_MODEL for operators
             that the model of the device does not have.
     """
-    return _Lowering(partition, assignment, infer_shapes(partition.graph, feeds=shapes), host_variables).run()
+    return _Lowering(unfolded, assignment, host_variables, taken or {}).run()
 
 
 class _Lowering:
-    def __init__(self, partition: Partition, assignment: Assignment, shapes: Shapes, host_variables: bool) -> None:
-        self.partition, self.graph, self.shapes = partition, partition.graph, shapes
-        self.host_variables = host_variables
-        self.assigned: Dict[str, NodePrecision] = {one.node: one for one in assignment.nodes if one.function is None}
+    def __init__(
+        self, unfolded: Unfolded, assignment: Assignment, host_variables: bool, taken: Mapping[str, int]
+    ) -> None:
+        self.partition, self.shapes, self.control = unfolded.partition, unfolded.shapes, unfolded.control
+        self.graph, self.geop_of, self.origin = unfolded.flat.graph, unfolded.flat.assignment, unfolded.flat.origin
+        self.host_variables, self.taken, self.bounded = host_variables, taken, unfolded.bounded
+        self.assigned: Dict[str, NodePrecision] = {one.node: one for one in assignment.nodes}
         self.casts = {(cast.source, cast.target): cast.to_dtype for cast in assignment.casts}
+        names = dict(zip(self.origin, self.geop_of))
+        self.leaving = {
+            source: dtype
+            for (source, target), dtype in self.casts.items()
+            if names.get(target.rpartition(":")[0], -1) < 0 <= names.get(source.rpartition(":")[0], -1)
+        }
         self.tensors: List[Tensor] = []
         self.kernels: List[Kernel] = []
         self.at: Dict[Tuple[int, int], int] = {}  # (node, slot) -> tensor
         self.writer: Dict[int, int] = {}  # tensor -> kernel
         self.kernel_of: Dict[int, List[int]] = {}  # node -> kernels that must have run for it to be done
-        self.made_casts: Dict[Tuple[int, int, str], int] = {}
-        self.inputs: List[Dict[int, None]] = [{} for _ in partition.geops]
+        self.made_casts: Dict[Tuple[Any, ...], int] = {}
+        self.inputs: List[Dict[int, None]] = [{} for _ in self.partition.geops]
+        self.queues: List[Dict[int, None]] = [{} for _ in self.partition.geops]
         self.unknown: List[int] = []
         self.reads: List[List[Tuple[int, int, int]]] = [[] for _ in self.graph.nodes]
         self.controls: List[List[int]] = [[] for _ in self.graph.nodes]
@@ -166,34 +240,33 @@ class _Lowering:
 
     def run(self) -> Lowered:
         self._refuse_what_is_not_modelled()
-        for node in _order(self.graph, self.reads, self.controls):
-            if self.partition.assignment[node] >= 0:
+        before = [[src for _, src, _ in reads] + waits for reads, waits in zip(self.reads, self.controls)]
+        order = in_order(self.graph, before)
+        for node in order:
+            if self.geop_of[node] >= 0 and not self._is_skipped(node):
                 self._place(node)
+        outputs = self._outputs()
         self._refuse_unknown_sizes()
         return Lowered(
             tuple(self.kernels),
             tuple(self.tensors),
             tuple(tuple(found) for found in self.inputs),
-            self._outputs(),
-            _geop_needs(self.partition, self.reads, self.controls),
-            any(node.op in _BACK for node in self.graph.nodes),
+            outputs,
+            _geop_needs(len(self.partition.geops), self.geop_of, order, before),
+            tuple(tuple(found) for found in self.queues),
+            self.control.loops,
+            self.bounded,
+            dict(self.taken),
         )
 
     def _refuse_what_is_not_modelled(self) -> None:
-        calls, unset = [], []
+        unset = []
         for node in self.graph.nodes:
-            if self.partition.assignment[node.id] < 0:
+            if self.geop_of[node.id] < 0:
                 continue
-            one = self.assigned.get(node.name)
-            if node.op in _CALLS:
-                calls.append(node.name)
-            elif one is not None and one.engine == "unset":
+            one = self.assigned.get(self.origin[node.id])
+            if one is not None and one.engine == "unset" and node.op not in GETNEXT_OPERATORS + _ITERATORS:
                 unset.append(f"{node.name} ({node.op})")
-        if calls:
-            raise NpuError(
-                "DEVICE_MODEL", _some(calls), "calls a function, whose turns the graph does not tell.",
-                "Inline functions and use v1 control flow, or fetch what does not need them.",
-            )  # fmt: skip
         if unset:
             raise NpuError(
                 "DEVICE_MODEL", _some(unset), "no kernel is known for its dtypes.", "See: npu-conformance precision."
@@ -203,12 +276,14 @@ class _Lowering:
 
     def _place(self, node: int) -> None:
         one = self.graph.nodes[node]
-        assigned = self.assigned.get(one.name)
-        if one.op in _VARIABLES:
+        assigned = self.assigned.get(self.origin[node])
+        if one.op in GETNEXT_OPERATORS:
+            self._take(node)
+        elif one.op in _VARIABLES:
             self._keep(node, "variable")
         elif one.op in _CONSTANTS:
             self._keep(node, "constant")
-        elif assigned is None or assigned.engine in ("local", "rts") or one.op in _SAME_DATA:
+        elif assigned is None or assigned.engine in ("local", "rts") or one.op in _SAME_DATA or one.op in _ITERATORS:
             self._pass_on(node)
         elif one.op in _TELLS_SIZES or self._folds(node):
             for slot in range(len(self.graph.output_dtypes(node))):
@@ -229,7 +304,7 @@ class _Lowering:
         place = self._tensor(f"{one.name}:{slot}", size, kind)
         self.at[node, slot] = place
         if kind == "variable" and self.host_variables:
-            self.inputs[self.partition.assignment[node]].setdefault(place)
+            self.inputs[self.geop_of[node]].setdefault(place)
 
     def _variable_bytes(self, node: int) -> int:
         one = self.graph.nodes[node]
@@ -242,32 +317,94 @@ class _Lowering:
             self.unknown.append(node)
         return known or 0
 
+    def _take(self, node: int) -> None:
+        """GetNext on the device: what the host has put into the queue."""
+        one, geop = self.graph.nodes[node], self.geop_of[node]
+        places = []
+        for slot in range(len(self.graph.output_dtypes(node))):
+            place = self._tensor(tensor_name(self.graph, node, slot), self._bytes(node, slot, None), "input")
+            self.at[node, slot] = place
+            self.queues[geop].setdefault(place)
+            places.append(place)
+        number = len(self.kernels)
+        self.kernels.append(
+            Kernel(
+                node=one.name,
+                op=one.op,
+                type=GETNEXT,
+                engine="aicpu",
+                geop=geop,
+                reads=(),
+                writes=tuple(places),
+                elements=0,
+                results=0,
+                width=0,
+                gemm=None,
+                impl_mode=None,
+                after=tuple(self._control_waits(node)),
+                members=(one.name,),
+                ops=(one.op,),
+                turns=self.control.turns[node],
+                frame=self.control.frame[node],
+                branches=self.control.branches[node],
+            )
+        )
+        self.kernel_of[node] = [number]
+
     def _pass_on(self, node: int) -> None:
         """No kernel: outputs are what is read where that is as large, else small values of the graph executor."""
-        reads = [self._source(node, position) for position in range(len(self.reads[node]))]
+        op = self.graph.nodes[node].op
+        reads = [self._read(node, position) for position in range(len(self.reads[node]))]
         self.kernel_of[node] = self._waits(node, reads)
         for slot, dtype in enumerate(self.graph.output_dtypes(node)):
-            source = reads[min(slot, len(reads) - 1)] if reads else None
-            if source is not None and self.graph.nodes[node].op in _SAME_DATA:
+            source = self._handed_on(node, op, reads, slot)
+            if source is not None and op in _SAME_DATA:
+                if op in _MERGES and self.tensors[source].kind == "constant":
+                    source = self._tensor(tensor_name(self.graph, node, slot), self.tensors[source].bytes)
                 self.at[node, slot] = source
                 continue
             known = self.shapes.bytes(node, slot)
             if dtype.base.name in ("resource", "variant", "string"):
-                self.at[node, slot] = source if source is not None else self._tensor(_name(self.graph, node, slot), 0)
+                self.at[node, slot] = (
+                    source if source is not None else self._tensor(tensor_name(self.graph, node, slot), 0)
+                )
             elif source is not None and known is not None and known == self.tensors[source].bytes:
                 self.at[node, slot] = source
             else:
                 size = self._bytes(node, slot, None)
-                self.at[node, slot] = self._tensor(_name(self.graph, node, slot), size, "constant")
+                kind = "activation" if op in _MERGES else "constant"
+                self.at[node, slot] = self._tensor(tensor_name(self.graph, node, slot), size, kind)
+
+    def _handed_on(self, node: int, op: str, reads: Sequence[int], slot: int) -> Optional[int]:
+        """Which of the tensors read comes out."""
+        if not reads:
+            return None
+        if op in _MERGES:
+            taken = [read for read, (_, src, at) in zip(reads, self.reads[node]) if not self._is_left(src, at)]
+            return (taken or reads)[0] if slot == 0 else None
+        if op.endswith("Switch"):
+            return reads[0]
+        return reads[min(slot, len(reads) - 1)]
+
+    def _is_skipped(self, node: int) -> bool:
+        """Whether it stands in a branch that is not the one computed."""
+        return any(self.taken.get(name, side) != side for name, side in self.control.branches[node])
+
+    def _is_left(self, src: int, slot: int) -> bool:
+        """Whether a Merge gets nothing along this edge."""
+        asked = self.control.asks.get(src)
+        return self._is_skipped(src) or (asked is not None and self.taken.get(asked, slot) != slot)
+
+    def _read(self, node: int, position: int) -> int:
+        """The tensor that an input reads, at the dtype it wants it in."""
+        source = self._source(node, position)
+        cast = self.casts.get(self._edge(node, position))
+        return source if cast is None else self._cast(node, position, source, cast)
 
     def _add(self, node: int, assigned: NodePrecision) -> None:
         one = self.graph.nodes[node]
-        geop = self.partition.assignment[node]
-        reads = []
-        for position in range(len(self.reads[node])):
-            source = self._source(node, position)
-            cast = self.casts.get(self._edge(node, position))
-            reads.append(source if cast is None else self._cast(node, position, source, cast))
+        geop = self.geop_of[node]
+        reads = [self._read(node, position) for position in range(len(self.reads[node]))]
         after = self._waits(node, reads)
         writes = []
         number = len(self.kernels)
@@ -277,7 +414,7 @@ class _Lowering:
                 writes.append(reads[0])
                 continue
             computed = assigned.outputs[slot] if slot < len(assigned.outputs) else None
-            place = self._tensor(_name(self.graph, node, slot), self._bytes(node, slot, computed))
+            place = self._tensor(tensor_name(self.graph, node, slot), self._bytes(node, slot, computed))
             self.at[node, slot] = place
             writes.append(place)
         writes += [place for place in reads if self._stored(place, one.op) and place not in writes]
@@ -303,6 +440,11 @@ class _Lowering:
                 impl_mode=assigned.impl_mode,
                 after=tuple(after),
                 members=(one.name,),
+                ops=(one.op,),
+                turns=self.control.turns[node],
+                frame=self.control.frame[node],
+                branches=self.control.branches[node],
+                collective=collective_of(one.op, one.attr, (*assigned.inputs, *assigned.outputs)),
             )
         )
         self.kernel_of[node] = [number]
@@ -312,14 +454,19 @@ class _Lowering:
         return self.tensors[place].kind == "variable" and ("Assign" in op or "Apply" in op or "Scatter" in op)
 
     def _cast(self, node: int, position: int, source: int, dtype: str) -> int:
-        """The tensor at another dtype; one kernel for all readers of a GEOP that want the same."""
-        geop = self.partition.assignment[node]
-        key = (source, geop, dtype)
+        """The tensor that an input reads, at another dtype."""
+        _, src, slot = self.reads[node][position]
+        return self._cast_of(source, node, src, slot, dtype)
+
+    def _cast_of(self, source: int, node: int, src: int, slot: int, dtype: str) -> int:
+        """A tensor at another dtype; one kernel for all readers of a GEOP that want the same, where ``node`` is."""
+        geop = self.geop_of[node]
+        frame, branches = self.control.frame[node], self.control.branches[node]
+        key = (source, geop, dtype, frame, branches)
         if key not in self.made_casts:
-            _, src, slot = self.reads[node][position]
             shape = self.shapes.known(src, slot)
             elements = 0 if shape is None else _product(shape)
-            name = _name(self.graph, src, slot)
+            name = tensor_name(self.graph, src, slot)
             place = self._tensor(f"{name}/cast_{dtype}", elements * _SIZES.get(dtype, 4))
             waits = dict.fromkeys(self.kernel_of.get(src, ()))
             if source in self.writer:
@@ -341,7 +488,11 @@ class _Lowering:
                     gemm=None,
                     impl_mode=None,
                     after=tuple(waits),
-                    members=(f"{name}/cast_{dtype}@{geop}",),
+                    members=(f"{name}/cast_{dtype}@{'/'.join([str(geop), frame, *map(str, branches)])}",),
+                    ops=("Cast",),
+                    turns=self.control.turns[node],
+                    frame=frame,
+                    branches=branches,
                 )
             )
         return self.made_casts[key]
@@ -351,13 +502,13 @@ class _Lowering:
     def _source(self, node: int, position: int) -> int:
         """The tensor that an input reads; one from outside the GEOP is copied in."""
         _, src, slot = self.reads[node][position]
-        geop = self.partition.assignment[node]
+        geop = self.geop_of[node]
         place = self.at.get((src, slot))
         if place is None:  # from the host, or along a loop's back edge
-            kind = "activation" if self.partition.assignment[src] >= 0 else "input"
-            place = self._tensor(_name(self.graph, src, slot), self._bytes(src, slot, None), kind)
+            kind = "activation" if self.geop_of[src] >= 0 else "input"
+            place = self._tensor(tensor_name(self.graph, src, slot), self._bytes(src, slot, None), kind)
             self.at[src, slot] = place
-        if self.tensors[place].kind == "input":
+        if self.tensors[place].kind == "input" and place not in self.queues[geop]:
             self.inputs[geop].setdefault(place)
         return place
 
@@ -370,6 +521,9 @@ class _Lowering:
         dtype = self.graph.output_dtypes(node)[slot].base
         if dtype.name in ("resource", "variant", "string"):
             return 0
+        one = self.graph.nodes[node]
+        if shape is None and (one.op in _TELLS_SIZES or (one.op == "FusedBatchNormV3" and slot == _RESERVED)):
+            return 0  # a few numbers; and what only other devices give
         if shape is None:
             self.unknown.append(node)
             return 0
@@ -383,13 +537,13 @@ class _Lowering:
 
     def _edge(self, node: int, position: int) -> Tuple[str, str]:
         slot, src, src_slot = self.reads[node][position]
-        return f"{self.graph.nodes[src].name}:{src_slot}", f"{self.graph.nodes[node].name}:{slot}"
+        return f"{self.origin[src]}:{src_slot}", f"{self.origin[node]}:{slot}"
 
     def _waits(self, node: int, reads: Sequence[int]) -> List[int]:
         """Kernels that control edges, handles and passed-on values make it wait for."""
         found: Dict[int, None] = dict.fromkeys(self._control_waits(node))
         for _, src, _ in self.reads[node]:
-            if self.partition.assignment[src] >= 0 and src in self.kernel_of:
+            if self.geop_of[src] >= 0 and src in self.kernel_of:
                 found.update(dict.fromkeys(self.kernel_of[src]))
         for place in reads:
             if place in self.writer:
@@ -408,8 +562,13 @@ class _Lowering:
             node = self.graph.index[name]
             place = self.at.get((node, int(slot)))
             if place is not None:
-                found[self.partition.assignment[node]].setdefault(place)
+                found[self.geop_of[node]].setdefault(self._at_border(node, int(slot), place))
         return tuple(tuple(places) for places in found)
+
+    def _at_border(self, node: int, slot: int, place: int) -> int:
+        """What the host gets: the tensor at the graph's dtype, whatever it was computed in."""
+        dtype = self.leaving.get(f"{self.origin[node]}:{slot}")
+        return place if dtype is None else self._cast_of(place, node, node, slot, dtype)
 
     def _refuse_unknown_sizes(self) -> None:
         if not self.unknown:
@@ -445,43 +604,19 @@ def _fed_name(node: Any, slot: int) -> str:
     return node.name if slot == 0 else f"{node.name}:{slot}"
 
 
-def _order(graph: Graph, reads: List[List[Tuple[int, int, int]]], controls: List[List[int]]) -> List[int]:
-    """All nodes, each after those it waits for, back edges of loops aside; ties by place in the graph."""
-    count = len(graph.nodes)
-    out: List[List[int]] = [[] for _ in range(count)]
-    waiting = [0] * count
-    for node in range(count):
-        for src in [src for _, src, _ in reads[node]] + controls[node]:
-            if graph.nodes[src].op not in _BACK:
-                out[src].append(node)
-                waiting[node] += 1
-    ready = [node for node in range(count) if not waiting[node]]
-    heapq.heapify(ready)
-    order = []
-    while ready:
-        node = heapq.heappop(ready)
-        order.append(node)
-        for after in out[node]:
-            waiting[after] -= 1
-            if not waiting[after]:
-                heapq.heappush(ready, after)
-    return order
-
-
 def _geop_needs(
-    partition: Partition, reads: List[List[Tuple[int, int, int]]], controls: List[List[int]]
+    count: int, geop_of: Sequence[int], order: Sequence[int], before: Sequence[Sequence[int]]
 ) -> Tuple[Tuple[int, ...], ...]:
     """By GEOP, the GEOPs reached backwards over host operators only."""
     behind: Dict[int, Set[int]] = {}
-    needs: List[Set[int]] = [set() for _ in partition.geops]
-    place = partition.assignment
-    for node in _order(partition.graph, reads, controls):
-        for src in [src for _, src, _ in reads[node]] + controls[node]:
-            found = {place[src]} if place[src] >= 0 else behind.get(src, set())
-            if place[node] < 0:
+    needs: List[Set[int]] = [set() for _ in range(count)]
+    for node in order:
+        for src in before[node]:
+            found = {geop_of[src]} if geop_of[src] >= 0 else behind.get(src, set())
+            if geop_of[node] < 0:
                 behind.setdefault(node, set()).update(found)
             else:
-                needs[place[node]].update(geop for geop in found if geop != place[node])
+                needs[geop_of[node]].update(geop for geop in found if geop != geop_of[node])
     return tuple(tuple(sorted(found)) for found in needs)
 
 
@@ -539,14 +674,6 @@ def _product(shape: Sequence[Optional[int]]) -> int:
     for size in shape:
         total *= size or 0
     return total
-
-
-def _name(graph: Graph, node: int, slot: int) -> str:
-    """As the user calls it: an argument that stands for a feed has the feed's name."""
-    one = graph.nodes[node]
-    if one.op == "_Arg" and one.name.startswith("_arg_") and one.name.count("_") > 3:
-        return "{}:{}".format(*one.name[len("_arg_") :].rsplit("_", 2)[:2])
-    return f"{one.name}:{slot}"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, NamedTuple, Tuple
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
+from npu_reference.graphs import ITERATIONS_MARK, Graph
 from npu_reference.options.directives import directives
 from npu_reference.options.outcome import Resolution
 
@@ -27,8 +28,10 @@ class Settings(NamedTuple):
         host_variables: variables lie on the host (variable_placement).
         external_weights: constants lie in files and not in the graph (external_weight).
         debug_level: op_debug_level.
-        loops: iterations that one launch makes (iterations_per_loop).
+        loops: iterations that one launch makes (iterations_per_loop, set_iteration_per_loop).
+        models: steps that online inference runs beside each other (graph_max_parallel_model_num).
         memory: bytes for feature maps and for variables that the session allows; None without a limit.
+        tailing: whether computation goes on beside the last AllReduce (is_tailing_optimization).
     """
 
     switched: Mapping[str, Mapping[str, bool]]
@@ -44,7 +47,9 @@ class Settings(NamedTuple):
     external_weights: bool
     debug_level: int
     loops: int
+    models: int
     memory: Tuple[Any, Any]
+    tailing: bool = False
 
     def is_on(self, section: str, name: str) -> bool:
         """Whether a fusion pass may work (files.fusion_switch): its own entry, else ALL's, else on."""
@@ -52,8 +57,8 @@ class Settings(NamedTuple):
         return entries.get(name, entries.get("ALL", True))
 
 
-def settings_of(resolution: Resolution) -> Settings:
-    """The settings that effective options stand for."""
+def settings_of(resolution: Resolution, graph: Optional[Graph] = None) -> Settings:
+    """The settings that effective options stand for, for a graph that may say how often it runs in a launch."""
     values = resolution.values
     told: Dict[str, Any] = directives(resolution)
     switch: Any = resolution.parsed.get("fusion_switch_file")
@@ -81,9 +86,26 @@ def settings_of(resolution: Resolution) -> Settings:
         host_variables=values.get("variable_placement") == "Host",
         external_weights=bool(values.get("external_weight")),
         debug_level=_number(values.get("op_debug_level")),
-        loops=max(_number(values.get("iterations_per_loop")), 1),
+        loops=_loops(resolution, graph),
+        models=max(_number(values.get("graph_max_parallel_model_num")), 1) if not resolution.run_mode else 1,
         memory=(told["memory"]["graph_bytes"], told["memory"]["variable_bytes"]),
+        tailing=bool(values.get("is_tailing_optimization")),
     )
+
+
+def _loops(resolution: Resolution, graph: Optional[Graph]) -> int:
+    """Iterations that one launch makes.
+
+    On the session surface set_iteration_per_loop alone makes a loop, by a mark on the operation that it returns; the
+    option is there to verify it (session.iterations_per_loop.set_by_api).
+    """
+    asked = (
+        [] if graph is None else [node.attr(ITERATIONS_MARK) for node in graph.nodes if node.has_attr(ITERATIONS_MARK)]
+    )
+    marked = [number for number in asked if isinstance(number, int)]
+    if marked:
+        return max(*marked, 1)
+    return 1 if resolution.surface == "session" else max(_number(resolution.values.get("iterations_per_loop")), 1)
 
 
 def _number(value: Any) -> int:

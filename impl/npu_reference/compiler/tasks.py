@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from npu_reference.compiler.collectives import Exchange, Network
 from npu_reference.compiler.costs import Cost, cost
-from npu_reference.compiler.kernels import Kernel, Lowered
+from npu_reference.compiler.kernels import Lowered
 from npu_reference.compiler.settings import Settings
 from npu_reference.hardware import Device
 
-__all__ = ["ENGINES", "Task", "Transfer", "costs_of", "schedule", "transfers_of"]
+__all__ = ["ENGINES", "Task", "Transfer", "costs_of", "exchanges_of", "schedule", "transfers_of"]
 
 #: What tasks run on. Each stream of the AI Core or the AI CPU works through its tasks in order.
-ENGINES = ("host", "pcie_h2d", "aicore", "aicpu", "hccl", "pcie_d2h")
+ENGINES = ("host", "pcie_h2d", "aicore", "aicpu", "sdma", "hccs", "pcie", "roce", "pcie_d2h")
 
 
 class Task(NamedTuple):
     """One thing that happens on one engine.
 
     Attributes:
-        name, kind: kind is ``launch``, ``h2d``, ``d2h``, ``cube``, ``vector``, ``aicpu`` or ``hccl``.
+        name, kind: kind is ``launch``, ``h2d``, ``d2h``, ``cube``, ``vector``, ``aicpu`` or ``collective``.
         engine: one of :data:`ENGINES`; slot: which of its servers.
         stream: number of the stream; tasks of one stream run in order.
         before: nanoseconds in the stream before the engine is needed; duration: on the engine.
         waits: tasks that end before it begins, all with smaller numbers.
         geop: index in the partition; kernel: place among the kernels, or -1.
-        bytes: moved by a transfer.
+        bytes: moved by a transfer, or given to a collective.
+        queued: whether it fills the queue that GetNext takes from, beside the step before.
+        iteration, step: of a run that makes several, on the device or beside each other.
     """
 
     name: str
@@ -39,15 +42,23 @@ class Task(NamedTuple):
     geop: int
     kernel: int
     bytes: int
+    queued: bool = False
+    iteration: int = 0
+    step: int = 0
 
 
 class Transfer(NamedTuple):
-    """One copy between host and device: the tensors it carries, their bytes, the direction, and the GEOP."""
+    """One copy between host and device: the tensors it carries, their bytes, the direction, and the GEOP.
+
+    ``times`` it is made in one run; ``queued`` where it fills the queue that GetNext takes from.
+    """
 
     tensors: Tuple[str, ...]
     bytes: int
     direction: str
     geop: int
+    times: int = 1
+    queued: bool = False
 
 
 def transfers_of(lowered: Lowered, settings: Settings) -> Tuple[Transfer, ...]:
@@ -65,18 +76,41 @@ def transfers_of(lowered: Lowered, settings: Settings) -> Tuple[Transfer, ...]:
             found.append(Transfer(names, sum(tensor.bytes for tensor in small), "h2d", geop))
         alone = [tensor for tensor in tensors if len(small) < 2 or tensor.bytes > settings.fused_inputs]
         found.extend(Transfer((tensor.name,), tensor.bytes, "h2d", geop) for tensor in alone)
+    for geop, places in enumerate(lowered.queues):
+        if places:  # an element of the dataset is one copy, whatever it consists of
+            names = tuple(lowered.tensors[place].name for place in places)
+            size = sum(lowered.tensors[place].bytes for place in places)
+            found.append(Transfer(names, size, "h2d", geop, settings.loops, True))
     for geop, places in enumerate(lowered.outputs):
         tensors = [lowered.tensors[place] for place in places]
         found.extend(Transfer((tensor.name,), tensor.bytes, "d2h", geop) for tensor in tensors)
     return tuple(found)
 
 
-def costs_of(lowered: Lowered, device: Device, settings: Settings) -> Tuple[Cost, ...]:
-    """The cost of every kernel, in order; what was written last is still in the shared cache."""
+def exchanges_of(lowered: Lowered, network: Optional[Network]) -> Dict[int, Exchange]:
+    """How every collective goes over the links, by number of its kernel; none among one rank."""
+    if network is None or network.size < 2:
+        return {}
+    found = {}
+    for number, kernel in enumerate(lowered.kernels):
+        if kernel.collective is not None:
+            places = kernel.writes if kernel.collective.kind == "receive" else kernel.reads
+            found[number] = network.price(kernel.collective, sum(lowered.tensors[place].bytes for place in places))
+    return found
+
+
+def costs_of(
+    lowered: Lowered, device: Device, settings: Settings, exchanges: Optional[Mapping[int, Exchange]] = None
+) -> Tuple[Cost, ...]:
+    """The cost of every kernel, in order; what was written last is still in the shared cache.
+
+    Args:
+        exchanges: of collectives, by number of their kernel; without one a collective copies in device memory.
+    """
     written_at: Dict[int, int] = {}  # tensor -> bytes written before it
     written = 0
     found = []
-    for kernel in lowered.kernels:
+    for number, kernel in enumerate(lowered.kernels):
         tensors = lowered.tensors
         near = sum(
             tensors[place].bytes
@@ -84,7 +118,10 @@ def costs_of(lowered: Lowered, device: Device, settings: Settings) -> Tuple[Cost
             if place in written_at and written - written_at[place] <= device.l2
         )
         touched = [tensors[place] for place in (*kernel.reads, *kernel.writes)]
-        found.append(cost(kernel, touched, near, device, settings))
+        price = cost(kernel, touched, near, device, settings)
+        if exchanges and number in exchanges:
+            price = price._replace(duration=exchanges[number].duration * kernel.turns, bound="link")
+        found.append(price)
         for place in kernel.writes:
             written_at[place] = written
             written += tensors[place].bytes
@@ -92,7 +129,12 @@ def costs_of(lowered: Lowered, device: Device, settings: Settings) -> Tuple[Cost
 
 
 def schedule(
-    lowered: Lowered, costs: Sequence[Cost], device: Device, settings: Settings, streams: Tuple[int, int]
+    lowered: Lowered,
+    costs: Sequence[Cost],
+    device: Device,
+    settings: Settings,
+    streams: Tuple[int, int],
+    exchanges: Optional[Mapping[int, Exchange]] = None,
 ) -> Tuple[Task, ...]:
     """The tasks of one step.
 
@@ -101,15 +143,23 @@ def schedule(
 
     Args:
         streams: of the AI CPU and of the AI Core; (0, 0) where both share one.
+        exchanges: of collectives, by number of their kernel.
     """
-    return _Schedule(lowered, costs, device, settings, streams).run()
+    return _Schedule(lowered, costs, device, settings, streams, exchanges or {}).run()
 
 
 class _Schedule:
     def __init__(
-        self, lowered: Lowered, costs: Sequence[Cost], device: Device, settings: Settings, streams: Tuple[int, int]
+        self,
+        lowered: Lowered,
+        costs: Sequence[Cost],
+        device: Device,
+        settings: Settings,
+        streams: Tuple[int, int],
+        exchanges: Mapping[int, Exchange],
     ) -> None:
         self.lowered, self.costs, self.device, self.settings = lowered, costs, device, settings
+        self.exchanges = exchanges
         self.aicpu_streams, self.core_streams = streams
         self.tasks: List[Task] = []
         self.of_kernel: Dict[int, int] = {}
@@ -126,8 +176,11 @@ class _Schedule:
             inputs = [
                 self._add(", ".join(copy.tensors), "h2d", "pcie_h2d", _H2D, copy, ended)
                 for copy in copies
-                if copy.geop == geop and copy.direction == "h2d"
+                if copy.geop == geop and copy.direction == "h2d" and not copy.queued
             ]
+            for copy in copies:
+                if copy.geop == geop and copy.queued:  # for the step after: nothing of this one waits for it
+                    self._add(", ".join(copy.tensors), "h2d", "pcie_h2d", _QUEUE, copy, ())
             launch = self._task(
                 f"GEOP {geop}", "launch", "host", 0, _HOST, 0, round(self.device.graph_launch * 1000),
                 ended + inputs, geop,
@@ -146,19 +199,24 @@ class _Schedule:
     def _kernel(self, number: int, launch: int) -> int:
         kernel, price = self.lowered.kernels[number], self.costs[number]
         waits = [launch] + [self.of_kernel[before] for before in kernel.after if before in self.of_kernel]
-        engine, slot, stream = self._place(kernel)
+        engine, slot, stream = self._place(number)
+        together = kernel.engine == "hccl"
+        size = sum(self.lowered.tensors[place].bytes for place in kernel.reads) if together else 0
+        kind = "collective" if together else kernel.engine
         task = self._task(
-            kernel.node, kernel.engine, engine, slot, stream, price.launch, price.duration, waits, kernel.geop, number
+            kernel.node, kind, engine, slot, stream, price.launch, price.duration, waits, kernel.geop, number, size
         )
         self.of_kernel[number] = task
         return task
 
-    def _place(self, kernel: Kernel) -> Tuple[str, int, int]:
+    def _place(self, number: int) -> Tuple[str, int, int]:
         """Engine, server and stream. Streams of one engine take turns by the order of tasks, never by time, so that
         a faster engine can not make anything later."""
+        kernel = self.lowered.kernels[number]
         if kernel.engine == "hccl":
-            stream = _HCCL if self.settings.collectives_parallel else _DEVICE
-            return "hccl", 0, stream
+            apart = kernel.collective is not None and kernel.collective.apart
+            engine = self.exchanges[number].engine if number in self.exchanges else "sdma"
+            return engine, 0, _HCCL if apart else _DEVICE
         if kernel.engine == "aicpu":
             if not self.aicpu_streams:
                 return "aicpu", 0, _DEVICE
@@ -172,7 +230,9 @@ class _Schedule:
 
     def _add(self, name: str, kind: str, engine: str, stream: int, copy: Transfer, waits: Sequence[int]) -> int:
         duration = copy.bytes / self.device.pcie + self.device.transfer_latency * 1000
-        return self._task(name, kind, engine, 0, stream, 0, -int(-duration // 1), waits, copy.geop, -1, copy.bytes)
+        task = self._task(name, kind, engine, 0, stream, 0, -int(-duration // 1), waits, copy.geop, -1, copy.bytes)
+        self.tasks[task] = self.tasks[task]._replace(queued=copy.queued)
+        return task
 
     def _task(
         self,
@@ -195,6 +255,7 @@ class _Schedule:
 
 #: Streams by number: those of the AI Core are even and those of the AI CPU odd, from here on.
 _HOST, _H2D, _D2H, _HCCL, _DEVICE, _AICPU = 0, 1, 2, 3, 4, 5
+_QUEUE = -1  # what fills the queue comes when there is room, in no order with other copies
 
 
 def _geop_order(needs: Sequence[Sequence[int]]) -> List[int]:

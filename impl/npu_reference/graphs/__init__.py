@@ -12,7 +12,7 @@ from .functions import Function, Library
 from .graph import Graph, Node
 from .importing import as_session_gives, in_creation_order
 from .ops import OPS, ArgDef, AttrDef, OpDef
-from .private_ops import OPERATOR_MARK, SEEDED_MARK
+from .private_ops import ITERATIONS_MARK, OPERATOR_MARK, SEEDED_MARK
 from .proto import message_class
 from .readers import graph_from_def, load_graph, parse_graph
 from .shapes import Shapes, batch_feeds, infer_shapes
@@ -31,6 +31,7 @@ __all__ = [
     "FunctionBuilder",
     "Graph",
     "GraphBuilder",
+    "ITERATIONS_MARK",
     "Library",
     "Node",
     "OPERATOR_MARK",

@@ -11,13 +11,16 @@ from typing import Any, List, NamedTuple, Tuple
 
 from .proto import message_class
 
-__all__ = ["OPERATOR_MARK", "PRIVATE_OPS", "SEEDED_MARK", "Declaration"]
+__all__ = ["ITERATIONS_MARK", "OPERATOR_MARK", "PRIVATE_OPS", "SEEDED_MARK", "Declaration"]
 
 #: Attribute of a FunctionDef that says of which of these operators it is the computation. A call of such a function
 #: is that operator: how TensorFlow, which does not have the operator, can hold and run it all the same.
 OPERATOR_MARK = "_npu_operator"
 #: Attribute of such a FunctionDef: whether what it draws at random is seeded.
 SEEDED_MARK = "_npu_seeded"
+
+#: Attribute of the operation that set_iteration_per_loop returns: how often it runs in one session.run.
+ITERATIONS_MARK = "_npu_iterations_per_loop"
 
 
 class Declaration(NamedTuple):

@@ -56,6 +56,41 @@ def _broadcast(call: Any) -> Sequence[Shape]:
     return [call.shape(k) for k in range(call.count)]
 
 
+@rule("HcomAllGather")
+def _gathered(call: Any) -> Sequence[Shape]:
+    rows, *rest = _rows(call)
+    return [(None if rows is None else rows * _ranks(call), *rest)]
+
+
+@rule("HcomReduceScatter")
+def _scattered(call: Any) -> Sequence[Shape]:
+    rows, *rest = _rows(call)
+    if rows is not None and rows % _ranks(call):
+        raise ValueError("ranks do not divide the first dimension")
+    return [(None if rows is None else rows // _ranks(call), *rest)]
+
+
+@rule("HcomReceive")
+def _received(call: Any) -> Sequence[Shape]:
+    told = call.attr("shape")
+    return [tuple(told) if isinstance(told, (tuple, list)) else None]
+
+
+def _rows(call: Any) -> Sequence[Any]:
+    shape = call.shape(0)
+    if shape is None:
+        raise ValueError("its rank is not known")
+    return tuple(shape)
+
+
+def _ranks(call: Any) -> int:
+    """How many ranks take part: as a real adapter's node says it, or one that calls a marked function."""
+    size = call.attr("rank_size", call.attr("_npu_rank_size", 0))
+    if not isinstance(size, int) or size < 1:
+        raise ValueError("how many ranks there are is not told")
+    return size
+
+
 @rule("LARS")
 def _lars(call: Any) -> Sequence[Shape]:
     return [call.shape(k) for k in range((call.count - 1) // 2)]

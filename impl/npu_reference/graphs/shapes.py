@@ -80,30 +80,39 @@ class _Cell:
         return self.element != before
 
 
+class _Gradient(NamedTuple):
+    """The gradient of a tensor array: its elements are as large as those of the array, whatever is put in."""
+
+    of: _Cell
+
+
 class _List(NamedTuple):
     """A tensor list: the shape stated for its elements, and that of those put in; ``empty`` while there are none.
 
-    ``length`` is how many there are, if known.
+    ``length`` is how many there are, if known; ``value`` the numbers that all of them are, where they were pushed.
     """
 
     stated: Shape
     element: Shape
     empty: bool
     length: Optional[int]
+    value: Value = None
 
     def shape(self) -> Shape:
         return self.stated if self.empty else merged(self.stated, self.element)
 
-    def added(self, shape: Shape, length: Optional[int]) -> _List:
-        return _List(self.stated, shape if self.empty else common(self.element, shape), False, length)
+    def added(self, shape: Shape, length: Optional[int], value: Value) -> _List:
+        if self.empty:
+            return _List(self.stated, shape, False, length, value)
+        return _List(self.stated, common(self.element, shape), False, length, common(self.value, value))
 
     def common(self, other: _List) -> _List:
         stated = common(self.stated, other.stated)
         length = self.length if self.length == other.length else None
         if self.empty or other.empty:
             full = other if self.empty else self
-            return _List(stated, full.element, full.empty, length)
-        return _List(stated, common(self.element, other.element), False, length)
+            return _List(stated, full.element, full.empty, length, full.value)
+        return _List(stated, common(self.element, other.element), False, length, common(self.value, other.value))
 
 
 def _common_facts(a: _Fact, b: _Fact) -> _Fact:
@@ -140,10 +149,19 @@ class Shapes:
         sizes = tuple(size for size in shape if size is not None)
         return sizes if len(sizes) == len(shape) else None
 
+    def value(self, node: int, slot: int = 0) -> Value:
+        """The whole numbers of an output that are known before the graph runs, row by row; None: nothing is."""
+        facts = self._facts[node]
+        return facts[slot].value if 0 <= slot < len(facts) else None
+
     def input(self, node: int, position: int) -> Shape:
         """The shape of what data input ``position`` of node ``node`` reads."""
         reads = self._inputs[node]
         return self.of(*reads[position]) if 0 <= position < len(reads) else None
+
+    def sources(self, node: int) -> Sequence[Tuple[int, int]]:
+        """Where the data inputs of node ``node`` come from, as (node, slot)."""
+        return self._inputs[node]
 
     def count_inputs(self, node: int) -> int:
         """How many data inputs node ``node`` has."""
@@ -395,6 +413,9 @@ class _Inference:
             result = _common_facts(result, fact)
         return [result, _Fact(())]
 
+    def handed_on(self, number: int, node: Node) -> List[_Fact]:
+        return self._read(number)
+
     def arg(self, number: int, node: Node) -> List[_Fact]:
         index = node.attr("index", 0)
         if self._args is not None and 0 <= index < len(self._args):
@@ -447,6 +468,8 @@ class _Inference:
                 self._look_again(reader)
 
     def read(self, number: int, handle: Any) -> _Fact:
+        if isinstance(handle, _Gradient):
+            return _Fact(self.read(number, handle.of).shape)
         if not isinstance(handle, _Cell):
             return _UNKNOWN
         handle.readers.add(number)
@@ -520,6 +543,11 @@ def _array(run: _Inference, number: int, call: _Call) -> Any:
     return run.cell(number, shape if isinstance(shape, tuple) else None, size)
 
 
+def _gradient(run: _Inference, number: int, call: _Call) -> Any:
+    cell = call.inner(0)
+    return _Gradient(cell) if isinstance(cell, _Cell) else cell
+
+
 def _push(run: _Inference, number: int, call: _Call) -> Any:
     run.write(number, call.inner(0), call.facts[1]._replace(inner=None))
 
@@ -551,6 +579,7 @@ def _array_gather(run: _Inference, number: int, node: Node) -> List[_Fact]:
 
 def _array_size(run: _Inference, number: int, node: Node) -> List[_Fact]:
     handle = run._read(number)[0].inner
+    handle = handle.of if isinstance(handle, _Gradient) else handle
     return [_Fact((), handle.size if isinstance(handle, _Cell) else None)]
 
 
@@ -576,14 +605,17 @@ def _list_added(run: _Inference, number: int, call: _Call) -> Any:
     handle = call.inner(0)
     if not isinstance(handle, _List):
         return None
-    stays = call.op == "TensorListSetItem" and not call.attr("resize_if_index_out_of_bounds", False)
-    return handle.added(call.shape(call.count - 1), handle.length if stays else None)
+    pushed = call.op == "TensorListPushBack"
+    stays = not pushed and not call.attr("resize_if_index_out_of_bounds", False)
+    last = call.count - 1
+    return handle.added(call.shape(last), handle.length if stays else None, call.value(last) if pushed else None)
 
 
 def _list_popped(run: _Inference, number: int, node: Node) -> List[_Fact]:
     handle, shape = run._read(number)[:2]
     rest = handle.inner._replace(length=None) if isinstance(handle.inner, _List) else None
-    return [_Fact((), None, rest), _Fact(_list_element(handle.inner, shape))]
+    value = rest.value if rest is not None else None
+    return [_Fact((), None, rest), _Fact(_list_element(handle.inner, shape), value)]
 
 
 def _list_item(run: _Inference, number: int, node: Node) -> List[_Fact]:
@@ -626,7 +658,7 @@ _INNER = {
     "StackV2": _stack,
     "StackPushV2": _push,
     "TensorArrayV3": _array,
-    "TensorArrayGradV3": _same_inner,  # a gradient has the shape of what it belongs to
+    "TensorArrayGradV3": _gradient,
     "TensorArrayWriteV3": _write,
     "TensorArrayScatterV3": _scatter,
     "EmptyTensorList": _new_list,
@@ -643,6 +675,7 @@ _BRANCHES = ("then", "else")
 _SPECIAL = {
     "Merge": _Inference.merge,
     "RefMerge": _Inference.merge,
+    "IdentityN": _Inference.handed_on,
     "_Arg": _Inference.arg,
     "ReadVariableOp": _read_variable,
     "PartitionedCall": _Inference.partitioned_call,

@@ -8,7 +8,9 @@ from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Name
 
 from npu_reference import options
 from npu_reference.catalog import OpList
+from npu_reference.device.faults import NONE, Faults
 from npu_reference.errors import NpuError
+from npu_reference.hardware import Device
 from npu_reference.runtime.observing.log import Notice
 
 __all__ = [
@@ -55,6 +57,9 @@ class Settings(NamedTuple):
         op_list: the operators the device has; None for the catalogue's.
         device_precision: one of :data:`PRECISIONS`.
         exact: operators whose results are not lowered whatever the options say, to find out what lowering costs.
+        device: the simulated device, for its time and memory; None for the default one.
+        clock: whether every run is told its time and memory.
+        faults: what the device was asked to suffer.
     """
 
     resolution: options.Resolution
@@ -62,6 +67,9 @@ class Settings(NamedTuple):
     op_list: Optional[OpList] = None
     device_precision: str = "off"
     exact: FrozenSet[str] = frozenset()
+    device: Optional[Device] = None
+    clock: bool = False
+    faults: Faults = NONE
 
 
 class Overrides(NamedTuple):
@@ -76,6 +84,9 @@ class Overrides(NamedTuple):
         op_list: the operators the device has.
         device_precision: instead of the environment variable's.
         exact: operators not to be lowered.
+        device: the simulated device.
+        clock: whether runs are told their time and memory.
+        faults: what the device suffers.
     """
 
     edition: Optional[str] = None
@@ -86,6 +97,9 @@ class Overrides(NamedTuple):
     op_list: Optional[OpList] = None
     device_precision: Optional[str] = None
     exact: FrozenSet[str] = frozenset()
+    device: Optional[Device] = None
+    clock: bool = False
+    faults: Faults = NONE
 
 
 _OVERRIDES: List[Overrides] = [Overrides()]
@@ -154,7 +168,16 @@ def settings(config: Any) -> Settings:
             )
         )
     precision = device_precision(around.device_precision or env.get(PRECISION_VARIABLE) or "off")
-    return Settings(resolution, tuple(notices), around.op_list, precision, around.exact)
+    return Settings(
+        resolution,
+        tuple(notices),
+        around.op_list,
+        precision,
+        around.exact,
+        around.device,
+        around.clock,
+        around.faults,
+    )
 
 
 def device_precision(value: str) -> str:

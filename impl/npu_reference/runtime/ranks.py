@@ -6,10 +6,10 @@ refused (:func:`require_one`).
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Dict, List, Sequence, Tuple
 
+from npu_reference.device.links import rank_table
 from npu_reference.options.classes import OptionTypeError, OptionValueError
 
 __all__ = [
@@ -33,9 +33,6 @@ WORLD = "hccl_world_group"
 
 #: Devices of a server where no rank table tells; assumed, as of an Atlas 800.
 _DEVICES = 8
-
-#: Largest rank table that is read, in bytes; assumed.
-_LARGEST = 4 << 20
 
 #: Most segments that gradients are split into (HCCL).
 _SEGMENTS = 8
@@ -234,18 +231,7 @@ def _on_server(group: str, rank: int) -> List[int]:
 
 
 def _server_of(path: str, rank: int) -> List[int]:
-    for devices in _servers(path):
-        if rank in devices:
-            return devices
-    raise OptionValueError("OPTION_VALUE", "RANK_TABLE_FILE", f"no server of {path!r} has the rank {rank}.")
-
-
-def _servers(path: str) -> List[List[int]]:
-    """The ranks of the devices of every server of a rank table."""
-    try:
-        with open(path, encoding="utf-8") as stream:
-            table: Any = json.loads(stream.read(_LARGEST))
-        return [[int(device["rank_id"]) for device in server["device"]] for server in table["server_list"]]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        text = f"{path!r} is no rank table: {type(error).__name__}: {error}."
-        raise OptionValueError("OPTION_FILE", "RANK_TABLE_FILE", text, "Give a JSON with server_list.") from None
+    server = rank_table.read(path).server_of(rank)
+    if server is None:
+        raise OptionValueError("OPTION_VALUE", "RANK_TABLE_FILE", f"no server of {path!r} has the rank {rank}.")
+    return server.ranks

@@ -5,5 +5,6 @@ from __future__ import annotations
 from npu_reference.device.timing.execution import Span, Timeline, execute
 from npu_reference.device.timing.memory import Block, MemoryPlan, plan_memory
 from npu_reference.device.timing.profile import Profile, profile
+from npu_reference.device.timing.runs import Run, run
 
-__all__ = ["Block", "MemoryPlan", "Profile", "Span", "Timeline", "execute", "plan_memory", "profile"]
+__all__ = ["Block", "MemoryPlan", "Profile", "Run", "Span", "Timeline", "execute", "plan_memory", "profile", "run"]

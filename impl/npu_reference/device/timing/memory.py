@@ -114,13 +114,16 @@ def _lives(lowered: Lowered, timeline: Timeline) -> Dict[int, Tuple[int, int]]:
                 touch(place, span.start, span.end)
     copied: Dict[int, List[Tuple[int, int]]] = {}
     for task, span in zip(timeline.tasks, timeline.spans):
-        if task.kind in ("h2d", "d2h"):
+        if task.kind in ("h2d", "d2h") and not task.queued:
             copied.setdefault(task.geop, []).append((span.start, span.end))
     for geop, spans in copied.items():
         for place in lowered.inputs[geop]:
             touch(place, min(start for start, _ in spans), lives.get(place, (0, 0))[1])
         for place in lowered.outputs[geop]:
             touch(place, spans[-1][1], max(end for _, end in spans))
+    for places in lowered.queues:
+        for place in places:  # an element lies there all the time: the next one fills the place of the last
+            touch(place, 0, timeline.end)
     return {place: (start, max(end, start + 1)) for place, (start, end) in lives.items()}
 
 

@@ -7,9 +7,15 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from npu_reference.catalog import Catalog
 from npu_reference.collection import no_collection
 from npu_reference.compiler import Compiled, Settings, compile_graph, settings_of
+from npu_reference.compiler.collectives import Split
+from npu_reference.compiler.kernels import GETNEXT_OPERATORS
 from npu_reference.compiler.tasks import schedule
+from npu_reference.device.links import RankTable, topology
 from npu_reference.device.timing.execution import Timeline, execute
 from npu_reference.device.timing.memory import MemoryPlan, plan_memory
+from npu_reference.device.timing.network import network_of
+from npu_reference.device.timing.runs import Run, run
+from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
 from npu_reference.options import Resolution
 from npu_reference.partition import Partition
@@ -17,13 +23,17 @@ from npu_reference.precision import assign
 
 __all__ = ["Profile", "profile"]
 
+#: What an answer calls the servers of the schedule; kernels have the unit that computes them.
+_SERVERS = {"pcie_h2d": "pcie", "pcie_d2h": "pcie"}
+
 
 class Profile(NamedTuple):
     """A step: what was compiled, how long it takes in nanoseconds, and what it needs.
 
     Attributes:
         streams: of the AI CPU and the AI Core, as chosen among those allowed; (0, 0) where both share one.
-        timeline: of one iteration; a launch makes ``settings.loops`` of them.
+        timeline: of one step, from its launch to its last copy.
+        concurrent: steps that are asked for at once (online inference).
     """
 
     partition: Partition
@@ -31,17 +41,28 @@ class Profile(NamedTuple):
     streams: Tuple[int, int]
     timeline: Timeline
     memory: MemoryPlan
+    concurrent: int = 1
 
     @property
     def settings(self) -> Settings:
         return self.compiled.settings
 
     @property
+    def run(self) -> Run:
+        """What one run makes of the step: its loop on the device, or the steps that are asked for at once."""
+        sunk = len(self.partition.geops) == 1
+        return run(
+            self.timeline,
+            iterations=self.settings.loops,
+            sunk=sunk,
+            steps=self.concurrent,
+            lanes=self.settings.models,
+        )
+
+    @property
     def step(self) -> int:
-        """Nanoseconds of one iteration; the launch is shared by those of one loop."""
-        launches = sum(task.duration for task in self.timeline.tasks if task.kind == "launch")
-        saved = launches - -(-launches // self.settings.loops)
-        return self.timeline.end - min(saved, self.timeline.end)
+        """Nanoseconds of one step; what a run does once is shared by its iterations."""
+        return self.run.each
 
     def engines(self) -> Dict[str, Dict[str, Any]]:
         """By engine: tasks, nanoseconds of work and their part of the step."""
@@ -94,6 +115,65 @@ class Profile(NamedTuple):
             )
         return rows
 
+    @property
+    def launches(self) -> int:
+        """How often the host starts something on the device in one run."""
+        launches = sum(task.kind == "launch" for task in self.timeline.tasks)
+        loops = 1 if len(self.partition.geops) == 1 else self.settings.loops
+        return launches * loops * self.concurrent
+
+    @property
+    def iterations(self) -> int:
+        """Steps that one run makes on the device (iterations_per_loop)."""
+        return self.settings.loops
+
+    def control(self) -> Dict[str, Any]:
+        """What was counted of loops and conditionals, and which tensors as large as they can be."""
+        lowered = self.compiled.lowered
+        return {
+            "loops": [loop._asdict() for loop in lowered.loops],
+            "conditionals": [{"name": name, "taken": side} for name, side in sorted(lowered.taken.items())],
+            "largest": list(lowered.bounded),
+        }
+
+    def timeline_json(self) -> Dict[str, Any]:
+        """The step as the protocol's ``timeline`` answers it: every task in time, copies, launches, memory, fusion."""
+        plan, made = self.memory, self.run
+        return {
+            "step_ns": made.each,
+            "run_ns": made.nanoseconds,
+            "tasks": [_task_json(self, made.timeline, number) for number in range(len(made.timeline.tasks))],
+            "transfers": [
+                {
+                    "direction": copy.direction,
+                    "bytes": copy.bytes,
+                    "tensors": list(copy.tensors),
+                    "times": copy.times * self.concurrent,
+                }
+                for copy in self.compiled.transfers
+            ],
+            "launches": self.launches,
+            "iterations": self.iterations,
+            "concurrent": {"steps": made.steps, "at_once": made.lanes},
+            "memory": {
+                "peak": plan.peak,
+                "total": plan.total,
+                "variables": plan.variables,
+                "constants": plan.fixed - plan.variables,
+                "arena": plan.arena,
+            },
+            "control": self.control(),
+            "fusion": [
+                {
+                    "section": count.section,
+                    "name": count.name,
+                    "matched": count.match_times,
+                    "effective": count.effect_times,
+                }
+                for count in self.compiled.fusion
+            ],
+        }
+
     def to_json(self) -> Dict[str, Any]:
         """The answer of ``profile``."""
         plan, tensors = self.memory, self.compiled.fused.tensors
@@ -125,8 +205,24 @@ class Profile(NamedTuple):
                     for block in plan.alive_at(plan.peak_at)[:10]
                 ],
             },
+            "control": self.control(),
             **self.compiled.to_json(),
         }
+
+
+def _task_json(step: Profile, timeline: Timeline, number: int) -> Dict[str, Any]:
+    task, span = timeline.tasks[number], timeline.spans[number]
+    told: Dict[str, Any] = {"name": task.name, "engine": _SERVERS.get(task.engine, task.engine), "stream": task.stream}
+    told.update(kind=task.kind, start_ns=span.start, end_ns=span.end, iteration=task.iteration, step=task.step)
+    if task.kernel >= 0:
+        kernel = step.compiled.fused.kernels[task.kernel]
+        together = task.kind == "collective"
+        told.update(name=kernel.type, node=kernel.node, nodes=list(kernel.members))
+        told.update(kind="collective", bytes=task.bytes) if together else told.update(kind="kernel")
+        told["engine"] = task.engine if together else kernel.engine
+    elif task.kind in ("h2d", "d2h"):
+        told["bytes"] = task.bytes
+    return told
 
 
 def profile(
@@ -136,18 +232,48 @@ def profile(
     shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
     *,
     catalog: Optional[Catalog] = None,
+    concurrent: int = 1,
+    ranks: int = 1,
+    table: Optional[RankTable] = None,
+    split: Optional[Split] = None,
+    groups: Optional[Mapping[str, Sequence[int]]] = None,
 ) -> Profile:
     """Profile one step of a partition under some options.
 
+    Args:
+        concurrent: steps that are asked for at once, of which graph_max_parallel_model_num may run beside each other.
+        ranks: how many run the graph together; the step is rank 0's, and all are alike.
+        table: where they are; without it on servers of eight, one after the other.
+        split: how gradients are split into segments; groups: ranks of groups by name.
+
     Raises:
-        NpuError: PRECISION_*, DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY.
+        NpuError: PRECISION_*, DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY; OPTION_VALUE for ranks or a split that cannot
+            be; OPTION_CONFLICT for a loop on the device that the options do not allow.
     """
+    where = topology(ranks if table is None or ranks > 1 else None, table, group=int(device.hccs_group))
+    network = network_of(where, device, split=split, groups=groups)
     with no_collection():
         assignment = assign(partition, resolution, catalog=catalog)
-        compiled = compile_graph(partition, assignment, device, settings_of(resolution), shapes)
+        settings = settings_of(resolution, partition.graph)
+        compiled = compile_graph(partition, assignment, device, settings, shapes, network=network)
+        _check_loop(partition, compiled.settings)
         streams, timeline = _best(compiled)
         memory = plan_memory(compiled.fused, timeline, device, compiled.settings)
-        return Profile(partition, compiled, streams, timeline, memory)
+        return Profile(partition, compiled, streams, timeline, memory, max(concurrent, 1))
+
+
+def _check_loop(partition: Partition, settings: Settings) -> None:
+    """Refuse iterations on the device that read a dataset on the host (session.enable_data_pre_proc.loop_prerequisite,
+    T19)."""
+    if settings.loops < 2:
+        return
+    for node in partition.graph.nodes:
+        if node.op in GETNEXT_OPERATORS and partition.assignment[node.id] < 0:
+            raise NpuError(
+                "OPTION_CONFLICT", "enable_data_pre_proc",
+                f"a loop of {settings.loops} iterations needs GetNext on the device.",
+                "Switch enable_data_pre_proc on.",
+            )  # fmt: skip
 
 
 def _best(compiled: Compiled) -> Tuple[Tuple[int, int], Timeline]:
@@ -157,7 +283,9 @@ def _best(compiled: Compiled) -> Tuple[Tuple[int, int], Timeline]:
     """
     found = []
     for streams in _candidates(compiled.settings.parallel):
-        tasks = schedule(compiled.fused, compiled.costs, compiled.device, compiled.settings, streams)
+        tasks = schedule(
+            compiled.fused, compiled.costs, compiled.device, compiled.settings, streams, compiled.exchanges
+        )
         timeline = execute(tasks)
         found.append((timeline.end, streams, timeline))
     _, streams, timeline = min(found, key=lambda entry: entry[:2])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Container, Dict, List, NamedTuple, Tuple
 
 from npu_reference.options.domains import echo
 from npu_reference.options.files.lines import Line, key_and_value, lines, refuse
@@ -32,6 +32,12 @@ class OpDebug(NamedTuple):
     @property
     def has_list(self) -> bool:
         return bool(self.names or self.types)
+
+    def covers(self, node: str, op: str, nodes: Container[str] = ()) -> bool:
+        """Whether an operator is compiled with the options; ``nodes`` are the names of its graph (D17)."""
+        if not self.has_list:
+            return True
+        return node in self.names or op in self.types or (op in self.names and op not in nodes)
 
 
 def parse(text: str) -> OpDebug:

@@ -6,7 +6,7 @@ import re
 from typing import Any, List, Sequence
 
 from npu_reference.errors import NpuError
-from npu_reference.graphs import Graph
+from npu_reference.graphs import ITERATIONS_MARK, Graph
 from npu_reference.options import Resolution
 from npu_reference.runtime.observing.log import Notice
 
@@ -18,8 +18,7 @@ TAILING = "npu_is_tailing_optimization"
 #: Graph collection that is not empty where an optimizer scales the loss.
 LOSS_SCALE = "npu_loss_scale"
 
-#: Attribute of the operation that set_iteration_per_loop returns: how often it runs in one session.run.
-ITERATIONS = "_npu_iterations_per_loop"
+ITERATIONS = ITERATIONS_MARK
 
 _APPLY = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
 _MIXED = ("allow_mix_precision", "allow_mix_precision_fp16")

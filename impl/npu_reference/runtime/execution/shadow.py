@@ -21,6 +21,7 @@ __all__ = ["Placed", "Request", "Shadow"]
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
 _ENTERS = ("Enter", "RefEnter")
+_ITERATORS = ("Iterator", "IteratorV2", "MultiDeviceIterator")
 
 
 class Request(NamedTuple):
@@ -273,7 +274,7 @@ class _Batch:
         original = self.nodes[name]
         node = type(original)()
         node.CopyFrom(original)
-        _clean(node)
+        _clean(node, named=not self._calls_far(node, new_name))
         node.name = new_name
         del node.input[:]
         node.input.extend(self._where(end).text() for end in inputs)
@@ -282,6 +283,17 @@ class _Batch:
         else:
             self.own[new_name] = name
         self.fresh.append(node)
+
+    def _calls_far(self, node: Any, new_name: str) -> bool:
+        """Whether a node is an iterator over what a distribution strategy hands out.
+
+        TensorFlow lets no iterator that has a name of its own call functions of other devices: the process ends, or
+        its session never closes. One without has state of its own, which is one as long as the node is.
+        """
+        if node.op not in _ITERATORS or node.name != new_name:
+            return False
+        bodies = (function.proto for function in self.request.asked.functions.values())
+        return any(inner.op == "RemoteCall" for body in bodies for inner in body.node_def)
 
     def _call(self, name: str, new_name: str, node: Any) -> None:
         """Let a node call the body of a GEOP; the body is made where no other call has the same."""
@@ -437,9 +449,9 @@ class _Batch:
             ) from error
 
 
-def _clean(node: Any) -> None:
+def _clean(node: Any, *, named: bool = True) -> None:
     """Everything runs on this machine's CPU, as the adapter places it, so nothing may ask for another place."""
-    if "shared_name" in node.attr:
+    if named and "shared_name" in node.attr:
         name_state(node, node.name)
     node.device = ""
     for name in ("_class", "_output_shapes"):

@@ -10,10 +10,12 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from npu_reference import graphs
 from npu_reference.collection import no_collection
+from npu_reference.hardware import built_in
 from npu_reference.options.directives import directives
 from npu_reference.runtime.agreement.agreement import Agreement
 from npu_reference.runtime.config import Settings, inner_config
 from npu_reference.runtime.execution.bodies import Hook
+from npu_reference.runtime.execution.compiling import Compiling
 from npu_reference.runtime.execution.numerics import Numerics
 from npu_reference.runtime.execution.plan import Plan, Signature, make_plan
 from npu_reference.runtime.execution.shadow import Shadow
@@ -55,6 +57,7 @@ class Engine:
         self._runs = 0
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
         self._partial = PartialRuns(self.number, self.graph, self.run)
+        self._compiling = Compiling(settings.resolution, settings.device or built_in(), session.graph)
         self._agreement = Agreement(settings.resolution, session.graph, self.number)
         for notice in settings.notices:
             say(logging.WARNING, notice, session=self.number)
@@ -66,6 +69,11 @@ class Engine:
     def numerics(self) -> Optional[Numerics]:
         """The arithmetic of the device; None where GEOPs compute as TensorFlow does."""
         return self._numerics
+
+    @property
+    def compiling(self) -> Compiling:
+        """What the timing plane makes of this session's signatures."""
+        return self._compiling
 
     @property
     def hooks(self) -> List[Hook]:

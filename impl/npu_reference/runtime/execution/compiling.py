@@ -1,0 +1,151 @@
+"""What the timing plane makes of a signature that runs: compiled for the sizes of its real feeds, once for each."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from npu_reference.compiler import Compiled
+from npu_reference.device.timing import Profile, profile
+from npu_reference.errors import NpuError
+from npu_reference.graphs import infer_shapes
+from npu_reference.hardware import Device
+from npu_reference.options import Resolution
+from npu_reference.partition import Partition
+from npu_reference.runtime.observing.trace import Copy
+
+__all__ = ["Compiling", "Timed"]
+
+#: Signatures with their sizes that are kept; of more, those not run for longest are compiled again (assumed).
+_KEPT = 64
+
+_Shape = Tuple[Optional[int], ...]
+
+
+class Timed(NamedTuple):
+    """One signature at one set of sizes: its step, or why the model knows none.
+
+    Attributes:
+        profile: None where there is an error.
+        error: DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY or PRECISION_*.
+    """
+
+    profile: Optional[Profile]
+    error: Optional[NpuError] = None
+
+    @property
+    def compiled(self) -> Optional[Compiled]:
+        return None if self.profile is None else self.profile.compiled
+
+    @property
+    def reason(self) -> str:
+        """Why there is no profile; empty where there is one."""
+        return "" if self.error is None else self.error.message
+
+
+class Compiling:
+    """The compiled signatures of one session. Thread-safe.
+
+    Args:
+        resolution: the session's effective options.
+        device: what they are compiled for.
+        tf_graph: the user's tf.Graph, which may know shapes that the graph alone does not tell.
+    """
+
+    def __init__(self, resolution: Resolution, device: Device, tf_graph: Any) -> None:
+        self.device = device
+        self._resolution = resolution
+        self._tf_graph = tf_graph
+        self._lock = threading.Lock()
+        self._known: OrderedDict[Any, Timed] = OrderedDict()
+
+    def of(
+        self,
+        signature: Any,
+        parts: Partition,
+        feeds: Mapping[str, Any],
+        copies: Sequence[Copy] = (),
+    ) -> Timed:
+        """The step of a signature. Never raises for what the model does not know.
+
+        Args:
+            signature: a plan.Signature, whose partition is ``parts``.
+            feeds: tensor to the value fed.
+            copies: of a run that has ended: bytes that crossed tell sizes that the graph leaves open.
+        """
+        fed = tuple((name, tuple(getattr(value, "shape", ()))) for name, value in sorted(feeds.items()))
+        crossed = tuple(copy.bytes for copy in copies if copy.times == 1)
+        key = (signature, fed, crossed)
+        with self._lock:
+            found = self._known.get(key)
+            if found is None:
+                found = self._compile(signature, parts, dict(fed), copies)
+                self._known[key] = found
+                if len(self._known) > _KEPT:
+                    self._known.popitem(last=False)
+            else:
+                self._known.move_to_end(key)
+            return found
+
+    def _compile(self, signature: Any, parts: Partition, fed: Mapping[str, _Shape], copies: Sequence[Copy]) -> Timed:
+        try:
+            shapes = _sizes(signature, parts, fed, copies, self._tf_graph)
+            return Timed(profile(parts, self._resolution, self.device, shapes))
+        except NpuError as error:
+            return Timed(None, error)
+
+
+def _sizes(
+    signature: Any, parts: Partition, fed: Mapping[str, _Shape], copies: Sequence[Copy], tf_graph: Any
+) -> Dict[str, _Shape]:
+    """Shapes by ``node:slot``: of what is fed as it is fed, of what else crosses a border as TensorFlow has inferred
+    it, a size that is open then as the bytes of a run tell it."""
+    graph = parts.graph
+    sizes: Dict[str, _Shape] = {}
+    for node in graph.nodes:
+        if node.op == "_Arg" and isinstance(node.attr("index"), int):
+            sizes[node.name] = fed.get(signature.feeds[node.attr("index")], ())
+    known = None
+    crossed = {copy.tensor: copy.bytes for copy in copies if copy.times == 1}
+    for border in parts.borders:
+        name, _, slot = border.source.rpartition(":")
+        if border.direction != "h2d" or name not in graph.index or name in sizes:
+            continue
+        known = infer_shapes(graph, feeds=sizes) if known is None else known
+        at = graph.index[name]
+        shape = known.of(at, int(slot))
+        if shape is not None and None not in shape:
+            continue
+        shape = _better(shape, _inferred(tf_graph, name, int(slot)))
+        shape = _solved(shape, crossed.get(border.source), graph.output_dtypes(at)[int(slot)].base.size)
+        if shape is not None and None not in shape:
+            sizes[border.source] = shape
+    return sizes
+
+
+def _inferred(tf_graph: Any, name: str, slot: int) -> Optional[_Shape]:
+    try:
+        shape = tf_graph.get_operation_by_name(name).outputs[slot].get_shape()
+        return tuple(shape.as_list())
+    except (KeyError, ValueError, IndexError):  # made by the partitioner, or of unknown rank
+        return None
+
+
+def _better(one: Optional[_Shape], other: Optional[_Shape]) -> Optional[_Shape]:
+    """What two say of one shape together."""
+    if one is None or other is None or len(one) != len(other):
+        return other if one is None else one
+    return tuple(size if size is not None else second for size, second in zip(one, other))
+
+
+def _solved(shape: Optional[_Shape], size: Optional[int], width: Optional[int]) -> Optional[_Shape]:
+    """The shape with its one open size as the bytes of the whole tell it."""
+    if shape is None or size is None or not width or shape.count(None) != 1:
+        return shape
+    rest = width
+    for known in shape:
+        rest *= 1 if known is None else known
+    if rest <= 0 or size % rest:
+        return shape
+    return tuple(size // rest if known is None else known for known in shape)
