@@ -372,6 +372,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     known = reviewed()
 
     def report(one: Mutant, seen: str) -> None:
+        print("." if seen else "?", end="", file=sys.stderr, flush=True)
         if not seen and one.name not in known:
             print(f"unseen  {one.name}  line {one.line}  {one.change}", flush=True)
 
