@@ -293,15 +293,41 @@ class Asker:
         return ""
 
 
+def _ours(name: str) -> bool:
+    reference = name.startswith("npu_reference.") and not name.startswith(_KEPT)
+    return reference or name == "npu_conformance.backends.reference"
+
+
+class _Apart:
+    """A backend of modules of its own: they are in place while it answers, those of the suite at all other times."""
+
+    def __init__(self, make: Any) -> None:
+        self._modules: Dict[str, Any] = {}
+        self._backend = self._within(make)
+
+    def _within(self, call: Any, *arguments: Any) -> Any:
+        kept = {name: module for name, module in sys.modules.items() if _ours(name)}
+        for name in kept:
+            del sys.modules[name]
+        sys.modules.update(self._modules)
+        try:
+            return call(*arguments)
+        finally:
+            self._modules = {name: module for name, module in sys.modules.items() if _ours(name)}
+            for name in self._modules:
+                del sys.modules[name]
+            sys.modules.update(kept)
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._backend, name)
+        return lambda params: self._within(method, params)
+
+
 def _backend(mutant: Mutant) -> Any:
     """The reference with the change, imported anew."""
     with open(mutant.path, encoding="utf-8") as stream:
         tree = _changed(ast.parse(stream.read()), mutant.index)
     code = compile(tree, mutant.path, "exec")
-    for name in list(sys.modules):
-        ours = name.startswith("npu_reference.") and not name.startswith(_KEPT)
-        if ours or name == "npu_conformance.backends.reference":
-            del sys.modules[name]
     plain = importlib.machinery.SourceFileLoader.get_code
 
     def get_code(self: Any, fullname: str) -> Any:
@@ -309,7 +335,7 @@ def _backend(mutant: Mutant) -> Any:
         return code if same else plain(self, fullname)
 
     importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
-    return importlib.import_module("npu_conformance.backends.reference").ReferenceBackend()
+    return _Apart(lambda: importlib.import_module("npu_conformance.backends.reference").ReferenceBackend())
 
 
 class Score(NamedTuple):
