@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Dict, FrozenSet, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_conformance.library.library import Case, Expect, Instance
 from npu_conformance.observing import observe, tensors
@@ -110,8 +110,11 @@ def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[
         found = observe.observations(case.method, ok, folder)
     except tensors.BadTensor as error:
         return Result("protocol-error", f"a tensor of the answer {error}", (), (), f"{case.method}/protocol-error")
+    tells_origins = any(fact.aspect == "origins" for fact in found)
+    if case.method == "options":
+        found = found + _unset(case.expect, edition, found)
     texts = tuple(observe.texts(found))
-    if case.method == "options" and not any(fact.aspect == "origins" for fact in found):
+    if case.method == "options" and not tells_origins:
         case = _without_origins(case)
         if not _asserts(case.expect):
             detail = "the answer tells the origin of no value, which the protocol leaves to it"
@@ -125,6 +128,18 @@ def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[
     differences += _bounds(case.expect, texts)
     differences += _values(case.expect, ok, folder)
     return _result(case, differences, texts)
+
+
+_NULL = re.compile(r"effective (\S+) = null")
+
+
+def _unset(expect: Expect, edition: str, found: Sequence[observe.Fact]) -> List[observe.Fact]:
+    """Facts of options that the case says have no value, and the answer leaves out: that is the same."""
+    told = {fact.subject for fact in found if fact.aspect == "effective"}
+    lines = [*expect.golden.get(edition, ()), *expect.contains, *(line for group in expect.any_of for line in group)]
+    names = {match[1] for match in map(_NULL.fullmatch, lines) if match} - told
+    unset = [observe.Fact("effective", name, f"effective {name} = null") for name in sorted(names)]
+    return unset + [observe.Fact("origins", name, f"origin {name} = default") for name in sorted(names)]
 
 
 def _without_origins(case: Case) -> Case:
