@@ -71,6 +71,8 @@ _KINDS: List[ErrorKind] = [
     ErrorKind("COLLECTIVE_TIMEOUT", "a collective waited longer for a rank than hccl_timeout allows"),
     ErrorKind("KERNEL_FAILURE", "a kernel cannot be compiled"),
     ErrorKind("FAULT_VALUE", "a fault that is asked for is none that the device can have"),
+    # What compilation leaves
+    ErrorKind("FILES_LEFT", "a directory named by an option cannot take the files that are asked for"),
     # The suite
     ErrorKind("USAGE", "the command line is wrong"),
     ErrorKind("CASE_FILE", "a case file or golden is malformed"),

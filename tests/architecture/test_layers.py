@@ -18,12 +18,12 @@ SUITE = pathlib.Path(npu_conformance.__file__).parent
 #: A package may import the ones before it in this list, and itself.
 LAYERS = [
     ["errors", "place"], ["options", "surface", "graphs", "hardware"], ["catalog"], ["partition"], ["precision"],
-    ["compiler"], ["device"], ["runtime"],
+    ["compiler"], ["device"], ["artifacts", "profiling"], ["runtime"],
 ]  # fmt: skip
 
 TENSORFLOW_FREE = [
     "errors", "place", "options", "surface", "graphs", "hardware", "catalog", "partition", "precision",
-    "compiler", "device/timing", "device/links", "device/faults", "device/watchdogs",
+    "compiler", "device/timing", "device/links", "device/faults", "device/watchdogs", "artifacts", "profiling",
 ]  # fmt: skip
 
 #: Where the suite may reach TensorFlow: only through the reference backend's execution.

@@ -16,7 +16,7 @@ SECOND = 10**9
 CONFIG = {"oom.cfg": "op_debug_config = oom\n", "flag.cfg": "op_debug_config = check_flag\n"}
 
 
-def endured(*asked, network=None, iterations=1, first=1, known=True, rank=0, **values):
+def endured(*asked, network=None, iterations=1, executed=None, known=True, rank=0, **values):
     """What becomes of a step with faults, as the command line writes them."""
     graph, feeds, fetches = network or mlp()
     values.setdefault("surface", "runconfig")
@@ -29,7 +29,7 @@ def endured(*asked, network=None, iterations=1, first=1, known=True, rank=0, **v
         resolution,
         faults.parse_text(asked),
         iterations=iterations,
-        first=first,
+        executed=executed,
         rank=rank,
     )
 
@@ -174,13 +174,13 @@ def test_a_fault_of_an_operator_that_no_kernel_computes_is_refused():
 
 
 def test_of_a_loop_only_the_iteration_that_is_meant_is_late():
-    once = endured("hang:matmul1@13,seconds=1", iterations=10, first=11)
+    once = endured("hang:matmul1@13,seconds=1", iterations=10, executed={"matmul1": 10})
     assert once.late == SECOND
     assert endured("hang:matmul1,seconds=1", iterations=10).late == 10 * SECOND
     assert endured("hang:matmul1@13,seconds=1", iterations=10).late == 0
     plain = endured(iterations=10)
     assert once.run_ns == plain.run_ns + SECOND
-    error = ended("hang:matmul1@13", iterations=10, first=11, op_execute_timeout=1)
+    error = ended("hang:matmul1@13", iterations=10, executed={"matmul1": 10}, op_execute_timeout=1)
     launch = 0
     assert error.after_ns > start_of("matmul1").start + launch + SECOND
 
@@ -204,7 +204,9 @@ def test_a_fault_of_another_rank_is_another_devices():
 
 
 def test_overflow_is_told_to_who_keeps_the_status():
-    assert endured("overflow:matmul1").overflows == ("matmul1",)
+    assert endured("overflow:matmul1").overflows == (("matmul1", None),)
+    assert endured("overflow:matmul1@3", iterations=4).overflows == (("matmul1", 2),)
+    assert endured("overflow:matmul1@3").overflows == ()
 
 
 @given(st.integers(1, 200), st.integers(1, 200), st.integers(1, 200))

@@ -76,6 +76,10 @@ def shape_of(op, inputs, slot=0, **attrs):
         ("Range", [2, 9, 3], {}, (3,)),
         ("L2Loss", [None], {}, ()),
         ("SparseSoftmaxCrossEntropyWithLogits", [(None, 10), [1, 2]], {}, (2,)),
+        ("HcomAllReduce", [(None, 3)], {}, (None, 3)),
+        ("HcomAllGather", [(2, None)], {"rank_size": 4}, (8, None)),
+        ("HcomAllGather", [(None, 3)], {"_npu_rank_size": 4}, (None, 3)),
+        ("HcomReduceScatter", [(8, 3)], {"rank_size": 4}, (2, 3)),
     ],
 )  # fmt: skip
 def test_an_operator_gives_what_is_known_of_its_shape(op, inputs, attrs, expected):
@@ -103,6 +107,10 @@ def test_an_operator_gives_what_is_known_of_its_shape(op, inputs, attrs, expecte
         ("Conv2D", [(1, 2, 2, 3), (1, 1, 3, 1)], {"strides": [1], "padding": "SAME"}),
         ("Pad", [(2, 3), [[1, 1]]], {}),
         ("Slice", [(5,), [4], [-3]], {}),
+        ("HcomReduceScatter", [(9, 3)], {"rank_size": 4}),
+        ("HcomAllGather", [(9, 3)], {}),
+        ("HcomAllGather", [()], {"rank_size": 4}),
+        ("HcomAllGather", [(9, 3)], {"rank_size": 2**62}),
     ],
 )
 def test_a_contradiction_is_unknown_rather_than_an_error(op, inputs, attrs):

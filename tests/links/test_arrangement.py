@@ -28,9 +28,9 @@ def step(name, ranks, values, targets=("train",), feeds=(), split=None, **more):
     """A step of a fixture's graph, or of a graph."""
     graph = graph_from_def(program.build(name)) if isinstance(name, str) else name
     feeds = ["other:0"] if "other" in graph.index else list(feeds)
-    options = resolve(values, surface="session", edition=more.pop("edition", "current"), env={})
+    options = resolve(values, surface=more.pop("surface", "session"), edition=more.pop("edition", "current"), env={})
     assert not options.errors
-    sizes = arg_shapes(graph, feeds, {})
+    sizes = {**arg_shapes(graph, feeds, {}), **more.pop("sizes", {})}
     device = more.pop("device", built_in())
     divided = partition(close_over(graph, feeds, [], list(targets)), options)
     return profile(divided, options, device, sizes, ranks=ranks, split=split, **more)
@@ -202,6 +202,22 @@ def test_every_collective_has_its_time_on_the_links():
 
 def priced(found):
     return [(found.compiled.fused.kernels[number], one) for number, one in sorted(found.compiled.exchanges.items())]
+
+
+def test_sending_receiving_and_exchanging_take_time_on_their_links():
+    g = GraphBuilder()
+    x = g.placeholder("x", "float32", [64, 64])
+    sent = g.op("HcomSend", "send", [x], dest_rank=4, group="hccl_world_group", sr_tag=0)
+    got = g.op("HcomReceive", "receive", [], T="float32", shape=[64, 64], src_rank=1, group="hccl_world_group")
+    counts = [g.const(name, [512] * 8, "int64") for name in ("counts", "places", "counts2", "places2")]
+    flat = g.op("Reshape", "flat", [got, g.const("length", [4096], "int32")])
+    g.op("HcomAllToAllV", "exchange", [flat, *counts], group="hccl_world_group")
+    g.op("NoOp", "train", [], control=[sent])
+    found = step(g.build(), 8, OVERLAP, targets=["train", "exchange"], feeds=["x:0"], sizes={"exchange": (4096,)})
+    told = {kernel.node: (one.engine, sum(count for _, count in one.bytes)) for kernel, one in priced(found)}
+    assert told == {
+        "send": ("pcie", 64 * 64 * 4), "receive": ("hccs", 64 * 64 * 4), "exchange": ("pcie", 7 * 64 * 64 * 4),
+    }  # fmt: skip
 
 
 def test_a_group_has_the_links_of_its_own_ranks():

@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
+import base64
 import glob
 import importlib.util
 import json
 import os
 import platform
+import posixpath
 import re
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import npu_reference
 from npu_conformance.protocol import messages as protocol
+from npu_reference.errors import NpuError
 
 __all__ = ["ReferenceBackend"]
 
-_AREAS = ["in_out_pair", "mixed", "options", "partition", "precision", "run"]
+#: Largest file that is told with its content, in bytes.
+_MOST_INLINE = 64 << 10
+
+_AREAS = ["artifacts", "in_out_pair", "mixed", "options", "partition", "precision", "timing", "run"]
 
 #: Features of every answer that needs no TensorFlow.
 _FEATURES = [
     "advice",
     "borders",
     "casts",
+    "concurrent",
+    "compile",
+    "compile.constants",
+    "compile.notes",
+    "compile.passes",
+    "compile.sizes",
+    "compile.switches",
     "copies",
     "directives",
     "engines",
+    "faults",
     "flavour.tf1",
     "flavour.tf2",
     "impl_modes",
+    "library",
     "lists",
     "meaning",
     "min_geops",
@@ -39,9 +54,27 @@ _FEATURES = [
     "partition",
     "policy.adapter",
     "precision",
+    "ranks",
     "reasons",
     "signature",
+    "timeline",
+    "timeline.dataset",
+    "timeline.device",
+    "timeline.files",
+    "timeline.fusion",
+    "timeline.launches",
+    "timeline.memory",
+    "timeline.streams",
+    "timeline.tasks",
+    "timeline.transfers",
 ]
+
+_DEVICE = "Ascend910A"
+
+#: Codes with which a step ends on the device, after it was understood.
+_ENDS = (
+    "DEVICE_MEMORY", "DEVICE_TIMEOUT", "DEVICE_FAULT", "DEVICE_ENDLESS", "COLLECTIVE_TIMEOUT", "KERNEL_FAILURE",
+)  # fmt: skip
 
 
 class ReferenceBackend:
@@ -96,6 +129,37 @@ class ReferenceBackend:
         answer: Dict[str, Any] = self.assigned(params).to_json()
         return answer
 
+    def timeline(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        variants = {}
+        for name, changes in params.get("variants", {}).items():
+            laid = {option: value for option, value in {**params["values"], **changes}.items() if value is not None}
+            variants[name] = self._ended({**params, "values": laid}, every=True)
+        return {"base": self._ended(params), "variants": variants}
+
+    def _ended(self, params: Mapping[str, Any], every: bool = False) -> Dict[str, Any]:
+        """The step, or the error it ends in; of a variant, whatever it is refused for."""
+        try:
+            return self.step(params)
+        except NpuError as error:
+            if not every and error.code not in _ENDS:
+                raise
+            return {"rejected": error.to_json()}
+
+    def compile(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        from npu_conformance.backends.compiling import Turns
+
+        return Turns(self, params).run()
+
+    def library(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        from npu_reference.artifacts import library
+
+        return {
+            "files": [
+                {"path": one.path, "mode": f"{one.mode:04o}", "text": one.text}
+                for one in library.files(self.catalog(params), params["edition"])
+            ]
+        }
+
     def run(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         if importlib.util.find_spec("tf_keras") is not None:
             os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # TensorFlow reads it once, when it is imported
@@ -124,6 +188,34 @@ class ReferenceBackend:
             env=params.get("env", {}),
             files=params.get("files", {}),
         )
+
+    def resolve_in(self, params: Mapping[str, Any], files: Any) -> Any:
+        """The Resolution of the request's option values, whose files lie in a folder."""
+        return self.resolve({**params, "files": files})
+
+    def program(self, params: Mapping[str, Any], place: Any, process: int) -> Any:
+        """A program that compiles in a folder."""
+        from npu_reference.artifacts import Program
+        from npu_reference.device import faults
+
+        return Program(place, process=str(process), disk=faults.parse(params.get("faults")).disk())
+
+    def compiled(self, program: Any, params: Mapping[str, Any], resolution: Any) -> Any:
+        """What compiling the request's graph left."""
+        from npu_reference.artifacts import Model
+        from npu_reference.compiler import compile_graph, settings_of
+        from npu_reference.graphs import arg_shapes, load_graph
+        from npu_reference.hardware import load
+        from npu_reference.partition import partition
+        from npu_reference.precision import assign
+
+        sizes = {name: tuple(shape) for name, shape in params.get("shapes", {}).items()}
+        shapes = arg_shapes(load_graph(params["graph"]), list(params.get("feeds", [])), sizes)
+        cut = partition(self.graph(params), resolution, op_list=self.operator_list(params), shapes=shapes)
+        assignment = assign(cut, resolution, catalog=self.catalog(params))
+        device = load(params.get("device", "Ascend910A"))
+        lowered = compile_graph(cut, assignment, device, settings_of(resolution), shapes)
+        return program.compile(Model(cut, assignment, lowered, shapes), resolution, params.get("env", {}))
 
     def graph(self, params: Mapping[str, Any]) -> Any:
         """The request's Graph, closed over its feeds and fetches when it names any."""
@@ -170,6 +262,62 @@ class ReferenceBackend:
 
         options = self.resolve(params).raise_first()
         return assign(self.partitioned(params), options, catalog=self.catalog(params))
+
+    def step(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        """One step of the request's graph on the simulated device, as ``timeline`` answers it."""
+        made = self.profiled(params)
+        chosen = self.resolve(params).values.get("session_device_id")
+        answer: Dict[str, Any] = {**made.timeline_json(), "device": chosen or 0}
+        for task in answer["tasks"]:  # casts and copies that compilation adds are no operators of the graph
+            task["nodes"] = [name for name in task.get("nodes", []) if ":" not in name]
+            task["node"] = None if ":" in (task.get("node") or "") else task.get("node")
+        files = self.profile_files(made, self.resolve(params))
+        if files:
+            answer["files"] = {path: _told(content) for path, content in sorted(files.items())}
+        return answer
+
+    def profile_files(self, made: Any, resolution: Any) -> Dict[str, bytes]:
+        """Path, below the folder that stands for the machine's root and for the current directory, to content."""
+        from npu_reference import profiling
+
+        wanted = profiling.collected(resolution)
+        if wanted is None:
+            return {}
+        where = posixpath.normpath("/" + wanted.output).strip("/")
+        content = profiling.files([profiling.Run(made)], wanted)
+        tree = profiling.tree.name_of(1, content)
+        return {posixpath.join(where, tree, path): data for path, data in content.items()}
+
+    def profiled(self, params: Mapping[str, Any]) -> Any:
+        """The request's Profile, as the faults asked for left it."""
+        from npu_reference.device import faults, watchdogs
+        from npu_reference.device.timing import profile
+        from npu_reference.graphs import arg_shapes, load_graph
+        from npu_reference.hardware import load
+        from npu_reference.partition import partition
+
+        options = self.resolve(params).raise_first()
+        given = {name: tuple(shape) for name, shape in params.get("shapes", {}).items()}
+        shapes = arg_shapes(load_graph(params["graph"]), list(params.get("feeds", [])), given)
+        divided = partition(self.graph(params), options, op_list=self.operator_list(params), shapes=shapes)
+        device = load(params.get("device", _DEVICE))
+        made = profile(
+            divided,
+            options,
+            device,
+            shapes,
+            catalog=self.catalog(params),
+            concurrent=params.get("concurrent", 1),
+            ranks=params.get("ranks", 1),
+        )
+        return watchdogs.endure(made, divided, options, faults.parse(params.get("faults"))).profile
+
+
+def _told(content: bytes) -> Dict[str, Any]:
+    """A file as an answer tells it; of a large one its size alone."""
+    if len(content) > _MOST_INLINE:
+        return {"bytes": len(content)}
+    return {"b64": base64.b64encode(content).decode("ascii")}
 
 
 def split_fetches(names: List[str]) -> Tuple[List[str], List[str]]:

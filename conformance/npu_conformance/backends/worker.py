@@ -12,7 +12,7 @@ from npu_reference.errors import NpuError
 
 __all__ = ["main", "serve"]
 
-_ABOUT_OPTIONS = ("options", "partition", "precision", "run")
+_ABOUT_OPTIONS = ("options", "partition", "precision", "timeline", "compile", "run")
 _ABOUT_OPTIONS_DEFAULTS: Mapping[str, Any] = {"surface": "session", "edition": "current", "values": {}}
 
 

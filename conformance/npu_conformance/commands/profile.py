@@ -21,6 +21,19 @@ __all__ = ["profile"]
     metavar="NAME|FILE.toml[:NAME]",
     help="The simulated device; a file of your own has the form of docs/device.md.",
 )
+@click.option("--ranks", type=click.IntRange(1, 1024), metavar="N", help="Devices that run GRAPH together; default 1.")
+@click.option("--rank-table", type=click.Path(), help="JSON of HCCL that says where they are; default servers of 8.")
+@click.option(
+    "--split",
+    metavar="idx:20,100 | size:60,40",
+    help="How gradients are split for AllReduce: the last of each segment, or percentages; default 96.54 and 3.46.",
+)
+@click.option("--group", "groups", multiple=True, metavar="NAME:0,1", help="Ranks of a group that GRAPH names.")
+@click.option(
+    "--algorithm",
+    type=click.Choice(["mesh", "ring", "double_ring", "halving_doubling", "star", "hierarchical"]),
+    help="Of all collectives; default the one that fits the links best.",
+)
 @COMPARE
 @click.option("--html", type=click.Path(), help="Also write one self-contained page with the timeline.")
 @click.option("--trace", "trace_file", type=click.Path(), help="Write the step as Chrome trace JSON, for Perfetto.")
@@ -38,6 +51,11 @@ def profile(
     shapes: Tuple[str, ...],
     batch: Optional[int],
     device: str,
+    ranks: Optional[int],
+    rank_table: Optional[str],
+    split: Optional[str],
+    groups: Tuple[str, ...],
+    algorithm: Optional[str],
     other: Tuple[str, ...],
     html: Optional[str],
     trace_file: Optional[str],
@@ -59,7 +77,8 @@ def profile(
     sizes = precise.parse_shapes(shapes)
     question = precise.Question(graph, values, surface, edition, feeds, fetches, op_list, ops_info, sizes, batch)
     warnings = names_first(precise.resolutions(question)[0].warnings, strict)
-    asked = profiling.ask(question, device, [parse_assignments([text]) for text in other])
+    together = profiling.together(ranks, rank_table, split, groups, algorithm)
+    asked = profiling.ask(question, device, [parse_assignments([text]) for text in other], together)
     answer = profiling.answer(asked)
     if html:
         from npu_conformance.report import profile_page

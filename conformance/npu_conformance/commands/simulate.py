@@ -23,6 +23,20 @@ __all__ = ["simulate"]
     type=click.Choice(["legacy", "current"]),
     help="Edition of the options; default as the script's environment says.",
 )
+@click.option(
+    "--clock/--no-clock",
+    default=True,
+    show_default=True,
+    help="Work out the time and the memory of every run on the device, by its model (docs/device.md).",
+)
+@click.option("--device", metavar="NAME|FILE.toml[:NAME]", help="The simulated device; default Ascend910A.")
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="KIND[:NODE][@RUN][,FIELD=N]|FILE.json",
+    help="Let the device suffer a fault, such as hang:dense/MatMul@2 (docs/runtime.md); repeatable.",
+)
 @click.option("--trace", "trace_file", type=click.Path(), help="Write what ran where as JSON.")
 @click.option("--html", type=click.Path(), help="Also write one self-contained page of the whole script.")
 @FORMAT
@@ -31,6 +45,9 @@ __all__ = ["simulate"]
 def simulate(
     device_precision: Optional[str],
     edition: Optional[str],
+    clock: bool,
+    device: Optional[str],
+    faults: Tuple[str, ...],
     trace_file: Optional[str],
     html: Optional[str],
     form: str,
@@ -42,6 +59,8 @@ def simulate(
     With --format json the answer is the last line of stdout, after all that the script prints.
     """
     from npu_conformance.files import output
+    from npu_reference.device.faults import parse_text
+    from npu_reference.hardware import load
     from npu_reference.runtime.observing.account import Account
     from npu_reference.runtime.scripts.simulate import simulate as execute
 
@@ -57,6 +76,9 @@ def simulate(
             edition=edition,
             trace_file=trace_file,
             account=account,
+            clock=clock,
+            device=None if device is None else load(device),
+            faults=parse_text(faults),
         )
     except SystemExit as leaving:
         ended = leaving

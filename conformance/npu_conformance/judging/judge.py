@@ -7,7 +7,7 @@ import re
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_conformance.library.library import Case, Expect, Instance
-from npu_conformance.observing import observe, tensors
+from npu_conformance.observing import observe, tensors, timeline
 from npu_conformance.protocol import client
 from npu_reference.printing import clipped, shorten
 
@@ -45,7 +45,7 @@ class Claims(NamedTuple):
 class Difference(NamedTuple):
     """One way in which an answer is not what the case asserts.
 
-    kind: missing, unexpected, forbidden, no-alternative, bound, value, not-finite, accepted, refused, code,
+    kind: missing, unexpected, forbidden, no-alternative, bound, compared, value, not-finite, accepted, refused, code,
     subject, tensor; fact: the fact or sentence concerned; aspect: its side of the answer.
     """
 
@@ -110,9 +110,14 @@ def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[
         found = observe.observations(case.method, ok, folder)
     except tensors.BadTensor as error:
         return Result("protocol-error", f"a tensor of the answer {error}", (), (), f"{case.method}/protocol-error")
+<<<<<<< HEAD
     tells_origins = any(fact.aspect == "origins" for fact in found)
     if case.method == "options":
         found = found + _unset(case.expect, edition, found)
+=======
+    except timeline.BadTimeline as error:
+        return Result("protocol-error", str(error), (), (), f"{case.method}/protocol-error")
+>>>>>>> main
     texts = tuple(observe.texts(found))
     if case.method == "options" and not tells_origins:
         case = _without_origins(case)
@@ -123,9 +128,11 @@ def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[
         codes = " or ".join(case.expect.rejected[0])
         difference = Difference("accepted", f"accepted; it should be refused with {codes}", "rejected")
         return _result(case, [difference], texts)
-    differences = list(_exact(case.expect, edition, found))
+    differences = list(_unanswered(case, ok))
+    differences += _exact(case.expect, edition, found)
     differences += _patterns(case.expect, texts)
     differences += _bounds(case.expect, texts)
+    differences += _compared(case.expect, texts)
     differences += _values(case.expect, ok, folder)
     return _result(case, differences, texts)
 
@@ -237,7 +244,7 @@ def _exact(expect: Expect, edition: str, found: Sequence[observe.Fact]) -> Itera
     ]
     seen = {fact.text: fact.aspect for fact in observed}
     # Two aspects may share a fact (`host x`); only copies are counted.
-    counts = _counts([fact.text for fact in observed if fact.aspect == "transfers"])
+    counts = _counts([fact.text for fact in observed if fact.aspect in observe.COUNTED])
     counts.update({text: 1 for text in seen if text not in counts})
     golden = _counts(expect.golden[edition])
     default = expect.observe[0][0]
@@ -269,6 +276,11 @@ _WORDS = (
     (r"cast ", "casts"), (r"notice ", "notices"),
     (r"run \d+ geops ", "run_geops"), (r"run \d+ copy ", "transfers"), (r"run \d+ ", "run_placement"),
     (r"log ", "log"), (r"printed ", "output"), (r"file ", "files"),
+    (r"(ended|after) ", "ended"), (r"speed ", "speed"), (r"launches ", "launches"), (r"iterations ", "iterations"),
+    (r"moved ", "moved"), (r"transfers ", "transfer_counts"), (r"(overlap|apart) ", "overlap"),
+    (r"ran_on ", "ran_on"), (r"(reads|receives|sends) ", "dataset"),
+    (r"beside ", "beside"), (r"concurrent ", "concurrency"), (r"joined ", "joined"), (r"streams ", "streams"),
+    (r"stream ", "stream_nodes"), (r"memory ", "memory"), (r"fused ", "fusions"),
 )  # fmt: skip
 
 
@@ -278,6 +290,25 @@ def _aspect_of(text: str, expect: Expect, default: str) -> str:
         if re.match(expression, text):
             return "placement" if aspect == "host" and "host" not in observed else aspect
     return default
+
+
+def _unanswered(case: Case, ok: Mapping[str, Any]) -> Iterator[Difference]:
+    """Variants that were asked for and are not there; nothing that is forbidden could show in them."""
+    for name in case.params.get("variants", {}):
+        if name not in ok.get("variants", {}):
+            yield Difference("missing", f"variant {name}", "variants")
+
+
+def _compared(expect: Expect, texts: Sequence[str]) -> Iterator[Difference]:
+    known = set(texts)
+    for variant, measures in expect.compare.items():
+        for measure, allowed in measures.items():
+            aspect, words = timeline.MEASURES[measure]
+            about = f"{aspect} {variant}" + ("" if aspect == measure else f" {measure}")
+            found = [f"{about} {word}" for word in words if f"{about} {word}" in known]
+            if not any(f"{about} {word}" in found for word in allowed):
+                shown = found[0] if found else f"{about} is not told"
+                yield Difference("compared", f"{shown}; expected {' or '.join(allowed)}", aspect)
 
 
 def _patterns(expect: Expect, texts: Sequence[str]) -> Iterator[Difference]:

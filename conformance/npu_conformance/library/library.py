@@ -11,19 +11,22 @@ from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Se
 from npu_conformance.files import resources
 from npu_conformance.files import toml_file as _toml
 from npu_conformance.library import inventory
-from npu_conformance.observing import observe, tensors
+from npu_conformance.observing import observe, tensors, timeline
 from npu_reference.errors import CATALOGUE, NpuError
 
 __all__ = ["Case", "Expect", "Instance", "Library", "METHODS", "TWINS", "COSTS", "load"]
 
-METHODS = ("options", "partition", "precision", "run")
+METHODS = ("options", "partition", "precision", "timeline", "compile", "library", "run")
 TWINS = ("rename", "reorder")
 #: Seconds one request of a case may take (assumed; generous for a loaded machine).
 COSTS = {"fast": 10.0, "normal": 60.0, "slow": 300.0}
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]*\Z")
 _FEATURE = re.compile(r"[a-z0-9][a-z0-9._:-]*\Z")
+_VARIANT = re.compile(r"[a-z0-9][a-z0-9._-]*\Z")
 _NOTHING = "nothing"
+#: What may be done to files between the turns of ``compile``.
+DAMAGES = ("cut", "empty", "flip")
 
 
 class Expect(NamedTuple):
@@ -31,6 +34,7 @@ class Expect(NamedTuple):
 
     observe: (aspect, subject pattern) pairs whose facts must be exactly ``golden``.
     golden: expected facts by edition, the case's part of the golden file.
+    compare: variant -> measure -> the words allowed, see :data:`timeline.MEASURES`.
     """
 
     observe: Tuple[Tuple[str, str], ...]
@@ -42,7 +46,11 @@ class Expect(NamedTuple):
     values: Mapping[str, Mapping[str, Any]]
     finite: Tuple[str, ...]
     rejected: Optional[Tuple[Tuple[str, ...], str, str]]
+<<<<<<< HEAD
     ignorable: bool = False  # an answer will do as well as the refusal, if the other assertions hold of it
+=======
+    compare: Mapping[str, Mapping[str, Tuple[str, ...]]] = {}
+>>>>>>> main
 
 
 class Case(NamedTuple):
@@ -241,7 +249,7 @@ class _Reader:
         "id", "title", "requirements", "readings", "level", "editions", "method", "needs", "twins", "control",
         "requires", "cost", "why", "params", "expect",
     }  # fmt: skip
-    _EXPECT = {"observe", "contains", "forbid", "any_of", "bounds", "values", "finite", "rejected"}
+    _EXPECT = {"observe", "contains", "forbid", "any_of", "bounds", "compare", "values", "finite", "rejected"}
 
     def __init__(
         self,
@@ -285,7 +293,12 @@ class _Reader:
                 raise self.fail("needs", f"{feature!r} is no feature name")
         needs.add(method)
         needs.update(observe.ASPECTS[aspect].feature for aspect, _ in expect.observe)
+        for measure in {measure for measures in expect.compare.values() for measure in measures}:
+            needs.add(observe.ASPECTS[timeline.MEASURES[measure][0]].feature)
         params = _Params(self).read(merged["params"], method)
+        for variant in expect.compare:
+            if variant not in params.get("variants", {}):
+                raise self.fail(f"expect.compare.{variant}", "params.variants has no variant of this name")
         needs.update(_needed(params))
         twins = self._choices(merged, "twins", TWINS, ())
         if twins and "graph" not in params:
@@ -333,12 +346,16 @@ class _Reader:
             forbid=self._texts(table, "forbid", "expect."),
             any_of=self._any_of(table),
             bounds=self._bounds(table),
+            compare=self._compare(table, method),
             values=self._values(table, method),
             finite=self._texts(table, "finite", "expect."),
             rejected=self._rejected(table),
             ignorable=self._ignorable(table),
         )
-        accepts = [aspects, expect.contains, expect.forbid, expect.any_of, expect.bounds, expect.values, expect.finite]
+        accepts = [
+            aspects, expect.contains, expect.forbid, expect.any_of, expect.bounds, expect.compare, expect.values,
+            expect.finite,
+        ]  # fmt: skip
         if not any(accepts) and expect.rejected is None:
             raise self.fail("expect", "asserts nothing")
         if any(accepts) and expect.rejected is not None and not expect.ignorable:
@@ -391,6 +408,23 @@ class _Reader:
             if not all(type(limit) is int for limit in limits.values()):
                 raise self.fail(f"expect.bounds.{name}", "limits are integers")
             found[name] = (limits.get("min"), limits.get("max"))
+        return found
+
+    def _compare(self, table: Mapping[str, Any], method: str) -> Mapping[str, Mapping[str, Tuple[str, ...]]]:
+        if "compare" in table and method != "timeline":
+            raise self.fail("expect.compare", "only a timeline has variants to compare")
+        found: Dict[str, Dict[str, Tuple[str, ...]]] = {}
+        for variant, measures in self._table(table, "compare", "expect.").items():
+            where = f"expect.compare.{variant}"
+            if not isinstance(measures, dict) or not measures:
+                raise self.fail(where, 'is a table such as { speed = "slower" }')
+            self._no_unknown(measures, timeline.MEASURES, where)
+            for measure, given in measures.items():
+                words = timeline.MEASURES[measure][1]
+                allowed = (given,) if isinstance(given, str) else self._texts(measures, measure, where + ".")
+                if not allowed or not set(allowed) < set(words):
+                    raise self.fail(f"{where}.{measure}", f"is one or two of {', '.join(words)}")
+                found.setdefault(variant, {})[measure] = tuple(allowed)
         return found
 
     def _values(self, table: Mapping[str, Any], method: str) -> Mapping[str, Mapping[str, Any]]:
@@ -484,7 +518,7 @@ class _Reader:
 
 def _needed(params: Mapping[str, Any]) -> List[str]:
     """Features without which a backend cannot understand these parameters."""
-    needed = [key for key in ("op_list", "ops_info") if key in params]
+    needed = [key for key in ("op_list", "ops_info", "faults", "concurrent", "ranks") if key in params]
     needed += ["device_precision"] if params.get("device_precision") == "on" else []
     needed += [f"policy.{params['policy']}"] if params.get("policy", "documented") != "documented" else []
     needed += [f"flavour.{params['flavour']}"] if "flavour" in params else []
@@ -500,6 +534,15 @@ class _Params:
         "precision": {
             "graph", "surface", "values", "env", "files", "op_list", "ops_info", "feeds", "fetches",
         },
+        "timeline": {
+            "graph", "surface", "values", "env", "files", "op_list", "ops_info", "feeds", "fetches", "shapes",
+            "variants", "faults", "concurrent", "ranks", "device",
+        },
+        "compile": {
+            "graph", "surface", "values", "env", "files", "op_list", "ops_info", "feeds", "fetches", "shapes", "device",
+            "models", "turns", "faults",
+        },
+        "library": {"ops_info"},
         "run": {
             "graph", "script", "args", "surface", "values", "env", "files", "op_list", "feeds", "fetches", "init",
             "steps", "device_precision",
@@ -540,15 +583,99 @@ class _Params:
         for key in ("fetches", "init", "args"):
             if key in table:
                 found[key] = list(reader._texts(table, key, "params."))
-        if "steps" in table:
-            if type(table["steps"]) is not int or not 1 <= table["steps"] <= 10000:
-                raise reader.fail("params.steps", "must be an integer from 1 to 10000")
-            found["steps"] = table["steps"]
+        for key, most in (("steps", 10000), ("concurrent", 1000), ("ranks", 1024)):
+            if key in table:
+                if type(table[key]) is not int or not 1 <= table[key] <= most:
+                    raise reader.fail(f"params.{key}", f"must be an integer from 1 to {most}")
+                found[key] = table[key]
+        if method == "compile":
+            self._of_compile(table, found)
+        else:
+            self._of_timeline(table, found)
         return found
+
+    def _of_timeline(self, table: Mapping[str, Any], found: Dict[str, Any]) -> None:
+        reader = self.reader
+        if "device" in table:
+            found["device"] = reader._text(table, "device", required=True)
+        if "shapes" in table:
+            shapes = reader._table(table, "shapes", "params.")
+            for name, shape in shapes.items():
+                if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
+                    raise reader.fail(f"params.shapes.{name}", "is a list of sizes")
+            found["shapes"] = dict(shapes)
+        if "variants" in table:
+            variants = reader._table(table, "variants", "params.")
+            for name, values in variants.items():
+                if not _VARIANT.match(name) or name == timeline.BASE or not isinstance(values, dict):
+                    raise reader.fail(
+                        f"params.variants.{name}",
+                        f"is a table of values; its name is of a-z 0-9 . _ -, not {timeline.BASE}",
+                    )
+            found["variants"] = dict(variants)
+        if "faults" in table:
+            faults = table["faults"]
+            known = isinstance(faults, list) and all(
+                isinstance(fault, dict) and isinstance(fault.get("kind"), str) for fault in faults
+            )
+            if not known or not faults:
+                raise reader.fail("params.faults", 'is a list of tables such as { kind = "hang", node = "add" }')
+            found["faults"] = [dict(fault) for fault in faults]
+
+    def _of_compile(self, table: Mapping[str, Any], found: Dict[str, Any]) -> None:
+        reader = self.reader
+        if "shapes" in table:
+            found["shapes"] = self._shapes(reader._table(table, "shapes", "params."), "params.shapes")
+        if "device" in table:
+            found["device"] = reader._text(table, "device", required=True)
+        for key in ("models", "turns", "faults"):
+            if key not in table:
+                continue
+            entries = table[key]
+            if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+                raise reader.fail(f"params.{key}", "is a list of tables")
+            found[key] = [dict(entry) for entry in entries]
+        found.update(
+            {"models": [self._model(number, entry) for number, entry in enumerate(found["models"])]}
+            if "models" in found
+            else {}
+        )
+        for number, turn in enumerate(found.get("turns", [])):
+            self._turn(f"params.turns[{number}]", turn)
+
+    def _shapes(self, table: Mapping[str, Any], where: str) -> Dict[str, Any]:
+        for name, shape in table.items():
+            if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
+                raise self.reader.fail(f"{where}.{name}", "is a list of sizes")
+        return dict(table)
+
+    def _model(self, number: int, entry: Mapping[str, Any]) -> Dict[str, Any]:
+        where = f"params.models[{number}]"
+        self.reader._no_unknown(entry, {"graph", "feeds", "fetches", "shapes"}, where)
+        model: Dict[str, Any] = {"graph": self._fixture(entry.get("graph"), f"models[{number}].graph")}
+        for key in ("feeds", "fetches"):
+            model[key] = list(self.reader._texts(entry, key, where + "."))
+        if "shapes" in entry:
+            model["shapes"] = self._shapes(entry["shapes"], f"{where}.shapes")
+        return model
+
+    def _turn(self, where: str, turn: Dict[str, Any]) -> None:
+        reader = self.reader
+        reader._no_unknown(turn, {"values", "env", "files", "age_seconds", "damage", "ends"}, where)
+        if "files" in turn:
+            table = reader._table(turn, "files", where + ".")
+            turn["files"] = {name: self._content(name, entry) for name, entry in table.items()}
+        if turn.get("ends", "normal") not in ("normal", "killed"):
+            raise reader.fail(f"{where}.ends", "is normal or killed")
+        if type(turn.get("age_seconds", 0)) is not int or turn.get("age_seconds", 0) < 0:
+            raise reader.fail(f"{where}.age_seconds", "is a number of seconds")
+        for damage in turn.get("damage", []):
+            if not isinstance(damage, dict) or set(damage) != {"files", "how"} or damage["how"] not in DAMAGES:
+                raise reader.fail(f"{where}.damage", f'is {{ files = PATTERN, how = "{"|".join(DAMAGES)}" }}')
 
     def _subject(self, table: Mapping[str, Any], method: str, found: Dict[str, Any]) -> None:
         given = [key for key in ("graph", "script") if key in table]
-        if method == "options":
+        if method in ("options", "library"):
             return
         if len(given) != 1:
             raise self.reader.fail("params", "needs either a graph or a script" if method == "run" else "needs a graph")
@@ -557,7 +684,7 @@ class _Params:
     def _feeds(self, table: Mapping[str, Any], method: str, found: Dict[str, Any]) -> None:
         if "feeds" not in table:
             return
-        if method in ("partition", "precision"):
+        if method != "run":
             found["feeds"] = list(self.reader._texts(table, "feeds", "params."))
             return
         feeds = self.reader._table(table, "feeds", "params.")
@@ -584,6 +711,10 @@ class _Params:
     def _content(self, name: str, entry: Any) -> Any:
         if isinstance(entry, str):
             return entry
+        if isinstance(entry, dict) and set(entry) == {"bytes"} and type(entry["bytes"]) is int and entry["bytes"] >= 0:
+            return dict(entry)
+        if isinstance(entry, dict) and set(entry) == {"link"} and isinstance(entry["link"], str):
+            return dict(entry)
         if isinstance(entry, dict) and set(entry) == {"access"} and entry["access"] in ("r", "w", ""):
             return dict(entry)
         if isinstance(entry, dict) and set(entry) == {"fixture"}:

@@ -33,6 +33,12 @@ class Twin(NamedTuple):
             found["feeds"] = {self._port(name): tensor for name, tensor in feeds.items()}
         elif feeds is not None:
             found["feeds"] = [self._port(name) for name in feeds]
+        if "shapes" in found:
+            found["shapes"] = {self._port(name): shape for name, shape in found["shapes"].items()}
+        if "faults" in found:
+            found["faults"] = [
+                {**fault, "node": self._port(fault["node"])} if "node" in fault else fault for fault in found["faults"]
+            ]
         pairs = found["values"].get("in_out_pair")
         if isinstance(pairs, str):
             text = _QUOTED.sub(lambda match: match[1] + self.names.get(match[2], match[2]) + match[1], pairs)

@@ -2,22 +2,80 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_conformance.models import precise
+from npu_reference.errors import NpuError
 
-__all__ = ["Asked", "answer", "ask", "trace"]
+__all__ = ["Asked", "answer", "ask", "link_uses", "together", "trace"]
 
 
 class Asked(NamedTuple):
-    """A step under some options, with what was asked."""
+    """A step under some options, with what was asked, and nanoseconds of it on one device where several run it."""
 
     profile: Any
     resolution: Any
+    alone: Optional[int] = None
 
 
-def ask(question: precise.Question, device: str, other: Sequence[Mapping[str, Any]] = ()) -> List[Asked]:
+def together(
+    ranks: Optional[int],
+    rank_table: Optional[str],
+    split: Optional[str],
+    groups: Sequence[str],
+    algorithm: Optional[str] = None,
+) -> Dict[str, Any]:
+    """The ranks that run a graph, as ``device.timing.profile`` takes them.
+
+    Args:
+        ranks: how many; None for as many as the table has, or one.
+        rank_table: path of a table that says where they are.
+        split: of gradients, as ``idx:20,100`` or ``size:60,40``; groups: as ``NAME:0,1``.
+        algorithm: of all collectives, or None.
+
+    Raises:
+        NpuError: USAGE, OPTION_FILE or OPTION_VALUE with the argument that cannot be.
+    """
+    from npu_reference.compiler.collectives import Split
+    from npu_reference.device.links import rank_table as tables
+    from npu_reference.device.links import topology
+
+    table = None if rank_table is None else tables.read(rank_table, "--rank-table")
+    where = topology(1 if ranks is None and table is None else ranks, table)
+    cut = None
+    if split is not None:
+        kind, _, text = split.partition(":")
+        if kind not in ("idx", "size"):
+            raise NpuError("USAGE", "--split", f"{split[:80]!r} is no split.", "Give idx:20,100 or size:60,40.")
+        numbers = _numbers("--split", text, kind == "idx")
+        cut = Split.by_index(numbers, "--split") if kind == "idx" else Split.by_size(numbers, "--split")
+    named = {}
+    for text in groups:
+        name, _, members = text.rpartition(":")
+        if not name:
+            raise NpuError("USAGE", "--group", f"{text[:80]!r} is no group.", "Give NAME:0,1.")
+        named[name] = _numbers("--group", members, True)
+    return {"ranks": where.size, "table": table, "split": cut, "groups": named, "algorithm": algorithm}
+
+
+def _numbers(subject: str, text: str, whole: bool) -> List[Any]:
+    try:
+        found = [int(part) if whole else float(part) for part in text.split(",")]
+    except ValueError:
+        raise NpuError("USAGE", subject, f"{text[:80]!r} is no list of numbers.", "Separate them by commas.") from None
+    return found
+
+
+def ask(
+    question: precise.Question,
+    device: str,
+    other: Sequence[Mapping[str, Any]] = (),
+    ranks: Optional[Mapping[str, Any]] = None,
+) -> List[Asked]:
     """The step under the question's options, and under each of the ``other`` values laid over them.
+
+    Args:
+        ranks: that run the graph together, as :func:`together` gives them; one alone without.
 
     Raises:
         NpuError: for what is wrong with the graph, the options, the files or the device; DEVICE_SIZES where sizes of
@@ -42,15 +100,24 @@ def ask(question: precise.Question, device: str, other: Sequence[Mapping[str, An
     found = []
     for resolution in resolutions:
         divided = cut(graph, resolution, op_list=operators, shapes=shapes)
-        found.append(Asked(profile(divided, resolution, machine, shapes, catalog=catalog), resolution))
+        made = profile(divided, resolution, machine, shapes, catalog=catalog, **(ranks or {}))
+        alone = profile(divided, resolution, machine, shapes, catalog=catalog).step if made.ranks > 1 else None
+        found.append(Asked(made, resolution, alone))
     return found
+
+
+def _efficiency(asked: Asked) -> Optional[float]:
+    """The rate of all devices to as many times the rate of one; None for one device."""
+    return asked.alone / asked.profile.step if asked.alone is not None and asked.profile.step else None
 
 
 def answer(asked: Sequence[Asked]) -> Dict[str, Any]:
     """The JSON answer: the step, and for each other variant what it changes."""
     first = asked[0].profile
+    told = first.to_json()
+    told["communication"]["efficiency"] = _efficiency(asked[0])
     return {
-        **first.to_json(),
+        **told,
         "compared": [
             {
                 "options": precise.given(one.resolution),
@@ -59,6 +126,7 @@ def answer(asked: Sequence[Asked]) -> Dict[str, Any]:
                 "peak": one.profile.memory.peak,
                 "kernels": len(one.profile.compiled.fused.kernels),
                 "transfers": len(one.profile.compiled.transfers),
+                "efficiency": _efficiency(one),
             }
             for one in asked[1:]
         ],
@@ -102,6 +170,7 @@ def trace(asked: Asked) -> Dict[str, Any]:
                 "args": args,
             }
         )
+    events.extend(_on_links(step, len(ENGINES)))
     for time, alive in step.memory.curve():
         events.append(
             {"ph": "C", "name": "device memory", "pid": 0, "tid": 0, "ts": time / 1000, "args": {"bytes": alive}}
@@ -111,3 +180,46 @@ def trace(asked: Asked) -> Dict[str, Any]:
         "otherData": {"simulated": True, "device": compiled.device.name},
         "traceEvents": events,
     }
+
+
+def link_uses(step: Any) -> Iterator[Tuple[str, str, int, int, Any]]:
+    """Messages of collectives on the links of rank 0: link, its kind, begin and end in the step, and the message."""
+    for task, span in zip(step.timeline.tasks, step.timeline.spans):
+        exchange = step.compiled.exchanges.get(task.kernel) if task.kind == "collective" else None
+        for passage in () if exchange is None else exchange.passages:
+            for link in passage.links:
+                if 0 in (link.src, link.dst):
+                    ends = ["any" if rank < 0 else str(rank) for rank in (link.src, link.dst)]
+                    name = f"{link.kind} {ends[0]} to {ends[1]}"
+                    yield name, link.kind, span.start + passage.start, span.start + passage.free, passage.message
+
+
+def _on_links(step: Any, process: int) -> Iterator[Dict[str, Any]]:
+    """Events of the links of rank 0, a thread for each way of a link."""
+    threads: Dict[str, int] = {}
+    found = []
+    for name, kind, start, end, message in link_uses(step):
+        found.append(
+            {
+                "ph": "X",
+                "name": f"{message.src} to {message.dst}",
+                "cat": kind,
+                "pid": process,
+                "tid": threads.setdefault(name, len(threads)),
+                "ts": start / 1000,
+                "dur": (end - start) / 1000,
+                "args": {
+                    "start_ns": start,
+                    "end_ns": end,
+                    "bytes": message.bytes,
+                    "step": message.step,
+                    "reduces": message.reduces,
+                },
+            }
+        )
+    if found:
+        label = f"links of rank 0 (simulated {step.compiled.device.name})"
+        yield {"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": label}}
+    for name, thread in threads.items():
+        yield {"ph": "M", "name": "thread_name", "pid": process, "tid": thread, "args": {"name": name}}
+    yield from found

@@ -8,9 +8,11 @@ import json
 import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from npu_conformance.observing import tensors
+from npu_conformance.observing import files, tensors, timeline
 
-__all__ = ["ASPECTS", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts"]
+__all__ = [
+    "ASPECTS", "COUNTED", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts",
+]  # fmt: skip
 
 
 _MAX_FETCHED = 1 << 30  # bytes of all tensors of one answer (assumed)
@@ -61,6 +63,23 @@ _ASPECTS = [
     Aspect("impl_modes", "precision", "impl_modes"),
     Aspect("casts", "precision", "casts"),
     Aspect("notices", "precision", "notices"),
+    Aspect("kernels", "compile", ""),
+    Aspect("joined_kernels", "compile", ""),
+    Aspect("cached", "compile", ""),
+    Aspect("wrote", "compile", ""),
+    Aspect("left", "compile", ""),
+    Aspect("contents", "compile", ""),
+    Aspect("passes", "compile", "compile.passes"),
+    Aspect("switches", "compile", "compile.switches"),
+    Aspect("sizes", "compile", "compile.sizes"),
+    Aspect("constants", "compile", "compile.constants"),
+    Aspect("weights", "compile", "compile.constants"),
+    Aspect("file_notes", "compile", "compile.notes"),
+    Aspect("turns", "compile", ""),
+    Aspect("library_files", "library", ""),
+    Aspect("library_modes", "library", ""),
+    Aspect("library_flags", "library", ""),
+    Aspect("library_dtypes", "library", ""),
     Aspect("fetches", "run", ""),
     Aspect("engine", "run", "trace"),
     Aspect("run_geops", "run", "trace"),
@@ -69,11 +88,33 @@ _ASPECTS = [
     Aspect("log", "run", "log"),
     Aspect("output", "run", "output"),
     Aspect("files", "run", ""),
+    Aspect("ended", "timeline", ""),
+    Aspect("speed", "timeline", ""),
+    Aspect("launches", "timeline", "timeline.launches"),
+    Aspect("iterations", "timeline", "timeline.launches"),
+    Aspect("moved", "timeline", "timeline.transfers"),
+    Aspect("transfer_counts", "timeline", "timeline.transfers"),
+    Aspect("ran_on", "timeline", "timeline.device"),
+    Aspect("dataset", "timeline", "timeline.dataset"),
+    Aspect("overlap", "timeline", "timeline.tasks"),
+    Aspect("beside", "timeline", "timeline.tasks"),
+    Aspect("concurrency", "timeline", "timeline.tasks"),
+    Aspect("joined", "timeline", "timeline.tasks"),
+    Aspect("streams", "timeline", "timeline.streams"),
+    Aspect("stream_nodes", "timeline", "timeline.streams"),
+    Aspect("memory", "timeline", "timeline.memory"),
+    Aspect("fusions", "timeline", "timeline.fusion"),
+    Aspect("profile", "timeline", "timeline.files"),
+    Aspect("profile_operators", "timeline", "timeline.files"),
+    Aspect("profile_points", "timeline", "timeline.files"),
     Aspect("rejected", "", ""),
 ]
 
 #: Every aspect by name; the documentation's table and the features of `hello` follow from it.
 ASPECTS: Mapping[str, Aspect] = {aspect.name: aspect for aspect in _ASPECTS}
+
+#: Aspects of which the same fact twice is another answer than once: copies.
+COUNTED = frozenset({"transfers", "moved"})
 
 
 def ascii_line(text: object) -> str:
@@ -101,6 +142,8 @@ def observations(method: str, answer: Mapping[str, Any], folder: Optional[str] =
         folder: the worker's folder, for tensors that came as files.
     Raises:
         tensors.BadTensor: a fetched tensor is malformed.
+        timeline.BadTimeline: a step contradicts itself.
+        files.BadFile: a file of the answer cannot be read.
     """
     found: List[Fact] = []
     for aspect, subject, text in _OBSERVERS[method](answer, folder):
@@ -242,9 +285,24 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
         yield "files", name, f"file {name} sha256:{digest}"
 
 
+def _timeline(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    return timeline.facts_of(answer)
+
+
+def _compile(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    return files.compile_facts(answer)
+
+
+def _library(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    return files.library_facts(answer)
+
+
 _OBSERVERS: Dict[str, Callable[[Mapping[str, Any], Optional[str]], _Triples]] = {
+    "compile": _compile,
+    "library": _library,
     "options": _options,
     "partition": _partition,
     "precision": _precision,
     "run": _run,
+    "timeline": _timeline,
 }

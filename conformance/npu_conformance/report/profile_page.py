@@ -6,14 +6,19 @@ them apart, so that a step of 100 000 tasks opens at once.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Dict, List, Mapping, Tuple
 
+from npu_conformance.models.profiling import link_uses
 from npu_conformance.report.page import render_page
 
 __all__ = ["page", "page_data"]
 
 #: Points of the memory curve kept; between two of them the highest counts (assumed: more than a screen is wide).
 _POINTS = 4000
+
+#: Messages on links drawn at most; with more the collectives alone are (assumed: more than anybody looks at).
+_USES = 20_000
 
 
 def page(step: Any, answer: Mapping[str, Any], *, title: str, options: Mapping[str, Any]) -> str:
@@ -43,6 +48,15 @@ def page_data(step: Any, answer: Mapping[str, Any]) -> Dict[str, Any]:
         columns["kind"].append(words.setdefault(task.kind, len(words)))
         columns["node"].append(kernel.node if kernel else task.name)
         columns["geop"].append(task.geop)
+    uses = list(itertools.islice(link_uses(step), _USES + 1))
+    for name, _, start, end, message in uses if len(uses) <= _USES else ():
+        columns["lane"].append(lanes.setdefault((name, ""), len(lanes)))
+        columns["start"].append(start)
+        columns["length"].append(end - start)
+        columns["name"].append(words.setdefault(f"{message.bytes:,} B", len(words)))
+        columns["kind"].append(words.setdefault("link", len(words)))
+        columns["node"].append(f"rank {message.src} to {message.dst}, step {message.step}")
+        columns["geop"].append(0)
     critical = timeline.critical_path()
     return {
         "lanes": [list(lane) for lane in lanes],

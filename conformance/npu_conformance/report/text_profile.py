@@ -31,6 +31,7 @@ def profile(answer: Mapping[str, Any], warnings: Sequence[Any], title: str) -> N
     _types(console, answer["types"])
     _dearest(console, answer["dearest"])
     _memory(console, answer)
+    _communication(console, answer["communication"])
     for warning in warnings:
         line(console, Text("warning ", style="yellow") + plain(warning.text), 2)
     _compared(console, answer)
@@ -74,10 +75,36 @@ def _memory(console: Terminal, answer: Mapping[str, Any]) -> None:
     for row in memory["largest"][:3]:
         line(console, plain(f"  {_bytes(row['bytes'])} {row['tensor']}"), 4)
     copies = answer["transfers"]
-    into = [copy["bytes"] for copy in copies if copy["direction"] == "h2d"]
+    into = [copy["bytes"] for copy in copies if copy["direction"] == "h2d" and copy.get("device", -1) < 0]
     back = [copy["bytes"] for copy in copies if copy["direction"] == "d2h"]
     told = f"{len(into)} to the device ({_bytes(sum(into))}), {len(back)} back ({_bytes(sum(back))})"
     line(console, Text("copies: ", style="bold") + plain(told), 2)
+
+
+def _communication(console: Terminal, told: Mapping[str, Any]) -> None:
+    """What goes between the devices; nothing where there is one that sends nothing."""
+    found = told["collectives"] if told["ranks"] > 1 else ()
+    if found:
+        table = Rows("Collective", "Algorithm", "Link", "Data", "Time", numbers=("Data", "Time"))
+        for one in found[:_TYPES]:
+            more = f" (+{len(one['nodes']) - 1})" if len(one["nodes"]) > 1 else ""
+            data = (_bytes(one["bytes"]), _time(one["busy_ns"]))
+            table.add_row(plain(one["nodes"][0] + more), one["algorithm"], one["engine"], *data)
+        console.print(table)
+        if len(found) > _TYPES:
+            line(console, plain(f"{len(found) - _TYPES} collectives more: --format json"), 2)
+    if told["ranks"] > 1:
+        links = ", ".join(f"{_bytes(count)} over {kind}" for kind, count in told["links"].items()) or "nothing"
+        text = f"{told['ranks']} send {links} a step; {_time(told['alone_ns'])} of it with nothing computed beside"
+        if told.get("efficiency") is not None:
+            text += f"; {told['efficiency']:.3f} of {told['ranks']} times the rate of one"
+        line(console, Text("devices: ", style="bold") + plain(text), 2)
+    dataset = told["dataset"]
+    if dataset and dataset["sent"]:
+        devices = ", ".join(str(one["device"]) for one in dataset["sent"])
+        line(console, Text("dataset: ", style="bold") + plain(f"read here, sent to devices {devices}"), 2)
+    elif dataset and not dataset["reads"]:
+        line(console, Text("dataset: ", style="bold") + plain("not read here, received from the main process"), 2)
 
 
 def _compared(console: Terminal, answer: Mapping[str, Any]) -> None:

@@ -9,7 +9,9 @@ from npu_reference.compiler.collectives import Exchange, Network
 from npu_reference.compiler.costs import Cost
 from npu_reference.compiler.functions import Branch
 from npu_reference.compiler.fusion import FusionCount, fuse
-from npu_reference.compiler.kernels import Lowered, lower, unfold
+from npu_reference.compiler.inserting import cleared, laid_out
+from npu_reference.compiler.kernels import Lowered, Tensor, lower, unfold
+from npu_reference.compiler.scopes import fuse_scopes
 from npu_reference.compiler.settings import Settings
 from npu_reference.compiler.tasks import Transfer, costs_of, exchanges_of, transfers_of
 from npu_reference.errors import NpuError
@@ -49,7 +51,7 @@ class Compiled(NamedTuple):
             "device": self.device.to_json(),
             "kernels": len(self.lowered.kernels),
             "fused_kernels": len(self.fused.kernels),
-            "fusion": [count._asdict() for count in self.fusion],
+            "fusion": [count.to_json() for count in self.fusion],
             "transfers": [transfer._asdict() for transfer in self.transfers],
         }
 
@@ -72,23 +74,40 @@ def compile_graph(
         NpuError: DEVICE_SIZES, DEVICE_MODEL; INTERNAL where a stage broke what must hold.
     """
     unfolded = unfold(partition, shapes)
-    lowered = lower(unfolded, assignment, host_variables=settings.host_variables)
+    host, content = settings.host_variables, settings.external_weights
+    lowered = lower(unfolded, assignment, host_variables=host, content=content)
     _check(lowered, "lowering")
     taken = _dearest(lowered, costs_of(lowered, device, settings))
     if taken:
-        lowered = lower(unfolded, assignment, host_variables=settings.host_variables, taken=taken)
+        lowered = lower(unfolded, assignment, host_variables=host, taken=taken, content=content)
         _check(lowered, "lowering")
-    fused, counts = fuse(lowered, settings)
+    lowered = laid_out(lowered, settings)
+    _check(lowered, "layout")
+    scoped, scopes = fuse_scopes(lowered, settings)
+    fused, counts = fuse(scoped, settings)
     _check(fused, "fusion")
     _check_nothing_lost(lowered, fused)
     sizes = [tensor.bytes for tensor in fused.tensors]
     fused = fused._replace(kernels=tuple(arranged(fused.kernels, sizes, settings, network)))
     _check(fused, "the arrangement of collectives")
     _check_nothing_lost(lowered, fused)
+    fused = cleared(lowered, fused, settings)
+    _check(fused, "clearing")
     exchanges = exchanges_of(fused, network)
     costs = costs_of(fused, device, settings, exchanges)
+    fused = _with_workspaces(fused, costs)
     transfers = transfers_of(fused, settings)
-    return Compiled(device, settings, lowered, fused, counts, costs, transfers, network, exchanges)
+    return Compiled(device, settings, lowered, fused, (*scopes, *counts), costs, transfers, network, exchanges)
+
+
+def _with_workspaces(fused: Lowered, costs: Sequence[Cost]) -> Lowered:
+    """Kernels with a place for what they need only while they run."""
+    tensors, kernels = list(fused.tensors), list(fused.kernels)
+    for number, price in enumerate(costs):
+        if price.workspace:
+            kernels[number] = kernels[number]._replace(scratch=(len(tensors),))
+            tensors.append(Tensor(f"{kernels[number].node}/workspace", price.workspace, "activation"))
+    return fused._replace(tensors=tuple(tensors), kernels=tuple(kernels))
 
 
 def _dearest(lowered: Lowered, costs: Sequence[Cost]) -> Dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Iterable, List, NamedTuple
 
+from npu_reference.compiler.inserting import ACCUMULATES, TRANSDATA
 from npu_reference.compiler.kernels import GETNEXT, Kernel, Tensor
 from npu_reference.compiler.settings import Settings
 from npu_reference.compiler.tiles import tile
@@ -17,7 +18,8 @@ __all__ = ["Cost", "cost"]
 class Cost(NamedTuple):
     """Nanoseconds on the engine, nanoseconds of launch before, what bounds it, and bytes by where they move.
 
-    bound: ``compute``, ``memory``, ``cache`` or ``latency``.
+    bound: ``compute``, ``memory``, ``cache``, ``latency`` or ``link``. workspace: bytes that the kernel needs while it
+    runs.
     """
 
     duration: int
@@ -27,6 +29,7 @@ class Cost(NamedTuple):
     hbm_write: int
     l2_read: int
     operations: int
+    workspace: int = 0
 
 
 #: Passes of the vector unit over its operands (assumed): one for arithmetic, more where a function is approximated.
@@ -35,17 +38,21 @@ _PASSES = {
     "Cos": 14, "Sqrt": 4, "Rsqrt": 4, "Div": 4, "RealDiv": 4, "Softmax": 14, "LogSoftmax": 14, "Softplus": 14,
     "FusedBatchNorm": 6, "FusedBatchNormV2": 6, "FusedBatchNormV3": 6, "FusedBatchNormGrad": 8,
     "FusedBatchNormGradV2": 8, "FusedBatchNormGradV3": 8, "LayerNorm": 8, "ApplyAdam": 10, "ResourceApplyAdam": 10,
+    TRANSDATA: 2,
 }  # fmt: skip
 
 #: What modes and options make of a kernel's time (assumed; the documents give the direction only).
 _HIGH_PRECISION = 1.5  # session.op_select_implmode.high_performance is the faster one
+_SUPER = 0.8  # runconfig.op_precision_mode.super_performance: "ultra-high performance"
+_KEEP_FLOAT16 = 0.9  # keep_fp16: no conversions inside the kernel
 _BOUND_CHECK = 1.1  # support_out_of_bound_index
 _DETERMINISTIC = 1.25  # runconfig.deterministic.perf: "slower"
 _DEBUG = {1: 1.2, 2: 2.0, 4: 1.0}  # session.op_debug_level.perf: levels 1 and 2 lower performance
+_MODES = {
+    "high_precision": _HIGH_PRECISION, "support_out_of_bound_index": _BOUND_CHECK, "super_performance": _SUPER,
+    "keep_fp16": _KEEP_FLOAT16,
+}  # fmt: skip
 _TILING_NS = 5000  # a kernel of unknown shape finds its tile when it is launched
-
-#: Kernels whose sums come in the order in which cores end.
-_ACCUMULATES = ("BiasAddGrad", "Sum", "Mean", "L2Loss", "UnsortedSegmentSum", "SegmentSum", "ScatterAdd", "AddN")
 
 
 def cost(kernel: Kernel, tensors: Iterable[Tensor], near: int, device: Device, settings: Settings) -> Cost:
@@ -61,7 +68,7 @@ def cost(kernel: Kernel, tensors: Iterable[Tensor], near: int, device: Device, s
     times = kernel.turns
     return Cost(
         once.duration * times, once.launch * times, once.bound, once.hbm_read * times, once.hbm_write * times,
-        once.l2_read * times, once.operations * times,
+        once.l2_read * times, once.operations * times, once.workspace,
     )  # fmt: skip
 
 
@@ -81,30 +88,28 @@ def _once(kernel: Kernel, places: List[Tensor], near: int, device: Device, setti
     memory = (read - near) / device.hbm_bytes_per_ns + written / device.hbm_write_bytes_per_ns
     cache = read / device.l2_bytes_per_ns
     operations = kernel.elements * max(len(kernel.members), 1)
-    compute = 0.0
+    compute, workspace = 0.0, 0
     if kernel.gemm is not None:
         tiling = tile(kernel.gemm, device, small_channel=settings.small_channel)
         compute = tiling.compute
         cache = max(tiling.read, read) / device.l2_bytes_per_ns
         operations = kernel.gemm.operations
+        if tiling.parts > 1:  # float32 sums of every part
+            workspace = tiling.parts * kernel.gemm.batch * kernel.gemm.m * kernel.gemm.n * 4
     passes = sum(_PASSES.get(op, 1) for op in kernel.ops if op not in CUBE_OPERATORS)
     lanes = device.vector_bytes / kernel.width * device.ai_core
     vector = math.ceil(kernel.elements / lanes) * passes / device.clock * 1000
     compute = max(compute, vector)  # the vector unit works on one tile while the cube makes the next
     longest, name = max((compute, "compute"), (memory, "memory"), (cache, "cache"))
-    longest *= _slower(kernel, settings)
+    longest *= _factor(kernel, settings)
     launch = device.kernel_launch * 1000 + (_TILING_NS if settings.dynamic else 0)
     name = name if longest >= launch else "latency"
-    return Cost(_whole(longest), _whole(launch), name, read - near, written, near, operations)
+    return Cost(_whole(longest), _whole(launch), name, read - near, written, near, operations, workspace)
 
 
-def _slower(kernel: Kernel, settings: Settings) -> float:
-    factor = _DEBUG.get(settings.debug_level, 1.0)
-    if kernel.impl_mode == "high_precision":
-        factor *= _HIGH_PRECISION
-    elif kernel.impl_mode == "support_out_of_bound_index":
-        factor *= _BOUND_CHECK
-    if settings.deterministic and any(op in _ACCUMULATES or op.endswith("BackpropFilter") for op in kernel.ops):
+def _factor(kernel: Kernel, settings: Settings) -> float:
+    factor = _DEBUG.get(settings.debug_level, 1.0) * _MODES.get(kernel.impl_mode or "", 1.0)
+    if settings.deterministic and any(op in ACCUMULATES for op in kernel.ops):
         factor *= _DETERMINISTIC
     return factor
 

@@ -6,12 +6,12 @@ between its members never reaches device memory.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Set, Tuple
+from typing import Callable, Dict, List, Mapping, NamedTuple, Set, Tuple
 
 from npu_reference.compiler.kernels import Kernel, Lowered
 from npu_reference.compiler.settings import Settings
 
-__all__ = ["PASSES", "FusionCount", "Pass", "fuse"]
+__all__ = ["PASSES", "FusionCount", "Pass", "counted", "fuse", "place_of", "renumbered"]
 
 
 class Pass(NamedTuple):
@@ -25,12 +25,18 @@ class Pass(NamedTuple):
 
 
 class FusionCount(NamedTuple):
-    """How often a pass found its pattern, and how often it had an effect."""
+    """How often a pass found its pattern, and how often it had an effect; both by GEOP as well."""
 
     name: str
     section: str
     match_times: int
     effect_times: int
+    by_geop: Mapping[int, Tuple[int, int]] = {}
+
+    def to_json(self) -> Dict[str, object]:
+        found = self._asdict()
+        del found["by_geop"]
+        return found
 
 
 #: Kernels that give one element for each element at the same place, by TensorFlow's operator.
@@ -117,7 +123,7 @@ def fuse(lowered: Lowered, settings: Settings) -> Tuple[Lowered, Tuple[FusionCou
     writer: Dict[int, int] = {}  # tensor -> number of the last member of the group that writes it
     standing: Dict[int, Kernel] = {}
     ends: List[int] = list(range(len(lowered.kernels)))  # kernel -> number of the last member it was joined to
-    counts = {one.name: [0, 0] for one in active}
+    counts: Dict[str, Dict[int, Tuple[int, int]]] = {one.name: {} for one in active}
     for number, kernel in enumerate(lowered.kernels):
         whole = kernel
         for place in kernel.reads:
@@ -126,13 +132,14 @@ def fuse(lowered: Lowered, settings: Settings) -> Tuple[Lowered, Tuple[FusionCou
                 continue
             tail, producer = lowered.kernels[before], standing[before]
             one = next((found for found in active if found.joins(tail, kernel)), None)
-            if one is None or _place(producer) != _place(kernel) or place not in tail.writes:
+            if one is None or place_of(producer) != place_of(kernel) or place not in tail.writes:
                 continue
-            counts[one.name][0] += 1
+            matched, effective = counts[one.name].get(kernel.geop, (0, 0))
+            counts[one.name][kernel.geop] = (matched + 1, effective)
             shaped = tail.results == kernel.results or kernel.op in _REDUCTIONS or one.meets
             small = len(producer.members) + len(whole.members) <= _MOST_MEMBERS
             if shaped and small and min(waiting[before]) >= number:
-                counts[one.name][1] += 1
+                counts[one.name][kernel.geop] = (matched + 1, effective + 1)
                 gone = readers[place] == 1 and place not in outputs
                 whole = _joined(producer, whole, place, one.name, gone)
                 waiting[number] |= waiting[before] - {number}
@@ -141,11 +148,17 @@ def fuse(lowered: Lowered, settings: Settings) -> Tuple[Lowered, Tuple[FusionCou
                 writer.update((written, number) for written in producer.writes)
         standing[number] = whole
         writer.update(dict.fromkeys(kernel.writes, number))
-    fused = tuple(FusionCount(one.name, one.section, *counts[one.name]) for one in active)
-    return _renumbered(lowered, standing, ends), fused
+    fused = tuple(counted(one.name, one.section, counts[one.name]) for one in active)
+    return renumbered(lowered, standing, ends), fused
 
 
-def _place(kernel: Kernel) -> Tuple[object, ...]:
+def counted(name: str, section: str, by_geop: Mapping[int, Tuple[int, int]]) -> FusionCount:
+    """The counts of a pass from those of each GEOP."""
+    totals = [sum(counts) for counts in zip(*by_geop.values())] or [0, 0]
+    return FusionCount(name, section, totals[0], totals[1], dict(by_geop))
+
+
+def place_of(kernel: Kernel) -> Tuple[object, ...]:
     """Where it runs: kernels of other GEOPs, loops or branches are never one."""
     return kernel.geop, kernel.frame, kernel.turns, kernel.branches
 
@@ -186,7 +199,8 @@ def _joined(producer: Kernel, reader: Kernel, place: int, name: str, gone: bool)
     )
 
 
-def _renumbered(lowered: Lowered, standing: Dict[int, Kernel], ends: List[int]) -> Lowered:
+def renumbered(lowered: Lowered, standing: Dict[int, Kernel], ends: List[int]) -> Lowered:
+    """The kernels that stand, in order, each waiting for those that the kernels it waited for were joined to."""
     order = sorted(standing)
     place = {number: position for position, number in enumerate(order)}
 

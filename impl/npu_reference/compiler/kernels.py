@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.compiler.bounds import bounds_of
@@ -14,7 +15,18 @@ from npu_reference.graphs.shapes import Shapes
 from npu_reference.partition import Partition
 from npu_reference.precision import Assignment, NodePrecision
 
-__all__ = ["GETNEXT", "GETNEXT_OPERATORS", "Gemm", "Kernel", "Lowered", "Tensor", "Unfolded", "lower", "unfold"]
+__all__ = [
+    "GETNEXT",
+    "GETNEXT_OPERATORS",
+    "Gemm",
+    "Kernel",
+    "Lowered",
+    "Tensor",
+    "Unfolded",
+    "fed_name",
+    "lower",
+    "unfold",
+]
 
 #: Bytes of an element by the dtype as computed; others as TensorFlow has them.
 _SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
@@ -44,6 +56,8 @@ _SAME_DATA = frozenset(
         "EnsureShape", "Print", "Assert", "NoOp", "ControlTrigger",
     ]
 )  # fmt: skip
+
+_REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod")
 
 #: Operators that tell sizes, which are known when the graph is compiled.
 _TELLS_SIZES = ("Shape", "ShapeN", "Size", "Rank", "BroadcastGradientArgs")
@@ -98,6 +112,7 @@ class Kernel(NamedTuple):
         impl_mode: as assigned, or None.
         after: kernels it follows though it reads nothing of them.
         members: operators it computes; ops: what they are; passes: fusion passes that made it so.
+        scratch: the place of its workspace, if it has one.
         turns: how often it runs in a step; frame: the loop it is in; branches: of conditionals, in which it stands.
         collective: what it communicates, None for nothing.
     """
@@ -118,6 +133,7 @@ class Kernel(NamedTuple):
     members: Tuple[str, ...]
     ops: Tuple[str, ...]
     passes: Tuple[str, ...] = ()
+    scratch: Tuple[int, ...] = ()
     turns: int = 1
     frame: str = ""
     branches: Tuple[Branch, ...] = ()
@@ -132,9 +148,12 @@ class Lowered(NamedTuple):
         inputs: by GEOP, the tensors copied in from the host; outputs: those copied back.
         needs: by GEOP, the GEOPs that end before it starts.
         queues: by GEOP, the tensors that GetNext takes from the queue on the device.
+        datasets: by GEOP, those of its inputs that a GetNext on the host gives.
         loops: the graph's loops, with the turns that are counted.
         bounded: tensors whose sizes depend on values, counted as large as they can be.
         taken: conditional to the branch that is counted.
+        again: constants that another GEOP has a copy of, once for each copy.
+        content: constant to what it holds, of those whose content was asked for; equal ones have equal content.
     """
 
     kernels: Tuple[Kernel, ...]
@@ -146,6 +165,9 @@ class Lowered(NamedTuple):
     loops: Tuple[Loop, ...]
     bounded: Tuple[str, ...]
     taken: Mapping[str, int]
+    again: Tuple[int, ...]
+    content: Mapping[int, str]
+    datasets: Tuple[Tuple[int, ...], ...] = ()
 
 
 class Unfolded(NamedTuple):
@@ -189,24 +211,32 @@ def lower(
     *,
     host_variables: bool = False,
     taken: Optional[Mapping[str, int]] = None,
+    content: bool = False,
 ) -> Lowered:
     """The kernels of a partition.
 
     Args:
         host_variables: whether variables lie on the host and are copied in.
         taken: the one branch that is computed of conditionals; of others all are.
+        content: whether to look into constants, to find equal ones.
 
     Raises:
         NpuError: DEVICE_SIZES where sizes are unknown, with the inputs that would tell; DEVICE_MODEL for operators
             that the model of the device does not have.
     """
-    return _Lowering(unfolded, assignment, host_variables, taken or {}).run()
+    return _Lowering(unfolded, assignment, host_variables, taken or {}, content).run()
 
 
 class _Lowering:
     def __init__(
-        self, unfolded: Unfolded, assignment: Assignment, host_variables: bool, taken: Mapping[str, int]
+        self,
+        unfolded: Unfolded,
+        assignment: Assignment,
+        host_variables: bool,
+        taken: Mapping[str, int],
+        content: bool,
     ) -> None:
+        self.look_into, self.content = content, {}  # type: bool, Dict[int, str]
         self.partition, self.shapes, self.control = unfolded.partition, unfolded.shapes, unfolded.control
         self.graph, self.geop_of, self.origin = unfolded.flat.graph, unfolded.flat.assignment, unfolded.flat.origin
         self.host_variables, self.taken, self.bounded = host_variables, taken, unfolded.bounded
@@ -226,6 +256,7 @@ class _Lowering:
         self.made_casts: Dict[Tuple[Any, ...], int] = {}
         self.inputs: List[Dict[int, None]] = [{} for _ in self.partition.geops]
         self.queues: List[Dict[int, None]] = [{} for _ in self.partition.geops]
+        self.datasets: List[Dict[int, None]] = [{} for _ in self.partition.geops]
         self.unknown: List[int] = []
         self.reads: List[List[Tuple[int, int, int]]] = [[] for _ in self.graph.nodes]
         self.controls: List[List[int]] = [[] for _ in self.graph.nodes]
@@ -257,7 +288,16 @@ class _Lowering:
             self.control.loops,
             self.bounded,
             dict(self.taken),
+            self._again(),
+            self.content,
+            tuple(tuple(found) for found in self.datasets),
         )
+
+    def _again(self) -> Tuple[int, ...]:
+        copied = (copy.node for geop in self.partition.geops for copy in geop.copies)
+        names = (self.partition.graph.nodes[node].name for node in copied)
+        places = (self.at.get((self.graph.index[name], 0)) for name in names if name in self.graph.index)
+        return tuple(place for place in places if place is not None and self.tensors[place].kind == "constant")
 
     def _refuse_what_is_not_modelled(self) -> None:
         unset = []
@@ -285,12 +325,19 @@ class _Lowering:
             self._keep(node, "constant")
         elif assigned is None or assigned.engine in ("local", "rts") or one.op in _SAME_DATA or one.op in _ITERATORS:
             self._pass_on(node)
+        elif one.op in _REDUCTIONS and self._reduces_nothing(node):
+            self._pass_on(node, same=True)
         elif one.op in _TELLS_SIZES or self._folds(node):
             for slot in range(len(self.graph.output_dtypes(node))):
                 self._keep(node, "constant", slot)
             self.kernel_of[node] = self._control_waits(node)
         else:
             self._add(node, assigned)
+
+    def _reduces_nothing(self, node: int) -> bool:
+        """Whether a reduction gives what it reads: gradients of what broadcasts nothing sum over no axis."""
+        read, given = self.shapes.known_input(node, 0), self.shapes.known(node)
+        return read is not None and given is not None and _product(read) == _product(given)
 
     def _folds(self, node: int) -> bool:
         """Whether compilation computes it: all it reads is constant, and it is the same every time."""
@@ -303,6 +350,9 @@ class _Lowering:
         size = self._variable_bytes(node) if kind == "variable" else self._bytes(node, slot, None)
         place = self._tensor(f"{one.name}:{slot}", size, kind)
         self.at[node, slot] = place
+        if self.look_into and one.op in _CONSTANTS:
+            held = one.proto.attr["value"].SerializeToString(deterministic=True)
+            self.content[place] = hashlib.sha256(held).hexdigest()
         if kind == "variable" and self.host_variables:
             self.inputs[self.geop_of[node]].setdefault(place)
 
@@ -351,14 +401,14 @@ class _Lowering:
         )
         self.kernel_of[node] = [number]
 
-    def _pass_on(self, node: int) -> None:
+    def _pass_on(self, node: int, same: bool = False) -> None:
         """No kernel: outputs are what is read where that is as large, else small values of the graph executor."""
         op = self.graph.nodes[node].op
         reads = [self._read(node, position) for position in range(len(self.reads[node]))]
         self.kernel_of[node] = self._waits(node, reads)
         for slot, dtype in enumerate(self.graph.output_dtypes(node)):
             source = self._handed_on(node, op, reads, slot)
-            if source is not None and op in _SAME_DATA:
+            if source is not None and (same or op in _SAME_DATA):
                 if op in _MERGES and self.tensors[source].kind == "constant":
                     source = self._tensor(tensor_name(self.graph, node, slot), self.tensors[source].bytes)
                 self.at[node, slot] = source
@@ -384,7 +434,7 @@ class _Lowering:
             return (taken or reads)[0] if slot == 0 else None
         if op.endswith("Switch"):
             return reads[0]
-        return reads[min(slot, len(reads) - 1)]
+        return reads[slot if op == "IdentityN" else 0]
 
     def _is_skipped(self, node: int) -> bool:
         """Whether it stands in a branch that is not the one computed."""
@@ -510,6 +560,8 @@ class _Lowering:
             self.at[src, slot] = place
         if self.tensors[place].kind == "input" and place not in self.queues[geop]:
             self.inputs[geop].setdefault(place)
+            if self.graph.nodes[src].op in GETNEXT_OPERATORS:
+                self.datasets[geop].setdefault(place)
         return place
 
     def _tensor(self, name: str, size: int, kind: str = "activation") -> int:
@@ -593,11 +645,11 @@ class _Lowering:
                 for slot in range(len(self.graph.output_dtypes(node.id))):
                     dtype = self.graph.output_dtypes(node.id)[slot].base.name
                     if dtype not in ("string", "resource", "variant") and self.shapes.known(node.id, slot) is None:
-                        found.append((_fed_name(node, slot), self.shapes.of(node.id, slot)))
+                        found.append((fed_name(node, slot), self.shapes.of(node.id, slot)))
         return found
 
 
-def _fed_name(node: Any, slot: int) -> str:
+def fed_name(node: Any, slot: int) -> str:
     """What a user calls a feed: `_arg_<name>_<slot>_<position>` stands for `name:slot` (close_over)."""
     if node.op == "_Arg" and node.name.startswith("_arg_"):
         return str(node.name[len("_arg_") :].rsplit("_", 2)[0])

@@ -25,13 +25,21 @@ class Settings(NamedTuple):
         fused_inputs: inputs up to this size in bytes share a transfer; 0 for none.
         deterministic: one order of accumulation (deterministic).
         small_channel: convolutions of few channels have kernels of their own.
+        variable_format: variables have the device's layout since their initialisation (variable_format_optimize).
+        clean_apart: memory that kernels add into is cleared piece by piece (atomic_clean_policy 1), not at once.
+        static_memory: memory is taken as a whole, as large as it is allowed to be (static_memory_policy 1).
         host_variables: variables lie on the host (variable_placement).
         external_weights: constants lie in files and not in the graph (external_weight).
         debug_level: op_debug_level.
         loops: iterations that one launch makes (iterations_per_loop, set_iteration_per_loop).
         models: steps that online inference runs beside each other (graph_max_parallel_model_num).
+        mixed: whether a precision mode lowers what it can.
         memory: bytes for feature maps and for variables that the session allows; None without a limit.
         tailing: whether computation goes on beside the last AllReduce (is_tailing_optimization).
+        receives: whether data comes from the main process of the server and no dataset is read here (local_rank_id
+            above 0).
+        sends: devices of other processes that this one, the main process, sends data to (local_device_list).
+        scope_passes: scope fusion passes that are switched on by name (enable_scope_fusion_passes).
     """
 
     switched: Mapping[str, Mapping[str, bool]]
@@ -43,13 +51,20 @@ class Settings(NamedTuple):
     fused_inputs: int
     deterministic: bool
     small_channel: bool
+    variable_format: bool
+    clean_apart: bool
+    static_memory: bool
     host_variables: bool
     external_weights: bool
     debug_level: int
     loops: int
     models: int
+    mixed: bool
     memory: Tuple[Any, Any]
     tailing: bool = False
+    receives: bool = False
+    sends: Tuple[int, ...] = ()
+    scope_passes: Tuple[str, ...] = ()
 
     def is_on(self, section: str, name: str) -> bool:
         """Whether a fusion pass may work (files.fusion_switch): its own entry, else ALL's, else on."""
@@ -68,14 +83,17 @@ def settings_of(resolution: Resolution, graph: Optional[Graph] = None) -> Settin
     shapes: Any = told["shapes"]
     dynamic = shapes["kind"] in ("dynamic", "ranges") or bool(values.get("compile_dynamic_mode"))
     engines: Any = told["engines"]
+    memory: Any = values.get("memory_config") or {}
     parallel = (0, 0)
     if any(number > 1 for number in engines.values()):
         parallel = (engines.get("AI_CPU", 1), engines.get("AI_Core", 1))
     if dynamic and str(values.get("ac_parallel_enable")) == "1":  # runconfig.ac_parallel_enable.dynamic_only
         parallel = (max(parallel[0], 1), max(parallel[1], 1))
+    jit = str(values.get("jit_compile"))
     return Settings(
         switched=sections,
-        ub_fusion=str(values.get("jit_compile")) != "false",
+        # runconfig.jit_compile: prebuilt kernels where they are preferred, in dynamic graphs by auto too
+        ub_fusion=jit != "false" and not (jit == "auto" and dynamic),
         l2=told["buffer_optimize"] == "on",
         dynamic=dynamic,
         parallel=parallel,
@@ -83,14 +101,32 @@ def settings_of(resolution: Resolution, graph: Optional[Graph] = None) -> Settin
         fused_inputs=_number(values.get("input_fusion_size")),
         deterministic=str(values.get("deterministic")) == "1",
         small_channel=str(values.get("enable_small_channel")) == "1",
+        variable_format=bool(values.get("variable_format_optimize")),
+        clean_apart=memory.get("atomic_clean_policy") == 1,
+        static_memory=memory.get("static_memory_policy") == 1,
         host_variables=values.get("variable_placement") == "Host",
         external_weights=bool(values.get("external_weight")),
         debug_level=_number(values.get("op_debug_level")),
         loops=_loops(resolution, graph),
         models=max(_number(values.get("graph_max_parallel_model_num")), 1) if not resolution.run_mode else 1,
+        mixed=any("mix" in str(values.get(name)) for name in ("precision_mode", "precision_mode_v2")),
         memory=(told["memory"]["graph_bytes"], told["memory"]["variable_bytes"]),
         tailing=bool(values.get("is_tailing_optimization")),
+        receives=_number(values.get("local_rank_id")) > 0,
+        sends=_sends(resolution),
+        scope_passes=tuple(getattr(resolution.parsed.get("enable_scope_fusion_passes"), "names", ())),
     )
+
+
+def _sends(resolution: Resolution) -> Tuple[int, ...]:
+    """Devices beside its own that the main process sends data to (session.local_rank_id.main_dedup; T15: without
+    either option it keeps its data)."""
+    listed: Any = resolution.parsed.get("local_device_list")
+    rank, device = (resolution.values.get(name) for name in ("local_rank_id", "session_device_id"))
+    if rank != 0 or listed is None:
+        return ()
+    own = device if isinstance(device, int) and device >= 0 else 0
+    return tuple(number for number in listed.devices if number != own)
 
 
 def _loops(resolution: Resolution, graph: Optional[Graph]) -> int:

@@ -6,7 +6,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.compiler.collectives import Exchange, Network
 from npu_reference.compiler.costs import Cost, cost
-from npu_reference.compiler.kernels import Lowered
+from npu_reference.compiler.kernels import Kernel, Lowered
 from npu_reference.compiler.settings import Settings
 from npu_reference.hardware import Device
 
@@ -20,7 +20,8 @@ class Task(NamedTuple):
     """One thing that happens on one engine.
 
     Attributes:
-        name, kind: kind is ``launch``, ``h2d``, ``d2h``, ``cube``, ``vector``, ``aicpu`` or ``collective``.
+        name, kind: kind is ``launch``, ``h2d``, ``d2h``, ``cube``, ``vector``, ``aicpu``, ``collective``, or ``send``
+            of data to another device.
         engine: one of :data:`ENGINES`; slot: which of its servers.
         stream: number of the stream; tasks of one stream run in order.
         before: nanoseconds in the stream before the engine is needed; duration: on the engine.
@@ -50,7 +51,8 @@ class Task(NamedTuple):
 class Transfer(NamedTuple):
     """One copy between host and device: the tensors it carries, their bytes, the direction, and the GEOP.
 
-    ``times`` it is made in one run; ``queued`` where it fills the queue that GetNext takes from.
+    ``times`` it is made in one run; ``queued`` where it fills the queue that GetNext takes from; ``device`` where the
+    main process sends it to the device of another process, else -1.
     """
 
     tensors: Tuple[str, ...]
@@ -59,13 +61,15 @@ class Transfer(NamedTuple):
     geop: int
     times: int = 1
     queued: bool = False
+    device: int = -1
 
 
 def transfers_of(lowered: Lowered, settings: Settings) -> Tuple[Transfer, ...]:
     """The copies of one step (runconfig.input_fusion_size).
 
     Inputs of a GEOP that are not larger than the threshold share one copy, whatever their number; larger ones go
-    alone, as does everything copied back.
+    alone, as does everything copied back. The main process sends each element of the dataset to other devices, too
+    (session.local_rank_id.main_dedup).
     """
     found: List[Transfer] = []
     for geop, places in enumerate(lowered.inputs):
@@ -81,6 +85,13 @@ def transfers_of(lowered: Lowered, settings: Settings) -> Tuple[Transfer, ...]:
             names = tuple(lowered.tensors[place].name for place in places)
             size = sum(lowered.tensors[place].bytes for place in places)
             found.append(Transfer(names, size, "h2d", geop, settings.loops, True))
+    for geop, pair in enumerate(zip(lowered.queues, lowered.datasets)):
+        for queued, places in zip((True, False), pair):
+            tensors = [lowered.tensors[place] for place in places]
+            names, size = tuple(tensor.name for tensor in tensors), sum(tensor.bytes for tensor in tensors)
+            times = settings.loops if queued else 1
+            if tensors:
+                found.extend(Transfer(names, size, "h2d", geop, times, queued, device) for device in settings.sends)
     for geop, places in enumerate(lowered.outputs):
         tensors = [lowered.tensors[place] for place in places]
         found.extend(Transfer((tensor.name,), tensor.bytes, "d2h", geop) for tensor in tensors)
@@ -94,9 +105,15 @@ def exchanges_of(lowered: Lowered, network: Optional[Network]) -> Dict[int, Exch
     found = {}
     for number, kernel in enumerate(lowered.kernels):
         if kernel.collective is not None:
-            places = kernel.writes if kernel.collective.kind == "receive" else kernel.reads
-            found[number] = network.price(kernel.collective, sum(lowered.tensors[place].bytes for place in places))
+            found[number] = network.price(kernel.collective, _given(lowered, kernel))
     return found
+
+
+def _given(lowered: Lowered, kernel: Kernel) -> int:
+    """Bytes that a rank gives to a collective; of what is received, those that come."""
+    kind = "" if kernel.collective is None else kernel.collective.kind
+    places = kernel.writes if kind == "receive" else kernel.reads[:1] if kind == "alltoallv" else kernel.reads
+    return sum(lowered.tensors[place].bytes for place in places)
 
 
 def costs_of(
@@ -176,10 +193,12 @@ class _Schedule:
             inputs = [
                 self._add(", ".join(copy.tensors), "h2d", "pcie_h2d", _H2D, copy, ended)
                 for copy in copies
-                if copy.geop == geop and copy.direction == "h2d" and not copy.queued
+                if copy.geop == geop and copy.direction == "h2d" and not copy.queued and copy.device < 0
             ]
             for copy in copies:
-                if copy.geop == geop and copy.queued:  # for the step after: nothing of this one waits for it
+                if copy.geop == geop and copy.device >= 0:  # over that device's own PCIe: nothing here waits for it
+                    self._add(", ".join(copy.tensors), "send", "pcie_h2d", _SENDS - copy.device, copy, ended)
+                elif copy.geop == geop and copy.queued:  # for the step after: nothing of this one waits for it
                     self._add(", ".join(copy.tensors), "h2d", "pcie_h2d", _QUEUE, copy, ())
             launch = self._task(
                 f"GEOP {geop}", "launch", "host", 0, _HOST, 0, round(self.device.graph_launch * 1000),
@@ -201,7 +220,7 @@ class _Schedule:
         waits = [launch] + [self.of_kernel[before] for before in kernel.after if before in self.of_kernel]
         engine, slot, stream = self._place(number)
         together = kernel.engine == "hccl"
-        size = sum(self.lowered.tensors[place].bytes for place in kernel.reads) if together else 0
+        size = _given(self.lowered, kernel) if together else 0
         kind = "collective" if together else kernel.engine
         task = self._task(
             kernel.node, kind, engine, slot, stream, price.launch, price.duration, waits, kernel.geop, number, size
@@ -230,7 +249,9 @@ class _Schedule:
 
     def _add(self, name: str, kind: str, engine: str, stream: int, copy: Transfer, waits: Sequence[int]) -> int:
         duration = copy.bytes / self.device.pcie + self.device.transfer_latency * 1000
-        task = self._task(name, kind, engine, 0, stream, 0, -int(-duration // 1), waits, copy.geop, -1, copy.bytes)
+        task = self._task(
+            name, kind, engine, copy.device + 1, stream, 0, -int(-duration // 1), waits, copy.geop, -1, copy.bytes
+        )
         self.tasks[task] = self.tasks[task]._replace(queued=copy.queued)
         return task
 
@@ -255,6 +276,7 @@ class _Schedule:
 
 #: Streams by number: those of the AI Core are even and those of the AI CPU odd, from here on.
 _HOST, _H2D, _D2H, _HCCL, _DEVICE, _AICPU = 0, 1, 2, 3, 4, 5
+_SENDS = -2  # to other devices, a stream for each
 _QUEUE = -1  # what fills the queue comes when there is room, in no order with other copies
 
 

@@ -20,11 +20,13 @@ class Tile(NamedTuple):
 
 
 class Tiling(NamedTuple):
-    """A tile with what it costs: nanoseconds of the cubes, and bytes read by all cores together."""
+    """A tile with what it costs: nanoseconds of the cubes, bytes read by all cores together, and the parts along its
+    depth in which a product is made, whose sums lie in a workspace."""
 
     tile: Tile
     compute: float
     read: int
+    parts: int = 1
 
 
 def tile(gemm: Gemm, device: Device, *, small_channel: bool = False) -> Tiling:
@@ -111,7 +113,7 @@ def _cost(chosen: Tile, gemm: Gemm, facts: _Facts) -> Tiling:
     turns = math.ceil(count * parts / facts.cores)
     compute = turns * math.ceil(cycles / parts) / facts.clock * 1000 / facts.efficiency
     read = gemm.batch * (gemm.m * gemm.k * across + gemm.k * gemm.n * down) * gemm.operand
-    return Tiling(chosen, compute, read)
+    return Tiling(chosen, compute, read, parts)
 
 
 #: Cycles of the vector unit for one cycle of the cube: 4096 products against 64 (derived: 16*16*16, 256 B of float32).

@@ -47,14 +47,14 @@ class Endured(NamedTuple):
         run_ns: of the whole run, all iterations of it; None where the model knows none.
         late: nanoseconds that the faults added to it.
         notes: what came of faults that nobody on the device notices.
-        overflows: operators whose overflow was asked for.
+        overflows: operators whose overflow was asked for, and in which iteration from 0; None: in each.
     """
 
     profile: Optional[Profile]
     run_ns: Optional[int] = None
     late: int = 0
     notes: Tuple[str, ...] = ()
-    overflows: Tuple[str, ...] = ()
+    overflows: Tuple[Tuple[str, Optional[int]], ...] = ()
 
 
 def limits_of(resolution: Resolution) -> Limits:
@@ -80,7 +80,7 @@ def endure(
     resolution: Resolution,
     faults: Faults = NONE,
     *,
-    first: int = 1,
+    executed: Optional[Mapping[Optional[str], int]] = None,
     rank: int = 0,
     collectives: int = 0,
     iterations: int = 0,
@@ -90,7 +90,7 @@ def endure(
     Args:
         step: what the model makes of the step; None where it knows none, and only what faults do takes time.
         partition: of the step.
-        first: number of this run's first iteration, from 1.
+        executed: how often the device has executed each operator that a fault names before; under None, iterations.
         rank: of the device.
         collectives: how many the device has had before.
         iterations: of this run; without it those of the step's settings.
@@ -100,7 +100,7 @@ def endure(
             would end the wait, since a simulation that waited for ever would tell nobody anything.
         NpuError: FAULT_VALUE for a fault of an operator that runs on the host, or that has no kernel.
     """
-    return _Watch(step, partition, resolution, faults, first, rank, collectives, iterations).run()
+    return _Watch(step, partition, resolution, faults, executed or {}, rank, collectives, iterations).run()
 
 
 class _End(NamedTuple):
@@ -117,7 +117,7 @@ class _Watch:
         partition: Partition,
         resolution: Resolution,
         faults: Faults,
-        first: int,
+        executed: Mapping[Optional[str], int],
         rank: int,
         collectives: int,
         iterations: int,
@@ -126,10 +126,10 @@ class _Watch:
         self.faults, self.rank, self.collectives = faults, rank, collectives
         self.limits = limits_of(resolution)
         self.iterations = iterations or (step.settings.loops if step is not None else 1)
-        self.first = first
+        self.executed = executed
         self.tasks = _plain_tasks(partition) if step is None else list(step.timeline.tasks)
         self.notes: List[str] = []
-        self.overflows: List[str] = []
+        self.overflows: List[Tuple[str, Optional[int]]] = []
         self.cause: Dict[int, Fault] = {}  # task -> what delays it
         self.stalled: Dict[str, Fault] = {}  # kind -> what stalls the host
 
@@ -139,8 +139,11 @@ class _Watch:
         self._compile_failures()
         changed: Dict[int, Task] = {}
         struck = list(self._struck())
-        for fault, task, _ in struck:
-            self._strike(fault, task, changed)
+        for fault, task, iteration in struck:
+            if fault.kind == "overflow":
+                self.overflows.append((self._node(fault, task), None if fault.at is None else iteration))
+            else:
+                self._strike(fault, task, changed)
         before = self.step.timeline if self.step is not None else execute(self.tasks)
         after = execute([changed.get(number, task) for number, task in enumerate(self.tasks)]) if changed else before
         self._end(after, min([iteration for _, _, iteration in struck] or [0]) * self._turn)
@@ -185,10 +188,10 @@ class _Watch:
 
     def _struck(self) -> Iterator[Tuple[Fault, int, int]]:
         """Faults of this run, the tasks they strike (-1 for those of the host), and in which iteration, from 0."""
-        last = self.first + self.iterations - 1
         kinds = ("hang", "unmatched_flag", "lost_event", "out_of_bounds", "overflow", "stalled_stream", "stalled_event")
         for fault in self.faults.of(*kinds, rank=self.rank):
-            if not fault.during(self.first, last):
+            before = self.executed.get(fault.node, 0)
+            if not fault.during(before + 1, before + self.iterations):
                 continue
             if fault.kind.startswith("stalled_"):
                 if self.tasks:
@@ -196,8 +199,8 @@ class _Watch:
                 continue
             task = self._task_of(fault)
             if task is not None:
-                yield fault, task, 0 if fault.at is None else fault.at - self.first
-        found = [number for number, task in enumerate(self.tasks) if task.kind in _COLLECTIVES]
+                yield fault, task, 0 if fault.at is None else fault.at - before - 1
+        found = [n for n, task in enumerate(self.tasks) if task.kind in _COLLECTIVES and task.engine != "sdma"]
         for fault in self.faults.items:
             # The peer is another rank: this one waits for it.
             if fault.kind == "lost_peer" and fault.rank != self.rank:
@@ -234,9 +237,6 @@ class _Watch:
         late = _NEVER if fault.nanoseconds is None else fault.nanoseconds
         if fault.kind.startswith("stalled_"):
             self.stalled[fault.kind] = fault
-            return
-        if fault.kind == "overflow":
-            self.overflows.append(self._node(fault, task))
             return
         if fault.kind == "out_of_bounds":
             self._out_of_bounds(fault, task)

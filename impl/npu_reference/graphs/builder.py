@@ -364,9 +364,7 @@ class GraphBuilder(_Nodes):
 
     def function(self, name: str, args: Mapping[str, Any], rets: Mapping[str, Any]) -> FunctionBuilder:
         """A function with these arguments and returned tensors, name to type; fill it and call its ``returns``."""
-        builder = FunctionBuilder(
-            self._def.library.function.add(), self._functions, self._producer, name, args, rets
-        )
+        builder = FunctionBuilder(self._def.library.function.add(), self._functions, self._producer, name, args, rets)
         self._functions[name] = builder.op_def
         return builder
 

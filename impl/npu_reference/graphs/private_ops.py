@@ -116,9 +116,20 @@ PRIVATE_OPS: List[Declaration] = [
     _D("HcomBroadcast", "input:*T", "output:*T"),
     _D("HcomSend", "input:T", ""),
     _D("HcomReceive", "", "output:T"),
-    _D("HcomAllToAllV", "send_data:T send_counts:int64 send_displacements:int64 recv_counts:int64 "
-       "recv_displacements:int64", "recv_data:T"),
+    _D(
+        "HcomAllToAllV",
+        "send_data:T send_counts:int64 send_displacements:int64 recv_counts:int64 recv_displacements:int64",
+        "recv_data:T",
+    ),
     _D("HcomAllToAllVC", "send_data:T send_count_matrix:int64", "recv_data:T"),
+    # Matrix products with an exchange between devices in one kernel: document 003 names them (MC2) and says no more;
+    # rank_size is how many devices exchange (assumed).
+    _D("MatMulAllReduce", "x1:T x2:T", "y:T"),
+    _D("MatMulAllReduceAddRmsNorm", "x1:T x2:T residual:T gamma:T", "y:T norm_out:T"),
+    _D("AllGatherMatMul", "x1:T x2:T", "y:T", attrs="rank_size:int"),
+    _D("MatMulReduceScatter", "x1:T x2:T", "y:T", attrs="rank_size:int"),
+    _D("AlltoAllAllGatherBatchMatMul", "x:T weight:T", "y:T"),
+    _D("BatchMatMulReduceScatterAlltoAll", "x:T weight:T", "y:T"),
     # Layers and optimizers the drop-in API offers.
     _D("DropOutDoMask", "x:T mask:uint8 keep_prob:T", "y:T"),
     _D("DropOutDoMaskV3", "x:T mask:uint8 keep_prob:T", "y:T"),
@@ -137,25 +148,47 @@ PRIVATE_OPS: List[Declaration] = [
     _D("BasicLSTMCellCStateGrad", "c:T dht:T dct:T it:T jt:T ft:T ot:T tanhct:T", "dgate:T dct_1:T"),
     _D("BasicLSTMCellWeightGrad", "x:T h:T dgate:T", "dw:T db:T"),
     _D("BasicLSTMCellInputGrad", "dgate:T w:T", "dxt:T dht:T"),
-    _D("DynamicRnn", "x:T w:T b:T seq_length:int32 init_h:T init_c:T",
-       "y:T output_h:T output_c:T i:T j:T f:T o:T tanhc:T"),
-    _D("DynamicRnnV2", "x:T w:T b:T init_h:T init_c:T",
-       "y:T output_h:T output_c:T i:T j:T f:T o:T tanhc:T"),
-    _D("DynamicRnnGrad", "x:T w:T b:T y:T init_h:T init_c:T h:T c:T dy:T dh:T dc:T i:T j:T f:T o:T tanhc:T",
-       "dw:T db:T dx:T dh_prev:T dc_prev:T"),
-    _D("DynamicGruV2", "x:T weight_input:T weight_hidden:T bias_input:T bias_hidden:T seq_length:int32 init_h:T",
-       "y:T output_h:T update:T reset:T new:T hidden_new:T"),
-    _D("DynamicGruV2Grad", "x:T weight_input:T weight_hidden:T y:T init_h:T h:T dy:T dh:T update:T reset:T new:T "
-       "hidden_new:T seq_length:int32", "dw_input:T dw_hidden:T db_input:T db_hidden:T dx:T dh_prev:T"),
-    _D("DynamicAUGRU", "x:T weight_input:T weight_hidden:T weight_att:T bias_input:T bias_hidden:T seq_length:int32 "
-       "init_h:T", "y:T output_h:T update:T update_att:T reset:T new:T hidden_new:T"),
-    _D("DynamicAUGRUGrad", "x:T weight_input:T weight_hidden:T weight_att:T y:T init_h:T h:T dy:T dh:T update:T "
-       "update_att:T reset:T new:T hidden_new:T seq_length:int32",
-       "dw_input:T dw_hidden:T db_input:T db_hidden:T dx:T dh_prev:T dw_att:T"),
+    _D(
+        "DynamicRnn",
+        "x:T w:T b:T seq_length:int32 init_h:T init_c:T",
+        "y:T output_h:T output_c:T i:T j:T f:T o:T tanhc:T",
+    ),
+    _D("DynamicRnnV2", "x:T w:T b:T init_h:T init_c:T", "y:T output_h:T output_c:T i:T j:T f:T o:T tanhc:T"),
+    _D(
+        "DynamicRnnGrad",
+        "x:T w:T b:T y:T init_h:T init_c:T h:T c:T dy:T dh:T dc:T i:T j:T f:T o:T tanhc:T",
+        "dw:T db:T dx:T dh_prev:T dc_prev:T",
+    ),
+    _D(
+        "DynamicGruV2",
+        "x:T weight_input:T weight_hidden:T bias_input:T bias_hidden:T seq_length:int32 init_h:T",
+        "y:T output_h:T update:T reset:T new:T hidden_new:T",
+    ),
+    _D(
+        "DynamicGruV2Grad",
+        "x:T weight_input:T weight_hidden:T y:T init_h:T h:T dy:T dh:T update:T reset:T new:T "
+        "hidden_new:T seq_length:int32",
+        "dw_input:T dw_hidden:T db_input:T db_hidden:T dx:T dh_prev:T",
+    ),
+    _D(
+        "DynamicAUGRU",
+        "x:T weight_input:T weight_hidden:T weight_att:T bias_input:T bias_hidden:T seq_length:int32 init_h:T",
+        "y:T output_h:T update:T update_att:T reset:T new:T hidden_new:T",
+    ),
+    _D(
+        "DynamicAUGRUGrad",
+        "x:T weight_input:T weight_hidden:T weight_att:T y:T init_h:T h:T dy:T dh:T update:T "
+        "update_att:T reset:T new:T hidden_new:T seq_length:int32",
+        "dw_input:T dw_hidden:T db_input:T db_hidden:T dx:T dh_prev:T dw_att:T",
+    ),
     _D("DeformableOffsets", "x:T offsets:T", "y:T"),
     _D("DeformableOffsetsGrad", "grad:T x:T offsets:T", "grad_x:T grad_offsets:T"),
     _D("RandomChoiceWithMask", "x:bool", "y:int32 mask:bool"),
     _D("LambApplyWeightAssign", " ".join(f"input{i}:T" for i in range(5)), "output0:T"),
-    _D("KMeansCentroids", "x:T y:T sum_square_y:T sum_square_x:T",
-       "segment_sum:T segment_count:T kmean_total_sum:T", is_stateful=False),
+    _D(
+        "KMeansCentroids",
+        "x:T y:T sum_square_y:T sum_square_x:T",
+        "segment_sum:T segment_count:T kmean_total_sum:T",
+        is_stateful=False,
+    ),
 ]

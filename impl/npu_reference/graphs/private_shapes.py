@@ -11,6 +11,9 @@ __all__: Sequence[str] = ()
 #: A mask has a bit for each element, in whole blocks of so many bits.
 _MASK_BLOCK = 128
 
+#: Most ranks that a collective is believed to have (assumed).
+_MOST_RANKS = 1 << 16
+
 
 def rule(*ops: str) -> Callable[[Rule], Rule]:
     def register(function: Rule) -> Rule:
@@ -51,6 +54,28 @@ def _offsets_grad(call: Any) -> Sequence[Shape]:
     return [call.shape(1), call.shape(2)]
 
 
+@rule("MatMulAllReduce")
+def _product_reduced(call: Any) -> Sequence[Shape]:
+    return [(ranked(call.shape(0), 2)[0], ranked(call.shape(1), 2)[1])]
+
+
+@rule("MatMulAllReduceAddRmsNorm")
+def _product_normalized(call: Any) -> Sequence[Shape]:
+    return [call.shape(2)] * 2
+
+
+@rule("AllGatherMatMul")
+def _product_gathered(call: Any) -> Sequence[Shape]:
+    rows, ranks = ranked(call.shape(0), 2)[0], call.attr("rank_size", 1)
+    return [(None if rows is None else rows * ranks, ranked(call.shape(1), 2)[1])]
+
+
+@rule("MatMulReduceScatter")
+def _product_scattered(call: Any) -> Sequence[Shape]:
+    rows, ranks = ranked(call.shape(0), 2)[0], call.attr("rank_size", 1)
+    return [(None if rows is None else rows // max(ranks, 1), ranked(call.shape(1), 2)[1])]
+
+
 @rule("HcomBroadcast")
 def _broadcast(call: Any) -> Sequence[Shape]:
     return [call.shape(k) for k in range(call.count)]
@@ -86,7 +111,7 @@ def _rows(call: Any) -> Sequence[Any]:
 def _ranks(call: Any) -> int:
     """How many ranks take part: as a real adapter's node says it, or one that calls a marked function."""
     size = call.attr("rank_size", call.attr("_npu_rank_size", 0))
-    if not isinstance(size, int) or size < 1:
+    if not isinstance(size, int) or not 1 <= size <= _MOST_RANKS:
         raise ValueError("how many ranks there are is not told")
     return size
 

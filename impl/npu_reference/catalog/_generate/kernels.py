@@ -73,6 +73,17 @@ _SHORTENED = {
     ],
 }
 
+#: Operators that the catalogue of facts lacks, and document 003 names (§ op_debug_config): each multiplies matrices and
+#: exchanges with other devices in one kernel. Engine and columns are assumed.
+_MC2 = {
+    "AllGatherMatMul": (2, 1),
+    "AlltoAllAllGatherBatchMatMul": (2, 1),
+    "BatchMatMulReduceScatterAlltoAll": (2, 1),
+    "MatMulAllReduce": (2, 1),
+    "MatMulAllReduceAddRmsNorm": (4, 2),
+    "MatMulReduceScatter": (2, 1),
+}
+
 _HEADER = ["op", "kernel", "engine", "columns", "in", "out", "aicpu", "flag", "modes"]
 _HEADER += ["fused", "fused_flag", "drops", "fp16", "source"]
 
@@ -84,8 +95,15 @@ def main(catalogue: str) -> None:
         out = csv.writer(stream, lineterminator="\n")
         out.writerow(_HEADER)
         by_op = {row["tf_op"]: row for row in rows}
-        for row in rows:
-            out.writerow(_rewritten(row, by_op) if row["tf_op"] in _REWRITTEN else _line(row))
+        lines = [_rewritten(row, by_op) if row["tf_op"] in _REWRITTEN else _line(row) for row in rows]
+        lines += [_mc2(op, *counts) for op, counts in _MC2.items() if op not in by_op]
+        out.writerows(sorted(lines))
+
+
+def _mc2(op: str, inputs: int, outputs: int) -> List[str]:
+    columns = ";".join(f"{','.join([name] * inputs)}>{','.join([name] * outputs)}" for name in ("f16", "f32"))
+    takes = [" ".join(str(number) for number in range(count)) for count in (inputs, outputs)]
+    return [op, op, "vector", columns, *takes, "", "graylist", "", "", "", "", "", "003 op_debug_config (assumed)"]
 
 
 def _line(row: Dict[str, str]) -> List[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import threading
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class FloatStatus:
     def __init__(self) -> None:
         self.overflows: Dict[str, int] = {}
         self._raised = False
+        self._asked = False
         self._written: Dict[str, bool] = {}
         self._lock = threading.Lock()
         self._tokens: Dict[Any, bytes] = {}
@@ -46,8 +47,15 @@ class FloatStatus:
 
     @property
     def raised(self) -> bool:
-        """Whether something has overflowed since the flag was last cleared."""
-        return self._raised
+        """Whether something has overflowed since the flag was last cleared, or overflow was asked for in this step."""
+        return self._raised or self._asked
+
+    def ask(self, nodes: Sequence[str]) -> None:
+        """Let these operators overflow in the step that begins, whatever they compute; none of them: end that."""
+        with self._lock:
+            self._asked = bool(nodes)
+        for node in nodes:
+            self._note(node)
 
     def clear(self) -> None:
         """What NPUClearFloatStatus does."""
@@ -81,14 +89,14 @@ class FloatStatus:
 
         def get(_: Any) -> Any:
             with self._lock:
-                self._written[name] = self._written.get(name, False) or self._raised
+                self._written[name] = self._written.get(name, False) or self.raised
             return np.zeros(STATUS_SHAPE, np.float32)
 
         return self.token(("get", name), get)
 
     def getter_v2(self) -> bytes:
         """The token of NPUGetFloatStatusV2: the flag is its result."""
-        return self.token(("get2",), lambda: np.full(STATUS_SHAPE, int(self._raised), np.int32))
+        return self.token(("get2",), lambda: np.full(STATUS_SHAPE, int(self.raised), np.int32))
 
     def clearer(self, results: Tuple[int, ...]) -> bytes:
         """The token of NPUClearFloatStatus; its second version has no results."""

@@ -62,6 +62,17 @@ class Timeline(NamedTuple):
                 parts[task.engine].append((span.start, span.end))
         return _union(parts[one]) + _union(parts[other]) - _union(parts[one] + parts[other])
 
+    def alone(self, kind: str, engines: Sequence[str]) -> int:
+        """Nanoseconds in which a task of a kind was under way, and none of some engines worked."""
+        ones: List[Tuple[int, int]] = []
+        others: List[Tuple[int, int]] = []
+        for task, span in zip(self.tasks, self.spans):
+            if task.kind == kind:
+                ones.append((span.start, span.end))
+            elif task.engine in engines:
+                others.append((span.start, span.end))
+        return _union(ones + others) - _union(others)
+
 
 def execute(tasks: Sequence[Task]) -> Timeline:
     """Run tasks in virtual time. O(tasks + waits)."""

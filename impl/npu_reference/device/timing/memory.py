@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
+from npu_reference.compiler.inserting import MEMSET
 from npu_reference.compiler.kernels import Lowered, Tensor
 from npu_reference.compiler.settings import Settings
 from npu_reference.device.timing.execution import Timeline
@@ -13,6 +14,7 @@ from npu_reference.hardware import Device
 
 __all__ = ["Block", "MemoryPlan", "plan_memory"]
 
+_SMALL = 16  # a tensor is small where the largest is so many times its size (assumed)
 _SHOWN = 5  # tensors that a refusal names
 
 
@@ -34,6 +36,10 @@ class MemoryPlan(NamedTuple):
         variables: bytes of variables alone.
         arena: bytes that the rest needs at once, gaps included; blocks: where.
         peak: bytes of live tensors at their most, at ``peak_at`` nanoseconds, by GEOP in ``by_geop``.
+        external: bytes of constants that lie in files and are loaded once for all models of a session, in ``fixed``.
+        workspace: the most bytes of workspaces at once.
+        lanes: steps that run beside each other, each with an arena of its own.
+        reserved: bytes taken from the device, whatever is needed of them.
     """
 
     fixed: int
@@ -43,11 +49,20 @@ class MemoryPlan(NamedTuple):
     peak_at: int
     blocks: Tuple[Block, ...]
     by_geop: Tuple[int, ...]
+    external: int = 0
+    workspace: int = 0
+    lanes: int = 1
+    reserved: int = 0
+
+    @property
+    def constants(self) -> int:
+        """Bytes of constants in the graph."""
+        return self.fixed - self.variables - self.external
 
     @property
     def total(self) -> int:
-        """Bytes of device memory that the step needs."""
-        return self.fixed + self.arena
+        """Bytes of device memory that the run needs."""
+        return self.fixed + self.arena * self.lanes
 
     def alive_at(self, time: int) -> List[Block]:
         """Blocks that hold a tensor then, the largest first."""
@@ -67,26 +82,64 @@ class MemoryPlan(NamedTuple):
         return curve
 
 
-def plan_memory(lowered: Lowered, timeline: Timeline, device: Device, settings: Settings) -> MemoryPlan:
+def plan_memory(lowered: Lowered, timeline: Timeline, device: Device, settings: Settings, lanes: int = 1) -> MemoryPlan:
     """Lay out the tensors of a step. Lifetimes are those of the timeline, so that streams that overlap share nothing.
+
+    Args:
+        lanes: steps that run beside each other.
 
     Raises:
         NpuError: DEVICE_MEMORY where the step does not fit the device, or the session's own limits (legacy), with
-            the largest tensors alive then.
+            the largest tensors alive then, and what would help.
     """
     lives = _lives(lowered, timeline)
-    fixed = variables = 0
+    constants, external = _constants(lowered, device, settings)
+    variables = 0
     for tensor in lowered.tensors:
-        size = _allocated(tensor.bytes, device)
-        if tensor.kind == "variable":
-            variables += 0 if settings.host_variables else size
-        elif tensor.kind == "constant" and not settings.external_weights:
-            fixed += size
-    fixed += variables
+        if tensor.kind == "variable" and not settings.host_variables:
+            variables += _allocated(tensor.bytes, device)
+    fixed = variables + constants + external
     blocks, arena = _allocate(lives, lowered.tensors, device)
-    plan = MemoryPlan(fixed, variables, arena, *_peak(blocks, fixed), tuple(blocks), _by_geop(lowered, blocks))
-    _check(plan, lowered.tensors, device, settings)
+    scratch = {place for kernel in lowered.kernels for place in kernel.scratch}
+    workspace, _ = _peak([block for block in blocks if block.tensor in scratch], 0)
+    graph, variable = settings.memory
+    static = int(graph or device.graph_memory) + int(variable or device.variable_memory)
+    plan = MemoryPlan(
+        fixed,
+        variables,
+        arena,
+        *_peak(blocks, fixed),
+        tuple(blocks),
+        _by_geop(lowered, blocks),
+        external=external,
+        workspace=workspace,
+        lanes=lanes,
+        reserved=0,
+    )
+    plan = plan._replace(reserved=static if settings.static_memory else plan.total)
+    _check(plan, lowered, device, settings)
     return plan
+
+
+def _constants(lowered: Lowered, device: Device, settings: Settings) -> Tuple[int, int]:
+    """Bytes of constants in the graphs of the GEOPs, and of those outside of them.
+
+    A constant lies in every GEOP that has it or a copy of it. In files, equal ones are one, and all GEOPs load the
+    same (runconfig.external_weight.sharing); what is computed as the graph is compiled stays in it.
+    """
+    inside, outside = 0, {}
+    times: Dict[int, int] = {}
+    for place in lowered.again:
+        times[place] = times.get(place, 0) + 1
+    for place, tensor in enumerate(lowered.tensors):
+        if tensor.kind != "constant":
+            continue
+        size = _allocated(tensor.bytes, device)
+        if settings.external_weights and place in lowered.content:
+            outside[lowered.content[place]] = size
+        else:
+            inside += size * (1 + times.get(place, 0))
+    return inside, sum(outside.values())
 
 
 def _allocated(size: int, device: Device) -> int:
@@ -110,7 +163,7 @@ def _lives(lowered: Lowered, timeline: Timeline) -> Dict[int, Tuple[int, int]]:
     for task, span in zip(timeline.tasks, timeline.spans):
         if task.kernel >= 0:
             kernel = lowered.kernels[task.kernel]
-            for place in (*kernel.reads, *kernel.writes):
+            for place in (*kernel.reads, *kernel.writes, *kernel.scratch):
                 touch(place, span.start, span.end)
     copied: Dict[int, List[Tuple[int, int]]] = {}
     for task, span in zip(timeline.tasks, timeline.spans):
@@ -128,12 +181,28 @@ def _lives(lowered: Lowered, timeline: Timeline) -> Dict[int, Tuple[int, int]]:
 
 
 def _allocate(lives: Dict[int, Tuple[int, int]], tensors: Sequence[Tensor], device: Device) -> Tuple[List[Block], int]:
-    """Best fit in the order of time; ends before begins, then larger tensors first. O(n log n) but for gaps."""
+    """Where tensors lie: in one arena, or small ones in an arena of their own where that takes less, since they would
+    lie in gaps that large ones need. O(n log n) but for gaps."""
+    sizes = {place: _allocated(tensors[place].bytes, device) for place in lives}
+    most = max(sizes.values(), default=0)
+    small = {place for place, size in sizes.items() if size * _SMALL <= most}
+    whole, arena = _best_fit(lives, sizes)
+    if not small or len(small) == len(sizes):
+        return whole, arena
+    large, reach = _best_fit({place: life for place, life in lives.items() if place not in small}, sizes)
+    rest, more = _best_fit({place: lives[place] for place in small}, sizes)
+    if reach + more >= arena:
+        return whole, arena
+    moved = [block._replace(offset=block.offset + reach) for block in rest]
+    return sorted(large + moved, key=lambda block: (block.start, -block.bytes, block.tensor)), reach + more
+
+
+def _best_fit(lives: Dict[int, Tuple[int, int]], sizes: Dict[int, int]) -> Tuple[List[Block], int]:
+    """Best fit in the order of time; ends before begins, then larger tensors first."""
     events: List[Tuple[int, int, int, int]] = []
     for place, (start, end) in lives.items():
-        size = _allocated(tensors[place].bytes, device)
         events.append((end, 0, 0, place))
-        events.append((start, 1, -size, place))
+        events.append((start, 1, -sizes[place], place))
     events.sort()
     free = _Free()
     offset: Dict[int, int] = {}
@@ -145,7 +214,7 @@ def _allocate(lives: Dict[int, Tuple[int, int]], tensors: Sequence[Tensor], devi
             arena = max(arena, offset[place] - size)
             blocks.append(Block(place, offset[place], -size, *lives[place]))
         else:
-            free.give(offset[place], _allocated(tensors[place].bytes, device))
+            free.give(offset[place], sizes[place])
     return blocks, arena
 
 
@@ -213,7 +282,7 @@ def _by_geop(lowered: Lowered, blocks: Sequence[Block]) -> Tuple[int, ...]:
     """By GEOP, the most bytes of its own tensors that are alive at once."""
     owner: Dict[int, int] = {}
     for kernel in lowered.kernels:
-        for place in (*kernel.reads, *kernel.writes):
+        for place in (*kernel.reads, *kernel.writes, *kernel.scratch):
             owner.setdefault(place, kernel.geop)
     groups: List[List[Block]] = [[] for _ in lowered.inputs]
     for block in blocks:
@@ -222,20 +291,49 @@ def _by_geop(lowered: Lowered, blocks: Sequence[Block]) -> Tuple[int, ...]:
     return tuple(_peak(group, 0)[0] for group in groups)
 
 
-def _check(plan: MemoryPlan, tensors: Sequence[Tensor], device: Device, settings: Settings) -> None:
+def _check(plan: MemoryPlan, lowered: Lowered, device: Device, settings: Settings) -> None:
     graph, variable = settings.memory
     limits = (
-        ("graph_memory_max_size", plan.arena, graph),
+        ("graph_memory_max_size", plan.arena * plan.lanes, graph),
         ("variable_memory_max_size", plan.variables, variable),
-        (f"the memory of {device.name}", plan.total, int(device.hbm)),
+        (f"the memory of {device.name}", max(plan.total, plan.reserved), int(device.hbm)),
     )
     for name, needed, limit in limits:
         if limit is not None and needed > limit:
-            alive = plan.alive_at(plan.peak_at)[:_SHOWN]
-            largest = ", ".join(f"{tensors[block.tensor].name} {block.bytes:,}" for block in alive)
             raise NpuError(
                 "DEVICE_MEMORY",
                 name,
-                f"{needed:,} bytes are needed, and there are {limit:,}. Largest alive: {largest}.",
-                "Take a smaller batch, a mixed precision mode, or variable_placement Host.",
+                f"{needed:,} bytes are needed, and there are {limit:,}. {_largest(plan, lowered)}",
+                f"{_advice(name, plan, lowered, settings)}.",
             )
+
+
+def _largest(plan: MemoryPlan, lowered: Lowered) -> str:
+    alive = [(block.bytes, lowered.tensors[block.tensor].name) for block in plan.alive_at(plan.peak_at)]
+    stays = [(tensor.bytes, tensor.name) for tensor in lowered.tensors if tensor.kind == "variable"]
+    if plan.variables > sum(size for size, _ in alive):
+        alive = sorted(stays, key=lambda one: (-one[0], one[1]))
+    return "Largest alive: " + ", ".join(f"{name} {size:,}" for size, name in alive[:_SHOWN]) + "."
+
+
+def _advice(name: str, plan: MemoryPlan, lowered: Lowered, settings: Settings) -> str:
+    """What would need less, what helps most first; never what the options have already."""
+    found = []
+    if name.endswith("_max_size"):
+        found.append(f"raise {name}")
+    if name != "variable_memory_max_size":
+        if settings.static_memory and plan.reserved > plan.total:
+            found.append("take static_memory_policy 0")
+        if plan.lanes > 1:
+            found.append("lower graph_max_parallel_model_num")
+        found.append("take a smaller batch")
+        if not settings.mixed:
+            found.append("take a mixed precision mode")
+        if not settings.clean_apart and any(kernel.type == MEMSET for kernel in lowered.kernels):
+            found.append("set atomic_clean_policy to 1")
+        if not settings.external_weights and lowered.again:
+            found.append("set external_weight, as GEOPs have copies of constants")
+    if plan.variables and not settings.host_variables:
+        found.append("set variable_placement to Host with mix_compile_mode")
+    text = ", or ".join(found) or "divide the variables among several devices"
+    return text[0].upper() + text[1:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, Mapping, Optional, Sequence, Tuple
 
 from npu_reference.compiler.collectives import WORLD, Collective, Exchange, Network, Split
-from npu_reference.device.links import Message, Topology, bytes_by_kind, choose, passages, plan
+from npu_reference.device.links import Link, Message, Passage, Topology, bytes_by_kind, choose, passages, plan
 from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
 
@@ -13,6 +13,9 @@ __all__ = ["network_of"]
 
 #: Kinds of links, the slowest last.
 _KINDS = ("hccs", "pcie", "roce")
+
+#: Kinds that have algorithms of their own.
+_WITHOUT = ("alltoallv", "send", "receive")
 
 #: Elements are counted in bytes: that chunks then may differ by less than an element changes no order of anything.
 _WIDTH = 1
@@ -24,27 +27,39 @@ def network_of(
     *,
     split: Optional[Split] = None,
     groups: Optional[Mapping[str, Sequence[int]]] = None,
+    algorithm: Optional[str] = None,
 ) -> Network:
     """The ranks of a topology, joined by a device's links.
 
     Args:
         split: of gradients; HCCL's own by default.
         groups: ranks of groups other than that of all, by name.
+        algorithm: of every collective that has it; without it the one that fits best.
+
+    Raises:
+        OptionValueError: there is no such algorithm, or these ranks do not have it.
     """
+    if algorithm is not None:
+        plan("allreduce", algorithm, where, 0, 1)
     members = {WORLD: tuple(range(where.size)), **{name: tuple(ranks) for name, ranks in (groups or {}).items()}}
     known: Dict[Tuple[Collective, int], Exchange] = {}
 
     def price(collective: Collective, size: int) -> Exchange:
         key = (collective._replace(apart=False), size)
         if key not in known:
-            known[key] = _exchange(collective, size, where, members, device)
+            known[key] = _exchange(collective, size, where, members, device, algorithm)
         return known[key]
 
     return Network(where.size, split or Split(), price)
 
 
 def _exchange(
-    one: Collective, size: int, where: Topology, groups: Mapping[str, Tuple[int, ...]], device: Device
+    one: Collective,
+    size: int,
+    where: Topology,
+    groups: Mapping[str, Tuple[int, ...]],
+    device: Device,
+    wanted: Optional[str],
 ) -> Exchange:
     if one.group not in groups:
         reason = f"the ranks of the group {one.group!r} are not known."
@@ -59,13 +74,22 @@ def _exchange(
     part = where.of(ranks)
     if part.size < 2:
         return Exchange("local", "sdma", 0, 0, ())
-    algorithm = choose(one.kind, size, part)
+    algorithm = wanted if wanted and one.kind not in _WITHOUT else choose(one.kind, size, part)
     messages = _messages(one, algorithm, size, part)
-    passed = passages(messages, device, part)
+    passed = tuple(_named(passage, ranks) for passage in passages(messages, device, part))
     moved = bytes_by_kind(messages, part)
     engine = max(moved, key=_KINDS.index) if moved else "sdma"
     duration = max([passage.arrived for passage in passed] or [0])
     return Exchange(algorithm, engine, duration, len(messages), tuple(sorted(moved.items())), passed)
+
+
+def _named(passage: Passage, ranks: Sequence[int]) -> Passage:
+    """A passage of a group with its ranks among all."""
+    message = passage.message
+    links = tuple(
+        Link(link.kind, *(rank if rank < 0 else ranks[rank] for rank in (link.src, link.dst))) for link in passage.links
+    )
+    return passage._replace(message=message._replace(src=ranks[message.src], dst=ranks[message.dst]), links=links)
 
 
 def _messages(one: Collective, algorithm: str, size: int, part: Topology) -> Tuple[Message, ...]:

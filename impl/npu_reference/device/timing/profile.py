@@ -15,6 +15,7 @@ from npu_reference.device.timing.execution import Timeline, execute
 from npu_reference.device.timing.memory import MemoryPlan, plan_memory
 from npu_reference.device.timing.network import network_of
 from npu_reference.device.timing.runs import Run, run
+from npu_reference.device.timing.shapes import sizes_of
 from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
 from npu_reference.options import Resolution
@@ -26,6 +27,8 @@ __all__ = ["Profile", "profile"]
 #: What an answer calls the servers of the schedule; kernels have the unit that computes them.
 _SERVERS = {"pcie_h2d": "pcie", "pcie_d2h": "pcie"}
 
+_COMPUTES = ("aicore", "aicpu")
+
 
 class Profile(NamedTuple):
     """A step: what was compiled, how long it takes in nanoseconds, and what it needs.
@@ -34,6 +37,8 @@ class Profile(NamedTuple):
         streams: of the AI CPU and the AI Core, as chosen among those allowed; (0, 0) where both share one.
         timeline: of one step, from its launch to its last copy.
         concurrent: steps that are asked for at once (online inference).
+        profiles: name, nanoseconds of a step and peak of memory by profile of dynamic_dims, where the sizes of the
+            inputs are open; the step is that of the slowest.
     """
 
     partition: Partition
@@ -42,6 +47,7 @@ class Profile(NamedTuple):
     timeline: Timeline
     memory: MemoryPlan
     concurrent: int = 1
+    profiles: Tuple[Tuple[str, int, int], ...] = ()
 
     @property
     def settings(self) -> Settings:
@@ -127,6 +133,60 @@ class Profile(NamedTuple):
         """Steps that one run makes on the device (iterations_per_loop)."""
         return self.settings.loops
 
+    @property
+    def ranks(self) -> int:
+        """How many devices run the graph together."""
+        return 1 if self.compiled.network is None else self.compiled.network.size
+
+    def communication(self) -> Dict[str, Any]:
+        """Collectives in the order of their begin, bytes over each kind of link, and how long computing stands still.
+
+        ``bytes`` of a collective are what this rank gives, those of links what all ranks send.
+        """
+        lowered, timeline = self.compiled.fused, self.timeline
+        found = []
+        over: Dict[str, int] = {}
+        for task, span in zip(timeline.tasks, timeline.spans):
+            if task.kind != "collective":
+                continue
+            kernel, exchange = lowered.kernels[task.kernel], self.compiled.exchanges.get(task.kernel)
+            moved = dict(exchange.bytes) if exchange is not None else {}
+            for link, count in moved.items():
+                over[link] = over.get(link, 0) + count
+            found.append(
+                {
+                    "type": kernel.type,
+                    "nodes": list(kernel.members),
+                    "algorithm": "local" if exchange is None else exchange.algorithm,
+                    "engine": task.engine,
+                    "bytes": task.bytes,
+                    "start_ns": span.start,
+                    "busy_ns": task.duration,
+                    "messages": 0 if exchange is None else exchange.messages,
+                    "links": moved,
+                }
+            )
+        found.sort(key=lambda one: (one["start_ns"], one["nodes"]))
+        told = {"ranks": self.ranks, "collectives": found, "links": dict(sorted(over.items()))}
+        return {**told, "alone_ns": timeline.alone("collective", _COMPUTES), "dataset": self.dataset() or None}
+
+    def dataset(self) -> Dict[str, Any]:
+        """How often this process reads its dataset in a run, and which devices it sends the data to; empty without one.
+
+        With local_rank_id the main process reads and sends, and others receive what it sends
+        (session.local_rank_id.main_dedup, session.local_rank_id.others_receive).
+        """
+        lowered, settings = self.compiled.fused, self.settings
+        if not any(lowered.queues) and not any(lowered.datasets):
+            return {}
+        turns = self.settings.loops * self.concurrent
+        sent = [
+            {"device": copy.device, "bytes": copy.bytes, "times": copy.times * self.concurrent}
+            for copy in self.compiled.transfers
+            if copy.device >= 0
+        ]
+        return {"reads": 0 if settings.receives else turns, "receives": turns if settings.receives else 0, "sent": sent}
+
     def control(self) -> Dict[str, Any]:
         """What was counted of loops and conditionals, and which tensors as large as they can be."""
         lowered = self.compiled.lowered
@@ -135,6 +195,9 @@ class Profile(NamedTuple):
             "conditionals": [{"name": name, "taken": side} for name, side in sorted(lowered.taken.items())],
             "largest": list(lowered.bounded),
         }
+
+    def _profiles(self) -> List[Dict[str, Any]]:
+        return [{"name": name, "step_ns": step, "peak": peak} for name, step, peak in self.profiles]
 
     def timeline_json(self) -> Dict[str, Any]:
         """The step as the protocol's ``timeline`` answers it: every task in time, copies, launches, memory, fusion."""
@@ -149,9 +212,11 @@ class Profile(NamedTuple):
                     "bytes": copy.bytes,
                     "tensors": list(copy.tensors),
                     "times": copy.times * self.concurrent,
+                    **({"device": copy.device} if copy.device >= 0 else {}),
                 }
                 for copy in self.compiled.transfers
             ],
+            **({"dataset": self.dataset()} if self.dataset() else {}),
             "launches": self.launches,
             "iterations": self.iterations,
             "concurrent": {"steps": made.steps, "at_once": made.lanes},
@@ -159,10 +224,14 @@ class Profile(NamedTuple):
                 "peak": plan.peak,
                 "total": plan.total,
                 "variables": plan.variables,
-                "constants": plan.fixed - plan.variables,
+                "constants": plan.constants,
+                "external": plan.external,
                 "arena": plan.arena,
+                "workspace": plan.workspace,
+                "reserved": plan.reserved,
             },
             "control": self.control(),
+            "profiles": self._profiles(),
             "fusion": [
                 {
                     "section": count.section,
@@ -196,7 +265,10 @@ class Profile(NamedTuple):
                 "total": plan.total,
                 "fixed": plan.fixed,
                 "variables": plan.variables,
+                "external": plan.external,
                 "arena": plan.arena,
+                "workspace": plan.workspace,
+                "reserved": plan.reserved,
                 "peak": plan.peak,
                 "peak_at_ns": plan.peak_at,
                 "by_geop": list(plan.by_geop),
@@ -206,6 +278,8 @@ class Profile(NamedTuple):
                 ],
             },
             "control": self.control(),
+            "profiles": self._profiles(),
+            "communication": self.communication(),
             **self.compiled.to_json(),
         }
 
@@ -237,6 +311,7 @@ def profile(
     table: Optional[RankTable] = None,
     split: Optional[Split] = None,
     groups: Optional[Mapping[str, Sequence[int]]] = None,
+    algorithm: Optional[str] = None,
 ) -> Profile:
     """Profile one step of a partition under some options.
 
@@ -244,22 +319,30 @@ def profile(
         concurrent: steps that are asked for at once, of which graph_max_parallel_model_num may run beside each other.
         ranks: how many run the graph together; the step is rank 0's, and all are alike.
         table: where they are; without it on servers of eight, one after the other.
-        split: how gradients are split into segments; groups: ranks of groups by name.
+        split: how gradients are split into segments; groups: ranks of groups by name; algorithm: of all collectives.
 
     Raises:
-        NpuError: PRECISION_*, DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY; OPTION_VALUE for ranks or a split that cannot
-            be; OPTION_CONFLICT for a loop on the device that the options do not allow.
+        NpuError: PRECISION_*, DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY, INPUT_SHAPE; OPTION_VALUE for ranks or a split
+            that cannot be; OPTION_CONFLICT for a loop on the device that the options do not allow.
     """
     where = topology(ranks if table is None or ranks > 1 else None, table, group=int(device.hccs_group))
-    network = network_of(where, device, split=split, groups=groups)
+    network = network_of(where, device, split=split, groups=groups, algorithm=algorithm)
     with no_collection():
         assignment = assign(partition, resolution, catalog=catalog)
         settings = settings_of(resolution, partition.graph)
-        compiled = compile_graph(partition, assignment, device, settings, shapes, network=network)
-        _check_loop(partition, compiled.settings)
-        streams, timeline = _best(compiled)
-        memory = plan_memory(compiled.fused, timeline, device, compiled.settings)
-        return Profile(partition, compiled, streams, timeline, memory, max(concurrent, 1))
+        _check_loop(partition, settings)
+        found = []
+        for sizes in sizes_of(partition.graph, resolution, shapes):
+            compiled = compile_graph(partition, assignment, device, settings, sizes.shapes, network=network)
+            streams, timeline = _best(compiled)
+            made = run(timeline, steps=max(concurrent, 1), lanes=settings.models)
+            memory = plan_memory(compiled.fused, timeline, device, settings, made.lanes)
+            step = Profile(partition, compiled, streams, timeline, memory, max(concurrent, 1))
+            found.append((sizes.name, step))
+        if len(found) == 1:
+            return found[0][1]
+        told = tuple((name, step.step, step.memory.peak) for name, step in found)
+        return max(found, key=lambda one: one[1].step)[1]._replace(profiles=told)
 
 
 def _check_loop(partition: Partition, settings: Settings) -> None:
@@ -277,7 +360,8 @@ def _check_loop(partition: Partition, settings: Settings) -> None:
 
 
 def _best(compiled: Compiled) -> Tuple[Tuple[int, int], Timeline]:
-    """The fastest of the numbers of streams that are allowed, the fewest streams of equal ones.
+    """The fastest of the numbers of streams that are allowed; of equal ones the fewest that keep engines apart, where
+    any may be kept apart (runconfig.ac_parallel_enable.streams).
 
     Candidates double, and fewer are always among those of more, so that allowing more never makes a step longer.
     """
@@ -287,8 +371,8 @@ def _best(compiled: Compiled) -> Tuple[Tuple[int, int], Timeline]:
             compiled.fused, compiled.costs, compiled.device, compiled.settings, streams, compiled.exchanges
         )
         timeline = execute(tasks)
-        found.append((timeline.end, streams, timeline))
-    _, streams, timeline = min(found, key=lambda entry: entry[:2])
+        found.append((timeline.end, streams == (0, 0), streams, timeline))
+    *_, streams, timeline = min(found, key=lambda entry: entry[:3])
     return streams, timeline
 
 

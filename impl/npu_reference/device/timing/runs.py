@@ -99,7 +99,7 @@ def _iterations(tasks: Sequence[Task], count: int, sunk: bool) -> Tuple[Task, ..
             found.append(task._replace(waits=tuple(dict.fromkeys(waits)), iteration=iteration))
             if first:
                 once[number] = now[number]
-            if task.queued:
+            if task.queued and task.kind != "send":
                 fills.append(now[number])
             elif task.kernel >= 0:
                 taken.append(now[number])

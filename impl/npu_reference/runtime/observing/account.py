@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.runtime.observing.trace import Copy
 
-__all__ = ["Account", "Failure", "Place", "SessionAccount", "SignatureAccount", "keeping", "opened", "planned", "ran"]
+__all__ = [
+    "Account",
+    "Failure",
+    "Place",
+    "SessionAccount",
+    "SignatureAccount",
+    "faced",
+    "keeping",
+    "opened",
+    "planned",
+    "ran",
+]
 
 #: Sessions and signatures kept; those beyond are only counted. assumed: more than anybody reads of one script.
 KEPT_SESSIONS = 100
@@ -43,6 +54,8 @@ class SignatureAccount:
         runs: how often it ran to its end.
         copies: what crossed the borders in its last run.
         bytes: bytes of all runs by direction (``h2d``, ``d2h``, ``d2d``); tensors of unknown size count nothing.
+        device_ns: nanoseconds of all runs on the device's clock.
+        time: of its last run, as a RunRecord has it; None where no clock is kept.
     """
 
     def __init__(self, signature: Any, partition: Any, notes: Sequence[str]) -> None:
@@ -54,6 +67,8 @@ class SignatureAccount:
         self.runs = 0
         self.copies: Tuple[Copy, ...] = ()
         self.bytes: Dict[str, int] = {"h2d": 0, "d2h": 0, "d2d": 0}
+        self.device_ns = 0
+        self.time: Any = None
 
 
 class SessionAccount:
@@ -76,6 +91,7 @@ class Account:
     Attributes:
         more: sessions beyond those kept.
         failure: what ended the script; None while nothing has.
+        faced: the faults that were asked for and happened.
     """
 
     def __init__(self) -> None:
@@ -84,6 +100,7 @@ class Account:
         self._signatures = 0
         self.more = 0
         self.failure: Optional[Failure] = None
+        self.faced: Set[Any] = set()
 
     @property
     def sessions(self) -> List[SessionAccount]:
@@ -108,7 +125,7 @@ class Account:
             self._signatures += 1
             session.signatures[signature] = SignatureAccount(signature, partition, notes)
 
-    def ran(self, number: int, signature: Any, copies: Sequence[Copy]) -> None:
+    def ran(self, number: int, signature: Any, copies: Sequence[Copy], time: Any = None) -> None:
         with self._lock:
             session = self._sessions.get(number)
             if session is None:
@@ -121,6 +138,9 @@ class Account:
             found.copies = tuple(copies)
             for copy in copies:
                 found.bytes[copy.direction] += copy.bytes or 0
+            if time is not None:
+                found.device_ns += time.end_ns - time.start_ns
+                found.time = time
 
 
 _KEPT: List[Account] = []
@@ -152,7 +172,13 @@ def planned(number: int, signature: Any, partition: Any, notes: Sequence[str]) -
         account.planned(number, signature, partition, notes)
 
 
-def ran(number: int, signature: Any, copies: Sequence[Copy]) -> None:
+def faced(faults: Iterable[Any]) -> None:
+    """Faults that were asked for happen in a run that begins."""
+    for account in _KEPT:
+        account.faced.update(faults)
+
+
+def ran(number: int, signature: Any, copies: Sequence[Copy], time: Any = None) -> None:
     """A run of a signature ended well."""
     for account in _KEPT:
-        account.ran(number, signature, copies)
+        account.ran(number, signature, copies, time)

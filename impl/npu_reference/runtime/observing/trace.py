@@ -45,6 +45,7 @@ class RunRecord(NamedTuple):
         copies: border transfers.
         partition: the :class:`npu_reference.partition.Partition`; shared by all runs of the same signature.
         notes: what did not run as a GEOP although it looks as if it should, or differs from TensorFlow, and why.
+        time: the :class:`npu_reference.runtime.execution.clocking.RunTime`; None where no clock is kept.
     """
 
     session: int
@@ -55,13 +56,14 @@ class RunRecord(NamedTuple):
     partition: Any
     notes: Tuple[str, ...] = ()
     engine: str = "simulated"
+    time: Any = None
 
     def bytes(self, direction: str) -> int:
         """Bytes copied in one direction; tensors of unknown size count nothing."""
         return sum(copy.bytes or 0 for copy in self.copies if copy.direction == direction)
 
     def to_json(self) -> Dict[str, object]:
-        return {
+        body: Dict[str, object] = {
             "session": self.session,
             "run": self.run,
             "engine": self.engine,
@@ -71,6 +73,7 @@ class RunRecord(NamedTuple):
             "notes": list(self.notes),
             "partition": None if self.partition is None else self.partition.to_json(),
         }
+        return body if self.time is None else {**body, "time": self.time.to_json()}
 
 
 class Totals(NamedTuple):

@@ -10,7 +10,7 @@ from npu_reference.partition import Reason, blame
 from npu_reference.partition.reasons import REMEDIES
 from npu_reference.runtime.observing.account import Account, SessionAccount, SignatureAccount
 
-__all__ = ["Change", "HostGroup", "first_change", "host_groups", "lines"]
+__all__ = ["TOLD_FAULTS", "Change", "HostGroup", "first_change", "host_groups", "lines"]
 
 #: Operators of graphs beyond this size are not weighed: a partition of it takes a second, and each is one (assumed).
 _WEIGHED_NODES = 20000
@@ -22,6 +22,13 @@ _ALWAYS = (Reason.FEED, Reason.FETCH)
 
 #: What loses nothing by staying on the host, and is not worth a line.
 _NEEDLESS = (Reason.HOST_CONST, Reason.ISOLATED)
+
+
+#: Kinds of faults of which an account knows whether they happened: those of operators.
+TOLD_FAULTS = (
+    "hang", "unmatched_flag", "lost_event", "stalled_stream", "stalled_event", "out_of_bounds", "overflow",
+    "kernel_failure",
+)  # fmt: skip
 
 
 class HostGroup(NamedTuple):
@@ -115,4 +122,20 @@ def lines(account: Account) -> List[str]:
     if change is not None:
         run = ", ".join(change.run_of[:2]) + (", …" if len(change.run_of) > 2 else "")
         found.append(f"change first: in runs of {run} {change.text}.")
-    return found
+    return found + _clock(account)
+
+
+def _clock(account: Account) -> List[str]:
+    """Time on the device's clock, where one is kept."""
+    found = [one for session in account.sessions for one in session.signatures.values() if one.time is not None]
+    timed = [one for one in found if one.time.profile is not None]
+    if not timed:
+        return []
+    total = sum(one.device_ns for one in found)
+    longest = max(timed, key=lambda one: one.device_ns)
+    name = ", ".join((longest.fetches + longest.targets)[:2])
+    text = f"on the device's clock: {total / 1e6:.3f} ms, by its model and not measured"
+    if len(found) > 1:
+        text += f"; most of it, {longest.device_ns / 1e6:.3f} ms, in {longest.runs} runs of {name}"
+    untimed = len([one for one in found if one.time.profile is None and one.partition.geops])
+    return [text + (f"; {untimed} signatures have no known time" if untimed else "") + "."]

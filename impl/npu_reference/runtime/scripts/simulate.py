@@ -11,7 +11,9 @@ import types
 from contextlib import contextmanager, suppress
 from typing import Any, Callable, Iterator, List, Optional, Sequence, TextIO, Tuple, Union
 
+from npu_reference.device.faults import NONE, Faults
 from npu_reference.errors import NpuError
+from npu_reference.hardware import Device
 from npu_reference.runtime.config import (
     EDITION_VARIABLE,
     OPTIMIZER,
@@ -48,6 +50,9 @@ def simulate(
     trace_file: Optional[str] = None,
     adapt_imports: bool = True,
     account: Optional[Account] = None,
+    clock: Optional[bool] = None,
+    device: Optional[Device] = None,
+    faults: Faults = NONE,
 ) -> Trace:
     """Run a script the way ``python script argv`` would, on the simulated device, which is left switched on.
 
@@ -61,6 +66,9 @@ def simulate(
         adapt_imports: under TensorFlow 2, read ``import tensorflow as tf`` of a script that uses names of TensorFlow 1
             as ``import tensorflow.compat.v1 as tf``. The file is not changed.
         account: filled with what happens, session by session, for whoever wants to tell of it.
+        clock: whether every run is told its time and memory on the device (docs/device.md); else as it is around.
+        device: the simulated device, for its time and memory; else the default one.
+        faults: what the device suffers.
 
     What a launch script exports for one device is set while the script runs, where it is unset (:data:`LAUNCHER`).
 
@@ -80,6 +88,12 @@ def simulate(
     around = current_overrides()
     if device_precision is not None:
         around = around._replace(device_precision=device_precision)
+    if clock is not None:
+        around = around._replace(clock=clock)
+    if device is not None:
+        around = around._replace(device=device)
+    if faults.items:
+        around = around._replace(faults=faults)
     with _edition(edition), _launched(), overriding(around), listening(_hearer(say)), keeping(account) as kept:
         _prefer_keras_2(say)
         activation.activate()
@@ -90,7 +104,7 @@ def simulate(
         try:
             _run(source, script, list(argv), kept)
         finally:
-            _report(say, before, kept)
+            _report(say, before, kept, around.faults)
             if trace_file is not None:
                 _write(trace_file)
     return process_trace()
@@ -234,7 +248,7 @@ def _edition(edition: Optional[str]) -> Iterator[None]:
                 os.environ[EDITION_VARIABLE] = before
 
 
-def _report(say: Callable[[str], None], sessions_before: int, account: Account) -> None:
+def _report(say: Callable[[str], None], sessions_before: int, account: Account, faults: Faults) -> None:
     totals = process_trace().totals
     # What stopped a script has been said; a script that came this far without a session deserves a hint.
     if totals.sessions == sessions_before and account.failure is None:
@@ -243,6 +257,9 @@ def _report(say: Callable[[str], None], sessions_before: int, account: Account) 
             f" {OPTIMIZER} (custom_optimizers.add().name = '{OPTIMIZER}'); TensorFlow ignores every other name"
             " silently."
         )
+    for fault in faults.items:
+        if fault.kind in ending.TOLD_FAULTS and fault not in account.faced:
+            say(f"warning: the fault {fault.text} was asked for and did not happen: no run computed what it names.")
     for line in ending.lines(account):
         say(line)
     say(totals.summary())

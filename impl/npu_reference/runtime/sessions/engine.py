@@ -10,11 +10,13 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from npu_reference import graphs
 from npu_reference.collection import no_collection
+from npu_reference.errors import NpuError
 from npu_reference.hardware import built_in
 from npu_reference.options.directives import directives
 from npu_reference.runtime.agreement.agreement import Agreement
 from npu_reference.runtime.config import Settings, inner_config
 from npu_reference.runtime.execution.bodies import Hook
+from npu_reference.runtime.execution.clocking import Clocking, RunTime, Turn
 from npu_reference.runtime.execution.compiling import Compiling
 from npu_reference.runtime.execution.numerics import Numerics
 from npu_reference.runtime.execution.plan import Plan, Signature, make_plan
@@ -58,6 +60,10 @@ class Engine:
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
         self._partial = PartialRuns(self.number, self.graph, self.run)
         self._compiling = Compiling(settings.resolution, settings.device or built_in(), session.graph)
+        self._clocking: Optional[Clocking] = None
+        if settings.clock or settings.faults.items:
+            self._clocking = Clocking(self._compiling, settings.resolution, settings.faults)
+        self._told: Set[str] = set()
         self._agreement = Agreement(settings.resolution, session.graph, self.number)
         for notice in settings.notices:
             say(logging.WARNING, notice, session=self.number)
@@ -110,18 +116,28 @@ class Engine:
         plan = self._plan(signature)
         with refused():
             loops = self._agreement.run(signature, feeds)
+            turn = None
+            if self._clocking is not None:
+                turn = self._clocking.begin(signature, plan.partition, feeds, loops)
+                self._check_overflows(turn)
         values: List[Any] = []
         taken = {plan.feeds[name]: value for name, value in feeds.items() if name in plan.feeds}
         try:
             for iteration in range(1, loops + 1):
                 # TensorFlow refuses RunMetadata that something has been written to.
                 metadata = run_metadata if iteration == loops else None
+                if turn is not None and turn.endured.overflows:
+                    self._overflow(turn, iteration - 1)
                 values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, metadata)
         except tensorflow().v1.errors.OpError as error:
             # What the GEOPs of a run that failed have counted is no other run's.
             self._shadow.meter.take(plan.counting)
             raise in_users_words(error, self._graph, self._shadow.origin, plan.geop_names) from None
-        self._record(signature, plan, feeds, values)
+        finally:
+            if turn is not None and turn.endured.overflows and self._numerics is not None:
+                self._numerics.status.ask(())
+        with refused():
+            self._record(signature, plan, feeds, values, turn)
         watching.tell(fetches, values, self._numerics)
         return list(values[: plan.wanted])
 
@@ -193,15 +209,44 @@ class Engine:
             say(level, Notice(note.code, note.subject, note.message), session=self.number)
         return plan
 
-    def _record(self, signature: Signature, plan: Plan, feeds: Dict[str, Any], values: Sequence[Any]) -> None:
+    def _check_overflows(self, turn: Turn) -> None:
+        if turn.endured.overflows and self._numerics is None:
+            raise NpuError(
+                "FAULT_VALUE", turn.endured.overflows[0][0],
+                "an overflow was asked for, but without device precision the session has no overflow flag.",
+                "Switch device precision on.",
+            )  # fmt: skip
+
+    def _overflow(self, turn: Turn, iteration: int) -> None:
+        """Raise the flag in this iteration, if a fault says so."""
+        nodes = [node for node, at in turn.endured.overflows if at is None or at == iteration]
+        if self._numerics is not None:
+            self._numerics.status.ask(nodes)
+
+    def _timed(
+        self, signature: Signature, plan: Plan, feeds: Dict[str, Any], copies: Sequence[Any], turn: Optional[Turn]
+    ) -> Optional[RunTime]:
+        if self._clocking is None or turn is None:
+            return None
+        time = self._clocking.end(turn, signature, plan.partition, feeds, copies)
+        for note in (*time.notes, *self._clocking.warnings(time)):
+            if note not in self._told:
+                self._told.add(note)
+                say(logging.WARNING, Notice("device", "simulated device", note), session=self.number)
+        return time
+
+    def _record(
+        self, signature: Signature, plan: Plan, feeds: Dict[str, Any], values: Sequence[Any], turn: Optional[Turn]
+    ) -> None:
         with self._counting:
             self._runs += 1
             run = self._runs
         metered = self._shadow.meter.take(plan.counting) if plan.counting else {}
         copies = plan.crossings.copies(feeds, values, metered)
-        account.ran(self.number, signature, copies)
+        time = self._timed(signature, plan, feeds, copies, turn)
+        account.ran(self.number, signature, copies, time)
         process_trace().add(
-            RunRecord(self.number, run, len(plan.geops), len(plan.host), copies, plan.partition, plan.notes)
+            RunRecord(self.number, run, len(plan.geops), len(plan.host), copies, plan.partition, plan.notes, time=time)
         )
 
 

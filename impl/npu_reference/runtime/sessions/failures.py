@@ -6,7 +6,7 @@ import re
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Type
 
-from npu_reference.errors import NpuError
+from npu_reference.errors import DeviceError, NpuError
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["in_users_words", "refused", "session_error"]
@@ -15,16 +15,34 @@ _TAG = re.compile(r"\{\{node ([^\s}]+)\}\}")
 _FUNCTION_TAG = re.compile(r"\{\{function_node ([^\s}]+)\}\}\s*")
 _BARE = re.compile(r"\[\[([^\s\[\]{}]+)\]\]")
 
-_CLASSES: Dict[str, Type[NpuError]] = {}
+_CLASSES: Dict[str, Any] = {}
 
 
 def session_error(error: NpuError) -> NpuError:
-    """The same error as an NpuError that is also TensorFlow's InvalidArgumentError and a ValueError (G11)."""
+    """The same error as an NpuError that is also TensorFlow's InvalidArgumentError and a ValueError (G11).
+
+    One of the device, while it runs, is TensorFlow's InternalError, as the adapter raises.
+    """
     if "refused" not in _CLASSES:
         _CLASSES["refused"] = _make_class()
-    if isinstance(error, _CLASSES["refused"]):
+        _CLASSES["failed"] = _make_device_class()
+    if isinstance(error, (_CLASSES["refused"], _CLASSES["failed"])):
         return error
-    return _CLASSES["refused"](error.code, error.subject, error.reason, error.remedy)
+    found: NpuError
+    if isinstance(error, DeviceError):
+        found = _CLASSES["failed"](
+            error.code,
+            error.subject,
+            error.reason,
+            error.remedy,
+            rule=error.rule,
+            number=error.number,
+            option=error.option,
+            after_ns=error.after_ns,
+        )
+    else:
+        found = _CLASSES["refused"](error.code, error.subject, error.reason, error.remedy)
+    return found
 
 
 def _make_class() -> Type[NpuError]:
@@ -40,6 +58,23 @@ def _make_class() -> Type[NpuError]:
 
     SessionRefused.__module__ = __name__
     return SessionRefused
+
+
+def _make_device_class() -> Type[NpuError]:
+    internal = tensorflow().v1.errors.InternalError
+
+    class DeviceFailed(DeviceError, internal):  # type: ignore[misc,valid-type]
+        """The device failed while it ran."""
+
+        def __init__(self, code: str, subject: str, reason: str, remedy: str = "", **known: Any) -> None:
+            text = DeviceError(code, subject, reason, remedy, **known)
+            internal.__init__(self, None, None, str(text))
+            self.__dict__.update(text.__dict__)
+
+        __str__ = NpuError.__str__
+
+    DeviceFailed.__module__ = __name__
+    return DeviceFailed
 
 
 @contextmanager

@@ -1,0 +1,120 @@
+"""Mutants of what is copied, and of how often the host starts something."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List
+
+from npu_conformance.backends.mutants.edits import Answer, Params
+from npu_conformance.backends.mutants.timing_edits import always, given, has, hearing, telling, value_of
+
+__all__: List[str] = []
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Copies of inputs
+
+
+def _split_fused(step: Answer, params: Params) -> None:
+    """No copy carries more than two inputs."""
+    found: List[Dict[str, Any]] = []
+    for copy in step["transfers"]:
+        names = copy["tensors"]
+        if copy["direction"] == "h2d" and len(names) > 2:
+            half = copy["bytes"] // 2
+            found.append({**copy, "tensors": names[:2], "bytes": half})
+            found.append({**copy, "tensors": names[2:], "bytes": copy["bytes"] - half})
+        else:
+            found.append(copy)
+    step["transfers"] = found
+
+
+def _fused_results(step: Answer, params: Params) -> None:
+    back = [copy for copy in step["transfers"] if copy["direction"] == "d2h"]
+    rest = [copy for copy in step["transfers"] if copy["direction"] != "d2h"]
+    if len(back) > 1:
+        names = [name for copy in back for name in copy["tensors"]]
+        back = [{"direction": "d2h", "bytes": sum(copy["bytes"] for copy in back), "tensors": names}]
+    step["transfers"] = rest + back
+
+
+hearing(
+    "inputs-never-fused",
+    "runconfig.input_fusion_size.le_fused",
+    "Copies every input on its own, whatever the threshold.",
+    always,
+    input_fusion_size=0,
+)
+hearing(
+    "inputs-fused-below-the-threshold-only",
+    "runconfig.input_fusion_size.boundary_equal",
+    "Copies an input that is as large as the threshold on its own.",
+    has("input_fusion_size"),
+    input_fusion_size=lambda size: max(size - 1, 0),
+)
+hearing(
+    "inputs-fused-whatever-their-size",
+    "runconfig.input_fusion_size.gt_not_fused",
+    "Fuses inputs that are larger than the threshold.",
+    lambda params: bool(value_of(params, "input_fusion_size")),
+    input_fusion_size=33554432,
+)
+hearing(
+    "inputs-zero-is-the-default",
+    "runconfig.input_fusion_size.zero_off",
+    "Takes a threshold of 0 for none given.",
+    has("input_fusion_size", 0),
+    input_fusion_size=None,
+)
+hearing(
+    "inputs-small-ones-fused-at-zero",
+    "runconfig.input_fusion_size.example_0kb",
+    "Fuses inputs of at most 50 KB although the threshold is 0.",
+    has("input_fusion_size", 0),
+    input_fusion_size=51200,
+)
+telling(
+    "inputs-fused-in-twos",
+    "runconfig.input_fusion_size.example_100kb",
+    "Fuses no more than two inputs to one copy.",
+    _split_fused,
+)
+telling(
+    "inputs-and-results-fused",
+    "runconfig.input_fusion_size.h2d_only",
+    "Fuses the copies back to the host too.",
+    _fused_results,
+    lambda params: value_of(params, "input_fusion_size") != 0,
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Loops
+
+
+def _launched_each(step: Answer, params: Params) -> None:
+    step["launches"] *= step["iterations"]
+
+
+def _loop_of_the_map(step: Answer, params: Params) -> None:
+    step["iterations"] = value_of(params, "iterations_per_loop")
+
+
+hearing(
+    "loop-not-sunk",
+    "runconfig.iterations_per_loop.effect",
+    "Makes one iteration a call whatever iterations_per_loop says.",
+    given("runconfig", "iterations_per_loop"),
+    iterations_per_loop=1,
+)
+telling(
+    "loop-launched-each-time",
+    "runconfig.iterations_per_loop.effect",
+    "Goes back to the host after each iteration of a loop.",
+    _launched_each,
+    given("runconfig", "iterations_per_loop"),
+)
+telling(
+    "loop-of-the-map-entry",
+    "session.iterations_per_loop.set_by_api",
+    "Loops on the device because of the map entry alone.",
+    _loop_of_the_map,
+    given("session", "iterations_per_loop"),
+)

@@ -1,0 +1,143 @@
+"""Mutants of timeouts and memory: where a step ends, and what it needs."""
+
+from __future__ import annotations
+
+from typing import Any, List
+
+from npu_conformance.backends.mutants.edits import Answer, Params
+from npu_conformance.backends.mutants.timing_edits import given, has, hearing, telling, value_of
+
+__all__: List[str] = []
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Timeouts
+
+
+hearing(
+    "wait-for-minutes",
+    "runconfig.op_wait_timeout.effect",
+    "Takes NPURunConfig's op_wait_timeout for minutes.",
+    given("runconfig", "op_wait_timeout"),
+    op_wait_timeout=lambda seconds: seconds * 60,
+)
+hearing(
+    "wait-never-long-enough",
+    "runconfig.op_wait_timeout.effect",
+    "Ends a wait after a second, whatever the limit.",
+    given("runconfig", "op_wait_timeout"),
+    op_wait_timeout=1,
+)
+hearing(
+    "wait-for-a-minute-by-default",
+    "runconfig.op_wait_timeout.default",
+    "Waits for 60 seconds where no op_wait_timeout is given.",
+    lambda params: params["surface"] == "runconfig" and not has("op_wait_timeout")(params),
+    op_wait_timeout=60,
+)
+hearing(
+    "legacy-wait-for-minutes",
+    "session.op_wait_timeout.unit",
+    "Takes a session's op_wait_timeout for minutes.",
+    given("session", "op_wait_timeout"),
+    op_wait_timeout=lambda seconds: seconds * 60,
+)
+hearing(
+    "kernel-hangs-for-ever",
+    "runconfig.op_execute_timeout.effect",
+    "Lets a kernel run as long as it will.",
+    given("runconfig", "op_execute_timeout"),
+    op_execute_timeout=None,
+)
+hearing(
+    "kernel-ended-at-once",
+    "runconfig.op_execute_timeout.effect",
+    "Ends a kernel after a second, whatever the limit.",
+    given("runconfig", "op_execute_timeout"),
+    op_execute_timeout=1,
+)
+for _kind in ("stream", "event"):
+    _option = f"{_kind}_sync_timeout"
+    hearing(
+        f"{_kind}-sync-in-seconds",
+        f"runconfig.{_option}.effect",
+        f"Takes {_option} for seconds.",
+        lambda params, option=_option: (value_of(params, option) or 0) > 0,  # type: ignore[misc]
+        **{_option: lambda milliseconds: milliseconds * 1000},
+    )
+    hearing(
+        f"{_kind}-sync-minus-one-is-a-limit",
+        f"runconfig.{_option}.minus_one",
+        f"Limits a synchronisation to half an hour although {_option} is -1.",
+        has(_option, -1),
+        **{_option: 1900000},
+    )
+    hearing(
+        f"{_kind}-sync-limited-by-default",
+        f"runconfig.{_option}.default",
+        f"Limits a synchronisation to half an hour where no {_option} is given.",
+        lambda params, option=_option: value_of(params, option) is None,  # type: ignore[misc]
+        **{_option: 1900000},
+    )
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Memory
+
+
+def _more(measure: str, factor: int) -> Any:
+    def edit(step: Answer, params: Params) -> None:
+        step["memory"][measure] *= factor
+
+    return edit
+
+
+hearing(
+    "host-variables-fill-the-device",
+    "runconfig.variable_placement.host",
+    "Keeps variables on the device although they are to lie on the host.",
+    has("variable_placement", "Host"),
+    variable_placement="Device",
+)
+hearing(
+    "device-variables-on-the-host",
+    "runconfig.variable_placement.device",
+    "Puts variables on the host although they are to lie on the device.",
+    has("variable_placement", "Device"),
+    variable_placement="Host",
+)
+for _kind in ("graph", "variable"):
+    _option = f"{_kind}_memory_max_size"
+    hearing(
+        f"legacy-{_kind}-memory-unbounded",
+        f"session.{_option}.meaning",
+        f"Takes no notice of {_option}.",
+        given("session", _option),
+        **{_option: None},
+    )
+    telling(
+        f"{_kind}-memory-reserved",
+        f"runconfig.{_option}.no_effect",
+        f"Reserves device memory for {_option} of NPURunConfig.",
+        _more("total", 2),
+        given("runconfig", _option),
+    )
+telling(
+    "external-weights-twice",
+    "runconfig.external_weight.advice",
+    "Keeps externalised weights in the graph too.",
+    _more("total", 2),
+    has("external_weight", True),
+)
+hearing(
+    "shapes-generalised-anyway",
+    "runconfig.compile_dynamic_mode.false",
+    "Generalises shapes although compile_dynamic_mode is False.",
+    has("compile_dynamic_mode", False),
+    compile_dynamic_mode=True,
+)
+hearing(
+    "shapes-stay-static",
+    "runconfig.compile_dynamic_mode.true",
+    "Leaves graphs static although compile_dynamic_mode is True.",
+    has("compile_dynamic_mode", True),
+    compile_dynamic_mode=None,
+)

@@ -1,0 +1,167 @@
+"""The tree of a profile: its directories and files, and how it comes into the output directory whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from typing import Any, Dict, List, Mapping, Sequence
+
+from npu_reference.errors import NpuError
+from npu_reference.profiling.collected import Collected
+from npu_reference.profiling.points import points
+from npu_reference.profiling.tables import Run, iterations, tables
+
+__all__ = ["Run", "files", "name_of", "write"]
+
+_PREFIX = "PROF_"
+_MOST_NUMBERS = 1000000
+
+
+def files(runs: Sequence[Run], wanted: Collected, *, device: int = 0) -> Dict[str, bytes]:
+    """Path in the tree to content: tables, the timeline as Chrome trace, and what was collected of which device.
+
+    Equal runs give equal files. Nothing is told of what was not asked for.
+    """
+    if not runs:
+        return {}
+    name = runs[0].profile.compiled.device.name
+    stamp = _stamp(runs, wanted)
+    where = "mindstudio_profiler_output"
+    found: Dict[str, bytes] = {}
+    for table in tables(runs, wanted, device):
+        found[f"{where}/{table.name}_{stamp}.csv"] = table.text(name).encode("utf-8")
+    found[f"{where}/msprof_{stamp}.json"] = _json(_trace(runs, wanted, device))
+    found[f"device_{device}/info.json.{device}"] = _json(_info(runs, wanted, device))
+    found["host/info.json"] = _json({"simulated": True, "device": name})
+    return found
+
+
+def name_of(number: int, content: Mapping[str, bytes]) -> str:
+    """What a tree is called: its number in the output directory, and a digest of what is in it."""
+    digest = hashlib.sha256()
+    for path in sorted(content):
+        digest.update(f"{path}\0{len(content[path])}\0".encode())
+        digest.update(content[path])
+    return f"{_PREFIX}{number:06d}_{digest.hexdigest()[:16].upper()}"
+
+
+def write(folder: str, content: Mapping[str, bytes]) -> str:
+    """Put a tree into an output directory under a number of its own, and answer its path.
+
+    The tree is written aside and renamed, so that what is called ``PROF_…`` is whole
+    (session.profiling_options.output.dest).
+
+    Raises:
+        NpuError: OPTION_FILE, where the directory is missing or cannot be written.
+    """
+    aside = ""
+    try:
+        for number in range(_next_number(folder), _MOST_NUMBERS):
+            name = name_of(number, content)
+            aside = os.path.join(folder, f".{name}.{os.getpid()}")
+            for path, data in sorted(content.items()):
+                at = os.path.join(aside, *path.split("/"))
+                os.makedirs(os.path.dirname(at), mode=0o750, exist_ok=True)
+                with open(at, "wb") as file:
+                    file.write(data)
+            try:
+                os.rename(aside, os.path.join(folder, name))
+            except OSError:
+                if not os.path.isdir(os.path.join(folder, name)):
+                    raise
+                shutil.rmtree(aside, ignore_errors=True)  # another process has taken the number
+                continue
+            return os.path.join(folder, name)
+    except OSError as error:
+        shutil.rmtree(aside, ignore_errors=True)
+        reason = error.strerror or type(error).__name__
+        raise NpuError(
+            "OPTION_FILE", f"profiling output '{folder}'", f"the profile cannot be written: {reason}.",
+            "Name a directory that exists, that you may write to, and that has room.",
+        ) from None  # fmt: skip
+    raise NpuError("OPTION_FILE", f"profiling output '{folder}'", "it holds too many profiles.", "Remove old ones.")
+
+
+def _next_number(folder: str) -> int:
+    taken = [re.match(rf"\.?{_PREFIX}([0-9]{{6}})_", name) for name in os.listdir(folder)]
+    return max([int(match[1]) for match in taken if match] or [0]) + 1
+
+
+def _stamp(runs: Sequence[Run], wanted: Collected) -> str:
+    """What stands where a profiler writes the time: the virtual nanosecond at which the last run ended."""
+    last = runs[-1]
+    return f"{last.start + last.profile.step * last.profile.iterations:017d}"
+
+
+def _json(content: Any) -> bytes:
+    return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode("ascii")
+
+
+def _info(runs: Sequence[Run], wanted: Collected, device: int) -> Dict[str, Any]:
+    found = {run.model: points(run.profile, wanted.fp_point, wanted.bp_point) for run in runs}
+    hardware = runs[0].profile.compiled.device
+    told: Dict[str, Any] = {
+        "simulated": True,
+        "device_id": device,
+        "hardware": hardware.to_json(),
+        "training_trace": _switch(wanted.training_trace),
+        "task_trace": _switch(wanted.task_trace),
+        "aicpu": _switch(wanted.aicpu),
+        "aic_metrics": wanted.aic_metrics,
+        "iterations": len(iterations(runs)),
+    }
+    if wanted.training_trace:
+        told["points"] = {
+            str(model): {
+                "fp_point": None if at.forward is None else at.forward.operator,
+                "bp_point": None if at.backward is None else at.backward.operator,
+            }
+            for model, at in sorted(found.items())
+        }
+    return told
+
+
+def _switch(on: bool) -> str:
+    return "on" if on else "off"
+
+
+#: Layers of the trace, in the order in which they are drawn.
+_LAYERS = ("CANN", "Ascend Hardware", "Communication", "Step Trace")
+
+
+def _trace(runs: Sequence[Run], wanted: Collected, device: int) -> List[Dict[str, Any]]:
+    """The timeline as Chrome trace events; times in microseconds, as the format has them."""
+    name = runs[0].profile.compiled.device.name
+    events: List[Dict[str, Any]] = [
+        {"ph": "M", "name": "process_name", "pid": number, "tid": 0, "args": {"name": f"{layer} (simulated {name})"}}
+        for number, layer in enumerate(_LAYERS)
+    ]
+    for step in iterations(runs):
+        timeline, compiled = step.run.profile.timeline, step.run.profile.compiled
+        for task, span in zip(timeline.tasks, timeline.spans):
+            layer, label = 1, task.name
+            if task.kernel >= 0:
+                label = compiled.fused.kernels[task.kernel].node
+                layer = 2 if task.kind in ("hccl", "collective") else 1
+            elif task.kind == "launch":
+                layer = 0
+            if not wanted.task_trace:
+                continue
+            events.append(
+                {
+                    "ph": "X", "name": label, "pid": layer, "tid": task.stream, "ts": (step.start + span.start) / 1000,
+                    "dur": (span.end - span.start) / 1000,
+                    "args": {"kind": task.kind, "iteration": step.number, "device": device},
+                }
+            )  # fmt: skip
+        if wanted.training_trace:
+            events.append(
+                {
+                    "ph": "X", "name": f"Iteration {step.number}", "pid": 3, "tid": 0, "ts": step.start / 1000,
+                    "dur": timeline.end / 1000, "args": {"model": step.run.model},
+                }
+            )  # fmt: skip
+    return events

@@ -1,0 +1,62 @@
+"""The timing cases: graphs current, every requirement on time and copies proven and broken, or its owner named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fixtures.programs import distributed_graphs, timing_graphs
+from npu_conformance.library.library import Instance
+from tests.cases.asking import ask
+from tests.cases.corpus import corpus, mutants
+
+TIMING = [case for case in corpus().cases.values() if case.area == "timing"]
+
+
+def test_the_graphs_are_what_their_programs_make():
+    made = {
+        file: content
+        for program in (distributed_graphs, timing_graphs)
+        for name in program.GRAPHS
+        for file, content in program.rendered(name).items()
+    }
+    stored = {path.name: path.read_bytes() for path in timing_graphs.OUTPUT.iterdir()}
+    assert sorted(stored) == sorted(made)
+    assert not [name for name in made if made[name] != stored[name]], "run -m fixtures.programs.timing_graphs"
+
+
+def test_no_graph_is_left_unused():
+    used = {Path(case.params["graph"]).name for case in corpus().cases.values() if "graph" in case.params}
+    assert {f"{name}.pbtxt" for name in timing_graphs.GRAPHS} <= used
+
+
+def test_no_case_says_how_long_a_step_takes():
+    """Whole seconds until an error are the documents' own; every other number of a golden counts something."""
+    words = {fact.split()[0] for case in TIMING for facts in case.expect.golden.values() for fact in facts}
+    assert words <= {
+        "after", "apart", "beside", "concurrent", "ended", "fused", "iterations", "launches", "moved", "overlap",
+        "ran_on", "streams", "transfers",
+    }  # fmt: skip
+
+
+def test_every_case_is_in_the_edition_of_what_it_proves():
+    requirements = corpus().requirements
+    assert not [
+        case.id for case in TIMING for name in case.requirements if requirements[name].edition not in case.editions
+    ]
+
+
+def test_every_requirement_that_a_case_proves_has_a_mutant():
+    broken = {mutant.requirement for mutant in mutants().values()}
+    assert not {name for case in TIMING for name in case.requirements} - broken
+
+
+def test_every_case_fails_on_some_mutant(tmp_path):
+    faults = {name: one for name, one in mutants().items() if ".mutants.timing" in one.factory.__module__}
+    backends = {name: one.factory() for name, one in faults.items()}
+    immortal = []
+    for case in TIMING:
+        own = [Instance(case, edition, "") for edition in case.editions]
+        near = [name for name in backends if faults[name].requirement in case.requirements]
+        if not any(ask(backends[name], one, str(tmp_path)).differences for name in near for one in own):
+            immortal.append(case.id)
+    assert not immortal
