@@ -37,6 +37,6 @@ def test_what_must_be_refused_and_the_level_count_and_white_space_does_not():
     assert suspects.suspects(changed(statement=requirement.statement.replace(" ", "\n "))) == {}
 
 
-def test_what_no_case_cites_cannot_be_confirmed(tmp_path):
-    with pytest.raises(NpuError, match="no requirement that a case cites"):
+def test_what_is_no_requirement_cannot_be_confirmed(tmp_path):
+    with pytest.raises(NpuError, match="is no requirement"):
         suspects.confirm(corpus(), ["no.such.requirement"], str(tmp_path))

@@ -110,14 +110,11 @@ def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[
         found = observe.observations(case.method, ok, folder)
     except tensors.BadTensor as error:
         return Result("protocol-error", f"a tensor of the answer {error}", (), (), f"{case.method}/protocol-error")
-<<<<<<< HEAD
+    except timeline.BadTimeline as error:
+        return Result("protocol-error", str(error), (), (), f"{case.method}/protocol-error")
     tells_origins = any(fact.aspect == "origins" for fact in found)
     if case.method == "options":
         found = found + _unset(case.expect, edition, found)
-=======
-    except timeline.BadTimeline as error:
-        return Result("protocol-error", str(error), (), (), f"{case.method}/protocol-error")
->>>>>>> main
     texts = tuple(observe.texts(found))
     if case.method == "options" and not tells_origins:
         case = _without_origins(case)

@@ -46,11 +46,8 @@ class Expect(NamedTuple):
     values: Mapping[str, Mapping[str, Any]]
     finite: Tuple[str, ...]
     rejected: Optional[Tuple[Tuple[str, ...], str, str]]
-<<<<<<< HEAD
     ignorable: bool = False  # an answer will do as well as the refusal, if the other assertions hold of it
-=======
     compare: Mapping[str, Mapping[str, Tuple[str, ...]]] = {}
->>>>>>> main
 
 
 class Case(NamedTuple):

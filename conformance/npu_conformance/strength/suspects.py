@@ -1,7 +1,7 @@
 """Which cases are suspect: the statement of a requirement they prove has changed since somebody confirmed the link.
 
-`requirements/confirmed.txt` holds, for every requirement that has a case, a digest of its statement as it was when its
-cases were last held against it. Once they have been read again, ``python -m npu_conformance.strength.suspects ID...``
+`requirements/confirmed.txt` holds, for every requirement, a digest of its statement as it was when its cases were last
+held against it. Once they have been read again, ``python -m npu_conformance.strength.suspects ID...``
 confirms them; ``--all`` confirms every one.
 """
 
@@ -62,16 +62,15 @@ def suspects(library: Library, known: Optional[Mapping[str, str]] = None) -> Dic
 
 
 def confirm(library: Library, names: Sequence[str], folder: Optional[str] = None) -> None:
-    """Writes the digests of these requirements, and forgets those without a case.
+    """Writes the digests of these requirements, and forgets those that are no more.
 
     Raises:
-        NpuError: USAGE for a name that is no requirement with a case.
+        NpuError: USAGE for a name that is no requirement.
     """
-    cited = {name for case in library.cases.values() for name in case.requirements}
     for name in names:
-        if name not in cited:
-            raise NpuError("USAGE", name, "is no requirement that a case cites")
-    found = {name: one for name, one in confirmed(folder).items() if name in cited}
+        if name not in library.requirements:
+            raise NpuError("USAGE", name, "is no requirement")
+    found = {name: one for name, one in confirmed(folder).items() if name in library.requirements}
     found.update({name: digest(library.requirements[name]) for name in names})
     path = os.path.join(folder or resources.requirements(), _FILE)
     output.write_file(path, _HEAD + "".join(f"{name} {one}\n" for name, one in sorted(found.items())))
@@ -82,7 +81,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     names = list(sys.argv[1:] if arguments is None else arguments)
     library = load()
     if names:
-        wanted = list(suspects(library)) if names == ["--all"] else names
+        wanted = list(library.requirements) if names == ["--all"] else names
         confirm(library, wanted)
     left = suspects(library)
     for name, cases in sorted(left.items()):
