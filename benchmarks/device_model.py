@@ -34,21 +34,29 @@ PUBLISHED = {"ResNet-50, batch 256": (256, 2115), "BERT-Large, sequences of 128,
 SCALING = {"ResNet-50, batch 256": {8: 0.98, 16: 0.96}, "BERT-Large, sequences of 128, batch 96": {8: 0.96}}
 
 #: Which input of an optimizer's operator is the gradient.
-GRADIENT = {"ResourceApplyMomentum": 3, "ResourceApplyAdam": 9}
+GRADIENT = {"ResourceApplyMomentum": 3, "ResourceApplyAdam": 9, "ApplyMomentum": 3, "ApplyAdam": 9}
 
 
 def data_parallel(graph):
-    """The graph with every gradient summed over all ranks before it is applied."""
+    """The graph with every gradient summed over all ranks before it is used: for its norm where gradients are clipped
+    by their global norm, which L2Loss reads, else by the optimizer."""
     definition = graph.to_def()
-    for node in list(definition.node):
-        if node.op in GRADIENT:
-            place = GRADIENT[node.op]
-            summed = definition.node.add(name=f"{node.name}/allreduce", op="HcomAllReduce", input=[node.input[place]])
-            summed.attr["T"].CopyFrom(node.attr["T"])
-            summed.attr["reduction"].s = b"sum"
-            summed.attr["group"].s = b"hccl_world_group"
-            summed.attr["fusion"].i = 1
-            node.input[place] = summed.name
+    applied = [node for node in definition.node if node.op in GRADIENT]
+    norms = [node.input[0] for node in definition.node if node.op == "L2Loss"]
+    clipped = len(norms) == len(applied)
+    gradients = dict.fromkeys(norms if clipped else [node.input[GRADIENT[node.op]] for node in applied])
+    dtypes = {node.name: node.attr["T"] for node in definition.node}
+    readers = [node for node in definition.node if not clipped and node.op in GRADIENT] or list(definition.node)
+    for node in readers:
+        for place, source in enumerate(node.input):
+            if source in gradients:
+                node.input[place] = f"{source.replace(':', '_')}/allreduce"
+    for source in gradients:
+        summed = definition.node.add(name=f"{source.replace(':', '_')}/allreduce", op="HcomAllReduce", input=[source])
+        summed.attr["T"].CopyFrom(dtypes[source.split(":")[0]])
+        summed.attr["reduction"].s = b"sum"
+        summed.attr["group"].s = b"hccl_world_group"
+        summed.attr["fusion"].i = 1
     return graph_from_def(definition)
 
 

@@ -12,6 +12,7 @@ from fixtures.programs import distributed_graphs as program
 from npu_conformance.models import profiling
 from npu_reference.compiler.arranging import segments
 from npu_reference.compiler.collectives import Split
+from npu_reference.device.links import topology
 from npu_reference.device.timing import profile
 from npu_reference.errors import NpuError
 from npu_reference.graphs import GraphBuilder, arg_shapes, close_over, graph_from_def
@@ -68,12 +69,6 @@ def computing(found):
 
 def meet(one, others):
     return any(start < one[1] and one[0] < end for start, end in others)
-
-
-@pytest.mark.parametrize("name", sorted(program.GRAPHS))
-def test_the_graphs_of_the_fixtures_are_current(name):
-    stored = {file: (program.OUTPUT / file).read_bytes() for file in program.rendered(name)}
-    assert stored == program.rendered(name), "run -m fixtures.programs.distributed_graphs"
 
 
 @pytest.mark.parametrize("ranks", [2, 8, 16])
@@ -266,3 +261,21 @@ def test_the_same_step_of_several_ranks_gives_the_same_trace():
         for _ in range(2)
     ]
     assert texts[0] == texts[1]
+
+
+def test_each_group_is_split_in_its_own_way():
+    g = GraphBuilder()
+    x = g.placeholder("x", "float32", [64, 64])
+    groups = ["hccl_world_group", "pair"]
+    ends = [
+        program.allreduce(g, f"{group}{number}", x, group=group) for group in groups for number in range(2)
+    ]  # fmt: skip
+    g.op("NoOp", "train", [], control=ends)
+    split = {"pair": Split.by_size([100])}
+    found = step(g.build(), 4, OVERLAP, feeds=["x:0"], split=split, groups={"pair": [0, 1]})
+    assert sorted(len(members) for members, *_ in collectives(found)) == [1, 1, 2]
+
+
+def test_ranks_may_be_a_topology():
+    where = topology(4, per_server=2)
+    assert {engine for _, engine, *_ in collectives(step("data_parallel", where, OVERLAP))} == {"roce"}

@@ -13,7 +13,7 @@ from npu_reference.partition import partition
 __all__ = ["conv_net", "host_between", "inputs", "mlp", "nets", "step", "two_engines"]
 
 #: Kinds of operators a random net is made of, each of two [rows, rows] tensors.
-KINDS = ("MatMul", "Add", "Relu", "Exp", "Cumsum", "Sum", "PyFunc", "MatrixInverse")
+KINDS = ("MatMul", "Add", "Relu", "Exp", "Cumsum", "Sum", "PyFunc", "MatrixInverse", "Variable", "Call", "While")
 
 
 def step(
@@ -100,16 +100,52 @@ def host_between():
     return g.build(), ["x:0"], ["after:0"]
 
 
+def _functions(g):
+    """What calls call: ``much``, ``little``, and the turns of a loop."""
+    for name, op, length in (("much", "MatMul", 3), ("little", "Exp", 1)):
+        function = g.function(name, {"x": "float32"}, {"y": "float32"})
+        at = function.args["x"]
+        for number in range(length):
+            at = function.op(op, f"{op}{number}", [at] * (2 if op == "MatMul" else 1))
+        function.returns(y=at)
+    types = {"i": "int32", "x": "float32"}
+    goes_on = g.function("go", types, {"z": "bool"})
+    goes_on.returns(z=goes_on.op("Less", "below", [goes_on.args["i"], goes_on.const("limit", 3, "int32")]))
+    turn = g.function("turn", types, {"j": "int32", "y": "float32"})
+    turn.returns(
+        j=turn.op("AddV2", "next", [turn.args["i"], turn.const("one", 1, "int32")]),
+        y=turn.op("MatMul", "square", [turn.args["x"]] * 2),
+    )
+
+
+def _called(g, kind, name, a, rows):
+    types = {"Tin": ["float32"], "Tout": ["float32"]}
+    if kind == "Call":
+        return g.op("PartitionedCall", name, [[a]], f="much", **types)[0]
+    if kind == "If":
+        total = g.op("Sum", f"{name}/total", [a, g.const(f"{name}/axes", [0, 1], "int32")])
+        which = g.op("Less", f"{name}/which", [total, g.const(f"{name}/limit", 1.0)])
+        return g.op("If", name, [which, [a]], then_branch="much", else_branch="little", **types)[0]
+    if kind == "While":
+        begin = g.const(f"{name}/begin", 0, "int32")
+        return g.op("While", name, [[begin, a]], cond="go", body="turn", T=["int32", "float32"])[1]
+    variable = g.resource_variable(f"{name}/w", "float32", [rows, rows])
+    return g.op("MatMul", name, [a, g.op("ReadVariableOp", f"{name}/read", [variable], dtype="float32")])
+
+
 @st.composite
-def nets(draw):
-    """(graph, feeds, fetches, shapes): random operators on square matrices, some on the host or the AI CPU."""
+def nets(draw, choices=False):
+    """(graph, feeds, fetches, shapes): random operators on square matrices, some on the host or the AI CPU, variables,
+    calls and loops; with ``choices`` also conditionals."""
     rows = draw(st.sampled_from([16, 40, 256]))
     g = GraphBuilder()
     x = g.placeholder("x", "float32", [rows, rows])
     found, called = [g.op("Relu", "first", [x])], []
     shape = g.const("shape", [rows, rows], "int32")
     axis = g.const("axis", [0], "int32")
-    kinds = draw(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 99), st.integers(0, 99)), max_size=14))
+    _functions(g)
+    among = (*KINDS, "If") if choices else KINDS
+    kinds = draw(st.lists(st.tuples(st.sampled_from(among), st.integers(0, 99), st.integers(0, 99)), max_size=14))
     for number, (kind, one, other) in enumerate(kinds):
         a, b = found[one % len(found)], found[other % len(found)]
         name = f"n{number}"
@@ -122,6 +158,8 @@ def nets(draw):
         elif kind == "PyFunc":
             made = g.op(kind, name, [[a]], token="t", Tin=["float32"], Tout=["float32"])
             called.append(name)
+        elif kind in ("Variable", "Call", "While", "If"):
+            made = g.identity(f"{name}/out", _called(g, kind, name, a, rows))
         else:
             made = g.op(kind, name, [a])
         found.append(made)

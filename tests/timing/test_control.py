@@ -142,3 +142,16 @@ def test_what_depends_on_values_is_planned_as_large_as_it_can_be():
     found = step(g.build(), ["x:0"], ["end:0"])
     assert found.timeline_json()["control"]["largest"][0] == "unique:0"
     assert sum(copy.bytes for copy in found.compiled.transfers if copy.direction == "d2h") == 4000
+
+
+def test_what_a_call_stands_for_never_takes_a_name_that_is_there():
+    g = GraphBuilder()
+    types = {"Tin": ["float32"], "Tout": ["float32"]}
+    much = g.function("much", {"x": "float32"}, {"y": "float32"})
+    much.returns(y=much.op("Exp", "exp", [much.args["x"]]))
+    x = g.placeholder("x", "float32", [4])
+    first = g.op("Relu", "w/exp", [x])
+    other = g.op("PartitionedCall", "w.1", [[first]], f="much", **types)[0]
+    g.op("Relu", "end", [g.op("PartitionedCall", "w", [[other]], f="much", control=[first], **types)[0]])
+    found = step(g.build(), ["x:0"], ["end:0"])
+    assert sorted(kernel.node for kernel in found.compiled.lowered.kernels) == ["end", "w.1/exp", "w.2/exp", "w/exp"]

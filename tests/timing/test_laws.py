@@ -20,12 +20,13 @@ PARALLEL = ({}, {"stream_max_parallel_num": "DNN_VM_AICPU:4,AIcoreEngine:2"})
 
 
 @st.composite
-def steps(draw, **fixed):
-    net = draw(nets())
+def steps(draw, choices=True, **fixed):
+    net = draw(nets(choices))
     values = {
         "mix_compile_mode": True,
         "precision_mode": draw(st.sampled_from(["allow_mix_precision", "allow_fp32_to_fp16"])),
     }
+    values["variable_format_optimize"] = draw(st.booleans())
     values.update(draw(st.sampled_from(PARALLEL)), **fixed)
     device = built_in(draw(st.sampled_from(names())))
     return step(*net, device=device, **values), (net, values, device)
@@ -93,7 +94,7 @@ def test_fusing_inputs_moves_the_same_bytes(made, threshold):
     found, (net, values, device) = made
     other = step(
         *net, device=device, surface="runconfig", input_fusion_size=threshold,
-        mix_compile_mode=True, precision_mode=values["precision_mode"],
+        **{key: value for key, value in values.items() if key != "stream_max_parallel_num"},
     )  # fmt: skip
 
     def moved(one, direction):
@@ -113,7 +114,7 @@ def test_fusing_inputs_moves_the_same_bytes(made, threshold):
 )  # fmt: skip
 def test_a_better_device_is_never_slower(better):
     @settings(max_examples=8, deadline=None)
-    @given(steps())
+    @given(steps(choices=False))
     def holds(made):
         found, (net, values, device) = made
         changed = {key: getattr(device, key) * factor for key, factor in better.items()}

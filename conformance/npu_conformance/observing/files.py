@@ -88,14 +88,21 @@ def compile_facts(answer: Mapping[str, Any]) -> _Triples:
         if "rejected" in turn:
             body = turn["rejected"]
             yield "turns", body["subject"], f"turn {number} rejected {body['code']} {body['subject']}".rstrip()
-        named = _named(turn.get("kernels", []))
+        kernels = turn.get("kernels", [])
+        named = _named(kernels)
+        own = tuple({kernel["kernel"] for kernel in kernels if kernel["kernel"] and not kernel["nodes"]})
         yield from _kernels(number, turn, first)
         for word in ("files", "left"):
             if word in turn:
-                yield from _paths(number, "wrote" if word == "files" else word, turn[word], named)
-        yield from _contents(number, {**turn.get("files", {}), **turn.get("left", {})}, named)
+                yield from _paths(number, "wrote" if word == "files" else word, _others(turn[word], own), named)
+        yield from _contents(number, _others({**turn.get("files", {}), **turn.get("left", {})}, own), named)
         if number == 0:
-            first = {_first(kernel): kernel["bytes"] for kernel in turn.get("kernels", []) if kernel.get("bytes")}
+            first = {_first(one): one["bytes"] for one in kernels if one.get("bytes") and one["nodes"]}
+
+
+def _others(files: Mapping[str, Any], own: Tuple[str, ...]) -> Dict[str, Any]:
+    """Files but those of kernels that compute no operator of the graph: a device may have any number of them."""
+    return {path: told for path, told in files.items() if not own or not posixpath.basename(path).startswith(own)}
 
 
 def _first(kernel: Mapping[str, Any]) -> str:
@@ -127,7 +134,11 @@ def _kernels(number: int, turn: Mapping[str, Any], first: Mapping[str, int]) -> 
             relation = "larger" if size > before else "smaller" if size < before else "equal"
             yield "sizes", name, f"turn {number} size {name} {relation}"
     if "hits" in turn:
-        yield "cached", "", f"turn {number} reused {turn['hits']} compiled {turn['misses']}"
+        # A device may need kernels of its own beside those of the graph: they count for nothing.
+        own = {kernel["kernel"]: kernel["origin"] for kernel in turn.get("kernels", []) if not kernel["nodes"]}
+        reused = turn["hits"] - sum(origin == "reused" for origin in own.values())
+        compiled = turn["misses"] - sum(origin == "compiled" for origin in own.values())
+        yield "cached", "", f"turn {number} reused {reused} compiled {compiled}"
     for one in turn.get("fusion", []):
         counts = f"matched {one['matched']} effective {one['effective']}"
         yield "passes", one["name"], f"turn {number} pass {one['section']} {one['name']} {counts}"

@@ -10,6 +10,7 @@ from npu_conformance.report.terminal import Rows, Terminal, line, plain
 
 __all__ = ["profile"]
 
+_COUNTED = 4  # loops, conditionals, tensors and profiles shown; --format json has all
 _TYPES = 12  # types of kernels shown; --format json has all
 
 
@@ -25,8 +26,9 @@ def profile(answer: Mapping[str, Any], warnings: Sequence[Any], title: str) -> N
     spent = sorted(path["ns_by_kind"].items(), key=lambda row: (-row[1], row[0]))
     told = ", ".join(f"{kind} {_time(ns)}" for kind, ns in spent)
     line(console, Text("critical path: ", style="bold") + plain(f"{path['tasks']} tasks: {told}"), 2)
-    fused = answer["kernels"] - answer["fused_kernels"]
+    fused = sum(count["effect_times"] for count in answer["fusion"])
     line(console, Text("kernels: ", style="bold") + plain(f"{answer['fused_kernels']}, after {fused} were fused"), 2)
+    _counted(console, answer)
     _engines(console, answer["engines"])
     _types(console, answer["types"])
     _dearest(console, answer["dearest"])
@@ -35,6 +37,27 @@ def profile(answer: Mapping[str, Any], warnings: Sequence[Any], title: str) -> N
     for warning in warnings:
         line(console, Text("warning ", style="yellow") + plain(warning.text), 2)
     _compared(console, answer)
+
+
+def _counted(console: Terminal, answer: Mapping[str, Any]) -> None:
+    """What was counted where the graph alone does not tell: turns, branches, sizes, profiles."""
+    control = answer["control"]
+    for title, rows in (
+        ("loops", [f"{loop['name']} {_turns(loop)}" for loop in control["loops"]]),
+        ("conditionals", [f"{one['name']} by its dearest branch, {one['taken']}" for one in control["conditionals"]]),
+        ("as large as they can be", control["largest"]),
+        ("profiles", [f"{one['name']} {_time(one['step_ns'])}" for one in answer["profiles"]]),
+    ):
+        if rows:
+            more = [f"and {len(rows) - _COUNTED} more"] if len(rows) > _COUNTED else []
+            line(console, Text(f"{title}: ", style="bold") + plain(", ".join([*rows[:_COUNTED], *more])), 2)
+
+
+def _turns(loop: Mapping[str, Any]) -> str:
+    if loop["how"] == "unknown":
+        return "one turn, as its turns are not known"
+    most = "at most " if loop["how"] == "at_most" else ""
+    return f"{most}{loop['turns']} turn{'s' if loop['turns'] != 1 else ''}"
 
 
 def _engines(console: Terminal, engines: Mapping[str, Any]) -> None:
@@ -68,7 +91,8 @@ def _memory(console: Terminal, answer: Mapping[str, Any]) -> None:
     memory = answer["memory"]
     told = (
         f"{_bytes(memory['total'])}: {_bytes(memory['variables'])} of variables, "
-        f"{_bytes(memory['fixed'] - memory['variables'])} of constants, {_bytes(memory['arena'])} for the rest; "
+        f"{_bytes(memory['fixed'] - memory['variables'])} of constants, {_bytes(memory['arena'])} for the rest"
+        f"{_workspace(memory)}; "
         f"at most {_bytes(memory['peak'])} alive, at {_time(memory['peak_at_ns'])}"
     )
     line(console, Text("memory: ", style="bold") + plain(told), 2)
@@ -79,6 +103,10 @@ def _memory(console: Terminal, answer: Mapping[str, Any]) -> None:
     back = [copy["bytes"] for copy in copies if copy["direction"] == "d2h"]
     told = f"{len(into)} to the device ({_bytes(sum(into))}), {len(back)} back ({_bytes(sum(back))})"
     line(console, Text("copies: ", style="bold") + plain(told), 2)
+
+
+def _workspace(memory: Mapping[str, Any]) -> str:
+    return f" ({_bytes(memory['workspace'])} of it workspaces)" if memory["workspace"] else ""
 
 
 def _communication(console: Terminal, told: Mapping[str, Any]) -> None:

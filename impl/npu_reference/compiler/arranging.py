@@ -65,12 +65,12 @@ def arranged(
     """
     if network is None or network.size < 2 or all(kernel.collective is None for kernel in kernels):
         return list(kernels)
-    fused = _fused(list(kernels), sizes, network.split)
+    fused = _fused(list(kernels), sizes, network.splits)
     fused, last = _ordered(fused, settings)
     return _held_back(fused, last, settings)
 
 
-def _fused(kernels: List[Kernel], sizes: Sequence[int], split: Split) -> List[Kernel]:
+def _fused(kernels: List[Kernel], sizes: Sequence[int], splits: Mapping[str, Split]) -> List[Kernel]:
     """Collectives of one fusion as one kernel each. Those of which one needs another are never together."""
     depth: List[int] = []  # collectives on the way to a kernel
     groups: Dict[Tuple[Any, ...], List[int]] = {}
@@ -88,7 +88,7 @@ def _fused(kernels: List[Kernel], sizes: Sequence[int], split: Split) -> List[Ke
         parts = [members]
         if kind[-2] == _AS_SPLIT:
             found_sizes = [sum(sizes[place] for place in kernels[member].reads) for member in members]
-            parts = [[members[place] for place in part] for part in segments(found_sizes, split)]
+            parts = [[members[place] for place in part] for part in segments(found_sizes, splits.get(kind[3], Split()))]
         for part in parts:
             leader.update(dict.fromkeys(part, part[-1]))
     whole: Dict[int, List[int]] = {}

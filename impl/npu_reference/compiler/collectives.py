@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.options.classes import OptionTypeError, OptionValueError
 
@@ -94,12 +94,12 @@ class Network(NamedTuple):
 
     Attributes:
         size: how many they are.
-        split: how gradients are split.
+        splits: how gradients of a group are split; HCCL's own way where it does not say.
         price: the exchange of a collective of so many bytes.
     """
 
     size: int
-    split: Split
+    splits: Mapping[str, Split]
     price: Callable[[Collective, int], Exchange]
 
 

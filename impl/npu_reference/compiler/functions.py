@@ -7,7 +7,7 @@ the host stays a call.
 
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.errors import NpuError
 from npu_reference.graphs import DType, FuncRef, Graph, Node, graph_from_def
@@ -72,6 +72,8 @@ class _Unfolding:
         self.geop = -1
         self.within: Tuple[Branch, ...] = ()
         self.depth = 0
+        self.scopes: Dict[int, Set[str]] = {}  # by graph (its id, as long as it lives), scopes of its names
+        self.kept: List[Graph] = []
 
     def run(self) -> Flat:
         for node in self.source.nodes:
@@ -119,19 +121,20 @@ class _Unfolding:
         """Unfold one call; a node of its name gives what it returned."""
         data = [text for text in inputs if not text.startswith("^")]
         controls = [text for text in inputs if text.startswith("^")]
+        root = self._root(graph, node, name)
         if controls:
-            gate = f"^{self._new('NoOp', f'{name}/begin', controls)}"
+            gate = f"^{self._new('NoOp', f'{root}.begin', controls)}"
         if self.depth >= _MOST_DEPTH:
             raise NpuError("DEVICE_MODEL", name, f"calls stand in calls more than {_MOST_DEPTH} deep.")
         self.depth += 1
         dtypes = graph.input_dtypes(node.id)
         if node.op in _WHILE:
-            given, ends = self._loop(node, name, data, dtypes, gate)
+            given, ends = self._loop(node, name, root, data, dtypes, gate)
         elif node.op in _IF + _CASE:
-            given, ends = self._choice(node, graph, name, data, dtypes, gate)
+            given, ends = self._choice(node, graph, name, root, data, dtypes, gate)
         else:
             function = node.attr("f") if node.op in _CALL else FuncRef(node.proto.op, node.attrs)
-            given, ends = self._body(function, f"{name}/", data, gate)
+            given, ends = self._body(function, f"{root}/", data, gate)
         self.depth -= 1
         results = [dtype.number for dtype in graph.output_dtypes(node.id)]
         waits = [f"^{end}" for end in ends] + ([gate] if gate else [])
@@ -141,6 +144,21 @@ class _Unfolding:
             made.attr["T"].list.type.extend(results)
             made.input.extend(given[: len(results)])
         made.input.extend(dict.fromkeys(waits))
+
+    def _root(self, graph: Graph, node: Node, name: str) -> str:
+        """The scope for what a call stands for: its name where no node of the graph around it lies there already."""
+        if id(graph) not in self.scopes:
+            self.kept.append(graph)
+            found: Set[str] = set()
+            self.scopes[id(graph)] = found
+            for one in graph.nodes:
+                parts = one.name.split("/")
+                found.update("/".join(parts[:end]) for end in range(1, len(parts)))
+        taken, root, number = self.scopes[id(graph)], node.name, 0
+        while root in taken or f"{root}.begin" in graph.index or (number and root in graph.index):
+            number += 1
+            root = f"{node.name}.{number}"
+        return name[: len(name) - len(node.name)] + root
 
     def _body(
         self, function: FuncRef, prefix: str, args: Sequence[str], gate: Optional[str]
@@ -175,56 +193,63 @@ class _Unfolding:
         return [given[k] for k in range(len(given))], [name for name in names if name not in followed]
 
     def _choice(
-        self, node: Node, graph: Graph, name: str, data: Sequence[str], dtypes: Sequence[DType], gate: Optional[str]
+        self,
+        node: Node,
+        graph: Graph,
+        name: str,
+        root: str,
+        data: Sequence[str],
+        dtypes: Sequence[DType],
+        gate: Optional[str],
     ) -> Tuple[List[str], List[str]]:
         """All branches beside each other, each marked; Merges give what the one that runs returned."""
         if node.op in _CASE:
             functions = list(node.attr("branches"))
         else:
             functions = [node.attr("else_branch"), node.attr("then_branch")]
-        which = self._new("Identity", f"{name}/which", [data[0], *([gate] if gate else [])], dtypes[0])
+        which = self._new("Identity", f"{root}/which", [data[0], *([gate] if gate else [])], dtypes[0])
         around, found, ends = self.within, [], []
         for number, function in enumerate(functions):
             self.within = (*around, (name, number))
-            given, last = self._body(function, f"{name}/branch{number}/", data[1:], f"^{which}")
+            given, last = self._body(function, f"{root}/branch{number}/", data[1:], f"^{which}")
             found.append(given)
             ends.extend(last)
         self.within = around
         merged = []
         for slot, dtype in enumerate(graph.output_dtypes(node.id)):
-            merge = self._new("Merge", f"{name}/merge{slot}", [given[slot] for given in found], dtype)
+            merge = self._new("Merge", f"{root}/merge{slot}", [given[slot] for given in found], dtype)
             self.out.node[-1].attr["N"].i = len(found)
             merged.append(merge)
         return merged, ends
 
     def _loop(
-        self, node: Node, name: str, data: Sequence[str], dtypes: Sequence[DType], gate: Optional[str]
+        self, node: Node, name: str, root: str, data: Sequence[str], dtypes: Sequence[DType], gate: Optional[str]
     ) -> Tuple[List[str], List[str]]:
         """A loop of v1 control flow around the two bodies."""
         if not data:
-            return self._body(node.attr("body"), f"{name}/body/", (), gate)
+            return self._body(node.attr("body"), f"{root}/body/", (), gate)
         waits = [gate] if gate else []
         merges = []
         for k, (text, dtype) in enumerate(zip(data, dtypes)):
-            enter = self._new("Enter", f"{name}/enter{k}", [text, *waits], dtype)
+            enter = self._new("Enter", f"{root}/enter{k}", [text, *waits], dtype)
             self.out.node[-1].attr["frame_name"].s = name.encode()
-            merges.append(self._new("Merge", f"{name}/merge{k}", [enter, f"{name}/next{k}"], dtype))
+            merges.append(self._new("Merge", f"{root}/merge{k}", [enter, f"{root}/next{k}"], dtype))
             self.out.node[-1].attr["N"].i = 2
-        goes_on, _ = self._body(node.attr("cond"), f"{name}/cond/", merges, f"^{merges[0]}")
-        again = self._new("LoopCond", f"{name}/again", goes_on[:1])
+        goes_on, _ = self._body(node.attr("cond"), f"{root}/cond/", merges, f"^{merges[0]}")
+        again = self._new("LoopCond", f"{root}/again", goes_on[:1])
         switches = [
-            self._new("Switch", f"{name}/switch{k}", [merge, again], dtype)
+            self._new("Switch", f"{root}/switch{k}", [merge, again], dtype)
             for k, (merge, dtype) in enumerate(zip(merges, dtypes))
         ]
-        turn = self._new("Identity", f"{name}/turn", [f"{switches[0]}:1"], dtypes[0])
+        turn = self._new("Identity", f"{root}/turn", [f"{switches[0]}:1"], dtypes[0])
         results, ends = self._body(
-            node.attr("body"), f"{name}/body/", [f"{switch}:1" for switch in switches], f"^{turn}"
+            node.attr("body"), f"{root}/body/", [f"{switch}:1" for switch in switches], f"^{turn}"
         )
         exits = []
         for k, dtype in enumerate(dtypes):
             late = [f"^{end}" for end in ends] if k == 0 else []
-            self._new("NextIteration", f"{name}/next{k}", [results[k], *late], dtype)
-            exits.append(self._new("Exit", f"{name}/exit{k}", [switches[k]], dtype))
+            self._new("NextIteration", f"{root}/next{k}", [results[k], *late], dtype)
+            exits.append(self._new("Exit", f"{root}/exit{k}", [switches[k]], dtype))
         return exits, []
 
 

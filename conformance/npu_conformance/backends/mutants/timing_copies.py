@@ -118,3 +118,34 @@ telling(
     _loop_of_the_map,
     given("session", "iterations_per_loop"),
 )
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Borders
+
+
+def _nothing_to_the_host(step: Answer, params: Params) -> None:
+    """Of what is copied back, only the last stays."""
+    back = [copy for copy in step["transfers"] if copy["direction"] == "d2h"]
+    step["transfers"] = [copy for copy in step["transfers"] if copy["direction"] != "d2h"] + back[-1:]
+
+
+def _copied_between_operators(step: Answer, params: Params) -> None:
+    """The result of every operator is copied back, and in again."""
+    kernels = [task for task in step["tasks"] if task["node"]]
+    for task in kernels[:-1]:
+        for direction in ("d2h", "h2d"):
+            step["transfers"].append({"direction": direction, "bytes": 64, "tensors": [task["node"] + ":0"]})
+
+
+telling(
+    "host-reads-the-device",
+    "mixed.transfer.memcpy",
+    "Lets operators of the host read what lies on the device, without a copy.",
+    _nothing_to_the_host,
+)
+telling(
+    "copies-between-operators",
+    "mixed.transfer.only_boundaries",
+    "Copies the result of every operator to the host and back.",
+    _copied_between_operators,
+)

@@ -162,3 +162,27 @@ hearing(
     _four_channels,
     enable_small_channel=0,
 )
+
+
+for _surface in ("session", "runconfig"):
+    telling(
+        f"variable-format-{_surface}-slows",
+        f"{_surface}.variable_format_optimize.true",
+        f"Is slower with variables in the device's format, on surface {_surface}.",
+        scaled(10),
+        given(_surface, "variable_format_optimize", True),
+    )
+    hearing(
+        f"variable-format-{_surface}-never",
+        f"{_surface}.variable_format_optimize.true",
+        f"Leaves variables as they are although variable_format_optimize of surface {_surface} is True.",
+        given(_surface, "variable_format_optimize", True),
+        variable_format_optimize=False,
+    )
+    hearing(
+        f"variable-format-{_surface}-always",
+        f"{_surface}.variable_format_optimize.false",
+        f"Converts variables although variable_format_optimize of surface {_surface} is False.",
+        given(_surface, "variable_format_optimize", False),
+        variable_format_optimize=True,
+    )

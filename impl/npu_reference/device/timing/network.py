@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from npu_reference.compiler.collectives import WORLD, Collective, Exchange, Network, Split
 from npu_reference.device.links import Link, Message, Passage, Topology, bytes_by_kind, choose, passages, plan
@@ -25,14 +25,14 @@ def network_of(
     where: Topology,
     device: Device,
     *,
-    split: Optional[Split] = None,
+    split: Union[Split, Mapping[str, Split], None] = None,
     groups: Optional[Mapping[str, Sequence[int]]] = None,
     algorithm: Optional[str] = None,
 ) -> Network:
     """The ranks of a topology, joined by a device's links.
 
     Args:
-        split: of gradients; HCCL's own by default.
+        split: of gradients, or by group; HCCL's own by default.
         groups: ranks of groups other than that of all, by name.
         algorithm: of every collective that has it; without it the one that fits best.
 
@@ -50,7 +50,7 @@ def network_of(
             known[key] = _exchange(collective, size, where, members, device, algorithm)
         return known[key]
 
-    return Network(where.size, split or Split(), price)
+    return Network(where.size, {WORLD: split} if isinstance(split, Split) else dict(split or {}), price)
 
 
 def _exchange(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from npu_reference.catalog import Catalog
 from npu_reference.collection import no_collection
@@ -10,7 +10,7 @@ from npu_reference.compiler import Compiled, Settings, compile_graph, settings_o
 from npu_reference.compiler.collectives import Split
 from npu_reference.compiler.kernels import GETNEXT_OPERATORS
 from npu_reference.compiler.tasks import schedule
-from npu_reference.device.links import RankTable, topology
+from npu_reference.device.links import RankTable, Topology, topology
 from npu_reference.device.timing.execution import Timeline, execute
 from npu_reference.device.timing.memory import MemoryPlan, plan_memory
 from npu_reference.device.timing.network import network_of
@@ -307,9 +307,9 @@ def profile(
     *,
     catalog: Optional[Catalog] = None,
     concurrent: int = 1,
-    ranks: int = 1,
+    ranks: Union[int, Topology] = 1,
     table: Optional[RankTable] = None,
-    split: Optional[Split] = None,
+    split: Union[Split, Mapping[str, Split], None] = None,
     groups: Optional[Mapping[str, Sequence[int]]] = None,
     algorithm: Optional[str] = None,
 ) -> Profile:
@@ -317,15 +317,16 @@ def profile(
 
     Args:
         concurrent: steps that are asked for at once, of which graph_max_parallel_model_num may run beside each other.
-        ranks: how many run the graph together; the step is rank 0's, and all are alike.
+        ranks: how many run the graph together, or their topology; the step is rank 0's, and all are alike.
         table: where they are; without it on servers of eight, one after the other.
-        split: how gradients are split into segments; groups: ranks of groups by name; algorithm: of all collectives.
+        split: how gradients are split into segments, or how by group; groups: ranks of groups by name; algorithm: of
+            all collectives.
 
     Raises:
         NpuError: PRECISION_*, DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY, INPUT_SHAPE; OPTION_VALUE for ranks or a split
             that cannot be; OPTION_CONFLICT for a loop on the device that the options do not allow.
     """
-    where = topology(ranks if table is None or ranks > 1 else None, table, group=int(device.hccs_group))
+    where = ranks if isinstance(ranks, Topology) else _where(ranks, table, device)
     network = network_of(where, device, split=split, groups=groups, algorithm=algorithm)
     with no_collection():
         assignment = assign(partition, resolution, catalog=catalog)
@@ -343,6 +344,10 @@ def profile(
             return found[0][1]
         told = tuple((name, step.step, step.memory.peak) for name, step in found)
         return max(found, key=lambda one: one[1].step)[1]._replace(profiles=told)
+
+
+def _where(ranks: int, table: Optional[RankTable], device: Device) -> Topology:
+    return topology(ranks if table is None or ranks > 1 else None, table, group=int(device.hccs_group))
 
 
 def _check_loop(partition: Partition, settings: Settings) -> None:
