@@ -238,8 +238,12 @@ def hello(params):
 def main():
     methods = {"hello": hello, "options": options, "reset": lambda params: {}, "shutdown": lambda params: {}}
     for line in sys.stdin:
-        request = json.loads(line)
-        answer = {"id": request["id"]}
+        try:
+            request = json.loads(line)
+            answer = {"id": request["id"]}
+        except (ValueError, KeyError, TypeError):
+            print(json.dumps({"id": None, "error": {"message": "no request"}}), flush=True)
+            continue
         try:
             if request["method"] in methods:
                 answer["ok"] = methods[request["method"]](request["params"])

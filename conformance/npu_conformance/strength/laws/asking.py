@@ -37,6 +37,7 @@ LAWS: Mapping[str, Law] = {law.name: law for law in (*checks.LAWS.values(), *pre
 
 #: Where a report keeps the answers.
 FILE = "laws.jsonl"
+_SETS = 60  # of option values asked in other ways (assumed)
 _SECONDS = 10.0  # for one small graph (assumed)
 _BAD_ENDINGS = 10  # a backend that crashes or hangs this often is asked no more (assumed)
 _SHOWN = 20  # graphs whose faults a record lists
@@ -133,7 +134,7 @@ def _shelved(plan: Plan, kind: str) -> List[Instance]:
     if plan.library is None:
         return []
     if kind == "options":
-        return settled.questions(plan.library, plan.seed, plan.graphs // 3)
+        return settled.questions(plan.library, plan.seed, _SETS)
     return _graphs_of(plan.library)
 
 
