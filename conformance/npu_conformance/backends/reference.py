@@ -21,7 +21,7 @@ __all__ = ["ReferenceBackend"]
 #: Largest file that is told with its content, in bytes.
 _MOST_INLINE = 64 << 10
 
-_AREAS = ["artifacts", "in_out_pair", "mixed", "options", "partition", "precision", "timing", "run"]
+_AREAS = ["artifacts", "in_out_pair", "mixed", "options", "partition", "precision", "run", "timing"]
 
 #: Features of every answer that needs no TensorFlow.
 _FEATURES = [
@@ -91,12 +91,17 @@ class ReferenceBackend:
         version = tensorflow_version()
         if version is not None:
             features += ["run", "tensorflow", "tf1" if version[0] == 1 else "tf2", "trace", "log", "output"]
-            features += ["device_precision"]
+            features += ["device_precision", "dump", "exception_dump", "faults", "may_fail"]
+            features += ["run.memory", "run.timeline", "run.transfers"]
             features += [name for name in ("estimator", "keras") if _has(name, version)]
         return {
             "protocol": protocol.VERSION,
             "backend": {"name": self.name, "version": npu_reference.__version__},
-            "capabilities": {"areas": list(_AREAS), "editions": ["legacy", "current"], "features": sorted(features)},
+            "capabilities": {
+                "areas": list(_AREAS),
+                "editions": ["legacy", "current"],
+                "features": sorted(set(features)),
+            },
             "runtime": {
                 "python": platform.python_version(),
                 "tensorflow": ".".join(str(part) for part in version) if version else None,
@@ -129,6 +134,21 @@ class ReferenceBackend:
         answer: Dict[str, Any] = self.assigned(params).to_json()
         return answer
 
+    def compile(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        from npu_conformance.backends.compiling import Turns
+
+        return Turns(self, params).run()
+
+    def library(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        from npu_reference.artifacts import library
+
+        return {
+            "files": [
+                {"path": one.path, "mode": f"{one.mode:04o}", "text": one.text}
+                for one in library.files(self.catalog(params), params["edition"])
+            ]
+        }
+
     def timeline(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         variants = {}
         for name, changes in params.get("variants", {}).items():
@@ -144,21 +164,6 @@ class ReferenceBackend:
             if not every and error.code not in _ENDS:
                 raise
             return {"rejected": error.to_json()}
-
-    def compile(self, params: Mapping[str, Any]) -> Dict[str, Any]:
-        from npu_conformance.backends.compiling import Turns
-
-        return Turns(self, params).run()
-
-    def library(self, params: Mapping[str, Any]) -> Dict[str, Any]:
-        from npu_reference.artifacts import library
-
-        return {
-            "files": [
-                {"path": one.path, "mode": f"{one.mode:04o}", "text": one.text}
-                for one in library.files(self.catalog(params), params["edition"])
-            ]
-        }
 
     def run(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         if importlib.util.find_spec("tf_keras") is not None:

@@ -24,6 +24,12 @@ __all__ = ["simulate"]
     help="Edition of the options; default as the script's environment says.",
 )
 @click.option(
+    "--dump-plain",
+    type=click.Path(),
+    metavar="FOLDER",
+    help="Write every operator's output as plain TensorFlow computes it, for inspect --against.",
+)
+@click.option(
     "--clock/--no-clock",
     default=True,
     show_default=True,
@@ -45,6 +51,7 @@ __all__ = ["simulate"]
 def simulate(
     device_precision: Optional[str],
     edition: Optional[str],
+    dump_plain: Optional[str],
     clock: bool,
     device: Optional[str],
     faults: Tuple[str, ...],
@@ -76,6 +83,7 @@ def simulate(
             edition=edition,
             trace_file=trace_file,
             account=account,
+            dump_plain=dump_plain,
             clock=clock,
             device=None if device is None else load(device),
             faults=parse_text(faults),

@@ -186,7 +186,16 @@ def _rejected(case: Case, body: Mapping[str, Any]) -> Result:
             differences.append(Difference("subject", f"{fact.text}; expected subject {subject}", "rejected"))
         if not matches(message, str(body["message"])):
             differences.append(Difference("message", f"{body['message']}; expected {message}", "rejected"))
+        differences.extend(_too_early_or_late(case.expect.after, body.get("after_ns")))
     return _result(case, differences, (fact.text,))
+
+
+def _too_early_or_late(wanted: Optional[int], after: Any) -> Iterator[Difference]:
+    """Whole seconds of the device's clock, as documents give timeouts; the step before what was late takes less."""
+    if wanted is not None and after is None:
+        yield Difference("after", f"refused without after_ns; expected {wanted} s", "rejected")
+    elif wanted is not None and after // 10**9 != wanted:
+        yield Difference("after", f"refused after {after / 1e9:g} s; expected {wanted} s", "rejected")
 
 
 def _result(case: Case, differences: Sequence[Difference], facts: Tuple[str, ...]) -> Result:
@@ -273,11 +282,7 @@ _WORDS = (
     (r"cast ", "casts"), (r"notice ", "notices"),
     (r"run \d+ geops ", "run_geops"), (r"run \d+ copy ", "transfers"), (r"run \d+ ", "run_placement"),
     (r"log ", "log"), (r"printed ", "output"), (r"file ", "files"),
-    (r"(ended|after) ", "ended"), (r"speed ", "speed"), (r"launches ", "launches"), (r"iterations ", "iterations"),
-    (r"moved ", "moved"), (r"transfers ", "transfer_counts"), (r"(overlap|apart) ", "overlap"),
-    (r"ran_on ", "ran_on"), (r"(reads|receives|sends) ", "dataset"),
-    (r"beside ", "beside"), (r"concurrent ", "concurrency"), (r"joined ", "joined"), (r"streams ", "streams"),
-    (r"stream ", "stream_nodes"), (r"memory ", "memory"), (r"fused ", "fusions"),
+    *[(word + " ", aspect) for word, aspect in timeline.WORDS.items()],
 )  # fmt: skip
 
 

@@ -47,6 +47,7 @@ class Expect(NamedTuple):
     finite: Tuple[str, ...]
     rejected: Optional[Tuple[Tuple[str, ...], str, str]]
     ignorable: bool = False  # an answer will do as well as the refusal, if the other assertions hold of it
+    after: Optional[int] = None
     compare: Mapping[str, Mapping[str, Tuple[str, ...]]] = {}
 
 
@@ -290,13 +291,15 @@ class _Reader:
                 raise self.fail("needs", f"{feature!r} is no feature name")
         needs.add(method)
         needs.update(observe.ASPECTS[aspect].feature for aspect, _ in expect.observe)
-        for measure in {measure for measures in expect.compare.values() for measure in measures}:
-            needs.add(observe.ASPECTS[timeline.MEASURES[measure][0]].feature)
+        if method == "timeline":
+            needs.update(_needed_of_steps(expect))
         params = _Params(self).read(merged["params"], method)
         for variant in expect.compare:
             if variant not in params.get("variants", {}):
                 raise self.fail(f"expect.compare.{variant}", "params.variants has no variant of this name")
         needs.update(_needed(params))
+        if expect.after is not None:
+            needs.add("run.timeline")
         twins = self._choices(merged, "twins", TWINS, ())
         if twins and "graph" not in params:
             raise self.fail("twins", "only a case with a graph has twins")
@@ -348,6 +351,7 @@ class _Reader:
             finite=self._texts(table, "finite", "expect."),
             rejected=self._rejected(table),
             ignorable=self._ignorable(table),
+            after=self._after(table, method),
         )
         accepts = [
             aspects, expect.contains, expect.forbid, expect.any_of, expect.bounds, expect.compare, expect.values,
@@ -444,7 +448,7 @@ class _Reader:
         if "rejected" not in table:
             return None
         entry = self._table(table, "rejected", "expect.")
-        self._no_unknown(entry, {"code", "subject", "message", "ignorable"}, "expect.rejected")
+        self._no_unknown(entry, {"code", "subject", "message", "after", "ignorable"}, "expect.rejected")
         codes = entry.get("code")
         codes = [codes] if isinstance(codes, str) else codes
         if not isinstance(codes, list) or not codes:
@@ -465,6 +469,13 @@ class _Reader:
         if type(given) is not bool:
             raise self.fail("expect.rejected.ignorable", "must be true or false")
         return given
+
+    def _after(self, table: Mapping[str, Any], method: str) -> Optional[int]:
+        """Whole seconds on the device's clock after which a run is refused."""
+        after = self._table(table, "rejected", "expect.").get("after")
+        if after is not None and (method != "run" or type(after) is not int or after < 0):
+            raise self.fail("expect.rejected.after", "must be whole seconds, of a run")
+        return after
 
     # Plain keys
 
@@ -513,10 +524,19 @@ class _Reader:
         return tuple(name for name in allowed if name in values)
 
 
+def _needed_of_steps(expect: Expect) -> List[str]:
+    """Features without which no step could have the facts that are compared or stand in patterns."""
+    patterns = [*expect.contains, *expect.forbid, *expect.bounds, *(one for group in expect.any_of for one in group)]
+    aspects = {timeline.WORDS.get(pattern.split(" ")[0], "ended") for pattern in patterns}
+    aspects.update(timeline.MEASURES[name][0] for measures in expect.compare.values() for name in measures)
+    return [observe.ASPECTS[aspect].feature for aspect in sorted(aspects)]
+
+
 def _needed(params: Mapping[str, Any]) -> List[str]:
     """Features without which a backend cannot understand these parameters."""
     needed = [key for key in ("op_list", "ops_info", "faults", "concurrent", "ranks") if key in params]
     needed += ["device_precision"] if params.get("device_precision") == "on" else []
+    needed += ["may_fail"] if params.get("may_fail") else []
     needed += [f"policy.{params['policy']}"] if params.get("policy", "documented") != "documented" else []
     needed += [f"flavour.{params['flavour']}"] if "flavour" in params else []
     return needed
@@ -542,7 +562,7 @@ class _Params:
         "library": {"ops_info"},
         "run": {
             "graph", "script", "args", "surface", "values", "env", "files", "op_list", "feeds", "fetches", "init",
-            "steps", "device_precision",
+            "steps", "device_precision", "faults", "device", "may_fail",
         },
     }  # fmt: skip
 
@@ -585,10 +605,13 @@ class _Params:
                 if type(table[key]) is not int or not 1 <= table[key] <= most:
                     raise reader.fail(f"params.{key}", f"must be an integer from 1 to {most}")
                 found[key] = table[key]
+        self._of_timeline(table, found)
         if method == "compile":
             self._of_compile(table, found)
-        else:
-            self._of_timeline(table, found)
+        if "may_fail" in table:
+            if table["may_fail"] is not True:
+                raise reader.fail("params.may_fail", "is true, or left out")
+            found["may_fail"] = True
         return found
 
     def _of_timeline(self, table: Mapping[str, Any], found: Dict[str, Any]) -> None:
@@ -596,11 +619,7 @@ class _Params:
         if "device" in table:
             found["device"] = reader._text(table, "device", required=True)
         if "shapes" in table:
-            shapes = reader._table(table, "shapes", "params.")
-            for name, shape in shapes.items():
-                if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
-                    raise reader.fail(f"params.shapes.{name}", "is a list of sizes")
-            found["shapes"] = dict(shapes)
+            found["shapes"] = self._shapes(reader._table(table, "shapes", "params."), "params.shapes")
         if "variants" in table:
             variants = reader._table(table, "variants", "params.")
             for name, values in variants.items():
@@ -621,11 +640,7 @@ class _Params:
 
     def _of_compile(self, table: Mapping[str, Any], found: Dict[str, Any]) -> None:
         reader = self.reader
-        if "shapes" in table:
-            found["shapes"] = self._shapes(reader._table(table, "shapes", "params."), "params.shapes")
-        if "device" in table:
-            found["device"] = reader._text(table, "device", required=True)
-        for key in ("models", "turns", "faults"):
+        for key in ("models", "turns"):
             if key not in table:
                 continue
             entries = table[key]

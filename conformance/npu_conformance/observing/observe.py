@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from npu_conformance.observing import files, tensors, timeline
+from npu_conformance.observing import device_runs, dump_files, files, run_files, tensors, timeline
 
 __all__ = [
     "ASPECTS", "COUNTED", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts",
 ]  # fmt: skip
 
+
+_ = dump_files  # importing a kind registers it
 
 _MAX_FETCHED = 1 << 30  # bytes of all tensors of one answer (assumed)
 
@@ -88,6 +88,16 @@ _ASPECTS = [
     Aspect("log", "run", "log"),
     Aspect("output", "run", "output"),
     Aspect("files", "run", ""),
+    Aspect("run_launches", "run", "run.timeline"),
+    Aspect("run_elapsed", "run", "run.timeline"),
+    Aspect("run_moved", "run", "run.transfers"),
+    Aspect("run_memory", "run", "run.memory"),
+    Aspect("failed", "run", "may_fail"),
+    Aspect("dump", "run", "dump"),
+    Aspect("dump_steps", "run", "dump"),
+    Aspect("dump_values", "run", "dump"),
+    Aspect("overflow_dump", "run", "dump"),
+    Aspect("exception_dump", "run", "exception_dump"),
     Aspect("ended", "timeline", ""),
     Aspect("speed", "timeline", ""),
     Aspect("launches", "timeline", "timeline.launches"),
@@ -114,7 +124,7 @@ _ASPECTS = [
 ASPECTS: Mapping[str, Aspect] = {aspect.name: aspect for aspect in _ASPECTS}
 
 #: Aspects of which the same fact twice is another answer than once: copies.
-COUNTED = frozenset({"transfers", "moved"})
+COUNTED = frozenset({"transfers", "moved", "run_moved"})
 
 
 def ascii_line(text: object) -> str:
@@ -142,8 +152,8 @@ def observations(method: str, answer: Mapping[str, Any], folder: Optional[str] =
         folder: the worker's folder, for tensors that came as files.
     Raises:
         tensors.BadTensor: a fetched tensor is malformed.
-        timeline.BadTimeline: a step contradicts itself.
         files.BadFile: a file of the answer cannot be read.
+        timeline.BadTimeline: a step contradicts itself.
     """
     found: List[Fact] = []
     for aspect, subject, text in _OBSERVERS[method](answer, folder):
@@ -271,22 +281,16 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
                 yield "run_placement", node, f"run {number} device {node}"
         for host in partition.get("host", []):
             yield "run_placement", host["node"], f"run {number} host {host['node']}"
+    yield from device_runs.facts_of(answer)
     for level, code, subject in sorted(
         {(entry["level"], entry["code"], entry.get("subject", "")) for entry in answer.get("log", [])}
     ):
         yield "log", code, f"log {level} {code} {subject}".rstrip()
     for line in answer.get("output", "").splitlines():
         yield "output", line, f"printed {line}".rstrip()
-    for name, content in answer.get("files", {}).items():
-        try:
-            digest = hashlib.sha256(base64.b64decode(content["b64"], validate=True)).hexdigest()
-        except ValueError:
-            raise tensors.BadTensor(f"file {ascii_line(name)[:80]} has no valid b64") from None
-        yield "files", name, f"file {name} sha256:{digest}"
-
-
-def _timeline(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
-    return timeline.facts_of(answer)
+    yield from run_files.observations(answer)
+    if "failed" in answer:
+        yield "failed", answer["failed"]["subject"], f"failed {answer['failed']['code']} {answer['failed']['subject']}"
 
 
 def _compile(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
@@ -295,6 +299,10 @@ def _compile(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
 
 def _library(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     return files.library_facts(answer)
+
+
+def _timeline(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    return timeline.facts_of(answer)
 
 
 _OBSERVERS: Dict[str, Callable[[Mapping[str, Any], Optional[str]], _Triples]] = {

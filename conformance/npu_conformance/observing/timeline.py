@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 
 from npu_conformance.observing import profile_files
 
-__all__ = ["BASE", "MEASURES", "BadTimeline", "facts_of"]
+__all__ = ["BASE", "MEASURES", "WORDS", "BadTimeline", "facts_of"]
 
 #: What the step under the values of a case themselves is called; each variant has its own name.
 BASE = "base"
@@ -17,6 +17,15 @@ MEASURES: Mapping[str, Tuple[str, Tuple[str, str, str]]] = {
     "speed": ("speed", ("faster", "equal", "slower")),
     **dict.fromkeys(("peak", "total", "variables", "constants"), ("memory", ("less", "equal", "more"))),
 }
+
+#: First word of a fact -> its aspect.
+WORDS: Mapping[str, str] = {
+    "ended": "ended", "after": "ended", "speed": "speed", "launches": "launches", "iterations": "iterations",
+    "moved": "moved", "transfers": "transfer_counts", "overlap": "overlap", "apart": "overlap", "beside": "beside",
+    "concurrent": "concurrency", "joined": "joined", "streams": "streams", "stream": "stream_nodes",
+    "memory": "memory", "fused": "fusions", "ran_on": "ran_on", "reads": "dataset", "receives": "dataset",
+    "sends": "dataset", "profile": "profile",
+}  # fmt: skip
 
 _SECOND = 10**9
 _ENGINES = {"aicore": "aicore", "cube": "aicore", "vector": "aicore", "aicpu": "aicpu", "host": "host"}

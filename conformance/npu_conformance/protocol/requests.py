@@ -8,7 +8,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional
 
 from npu_conformance.library import twins
 from npu_conformance.library.library import Instance
-from npu_conformance.observing import tensors
+from npu_conformance.observing import device_runs, tensors
 from npu_conformance.protocol import client
 from npu_reference.errors import NpuError
 
@@ -37,6 +37,9 @@ def prepare(instance: Instance, folder: str) -> Prepared:
         twin = twins.make(instance.twin, params["graph"], folder)
         params = twin.forward(params)
     params["edition"] = instance.edition
+    tell = device_runs.wanted(case.needs) if case.method == "run" else []
+    if tell:
+        params["tell"] = tell
     if isinstance(params.get("op_list"), str):
         params["op_list"] = _json(params["op_list"])
     if isinstance(params.get("feeds"), dict):

@@ -44,6 +44,7 @@ def _environment() -> Any:
     environment.filters["embed"] = lambda value: markupsafe.Markup(embed(value))
     return environment
 
+
 def embed(value: Any) -> str:
     """`value` as JSON that is safe inside an HTML script element, whatever names it holds."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True)

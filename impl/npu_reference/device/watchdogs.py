@@ -12,6 +12,7 @@ from npu_reference.compiler.kernels import Kernel
 from npu_reference.compiler.tasks import Task
 from npu_reference.device.faults import NONE, Fault, Faults
 from npu_reference.device.timing import Profile, Span, Timeline, execute
+from npu_reference.device.timing.runs import run
 from npu_reference.errors import DeviceError, NpuError
 from npu_reference.options import Resolution
 from npu_reference.options.directives import directives
@@ -25,8 +26,11 @@ _MILLISECOND = 10**6
 #: Longer than any limit and any step: what never ends, ends then. 2 ** 62 ns are 146 years.
 _NEVER = 1 << 62
 
-_HOST_KINDS = ("launch", "h2d", "d2h")
-_COLLECTIVES = ("hccl", "collective")
+#: Operators that read whether anything overflowed: a graph that has one scales its loss.
+_FLOAT_STATUS = ("NpuGetFloatStatus", "NpuGetFloatStatusV2")
+
+_HOST_KINDS = ("launch", "h2d", "d2h", "send")
+_COLLECTIVES = ("collective",)
 
 
 class Limits(NamedTuple):
@@ -132,6 +136,10 @@ class _Watch:
         self.overflows: List[Tuple[str, Optional[int]]] = []
         self.cause: Dict[int, Fault] = {}  # task -> what delays it
         self.stalled: Dict[str, Fault] = {}  # kind -> what stalls the host
+        self._run_ns: Optional[int] = None
+        if step is not None:
+            sunk = len(partition.geops) == 1
+            self._run_ns = run(step.timeline, iterations=self.iterations, sunk=sunk).nanoseconds
 
     def run(self) -> Endured:
         if not self.faults.items and self.step is not None and self._in_time():
@@ -156,19 +164,23 @@ class _Watch:
             late = (after.end - before.end) * (self.iterations if every else 1)
         known = self._run_ns if self._run_ns is not None or not late else 0
         run_ns = None if known is None else known + late
+        if profile is not None and self.overflows:
+            profile = profile._replace(overflowed=self._overflowed())
         return Endured(profile, run_ns, late, tuple(self.notes), tuple(self.overflows))
+
+    def _overflowed(self) -> int:
+        """Iterations whose update loss scaling leaves out, so that they do not count as steps (003 L580)."""
+        if not any(node.op in _FLOAT_STATUS for node in self.partition.graph.nodes):
+            return 0
+        found = {iteration for _, iteration in self.overflows}
+        return self.iterations if None in found else len(found)
 
     @property
     def _turn(self) -> int:
-        """Nanoseconds of an iteration but the first: a loop is launched once."""
-        if self.step is None:
+        """Nanoseconds by which a loop is longer for each iteration."""
+        if self.step is None or self.iterations == 1 or self._run_ns is None:
             return 0
-        launches = sum(task.duration for task in self.tasks if task.kind == "launch")
-        return max(self.step.timeline.end - launches, 0)
-
-    @property
-    def _run_ns(self) -> Optional[int]:
-        return None if self.step is None else self.step.timeline.end + (self.iterations - 1) * self._turn
+        return max(self._run_ns - self.step.timeline.end, 0) // (self.iterations - 1)
 
     def _in_time(self) -> bool:
         """Whether the whole run is shorter than every limit, so that none can be exceeded."""
@@ -200,6 +212,7 @@ class _Watch:
             task = self._task_of(fault)
             if task is not None:
                 yield fault, task, 0 if fault.at is None else fault.at - before - 1
+        # What a rank does alone, on its own copy engine, waits for nobody.
         found = [n for n, task in enumerate(self.tasks) if task.kind in _COLLECTIVES and task.engine != "sdma"]
         for fault in self.faults.items:
             # The peer is another rank: this one waits for it.
@@ -334,14 +347,20 @@ class _Watch:
             turn = reached.get(task.stream, 0)
             reached[task.stream] = span.end
             if task.kind in _COLLECTIVES:
-                if limits.hccl is not None and task.duration > limits.hccl:
+                if limits.hccl is not None and self._longest(span.task, task) > limits.hccl:
                     yield _End(span.start + limits.hccl, self._collective(span.task, limits.hccl))
-            elif limits.op_execute is not None and task.duration > limits.op_execute:
+            elif limits.op_execute is not None and self._longest(span.task, task) > limits.op_execute:
                 yield _End(span.start + limits.op_execute, self._executes(span.task, limits.op_execute))
             if limits.op_wait is not None:
                 begun, ended = _waited(timeline, span, turn, self.cause.get(span.task))
                 if ended - begun > limits.op_wait:
                     yield _End(begun + limits.op_wait, self._waits(span.task, limits.op_wait))
+
+    def _longest(self, number: int, task: Task) -> int:
+        """Nanoseconds of a kernel's longest turn: its task stands for all turns of a loop, and a fault delays one."""
+        kernel, plain = self._kernel(number), self.tasks[number].duration
+        turns = 1 if kernel is None else max(kernel.turns, 1)
+        return plain // turns + task.duration - plain
 
     def _of_host(self, timeline: Timeline) -> Iterator[_End]:
         """What the host waits for: the stream of each GEOP from its launch on, then the event behind its copies."""

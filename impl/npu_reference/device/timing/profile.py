@@ -39,6 +39,7 @@ class Profile(NamedTuple):
         concurrent: steps that are asked for at once (online inference).
         profiles: name, nanoseconds of a step and peak of memory by profile of dynamic_dims, where the sizes of the
             inputs are open; the step is that of the slowest.
+        overflowed: iterations whose update loss scaling left out.
     """
 
     partition: Partition
@@ -48,6 +49,7 @@ class Profile(NamedTuple):
     memory: MemoryPlan
     concurrent: int = 1
     profiles: Tuple[Tuple[str, int, int], ...] = ()
+    overflowed: int = 0
 
     @property
     def settings(self) -> Settings:
@@ -219,6 +221,7 @@ class Profile(NamedTuple):
             **({"dataset": self.dataset()} if self.dataset() else {}),
             "launches": self.launches,
             "iterations": self.iterations,
+            "counted": self.iterations - min(self.overflowed, self.iterations),
             "concurrent": {"steps": made.steps, "at_once": made.lanes},
             "memory": {
                 "peak": plan.peak,

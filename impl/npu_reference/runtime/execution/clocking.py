@@ -23,6 +23,9 @@ __all__ = ["Clocking", "RunTime", "Turn", "device_of", "restart"]
 
 _NOTHING = NpuError("DEVICE_MODEL", "", "nothing of it runs on the device.")
 
+#: Runs without faults that are remembered (assumed).
+_KEPT = 256
+
 #: Limits of a session's own; a step that needs more than the device has is only told, since its values are computed.
 _LIMITS = ("graph_memory_max_size", "variable_memory_max_size")
 
@@ -37,7 +40,8 @@ class RunTime(NamedTuple):
         profile: the step; None where the model knows none, and why in ``reason``.
         late_ns: what faults that were asked for added.
         notes: what came of such faults that the device does not notice.
-        does_not_fit: whether the model says that it needs more memory than the device has.
+        to_be_told: whether the reason is worth a warning: more memory than the device has, or a defect of the model.
+        shapes: what the step was compiled for, beside what the graph states.
     """
 
     device: int
@@ -48,7 +52,8 @@ class RunTime(NamedTuple):
     reason: str = ""
     late_ns: int = 0
     notes: Tuple[str, ...] = ()
-    does_not_fit: bool = False
+    to_be_told: bool = False
+    shapes: Mapping[str, Tuple[Optional[int], ...]] = {}
 
     @property
     def compiled(self) -> Optional[Compiled]:
@@ -59,7 +64,8 @@ class RunTime(NamedTuple):
         """How often the host starts something in the whole run."""
         if self.profile is None:
             return 0
-        return sum(task.kind == "launch" for task in self.profile.timeline.tasks)
+        launches = sum(task.kind == "launch" for task in self.profile.timeline.tasks)
+        return launches if len(self.profile.partition.geops) == 1 else launches * self.iterations
 
     def to_json(self) -> Dict[str, Any]:
         """For the trace: moments, counts and bytes, without tasks."""
@@ -102,6 +108,7 @@ class Clocking:
         self._device = device_of(resolution)
         self._lock = threading.Lock()
         self._executed: Dict[Optional[str], int] = {}
+        self._endured: Dict[Tuple[int, int], Endured] = {}
 
     def begin(self, signature: Any, parts: Partition, feeds: Mapping[str, Any], iterations: int) -> Turn:
         """What a run will be, before anything of it is computed.
@@ -136,7 +143,7 @@ class Clocking:
             if timed.profile is not None:
                 endured = self._endure(timed, parts, turn.iterations, turn.executed)
         start, end = _advance(self._device, endured.run_ns or 0)
-        too_large = timed.error is not None and timed.error.code == "DEVICE_MEMORY"
+        to_be_told = timed.error is not None and timed.error.code in ("DEVICE_MEMORY", "INTERNAL")
         return RunTime(
             self._device,
             start,
@@ -146,7 +153,8 @@ class Clocking:
             timed.reason,
             endured.late,
             endured.notes,
-            too_large,
+            to_be_told,
+            timed.shapes,
         )
 
     def _faced(self, parts: Partition, before: Mapping[Optional[str], int], iterations: int) -> List[Fault]:
@@ -160,13 +168,17 @@ class Clocking:
         return found
 
     def warnings(self, time: RunTime) -> Tuple[str, ...]:
-        """What is to be told of a run beside its record: that it would not fit the device."""
-        return (time.reason,) if time.does_not_fit else ()
+        """What is to be told of a run beside its record: that it would not fit the device, or that its model failed."""
+        return (time.reason,) if time.to_be_told else ()
 
     def _endure(
         self, timed: Timed, parts: Partition, iterations: int, executed: Mapping[Optional[str], int]
     ) -> Endured:
-        return endure(
+        key = (id(timed.profile), iterations)
+        found = self._endured.get(key)
+        if found is not None and found.profile is timed.profile:
+            return found
+        found = endure(
             timed.profile,
             parts,
             self._resolution,
@@ -175,6 +187,11 @@ class Clocking:
             rank=self._rank,
             iterations=iterations,
         )
+        if not self._faults.items and timed.profile is not None:
+            if len(self._endured) >= _KEPT:
+                self._endured.clear()
+            self._endured[key] = found  # without faults every such run is the same
+        return found
 
     def _refuse(self, timed: Timed) -> None:
         error = timed.error

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from npu_reference import graphs
 from npu_reference.partition import Partition, build, partition
 from npu_reference.runtime.config import Settings
+from npu_reference.runtime.execution.dumping import Dumping
 from npu_reference.runtime.execution.liveness import unsteady
 from npu_reference.runtime.execution.metering import gauges
 from npu_reference.runtime.execution.numerics import Numerics
@@ -71,6 +72,7 @@ def make_plan(
     settings: Settings,
     shadow: Shadow,
     numerics: Optional[Numerics] = None,
+    dumping: Optional[Dumping] = None,
 ) -> Plan:
     """Partition the graph for a signature and place the result in the shadow graph.
 
@@ -80,6 +82,7 @@ def make_plan(
         settings: the session's.
         shadow: where to place it.
         numerics: the device's arithmetic; None for TensorFlow's own.
+        dumping: the data dump; None where nothing is dumped.
 
     Raises:
         NpuError: from partitioning (RANGE_*, REF_BORDER, GRAPH_*), from assigning dtypes (PRECISION_*), or INTERNAL
@@ -90,8 +93,12 @@ def make_plan(
     parts = partition(closed, settings.resolution, policy="documented", flavour=flavour, op_list=settings.op_list)
     graph_def = tensorflow().v1.GraphDef.FromString(build(closed, parts).SerializeToString())
     notes = [f"{note.subject}: {note.message}" if note.subject else note.message for note in parts.notes]
+    if dumping is not None:
+        dumping.instrument(graph_def, parts)
     if numerics is not None:
         notes.extend(numerics.apply(graph_def, parts, signature.feeds))
+        if dumping is not None:
+            dumping.assigned(numerics.assignments[-1])
     homes = _homes(parts)
     names = [geop.name for geop in parts.geops]
     shaky = unsteady(parts.graph) if parts.borders else None

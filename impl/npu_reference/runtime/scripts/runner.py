@@ -11,10 +11,14 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from npu_reference import graphs
 from npu_reference.catalog import OpList
+from npu_reference.device.faults import parse
 from npu_reference.errors import NpuError
+from npu_reference.hardware import load
 from npu_reference.runtime.config import OPTIMIZER, Overrides, overriding
+from npu_reference.runtime.execution import clocking
 from npu_reference.runtime.observing.log import Entry, listening
 from npu_reference.runtime.observing.trace import process_trace
+from npu_reference.runtime.scripts.leavings import RunFolder, run_folder
 from npu_reference.runtime.scripts.simulate import simulate
 from npu_reference.runtime.scripts.wire import from_wire, to_wire
 from npu_reference.runtime.sessions import activation
@@ -23,13 +27,19 @@ from npu_reference.runtime.tf_api import tensorflow
 __all__ = ["execute", "run_graph", "run_script"]
 
 
+#: Codes of what can happen to an operator while it runs.
+_FAILURES = ("RUN_FAILED", "DEVICE_FAULT", "DEVICE_TIMEOUT")
+
+
 def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
     """Run a graph in a session of its own whose config names ``NpuOptimizer``.
 
     Args:
         params: of the protocol: ``graph`` (a path), ``surface``, ``edition``, ``values``, ``env``, ``files``,
             ``op_list``, ``device_precision``, ``feeds`` (name to tensor), ``fetches`` (a name without
-            slot is an operator to run), ``init`` (operators to run once first), ``steps`` (default 1).
+            slot is an operator to run), ``init`` (operators to run once first), ``steps`` (default 1), ``faults``,
+            ``tell`` (which of ``timeline``, ``memory`` and ``transfers`` to answer), ``device``, ``may_fail`` (an
+            operator that fails is answered as ``failed``, with no fetches).
 
     Returns:
         The protocol's ``ok``: ``fetches`` of the last step, ``trace`` with a record for each run, ``log``, ``files``.
@@ -38,9 +48,19 @@ def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
         NpuError: GRAPH_* and OPTION_* for what was given, RUN_FAILED where TensorFlow fails.
     """
     activation.activate()
-    with _observed(params) as log:
-        fetches = _run(params)
-        return {"fetches": fetches, "files": {}, "trace": _records(), "log": log}
+    graph = graphs.load_graph(params["graph"])
+    with run_folder(params.get("files")) as folder, _observed(params, folder) as log:
+        failed: Optional[NpuError] = None
+        fetches: Dict[str, Any] = {}
+        try:
+            fetches = _run(params, graph)
+        except NpuError as error:
+            if not params.get("may_fail") or error.code not in _FAILURES:
+                raise
+            failed = error
+        answer = {"fetches": fetches, "files": folder.files(), "trace": _records(), "log": folder.without(log)}
+        answer.update(_told(params))
+        return answer if failed is None else {**answer, "failed": failed.to_json()}
 
 
 def run_script(params: Mapping[str, Any]) -> Dict[str, Any]:
@@ -48,7 +68,7 @@ def run_script(params: Mapping[str, Any]) -> Dict[str, Any]:
 
     Args:
         params: of the protocol: ``script`` (a path), or ``source`` (its text); ``args``, ``edition``, ``env``,
-            ``files``, ``op_list``, ``device_precision``.
+            ``files``, ``op_list``, ``device_precision``, ``faults``, ``tell``, ``device``.
 
     Returns:
         The protocol's ``ok``: ``output`` (what it printed on stdout), ``trace``, ``log``, and no fetches.
@@ -59,13 +79,17 @@ def run_script(params: Mapping[str, Any]) -> Dict[str, Any]:
     with contextlib.ExitStack() as stack:
         path = params.get("script")
         if path is None:
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
-            path = os.path.join(folder, "script.py")
+            place = stack.enter_context(tempfile.TemporaryDirectory())
+            path = os.path.join(place, "script.py")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(params["source"])
-        log = stack.enter_context(_observed(params))
-        output = execute(path, list(params.get("args", [])), params.get("edition"))
-        return {"fetches": {}, "files": {}, "output": output, "trace": _records(), "log": log}
+        path = os.path.abspath(path)
+        folder = stack.enter_context(run_folder(params.get("files")))
+        log = stack.enter_context(_observed(params, folder))
+        output = folder.without(execute(path, list(params.get("args", [])), params.get("edition")))
+        left = folder.files()
+        told = folder.without(log)
+        return {"fetches": {}, "files": left, "output": output, "trace": _records(), "log": told, **_told(params)}
 
 
 def execute(path: str, args: Sequence[str], edition: Optional[str]) -> str:
@@ -92,7 +116,7 @@ def execute(path: str, args: Sequence[str], edition: Optional[str]) -> str:
 
 
 @contextlib.contextmanager
-def _observed(params: Mapping[str, Any]) -> Iterator[List[Dict[str, str]]]:
+def _observed(params: Mapping[str, Any], folder: RunFolder) -> Iterator[List[Dict[str, str]]]:
     """A fresh trace, the request's surroundings, and what is logged meanwhile."""
     log: List[Dict[str, str]] = []
 
@@ -109,7 +133,12 @@ def _observed(params: Mapping[str, Any]) -> Iterator[List[Dict[str, str]]]:
         surface=surface,
         op_list=None if op_list is None else OpList.parse(json.dumps(op_list), "op_list"),
         device_precision=params.get("device_precision"),
+        clock=bool(params.get("tell")),
+        device=load(params["device"]) if "device" in params else None,
+        faults=parse(params.get("faults")),
+        root=folder.path,
     )
+    clocking.restart()
     process_trace().restart()  # an answer must not tell how many requests came before it
     with overriding(overrides), listening(hear):
         yield log
@@ -119,9 +148,9 @@ def _records() -> List[Dict[str, object]]:
     return [record.to_json() for record in process_trace().runs]
 
 
-def _run(params: Mapping[str, Any]) -> Dict[str, Any]:
+def _run(params: Mapping[str, Any], graph: graphs.Graph) -> Dict[str, Any]:
     v1 = tensorflow().v1
-    graph = graphs.load_graph(params["graph"])
+    parse(params.get("faults")).check_nodes(graph.index)
     names = list(params.get("fetches", []))
     tensors = [name for name in names if ":" in name]
     targets = [name for name in names if ":" not in name]
@@ -138,6 +167,33 @@ def _run(params: Mapping[str, Any]) -> Dict[str, Any]:
             for _ in range(params.get("steps", 1)):
                 values = _call(session, wanted, fed)
     return {name: to_wire(name, value) for name, value in zip(tensors, values)}
+
+
+def _told(params: Mapping[str, Any]) -> Dict[str, Any]:
+    """What the request wants to know of every run on the device; None of a run that the model knows no time of."""
+    wanted = params.get("tell", ())
+    answer: Dict[str, List[Any]] = {name: [] for name in ("timeline", "memory", "transfers") if name in wanted}
+    seen: Dict[int, Tuple[int, Dict[str, Any]]] = {}  # a step stands once, however often it was run
+    for number, record in enumerate(process_trace().runs):
+        time = record.time
+        profile = None if time is None else time.profile
+        if profile is not None and id(profile) not in seen:
+            seen[id(profile)] = (number, profile.timeline_json())
+        first, steps = seen.get(id(profile), (number, {}))
+        timed = None
+        if steps or (time is not None and time.late_ns):
+            timed = {
+                "run_ns": time.end_ns - time.start_ns,
+                "start_ns": time.start_ns,
+                "launches": time.launches,
+                "iterations": time.iterations,
+            }
+        if timed is not None and steps:
+            timed.update({"tasks": steps["tasks"]} if first == number else {"same_as": first})
+        found = {"timeline": timed, "memory": steps.get("memory"), "transfers": steps.get("transfers")}
+        for name in answer:
+            answer[name].append(found[name])
+    return dict(answer)
 
 
 def _import(graph: graphs.Graph) -> None:
