@@ -33,6 +33,7 @@ from npu_reference.runtime.execution.leaving import COUNTS, Leaving, leaving
 from npu_reference.runtime.execution.numerics import Numerics
 from npu_reference.runtime.execution.ordering import in_order
 from npu_reference.runtime.execution.plan import Plan, Signature, make_plan
+from npu_reference.runtime.execution.recording import recording
 from npu_reference.runtime.execution.shadow import Shadow
 from npu_reference.runtime.observing import account, watching
 from npu_reference.runtime.observing.log import LOG, Notice, say
@@ -83,11 +84,16 @@ class Engine:
         self._runs = 0
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
         self._partial = PartialRuns(self.number, self.graph, self.run)
+        hardware = settings.device or built_in()
+        self._recording = recording(
+            settings.resolution, settings.places.of, hardware, self.device, settings.faults, self._tell_of
+        )
+        tiles = {} if self._recording is None else self._recording.tiles
         self._compiling = Compiling(
-            settings.resolution, settings.device or built_in(), session.graph, lambda: ranks.together(place)
+            settings.resolution, hardware, session.graph, lambda: {**ranks.together(place), "tiles": tiles}
         )
         self._clocking: Optional[Clocking] = None
-        if settings.clock or settings.faults.items:
+        if settings.clock or settings.faults.items or self._recording is not None:
             # Of several ranks the communicator knows which are lost: it is there that the others wait.
             own = settings.faults if place is None else settings.faults.without("lost_peer")
             rank = 0 if place is None else place.rank
@@ -287,6 +293,8 @@ class Engine:
         """Release the inner session; further runs raise as a closed session does."""
         self._inner.close()
         self._communicator.leave()
+        if self._recording is not None:
+            self._recording.close()
         if self._leaving is not None:
             self._leaving.close()
         if self._dumping is not None:
@@ -375,6 +383,9 @@ class Engine:
                 say(logging.WARNING, Notice("device", "simulated device", note), session=self.number)
         return time
 
+    def _tell_of(self, option: str, message: str) -> None:
+        say(logging.WARNING, Notice("device", option, message), session=self.number)
+
     def _files(self, settings: Settings) -> Optional[Leaving]:
         """What the compilation of this session leaves; nothing where its directories are only told of."""
         around = current_overrides()
@@ -402,6 +413,8 @@ class Engine:
         copies = plan.crossings.copies(feeds, values, metered)
         self._leave(signature, plan, feeds, copies)
         time = self._timed(signature, plan, feeds, copies, turn)
+        if self._recording is not None:
+            self._recording.ran(signature, time)
         account.ran(self.number, signature, copies, time)
         process_trace().add(
             RunRecord(
