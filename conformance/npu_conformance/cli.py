@@ -14,6 +14,7 @@ from npu_conformance.commands.compare import compare
 from npu_conformance.commands.coverage import coverage
 from npu_conformance.commands.explain import explain
 from npu_conformance.commands.golden import golden
+from npu_conformance.commands.inspect import inspect
 from npu_conformance.commands.library import library
 from npu_conformance.commands.lint import lint
 from npu_conformance.commands.mutants import mutants
@@ -130,6 +131,7 @@ for _command in (
     library,
     profile,
     simulate,
+    inspect,
     lint,
     golden,
     worker,

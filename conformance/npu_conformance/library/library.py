@@ -526,6 +526,7 @@ def _needed(params: Mapping[str, Any]) -> List[str]:
     """Features without which a backend cannot understand these parameters."""
     needed = [key for key in ("op_list", "ops_info", "faults", "concurrent", "ranks") if key in params]
     needed += ["device_precision"] if params.get("device_precision") == "on" else []
+    needed += ["may_fail"] if params.get("may_fail") else []
     needed += [f"policy.{params['policy']}"] if params.get("policy", "documented") != "documented" else []
     needed += [f"flavour.{params['flavour']}"] if "flavour" in params else []
     return needed
@@ -551,7 +552,7 @@ class _Params:
         "library": {"ops_info"},
         "run": {
             "graph", "script", "args", "surface", "values", "env", "files", "op_list", "feeds", "fetches", "init",
-            "steps", "device_precision", "faults", "device",
+            "steps", "device_precision", "faults", "device", "may_fail", "ranks",
         },
     }  # fmt: skip
 
@@ -595,8 +596,14 @@ class _Params:
                     raise reader.fail(f"params.{key}", f"must be an integer from 1 to {most}")
                 found[key] = table[key]
         self._of_timeline(table, found)
+        if method == "run" and found.get("ranks", 0) and (found["ranks"] > 16 or "script" not in found):
+            raise reader.fail("params.ranks", "of run is an integer from 1 to 16, and a script is given")
         if method == "compile":
             self._of_compile(table, found)
+        if "may_fail" in table:
+            if table["may_fail"] is not True:
+                raise reader.fail("params.may_fail", "is true, or left out")
+            found["may_fail"] = True
         return found
 
     def _of_timeline(self, table: Mapping[str, Any], found: Dict[str, Any]) -> None:

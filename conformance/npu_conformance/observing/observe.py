@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from npu_conformance.observing import device_runs, files, tensors, timeline
+from npu_conformance.observing import device_runs, dump_files, files, run_files, tensors, timeline
 
 __all__ = [
     "ASPECTS", "COUNTED", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts",
 ]  # fmt: skip
 
+
+_ = dump_files  # importing a kind registers it
 
 _MAX_FETCHED = 1 << 30  # bytes of all tensors of one answer (assumed)
 
@@ -84,6 +84,8 @@ _ASPECTS = [
     Aspect("engine", "run", "trace"),
     Aspect("run_geops", "run", "trace"),
     Aspect("transfers", "run", "trace"),
+    Aspect("on_device", "run", "devices"),
+    Aspect("collectives", "run", "collectives"),
     Aspect("run_placement", "run", "trace"),
     Aspect("log", "run", "log"),
     Aspect("output", "run", "output"),
@@ -92,6 +94,12 @@ _ASPECTS = [
     Aspect("run_elapsed", "run", "run.timeline"),
     Aspect("run_moved", "run", "run.transfers"),
     Aspect("run_memory", "run", "run.memory"),
+    Aspect("failed", "run", "may_fail"),
+    Aspect("dump", "run", "dump"),
+    Aspect("dump_steps", "run", "dump"),
+    Aspect("dump_values", "run", "dump"),
+    Aspect("overflow_dump", "run", "dump"),
+    Aspect("exception_dump", "run", "exception_dump"),
     Aspect("ended", "timeline", ""),
     Aspect("speed", "timeline", ""),
     Aspect("launches", "timeline", "timeline.launches"),
@@ -111,6 +119,8 @@ _ASPECTS = [
     Aspect("profile", "timeline", "timeline.files"),
     Aspect("profile_operators", "timeline", "timeline.files"),
     Aspect("profile_points", "timeline", "timeline.files"),
+    Aspect("tuning", "timeline", "timeline.files"),
+    Aspect("tuned", "timeline", "timeline.tuning"),
     Aspect("rejected", "", ""),
 ]
 
@@ -269,6 +279,12 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
             size = "?" if copy["bytes"] is None else copy["bytes"]
             text = f"run {number} copy {copy['direction']} {copy['tensor']} {size}"
             yield "transfers", copy["tensor"], text
+        if record.get("device") is not None:
+            yield "on_device", str(number), f"run {number} on device {record['device']}"
+        for one in record.get("collectives", []):
+            group = ",".join(str(rank) for rank in one["ranks"])
+            part = f" part {one['part']}" if one.get("part") is not None else ""
+            yield "collectives", one["tensor"], f"run {number} {one['kind']} {one['tensor']} among {group}{part}"
         partition = record.get("partition") or {}
         for geop in partition.get("geops", []):
             for node in geop["nodes"]:
@@ -282,12 +298,21 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
         yield "log", code, f"log {level} {code} {subject}".rstrip()
     for line in answer.get("output", "").splitlines():
         yield "output", line, f"printed {line}".rstrip()
-    for name, content in answer.get("files", {}).items():
-        try:
-            digest = hashlib.sha256(base64.b64decode(content["b64"], validate=True)).hexdigest()
-        except ValueError:
-            raise tensors.BadTensor(f"file {ascii_line(name)[:80]} has no valid b64") from None
-        yield "files", name, f"file {name} sha256:{digest}"
+    yield from run_files.observations(answer)
+    if "failed" in answer:
+        yield "failed", answer["failed"]["subject"], f"failed {answer['failed']['code']} {answer['failed']['subject']}"
+    for rank, told in enumerate(answer.get("ranks", [])):
+        for aspect, subject, text in _rank(told, folder):
+            yield aspect, subject, f"rank {rank} {text}"
+
+
+def _rank(told: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    """What one of several ranks answered."""
+    if "rejected" in told:
+        fact = rejection(told["rejected"])
+        yield fact.aspect, fact.subject, fact.text
+    else:
+        yield from _run(told["ok"], folder)
 
 
 def _compile(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
