@@ -84,20 +84,22 @@ _ASPECTS = [
     Aspect("engine", "run", "trace"),
     Aspect("run_geops", "run", "trace"),
     Aspect("transfers", "run", "trace"),
+    Aspect("on_device", "run", "devices"),
+    Aspect("collectives", "run", "collectives"),
     Aspect("run_placement", "run", "trace"),
     Aspect("log", "run", "log"),
     Aspect("output", "run", "output"),
     Aspect("files", "run", ""),
+    Aspect("run_launches", "run", "run.timeline"),
+    Aspect("run_elapsed", "run", "run.timeline"),
+    Aspect("run_moved", "run", "run.transfers"),
+    Aspect("run_memory", "run", "run.memory"),
     Aspect("failed", "run", "may_fail"),
     Aspect("dump", "run", "dump"),
     Aspect("dump_steps", "run", "dump"),
     Aspect("dump_values", "run", "dump"),
     Aspect("overflow_dump", "run", "dump"),
     Aspect("exception_dump", "run", "exception_dump"),
-    Aspect("run_launches", "run", "run.timeline"),
-    Aspect("run_elapsed", "run", "run.timeline"),
-    Aspect("run_moved", "run", "run.transfers"),
-    Aspect("run_memory", "run", "run.memory"),
     Aspect("ended", "timeline", ""),
     Aspect("speed", "timeline", ""),
     Aspect("launches", "timeline", "timeline.launches"),
@@ -117,6 +119,8 @@ _ASPECTS = [
     Aspect("profile", "timeline", "timeline.files"),
     Aspect("profile_operators", "timeline", "timeline.files"),
     Aspect("profile_points", "timeline", "timeline.files"),
+    Aspect("tuning", "timeline", "timeline.files"),
+    Aspect("tuned", "timeline", "timeline.tuning"),
     Aspect("rejected", "", ""),
 ]
 
@@ -152,8 +156,8 @@ def observations(method: str, answer: Mapping[str, Any], folder: Optional[str] =
         folder: the worker's folder, for tensors that came as files.
     Raises:
         tensors.BadTensor: a fetched tensor is malformed.
-        timeline.BadTimeline: a step contradicts itself.
         files.BadFile: a file of the answer cannot be read.
+        timeline.BadTimeline: a step contradicts itself.
     """
     found: List[Fact] = []
     for aspect, subject, text in _OBSERVERS[method](answer, folder):
@@ -275,6 +279,12 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
             size = "?" if copy["bytes"] is None else copy["bytes"]
             text = f"run {number} copy {copy['direction']} {copy['tensor']} {size}"
             yield "transfers", copy["tensor"], text
+        if record.get("device") is not None:
+            yield "on_device", str(number), f"run {number} on device {record['device']}"
+        for one in record.get("collectives", []):
+            group = ",".join(str(rank) for rank in one["ranks"])
+            part = f" part {one['part']}" if one.get("part") is not None else ""
+            yield "collectives", one["tensor"], f"run {number} {one['kind']} {one['tensor']} among {group}{part}"
         partition = record.get("partition") or {}
         for geop in partition.get("geops", []):
             for node in geop["nodes"]:
@@ -291,10 +301,18 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     yield from run_files.observations(answer)
     if "failed" in answer:
         yield "failed", answer["failed"]["subject"], f"failed {answer['failed']['code']} {answer['failed']['subject']}"
+    for rank, told in enumerate(answer.get("ranks", [])):
+        for aspect, subject, text in _rank(told, folder):
+            yield aspect, subject, f"rank {rank} {text}"
 
 
-def _timeline(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
-    return timeline.facts_of(answer)
+def _rank(told: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    """What one of several ranks answered."""
+    if "rejected" in told:
+        fact = rejection(told["rejected"])
+        yield fact.aspect, fact.subject, fact.text
+    else:
+        yield from _run(told["ok"], folder)
 
 
 def _compile(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
@@ -303,6 +321,10 @@ def _compile(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
 
 def _library(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     return files.library_facts(answer)
+
+
+def _timeline(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    return timeline.facts_of(answer)
 
 
 _OBSERVERS: Dict[str, Callable[[Mapping[str, Any], Optional[str]], _Triples]] = {

@@ -127,7 +127,7 @@ class Fault(NamedTuple):
         """As :func:`parse_text` reads it."""
         where = ("" if self.node is None else f":{self.node}") + ("" if self.at is None else f"@{self.at}")
         rest = [(name, getattr(self, name)) for name in ("rank", "after", "seconds", "past")]
-        return self.kind + where + "".join(f",{name}={value:g}" for name, value in rest if value is not None)
+        return self.kind + where + "".join(f",{name}={value}" for name, value in rest if value is not None)
 
     def to_json(self) -> Dict[str, object]:
         """As the protocol has it."""

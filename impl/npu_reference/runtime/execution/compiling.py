@@ -28,11 +28,13 @@ class Timed(NamedTuple):
 
     Attributes:
         profile: None where there is an error.
-        error: DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY or PRECISION_*.
+        error: DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY or PRECISION_*; INTERNAL for a defect of the model.
+        shapes: by ``node:slot``, what it was compiled for beside what the graph states.
     """
 
     profile: Optional[Profile]
     error: Optional[NpuError] = None
+    shapes: Mapping[str, _Shape] = {}
 
     @property
     def compiled(self) -> Optional[Compiled]:
@@ -89,11 +91,15 @@ class Compiling:
             return found
 
     def _compile(self, signature: Any, parts: Partition, fed: Mapping[str, _Shape], copies: Sequence[Copy]) -> Timed:
+        shapes: Dict[str, _Shape] = {}
         try:
             shapes = _sizes(signature, parts, fed, copies, self._tf_graph)
-            return Timed(profile(parts, self._resolution, self.device, shapes))
+            return Timed(profile(parts, self._resolution, self.device, shapes), None, shapes)
         except NpuError as error:
-            return Timed(None, error)
+            return Timed(None, error, shapes)
+        except Exception as error:  # noqa: BLE001  a defect of the model ends no run of a script; it is told
+            text = f"the model of the device failed: {type(error).__name__}: {error}."
+            return Timed(None, NpuError("INTERNAL", "simulated device", text, "Please report it."), shapes)
 
 
 def _sizes(

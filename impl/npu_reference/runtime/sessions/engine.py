@@ -21,21 +21,26 @@ from npu_reference.dumps.writing import Target
 from npu_reference.errors import DeviceError, NpuError
 from npu_reference.hardware import built_in
 from npu_reference.options.directives import directives
+from npu_reference.runtime import ranks
 from npu_reference.runtime.agreement.agreement import Agreement
-from npu_reference.runtime.config import Settings, inner_config
+from npu_reference.runtime.config import Settings, current_overrides, inner_config
 from npu_reference.runtime.execution.bodies import Hook
 from npu_reference.runtime.execution.clocking import Clocking, RunTime, Turn
 from npu_reference.runtime.execution.compiling import Compiling
+from npu_reference.runtime.execution.distributing import redirect
 from npu_reference.runtime.execution.dumping import Dumping
+from npu_reference.runtime.execution.leaving import COUNTS, Leaving, leaving
 from npu_reference.runtime.execution.numerics import Numerics
+from npu_reference.runtime.execution.ordering import in_order
 from npu_reference.runtime.execution.plan import Plan, Signature, make_plan
 from npu_reference.runtime.execution.shadow import Shadow
 from npu_reference.runtime.observing import account, watching
 from npu_reference.runtime.observing.log import LOG, Notice, say
 from npu_reference.runtime.observing.trace import RunRecord, process_trace
+from npu_reference.runtime.operators.communicating import TOKEN, Communicator, own_tokens, token_of
 from npu_reference.runtime.sessions import exception_dump
 from npu_reference.runtime.sessions.callables import Callable_
-from npu_reference.runtime.sessions.failures import in_users_words, refused
+from npu_reference.runtime.sessions.failures import in_users_words, refused, session_error
 from npu_reference.runtime.sessions.partial import PartialRuns
 from npu_reference.runtime.tf_api import tensorflow
 
@@ -49,16 +54,24 @@ class Engine:
 
     Attributes:
         number: of the session in this process, from 1.
+        device: logical id of the device that it runs on.
     """
 
-    def __init__(self, session: Any, settings: Settings) -> None:
+    def __init__(self, session: Any, settings: Settings, place: Optional[ranks.Place] = None) -> None:
         self._settings = settings
+        values = settings.resolution.values
+        self.device = ranks.device_of(values.get("session_device_id"), place)
+        self._communicator = Communicator(place, values.get("hccl_timeout"), settings.faults)
         self.number = process_trace().open_session()
+        self._token = token_of(self.number, self._communicator)
+        self._distribution = None if place is None else ranks.distribution(settings.resolution, place)
+        #: Of the data sets whose elements this session hands out or is handed.
+        self._channels: Dict[str, None] = {}
         account.opened(self.number, settings)
         self._graph = session.graph
         precise = settings.device_precision == "on"
         repeatable = precise and str(settings.resolution.values.get("deterministic")) == "1"
-        config = inner_config(session._config, repeatable=repeatable)
+        config = inner_config(session._config, repeatable=repeatable, waits=place is not None)
         self._numerics = Numerics(settings) if precise else None
         self._shadow = Shadow(session.graph, config=config)
         base = tensorflow().session.BaseSession
@@ -75,7 +88,9 @@ class Engine:
         if settings.clock or settings.faults.items:
             self._clocking = Clocking(self._compiling, settings.resolution, settings.faults)
         self._told: Set[str] = set()
+        self._leaving = self._files(settings)
         self._agreement = Agreement(settings.resolution, session.graph, self.number)
+        self._communicator.join()
         for notice in settings.notices:
             say(logging.WARNING, notice, session=self.number)
         if LOG.isEnabledFor(logging.INFO):
@@ -143,6 +158,7 @@ class Engine:
         plan = self._plan(signature)
         with refused():
             loops = self._agreement.run(signature, feeds)
+            self._leave(signature, plan, feeds)
             turn = None
             if self._clocking is not None:
                 try:
@@ -154,18 +170,27 @@ class Engine:
         values: List[Any] = []
         taken = {plan.feeds[name]: value for name, value in feeds.items() if name in plan.feeds}
         try:
-            for iteration in range(1, loops + 1):
-                # TensorFlow refuses RunMetadata that something has been written to.
-                metadata = run_metadata if iteration == loops else None
-                if turn is not None and turn.endured.overflows:
-                    self._overflow(turn, iteration - 1)
-                with self._dumped(plan):
+            with self._communicator.running(plan.streams):
+                for iteration in range(1, loops + 1):
+                    # TensorFlow refuses RunMetadata that something has been written to.
+                    metadata = run_metadata if iteration == loops else None
+                    if turn is not None and turn.endured.overflows:
+                        self._overflow(turn, iteration - 1)
+                    with self._dumped(plan):
+                        values = self._inner._call_tf_sessionrun(
+                            options, taken, plan.fetches, plan.targets, metadata
+                        )
                     values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, metadata)
         except tensorflow().v1.errors.OpError as error:
             # What the GEOPs of a run that failed have counted is no other run's.
             self._shadow.meter.take(plan.counting)
             if isinstance(error, NpuError):
                 raise
+            failure = self._communicator.take_failure()
+            if failure is None and isinstance(error, tensorflow().v1.errors.OutOfRangeError):
+                self._tell_end_of_data()
+            if failure is not None:
+                raise session_error(failure) from None
             told = in_users_words(error, self._graph, self._shadow.origin, plan.geop_names)
             if told.op is not None and exception_dump.is_exception(error):
                 self._dump_failure(told.op.name, plan, signature, feeds)
@@ -232,6 +257,14 @@ class Engine:
         except (NpuError, tensorflow().v1.errors.OpError):
             return None
 
+    def _tell_end_of_data(self) -> None:
+        """What the main process has read to the end, the others have, too."""
+        distribution = self._distribution
+        if distribution is not None and distribution.rank == distribution.main:
+            others = [rank for rank in distribution.ranks if rank != distribution.main]
+            for channel in self._channels:
+                self._communicator.end_of_data(channel, others)
+
     def callable(self, callable_options: Any) -> Callable_:
         """What ``_make_callable_from_options`` answers for this session."""
         return Callable_(self.run, callable_options)
@@ -251,6 +284,9 @@ class Engine:
     def close(self) -> None:
         """Release the inner session; further runs raise as a closed session does."""
         self._inner.close()
+        self._communicator.leave()
+        if self._leaving is not None:
+            self._leaving.close()
         if self._dumping is not None:
             self._dumping.close()
         self._shadow.generators.close()
@@ -285,7 +321,9 @@ class Engine:
         graph = self.graph()
         if signature.connections or signature.settled:
             graph = _rewired(graph, {to: source for source, to in signature.connections}, set(signature.settled))
-        plan = make_plan(graph, signature, self._settings, self._shadow, self._numerics, self._dumping)
+        plan = make_plan(
+            graph, signature, self._settings, self._shadow, self._numerics, self._dumping, self._prepare
+        )
         self._agreement.plan(signature, graph, plan.partition)
         self._inner._extend_graph()
         self._shadow.release()
@@ -301,6 +339,15 @@ class Engine:
             level = _LEVELS.get(note.level, logging.INFO)
             say(level, Notice(note.code, note.subject, note.message), session=self.number)
         return plan
+
+    def _prepare(self, graph_def: Any) -> int:
+        """Let the operators that reach other ranks act for this session."""
+        count = own_tokens(graph_def, self._token)
+        if self._distribution is not None:
+            channels = redirect(graph_def, self._distribution, self._token)
+            self._channels.update(dict.fromkeys(channels))
+            count += len(channels)
+        return in_order(graph_def, TOKEN) if count else 0
 
     def _check_overflows(self, turn: Turn) -> None:
         if turn.endured.overflows and self._numerics is None:
@@ -328,6 +375,23 @@ class Engine:
                 say(logging.WARNING, Notice("device", "simulated device", note), session=self.number)
         return time
 
+    def _files(self, settings: Settings) -> Optional[Leaving]:
+        """What the compilation of this session leaves; nothing where its directories are only told of."""
+        around = current_overrides()
+        if around.files is not None:
+            return None
+        env = dict(os.environ) if around.env is None else around.env
+        return leaving(settings.resolution, env, self.number, self._compiling, settings.faults)
+
+    def _leave(
+        self, signature: Signature, plan: Plan, feeds: Dict[str, Any], copies: Optional[Sequence[Any]] = None
+    ) -> None:
+        if self._leaving is None:
+            return
+        for note in self._leaving.compiled(signature, plan.partition, feeds, copies):
+            level = logging.INFO if note.code == COUNTS else logging.WARNING
+            say(level, Notice(note.code, note.subject, note.message), session=self.number)
+
     def _record(
         self, signature: Signature, plan: Plan, feeds: Dict[str, Any], values: Sequence[Any], turn: Optional[Turn]
     ) -> None:
@@ -336,11 +400,16 @@ class Engine:
             run = self._runs
         metered = self._shadow.meter.take(plan.counting) if plan.counting else {}
         copies = plan.crossings.copies(feeds, values, metered)
+        self._leave(signature, plan, feeds, copies)
         time = self._timed(signature, plan, feeds, copies, turn)
         account.ran(self.number, signature, copies, time)
         process_trace().add(
-            RunRecord(self.number, run, len(plan.geops), len(plan.host), copies, plan.partition, plan.notes, time=time)
-        )
+            RunRecord(
+                self.number, run, len(plan.geops), len(plan.host), copies, plan.partition, plan.notes,
+                device=self.device, rank=self._communicator.rank, collectives=tuple(self._communicator.take_done()),
+                time=time,
+            )
+        )  # fmt: skip
 
 
 def _disk(faults: Faults) -> Callable[[int], None]:
