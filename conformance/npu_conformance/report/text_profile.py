@@ -24,7 +24,8 @@ def profile(answer: Mapping[str, Any], warnings: Sequence[Any], title: str) -> N
         line(console, plain(f"one launch makes {answer['loops']} iterations"), 2)
     steps = answer["concurrent"]
     if steps["steps"] > 1:
-        told = f"{steps['steps']} steps asked for at once take {time_text(answer['run_ns'])}, {steps['at_once']} at a time"
+        whole = time_text(answer["run_ns"])
+        told = f"{steps['steps']} steps asked for at once take {whole}, {steps['at_once']} at a time"
         line(console, plain(told), 2)
     path = answer["critical_path"]
     spent = sorted(path["ns_by_kind"].items(), key=lambda row: (-row[1], row[0]))

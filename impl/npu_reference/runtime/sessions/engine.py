@@ -183,7 +183,6 @@ class Engine:
                         values = self._inner._call_tf_sessionrun(
                             options, taken, plan.fetches, plan.targets, metadata
                         )
-                    values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, metadata)
         except tensorflow().v1.errors.OpError as error:
             # What the GEOPs of a run that failed have counted is no other run's.
             self._shadow.meter.take(plan.counting)
