@@ -218,7 +218,7 @@ class ReferenceBackend:
         from npu_reference.artifacts import Program
         from npu_reference.device import faults
 
-        return Program(place, process=str(process), disk=faults.parse(params.get("faults")).disk())
+        return Program(place, process=str(process), faults=faults.parse(params.get("faults")))
 
     def compiled(self, program: Any, params: Mapping[str, Any], resolution: Any) -> Any:
         """What compiling the request's graph left."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
 import threading
 from collections import Counter
 from contextlib import contextmanager, suppress
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
 from npu_reference import graphs
 from npu_reference.collection import no_collection
+from npu_reference.device.faults import Faults
 from npu_reference.dumps.settings import exception_dump as exception_dump_of
 from npu_reference.dumps.writing import Target
 from npu_reference.errors import DeviceError, NpuError
@@ -108,7 +110,7 @@ class Engine:
         if wanted.overflow and self._numerics is None:
             text = "overflow is known only with device precision on, so nothing is dumped. Give --device-precision on."
             say(logging.WARNING, Notice("no_effect", "enable_dump_debug", text), session=self.number)
-        target = Target(settings.places.of(wanted.path), settings.places.device)
+        target = Target(settings.places.of(wanted.path), settings.places.device, disk=_disk(settings.faults))
         with refused():
             target.open()
         overflows = None if self._numerics is None else self._numerics.status.overflows
@@ -180,9 +182,7 @@ class Engine:
                     if turn is not None and turn.endured.overflows:
                         self._overflow(turn, iteration - 1)
                     with self._dumped(plan):
-                        values = self._inner._call_tf_sessionrun(
-                            options, taken, plan.fetches, plan.targets, metadata
-                        )
+                        values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, metadata)
         except tensorflow().v1.errors.OpError as error:
             # What the GEOPs of a run that failed have counted is no other run's.
             self._shadow.meter.take(plan.counting)
@@ -323,9 +323,7 @@ class Engine:
         graph = self.graph()
         if signature.connections or signature.settled:
             graph = _rewired(graph, {to: source for source, to in signature.connections}, set(signature.settled))
-        plan = make_plan(
-            graph, signature, self._settings, self._shadow, self._numerics, self._dumping, self._prepare
-        )
+        plan = make_plan(graph, signature, self._settings, self._shadow, self._numerics, self._dumping, self._prepare)
         self._agreement.plan(signature, graph, plan.partition)
         self._inner._extend_graph()
         self._shadow.release()
@@ -412,6 +410,20 @@ class Engine:
                 time=time,
             )
         )  # fmt: skip
+
+
+def _disk(faults: Faults) -> Callable[[int], None]:
+    """What is asked before every file of a dump: a disk that was asked to be full is, once that much is written."""
+    full = faults.of("disk_full")
+    left = [full[0].after or 0] if full else []
+
+    def take(size: int) -> None:
+        if left:
+            left[0] -= size
+            if left[0] < 0:
+                raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)} ({full[0].asked.rstrip('.')})")
+
+    return take
 
 
 def _declare_operators(graph: Any, graph_def: Any) -> None:
