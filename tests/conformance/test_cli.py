@@ -295,7 +295,12 @@ def test_coverage_counts_the_whole_inventory(capsys: pytest.CaptureFixture) -> N
     answer = inside(capsys, "coverage", "--format", "json").json("coverage")
     assert answer["total"] == 1103
     assert answer["requirements"]["mixed.purpose.host_fallback"]["cases"]
-    assert "1103" in inside(capsys, "coverage").out
+    text = inside(capsys, "coverage").out
+    assert "1103" in text and "Option" in text
+    assert sum(answer["seen"].values()) == answer["total"]
+    only = [name for name, one in answer["requirements"].items() if one["seen"] == "option"]
+    assert len(only) == answer["seen"]["option"] > 0
+    assert set(answer["not_seen_without_tensorflow"]) <= set(answer["requirements"])
 
 
 def test_coverage_lists_what_is_missing(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:

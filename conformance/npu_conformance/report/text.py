@@ -137,11 +137,12 @@ def coverage(rows: Sequence[Row], missing: bool) -> None:
     table = _table(
         "Requirements",
         "Total",
-        "Cases",
+        "In effect",
+        "Option only",
         "Excused",
         "Mutants",
         "must without mutant",
-        numbers=["Total", "Cases", "Excused", "Mutants", "must without mutant"],
+        numbers=["Total", "In effect", "Option only", "Excused", "Mutants", "must without mutant"],
     )
     groups: dict[str, List[Row]] = {}
     for row in rows:
@@ -153,12 +154,29 @@ def coverage(rows: Sequence[Row], missing: bool) -> None:
     console.print(table)
     covered = sum(1 for row in rows if row.covered)
     console.print(f"{covered} of {len(rows)} requirements are covered by a case or excused by a written reason.")
+    shallow = sum(1 for row in rows if row.seen == "option")
+    console.print(f"Of {shallow}, whose effect lies elsewhere, cases see only that the option takes its value.")
+    running = [row for row in rows if row.needs_tensorflow]
+    console.print(f"The effect of {len(running)} shows to cases that need TensorFlow alone{_where(running)}.")
+    suspect = [row.id for row in rows if row.suspect]
+    if suspect:
+        console.print(f"Suspect, since what they state has changed: {', '.join(suspect)}.")
+
+
+def _where(rows: Sequence[Row]) -> str:
+    """What follows without it, where it is missing."""
+    from npu_conformance.backends.reference import tensorflow_version
+
+    if not rows or tensorflow_version() is not None:
+        return ""
+    return ": here, without it, nothing sees them"
 
 
 def _numbers(rows: Sequence[Row]) -> List[str]:
     numbers = [
         len(rows),
-        sum(1 for row in rows if row.cases),
+        sum(1 for row in rows if row.seen == "effect"),
+        sum(1 for row in rows if row.seen == "option"),
         sum(1 for row in rows if row.excused and not row.cases),
         sum(1 for row in rows if row.mutants),
         sum(1 for row in rows if row.level == "must" and not row.mutants and not row.excused),
