@@ -14,6 +14,8 @@ from npu_conformance.commands.compare import compare
 from npu_conformance.commands.coverage import coverage
 from npu_conformance.commands.explain import explain
 from npu_conformance.commands.golden import golden
+from npu_conformance.commands.inspect import inspect
+from npu_conformance.commands.library import library
 from npu_conformance.commands.lint import lint
 from npu_conformance.commands.mutants import mutants
 from npu_conformance.commands.options import options
@@ -126,8 +128,10 @@ for _command in (
     explain,
     partition,
     precision,
+    library,
     profile,
     simulate,
+    inspect,
     lint,
     golden,
     worker,

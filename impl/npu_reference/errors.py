@@ -72,8 +72,9 @@ _KINDS: List[ErrorKind] = [
     ErrorKind("COLLECTIVE_MISMATCH", "ranks ask for different things in what ought to be one collective"),
     ErrorKind("KERNEL_FAILURE", "a kernel cannot be compiled"),
     ErrorKind("FAULT_VALUE", "a fault that is asked for is none that the device can have"),
-    # What compilation leaves
+    # What compilation and runs leave
     ErrorKind("FILES_LEFT", "a directory named by an option cannot take the files that are asked for"),
+    ErrorKind("DUMP_FILE", "a file or folder is no dump, or was cut off or changed"),
     # The suite
     ErrorKind("USAGE", "the command line is wrong"),
     ErrorKind("CASE_FILE", "a case file or golden is malformed"),

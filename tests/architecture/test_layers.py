@@ -17,13 +17,14 @@ SUITE = pathlib.Path(npu_conformance.__file__).parent
 
 #: A package may import the ones before it in this list, and itself.
 LAYERS = [
-    ["errors", "place"], ["options", "surface", "graphs", "hardware"], ["catalog"], ["partition"], ["precision"],
-    ["compiler"], ["device"], ["artifacts", "profiling"], ["runtime"],
+    ["errors", "place"], ["options", "surface", "graphs", "hardware", "dumps"], ["catalog"], ["partition"],
+    ["precision"], ["compiler"], ["device"], ["artifacts", "profiling", "tuning"], ["runtime"],
 ]  # fmt: skip
 
 TENSORFLOW_FREE = [
-    "errors", "place", "options", "surface", "graphs", "hardware", "catalog", "partition", "precision",
-    "compiler", "device/timing", "device/links", "device/faults", "device/watchdogs", "artifacts", "profiling",
+    "errors", "place", "options", "surface", "graphs", "hardware", "dumps", "catalog", "partition", "precision",
+    "compiler", "device/timing", "device/links", "device/faults", "device/watchdogs", "artifacts",
+    "profiling", "tuning",
 ]  # fmt: skip
 
 #: Where the suite may reach TensorFlow: only through the reference backend's execution.
@@ -58,8 +59,8 @@ def imported_names(path, root, package):
 #: no room are its doors and its ground, and may be imported by all.
 ROOMS = {
     "npu_conformance": [
-        "files", "observing", "library", "protocol", "backends", "judging", "running", "strength", "models", "lint",
-        "report", "commands",
+        "files", "observing", "library", "protocol", "backends", "judging", "running", "strength", "models",
+        "inspecting", "lint", "report", "commands",
     ],
     "npu_reference.partition": [
         "structure", "candidates", "borders", "clustering", "explaining", "policies", "building",

@@ -9,11 +9,8 @@ from npu_conformance.library.library import Instance
 from tests.cases.asking import ask
 from tests.cases.corpus import corpus, mutants
 
-#: Requirements on time that only a run of a script could show, or files of a profiler: cases of other areas.
-ELSEWHERE = (
-    "api.set_iteration_per_loop", "api.set_split_strategy", "session.iterations_per_loop.effect",
-    "session.profiling_options.",
-)  # fmt: skip
+#: Requirements on time that are not this area's: what a script calls, and files of a profiler.
+ELSEWHERE = ("api.set_split_strategy", "session.profiling_options.")
 
 REQUIREMENTS = [
     one

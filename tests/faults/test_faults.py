@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import pathlib
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from npu_reference.device import faults
@@ -48,6 +49,8 @@ _ENTRIES = st.sampled_from(sorted(faults.KINDS)).flatmap(
 
 
 @given(st.lists(_ENTRIES, max_size=3))
+@example([{"kind": "disk_full", "rank": 1000000}])
+@example([{"kind": "hang", "seconds": 0.25}])
 def test_what_is_told_of_a_fault_reads_as_that_fault(entries):
     read = faults.parse(entries)
     assert faults.parse(read.to_json()) == read
@@ -119,3 +122,12 @@ def test_an_error_of_the_device_tells_its_number_and_its_moment():
     assert error.to_json()["after_ns"] == 90 * 10**9 and error.to_json()["number"] == "507014"
     assert "option" not in error.to_json()
     assert {"DEVICE_TIMEOUT", "DEVICE_ENDLESS", "DEVICE_FAULT", "COLLECTIVE_TIMEOUT"} <= set(CATALOGUE)
+
+
+def test_the_table_of_faults_in_the_guide_is_the_declared_one():
+    guide = pathlib.Path(__file__).parents[2].joinpath("docs", "device.md").read_text(encoding="utf-8")
+    rows = guide.split("<!-- faults -->\n")[1].split("<!-- /faults -->")[0].splitlines()
+    assert rows == [
+        f"| `{kind.name}` | {kind.meaning} | {', '.join(f'`{field}`' for field in kind.takes)} |"
+        for kind in faults.KINDS.values()
+    ]

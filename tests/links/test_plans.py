@@ -167,6 +167,18 @@ def test_what_no_collective_is_is_refused(arguments, named):
         plan(kind, algorithm, topology(size), elements, width)
 
 
+@pytest.mark.parametrize("algorithm", ["mesh", "ring", "double_ring"])
+def test_messages_that_would_be_too_many_are_refused_before_they_are_made(algorithm):
+    with pytest.raises(NpuError, match=f"{algorithm} among 1024 ranks has"):
+        plan("allreduce", algorithm, topology(1024), 1, 1)
+
+
+@pytest.mark.parametrize("size", [127, 1000, 1024])
+def test_what_is_chosen_never_has_too_many_messages(size):
+    for where in (topology(size), topology(size, per_server=5)):
+        assert len(plan("allreduce", choose("allreduce", 1 << 30, where), where, size, 1)) <= 1 << 18
+
+
 @pytest.mark.parametrize("size", [0, -1, 1025])
 def test_there_is_at_least_one_rank_and_there_are_not_too_many(size):
     with pytest.raises(ValueError, match="RANK_SIZE"):

@@ -6,6 +6,8 @@ import copy
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from npu_reference.device.links import rank_table, topology
 
@@ -28,6 +30,11 @@ TABLE = {
         for server in range(2)
     ],
 }
+
+KEYS = [
+    "status", "server_count", "server_list", "server_id", "device", "device_id", "device_ip", "rank_id", "group_count",
+    "group_list", "instance_list", "instance_count", "device_count", "devices",
+]  # fmt: skip
 
 GROUPS = {
     "status": "completed",
@@ -130,3 +137,42 @@ def test_what_is_no_table_is_refused(content, tmp_path):
 def test_as_many_ranks_as_the_table_has():
     with pytest.raises(ValueError, match="4 ranks are asked for, and the rank table has 8"):
         topology(4, rank_table.parse(json.dumps(TABLE)))
+
+
+ANYTHING = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(-2, 9), st.floats(), st.sampled_from(["", "0", "1", "10.0.0.1", "x"])
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(KEYS), inner, max_size=4)),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(st.sampled_from(KEYS), ANYTHING, max_size=5))
+def test_whatever_a_table_says_it_is_read_or_refused_by_name(table):
+    try:
+        found = rank_table.parse(json.dumps(table))
+    except ValueError as error:
+        assert getattr(error, "code", "") == "OPTION_FILE" and "rank table" in str(error)
+        return
+    assert sorted(rank for server in found.servers for rank in server.ranks) == list(range(found.size))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_a_table_with_one_thing_changed_is_read_or_refused(data):
+    table = copy.deepcopy(data.draw(st.sampled_from([TABLE, GROUPS])))
+    at = table
+    while True:
+        key = data.draw(st.sampled_from(sorted(at) if isinstance(at, dict) else range(len(at))))
+        if not isinstance(at[key], (dict, list)) or data.draw(st.booleans()):
+            at[key] = data.draw(ANYTHING)
+            break
+        at = at[key]
+    try:
+        found = rank_table.parse(json.dumps(table))
+    except ValueError as error:
+        assert getattr(error, "code", "") == "OPTION_FILE"
+        return
+    assert topology(None, found).size == found.size

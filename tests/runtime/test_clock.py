@@ -10,8 +10,9 @@ import tensorflow.compat.v1 as tf
 
 from npu_reference.device import faults
 from npu_reference.errors import DeviceError, NpuError
+from npu_reference.hardware import built_in
 from npu_reference.runtime.config import Overrides, overriding
-from npu_reference.runtime.execution import clocking
+from npu_reference.runtime.execution import clocking, compiling
 from npu_reference.runtime.observing.log import listening
 from npu_reference.runtime.observing.trace import process_trace
 from npu_reference.runtime.sessions.iterations import repeated
@@ -91,6 +92,26 @@ def test_a_run_that_the_model_cannot_time_runs_and_says_why():
     with around(), tf.Session(config=npu()) as session:
         session.run(y, {x: np.ones(2)})
     assert times()[0].profile is None and "host" in process_trace().to_json()["runs"][0]["time"]["reason"]
+
+
+def test_a_defect_of_the_model_ends_no_run_and_is_told(monkeypatch):
+    def broken(*_):
+        raise KeyError("lost")
+
+    monkeypatch.setattr(compiling, "profile", broken)
+    told = []
+    with around(), listening(told.append):
+        assert run(*net())[0].shape == (4, 8)
+    assert "KeyError" in times()[0].reason and [entry for entry in told if "KeyError" in entry.text]
+
+
+def test_a_step_that_does_not_fit_the_device_runs_and_is_told():
+    told = []
+    small = built_in().changed(hbm=1 << 10)
+    x, y = net()
+    with around(device=small), listening(told.append):
+        run(x, y, runs=2, batch=1000)
+    assert len([entry for entry in told if "bytes are needed" in entry.text]) == 1
 
 
 def test_sizes_that_only_the_run_tells_give_its_time_afterwards():

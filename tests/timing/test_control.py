@@ -155,3 +155,37 @@ def test_what_a_call_stands_for_never_takes_a_name_that_is_there():
     g.op("Relu", "end", [g.op("PartitionedCall", "w", [[other]], f="much", control=[first], **types)[0]])
     found = step(g.build(), ["x:0"], ["end:0"])
     assert sorted(kernel.node for kernel in found.compiled.lowered.kernels) == ["end", "w.1/exp", "w.2/exp", "w/exp"]
+
+
+def test_what_a_list_holds_grows_with_the_turns_that_fill_it():
+    """The element that each turn pushes stays in memory."""
+    g = GraphBuilder()
+    types = {"i": "int32", "l": "variant", "x": "float32"}
+    goes_on = g.function("go", types, {"z": "bool"})
+    goes_on.returns(z=goes_on.op("Less", "below", [goes_on.args["i"], goes_on.const("limit", 10, "int32")]))
+    turn = g.function("turn", types, {"j": "int32", "m": "variant", "y": "float32"})
+    turn.returns(
+        j=turn.op("AddV2", "next", [turn.args["i"], turn.const("one", 1, "int32")]),
+        m=turn.op("TensorListPushBack", "push", [turn.args["l"], turn.args["x"]], element_dtype="float32"),
+        y=turn.op("Exp", "exp", [turn.args["x"]]),
+    )
+    x = g.placeholder("x", "float32", [64, 64])
+    shape, most = g.const("shape", [64, 64], "int32"), g.const("most", 10, "int32")
+    empty = g.op("EmptyTensorList", "empty", [shape, most], element_dtype="float32", shape_type="int32")
+    begin = g.const("begin", 0, "int32")
+    loop = g.op("While", "w", [[begin, empty, x]], cond="go", body="turn", T=["int32", "variant", "float32"])
+    g.op("Relu", "end", [loop[2]])
+    found = step(g.build(), ["x:0"], ["end:0"])
+    held = {found.compiled.fused.tensors[place].name: found.compiled.fused.tensors[place].bytes
+            for place in found.compiled.fused.held}  # fmt: skip
+    assert list(held.values()) == [10 * 64 * 64 * 4] and found.memory.peak >= 10 * 64 * 64 * 4
+
+
+def test_where_sizes_begin_to_be_unknown_is_what_a_refusal_names():
+    g = GraphBuilder()
+    x = g.placeholder("x", "float32", [4, 4])
+    call = g.py_func("call", [g.op("Exp", "before", [x])], ["float32"])
+    g.op("Relu", "end", [g.op("MatMul", "product", [call[0], x])])
+    with pytest.raises(NpuError) as caught:
+        step(g.build(), ["x:0"], ["end:0"])
+    assert (caught.value.code, caught.value.subject) == ("DEVICE_SIZES", "call")

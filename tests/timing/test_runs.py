@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from npu_reference.errors import NpuError
 from npu_reference.graphs import ITERATIONS_MARK, GraphBuilder
+from npu_reference.options import resolve
 from tests.timing.networks import mlp, nets, step
 
 EXAMPLES = settings(max_examples=20, deadline=None)
@@ -31,7 +32,6 @@ def told(net=None, target="train", **values):
     from npu_reference.device.timing import profile
     from npu_reference.graphs import arg_shapes, close_over
     from npu_reference.hardware import built_in
-    from npu_reference.options import resolve
     from npu_reference.partition import partition
 
     graph, feeds, _ = net or reads_dataset()
@@ -145,3 +145,22 @@ def test_a_loop_takes_no_longer_than_its_iterations_one_by_one(net, iterations):
     assert found.run.nanoseconds <= iterations * once.timeline.end
     work = sum(task.duration for task in once.timeline.tasks if task.engine == "aicore")
     assert found.run.nanoseconds >= iterations * work
+
+
+@pytest.mark.parametrize("scales, at, counted", [(True, 2, 4), (True, None, 0), (False, 2, 5)])
+def test_an_iteration_that_overflows_does_not_count_where_the_loss_is_scaled(scales, at, counted):
+    """runconfig.iterations_per_loop.total_may_differ."""
+    from npu_reference.device import faults, watchdogs
+
+    g = GraphBuilder()
+    x = g.placeholder("x", "float32", [64, 64])
+    end = g.op("MatMul", "product", [x, x])
+    if scales:
+        status = g.op("NpuGetFloatStatus", "status", [g.op("NpuAllocFloatStatus", "alloc", [], control=[end])])
+        end = g.op("Identity", "kept", [end], control=[status])
+    g.op("Relu", "end", [end])
+    found = step(g.build(), ["x:0"], ["end:0"], surface="runconfig", iterations_per_loop=5)
+    fault = {"kind": "overflow", "node": "product", **({} if at is None else {"at": at})}
+    options = resolve({"iterations_per_loop": 5}, surface="runconfig", env={})
+    ended = watchdogs.endure(found, found.partition, options, faults.parse([fault])).profile
+    assert ended.timeline_json()["counted"] == counted and ended.iterations == 5

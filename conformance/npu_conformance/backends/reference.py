@@ -21,7 +21,7 @@ __all__ = ["ReferenceBackend"]
 #: Largest file that is told with its content, in bytes.
 _MOST_INLINE = 64 << 10
 
-_AREAS = ["artifacts", "in_out_pair", "mixed", "options", "partition", "precision", "timing", "run"]
+_AREAS = ["artifacts", "in_out_pair", "mixed", "options", "partition", "precision", "run", "timing"]
 
 #: Features of every answer that needs no TensorFlow.
 _FEATURES = [
@@ -67,6 +67,7 @@ _FEATURES = [
     "timeline.streams",
     "timeline.tasks",
     "timeline.transfers",
+    "timeline.tuning",
 ]
 
 _DEVICE = "Ascend910A"
@@ -95,8 +96,8 @@ class ReferenceBackend:
         version = tensorflow_version()
         if version is not None:
             features += ["run", "tensorflow", "tf1" if version[0] == 1 else "tf2", "trace", "log", "output"]
-            features += ["device_precision", "faults", "run.memory", "run.timeline", "run.transfers"]
-            features += ["devices", "collectives"]
+            features += ["device_precision", "dump", "exception_dump", "faults", "may_fail", "devices", "collectives"]
+            features += ["run.memory", "run.timeline", "run.transfers"]
             features += [name for name in ("estimator", "keras") if _has(name, version)]
         return {
             "protocol": protocol.VERSION,
@@ -138,6 +139,21 @@ class ReferenceBackend:
         answer: Dict[str, Any] = self.assigned(params).to_json()
         return answer
 
+    def compile(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        from npu_conformance.backends.compiling import Turns
+
+        return Turns(self, params).run()
+
+    def library(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        from npu_reference.artifacts import library
+
+        return {
+            "files": [
+                {"path": one.path, "mode": f"{one.mode:04o}", "text": one.text}
+                for one in library.files(self.catalog(params), params["edition"])
+            ]
+        }
+
     def timeline(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         variants = {}
         for name, changes in params.get("variants", {}).items():
@@ -153,21 +169,6 @@ class ReferenceBackend:
             if not every and error.code not in _ENDS:
                 raise
             return {"rejected": error.to_json()}
-
-    def compile(self, params: Mapping[str, Any]) -> Dict[str, Any]:
-        from npu_conformance.backends.compiling import Turns
-
-        return Turns(self, params).run()
-
-    def library(self, params: Mapping[str, Any]) -> Dict[str, Any]:
-        from npu_reference.artifacts import library
-
-        return {
-            "files": [
-                {"path": one.path, "mode": f"{one.mode:04o}", "text": one.text}
-                for one in library.files(self.catalog(params), params["edition"])
-            ]
-        }
 
     def run(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         if importlib.util.find_spec("tf_keras") is not None:
@@ -284,16 +285,33 @@ class ReferenceBackend:
 
     def step(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         """One step of the request's graph on the simulated device, as ``timeline`` answers it."""
+        from npu_reference import tuning
+
         made = self.profiled(params)
         chosen = self.resolve(params).values.get("session_device_id")
         answer: Dict[str, Any] = {**made.timeline_json(), "device": chosen or 0}
         for task in answer["tasks"]:  # casts and copies that compilation adds are no operators of the graph
             task["nodes"] = [name for name in task.get("nodes", []) if ":" not in name]
             task["node"] = None if ":" in (task.get("node") or "") else task.get("node")
-        files = self.profile_files(made, self.resolve(params))
+        options = self.resolve(params)
+        files = self.profile_files(made, options)
+        plan = tuning.plan_of(options)
+        if plan is not None:
+            tuned = self.tuned(made, plan)
+            computed = {kernel.node: kernel.members for kernel in made.compiled.fused.kernels}
+            answer["tuned"] = [list(computed[name]) for one in tuned for name in one.operators]
+            where = _below(plan.work_path)
+            results = tuning.result_files(plan, tuned, made.compiled.device, {})
+            files.update((posixpath.join(where, name), content) for name, content in results.items())
         if files:
             answer["files"] = {path: _told(content) for path, content in sorted(files.items())}
         return answer
+
+    def tuned(self, made: Any, plan: Any) -> Any:
+        """What tuning found for the kernels of a step."""
+        from npu_reference import tuning
+
+        return tuning.tune([made.compiled], plan)
 
     def profile_files(self, made: Any, resolution: Any) -> Dict[str, bytes]:
         """Path, below the folder that stands for the machine's root and for the current directory, to content."""
@@ -302,7 +320,7 @@ class ReferenceBackend:
         wanted = profiling.collected(resolution)
         if wanted is None:
             return {}
-        where = posixpath.normpath("/" + wanted.output).strip("/")
+        where = _below(wanted.output)
         content = profiling.files([profiling.Run(made)], wanted)
         tree = profiling.tree.name_of(1, content)
         return {posixpath.join(where, tree, path): data for path, data in content.items()}
@@ -330,6 +348,11 @@ class ReferenceBackend:
             ranks=params.get("ranks", 1),
         )
         return watchdogs.endure(made, divided, options, faults.parse(params.get("faults"))).profile
+
+
+def _below(directory: str) -> str:
+    """Where a directory that options name lies in the folder that stands for the machine's root and the current one."""
+    return posixpath.normpath("/" + directory).strip("/")
 
 
 def _told(content: bytes) -> Dict[str, Any]:

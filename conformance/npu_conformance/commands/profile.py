@@ -7,13 +7,14 @@ from typing import Optional, Tuple
 import click
 
 from npu_conformance.commands.shared import COMPARE, EDITION, FORMAT, MODEL, STRICT, SURFACE, echo_json, names_first
-from npu_reference.errors import ExitStatus
+from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["profile"]
 
 
 @click.command()
 @MODEL
+@click.argument("arguments", nargs=-1, metavar="[-- SCRIPT'S ARGUMENTS]...")
 @click.option(
     "--device",
     default="Ascend910A",
@@ -43,6 +44,7 @@ __all__ = ["profile"]
 @FORMAT
 def profile(
     graph: str,
+    arguments: Tuple[str, ...],
     assignments: Tuple[str, ...],
     op_list: Optional[str],
     ops_info: Optional[str],
@@ -66,13 +68,31 @@ def profile(
 ) -> int:
     """Show how long one step of GRAPH takes on a simulated device, on which engines, and what lies in its memory.
 
+    A GRAPH that ends in .py is a script: it runs as under `simulate`, and all of its runs are told of.
+
     The times are of a model (docs/device.md), never measurements.
     """
+    from npu_conformance.commands import profile_script as script_command
     from npu_conformance.files import output
-    from npu_conformance.models import precise, profiling
+    from npu_conformance.models import precise, profiling, script_profile
     from npu_conformance.protocol import schema
     from npu_reference.options import parse_assignments
 
+    if script_profile.is_script(graph):
+        given = {"-o": assignments, "--op-list": op_list, "--ops-info": ops_info, "--feed": feeds, "--fetch": fetches}
+        script_command.refuse_for_scripts({**given, "--shape": shapes, "--batch": batch, "--strict": strict})
+        return script_command.profile_script(
+            graph,
+            arguments,
+            device=device,
+            other=other,
+            html=html,
+            trace_file=trace_file,
+            edition=None if edition == "current" else edition,
+            form=form,
+        )
+    if arguments:
+        raise NpuError("USAGE", arguments[0], "a graph takes no arguments.", "Only a script, which ends in .py, does.")
     values = parse_assignments(assignments)
     sizes = precise.parse_shapes(shapes)
     question = precise.Question(graph, values, surface, edition, feeds, fetches, op_list, ops_info, sizes, batch)

@@ -24,6 +24,12 @@ __all__ = ["simulate"]
     help="Edition of the options; default as the script's environment says.",
 )
 @click.option(
+    "--dump-plain",
+    type=click.Path(),
+    metavar="FOLDER",
+    help="Write every operator's output as plain TensorFlow computes it, for inspect --against.",
+)
+@click.option(
     "--clock/--no-clock",
     default=True,
     show_default=True,
@@ -50,6 +56,7 @@ __all__ = ["simulate"]
 def simulate(
     device_precision: Optional[str],
     edition: Optional[str],
+    dump_plain: Optional[str],
     clock: bool,
     device: Optional[str],
     faults: Tuple[str, ...],
@@ -73,7 +80,7 @@ def simulate(
     if html:
         output.check_writable(html)  # before the script has run for an hour
     if ranks is not None:
-        _check_of_ranks(html, form)
+        _check_of_ranks(html, form, dump_plain)
     given: Dict[str, Any] = {
         "device_precision": device_precision,
         "edition": edition,
@@ -89,7 +96,7 @@ def simulate(
     account = Account()
     ended: Optional[SystemExit] = None
     try:
-        execute(script, list(arguments), account=account, **given)
+        execute(script, list(arguments), account=account, dump_plain=dump_plain, **given)
     except SystemExit as leaving:
         ended = leaving
     if html or form == "json":
@@ -99,9 +106,9 @@ def simulate(
     return ExitStatus.OK
 
 
-def _check_of_ranks(html: Optional[str], form: str) -> None:
-    if html or form == "json":
-        what = "--html" if html else "--format json"
+def _check_of_ranks(html: Optional[str], form: str, dump_plain: Optional[str]) -> None:
+    if html or form == "json" or dump_plain:
+        what = "--html" if html else "--format json" if form == "json" else "--dump-plain"
         raise NpuError("USAGE", what, "it tells of one rank, and --ranks runs several.", "Use --trace FILE.")
 
 

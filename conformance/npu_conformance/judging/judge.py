@@ -236,11 +236,7 @@ _WORDS = (
     (r"cast ", "casts"), (r"notice ", "notices"),
     (r"run \d+ geops ", "run_geops"), (r"run \d+ copy ", "transfers"), (r"run \d+ ", "run_placement"),
     (r"log ", "log"), (r"printed ", "output"), (r"file ", "files"),
-    (r"(ended|after) ", "ended"), (r"speed ", "speed"), (r"launches ", "launches"), (r"iterations ", "iterations"),
-    (r"moved ", "moved"), (r"transfers ", "transfer_counts"), (r"(overlap|apart) ", "overlap"),
-    (r"ran_on ", "ran_on"), (r"(reads|receives|sends) ", "dataset"),
-    (r"beside ", "beside"), (r"concurrent ", "concurrency"), (r"joined ", "joined"), (r"streams ", "streams"),
-    (r"stream ", "stream_nodes"), (r"memory ", "memory"), (r"fused ", "fusions"),
+    *[(word + " ", aspect) for word, aspect in timeline.WORDS.items()],
 )  # fmt: skip
 
 

@@ -9,7 +9,9 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from npu_reference.errors import NpuError
 from npu_reference.precision import Assignment
 
-__all__ = ["Asked", "Question", "answer", "ask", "difference", "given", "parse_shapes", "sizes", "title"]
+__all__ = [
+    "Asked", "Question", "answer", "ask", "difference", "given", "parse_shapes", "read_ops_info", "sizes", "title",
+]  # fmt: skip
 
 _MAX_OPS_INFO = 16 << 20
 _FORMS = ("precision_mode", "precision_mode_v2")
@@ -100,7 +102,7 @@ def catalog_of(question: Question) -> Any:
     from npu_reference.catalog import Catalog
 
     catalog = Catalog.built_in()
-    return catalog.with_ops_info(_read(question.ops_info), question.ops_info) if question.ops_info else catalog
+    return catalog.with_ops_info(read_ops_info(question.ops_info), question.ops_info) if question.ops_info else catalog
 
 
 def _batch(question: Question) -> Optional[int]:
@@ -117,7 +119,8 @@ def _laid_over(values: Mapping[str, Any], other: Mapping[str, Any]) -> Dict[str,
     return {**merged, **other}
 
 
-def _read(path: str) -> str:
+def read_ops_info(path: str) -> str:
+    """The text of a user's operator information file; NpuError OPS_INFO_FILE."""
     try:
         with open(path, "rb") as stream:
             data = stream.read(_MAX_OPS_INFO + 1)

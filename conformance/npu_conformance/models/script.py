@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
-from npu_conformance.models import precise
+from npu_conformance.models import precise, script_profile
 from npu_reference.errors import NpuError
 
 __all__ = ["Told", "answer", "partition_answer", "precision_answer", "tell"]
@@ -95,6 +95,7 @@ def _signature(one: Any, session: Any) -> Dict[str, Any]:
         "copies": [copy.to_json() for copy in one.copies],
         "notes": list(one.notes),
         "precision": None if precision is None else precision["summary"],
+        "clock": None if one.time is None else script_profile.clock_answer(one),
     }
 
 

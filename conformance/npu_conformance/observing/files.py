@@ -58,7 +58,8 @@ _CACHE = re.compile(r"((?:.*/)?kernel_cache(?:_<host>)?)/(?!op_cache\.ini\Z|kern
 def name_of(path: str, kernels: Mapping[str, str]) -> str:
     """A path with what varies replaced by words.
 
-    How a backend arranges its cache is its own business: what lies in it is ``*``, but for the fillers of a case.
+    How a backend arranges its cache is its own business: what lies in it is ``*``, but for the fillers of a case. Empty
+    for a kernel that computes no operator of the graph: which of those there are is its business, too.
 
     Args:
         kernels: name of a kernel in files -> the operator it is called by.
@@ -71,6 +72,8 @@ def name_of(path: str, kernels: Mapping[str, str]) -> str:
         return f"{cached[1]}/{filler}"
     folder, base = posixpath.split(path)
     stem = max((stem for stem in kernels if stem and base.startswith(stem)), key=len, default="")
+    if stem and not kernels[stem]:
+        return ""
     if stem:
         base = f"<{kernels[stem]}>{base[len(stem) :]}"
     return posixpath.join(folder, base)
@@ -88,21 +91,15 @@ def compile_facts(answer: Mapping[str, Any]) -> _Triples:
         if "rejected" in turn:
             body = turn["rejected"]
             yield "turns", body["subject"], f"turn {number} rejected {body['code']} {body['subject']}".rstrip()
-        kernels = turn.get("kernels", [])
-        named = _named(kernels)
-        own = tuple({kernel["kernel"] for kernel in kernels if kernel["kernel"] and not kernel["nodes"]})
+        named = _named(turn.get("kernels", []))
         yield from _kernels(number, turn, first)
         for word in ("files", "left"):
             if word in turn:
-                yield from _paths(number, "wrote" if word == "files" else word, _others(turn[word], own), named)
-        yield from _contents(number, _others({**turn.get("files", {}), **turn.get("left", {})}, own), named)
+                yield from _paths(number, "wrote" if word == "files" else word, turn[word], named)
+        yield from _contents(number, {**turn.get("files", {}), **turn.get("left", {})}, named)
         if number == 0:
-            first = {_first(one): one["bytes"] for one in kernels if one.get("bytes") and one["nodes"]}
-
-
-def _others(files: Mapping[str, Any], own: Tuple[str, ...]) -> Dict[str, Any]:
-    """Files but those of kernels that compute no operator of the graph: a device may have any number of them."""
-    return {path: told for path, told in files.items() if not own or not posixpath.basename(path).startswith(own)}
+            told = [kernel for kernel in turn.get("kernels", []) if kernel["nodes"] and kernel.get("bytes")]
+            first = {_first(kernel): kernel["bytes"] for kernel in told}
 
 
 def _first(kernel: Mapping[str, Any]) -> str:
@@ -110,11 +107,14 @@ def _first(kernel: Mapping[str, Any]) -> str:
 
 
 def _named(kernels: Sequence[Mapping[str, Any]]) -> Dict[str, str]:
+    """Names in files to what the kernel is called; nothing for one that computes no operator of the graph."""
     found: Dict[str, str] = {}
     for kernel in kernels:
         stem = kernel["kernel"]
         if stem and kernel["nodes"]:
-            found[stem] = min(found.get(stem, _first(kernel)), _first(kernel))
+            found[stem] = min(found.get(stem) or _first(kernel), _first(kernel))
+        elif stem:
+            found.setdefault(stem, "")
     return found
 
 
@@ -134,11 +134,8 @@ def _kernels(number: int, turn: Mapping[str, Any], first: Mapping[str, int]) -> 
             relation = "larger" if size > before else "smaller" if size < before else "equal"
             yield "sizes", name, f"turn {number} size {name} {relation}"
     if "hits" in turn:
-        # A device may need kernels of its own beside those of the graph: they count for nothing.
-        own = {kernel["kernel"]: kernel["origin"] for kernel in turn.get("kernels", []) if not kernel["nodes"]}
-        reused = turn["hits"] - sum(origin == "reused" for origin in own.values())
-        compiled = turn["misses"] - sum(origin == "compiled" for origin in own.values())
-        yield "cached", "", f"turn {number} reused {reused} compiled {compiled}"
+        some = {True: "some", False: "none"}
+        yield "cached", "", f"turn {number} reused {some[turn['hits'] > 0]} compiled {some[turn['misses'] > 0]}"
     for one in turn.get("fusion", []):
         counts = f"matched {one['matched']} effective {one['effective']}"
         yield "passes", one["name"], f"turn {number} pass {one['section']} {one['name']} {counts}"
@@ -155,7 +152,8 @@ def _paths(number: int, word: str, files: Mapping[str, Any], named: Mapping[str,
     counts: Dict[str, int] = {}
     for path in files:
         name = name_of(path, named)
-        counts[name] = counts.get(name, 0) + 1
+        if name:
+            counts[name] = counts.get(name, 0) + 1
     for name, count in sorted(counts.items()):
         several = f" x {count}" if name.endswith(("<filler>", "<hash>")) else ""
         yield word, name, f"turn {number} {word} {name}{several}"
@@ -167,7 +165,7 @@ def _contents(number: int, files: Mapping[str, Any], named: Mapping[str, str]) -
         if kind is None or "b64" not in content:
             continue
         name = name_of(path, named)
-        if name.endswith("/*"):
+        if not name or name.endswith("/*"):
             continue
         for text in kind.read(_decoded(path, content)):
             yield "contents", name, f"turn {number} in {name} {text}"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from npu_conformance.observing import device_runs, files, tensors, timeline
+from npu_conformance.observing import device_runs, dump_files, files, run_files, tensors, timeline
 
 __all__ = [
     "ASPECTS", "COUNTED", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts",
 ]  # fmt: skip
 
+
+_ = dump_files  # importing a kind registers it
 
 _MAX_FETCHED = 1 << 30  # bytes of all tensors of one answer (assumed)
 
@@ -94,6 +94,12 @@ _ASPECTS = [
     Aspect("run_elapsed", "run", "run.timeline"),
     Aspect("run_moved", "run", "run.transfers"),
     Aspect("run_memory", "run", "run.memory"),
+    Aspect("failed", "run", "may_fail"),
+    Aspect("dump", "run", "dump"),
+    Aspect("dump_steps", "run", "dump"),
+    Aspect("dump_values", "run", "dump"),
+    Aspect("overflow_dump", "run", "dump"),
+    Aspect("exception_dump", "run", "exception_dump"),
     Aspect("ended", "timeline", ""),
     Aspect("speed", "timeline", ""),
     Aspect("launches", "timeline", "timeline.launches"),
@@ -113,6 +119,8 @@ _ASPECTS = [
     Aspect("profile", "timeline", "timeline.files"),
     Aspect("profile_operators", "timeline", "timeline.files"),
     Aspect("profile_points", "timeline", "timeline.files"),
+    Aspect("tuning", "timeline", "timeline.files"),
+    Aspect("tuned", "timeline", "timeline.tuning"),
     Aspect("rejected", "", ""),
 ]
 
@@ -148,8 +156,8 @@ def observations(method: str, answer: Mapping[str, Any], folder: Optional[str] =
         folder: the worker's folder, for tensors that came as files.
     Raises:
         tensors.BadTensor: a fetched tensor is malformed.
-        timeline.BadTimeline: a step contradicts itself.
         files.BadFile: a file of the answer cannot be read.
+        timeline.BadTimeline: a step contradicts itself.
     """
     found: List[Fact] = []
     for aspect, subject, text in _OBSERVERS[method](answer, folder):
@@ -290,12 +298,9 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
         yield "log", code, f"log {level} {code} {subject}".rstrip()
     for line in answer.get("output", "").splitlines():
         yield "output", line, f"printed {line}".rstrip()
-    for name, content in answer.get("files", {}).items():
-        try:
-            digest = hashlib.sha256(base64.b64decode(content["b64"], validate=True)).hexdigest()
-        except ValueError:
-            raise tensors.BadTensor(f"file {ascii_line(name)[:80]} has no valid b64") from None
-        yield "files", name, f"file {name} sha256:{digest}"
+    yield from run_files.observations(answer)
+    if "failed" in answer:
+        yield "failed", answer["failed"]["subject"], f"failed {answer['failed']['code']} {answer['failed']['subject']}"
     for rank, told in enumerate(answer.get("ranks", [])):
         for aspect, subject, text in _rank(told, folder):
             yield aspect, subject, f"rank {rank} {text}"
@@ -310,16 +315,16 @@ def _rank(told: Mapping[str, Any], folder: Optional[str]) -> _Triples:
         yield from _run(told["ok"], folder)
 
 
-def _timeline(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
-    return timeline.facts_of(answer)
-
-
 def _compile(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     return files.compile_facts(answer)
 
 
 def _library(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     return files.library_facts(answer)
+
+
+def _timeline(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    return timeline.facts_of(answer)
 
 
 _OBSERVERS: Dict[str, Callable[[Mapping[str, Any], Optional[str]], _Triples]] = {

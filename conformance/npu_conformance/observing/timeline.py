@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_conformance.observing import profile_files
 
-__all__ = ["BASE", "MEASURES", "BadTimeline", "facts_of"]
+__all__ = ["BASE", "MEASURES", "WORDS", "BadTimeline", "facts_of"]
 
 #: What the step under the values of a case themselves is called; each variant has its own name.
 BASE = "base"
@@ -17,6 +18,15 @@ MEASURES: Mapping[str, Tuple[str, Tuple[str, str, str]]] = {
     "speed": ("speed", ("faster", "equal", "slower")),
     **dict.fromkeys(("peak", "total", "variables", "constants"), ("memory", ("less", "equal", "more"))),
 }
+
+#: First word of a fact -> its aspect.
+WORDS: Mapping[str, str] = {
+    "ended": "ended", "after": "ended", "speed": "speed", "launches": "launches", "iterations": "iterations",
+    "moved": "moved", "transfers": "transfer_counts", "overlap": "overlap", "apart": "overlap", "beside": "beside",
+    "concurrent": "concurrency", "joined": "joined", "streams": "streams", "stream": "stream_nodes",
+    "memory": "memory", "fused": "fusions", "ran_on": "ran_on", "reads": "dataset", "receives": "dataset",
+    "sends": "dataset", "profile": "profile",
+}  # fmt: skip
 
 _SECOND = 10**9
 _ENGINES = {"aicore": "aicore", "cube": "aicore", "vector": "aicore", "aicpu": "aicpu", "host": "host"}
@@ -63,6 +73,7 @@ def facts_of(answer: Mapping[str, Any]) -> _Triples:
         yield from _counts(name, step)
         yield from _of_tasks(name, [_task(task, name) for task in step.get("tasks", [])])
         yield from profile_files.profile_facts(name, step.get("files", {}))
+        yield from _tuning(name, step)
         if name != BASE and "rejected" not in base:
             yield from _compared(name, base, step)
 
@@ -92,6 +103,18 @@ def _counts(name: str, step: Mapping[str, Any]) -> _Triples:
     for one in step.get("fusion", []):
         if one["effective"]:
             yield "fusions", one["name"], f"fused {name} {one['section']} {one['name']} {one['effective']}"
+
+
+def _tuning(name: str, step: Mapping[str, Any]) -> _Triples:
+    found = [_RESULT.match(path) for path in step.get("files", {})]
+    for where in sorted({match["where"].rstrip("/") or "." for match in found if match}):
+        yield "tuning", where, f"tuning {name} in {where}"
+    for node in sorted({node for nodes in step.get("tuned", []) for node in nodes}):
+        yield "tuned", node, f"tuned {name} {node}"
+
+
+#: A result file of the tuner.
+_RESULT = re.compile(r"(?P<where>(?:[^/]+/)*)aoe_result_[a-z]+[^/]*\.json\Z")
 
 
 def _compared(name: str, base: Mapping[str, Any], step: Mapping[str, Any]) -> _Triples:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List, Tuple
 
+from npu_conformance.models import profiling
 from npu_conformance.models import script as scripts
 from npu_conformance.models.precise import given
-from npu_conformance.report import partition_page, precision_page
+from npu_conformance.report import partition_page, precision_page, profile_page
 from npu_conformance.report.page import render_page
 
 __all__ = ["page"]
@@ -59,4 +60,8 @@ def _of(session: Any, one: Any) -> Dict[str, str]:
     precision = scripts.precision_answer(one, session)
     if precision is not None:
         found["precision"] = precision_page.page(precision, title=title, options=options)
+    if one.time is not None and one.time.profile is not None:
+        asked = [profiling.Asked(one.time.profile, session.settings.resolution)]
+        step = profiling.answer(asked)
+        found["timeline"] = profile_page.page(one.time.profile, step, title=title, options=options)
     return found

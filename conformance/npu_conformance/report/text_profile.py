@@ -8,7 +8,7 @@ from rich.text import Text
 
 from npu_conformance.report.terminal import Rows, Terminal, line, plain
 
-__all__ = ["profile"]
+__all__ = ["bytes_text", "profile", "time_text"]
 
 _COUNTED = 4  # loops, conditionals, tensors and profiles shown; --format json has all
 _TYPES = 12  # types of kernels shown; --format json has all
@@ -18,13 +18,17 @@ def profile(answer: Mapping[str, Any], warnings: Sequence[Any], title: str) -> N
     """The step, engines, types of kernels, the dearest kernels, memory, and what other options change."""
     console = Terminal()
     device = answer["device"]["name"]
-    head = f"{title}: {_time(answer['step_ns'])} a step on a simulated {device}, by its model and not measured"
+    head = f"{title}: {time_text(answer['step_ns'])} a step on a simulated {device}, by its model and not measured"
     line(console, plain(head), 2)
     if answer["loops"] > 1:
         line(console, plain(f"one launch makes {answer['loops']} iterations"), 2)
+    steps = answer["concurrent"]
+    if steps["steps"] > 1:
+        told = f"{steps['steps']} steps asked for at once take {time_text(answer['run_ns'])}, {steps['at_once']} at a time"
+        line(console, plain(told), 2)
     path = answer["critical_path"]
     spent = sorted(path["ns_by_kind"].items(), key=lambda row: (-row[1], row[0]))
-    told = ", ".join(f"{kind} {_time(ns)}" for kind, ns in spent)
+    told = ", ".join(f"{kind} {time_text(ns)}" for kind, ns in spent)
     line(console, Text("critical path: ", style="bold") + plain(f"{path['tasks']} tasks: {told}"), 2)
     fused = sum(count["effect_times"] for count in answer["fusion"])
     line(console, Text("kernels: ", style="bold") + plain(f"{answer['fused_kernels']}, after {fused} were fused"), 2)
@@ -46,7 +50,7 @@ def _counted(console: Terminal, answer: Mapping[str, Any]) -> None:
         ("loops", [f"{loop['name']} {_turns(loop)}" for loop in control["loops"]]),
         ("conditionals", [f"{one['name']} by its dearest branch, {one['taken']}" for one in control["conditionals"]]),
         ("as large as they can be", control["largest"]),
-        ("profiles", [f"{one['name']} {_time(one['step_ns'])}" for one in answer["profiles"]]),
+        ("profiles", [f"{one['name']} {time_text(one['step_ns'])}" for one in answer["profiles"]]),
     ):
         if rows:
             more = [f"and {len(rows) - _COUNTED} more"] if len(rows) > _COUNTED else []
@@ -63,7 +67,7 @@ def _turns(loop: Mapping[str, Any]) -> str:
 def _engines(console: Terminal, engines: Mapping[str, Any]) -> None:
     table = Rows("Engine", "Tasks", "Busy", "Share", numbers=("Tasks", "Busy", "Share"))
     for name, row in engines.items():
-        table.add_row(name, f"{row['tasks']}", _time(row["busy_ns"]), f"{100 * row['share']:.1f} %")
+        table.add_row(name, f"{row['tasks']}", time_text(row["busy_ns"]), f"{100 * row['share']:.1f} %")
     console.print(table)
 
 
@@ -71,8 +75,8 @@ def _types(console: Terminal, types: Sequence[Mapping[str, Any]]) -> None:
     table = Rows("Kernel", "Engine", "Count", "Time", "Launch", "Memory", numbers=("Count", "Time", "Launch", "Memory"))
     for row in types[:_TYPES]:
         table.add_row(
-            row["type"], row["engine"], f"{row['count']}", _time(row["busy_ns"]), _time(row["launch_ns"]),
-            _bytes(row["hbm_bytes"]),
+            row["type"], row["engine"], f"{row['count']}", time_text(row["busy_ns"]), time_text(row["launch_ns"]),
+            bytes_text(row["hbm_bytes"]),
         )  # fmt: skip
     console.print(table)
     if len(types) > _TYPES:
@@ -83,30 +87,33 @@ def _dearest(console: Terminal, dearest: Sequence[Mapping[str, Any]]) -> None:
     table = Rows("Dearest kernels", "Kernel", "Time", "Bound by", numbers=("Time",))
     for row in dearest:
         more = f" (+{len(row['members']) - 1} fused)" if len(row["members"]) > 1 else ""
-        table.add_row(plain(row["node"]), row["type"] + more, _time(row["busy_ns"] + row["launch_ns"]), row["bound"])
+        table.add_row(
+            plain(row["node"]), row["type"] + more, time_text(row["busy_ns"] + row["launch_ns"]), row["bound"]
+        )
     console.print(table)
 
 
 def _memory(console: Terminal, answer: Mapping[str, Any]) -> None:
     memory = answer["memory"]
     told = (
-        f"{_bytes(memory['total'])}: {_bytes(memory['variables'])} of variables, "
-        f"{_bytes(memory['fixed'] - memory['variables'])} of constants, {_bytes(memory['arena'])} for the rest"
+        f"{bytes_text(memory['total'])}: {bytes_text(memory['variables'])} of variables, "
+        f"{bytes_text(memory['fixed'] - memory['variables'])} of constants, "
+        f"{bytes_text(memory['arena'])} for the rest"
         f"{_workspace(memory)}; "
-        f"at most {_bytes(memory['peak'])} alive, at {_time(memory['peak_at_ns'])}"
+        f"at most {bytes_text(memory['peak'])} alive, at {time_text(memory['peak_at_ns'])}"
     )
     line(console, Text("memory: ", style="bold") + plain(told), 2)
     for row in memory["largest"][:3]:
-        line(console, plain(f"  {_bytes(row['bytes'])} {row['tensor']}"), 4)
+        line(console, plain(f"  {bytes_text(row['bytes'])} {row['tensor']}"), 4)
     copies = answer["transfers"]
     into = [copy["bytes"] for copy in copies if copy["direction"] == "h2d" and copy.get("device", -1) < 0]
     back = [copy["bytes"] for copy in copies if copy["direction"] == "d2h"]
-    told = f"{len(into)} to the device ({_bytes(sum(into))}), {len(back)} back ({_bytes(sum(back))})"
+    told = f"{len(into)} to the device ({bytes_text(sum(into))}), {len(back)} back ({bytes_text(sum(back))})"
     line(console, Text("copies: ", style="bold") + plain(told), 2)
 
 
 def _workspace(memory: Mapping[str, Any]) -> str:
-    return f" ({_bytes(memory['workspace'])} of it workspaces)" if memory["workspace"] else ""
+    return f" ({bytes_text(memory['workspace'])} of it workspaces)" if memory["workspace"] else ""
 
 
 def _communication(console: Terminal, told: Mapping[str, Any]) -> None:
@@ -116,14 +123,14 @@ def _communication(console: Terminal, told: Mapping[str, Any]) -> None:
         table = Rows("Collective", "Algorithm", "Link", "Data", "Time", numbers=("Data", "Time"))
         for one in found[:_TYPES]:
             more = f" (+{len(one['nodes']) - 1})" if len(one["nodes"]) > 1 else ""
-            data = (_bytes(one["bytes"]), _time(one["busy_ns"]))
+            data = (bytes_text(one["bytes"]), time_text(one["busy_ns"]))
             table.add_row(plain(one["nodes"][0] + more), one["algorithm"], one["engine"], *data)
         console.print(table)
         if len(found) > _TYPES:
             line(console, plain(f"{len(found) - _TYPES} collectives more: --format json"), 2)
     if told["ranks"] > 1:
-        links = ", ".join(f"{_bytes(count)} over {kind}" for kind, count in told["links"].items()) or "nothing"
-        text = f"{told['ranks']} send {links} a step; {_time(told['alone_ns'])} of it with nothing computed beside"
+        links = ", ".join(f"{bytes_text(count)} over {kind}" for kind, count in told["links"].items()) or "nothing"
+        text = f"{told['ranks']} send {links} a step; {time_text(told['alone_ns'])} of it with nothing computed beside"
         if told.get("efficiency") is not None:
             text += f"; {told['efficiency']:.3f} of {told['ranks']} times the rate of one"
         line(console, Text("devices: ", style="bold") + plain(text), 2)
@@ -139,16 +146,19 @@ def _compared(console: Terminal, answer: Mapping[str, Any]) -> None:
     for one in answer["compared"]:
         options = ", ".join(f"{name}={value}" for name, value in one["options"].items())
         change = f"{one['faster']:.2f} times as fast" if one["faster"] else "no time at all"
-        told = f"{_time(one['step_ns'])} a step, {change}; {one['kernels']} kernels, {_bytes(one['peak'])} at most"
+        told = (
+            f"{time_text(one['step_ns'])} a step, {change}; {one['kernels']} kernels, {bytes_text(one['peak'])} at most"
+        )
         line(console, Text(f"with {options}: ", style="bold") + plain(told), 2)
 
 
-def _time(nanoseconds: int) -> str:
+def time_text(nanoseconds: int) -> str:
     """Three digits and a unit, without a blank at which a table could break it."""
     return _scaled(nanoseconds, (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1)))
 
 
-def _bytes(count: int) -> str:
+def bytes_text(count: int) -> str:
+    """Three digits and a unit of 1024s."""
     return _scaled(count, (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)))
 
 

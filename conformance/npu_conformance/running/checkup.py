@@ -164,6 +164,29 @@ def _answers_alike(wire: _Wire) -> Optional[str]:
     return None if first == second else "two equal requests have different answers"
 
 
+def _answers_what_it_claims(wire: _Wire) -> Optional[str]:
+    """Each method among the features is asked about a graph that does not exist: refused, but not ``unsupported``.
+
+    All but ``run``, whose first answer may take as long as a whole framework does to be imported.
+    """
+    hello, fault = _hello(wire)
+    if fault:
+        return fault
+    claims = hello["ok"]["capabilities"]
+    edition = (claims["editions"] or ["current"])[0]
+    claimed = set(claims["features"]) & set(protocol.methods()) - {"run"}
+    for number, method in enumerate(sorted(claimed), 2):
+        params = {"surface": "session", "edition": edition, "values": {}}
+        if method != "options":
+            params["graph"] = f"{wire.folder.path}/case/missing.pb"
+        message, fault = wire.ask(number, method, params)
+        if fault is None and "unsupported" in message:
+            fault = "it is claimed and answered by unsupported"
+        if fault:
+            return f"{method}: {fault}"
+    return None
+
+
 def _ends_on_shutdown(wire: _Wire) -> Optional[str]:
     _hello(wire)
     wire.send(protocol.encode({"id": 2, "method": "shutdown", "params": {}}))
@@ -193,6 +216,7 @@ _CHECKS: List[Tuple[str, Callable[[_Wire], Optional[str]]]] = [
     ("takes a line of 1 MiB", _takes_long_lines),
     ("answers reset", _resets),
     ("answers equal requests alike", _answers_alike),
+    ("answers each method it claims", _answers_what_it_claims),
     ("ends on shutdown", _ends_on_shutdown),
     ("ends at the end of input", _ends_on_eof),
 ]

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import re
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
-import npu_reference
 from npu_reference.catalog import Catalog
 from npu_reference.compiler import Compiled
 from npu_reference.compiler.kernels import Kernel, unfold
 from npu_reference.partition import Partition
 from npu_reference.precision import Assignment, NodePrecision
 
-__all__ = ["FORM", "Binary", "CoreKernels", "content", "sealed", "seal_of"]
+__all__ = ["FORM", "Binary", "CoreKernels", "content", "sealed", "seal_of", "version"]
 
 #: Number of the form of these files; an entry of another form is no entry.
 FORM = 1
@@ -45,6 +45,11 @@ inline __aicore__ void CheckInvalidAccessOfDDR(int64_t access_offset, int64_t ac
 """
 _EVENTS = range(4)
 _PIPES = ("MTE3", "MTE2", "M", "V", "MTE1", "ALL")
+
+
+def version() -> str:
+    """The version of this program, which stands at the door of the package: above this room, so asked for by name."""
+    return str(importlib.import_module("npu_reference").__version__)
 
 
 class Binary(NamedTuple):
@@ -95,6 +100,7 @@ class CoreKernels:
         self._compiled, self._soc, self._options = compiled, soc, options
         self._catalog = Catalog.built_in()
         self._assigned: Dict[str, NodePrecision] = {one.node: one for one in assignment.nodes}
+        self._names = {*self._graph.index, *self._origin}
         self._reads: List[List[Tuple[int, int, int]]] = [[] for _ in self._graph.nodes]
         edges = self._graph.edges
         for src, src_slot, dst, dst_slot in zip(edges.src, edges.src_slot, edges.dst, edges.dst_slot):
@@ -105,6 +111,10 @@ class CoreKernels:
 
     def __iter__(self) -> Iterator[Kernel]:
         return (kernel for kernel in self._compiled.fused.kernels if kernel.engine in _COMPILED)
+
+    def operators(self, kernel: Kernel) -> Tuple[str, ...]:
+        """The operators of the graph that a kernel computes; none for one that compilation has put in."""
+        return tuple(member for member in kernel.members if member in self._names)
 
     def types(self, kernel: Kernel) -> FrozenSet[str]:
         """Types of the operators a kernel computes, as TensorFlow and as the device calls them, and its own."""
@@ -123,7 +133,7 @@ class CoreKernels:
         described = self._described(kernel)
         checks = [word for word in ("oom", "check_flag") if word in words]
         key = {
-            "form": FORM, "version": npu_reference.__version__, "soc": self._soc, "options": self._options,
+            "form": FORM, "version": version(), "soc": self._soc, "options": self._options,
             "switches": list(switches), "checks": checks, "kernel": described,
         }  # fmt: skip
         digest = hashlib.sha256(_canonical(key)).hexdigest()
@@ -214,7 +224,7 @@ def _description(binary: Binary) -> bytes:
         {
             "simulated": _MARK,
             "form": FORM,
-            "version": npu_reference.__version__,
+            "version": version(),
             "kernelName": binary.stem,
             "binFileName": binary.stem,
             "binFileSuffix": ".o",

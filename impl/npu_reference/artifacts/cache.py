@@ -14,7 +14,6 @@ import re
 import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-import npu_reference
 from npu_reference.artifacts import binaries
 from npu_reference.artifacts.folder import Folder, Found
 from npu_reference.options.files import op_cache
@@ -108,16 +107,15 @@ class KernelCache:
         """Removes entries not used for more than half an hour while the cache is too large, those longest unused
         first, as long as the share of it that must stay does (C4); the names removed. Never in the way of a
         compilation: what cannot be removed stays."""
-        size, ratio = self.limits
-        if size == -1 or not self.data.is_there():
+        ratio = self.limits[1]
+        if not self._is_full(self._entries()):
             return []
         gone: List[str] = []
         with self._alone():
             entries = self._entries()
-            total = sum(one.size for files in entries.values() for one in files)
-            limit = size * _MEGABYTE
-            if total < limit or (total == limit and not self._at_limit):
+            if not self._is_full(entries):
                 return []
+            total = sum(one.size for files in entries.values() for one in files)
             oldest = self._clock() - AGES_AFTER
             idle = sorted((max(one.used for one in files), stem) for stem, files in entries.items())
             left = total
@@ -140,6 +138,11 @@ class KernelCache:
         if self.home is None or os.path.lexists(os.path.join(self.home.path, INI)):
             return
         self.home.write(INI, iter([op_cache.write(op_cache.DEFAULT).encode("ascii")]))
+
+    def _is_full(self, entries: Dict[str, List[Found]]) -> bool:
+        limit = self.limits[0] * _MEGABYTE
+        total = sum(one.size for files in entries.values() for one in files)
+        return limit >= 0 and (total > limit or (total == limit and self._at_limit))
 
     def _entries(self) -> Dict[str, List[Found]]:
         found: Dict[str, List[Found]] = {}
@@ -175,7 +178,7 @@ def _refusal(description: bytes, code: bytes, binary: binaries.Binary) -> Option
         return "its description is no JSON."
     if not isinstance(value, dict):
         return "its description is no JSON object."
-    if value.get("form") != binaries.FORM or value.get("version") != npu_reference.__version__:
+    if value.get("form") != binaries.FORM or value.get("version") != binaries.version():
         return "it is of another version."
     try:
         seal = binaries.seal_of(value)

@@ -142,14 +142,13 @@ class Folder:
             handle = os.open(os.path.join(self.path, name), os.O_RDONLY | os.O_NONBLOCK | _NOFOLLOW)
         except (OSError, ValueError):
             return None
-        with os.fdopen(handle, "rb") as stream:
-            found = os.fstat(stream.fileno())
-            if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
-                return None
-            try:
-                return stream.read(_LARGEST)
-            except OSError:
-                return None
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+            os.close(handle)
+            return None
+        with os.fdopen(handle, "rb") as stream, contextlib.suppress(OSError):
+            return stream.read(_LARGEST)
+        return None
 
     def files(self) -> List[Found]:
         """The regular files here, by name; none where the folder is not there."""

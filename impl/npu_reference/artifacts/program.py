@@ -158,6 +158,7 @@ class Program:
         if meta is not None:
             meta.make()
         done: Dict[str, bool] = {}  # stem -> whether it was compiled
+        stores = True
         records = []
         for kernel in kernels:
             members, types = frozenset(kernel.members), kernels.types(kernel)
@@ -173,15 +174,15 @@ class Program:
                         origin, done[binary.stem] = "reused", False
                     elif refusal:
                         notes.append(Remark("CACHE_ENTRY", binary.stem, f"not taken from the cache: {refusal}"))
-                if done[binary.stem] and usable is not None:
-                    cache = self._store(usable, binary, plan, notes)
+                if done[binary.stem] and usable is not None and stores:
+                    stores = self._store(usable, binary, notes)
             if meta is not None:
                 for kind in kinds:
                     meta.write(binary.stem + kind, iter([content(binary, kind)]))
             told = tuple(word for word in ("oom", "check_flag") if word in words)
             records.append(
                 KernelRecord(
-                    binary.stem, kernel.type, kernel.engine, kernel.members, origin, binary.bytes,
+                    binary.stem, kernel.type, kernel.engine, kernels.operators(kernel), origin, binary.bytes,
                     (*binary.switches, *told),
                 )
             )  # fmt: skip
@@ -212,14 +213,14 @@ class Program:
         return cache
 
     @staticmethod
-    def _store(cache: KernelCache, binary: Binary, plan: Plan, notes: List[Remark]) -> Optional[KernelCache]:
-        """Keeps a kernel; a cache that is full keeps nobody from compiling (files.op_cache_ini.soft_limit)."""
+    def _store(cache: KernelCache, binary: Binary, notes: List[Remark]) -> bool:
+        """Keeps a kernel, or says that it cannot: a disk that is full keeps nobody from compiling (C14)."""
         try:
             cache.put(binary)
         except NpuError as problem:
             notes.append(Remark("CACHE_FULL", problem.subject, f"not kept in the cache: {problem.reason}"))
-            return None
-        return cache
+            return False
+        return True
 
     @staticmethod
     def _settle(cache: KernelCache, plan: Plan, notes: List[Remark]) -> None:

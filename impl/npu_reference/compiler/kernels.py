@@ -45,6 +45,8 @@ GETNEXT_OPERATORS = (
     "DynamicGetNextV2",
 )
 
+#: Operators that put a tensor into a list, array or stack, and which of their inputs it is.
+_HOLDS = {"TensorListPushBack": 1, "StackPushV2": 1, "TensorListSetItem": 2, "TensorArrayWriteV3": 2}
 _ITERATORS = ("Iterator", "IteratorV2")
 
 #: Operators of the graph executor whose result is what they read: no kernel, no memory of its own.
@@ -154,6 +156,7 @@ class Lowered(NamedTuple):
         taken: conditional to the branch that is counted.
         again: constants that another GEOP has a copy of, once for each copy.
         content: constant to what it holds, of those whose content was asked for; equal ones have equal content.
+        held: what lists, arrays and stacks hold after all turns of the loops that fill them.
     """
 
     kernels: Tuple[Kernel, ...]
@@ -167,6 +170,7 @@ class Lowered(NamedTuple):
     taken: Mapping[str, int]
     again: Tuple[int, ...]
     content: Mapping[int, str]
+    held: Tuple[int, ...] = ()
     datasets: Tuple[Tuple[int, ...], ...] = ()
 
 
@@ -258,6 +262,7 @@ class _Lowering:
         self.queues: List[Dict[int, None]] = [{} for _ in self.partition.geops]
         self.datasets: List[Dict[int, None]] = [{} for _ in self.partition.geops]
         self.unknown: List[int] = []
+        self.held: List[int] = []
         self.reads: List[List[Tuple[int, int, int]]] = [[] for _ in self.graph.nodes]
         self.controls: List[List[int]] = [[] for _ in self.graph.nodes]
         edges = self.graph.edges
@@ -290,7 +295,8 @@ class _Lowering:
             dict(self.taken),
             self._again(),
             self.content,
-            tuple(tuple(found) for found in self.datasets),
+            held=tuple(self.held),
+            datasets=tuple(tuple(found) for found in self.datasets),
         )
 
     def _again(self) -> Tuple[int, ...]:
@@ -317,6 +323,10 @@ class _Lowering:
     def _place(self, node: int) -> None:
         one = self.graph.nodes[node]
         assigned = self.assigned.get(self.origin[node])
+        if one.op in _HOLDS:
+            size = self.shapes.bytes(*self.shapes.sources(node)[_HOLDS[one.op]]) or 0
+            if size:  # one element a turn
+                self.held.append(self._tensor(f"{one.name}/held", size * self.control.turns[node]))
         if one.op in GETNEXT_OPERATORS:
             self._take(node)
         elif one.op in _VARIABLES:
@@ -626,17 +636,35 @@ class _Lowering:
         if not self.unknown:
             return
         open_inputs = self._open_inputs()
-        names = [self.graph.nodes[node].name for node in dict.fromkeys(self.unknown)]
         if open_inputs:
             example = ",".join("1" if size is None else str(size) for size in open_inputs[0][1] or ("SIZES",))
             raise NpuError(
                 "DEVICE_SIZES", _some([name for name, _ in open_inputs]), "its sizes are open.",
                 f"Give them: --shape {open_inputs[0][0]}:{example}, or --batch N where only the first is open.",
             )  # fmt: skip
+        names = self._where_unknown()
         raise NpuError(
             "DEVICE_SIZES", _some(names), "its sizes depend on values, or on a rule that is not known.",
             f"State them: --shape {names[0]}:SIZES.",
         )  # fmt: skip
+
+    def _where_unknown(self) -> List[str]:
+        """Where sizes begin to be unknown, going back from the operators that lack them; host operators included."""
+        waiting, seen, found = list(dict.fromkeys(self.unknown)), set(self.unknown), []
+        for node in waiting:
+            before = [src for _, src, slot in self.reads[node] if self.shapes.known(src, slot) is None]
+            before = [src for src in before if not _is_handle(self.graph.output_dtypes(src))]
+            if not before:
+                found.append(node)
+            for src in before:
+                if src not in seen:
+                    seen.add(src)
+                    waiting.append(src)
+        names = []
+        for node in sorted(found) or waiting[:1]:
+            slots = [k for k in range(len(self.graph.output_dtypes(node))) if self.shapes.known(node, k) is None]
+            names.append(fed_name(self.graph.nodes[node], slots[0] if slots else 0))
+        return names
 
     def _open_inputs(self) -> List[Tuple[str, Any]]:
         found = []
@@ -647,6 +675,11 @@ class _Lowering:
                     if dtype not in ("string", "resource", "variant") and self.shapes.known(node.id, slot) is None:
                         found.append((fed_name(node, slot), self.shapes.of(node.id, slot)))
         return found
+
+
+def _is_handle(dtypes: Sequence[DType]) -> bool:
+    """Whether an operator gives nothing that has a size."""
+    return all(dtype.base.name in ("resource", "variant", "string") for dtype in dtypes)
 
 
 def fed_name(node: Any, slot: int) -> str:

@@ -127,7 +127,7 @@ class Fault(NamedTuple):
         """As :func:`parse_text` reads it."""
         where = ("" if self.node is None else f":{self.node}") + ("" if self.at is None else f"@{self.at}")
         rest = [(name, getattr(self, name)) for name in ("rank", "after", "seconds", "past")]
-        return self.kind + where + "".join(f",{name}={value:g}" for name, value in rest if value is not None)
+        return self.kind + where + "".join(f",{name}={value}" for name, value in rest if value is not None)
 
     def to_json(self) -> Dict[str, object]:
         """As the protocol has it."""
@@ -142,6 +142,10 @@ class Faults(NamedTuple):
     def of(self, *kinds: str, rank: int = 0) -> List[Fault]:
         """Those of some kinds that the device of a rank has, in the order given."""
         return [fault for fault in self.items if fault.kind in kinds and fault.of(rank)]
+
+    def without(self, *kinds: str) -> Faults:
+        """Those of other kinds."""
+        return Faults(tuple(fault for fault in self.items if fault.kind not in kinds))
 
     def nodes(self) -> Iterator[str]:
         """Operators that they name."""

@@ -26,6 +26,9 @@ _MILLISECOND = 10**6
 #: Longer than any limit and any step: what never ends, ends then. 2 ** 62 ns are 146 years.
 _NEVER = 1 << 62
 
+#: Operators that read whether anything overflowed: a graph that has one scales its loss.
+_FLOAT_STATUS = ("NpuGetFloatStatus", "NpuGetFloatStatusV2")
+
 _HOST_KINDS = ("launch", "h2d", "d2h", "send")
 _COLLECTIVES = ("collective",)
 
@@ -161,7 +164,16 @@ class _Watch:
             late = (after.end - before.end) * (self.iterations if every else 1)
         known = self._run_ns if self._run_ns is not None or not late else 0
         run_ns = None if known is None else known + late
+        if profile is not None and self.overflows:
+            profile = profile._replace(overflowed=self._overflowed())
         return Endured(profile, run_ns, late, tuple(self.notes), tuple(self.overflows))
+
+    def _overflowed(self) -> int:
+        """Iterations whose update loss scaling leaves out, so that they do not count as steps (003 L580)."""
+        if not any(node.op in _FLOAT_STATUS for node in self.partition.graph.nodes):
+            return 0
+        found = {iteration for _, iteration in self.overflows}
+        return self.iterations if None in found else len(found)
 
     @property
     def _turn(self) -> int:

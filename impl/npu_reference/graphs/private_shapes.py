@@ -181,3 +181,9 @@ def _cell_input_grad(call: Any) -> Sequence[Shape]:
     (batch, wide), (rows, _) = ranked(call.shape(0), 2), ranked(call.shape(1), 2)
     hidden = None if wide is None else wide // 4
     return [(batch, None if rows is None or hidden is None else rows - hidden), (batch, hidden)]
+
+
+@rule("NpuAllocFloatStatus", "NpuGetFloatStatus", "NpuGetFloatStatusV2", "NpuClearFloatStatus")
+def _float_status(call: Any) -> Sequence[Shape]:
+    """The device's status is eight numbers (the toolkit's operator prototypes)."""
+    return [(8,)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
-from typing import Iterator, List, Sequence, Tuple
+from typing import Iterator, List, Mapping, Sequence, Tuple
 
 from npu_reference.options.classes import CLASSES
 from npu_reference.options.declaration import EDITIONS, SAME, STATUSES, SURFACES, Facet, Option
@@ -27,13 +28,19 @@ describe, **current** documents 000 and 003. *T* is training (`graph_run_mode` 1
 it there is a warning, and where it says *alone* the option is ignored, since it means nothing there (G13). Letters and
 numbers such as `A17` are rows of [readings](readings.md); `npu-conformance explain A17` prints one.
 
+**Visible in** says where an option can be seen at work, each with a case that shows it: `npu-conformance run -k CASE`.
+
 `npu-conformance options --surface runconfig hccl_timeout=600` shows what values mean, and where each comes from.
 """
 
 
-def page() -> str:
+#: By option, what is seen of it and the case that shows that.
+Shown = Mapping[str, Sequence[Tuple[str, str]]]
+
+
+def page(shown: Shown) -> str:
     """The whole page as Markdown."""
-    parts = [_HEAD, *_contents(), *_topics(), *_rules(), *_classes(), *_words()]
+    parts = [_HEAD, *_contents(), *_topics(shown), *_rules(), *_classes(), *_words()]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -54,14 +61,14 @@ def _contents() -> Iterator[str]:
     yield ""
 
 
-def _topics() -> Iterator[str]:
+def _topics(shown: Shown) -> Iterator[str]:
     for topic, options in _grouped():
         yield f"## {topic}\n"
         for option in options:
-            yield from _option(option)
+            yield from _option(option, shown.get(option.name, ()))
 
 
-def _option(option: Option) -> Iterator[str]:
+def _option(option: Option, shown: Sequence[Tuple[str, str]]) -> Iterator[str]:
     yield f"### {option.name}\n"
     unit = f" Unit: {option.unit}." if option.unit else ""
     yield f"{option.meaning}{unit}\n"
@@ -89,6 +96,8 @@ def _option(option: Option) -> Iterator[str]:
         yield f"- Note: {advice.text} (`{advice.requirement}`{only})"
     if option.advice:
         yield ""
+    visible = ", ".join(f"{what} (`{case}`)" for what, case in shown)
+    yield (f"Visible in {visible}." if visible else "No case shows it.") + "\n"
     requirements = ", ".join(f"`{name}`" for name in option.requirements)
     yield (f"Requirements: {requirements}." if requirements else "") + f"{readings}\n"
 
@@ -169,8 +178,10 @@ def _words() -> Iterator[str]:
 def main(arguments: Sequence[str]) -> int:
     """Write the page to the path given, or to ``docs/options.md`` below the current directory."""
     path = Path(arguments[0] if arguments else "docs/options.md")
+    # The cases are the suite's, which stands above this package and knows it.
+    shown: Shown = importlib.import_module("npu_conformance.library.shown").shown()
     aside = path.with_name(path.name + ".tmp")
-    aside.write_text(page(), encoding="utf-8")
+    aside.write_text(page(shown), encoding="utf-8")
     aside.replace(path)
     return 0
 

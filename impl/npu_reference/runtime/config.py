@@ -9,6 +9,7 @@ from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Name
 from npu_reference import options
 from npu_reference.catalog import OpList
 from npu_reference.device.faults import NONE, Faults
+from npu_reference.dumps.settings import DataDump, data_dump, place
 from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
 from npu_reference.runtime.observing.log import Notice
@@ -17,6 +18,7 @@ __all__ = [
     "EDITION_VARIABLE",
     "PRECISIONS",
     "PRECISION_VARIABLE",
+    "Places",
     "OPTIMIZER",
     "RUN_CONFIG_MARK",
     "Overrides",
@@ -51,6 +53,32 @@ _WAITING = 16
 _FIELDS = ("b", "i", "f", "s")
 
 
+class Places(NamedTuple):
+    """Where what a session leaves goes.
+
+    Attributes:
+        folder: the current directory when the session was made (D8).
+        root: the folder below which absolute paths lie; None for the file system's own.
+        env: the environment that names further folders.
+        edition: of the options.
+    """
+
+    folder: str = "."
+    root: Optional[str] = None
+    env: Mapping[str, str] = {}
+    edition: str = "current"
+
+    def of(self, path: str) -> str:
+        """Where a path that an option or the environment names lies; empty is the current directory."""
+        return place(path, self.folder, self.root)
+
+    @property
+    def device(self) -> int:
+        """The number of the device, as launch scripts say it."""
+        text = self.env.get("ASCEND_DEVICE_ID") or self.env.get("DEVICE_ID") or "0"
+        return int(text) if text.isdigit() and len(text) < 6 else 0
+
+
 class Settings(NamedTuple):
     """What the config of one session asks for.
 
@@ -63,6 +91,8 @@ class Settings(NamedTuple):
         device: the simulated device, for its time and memory; None for the default one.
         clock: whether every run is told its time and memory.
         faults: what the device was asked to suffer.
+        places: where the files go that it leaves.
+        dump: what is dumped while it runs; None for nothing.
     """
 
     resolution: options.Resolution
@@ -73,6 +103,8 @@ class Settings(NamedTuple):
     device: Optional[Device] = None
     clock: bool = False
     faults: Faults = NONE
+    places: Places = Places()
+    dump: Optional[DataDump] = None
 
 
 class Overrides(NamedTuple):
@@ -87,6 +119,8 @@ class Overrides(NamedTuple):
         op_list: the operators the device has.
         device_precision: instead of the environment variable's.
         exact: operators not to be lowered.
+        root: a folder below which absolute paths of what sessions leave lie.
+        dump: what is dumped, whatever the options say.
         device: the simulated device.
         clock: whether runs are told their time and memory.
         faults: what the device suffers.
@@ -100,6 +134,8 @@ class Overrides(NamedTuple):
     op_list: Optional[OpList] = None
     device_precision: Optional[str] = None
     exact: FrozenSet[str] = frozenset()
+    root: Optional[str] = None
+    dump: Optional[DataDump] = None
     device: Optional[Device] = None
     clock: bool = False
     faults: Faults = NONE
@@ -151,10 +187,11 @@ def settings(config: Any) -> Settings:
     entries = [entry for entry in _entries(config) if entry.name == OPTIMIZER]
     values, notices = _merged(entries)
     env = dict(os.environ) if around.env is None else around.env
+    edition = around.edition or env.get(EDITION_VARIABLE) or "current"
     resolution = options.resolve(
         values if around.values is None else around.values,
         surface=around.surface,
-        edition=around.edition or env.get(EDITION_VARIABLE) or "current",
+        edition=edition,
         env=env,
         files=around.files,
         carried=_carried(entries) if around.values is None else (),
@@ -171,6 +208,7 @@ def settings(config: Any) -> Settings:
             )
         )
     precision = device_precision(around.device_precision or env.get(PRECISION_VARIABLE) or "off")
+    places = Places(os.getcwd(), around.root, env, edition)
     return Settings(
         resolution,
         tuple(notices),
@@ -180,6 +218,8 @@ def settings(config: Any) -> Settings:
         around.device,
         around.clock,
         around.faults,
+        places,
+        around.dump or data_dump(resolution),
     )
 
 

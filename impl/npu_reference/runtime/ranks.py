@@ -34,7 +34,6 @@ __all__ = [
     "local_rank_id",
     "local_rank_size",
     "members",
-    "network",
     "nobody_else",
     "place_of_session",
     "rank_id",
@@ -43,6 +42,7 @@ __all__ = [
     "running",
     "set_split_by_index",
     "set_split_by_size",
+    "together",
     "world_rank_of",
 ]
 
@@ -166,9 +166,15 @@ def place_of_session(device: Any, env: Any = None) -> Optional[Place]:
     return Place(rank, size, lambda: meeting_of_process(process, size, env, nobody_else), process is None)
 
 
-def network(size: int) -> Dict[str, Any]:
-    """What the timing plane is told of the ranks: their links, how gradients are split, which groups there are."""
-    return {"ranks": topology_of(size, os.environ), "split": dict(_splits()), "groups": dict(_groups())}
+def together(place: Optional[Place]) -> Dict[str, Any]:
+    """The ranks of a session's job, as ``device.timing.profile`` takes them; nothing for one alone.
+
+    Raises:
+        OptionValueError: a rank table that is none, or has another number of ranks.
+    """
+    if place is None or place.size < 2:
+        return {}
+    return {"ranks": topology_of(place.size, os.environ), "split": dict(_splits()), "groups": dict(_groups())}
 
 
 def device_of(device: Any, place: Optional[Place]) -> int:

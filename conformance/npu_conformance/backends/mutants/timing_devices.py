@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, List
 
 from npu_conformance.backends.mutants import mutant
-from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend
+from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend, with_values
 from npu_conformance.backends.mutants.timing_edits import Edit, given, has, hearing, scaled, telling
 
 __all__: List[str] = []
@@ -84,6 +84,33 @@ hearing(
     given("session", "hccl_timeout"),
     hccl_timeout=lambda seconds: seconds * 60,
 )
+
+hearing(
+    "collectives-wait-to-the-second",
+    "runconfig.hccl_timeout.quantize",
+    "Waits 68 seconds longer than the whole steps in hccl_timeout.",
+    given("runconfig", "hccl_timeout"),
+    hccl_timeout=lambda seconds: min(seconds + 68, 17340),
+)
+
+
+@mutant("collectives-wait-by-the-environment", "runconfig.hccl_timeout.over_env")
+class CollectivesWaitByTheEnvironment(ReferenceBackend):
+    """Lets HCCL_EXEC_TIMEOUT beat hccl_timeout."""
+
+    def step(self, params: Params) -> Answer:
+        named = "HCCL_EXEC_TIMEOUT" in params.get("env", {})
+        return super().step(with_values(params, hccl_timeout=None) if named else params)
+
+
+@mutant("collectives-wait-without-the-environment", "env.HCCL_EXEC_TIMEOUT.fallback")
+class CollectivesWaitWithoutTheEnvironment(ReferenceBackend):
+    """Takes no notice of HCCL_EXEC_TIMEOUT."""
+
+    def step(self, params: Params) -> Answer:
+        rest = {name: value for name, value in params.get("env", {}).items() if name != "HCCL_EXEC_TIMEOUT"}
+        return super().step({**params, "env": rest})
+
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Devices and data

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, List
 
-from npu_conformance.backends.mutants.edits import Answer, Params
+from npu_conformance.backends.mutants import mutant
+from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend
 from npu_conformance.backends.mutants.timing_edits import given, has, hearing, telling, value_of
+from npu_reference.errors import DeviceError
 
 __all__: List[str] = []
 
@@ -55,6 +57,21 @@ hearing(
     given("runconfig", "op_execute_timeout"),
     op_execute_timeout=1,
 )
+
+
+@mutant("legacy-kernel-limited", "session.op_execute_timeout.unsupported")
+class LegacyKernelLimited(ReferenceBackend):
+    """Ends kernels by op_execute_timeout on a session too."""
+
+    def step(self, params: Params) -> Answer:
+        option = "op_execute_timeout"
+        if given("session", option)(params) and params.get("faults"):
+            raise DeviceError(
+                "DEVICE_TIMEOUT", option, "a kernel ran too long.", after_ns=value_of(params, option) * 10**9
+            )
+        return super().step(params)
+
+
 for _kind in ("stream", "event"):
     _option = f"{_kind}_sync_timeout"
     hearing(

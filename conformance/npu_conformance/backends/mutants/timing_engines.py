@@ -113,3 +113,10 @@ hearing(
     lambda params: "concurrent" in params and not has("graph_max_parallel_model_num")(params),
     graph_max_parallel_model_num=2,
 )
+hearing(
+    "models-parallel-in-training",
+    "runconfig.graph_max_parallel_model_num.inference",
+    "Executes steps of training beside each other.",
+    has("graph_run_mode", 1),
+    graph_run_mode=0,
+)

@@ -186,3 +186,12 @@ for _surface in ("session", "runconfig"):
         given(_surface, "variable_format_optimize", False),
         variable_format_optimize=True,
     )
+
+
+telling(
+    "small-channel-off-in-inference",
+    "runconfig.enable_small_channel.inference_fixed",
+    "Lets enable_small_channel 0 switch off what online inference always has.",
+    scaled(2),
+    lambda params: given("runconfig", "enable_small_channel", 0)(params) and has("graph_run_mode", 0)(params),
+)

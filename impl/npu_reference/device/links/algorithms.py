@@ -36,8 +36,15 @@ _SMALL = 64 << 10
 #: Ranks from which on a ring has too many steps; assumed.
 _LARGE = 128
 
+#: Messages of one collective at most: some algorithms send from each rank to each (assumed; as many take a second).
+_MOST_MESSAGES = 1 << 18
+
 _Range = Tuple[int, int]
 _Shard = Tuple[_Range, ...]
+
+
+#: Algorithms whose messages grow with the square of the ranks: how many each rank has with each other, one way.
+_EACH_TO_EACH = {"mesh": 1, "ring": 1, "double_ring": 2, "pairwise": 1}
 
 
 class Message(NamedTuple):
@@ -145,6 +152,10 @@ def _check(kind: str, algorithm: str, where: Topology, root: int, peer: int) -> 
             raise OptionValueError("OPTION_VALUE", name, reason, f"Give 0 to {where.size - 1}.")
     if kind in ("send", "receive") and root == peer:
         raise OptionValueError("OPTION_VALUE", "peer", f"rank {root} cannot {kind} with itself.", "Name another rank.")
+    messages = where.size * (where.size - 1) * _EACH_TO_EACH.get(algorithm, 0) * (2 if kind == "allreduce" else 1)
+    if messages > _MOST_MESSAGES:
+        reason = f"{algorithm} among {where.size} ranks has {messages:,} messages, more than {_MOST_MESSAGES:,}."
+        raise OptionValueError("OPTION_VALUE", "algorithm", reason, "Take hierarchical or halving_doubling, or fewer.")
     if algorithm == "hierarchical" and where.grid() is None:
         reason = "hierarchical needs groups of one size on every server."
         raise OptionValueError("OPTION_VALUE", "algorithm", reason, "Take ring or halving_doubling.")
@@ -253,10 +264,10 @@ class _Plan:
     def _halve(self, core: _Core, step: int) -> int:
         distance = len(core.ranks) // 2
         while distance:
+            blocks = _blocks(core.shards, distance)
             for place, src in enumerate(core.ranks):
                 other = place ^ distance
-                low = other // distance * distance
-                self.send(step, src, core.ranks[other], core.shards[low : low + distance], True)
+                self.send(step, src, core.ranks[other], [blocks[other // distance]], True)
             distance //= 2
             step += 1
         return step
@@ -264,9 +275,9 @@ class _Plan:
     def _double(self, core: _Core, step: int) -> int:
         distance = 1
         while distance < len(core.ranks):
+            blocks = _blocks(core.shards, distance)
             for place, src in enumerate(core.ranks):
-                low = place // distance * distance
-                self.send(step, src, core.ranks[place ^ distance], core.shards[low : low + distance], False)
+                self.send(step, src, core.ranks[place ^ distance], [blocks[place // distance]], False)
             distance *= 2
             step += 1
         return step
@@ -297,6 +308,11 @@ def _core(ranks: List[int], shards: List[_Shard]) -> _Core:
     leaders = [ranks[leader] for leader, _ in pairs] + [ranks[place] for place in rest]
     kept = [_joined([shards[a], shards[b]]) for a, b in pairs] + [shards[place] for place in rest]
     return _Core(leaders, kept, [(ranks[a], ranks[b], shards[b]) for a, b in pairs])
+
+
+def _blocks(shards: Sequence[_Shard], size: int) -> List[_Shard]:
+    """Neighbouring shards joined, so many at a time."""
+    return [_joined(shards[begin : begin + size]) for begin in range(0, len(shards), size)]
 
 
 class _Level(NamedTuple):

@@ -177,6 +177,8 @@ def _lives(lowered: Lowered, timeline: Timeline) -> Dict[int, Tuple[int, int]]:
     for places in lowered.queues:
         for place in places:  # an element lies there all the time: the next one fills the place of the last
             touch(place, 0, timeline.end)
+    for place in lowered.held:  # from the forward loop into the backward one: taken as the whole step (assumed)
+        touch(place, 0, timeline.end)
     return {place: (start, max(end, start + 1)) for place, (start, end) in lives.items()}
 
 

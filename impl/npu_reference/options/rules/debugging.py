@@ -29,22 +29,29 @@ def check_directory(state: State, name: str, path: str, subject: str = "") -> No
         )
 
 
-@RULES.rule("session.dump_path.required", "enable_dump", about=("dump_path",))
+@RULES.rule("session.dump_path.required", "enable_dump", "dump_config", about=("dump_path",))
 def _dump_needs_a_path(state: State) -> None:
     """enable_dump needs dump_path, a directory that exists and can be read and written (G9)."""
-    if not state.value("enable_dump"):
+    if not _dumps(state):
         return
     if state.has("dump_path"):
         check_directory(state, "dump_path", str(state.value("dump_path")))
     else:
         name = "dump_path" if state.surface == "session" else "dump_config"
-        state.error(name, "OPTION_CONFLICT", "enable_dump is True, but dump_path is not given.", "Give a directory.")
+        asked = "enable_dump" if state.value("enable_dump") else "enable_dump_debug"
+        state.error(name, "OPTION_CONFLICT", f"{asked} is True, but dump_path is not given.", "Give a directory.")
+
+
+def _dumps(state: State) -> bool:
+    """Whether anything is dumped: every operator, or by a DumpConfig those whose results overflow (A36)."""
+    config = state.parsed.get("dump_config")
+    return bool(state.value("enable_dump") or (isinstance(config, dict) and config.get("enable_dump_debug")))
 
 
 @RULES.rule("session.enable_dump.false", "dump_path", "dump_step", "dump_mode", about=("enable_dump",))
 def _dump_settings_need_dump(state: State) -> None:
     """dump_path, dump_step and dump_mode have no effect unless enable_dump is True (D27)."""
-    if state.value("enable_dump"):
+    if _dumps(state):
         return
     for name in ("dump_path", "dump_step", "dump_mode"):
         if state.has(name):

@@ -40,7 +40,8 @@ class RunTime(NamedTuple):
         profile: the step; None where the model knows none, and why in ``reason``.
         late_ns: what faults that were asked for added.
         notes: what came of such faults that the device does not notice.
-        does_not_fit: whether the model says that it needs more memory than the device has.
+        to_be_told: whether the reason is worth a warning: more memory than the device has, or a defect of the model.
+        shapes: what the step was compiled for, beside what the graph states.
     """
 
     device: int
@@ -51,7 +52,8 @@ class RunTime(NamedTuple):
     reason: str = ""
     late_ns: int = 0
     notes: Tuple[str, ...] = ()
-    does_not_fit: bool = False
+    to_be_told: bool = False
+    shapes: Mapping[str, Tuple[Optional[int], ...]] = {}
 
     @property
     def compiled(self) -> Optional[Compiled]:
@@ -149,7 +151,7 @@ class Clocking:
             if timed.profile is not None:
                 endured = self._endure(timed, parts, turn.iterations, turn.executed)
         start, end = _advance(self._device, endured.run_ns or 0)
-        too_large = timed.error is not None and timed.error.code == "DEVICE_MEMORY"
+        to_be_told = timed.error is not None and timed.error.code in ("DEVICE_MEMORY", "INTERNAL")
         return RunTime(
             self._device,
             start,
@@ -159,7 +161,8 @@ class Clocking:
             timed.reason,
             endured.late,
             endured.notes,
-            too_large,
+            to_be_told,
+            timed.shapes,
         )
 
     def _faced(self, parts: Partition, before: Mapping[Optional[str], int], iterations: int) -> List[Fault]:
@@ -173,8 +176,8 @@ class Clocking:
         return found
 
     def warnings(self, time: RunTime) -> Tuple[str, ...]:
-        """What is to be told of a run beside its record: that it would not fit the device."""
-        return (time.reason,) if time.does_not_fit else ()
+        """What is to be told of a run beside its record: that it would not fit the device, or that its model failed."""
+        return (time.reason,) if time.to_be_told else ()
 
     def _endure(
         self, timed: Timed, parts: Partition, iterations: int, executed: Mapping[Optional[str], int]

@@ -28,11 +28,13 @@ class Timed(NamedTuple):
 
     Attributes:
         profile: None where there is an error.
-        error: DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY or PRECISION_*.
+        error: DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY or PRECISION_*; INTERNAL for a defect of the model.
+        shapes: by ``node:slot``, what it was compiled for beside what the graph states.
     """
 
     profile: Optional[Profile]
     error: Optional[NpuError] = None
+    shapes: Mapping[str, _Shape] = {}
 
     @property
     def compiled(self) -> Optional[Compiled]:
@@ -51,20 +53,16 @@ class Compiling:
         resolution: the session's effective options.
         device: what they are compiled for.
         tf_graph: the user's tf.Graph, which may know shapes that the graph alone does not tell.
-        network: what :func:`npu_reference.device.timing.profile` is told of the ranks; None for one.
+        together: tells the ranks that run it together, as ``device.timing.profile`` takes them.
     """
 
     def __init__(
-        self,
-        resolution: Resolution,
-        device: Device,
-        tf_graph: Any,
-        network: Optional[Callable[[], Mapping[str, Any]]] = None,
+        self, resolution: Resolution, device: Device, tf_graph: Any, together: Callable[[], Mapping[str, Any]] = dict
     ) -> None:
         self.device = device
+        self._together = together
         self._resolution = resolution
         self._tf_graph = tf_graph
-        self._network = network
         self._lock = threading.Lock()
         self._known: OrderedDict[Any, Timed] = OrderedDict()
 
@@ -97,12 +95,16 @@ class Compiling:
             return found
 
     def _compile(self, signature: Any, parts: Partition, fed: Mapping[str, _Shape], copies: Sequence[Copy]) -> Timed:
+        shapes: Dict[str, _Shape] = {}
         try:
             shapes = _sizes(signature, parts, fed, copies, self._tf_graph)
-            network = {} if self._network is None else self._network()
-            return Timed(profile(parts, self._resolution, self.device, shapes, **network))
+            step = profile(parts, self._resolution, self.device, shapes, **self._together())
+            return Timed(step, None, shapes)
         except NpuError as error:
-            return Timed(None, error)
+            return Timed(None, error, shapes)
+        except Exception as error:  # noqa: BLE001  a defect of the model ends no run of a script; it is told
+            text = f"the model of the device failed: {type(error).__name__}: {error}."
+            return Timed(None, NpuError("INTERNAL", "simulated device", text, "Please report it."), shapes)
 
 
 def _sizes(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 from npu_reference.device.numerics import FloatStatus, rewrite
 from npu_reference.partition import Partition
@@ -24,6 +24,14 @@ class Numerics:
         self._settings = settings
         self.status = FloatStatus()
         self.assignments: List[Assignment] = []
+
+    def dtypes_of(self, op: str) -> Optional[Tuple[Tuple[str, ...], Tuple[str, ...]]]:
+        """The dtypes that an operator's inputs and outputs were last computed at; None where it was not."""
+        for assignment in reversed(self.assignments):
+            found = assignment.by_name().get(op)
+            if found is not None:
+                return tuple(found.inputs), tuple(found.outputs)
+        return None
 
     def apply(self, graph_def: Any, partition: Partition, feeds: Sequence[str] = ()) -> List[str]:
         """Rewrite the GEOPs of a partitioned graph in place; answers what a user should know of it.

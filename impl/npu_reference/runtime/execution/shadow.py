@@ -308,9 +308,9 @@ class _Batch:
             if gauges:
                 self.shadow.meter.install(body, function, gauges)
             self.shadow.generators.install(body, self.functions)
+            body.signature.name = function
             for hook in self.shadow.hooks:
                 hook(body, name)
-            body.signature.name = function
             self.shadow.geops[function] = name
             self.bodies.append(body)
         node.attr["f"].func.name = function

@@ -18,12 +18,17 @@ from npu_reference.runtime.config import OPTIMIZER, Overrides, overriding
 from npu_reference.runtime.execution import clocking
 from npu_reference.runtime.observing.log import Entry, listening
 from npu_reference.runtime.observing.trace import process_trace
+from npu_reference.runtime.scripts.leavings import RunFolder, run_folder
 from npu_reference.runtime.scripts.simulate import simulate
 from npu_reference.runtime.scripts.wire import from_wire, to_wire
 from npu_reference.runtime.sessions import activation
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["execute", "run_graph", "run_script"]
+
+
+#: Codes of what can happen to an operator while it runs.
+_FAILURES = ("RUN_FAILED", "DEVICE_FAULT", "DEVICE_TIMEOUT", "DEVICE_ENDLESS", "KERNEL_FAILURE", "COLLECTIVE_TIMEOUT")
 
 
 def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
@@ -33,7 +38,8 @@ def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
         params: of the protocol: ``graph`` (a path), ``surface``, ``edition``, ``values``, ``env``, ``files``,
             ``op_list``, ``device_precision``, ``feeds`` (name to tensor), ``fetches`` (a name without
             slot is an operator to run), ``init`` (operators to run once first), ``steps`` (default 1), ``faults``,
-            ``tell`` (which of ``timeline``, ``memory`` and ``transfers`` to answer), ``device``.
+            ``tell`` (which of ``timeline``, ``memory`` and ``transfers`` to answer), ``device``, ``may_fail``
+            (an operator that fails is answered as ``failed``, with no fetches).
 
     Returns:
         The protocol's ``ok``: ``fetches`` of the last step, ``trace`` with a record for each run, ``log``, ``files``.
@@ -42,9 +48,27 @@ def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
         NpuError: GRAPH_* and OPTION_* for what was given, RUN_FAILED where TensorFlow fails.
     """
     activation.activate()
-    with _observed(params) as log:
-        fetches = _run(params)
-        return {"fetches": fetches, "files": {}, "trace": _records(), "log": log, **_told(params)}
+    graph = graphs.load_graph(params["graph"])
+    parse(params.get("faults")).check_nodes(graph.index)
+    params = _settled(params)
+    with run_folder(params.get("files")) as folder, _observed(params, folder) as log:
+        failed: Optional[NpuError] = None
+        fetches: Dict[str, Any] = {}
+        try:
+            fetches = _run(params, graph)
+        except NpuError as error:
+            if not params.get("may_fail") or error.code not in _FAILURES:
+                raise
+            failed = error
+        answer = {"fetches": fetches, "files": folder.files(), "trace": _records(), "log": folder.without(log)}
+        answer.update(_told(params))
+        return answer if failed is None else {**answer, "failed": failed.to_json()}
+
+
+def _settled(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same with what counts from the current directory made absolute, before the run has one of its own."""
+    place, colon, name = str(params.get("device", "")).partition(":")
+    return {**params, "device": os.path.abspath(place) + colon + name} if os.path.isfile(place) else params
 
 
 def run_script(params: Mapping[str, Any]) -> Dict[str, Any]:
@@ -63,13 +87,16 @@ def run_script(params: Mapping[str, Any]) -> Dict[str, Any]:
     with contextlib.ExitStack() as stack:
         path = params.get("script")
         if path is None:
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
-            path = os.path.join(folder, "script.py")
+            place = stack.enter_context(tempfile.TemporaryDirectory())
+            path = os.path.join(place, "script.py")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(params["source"])
-        log = stack.enter_context(_observed(params))
-        output = execute(path, list(params.get("args", [])), params.get("edition"))
-        return {"fetches": {}, "files": {}, "output": output, "trace": _records(), "log": log, **_told(params)}
+        path, params = os.path.abspath(path), _settled(params)
+        folder = stack.enter_context(run_folder(params.get("files")))
+        log = stack.enter_context(_observed(params, folder))
+        output = folder.without(execute(path, list(params.get("args", [])), params.get("edition")))
+        answer = {"fetches": {}, "files": folder.files(), "output": output, "trace": _records()}
+        return {**answer, "log": folder.without(log), **_told(params)}
 
 
 def execute(path: str, args: Sequence[str], edition: Optional[str]) -> str:
@@ -96,7 +123,7 @@ def execute(path: str, args: Sequence[str], edition: Optional[str]) -> str:
 
 
 @contextlib.contextmanager
-def _observed(params: Mapping[str, Any]) -> Iterator[List[Dict[str, str]]]:
+def _observed(params: Mapping[str, Any], folder: RunFolder) -> Iterator[List[Dict[str, str]]]:
     """A fresh trace, the request's surroundings, and what is logged meanwhile."""
     log: List[Dict[str, str]] = []
 
@@ -116,6 +143,7 @@ def _observed(params: Mapping[str, Any]) -> Iterator[List[Dict[str, str]]]:
         clock=bool(params.get("tell")),
         device=load(params["device"]) if "device" in params else None,
         faults=parse(params.get("faults")),
+        root=folder.path,
     )
     clocking.restart()
     process_trace().restart()  # an answer must not tell how many requests came before it
@@ -127,10 +155,8 @@ def _records() -> List[Dict[str, object]]:
     return [record.to_json() for record in process_trace().runs]
 
 
-def _run(params: Mapping[str, Any]) -> Dict[str, Any]:
+def _run(params: Mapping[str, Any], graph: graphs.Graph) -> Dict[str, Any]:
     v1 = tensorflow().v1
-    graph = graphs.load_graph(params["graph"])
-    parse(params.get("faults")).check_nodes(graph.index)
     names = list(params.get("fetches", []))
     tensors = [name for name in names if ":" in name]
     targets = [name for name in names if ":" not in name]

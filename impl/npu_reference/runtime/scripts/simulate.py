@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Callable, Iterator, List, Optional, Sequence, TextIO, Tuple, Union
 
 from npu_reference.device.faults import NONE, Faults
+from npu_reference.dumps.settings import DataDump
 from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
 from npu_reference.runtime.config import (
@@ -50,6 +51,7 @@ def simulate(
     trace_file: Optional[str] = None,
     adapt_imports: bool = True,
     account: Optional[Account] = None,
+    dump_plain: Optional[str] = None,
     clock: Optional[bool] = None,
     device: Optional[Device] = None,
     faults: Faults = NONE,
@@ -66,6 +68,8 @@ def simulate(
         adapt_imports: under TensorFlow 2, read ``import tensorflow as tf`` of a script that uses names of TensorFlow 1
             as ``import tensorflow.compat.v1 as tf``. The file is not changed.
         account: filled with what happens, session by session, for whoever wants to tell of it.
+        dump_plain: a folder that takes the outputs of all operators of GEOPs as plain TensorFlow computes them, to hold
+            another dump against; made where it is missing. Options of the script about dumps do not count then.
         clock: whether every run is told its time and memory on the device (docs/device.md); else as it is around.
         device: the simulated device, for its time and memory; else the default one.
         faults: what the device suffers.
@@ -88,6 +92,10 @@ def simulate(
     around = current_overrides()
     if device_precision is not None:
         around = around._replace(device_precision=device_precision)
+    if dump_plain is not None:
+        around = around._replace(
+            device_precision="off", dump=DataDump(_folder(dump_plain, device_precision), None, "output")
+        )
     if clock is not None:
         around = around._replace(clock=clock)
     if device is not None:
@@ -108,6 +116,19 @@ def simulate(
             if trace_file is not None:
                 _write(trace_file)
     return process_trace()
+
+
+def _folder(path: str, device_precision: Optional[str]) -> str:
+    """The absolute path of a folder for a plain dump, which is there afterwards."""
+    if device_precision == "on":
+        reason = "plain TensorFlow does not compute at the device's precision."
+        raise NpuError("USAGE", "dump_plain", reason, "Leave the device precision off.")
+    try:
+        if not os.path.isdir(path):
+            os.mkdir(path)
+    except OSError as error:
+        raise NpuError("OUTPUT", path, f"the folder cannot be made: {error.strerror}.") from None
+    return os.path.abspath(path)
 
 
 def _speaker(log: Union[Callable[[str], None], TextIO, None]) -> Callable[[str], None]:

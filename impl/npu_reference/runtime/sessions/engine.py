@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import threading
 from collections import Counter
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+from contextlib import contextmanager, suppress
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+
+import numpy as np
 
 from npu_reference import graphs
 from npu_reference.collection import no_collection
-from npu_reference.errors import NpuError
+from npu_reference.dumps.settings import exception_dump as exception_dump_of
+from npu_reference.dumps.writing import Target
+from npu_reference.errors import DeviceError, NpuError
 from npu_reference.hardware import built_in
 from npu_reference.options.directives import directives
 from npu_reference.runtime import ranks
 from npu_reference.runtime.agreement.agreement import Agreement
-from npu_reference.runtime.config import Settings, inner_config
+from npu_reference.runtime.config import Settings, current_overrides, inner_config
 from npu_reference.runtime.execution.bodies import Hook
 from npu_reference.runtime.execution.clocking import Clocking, RunTime, Turn
 from npu_reference.runtime.execution.compiling import Compiling
 from npu_reference.runtime.execution.distributing import redirect
+from npu_reference.runtime.execution.dumping import Dumping
+from npu_reference.runtime.execution.leaving import COUNTS, Leaving, leaving
 from npu_reference.runtime.execution.numerics import Numerics
 from npu_reference.runtime.execution.ordering import in_order
 from npu_reference.runtime.execution.plan import Plan, Signature, make_plan
@@ -28,6 +36,7 @@ from npu_reference.runtime.observing import account, watching
 from npu_reference.runtime.observing.log import LOG, Notice, say
 from npu_reference.runtime.observing.trace import RunRecord, process_trace
 from npu_reference.runtime.operators.communicating import TOKEN, Communicator, own_tokens, token_of
+from npu_reference.runtime.sessions import exception_dump
 from npu_reference.runtime.sessions.callables import Callable_
 from npu_reference.runtime.sessions.failures import in_users_words, refused, session_error
 from npu_reference.runtime.sessions.partial import PartialRuns
@@ -67,18 +76,22 @@ class Engine:
         self._inner = base(graph=self._shadow.graph, config=config)
         self._plans: Dict[Signature, Plan] = {}
         self._planning = threading.RLock()
+        self._dumping = self._open_dump(settings)
         self._counting = threading.Lock()
         self._runs = 0
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
         self._partial = PartialRuns(self.number, self.graph, self.run)
-        network = None if place is None else lambda: ranks.network(place.size)
-        self._compiling = Compiling(settings.resolution, settings.device or built_in(), session.graph, network)
+        self._compiling = Compiling(
+            settings.resolution, settings.device or built_in(), session.graph, lambda: ranks.together(place)
+        )
         self._clocking: Optional[Clocking] = None
         if settings.clock or settings.faults.items:
-            self._clocking = Clocking(
-                self._compiling, settings.resolution, settings.faults, self._communicator.rank, self.device
-            )
+            # Of several ranks the communicator knows which are lost: it is there that the others wait.
+            own = settings.faults if place is None else settings.faults.without("lost_peer")
+            rank = 0 if place is None else place.rank
+            self._clocking = Clocking(self._compiling, settings.resolution, own, rank, self.device)
         self._told: Set[str] = set()
+        self._leaving = self._files(settings)
         self._agreement = Agreement(settings.resolution, session.graph, self.number)
         self._communicator.join()
         for notice in settings.notices:
@@ -86,6 +99,22 @@ class Engine:
         if LOG.isEnabledFor(logging.INFO):
             told = json.dumps(directives(settings.resolution), sort_keys=True)
             say(logging.INFO, Notice("directives", "graph compilation", f"{told}."), session=self.number)
+
+    def _open_dump(self, settings: Settings) -> Optional[Dumping]:
+        """The data dump that the options ask for; its folder must be there and be writable."""
+        wanted = settings.dump
+        if wanted is None:
+            return None
+        if wanted.overflow and self._numerics is None:
+            text = "overflow is known only with device precision on, so nothing is dumped. Give --device-precision on."
+            say(logging.WARNING, Notice("no_effect", "enable_dump_debug", text), session=self.number)
+        target = Target(settings.places.of(wanted.path), settings.places.device)
+        with refused():
+            target.open()
+        overflows = None if self._numerics is None else self._numerics.status.overflows
+        dumping = Dumping(wanted, target, overflows)
+        self._shadow.hooks.insert(0, dumping.bind)
+        return dumping
 
     @property
     def numerics(self) -> Optional[Numerics]:
@@ -132,9 +161,14 @@ class Engine:
         plan = self._plan(signature)
         with refused():
             loops = self._agreement.run(signature, feeds)
+            self._leave(signature, plan, feeds)
             turn = None
             if self._clocking is not None:
-                turn = self._clocking.begin(signature, plan.partition, feeds, loops)
+                try:
+                    turn = self._clocking.begin(signature, plan.partition, feeds, loops)
+                except DeviceError as error:
+                    self._dump_failure(error.subject, plan, signature, feeds)
+                    raise
                 self._check_overflows(turn)
         values: List[Any] = []
         taken = {plan.feeds[name]: value for name, value in feeds.items() if name in plan.feeds}
@@ -145,16 +179,25 @@ class Engine:
                     metadata = run_metadata if iteration == loops else None
                     if turn is not None and turn.endured.overflows:
                         self._overflow(turn, iteration - 1)
+                    with self._dumped(plan):
+                        values = self._inner._call_tf_sessionrun(
+                            options, taken, plan.fetches, plan.targets, metadata
+                        )
                     values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, metadata)
         except tensorflow().v1.errors.OpError as error:
             # What the GEOPs of a run that failed have counted is no other run's.
             self._shadow.meter.take(plan.counting)
+            if isinstance(error, NpuError):
+                raise
             failure = self._communicator.take_failure()
             if failure is None and isinstance(error, tensorflow().v1.errors.OutOfRangeError):
                 self._tell_end_of_data()
             if failure is not None:
                 raise session_error(failure) from None
-            raise in_users_words(error, self._graph, self._shadow.origin, plan.geop_names) from None
+            told = in_users_words(error, self._graph, self._shadow.origin, plan.geop_names)
+            if told.op is not None and exception_dump.is_exception(error):
+                self._dump_failure(told.op.name, plan, signature, feeds)
+            raise told from None
         finally:
             if turn is not None and turn.endured.overflows and self._numerics is not None:
                 self._numerics.status.ask(())
@@ -162,6 +205,60 @@ class Engine:
             self._record(signature, plan, feeds, values, turn)
         watching.tell(fetches, values, self._numerics)
         return list(values[: plan.wanted])
+
+    @contextmanager
+    def _dumped(self, plan: Plan) -> Iterator[None]:
+        """Dump one iteration, where the options ask for it."""
+        if self._dumping is None:
+            yield
+            return
+        with refused():
+            begun = self._dumping.begin(plan.geop_names)
+        try:
+            yield
+        except BaseException:
+            # The operators before the one that failed are worth most then, and its error is the one to raise.
+            with suppress(NpuError):
+                self._dumping.end(begun)
+            raise
+        with refused():
+            self._dumping.end(begun)
+
+    def _dump_failure(self, op: str, plan: Plan, signature: Signature, feeds: Dict[str, Any]) -> None:
+        """Write what the options want of an operator that failed."""
+        places = self._settings.places
+        wanted = exception_dump_of(self._settings.resolution, places.env, places.edition)
+        if wanted is None:
+            return
+
+        def again(tensors: Sequence[str]) -> Optional[List[Any]]:
+            fed = [tensor for tensor in tensors if tensor in feeds]
+            missing = tuple(dict.fromkeys(tensor for tensor in tensors if tensor not in feeds))
+            values = {tensor: feeds[tensor] for tensor in fed}
+            if missing:
+                found = self._computed_again(signature._replace(fetches=missing, targets=()), feeds)
+                if found is None:
+                    return None
+                values.update(zip(missing, found))
+            return [values[tensor] for tensor in tensors]
+
+        shapes = {name: np.shape(value) for name, value in feeds.items()}
+        dtypes = () if self._numerics is None else self._numerics.dtypes_of(op)
+        failure = exception_dump.Failure(op, plan.partition, dtypes or ((), ()), shapes)
+        exception_dump.dump(wanted, failure, again, places, self.number)
+
+    def _computed_again(self, signature: Signature, feeds: Dict[str, Any]) -> Optional[List[Any]]:
+        """The values of tensors that only repeatable operators lead to; None where they fail again."""
+        try:
+            with self._planning, no_collection():
+                graph = self.graph()
+                plan = make_plan(graph, signature, self._settings, self._shadow, self._numerics, self._dumping)
+                self._inner._extend_graph()
+                self._shadow.release()
+            taken = {plan.feeds[name]: value for name, value in feeds.items() if name in plan.feeds}
+            return list(self._inner._call_tf_sessionrun(None, taken, plan.fetches, [], None)[: plan.wanted])
+        except (NpuError, tensorflow().v1.errors.OpError):
+            return None
 
     def _tell_end_of_data(self) -> None:
         """What the main process has read to the end, the others have, too."""
@@ -191,6 +288,10 @@ class Engine:
         """Release the inner session; further runs raise as a closed session does."""
         self._inner.close()
         self._communicator.leave()
+        if self._leaving is not None:
+            self._leaving.close()
+        if self._dumping is not None:
+            self._dumping.close()
         self._shadow.generators.close()
 
     def graph(self) -> graphs.Graph:
@@ -223,7 +324,9 @@ class Engine:
         graph = self.graph()
         if signature.connections or signature.settled:
             graph = _rewired(graph, {to: source for source, to in signature.connections}, set(signature.settled))
-        plan = make_plan(graph, signature, self._settings, self._shadow, self._numerics, self._prepare)
+        plan = make_plan(
+            graph, signature, self._settings, self._shadow, self._numerics, self._dumping, self._prepare
+        )
         self._agreement.plan(signature, graph, plan.partition)
         self._inner._extend_graph()
         self._shadow.release()
@@ -275,6 +378,23 @@ class Engine:
                 say(logging.WARNING, Notice("device", "simulated device", note), session=self.number)
         return time
 
+    def _files(self, settings: Settings) -> Optional[Leaving]:
+        """What the compilation of this session leaves; nothing where its directories are only told of."""
+        around = current_overrides()
+        if around.files is not None:
+            return None
+        env = dict(os.environ) if around.env is None else around.env
+        return leaving(settings.resolution, env, self.number, self._compiling, settings.faults)
+
+    def _leave(
+        self, signature: Signature, plan: Plan, feeds: Dict[str, Any], copies: Optional[Sequence[Any]] = None
+    ) -> None:
+        if self._leaving is None:
+            return
+        for note in self._leaving.compiled(signature, plan.partition, feeds, copies):
+            level = logging.INFO if note.code == COUNTS else logging.WARNING
+            say(level, Notice(note.code, note.subject, note.message), session=self.number)
+
     def _record(
         self, signature: Signature, plan: Plan, feeds: Dict[str, Any], values: Sequence[Any], turn: Optional[Turn]
     ) -> None:
@@ -283,6 +403,7 @@ class Engine:
             run = self._runs
         metered = self._shadow.meter.take(plan.counting) if plan.counting else {}
         copies = plan.crossings.copies(feeds, values, metered)
+        self._leave(signature, plan, feeds, copies)
         time = self._timed(signature, plan, feeds, copies, turn)
         account.ran(self.number, signature, copies, time)
         process_trace().add(

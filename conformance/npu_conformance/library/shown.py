@@ -1,0 +1,59 @@
+"""Decides where each option can be seen at work: which kinds of observation, and a case that shows each."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Mapping, Optional, Tuple
+
+from npu_conformance.library import library
+from npu_reference.options.declaration import Option
+from npu_reference.options.table import OPTIONS
+
+__all__ = ["WORDS", "shown"]
+
+#: What shows a requirement, in the words of the inventory, and what a user would call it; in the order of the page.
+WORDS: Mapping[str, str] = {
+    "partition": "what is offloaded",
+    "dtype-assignment": "dtypes and casts",
+    "numerics": "values",
+    "trace/timing": "time, memory and copies",
+    "artifact-file": "files",
+    "log": "what is said",
+    "error": "refusals",
+    "config": "the effective value",
+}
+
+#: What the effective options alone can show; everything else shows where they are at work.
+_TOLD = ("log", "error", "config")
+
+#: Cases that show an effect itself come before those that show how the option is read; for what is told, after them.
+_METHODS = ("compile", "library", "timeline", "run", "precision", "partition", "options")
+
+
+def shown(cases: Optional[library.Library] = None) -> Dict[str, List[Tuple[str, str]]]:
+    """Option to (what is seen, id of a case), for every kind of observation that a case of its requirements has."""
+    cases = cases or library.load()
+    by_requirement: Dict[str, List[library.Case]] = {}
+    for case in cases.cases.values():
+        for name in case.requirements:
+            by_requirement.setdefault(name, []).append(case)
+    found: Dict[str, List[Tuple[str, str]]] = {}
+    for option in OPTIONS.values():
+        kinds: Dict[str, List[library.Case]] = {}
+        for name, requirement in cases.requirements.items():
+            if _is_of(option, name):
+                kinds.setdefault(requirement.observable, []).extend(by_requirement.get(name, ()))
+        best = [(kind, _best(kinds[kind], kind)) for kind in WORDS if kinds.get(kind)]
+        found[option.name] = [
+            (WORDS[kind], case.id) for kind, case in best if kind in _TOLD or case.method != "options"
+        ]
+    return found
+
+
+def _is_of(option: Option, name: str) -> bool:
+    return any(name == prefix or name.startswith(prefix.rstrip(".") + ".") for prefix in option.requirements)
+
+
+def _best(cases: List[library.Case], kind: str) -> library.Case:
+    methods = _METHODS if kind not in _TOLD else tuple(reversed(_METHODS))
+    order = {method: number for number, method in enumerate(methods)}
+    return min(cases, key=lambda case: (order.get(case.method, len(order)), case.expect.rejected is not None, case.id))

@@ -1,0 +1,101 @@
+"""Facts of dump files: where they lie, of which steps and operators they are, and what they describe."""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from npu_conformance.observing import tensors
+from npu_conformance.observing.run_files import Left, Triples, kind
+from npu_reference.dumps import form, names
+from npu_reference.errors import NpuError
+
+__all__: List[str] = []
+
+_PLACE = re.compile(r"(?:(?P<base>.+)/)?(?P<time>\d{14})/\d+/[^/]+/\d+/(?P<step>\d+)\Z")
+_NAMELESS = r"\1<device>"
+_DEVICE = re.compile(r"(.*extra-info/data-dump/)\d+\Z")
+
+
+def _recognises(one: Left) -> bool:
+    return names.parse(one.name.rpartition("/")[2]) is not None or one.name.rpartition("/")[2] == names.MAPPING
+
+
+@kind("dump", _recognises)
+def _dumps(found: Sequence[Left], answer: Mapping[str, Any]) -> Triples:
+    fetched = _fetched(answer)
+    for one in found:
+        folder, _, name = one.name.rpartition("/")
+        if name == names.MAPPING:
+            continue
+        said = names.parse(name)
+        placed = _PLACE.match(folder)
+        read = _read(one)
+        op = name.split(".")[1] if read is None else read[0].op_name
+        if placed is not None:
+            words = f"dump {placed['base'] or '.'} step {placed['step']} {op}"
+            yield "dump_steps", placed["step"], f"dump {placed['base'] or '.'} step {placed['step']}"
+        elif said is not None and said.stream is None:
+            words = f"exception_dump {_DEVICE.sub(_NAMELESS, folder) or '.'} {op}"
+        else:
+            yield "files", one.name, f"file {one.name} elsewhere"
+            continue
+        aspect = "dump" if placed is not None else "exception_dump"
+        if read is None:
+            yield aspect, op, f"{words} unreadable"
+            continue
+        if name.startswith("Opdebug."):
+            yield "overflow_dump", "", words.replace(op, "overflow status", 1)
+            continue
+        yield from _tensors(aspect, words, *read, fetched)
+
+
+def _tensors(
+    aspect: str, words: str, description: form.Description, data: Sequence[bytes], fetched: Mapping[Any, str]
+) -> Triples:
+    op = description.op_name
+    ends = [("input", *pair) for pair in enumerate(description.inputs)]
+    ends += [("output", *pair) for pair in enumerate(description.outputs)]
+    for (side, number, tensor), raw in zip(ends, data):
+        if aspect == "exception_dump" and tensor.shape is None:
+            yield aspect, op, f"{words} {side} {number} without shape"
+        else:
+            shape = "?" if tensor.shape is None else ",".join(str(size) for size in tensor.shape)
+            layout = f" {tensor.format}" if aspect == "exception_dump" else ""
+            yield aspect, op, f"{words} {side} {number} {tensor.dtype} [{shape}]{layout}"
+        name = fetched.get((tensor.dtype, tensor.shape, raw))
+        if side == "output" and aspect == "dump" and name is not None and tensor.size:
+            yield "dump_values", op, f"{words} {side} {number} is fetch {name}"
+    if aspect == "exception_dump":
+        if description.spaces:
+            yield aspect, op, f"{words} workspace"
+        if description.attr("tiling") is not None:
+            yield aspect, op, f"{words} tiling"
+
+
+def _read(one: Left) -> Optional[Tuple[form.Description, List[bytes]]]:
+    """The description of a file and the bytes of its tensors; None where it is none, or was not told whole."""
+    if one.content is None or len(one.content) < 8:
+        return None
+    length = struct.unpack("<Q", one.content[:8])[0]
+    if length > len(one.content) - 8:
+        return None
+    try:
+        description = form.decode(one.content[8 : 8 + length])
+    except NpuError:
+        return None
+    at, data = 8 + length, []
+    for tensor in (*description.inputs, *description.outputs):
+        data.append(one.content[at : at + tensor.size])
+        at += tensor.size
+    at += sum(space.size for space in description.spaces)
+    return (description, data) if at == len(one.content) else None
+
+
+def _fetched(answer: Mapping[str, Any]) -> Dict[Any, str]:
+    found = {}
+    for name, tensor in sorted(answer.get("fetches", {}).items()):
+        if "b64" in tensor and tensor["dtype"] != "string":
+            found[tensor["dtype"], tuple(tensor["shape"]), tensors.decode_bytes(tensor, None)] = name
+    return found

@@ -1,0 +1,112 @@
+"""What the compilation of a session's signatures leaves on disk, where an option or a variable asks for it (D28)."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set
+
+from npu_reference.artifacts import Model, Program, Remark
+from npu_reference.artifacts.places import plan_of
+from npu_reference.device.faults import Faults
+from npu_reference.options import Resolution
+from npu_reference.partition import Partition
+from npu_reference.precision import assign
+from npu_reference.runtime.execution.compiling import Compiling
+from npu_reference.runtime.observing.trace import Copy
+
+__all__ = ["COUNTS", "Leaving", "end", "leaving"]
+
+#: Code of the remark that tells hits and misses, which nobody has to act on.
+COUNTS = "KERNELS"
+
+_LOCK = threading.RLock()
+_PROGRAM: List[Program] = []
+
+
+def end() -> Sequence[Remark]:
+    """The program ends normally: what is written last is written now. Remarks on what could not be."""
+    with _LOCK:
+        found: List[Remark] = []
+        while _PROGRAM:
+            found.extend(_PROGRAM.pop().end())
+        return found
+
+
+atexit.register(end)
+
+
+def leaving(
+    resolution: Resolution, env: Mapping[str, str], session: int, compiling: Compiling, faults: Faults
+) -> Optional[Leaving]:
+    """What a session leaves; None where nothing is asked for.
+
+    Args:
+        env: the environment that the options were resolved with; session: the session's number.
+    """
+    plan = plan_of(resolution, env, "0", session)
+    asked = [plan.kernel_meta, plan.cache, plan.fusion_result, plan.weights]
+    if not any(named is not None and named.asked for named in asked):
+        return None
+    return Leaving(resolution, env, session, compiling, faults)
+
+
+class Leaving:
+    """The files of one session. Thread-safe.
+
+    Args:
+        faults: what the device was asked to suffer; a full disk is one of them.
+    """
+
+    def __init__(
+        self, resolution: Resolution, env: Mapping[str, str], session: int, compiling: Compiling, faults: Faults
+    ) -> None:
+        self._resolution, self._env, self._session = resolution, dict(env), session
+        self._compiling, self._faults = compiling, faults
+        self._left: Dict[Any, None] = {}
+        self._told: Set[str] = set()
+
+    def compiled(
+        self, signature: Any, parts: Partition, feeds: Mapping[str, Any], copies: Optional[Sequence[Copy]] = None
+    ) -> List[Remark]:
+        """Leave what compiling a signature leaves, once.
+
+        Args:
+            signature: a plan.Signature, whose partition is ``parts``.
+            feeds: tensor to the value fed.
+            copies: of a run that has ended, which tell sizes that the graph leaves open; None before it: then a
+                signature whose sizes are not known waits.
+        Returns: what somebody should know, each once.
+        Raises:
+            NpuError: FILES_LEFT.
+        """
+        with _LOCK:
+            if signature in self._left or not parts.geops:
+                return []
+            timed = self._compiling.of(signature, parts, feeds, copies or ())
+            if timed.compiled is None:
+                if copies is None:
+                    return []
+                self._left[signature] = None
+                return self._new([Remark("NOT_COMPILED", "kernel files", f"none are left of this run: {timed.reason}")])
+            self._left[signature] = None
+            if not _PROGRAM:
+                _PROGRAM.append(Program(asked_only=True, disk=self._faults.disk()))
+            model = Model(parts, assign(parts, self._resolution), timed.compiled, timed.shapes)
+            left = _PROGRAM[0].compile(model, self._resolution, self._env, self._session)
+            found = self._new(left.notes)
+            if left.hits or left.misses:
+                counts = f"{left.hits} kernels were taken from the cache, {left.misses} were compiled."
+                found.append(Remark(COUNTS, "op_compiler_cache_mode", counts))
+            return found
+
+    def close(self) -> None:
+        """The session is closed: its models are unloaded (D26)."""
+        with _LOCK:
+            for program in _PROGRAM:
+                program.unload(self._session)
+
+    def _new(self, notes: Sequence[Remark]) -> List[Remark]:
+        found = [note for note in notes if note.message not in self._told]
+        self._told.update(note.message for note in found)
+        return found

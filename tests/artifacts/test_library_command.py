@@ -1,0 +1,67 @@
+"""The command that writes the built-in operator information library, and what it takes back."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+import pytest
+from benchmarks import killed_writers
+
+from npu_conformance import cli
+from npu_conformance.protocol import schema
+
+PATH = "opp/built-in/op_impl/ai_core/tbe/config/ascend910/aic-ascend910-ops-info.json"
+
+
+def ran(*arguments):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["library", *map(str, arguments)])
+    return ended.value.code
+
+
+def test_the_file_is_where_an_installation_has_it_and_cannot_be_written(tmp_path, capsys):
+    assert ran(tmp_path) == 0
+    path = tmp_path / PATH
+    assert stat.S_IMODE(path.stat().st_mode) == 0o444 and str(path) in capsys.readouterr().out
+    assert ran(tmp_path) == 0, "what is there already is as good"
+
+
+def test_a_file_that_was_edited_is_left_alone(tmp_path, capsys):
+    ran(tmp_path)
+    os.chmod(str(tmp_path / PATH), 0o644)
+    (tmp_path / PATH).write_text("{}")
+    assert ran(tmp_path) == 2 and "may be yours" in capsys.readouterr().err
+    assert (tmp_path / PATH).read_text() == "{}"
+
+
+def test_what_was_edited_is_taken_back(tmp_path, capsys):
+    ran(tmp_path / "one", "--edition", "legacy")
+    (path,) = (tmp_path / "one").rglob("aic-ascend910-ops-info.json")
+    assert "op_impl/built-in" in str(path)
+    told = json.loads(path.read_text())
+    told["Relu"]["precision_reduce"] = {"flag": "false"}
+    edited = tmp_path / "mine.json"
+    edited.write_text(json.dumps(told))
+    assert ran(tmp_path / "two", "--ops-info", edited) == 0
+    assert json.loads((tmp_path / "two" / PATH).read_text())["Relu"]["precision_reduce"] == {"flag": "false"}
+
+
+def test_the_answer_in_json_follows_its_schema(tmp_path, capsys):
+    assert ran(tmp_path, "--format", "json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    declared = schema.load("library")
+    assert schema.fault(answer, declared, declared) is None and answer["files"] == [str(tmp_path / PATH)]
+
+
+def test_a_directory_that_cannot_be_is_one_error(tmp_path, capsys):
+    (tmp_path / "opp").write_text("")
+    assert ran(tmp_path) == 2 and capsys.readouterr().err.startswith("error[OUTPUT]")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_program_killed_at_any_moment_leaves_nothing_torn_that_another_takes(tmp_path):
+    found = [killed_writers.one(tmp_path, seed) for seed in range(6)]
+    assert sum(one["torn"] for one in found) == 0 and sum(one["refused"] for one in found) == 0
+    assert sum(one["entries"] for one in found) > 0

@@ -1,0 +1,207 @@
+"""What a program leaves as it compiles, unloads and ends, and when it is killed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+
+import pytest
+
+from fixtures.programs import artifact_graphs
+from npu_reference.artifacts import library
+from npu_reference.artifacts.places import LEVEL_KINDS, MC2, OPTION_KINDS
+from npu_reference.artifacts.weights import _pieces
+from npu_reference.catalog import Catalog
+from npu_reference.device import faults
+from npu_reference.errors import NpuError
+from npu_reference.graphs import OPS, GraphBuilder
+from npu_reference.graphs.tensors import tensor_proto
+from tests.artifacts.making import Machine, apart, dense
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+def test_kinds_of_levels_and_words_are_of_the_five_documented_ones():
+    kinds = {".cce", "_loc.json", ".o", ".json", "_compute.json"}
+    assert {kind for found in [*LEVEL_KINDS.values(), *OPTION_KINDS.values()] for kind in found} == kinds
+
+
+def test_the_six_mc2_operators_can_be_read_and_have_kernels():
+    assert len(MC2) == 6
+    assert not [name for name in MC2 if name not in OPS or Catalog.built_in().get(name) is None]
+
+
+def test_compiling_again_leaves_the_same_bytes(tmp_path):
+    found = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        machine = Machine(tmp_path / name)
+        machine.compile(op_debug_level=1)
+        found.append({file: (machine.path / file).read_bytes() for file in machine.files()})
+    assert found[0] == found[1] and len(found[0]) == 12
+
+
+def test_the_description_of_a_kernel_vouches_for_its_object(machine):
+    machine.compile(op_debug_level=3)
+    for path in machine.path.glob("kernel_meta/*.json"):
+        description = json.loads(path.read_text())
+        assert hashlib.sha256(path.with_suffix(".o").read_bytes()).hexdigest() == description["sha256"]
+        assert description["binFileName"] == description["kernelName"] == path.stem
+
+
+def test_lines_of_the_code_are_those_the_locations_say(machine):
+    machine.compile(dense(), op_debug_level=1)
+    loc = next(machine.path.glob("kernel_meta/*_loc.json"))
+    told = json.loads(loc.read_text())
+    lines = loc.with_name(told["cceFile"]).read_text().splitlines()
+    assert [lines[place["cce_line"] - 1].split("// ")[1] for place in told["loc"]] == ["MatMul", "Relu"]
+
+
+def test_two_sessions_of_a_program_share_one_fusion_result(machine):
+    program = machine.program()
+    machine.compile(dense(), program=program, session=1)
+    machine.compile(dense(), program=program, session=2)
+    machine.compile(dense(), program=program, session=2)
+    assert machine.files() == []
+    program.end()
+    keys = list(json.loads((machine.path / "fusion_result.json").read_text()))
+    assert keys == [f"session_and_graph_id_{ids}" for ids in ("1_0", "2_0", "2_1")]
+
+
+def test_the_file_of_an_earlier_program_does_not_speak_for_a_killed_one(machine):
+    machine.compile(dense(), export_compile_stat=2)
+    assert machine.files() == ["fusion_result.json"]
+    machine.compile(dense(), export_compile_stat=1)  # and is killed
+    assert machine.files() == []
+
+
+@pytest.mark.parametrize("text", ["{}", "[1]", '{"mine": 1}', "no JSON", "[" * 3000])
+def test_another_file_of_that_name_stays_until_it_is_replaced(machine, text):
+    (machine.path / "fusion_result.json").write_text(text)
+    program = machine.program()
+    machine.compile(dense(), program=program, export_compile_stat=1)
+    assert (machine.path / "fusion_result.json").read_text() == text
+    program.end()
+    assert "session_and_graph_id_0_0" in (machine.path / "fusion_result.json").read_text()
+
+
+def test_a_program_that_cannot_write_at_its_end_says_so(machine):
+    (machine.path / "fusion_result.json").mkdir()
+    program = machine.program()
+    machine.compile(dense(), program=program)
+    assert [note.code for note in program.end()] == ["NOT_WRITTEN"] and program.end() == ()
+
+
+def weights(machine):
+    return [path for path in machine.path.rglob("weight_*") if path.is_file()]
+
+
+def test_a_weight_file_holds_the_constant_and_is_named_by_it(machine):
+    left = machine.compile(dense(0.5), external_weight=True)
+    (path,) = weights(machine)
+    data = path.read_bytes()
+    assert data == struct.pack("<e", 0.5) * 64 and path.name == f"weight_{hashlib.sha256(data).hexdigest()}"
+    assert [(one.node, one.op, one.bytes) for one in left.constants] == [("w", "FileConstant", 128)]
+
+
+def test_equal_weights_of_a_session_are_one_file_and_sessions_are_apart(machine):
+    program = machine.program()
+    for session, weight in ((1, 0.5), (1, 0.5), (1, 0.25), (2, 0.5)):
+        machine.compile(dense(weight), program=program, session=session, external_weight=True)
+    assert sorted(path.parent.name for path in weights(machine)) == ["tmp_weight_1001_1"] * 2 + ["tmp_weight_1001_2"]
+    program.unload(1)
+    assert [path.parent.name for path in weights(machine)] == ["tmp_weight_1001_2"]
+    program.end()
+    assert list(machine.path.iterdir()) == [machine.path / "fusion_result.json"]
+
+
+def test_what_somebody_else_put_beside_the_weights_stays(machine):
+    program = machine.program()
+    machine.compile(dense(), program=program, external_weight=True, export_compile_stat=0)
+    (machine.path / "tmp_weight_1001_0" / "mine").write_text("x")
+    program.end()
+    assert machine.files() == ["tmp_weight_1001_0/mine"]
+
+
+def test_a_spoilt_weight_of_an_earlier_process_of_this_number_is_written_again(machine):
+    machine.compile(dense(), external_weight=True)
+    (path,) = weights(machine)
+    good = path.read_bytes()
+    path.write_bytes(good[:7])
+    machine.programs = 0
+    machine.compile(dense(), external_weight=True)
+    assert path.read_bytes() == good
+
+
+@pytest.mark.parametrize(
+    "values, dtype, form",
+    [
+        ([1.5, -2.0], "float32", "<2f"), ([1, 2, 3], "int64", "<3q"), ([True, False], "bool", "<2?"),
+        ([1.5, 0.25], "float16", "<2e"), ([7], "uint8", "<1B"),
+    ],
+)  # fmt: skip
+def test_bytes_of_constants_are_little_endian_and_repeat_what_stands_for_many(values, dtype, form):
+    listed = tensor_proto(values, dtype)
+    assert b"".join(_pieces(listed)) == struct.pack(form, *values)
+    filled = tensor_proto(values[0], dtype, [3, 100])
+    assert b"".join(_pieces(filled)) == struct.pack("<" + form[-1], values[0]) * 300
+
+
+def test_a_large_filled_constant_is_written_in_pieces():
+    sizes = [len(piece) for piece in _pieces(tensor_proto(0.5, "float32", [1 << 20]))]
+    assert sum(sizes) == 4 << 20 and max(sizes) <= 1 << 20
+
+
+def test_debug_files_that_cannot_be_written_are_one_error_before_anything_runs(machine):
+    (machine.path / "kernel_meta").write_text("")
+    with pytest.raises(NpuError) as caught:
+        machine.compile(op_debug_level=1)
+    assert (caught.value.code, caught.value.subject) == ("FILES_LEFT", "debug_dir")
+    assert "kernel_meta" in caught.value.reason and machine.files() == ["kernel_meta"]
+
+
+def test_a_full_disk_under_kernel_files_is_an_error_and_leaves_no_part(machine):
+    program = machine.program(disk=faults.parse([{"kind": "disk_full", "after": 3000}]).disk())
+    with pytest.raises(NpuError, match="No space left"):
+        machine.compile(program=program, op_debug_level=1)
+    assert not list(machine.path.rglob("*.part"))
+
+
+def test_one_kernel_leaves_one_of_each_kind(machine):
+    g = GraphBuilder()
+    g.op("Relu", "same", [g.placeholder("x", "float32", [2])])
+    machine.compile((g.build(), ["x:0"], ["same:0"]), op_debug_level=3)
+    assert len(machine.files("kernel_meta")) == 2
+
+
+def test_the_library_says_what_the_catalogue_says():
+    (one,) = library.files()
+    told = json.loads(one.text)
+    assert one.path == "opp/built-in/op_impl/ai_core/tbe/config/ascend910/aic-ascend910-ops-info.json"
+    assert one.mode & 0o222 == 0 and len(told) > 400
+    again = Catalog.built_in().with_ops_info(one.text, "itself")
+    assert not again.notes
+    plain = Catalog.built_in()
+    for op in plain:
+        was, now = plain.get(op).after_fusion(), again.get(op).after_fusion()
+        if was.columns:
+            assert now.columns == was.columns and now.flag == (was.flag or "graylist"), op
+
+
+def test_the_graphs_of_the_cases_are_what_their_program_makes():
+    made = {file: data for name in artifact_graphs.GRAPHS for file, data in artifact_graphs.rendered(name).items()}
+    stored = {path.name: path.read_bytes() for path in artifact_graphs.OUTPUT.iterdir()}
+    assert made == stored, "run fixtures/programs/artifact_graphs.py"
+
+
+def test_a_program_without_debug_options_leaves_nothing_but_what_the_documents_say(machine):
+    program = machine.program()
+    machine.compile(apart(), program=program)
+    program.end()
+    assert machine.files() == ["fusion_result.json"]
+    machine.compile(apart(), edition="legacy", surface="session")
+    assert machine.files() == ["fusion_result.json"]

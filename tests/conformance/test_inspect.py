@@ -1,0 +1,167 @@
+"""What `inspect` shows of dumps, and where it says that two of them depart."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+
+import pytest
+
+from npu_conformance.cli import main
+from npu_conformance.protocol import schema
+from npu_reference.dumps import form, names
+from npu_reference.dumps.writing import Target
+
+np = pytest.importorskip("numpy")
+
+
+def dump(folder, *ops, step=0, dtype="float32"):
+    """A dump of operators ``(name, values)``, a task each, in the order given."""
+    os.makedirs(str(folder), exist_ok=True)
+    target = Target(str(folder))
+    target.open()
+    files = target.step("GeOp_0", 1, step)
+    for task, (op, values) in enumerate(ops, 1):
+        array = np.asarray(values, dtype)
+        tensor = form.Tensor(dtype, array.shape, array.nbytes, "ND", op, 0)
+        time = target.clock.stamp()
+        parts = form.encode(form.Description(op, time, (), (tensor,)), [], [array.tobytes()])
+        files.write(names.file_name("Relu", op, task, 0, time), parts)
+    files.publish()
+    target.close()
+    return str(folder)
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        main(["inspect", *arguments])
+    told = capsys.readouterr()
+    return ended.value.code, told.out, told.err
+
+
+def answer(capsys, *arguments):
+    code, out, err = run(capsys, *arguments, "--format", "json")
+    assert not err
+    found = json.loads(out)
+    schema.check_answer("inspect", found) if hasattr(schema, "check_answer") else None
+    return code, found
+
+
+def test_a_tensor_is_told_with_its_range_its_zeros_and_what_is_not_finite(tmp_path, capsys):
+    folder = dump(tmp_path / "a", ("layer/y", [[0.0, np.nan], [np.inf, 3.0]]))
+    code, found = answer(capsys, folder)
+    (row,) = found["content"]["tensors"]
+    assert code == 0 and found["kind"] == "dump" and found["content"]["simulated"]
+    assert (row["op"], row["step"], row["shape"], row["dtype"]) == ("layer/y", 0, [2, 2], "float32")
+    assert (row["min"], row["max"], row["mean"], row["nan"], row["inf"], row["zeros"]) == (0, 3, 1.5, 1, 1, 0.25)
+    _, out, _ = run(capsys, folder)
+    assert "layer/y:0" in out and "simulated" in out
+
+
+def test_step_and_op_choose(tmp_path, capsys):
+    folder = dump(tmp_path / "a", ("a/x", [1.0]), ("b/x", [2.0]))
+    dump(tmp_path / "a", ("a/x", [3.0]), step=4)
+    _, found = answer(capsys, folder, "--step", "4")
+    assert [row["max"] for row in found["content"]["tensors"]] == [3.0]
+    _, found = answer(capsys, folder, "--op", "b/*")
+    assert [row["op"] for row in found["content"]["tensors"]] == ["b/x"]
+
+
+def test_one_tensor_is_shown_and_exported(tmp_path, capsys):
+    folder = dump(tmp_path / "a", ("a[0]", [1.5, 2.5]))
+    target = str(tmp_path / "t.npy")
+    code, found = answer(capsys, folder, "--tensor", "a[0]:0", "--export", target)
+    assert code == 0 and found["tensor"]["values"] == ["1.5", "2.5"]
+    assert np.load(target).tolist() == [1.5, 2.5]
+
+
+def test_the_first_operator_that_departs_is_named_in_the_order_of_execution(tmp_path, capsys):
+    right = dump(tmp_path / "r", ("z", [1.0, 2.0]), ("m", [1.0, 1.0]), ("a", [5.0, 5.0]))
+    wrong = dump(tmp_path / "w", ("z", [1.0, 2.0]), ("m", [1.0, -1.0]), ("a", [5.0, -5.0]))
+    code, found = answer(capsys, wrong, "--against", right)
+    assert code == 1
+    assert found["comparison"]["first"]["op"] == "m"
+    assert [row["op"] for row in found["comparison"]["departing"]] == ["m", "a"]
+    assert found["comparison"]["equal"] == 1
+    _, out, _ = run(capsys, wrong, "--against", right)
+    assert "first to depart: m (Relu), step 0: cosine" in out
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "why"),
+    [
+        ([1.0, 2.0], [1.0, 2.001], ""),
+        ([1.0, 2.0], [1.0, 2.1], "error"),
+        ([1.0, 2.0], [1.0, 2.0, 3.0], "shape"),
+        ([1.0, np.nan], [1.0, 2.0], "NaN or infinity"),
+        ([1.0, np.nan], [1.0, np.nan], ""),
+        ([0.0, 0.0], [0.0, 0.0], ""),
+        ([0.0, 0.0], [0.0, 1e-3], "cosine"),
+        ([3e38, 3e38], [3e38, -3e38], "cosine"),
+    ],
+)
+def test_why_a_tensor_departs(tmp_path, capsys, mine, theirs, why):
+    folders = [dump(tmp_path / side, ("op", values)) for side, values in (("a", mine), ("b", theirs))]
+    _, found = answer(capsys, folders[0], "--against", folders[1])
+    first = found["comparison"]["first"]
+    assert (first["why"] if first else "") == why
+
+
+def test_units_of_last_place_count_floats_between_two_values(tmp_path, capsys):
+    one = struct.unpack("<f", struct.pack("<I", 0x3F800000))[0]
+    next_but_one = struct.unpack("<f", struct.pack("<I", 0x3F800002))[0]
+    folders = [dump(tmp_path / side, ("op", [v, -0.0])) for side, v in (("a", one), ("b", next_but_one))]
+    _, found = answer(capsys, folders[0], "--against", folders[1], "--error", "0")
+    assert found["comparison"]["first"]["ulp"] == 2
+
+
+def test_integers_depart_when_they_are_not_equal(tmp_path, capsys):
+    folders = [dump(tmp_path / side, ("op", values), dtype="int32") for side, values in (("a", [1000]), ("b", [1001]))]
+    assert answer(capsys, folders[0], "--against", folders[1])[1]["comparison"]["first"]["why"] == "value"
+
+
+def test_what_only_one_dump_has_is_named(tmp_path, capsys):
+    first = dump(tmp_path / "a", ("x", [1.0]), ("y", [1.0]))
+    second = dump(tmp_path / "b", ("x", [1.0]), ("z", [1.0]))
+    code, found = answer(capsys, first, "--against", second)
+    assert code == 0
+    assert (found["comparison"]["only_here"], found["comparison"]["only_there"]) == (["y:0"], ["z:0"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["missing"], ["."], ["d", "--tensor", "none"], ["d", "--export", "x.npy"], ["d", "--cosine", "0.5"],
+        ["d", "--tensor", "op", "--against", "d"], ["d", "--against", "missing"],
+    ],
+)  # fmt: skip
+def test_what_cannot_be_shown_is_one_line(tmp_path, capsys, monkeypatch, arguments):
+    dump(tmp_path / "d", ("op", [1.0]))
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(empty if arguments == ["."] else tmp_path)
+    code, out, err = run(capsys, *arguments)
+    assert code == 2 and not out
+    assert err.startswith("error[") and err.count("\n") == 1
+
+
+def test_a_file_that_was_cut_off_is_an_error_with_its_name(tmp_path, capsys):
+    folder = dump(tmp_path / "a", ("op", [1.0, 2.0]))
+    (path,) = [os.path.join(place, name) for place, _, found in os.walk(folder) for name in found]
+    os.truncate(path, os.path.getsize(path) - 1)
+    code, _, err = run(capsys, folder)
+    assert code == 2 and "cut off" in err and os.path.basename(path) in err
+
+
+def test_large_tensors_are_measured_in_pieces_to_the_same_end():
+    from npu_conformance.inspecting import dumps
+
+    draw = np.random.RandomState(7)
+    mine = draw.standard_normal(200_000).astype(np.float32)
+    theirs = (mine + 0.01 * draw.standard_normal(mine.size)).astype(np.float32)
+    fast = dumps._measured_fast(mine, theirs)
+    slow = dumps._measured(mine.astype(np.float64), theirs.astype(np.float64))
+    for name in ("cosine", "max_abs", "relative"):
+        assert fast[name] == pytest.approx(slow[name], rel=1e-5)
+    assert dumps._measured_fast(mine * np.float32(1e30), theirs) is None

@@ -1,0 +1,205 @@
+"""What operators of GEOPs leave while they run, and when one of them fails."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from npu_conformance.inspecting import dumps
+from npu_conformance.inspecting.registry import Inspected
+from npu_reference import NpuError
+from npu_reference.device import faults
+from npu_reference.dumps import form, reading, writing
+from npu_reference.dumps.settings import DataDump
+from npu_reference.runtime.config import current_overrides, overriding
+
+v1 = tf.compat.v1
+
+
+def config(**values):
+    proto = v1.ConfigProto()
+    entry = proto.graph_options.rewrite_options.custom_optimizers.add()
+    entry.name = "NpuOptimizer"
+    for name, value in values.items():
+        field = "b" if isinstance(value, bool) else "i" if isinstance(value, int) else "s"
+        setattr(entry.parameter_map[name], field, value.encode() if field == "s" else value)
+    proto.graph_options.rewrite_options.remapping = type(proto.graph_options.rewrite_options).OFF
+    return proto
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with v1.Graph().as_default() as default:
+        yield default
+
+
+def dumped(folder, mode="output"):
+    return overriding(current_overrides()._replace(dump=DataDump(str(folder), None, mode)))
+
+
+def tensors(folder, **filters):
+    return {
+        (one.file.step, one.label, one.turn): dumps.array(one) for one in dumps.tensors(Inspected(str(folder), filters))
+    }
+
+
+def test_every_output_is_dumped_as_it_is_fetched(tmp_path):
+    x = v1.placeholder(tf.float32, [None, 3], name="x")
+    y = tf.matmul(x, v1.constant(np.arange(6, dtype=np.float32).reshape(3, 2)), name="y")
+    z = v1.nn.softmax(y, name="z")
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
+        for step in range(2):
+            fetched = session.run([y, z], {x: np.full([2, 3], step, np.float32)})
+            found = tensors(tmp_path)
+            for name, value in zip(("y:0", "z:0"), fetched):
+                np.testing.assert_array_equal(found[step, name, 0], value)
+
+
+def test_a_reference_is_dumped_as_it_was_before_the_operator_wrote_to_it(tmp_path):
+    weight = v1.get_variable("weight", [2], initializer=v1.ones_initializer(), use_resource=False)
+    step = v1.assign_add(weight, [1.0, 2.0], name="step")
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path), dump_mode="all")) as session:
+        session.run(v1.global_variables_initializer())
+        session.run(step)
+    found = tensors(tmp_path, op="step")
+    assert list(found[0, "step input 0", 0]) == [1.0, 1.0]
+    assert list(found[0, "step:0", 0]) == [2.0, 3.0]
+
+
+def test_every_turn_of_a_loop_has_its_own_file(tmp_path):
+    if tf.__version__ >= "2":
+        v1.disable_control_flow_v2()
+    _, doubled = v1.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * 2.0), [v1.constant(0), v1.constant(1.0)])
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
+        assert session.run(doubled) == 8.0
+    values = sorted(float(value) for (_, name, _), value in tensors(tmp_path, op="*mul*").items())
+    assert values == [2.0, 4.0, 8.0]
+
+
+def test_a_branch_that_is_not_taken_leaves_nothing(tmp_path):
+    if tf.__version__ >= "2":
+        v1.disable_control_flow_v2()
+    x = v1.placeholder(tf.float32, [], name="x")
+    out = v1.cond(x > 0.0, lambda: v1.exp(x, name="taken"), lambda: v1.log(x, name="left"))
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
+        session.run(out, {x: 1.0})
+    ops = {label for _, label, _ in tensors(tmp_path)}
+    assert "cond/taken:0" in ops and "cond/left:0" not in ops
+
+
+def test_at_the_devices_precision_the_dump_has_the_devices_dtypes(tmp_path):
+    x = v1.placeholder(tf.float32, [2, 2], name="x")
+    y = tf.matmul(x, x, name="y")
+    given = current_overrides()._replace(device_precision="on", dump=DataDump(str(tmp_path), None, "all"))
+    with overriding(given), v1.Session(config=config(precision_mode="force_fp16", graph_run_mode=0)) as session:
+        value = session.run(y, {x: [[1.0, 2.0], [3.0, 4.0]]})
+    found = tensors(tmp_path, op="y")
+    assert {array.dtype.name for array in found.values()} == {"float16"}
+    np.testing.assert_array_equal(found[0, "y:0", 0].astype(np.float32), value)
+
+
+def test_a_dump_changes_no_value_and_no_partition(tmp_path):
+    x = v1.placeholder(tf.float32, [4], name="x")
+    y = tf.reduce_sum(tf.nn.relu(x) * 3.0)
+    values = []
+    for folder in (None, tmp_path):
+        given = current_overrides()._replace(dump=folder and DataDump(str(folder), None, "all"))
+        with overriding(given), v1.Session(config=config()) as session:
+            values.append(session.run(y, {x: [1.0, -1.0, 2.5, 0.1]}))
+    assert values[0] == values[1]
+
+
+def test_a_full_disk_ends_the_run_with_one_error_and_half_a_step_is_not_there(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    y = tf.nn.relu(v1.placeholder(tf.float32, [2], name="x"))
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
+        session.run(y, {"x:0": [1.0, 2.0]})
+        monkeypatch.setattr(writing, "_write", full)
+        with pytest.raises(NpuError, match="No space left") as caught:
+            session.run(y, {"x:0": [1.0, 2.0]})
+        assert caught.value.code == "OUTPUT"
+        monkeypatch.undo()
+        session.run(y, {"x:0": [1.0, 2.0]})
+    assert {file.step for file in reading.files(str(tmp_path))} == {0, 2}
+
+
+def test_what_ran_before_a_failure_is_dumped(tmp_path):
+    ids = v1.placeholder(tf.int32, [1], name="ids")
+    table = tf.nn.relu(v1.placeholder(tf.float32, [3], name="x"), name="rows")
+    taken = tf.gather(table, ids, name="taken")
+    made = v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path)))
+    with made as session, pytest.raises(tf.errors.InvalidArgumentError):
+        session.run(taken, {"x:0": [1.0, 2.0, 3.0], ids: [9]})
+    assert list(tensors(tmp_path)[0, "rows:0", 0]) == [1.0, 2.0, 3.0]
+
+
+def exception_of(folder, op):
+    (one,) = [file for file in reading.files(str(folder)) if file.name.op_name == op]
+    return form.read(one.path)
+
+
+def test_an_exception_dump_has_the_inputs_of_the_operator_that_failed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    weight = v1.get_variable("weight", [3, 2], initializer=v1.ones_initializer())
+    rows = tf.matmul(v1.placeholder(tf.float32, [None, 3], name="x"), weight, name="rows")
+    taken = tf.gather(rows, v1.placeholder(tf.int32, [None], name="ids") + 1, name="taken")
+    with v1.Session(config=config(enable_exception_dump=1)) as session:
+        session.run(v1.global_variables_initializer())
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(taken, {"x:0": [[1.0, 2.0, 3.0]], "ids:0": [0, 6]})
+    record = exception_of(tmp_path / "extra-info" / "data-dump" / "0", "taken")
+    assert [one.shape for one in record.description.inputs] == [(1, 2), (2,), ()]
+    assert np.frombuffer(record.data("input", 0), "<f4").tolist() == [6.0, 6.0]
+    assert np.frombuffer(record.data("input", 1), "<i4").tolist() == [1, 7]
+
+
+def test_inputs_that_a_random_draw_made_are_said_to_be_missing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    drawn = v1.random.uniform([2], 5, 9, tf.int32, seed=3)
+    taken = tf.gather(tf.nn.relu(v1.placeholder(tf.float32, [3], name="x")), drawn, name="taken")
+    made = v1.Session(config=config(enable_exception_dump=1))
+    with made as session, pytest.raises(tf.errors.InvalidArgumentError):
+        session.run(taken, {"x:0": [1.0, 2.0, 3.0]})
+    description = exception_of(tmp_path / "extra-info" / "data-dump" / "0", "taken").description
+    assert "random_uniform" in description.attr("note")
+    assert [one.size for one in description.inputs] == [0, 0, 0]
+
+
+def test_the_end_of_a_dataset_is_no_exception_of_an_operator(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    item = v1.data.make_one_shot_iterator(tf.data.Dataset.range(1)).get_next() + 1
+    with v1.Session(config=config(enable_exception_dump=1)) as session:
+        session.run(item)
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(item)
+    assert os.listdir(str(tmp_path)) == []
+
+
+def test_an_exception_dump_that_cannot_be_written_leaves_the_scripts_own_error(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "extra-info").write_text("a file")
+    taken = tf.gather(v1.placeholder(tf.float32, [3], name="x"), v1.placeholder(tf.int32, [1], name="ids"))
+    made = v1.Session(config=config(enable_exception_dump=1))
+    with made as session, pytest.raises(tf.errors.InvalidArgumentError):
+        session.run(taken, {"x:0": [1.0, 2.0, 3.0], "ids:0": [6]})
+    assert (tmp_path / "extra-info").read_text() == "a file"
+
+
+def test_a_fault_of_the_device_leaves_an_exception_dump(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "debug.cfg").write_text("op_debug_config = oom\n")
+    y = tf.matmul(v1.placeholder(tf.float32, [2, 2], name="x"), v1.constant(np.eye(2, dtype=np.float32)), name="y")
+    given = current_overrides()._replace(clock=True, faults=faults.parse([{"kind": "out_of_bounds", "node": "y"}]))
+    with overriding(given):
+        made = v1.Session(config=config(enable_exception_dump=1, op_debug_config="debug.cfg"))
+    with made as session, pytest.raises(NpuError) as caught:
+        session.run(y, {"x:0": [[1.0, 2.0], [3.0, 4.0]]})
+    assert caught.value.code == "DEVICE_FAULT"
+    record = exception_of(tmp_path / "extra-info" / "data-dump" / "0", "y")
+    assert np.frombuffer(record.data("input", 0), "<f4").tolist() == [1.0, 2.0, 3.0, 4.0]
