@@ -180,10 +180,7 @@ class Engine:
                     if turn is not None and turn.endured.overflows:
                         self._overflow(turn, iteration - 1)
                     with self._dumped(plan):
-                        values = self._inner._call_tf_sessionrun(
-                            options, taken, plan.fetches, plan.targets, metadata
-                        )
-                    values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, metadata)
+                        values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, metadata)
         except tensorflow().v1.errors.OpError as error:
             # What the GEOPs of a run that failed have counted is no other run's.
             self._shadow.meter.take(plan.counting)
@@ -324,9 +321,7 @@ class Engine:
         graph = self.graph()
         if signature.connections or signature.settled:
             graph = _rewired(graph, {to: source for source, to in signature.connections}, set(signature.settled))
-        plan = make_plan(
-            graph, signature, self._settings, self._shadow, self._numerics, self._dumping, self._prepare
-        )
+        plan = make_plan(graph, signature, self._settings, self._shadow, self._numerics, self._dumping, self._prepare)
         self._agreement.plan(signature, graph, plan.partition)
         self._inner._extend_graph()
         self._shadow.release()
