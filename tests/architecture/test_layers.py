@@ -18,12 +18,13 @@ SUITE = pathlib.Path(npu_conformance.__file__).parent
 #: A package may import the ones before it in this list, and itself.
 LAYERS = [
     ["errors", "place"], ["options", "surface", "graphs", "hardware", "dumps"], ["catalog"], ["partition"],
-    ["precision"], ["compiler"], ["device"], ["artifacts", "profiling"], ["runtime"],
+    ["precision"], ["compiler"], ["device"], ["artifacts", "profiling", "tuning"], ["runtime"],
 ]  # fmt: skip
 
 TENSORFLOW_FREE = [
     "errors", "place", "options", "surface", "graphs", "hardware", "dumps", "catalog", "partition", "precision",
-    "compiler", "device/timing", "device/links", "device/faults", "device/watchdogs", "artifacts", "profiling",
+    "compiler", "device/timing", "device/links", "device/faults", "device/watchdogs", "artifacts",
+    "profiling", "tuning",
 ]  # fmt: skip
 
 #: Where the suite may reach TensorFlow: only through the reference backend's execution.
@@ -64,7 +65,7 @@ ROOMS = {
     "npu_reference.partition": [
         "structure", "candidates", "borders", "clustering", "explaining", "policies", "building",
     ],
-    "npu_reference.runtime": ["observing", "operators", "execution", "agreement", "sessions", "scripts"],
+    "npu_reference.runtime": ["observing", "exchange", "operators", "execution", "agreement", "sessions", "scripts"],
 }  # fmt: skip
 
 def import_graph():

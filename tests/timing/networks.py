@@ -27,6 +27,7 @@ def step(
     edition="current",
     files=None,
     concurrent=1,
+    tiles=None,
     **values,
 ):
     """The profile of one run of a graph under options."""
@@ -39,6 +40,7 @@ def step(
         device or built_in(),
         arg_shapes(graph, feeds, dict(shapes)),
         concurrent=concurrent,
+        tiles=tiles,
     )
 
 

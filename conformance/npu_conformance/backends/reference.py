@@ -67,6 +67,7 @@ _FEATURES = [
     "timeline.streams",
     "timeline.tasks",
     "timeline.transfers",
+    "timeline.tuning",
 ]
 
 _DEVICE = "Ascend910A"
@@ -75,6 +76,10 @@ _DEVICE = "Ascend910A"
 _ENDS = (
     "DEVICE_MEMORY", "DEVICE_TIMEOUT", "DEVICE_FAULT", "DEVICE_ENDLESS", "COLLECTIVE_TIMEOUT", "KERNEL_FAILURE",
 )  # fmt: skip
+
+
+#: The process that ranks are forked from, once there is one; it ends with this one.
+_FORKERS: List[Any] = []
 
 
 class ReferenceBackend:
@@ -91,7 +96,7 @@ class ReferenceBackend:
         version = tensorflow_version()
         if version is not None:
             features += ["run", "tensorflow", "tf1" if version[0] == 1 else "tf2", "trace", "log", "output"]
-            features += ["device_precision", "dump", "exception_dump", "faults", "may_fail"]
+            features += ["device_precision", "dump", "exception_dump", "faults", "may_fail", "devices", "collectives"]
             features += ["run.memory", "run.timeline", "run.transfers"]
             features += [name for name in ("estimator", "keras") if _has(name, version)]
         return {
@@ -170,11 +175,21 @@ class ReferenceBackend:
             os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # TensorFlow reads it once, when it is imported
         from npu_reference.runtime.scripts import runner
 
+        if "ranks" in params:
+            return self.run_ranks(params)
         if "script" in params:
             answer: Dict[str, Any] = runner.run_script(params)
             return answer
         answer = runner.run_graph(params)
         return answer
+
+    def run_ranks(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        """The script of the request as several ranks, each a process."""
+        from npu_reference.runtime.scripts.forking import Forker
+
+        if not _FORKERS:
+            _FORKERS.append(Forker())
+        return _FORKERS[0].ask(params)
 
     def reset(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         """Forgets earlier requests; the reference keeps nothing between them."""
@@ -203,7 +218,7 @@ class ReferenceBackend:
         from npu_reference.artifacts import Program
         from npu_reference.device import faults
 
-        return Program(place, process=str(process), disk=faults.parse(params.get("faults")).disk())
+        return Program(place, process=str(process), faults=faults.parse(params.get("faults")))
 
     def compiled(self, program: Any, params: Mapping[str, Any], resolution: Any) -> Any:
         """What compiling the request's graph left."""
@@ -270,16 +285,33 @@ class ReferenceBackend:
 
     def step(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         """One step of the request's graph on the simulated device, as ``timeline`` answers it."""
+        from npu_reference import tuning
+
         made = self.profiled(params)
         chosen = self.resolve(params).values.get("session_device_id")
         answer: Dict[str, Any] = {**made.timeline_json(), "device": chosen or 0}
         for task in answer["tasks"]:  # casts and copies that compilation adds are no operators of the graph
             task["nodes"] = [name for name in task.get("nodes", []) if ":" not in name]
             task["node"] = None if ":" in (task.get("node") or "") else task.get("node")
-        files = self.profile_files(made, self.resolve(params))
+        options = self.resolve(params)
+        files = self.profile_files(made, options)
+        plan = tuning.plan_of(options)
+        if plan is not None:
+            tuned = self.tuned(made, plan)
+            computed = {kernel.node: kernel.members for kernel in made.compiled.fused.kernels}
+            answer["tuned"] = [list(computed[name]) for one in tuned for name in one.operators]
+            where = _below(plan.work_path)
+            results = tuning.result_files(plan, tuned, made.compiled.device, {})
+            files.update((posixpath.join(where, name), content) for name, content in results.items())
         if files:
             answer["files"] = {path: _told(content) for path, content in sorted(files.items())}
         return answer
+
+    def tuned(self, made: Any, plan: Any) -> Any:
+        """What tuning found for the kernels of a step."""
+        from npu_reference import tuning
+
+        return tuning.tune([made.compiled], plan)
 
     def profile_files(self, made: Any, resolution: Any) -> Dict[str, bytes]:
         """Path, below the folder that stands for the machine's root and for the current directory, to content."""
@@ -288,7 +320,7 @@ class ReferenceBackend:
         wanted = profiling.collected(resolution)
         if wanted is None:
             return {}
-        where = posixpath.normpath("/" + wanted.output).strip("/")
+        where = _below(wanted.output)
         content = profiling.files([profiling.Run(made)], wanted)
         tree = profiling.tree.name_of(1, content)
         return {posixpath.join(where, tree, path): data for path, data in content.items()}
@@ -316,6 +348,11 @@ class ReferenceBackend:
             ranks=params.get("ranks", 1),
         )
         return watchdogs.endure(made, divided, options, faults.parse(params.get("faults"))).profile
+
+
+def _below(directory: str) -> str:
+    """Where a directory that options name lies in the folder that stands for the machine's root and the current one."""
+    return posixpath.normpath("/" + directory).strip("/")
 
 
 def _told(content: bytes) -> Dict[str, Any]:

@@ -195,7 +195,7 @@ def _too_early_or_late(wanted: Optional[int], after: Any) -> Iterator[Difference
     if wanted is not None and after is None:
         yield Difference("after", f"refused without after_ns; expected {wanted} s", "rejected")
     elif wanted is not None and after // 10**9 != wanted:
-        yield Difference("after", f"refused after {after / 1e9:g} s; expected {wanted} s", "rejected")
+        yield Difference("after", f"refused after {after:,} ns; expected {wanted} s", "rejected")
 
 
 def _result(case: Case, differences: Sequence[Difference], facts: Tuple[str, ...]) -> Result:

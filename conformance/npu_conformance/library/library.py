@@ -562,7 +562,7 @@ class _Params:
         "library": {"ops_info"},
         "run": {
             "graph", "script", "args", "surface", "values", "env", "files", "op_list", "feeds", "fetches", "init",
-            "steps", "device_precision", "faults", "device", "may_fail",
+            "steps", "device_precision", "faults", "device", "may_fail", "ranks",
         },
     }  # fmt: skip
 
@@ -606,6 +606,8 @@ class _Params:
                     raise reader.fail(f"params.{key}", f"must be an integer from 1 to {most}")
                 found[key] = table[key]
         self._of_timeline(table, found)
+        if method == "run" and found.get("ranks", 0) and (found["ranks"] > 16 or "script" not in found):
+            raise reader.fail("params.ranks", "of run is an integer from 1 to 16, and a script is given")
         if method == "compile":
             self._of_compile(table, found)
         if "may_fail" in table:

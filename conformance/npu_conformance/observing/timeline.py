@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -72,6 +73,7 @@ def facts_of(answer: Mapping[str, Any]) -> _Triples:
         yield from _counts(name, step)
         yield from _of_tasks(name, [_task(task, name) for task in step.get("tasks", [])])
         yield from profile_files.profile_facts(name, step.get("files", {}))
+        yield from _tuning(name, step)
         if name != BASE and "rejected" not in base:
             yield from _compared(name, base, step)
 
@@ -101,6 +103,18 @@ def _counts(name: str, step: Mapping[str, Any]) -> _Triples:
     for one in step.get("fusion", []):
         if one["effective"]:
             yield "fusions", one["name"], f"fused {name} {one['section']} {one['name']} {one['effective']}"
+
+
+def _tuning(name: str, step: Mapping[str, Any]) -> _Triples:
+    found = [_RESULT.match(path) for path in step.get("files", {})]
+    for where in sorted({match["where"].rstrip("/") or "." for match in found if match}):
+        yield "tuning", where, f"tuning {name} in {where}"
+    for node in sorted({node for nodes in step.get("tuned", []) for node in nodes}):
+        yield "tuned", node, f"tuned {name} {node}"
+
+
+#: A result file of the tuner.
+_RESULT = re.compile(r"(?P<where>(?:[^/]+/)*)aoe_result_[a-z]+[^/]*\.json\Z")
 
 
 def _compared(name: str, base: Mapping[str, Any], step: Mapping[str, Any]) -> _Triples:

@@ -8,7 +8,7 @@ from typing import Iterable, List, NamedTuple
 from npu_reference.compiler.inserting import ACCUMULATES, TRANSDATA
 from npu_reference.compiler.kernels import GETNEXT, Kernel, Tensor
 from npu_reference.compiler.settings import Settings
-from npu_reference.compiler.tiles import tile
+from npu_reference.compiler.tiles import cost_of, tile
 from npu_reference.hardware import Device
 from npu_reference.precision.flops import CUBE_OPERATORS
 
@@ -90,7 +90,11 @@ def _once(kernel: Kernel, places: List[Tensor], near: int, device: Device, setti
     operations = kernel.elements * max(len(kernel.members), 1)
     compute, workspace = 0.0, 0
     if kernel.gemm is not None:
-        tiling = tile(kernel.gemm, device, small_channel=settings.small_channel)
+        known = settings.tiles.get(kernel.gemm)
+        if known is None:
+            tiling = tile(kernel.gemm, device, small_channel=settings.small_channel)
+        else:
+            tiling = cost_of(known, kernel.gemm, device, small_channel=settings.small_channel)
         compute = tiling.compute
         cache = max(tiling.read, read) / device.l2_bytes_per_ns
         operations = kernel.gemm.operations

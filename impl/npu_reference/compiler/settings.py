@@ -40,6 +40,7 @@ class Settings(NamedTuple):
             above 0).
         sends: devices of other processes that this one, the main process, sends data to (local_device_list).
         scope_passes: scope fusion passes that are switched on by name (enable_scope_fusion_passes).
+        tiles: of products of matrices that were tuned, instead of the compiler's own (aoe_mode).
     """
 
     switched: Mapping[str, Mapping[str, bool]]
@@ -65,6 +66,7 @@ class Settings(NamedTuple):
     receives: bool = False
     sends: Tuple[int, ...] = ()
     scope_passes: Tuple[str, ...] = ()
+    tiles: Mapping[Any, Any] = {}
 
     def is_on(self, section: str, name: str) -> bool:
         """Whether a fusion pass may work (files.fusion_switch): its own entry, else ALL's, else on."""

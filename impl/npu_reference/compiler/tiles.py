@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Iterator, NamedTuple, Tuple
+from typing import Iterator, List, NamedTuple, Tuple
 
 from npu_reference.compiler.kernels import Gemm
 from npu_reference.hardware import Device
 
-__all__ = ["Tile", "Tiling", "candidates", "cost_of", "tile"]
+__all__ = ["Tile", "Tiling", "candidates", "cost_of", "search", "tile"]
 
 
 class Tile(NamedTuple):
@@ -37,6 +37,14 @@ def tile(gemm: Gemm, device: Device, *, small_channel: bool = False) -> Tiling:
 def cost_of(chosen: Tile, gemm: Gemm, device: Device, *, small_channel: bool = False) -> Tiling:
     """The cost of a given tile, as one that tuning found."""
     return _cost(chosen, _padded(gemm, device, small_channel), _Facts.of(device))
+
+
+def search(gemm: Gemm, device: Device, *, fine: bool, small_channel: bool = False) -> Tiling:
+    """The best tile of many more than the compiler tries: all multiples of the cube's block, or (``fine`` off) those
+    whose sides are the compiler's own or halfway between two of them. Never worse than :func:`tile`.
+    """
+    padded, facts = _padded(gemm, device, small_channel), _Facts.of(device)
+    return _searched(padded, facts, fine)
 
 
 def candidates(gemm: Gemm, device: Device) -> Tuple[Tile, ...]:
@@ -99,6 +107,31 @@ def _sizes(whole: int, block: int) -> Iterator[int]:
 def _best(gemm: Gemm, facts: _Facts) -> Tiling:
     found = [_cost(one, gemm, facts) for one in _tiles(gemm, facts)]
     return min(found, key=lambda one: (max(one.compute, one.read / facts.l2), one.compute, one.read))
+
+
+@lru_cache(maxsize=4096)
+def _searched(gemm: Gemm, facts: _Facts, fine: bool) -> Tiling:
+    rows, depth, columns = facts.cube
+    sides = [_more(whole, block, fine) for whole, block in ((gemm.m, rows), (gemm.n, columns))]
+    found = [_best(gemm, facts)]
+    for m in sides[0]:
+        for n in sides[1]:
+            fits = m * n * 4 <= facts.l0c
+            if fits and m * depth * gemm.operand <= facts.l0a and n * depth * gemm.operand <= facts.l0b:
+                found.append(_cost(Tile(m, n), gemm, facts))
+    return min(found, key=lambda one: (max(one.compute, one.read / facts.l2), one.compute, one.read, one.tile))
+
+
+def _more(whole: int, block: int, fine: bool) -> List[int]:
+    if fine:
+        return list(range(block, min(whole + block - 1, _LARGEST_SIDE * block) // block * block + 1, block))
+    own = list(_sizes(whole, block))
+    between = [size + size // 2 for size in own if size // 2 % block == 0]
+    return sorted({*own, *between})
+
+
+#: Blocks along the side of a tile that a fine search tries: with one block across, what L0C holds (derived).
+_LARGEST_SIDE = 256
 
 
 def _cost(chosen: Tile, gemm: Gemm, facts: _Facts) -> Tiling:

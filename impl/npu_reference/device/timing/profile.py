@@ -8,8 +8,9 @@ from npu_reference.catalog import Catalog
 from npu_reference.collection import no_collection
 from npu_reference.compiler import Compiled, Settings, compile_graph, settings_of
 from npu_reference.compiler.collectives import Split
-from npu_reference.compiler.kernels import GETNEXT_OPERATORS
+from npu_reference.compiler.kernels import GETNEXT_OPERATORS, Gemm
 from npu_reference.compiler.tasks import schedule
+from npu_reference.compiler.tiles import Tile
 from npu_reference.device.links import RankTable, Topology, topology
 from npu_reference.device.timing.execution import Timeline, execute
 from npu_reference.device.timing.memory import MemoryPlan, plan_memory
@@ -248,6 +249,7 @@ class Profile(NamedTuple):
 
     def to_json(self) -> Dict[str, Any]:
         """The answer of ``profile``."""
+        made = self.run
         plan, tensors = self.memory, self.compiled.fused.tensors
         path = self.timeline.critical_path()
         on_path: Dict[str, int] = {}
@@ -256,8 +258,10 @@ class Profile(NamedTuple):
             on_path[task.kind] = on_path.get(task.kind, 0) + span.end - span.called
         return {
             "simulated": True,
-            "step_ns": self.step,
+            "step_ns": made.each,
             "timeline_ns": self.timeline.end,
+            "run_ns": made.nanoseconds,
+            "concurrent": {"steps": made.steps, "at_once": made.lanes},
             "loops": self.settings.loops,
             "streams": {"ai_cpu": self.streams[0], "ai_core": self.streams[1]},
             "engines": self.engines(),
@@ -315,6 +319,7 @@ def profile(
     split: Union[Split, Mapping[str, Split], None] = None,
     groups: Optional[Mapping[str, Sequence[int]]] = None,
     algorithm: Optional[str] = None,
+    tiles: Optional[Mapping[Gemm, Tile]] = None,
 ) -> Profile:
     """Profile one step of a partition under some options.
 
@@ -324,6 +329,7 @@ def profile(
         table: where they are; without it on servers of eight, one after the other.
         split: how gradients are split into segments, or how by group; groups: ranks of groups by name; algorithm: of
             all collectives.
+        tiles: that tuning found for products of matrices.
 
     Raises:
         NpuError: PRECISION_*, DEVICE_SIZES, DEVICE_MODEL, DEVICE_MEMORY, INPUT_SHAPE; OPTION_VALUE for ranks or a split
@@ -333,7 +339,7 @@ def profile(
     network = network_of(where, device, split=split, groups=groups, algorithm=algorithm)
     with no_collection():
         assignment = assign(partition, resolution, catalog=catalog)
-        settings = settings_of(resolution, partition.graph)
+        settings = settings_of(resolution, partition.graph)._replace(tiles=tiles or {})
         _check_loop(partition, settings)
         found = []
         for sizes in sizes_of(partition.graph, resolution, shapes):
