@@ -91,7 +91,7 @@ class Engine:
             # Of several ranks the communicator knows which are lost: it is there that the others wait.
             own = settings.faults if place is None else settings.faults.without("lost_peer")
             rank = 0 if place is None else place.rank
-            self._clocking = Clocking(self._compiling, settings.resolution, own, rank)
+            self._clocking = Clocking(self._compiling, settings.resolution, own, rank, self.device)
         self._told: Set[str] = set()
         self._leaving = self._files(settings)
         self._agreement = Agreement(settings.resolution, session.graph, self.number)
