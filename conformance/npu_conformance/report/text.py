@@ -157,19 +157,10 @@ def coverage(rows: Sequence[Row], missing: bool) -> None:
     shallow = sum(1 for row in rows if row.seen == "option")
     console.print(f"Of {shallow}, whose effect lies elsewhere, cases see only that the option takes its value.")
     running = [row for row in rows if row.needs_tensorflow]
-    console.print(f"The effect of {len(running)} shows to cases that need TensorFlow alone{_where(running)}.")
+    console.print(f"The effect of {len(running)} shows to cases that need TensorFlow alone, else nothing sees it.")
     suspect = [row.id for row in rows if row.suspect]
     if suspect:
         console.print(f"Suspect, since what they state has changed: {', '.join(suspect)}.")
-
-
-def _where(rows: Sequence[Row]) -> str:
-    """What follows without it, where it is missing."""
-    from npu_conformance.backends.reference import tensorflow_version
-
-    if not rows or tensorflow_version() is not None:
-        return ""
-    return ": here, without it, nothing sees them"
 
 
 def _numbers(rows: Sequence[Row]) -> List[str]:
