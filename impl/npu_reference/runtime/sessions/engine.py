@@ -232,7 +232,8 @@ class Engine:
     def _dump_failure(self, op: str, plan: Plan, signature: Signature, feeds: Dict[str, Any]) -> None:
         """Write what the options want of an operator that failed."""
         places = self._settings.places
-        wanted = exception_dump_of(self._settings.resolution, places.env, places.edition)
+        own = places.root is not None  # a folder that is the run's own
+        wanted = exception_dump_of(self._settings.resolution, places.env, places.edition, unasked=own)
         if wanted is None:
             return
 
