@@ -112,7 +112,7 @@ def run(
     if form == "json":
         echo_json(summary.answer(report))
     else:
-        render.run(report, summary.areas(report), out, bool(missing))
+        render.run(shelf, report, summary.areas(report), out, bool(missing))
     if missing:
         click.echo(f"note: {missing}", err=True)
     return ExitStatus.OK if report.verdict == "conformant" else ExitStatus.NEGATIVE
