@@ -122,7 +122,7 @@ def run(
     if form == "json":
         echo_json(summary.answer(report))
     else:
-        render.run(report, summary.areas(report), out, bool(missing))
+        render.run(shelf, report, summary.areas(report), out, bool(missing))
     if law_seed == "fresh" and graphs:
         click.echo(f"note: the random graphs were those of --law-seed {seed}", err=True)
     if missing:
