@@ -1,6 +1,6 @@
 """The model of the device beside the rates that were published for one Ascend 910 and for eight.
 
-Usage: python benchmarks/device_model.py [--device NAME] [--page docs/device.md]
+Usage: python benchmarks/device_model.py [--device NAME] [--page docs/device.md] [--operators N]
 
 Both are training graphs recorded with TensorFlow 1.15: ResNet-50 with its biases and TensorFlow 1's batch
 normalization, BERT-Large with the adapter's dropout. The published rates are MindSpore's, whose graphs are others:
@@ -13,7 +13,10 @@ split as HCCL does by default. Efficiency is the rate of all of them to as many 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
+import random
 import sys
 import time
 
@@ -21,7 +24,7 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(_ROOT, "impl"), os.path.join(_ROOT, "conformance"), _ROOT]
 
 from npu_reference.device.timing import profile  # noqa: E402
-from npu_reference.graphs import arg_shapes, close_over, graph_from_def, load_graph  # noqa: E402
+from npu_reference.graphs import GraphBuilder, arg_shapes, close_over, graph_from_def, load_graph  # noqa: E402
 from npu_reference.hardware import load  # noqa: E402
 from npu_reference.options import resolve  # noqa: E402
 from npu_reference.partition import partition  # noqa: E402
@@ -114,11 +117,36 @@ def scaling(device):
             yield f"| {name} | {ranks} | {published:.2f} | {found:.3f} | {error:+.1f} % | {other:.3f} |"
 
 
+def chain(operators, width=64):
+    """(CPU seconds, tasks, digest of the answer) of a net of so many operators, the same in every version of Python."""
+    draw = random.Random(1)
+    g = GraphBuilder()
+    ends = [g.placeholder("x", "float32", [width, width])]
+    for number in range(operators):
+        op = draw.choice(("MatMul", "Add", "Relu", "Exp", "Mul", "Tanh"))
+        other = ends[-1 - draw.randrange(min(len(ends), 5))]
+        ends.append(g.op(op, f"n{number}", [ends[-1], other] if op in ("MatMul", "Add", "Mul") else [ends[-1]]))
+    graph, feeds = g.build(), ["x:0"]
+    options = resolve({"precision_mode": "allow_mix_precision"}, env={})
+    sizes = arg_shapes(graph, feeds, {})
+    divided = partition(close_over(graph, feeds, [f"n{operators - 1}:0"], []), options, shapes=sizes)
+    began = time.process_time()
+    found = profile(divided, options, load("Ascend910A"), sizes)
+    seconds = time.process_time() - began
+    told = json.dumps(found.timeline_json(), sort_keys=True)
+    return seconds, len(found.timeline.tasks), hashlib.sha256(told.encode()).hexdigest()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", default="Ascend910A")
     parser.add_argument("--page", help="put the table between the page's marks")
+    parser.add_argument("--operators", type=int, help="time a net of so many operators instead")
     given = parser.parse_args()
+    if given.operators:
+        seconds, tasks, digest = chain(given.operators)
+        print(f"{given.operators} operators: {seconds:.2f} s of CPU, {tasks} tasks, answer {digest}")
+        return
     device = load(given.device)
     tables = {"anchors": "\n".join(rows(device)), "scaling": "\n".join(scaling(device))}
     print("\n\n".join(tables.values()))

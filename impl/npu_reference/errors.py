@@ -69,6 +69,7 @@ _KINDS: List[ErrorKind] = [
     ErrorKind("DEVICE_ENDLESS", "the device never ends, and no timeout option is set that would end the wait"),
     ErrorKind("DEVICE_FAULT", "a kernel failed while it ran on the device"),
     ErrorKind("COLLECTIVE_TIMEOUT", "a collective waited longer for a rank than hccl_timeout allows"),
+    ErrorKind("COLLECTIVE_MISMATCH", "ranks ask for different things in what ought to be one collective"),
     ErrorKind("KERNEL_FAILURE", "a kernel cannot be compiled"),
     ErrorKind("FAULT_VALUE", "a fault that is asked for is none that the device can have"),
     # What compilation and runs leave

@@ -65,7 +65,7 @@ ROOMS = {
     "npu_reference.partition": [
         "structure", "candidates", "borders", "clustering", "explaining", "policies", "building",
     ],
-    "npu_reference.runtime": ["observing", "operators", "execution", "agreement", "sessions", "scripts"],
+    "npu_reference.runtime": ["observing", "exchange", "operators", "execution", "agreement", "sessions", "scripts"],
 }  # fmt: skip
 
 def import_graph():

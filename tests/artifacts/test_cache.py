@@ -230,11 +230,20 @@ def test_a_broken_ini_made_by_hand_is_kept(machine):
 
 
 def test_a_full_disk_keeps_nobody_from_compiling(machine):
-    program = machine.program(disk=faults.parse([{"kind": "disk_full", "after": 4000}]).disk())
+    program = machine.program(faults=faults.parse([{"kind": "disk_full", "after": 4000}]))
     left = machine.compile(program=program)
     assert counts(left) == (0, 2) and {note.code for note in left.notes} == {"CACHE_FULL"}
     assert counts(machine.compile()) in ((0, 2), (1, 1))
     assert counts(machine.compile()) == (2, 0)
+
+
+def test_a_kernel_that_cannot_be_compiled_ends_the_compilation_and_is_not_cached(machine):
+    broken = faults.parse([{"kind": "kernel_failure", "node": "total"}])
+    with pytest.raises(NpuError) as caught:
+        machine.compile(program=machine.program(faults=broken))
+    assert (caught.value.code, caught.value.subject) == ("KERNEL_FAILURE", "total")
+    assert counts(machine.compile()) == (1, 1)
+    assert counts(machine.compile(program=machine.program(faults=broken))) == (2, 0)
 
 
 def test_a_cache_nobody_named_is_done_without_where_it_cannot_be(machine):

@@ -9,7 +9,7 @@ import struct
 import pytest
 
 from fixtures.programs import artifact_graphs
-from npu_reference.artifacts import library
+from npu_reference.artifacts import Folder, library
 from npu_reference.artifacts.places import LEVEL_KINDS, MC2, OPTION_KINDS
 from npu_reference.artifacts.weights import _pieces
 from npu_reference.catalog import Catalog
@@ -43,6 +43,21 @@ def test_compiling_again_leaves_the_same_bytes(tmp_path):
         machine.compile(op_debug_level=1)
         found.append({file: (machine.path / file).read_bytes() for file in machine.files()})
     assert found[0] == found[1] and len(found[0]) == 12
+
+
+def test_operators_compiled_alike_write_their_files_once(machine, monkeypatch):
+    g = GraphBuilder()
+    x = g.placeholder("x", "float16", [4, 8])
+    fed = [g.placeholder(f"w{number}", "float16", [8, 8]) for number in range(20)]
+    names = [g.op("MatMul", f"product{number}", [x, w]).name for number, w in enumerate(fed)]
+    wrote = []
+    write = Folder.write
+    monkeypatch.setattr(Folder, "write", lambda self, name, pieces: (wrote.append(name), write(self, name, pieces)))
+    left = machine.compile(
+        (g.build(), ["x:0", *(f"{w.name}:0" for w in fed)], [f"{n}:0" for n in names]), op_debug_level=1
+    )
+    assert len([kernel for kernel in left.kernels if kernel.nodes]) == 20
+    assert len(wrote) == len(set(wrote)) == 4 * len({kernel.kernel for kernel in left.kernels})
 
 
 def test_the_description_of_a_kernel_vouches_for_its_object(machine):
@@ -165,7 +180,7 @@ def test_debug_files_that_cannot_be_written_are_one_error_before_anything_runs(m
 
 
 def test_a_full_disk_under_kernel_files_is_an_error_and_leaves_no_part(machine):
-    program = machine.program(disk=faults.parse([{"kind": "disk_full", "after": 3000}]).disk())
+    program = machine.program(faults=faults.parse([{"kind": "disk_full", "after": 3000}]))
     with pytest.raises(NpuError, match="No space left"):
         machine.compile(program=program, op_debug_level=1)
     assert not list(machine.path.rglob("*.part"))

@@ -12,9 +12,12 @@ from npu_conformance.report import script_page
 from npu_reference.graphs import GraphBuilder, close_over, load_graph
 from npu_reference.options import resolve
 from npu_reference.partition import partition
+from npu_reference.runtime.execution.clocking import RunTime
 from npu_reference.runtime.observing.account import Account, Failure, Place
 from npu_reference.runtime.observing.trace import Copy
 from tests.browser.conftest import open_page
+from tests.timing.networks import mlp
+from tests.timing.networks import step as timed
 
 _GRAPHS = os.path.join(os.path.dirname(__file__), "..", "..", "fixtures", "graphs", "models")
 
@@ -132,3 +135,34 @@ def test_the_dark_page_is_dark(browser, path, told):
     for opened in open_page(browser, path, told.answer, color_scheme="dark"):
         colour = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert sum(int(part) for part in colour[4:-1].split(",")) < 200
+
+
+@pytest.fixture(scope="module")
+def clocked(tmp_path_factory):
+    """One signature with a time, and one of which the model knows none."""
+    account = Account()
+    account.opened(1, settings())
+    graph, feeds, fetches = mlp()
+    step = timed(graph, feeds, fetches)
+    for asked, time in (
+        (Signature(tuple(feeds), tuple(fetches), ()), RunTime(0, 0, step.timeline.end, 1, step)),
+        (Signature((), ("relu0:0",), ()), RunTime(0, 5, 5, 1, None, "nobody tells the sizes <b>.")),
+    ):
+        account.planned(1, asked, step.partition, ())
+        account.ran(1, asked, [], time)
+    told = scripts.tell(account, "/models/train.py", 0)
+    file = tmp_path_factory.mktemp("clocked") / "script.html"
+    file.write_text(script_page.page(told), encoding="utf-8")
+    return str(file), told.answer
+
+
+def test_the_time_of_a_signature_is_told_and_its_timeline_opens(browser, clocked):
+    for opened in open_page(browser, *clocked):
+        page = opened.page
+        assert "1 run on a simulated device" in page.inner_text("#clock")
+        first, second = page.locator(".signature").all()
+        assert "1 launch a run" in first.inner_text() and "(simulated)" in first.inner_text()
+        assert "no time known: nobody tells the sizes <b>." in second.inner_text()
+        assert second.get_by_role("button", name="Open timeline").count() == 0
+        first.get_by_role("button", name="Open timeline").click()
+        page.frame_locator("#frame iframe").get_by_text("Critical path", exact=True).wait_for()

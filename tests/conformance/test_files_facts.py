@@ -9,6 +9,7 @@ import pytest
 
 from npu_conformance.observing import files, observe
 from npu_conformance.protocol import messages as protocol
+from npu_conformance.running import checkup
 
 
 def told(text):
@@ -120,3 +121,28 @@ def test_the_library_tells_places_without_the_chip_and_refuses_odd_permissions()
     ]
     with pytest.raises(files.BadFile):
         observe.observations("library", {"files": [{**one, "mode": "r--"}]})
+
+
+class _Wire:
+    """A worker that claims some features and leaves some files."""
+
+    def __init__(self, features, left):
+        self.features, self.left = features, left
+
+    def ask(self, identifier, method, params):
+        if method == "hello":
+            return {"ok": {"capabilities": {"features": self.features}}}, None
+        return {"ok": {"turns": [{"left": {path: {"bytes": 0} for path in self.left}}]}}, None
+
+
+@pytest.mark.parametrize(
+    "features, left, passes",
+    [
+        (["compile"], ["tmp/x/kernel_meta/a.o"], True),
+        (["compile"], ["/tmp/x/kernel_meta/a.o"], False),
+        (["compile"], ["a/../../b"], False),
+        (["run"], ["/anything"], True),
+    ],
+)
+def test_worker_check_sees_files_that_do_not_lie_in_the_folder(features, left, passes):
+    assert (checkup._keeps_inside(_Wire(features, left)) is None) == passes

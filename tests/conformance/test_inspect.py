@@ -152,3 +152,16 @@ def test_a_file_that_was_cut_off_is_an_error_with_its_name(tmp_path, capsys):
     os.truncate(path, os.path.getsize(path) - 1)
     code, _, err = run(capsys, folder)
     assert code == 2 and "cut off" in err and os.path.basename(path) in err
+
+
+def test_large_tensors_are_measured_in_pieces_to_the_same_end():
+    from npu_conformance.inspecting import dumps
+
+    draw = np.random.RandomState(7)
+    mine = draw.standard_normal(200_000).astype(np.float32)
+    theirs = (mine + 0.01 * draw.standard_normal(mine.size)).astype(np.float32)
+    fast = dumps._measured_fast(mine, theirs)
+    slow = dumps._measured(mine.astype(np.float64), theirs.astype(np.float64))
+    for name in ("cosine", "max_abs", "relative"):
+        assert fast[name] == pytest.approx(slow[name], rel=1e-5)
+    assert dumps._measured_fast(mine * np.float32(1e30), theirs) is None

@@ -119,3 +119,16 @@ def test_what_cannot_be_is_refused_by_the_argument(ask, words, named):
 def test_as_many_ranks_as_the_table_has(ask, table):
     code, told = ask("--ranks", "4", "--rank-table", table)
     assert code == 2 and "the rank table has 8" in told.err
+
+
+def test_the_page_draws_the_links_and_lists_the_collectives(ask, tmp_path, monkeypatch):
+    pytest.importorskip("jinja2")
+    path = tmp_path / "page.html"
+    assert ask("--ranks", "8", "--html", str(path))[0] == 0
+    text = path.read_text(encoding="utf-8")
+    assert "hccs 0 to 1" in text and "pcie any to 0" in text and "<h2>Collectives</h2>" in text
+    from npu_conformance.report import profile_page
+
+    monkeypatch.setattr(profile_page, "_USES", 3)  # of more the collectives alone are drawn
+    assert ask("--ranks", "8", "--html", str(path))[0] == 0
+    assert "hccs 0 to 1" not in path.read_text(encoding="utf-8")

@@ -124,21 +124,3 @@ def test_gradients_reduced_over_one_device_are_what_is_given():
 def test_a_reduction_that_there_is_not_is_refused():
     with pytest.raises(ValueError, match="reduction: there is no 'average'"):
         npu_init.npu_allreduce([], reduction="average")
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda: npu_init.npu_distributed_optimizer_wrapper(v1.train.AdamOptimizer()),
-        lambda: npu_init.npu_tf_optimizer(v1.train.AdamOptimizer()).compute_gradients(None),
-        lambda: npu_init.npu_allreduce([1.0]),
-        lambda: allreduce(1.0),
-        lambda: npu_init.NPUBroadcastGlobalVariablesHook(0, 0).begin(),
-        lambda: npu_init.NPUBroadcastGlobalVariablesCallback(0).on_train_begin(),
-        lambda: npu_init.npu_strategy.NPUStrategy(),
-    ],
-)
-def test_what_needs_other_devices_is_refused_where_there_are_several(use, monkeypatch):
-    monkeypatch.setenv("RANK_SIZE", "8")
-    with pytest.raises(ValueError, match=r"RANK_SIZE: .* among 8 devices, and only one is simulated"):
-        use()

@@ -92,12 +92,6 @@ def test_a_group_that_cannot_be_is_refused(arguments):
         manage.create_group(*arguments)
 
 
-def test_a_group_of_several_refuses_what_needs_the_others():
-    manage.create_group("pair", 2, [0, 1])
-    with pytest.raises(ValueError, match="group 'pair'"):
-        npu_init.npu_allreduce([1.0], group="pair")
-
-
 @pytest.mark.parametrize("group", ["other", "hccl_world_group"])
 def test_a_group_that_is_not_there_cannot_be_destroyed(group):
     with pytest.raises(ValueError, match="group"):

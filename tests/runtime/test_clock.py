@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
+from npu_conformance.protocol import messages
 from npu_reference.device import faults
 from npu_reference.errors import DeviceError, NpuError
 from npu_reference.hardware import built_in
@@ -15,6 +17,8 @@ from npu_reference.runtime.config import Overrides, overriding
 from npu_reference.runtime.execution import clocking, compiling
 from npu_reference.runtime.observing.log import listening
 from npu_reference.runtime.observing.trace import process_trace
+from npu_reference.runtime.scripts import runner
+from npu_reference.runtime.scripts.wire import to_wire
 from npu_reference.runtime.sessions.iterations import repeated
 from tests.runtime.comparing import npu
 
@@ -232,3 +236,22 @@ def test_legacy_memory_limits_hold_for_what_the_step_needs():
         with pytest.raises(NpuError, match="graph_memory_max_size") as caught:
             run(x, y, batch=1 << 16, graph_memory_max_size=str(1 << 20))
     assert caught.value.code == "DEVICE_MEMORY"
+
+
+def test_the_protocols_run_tells_what_it_is_asked_for():
+    graph = os.path.join(os.path.dirname(__file__), "..", "..", "fixtures", "graphs", "cases", "plain_chain.pbtxt")
+    tensor = to_wire("x:0", np.ones(4, np.float32))
+    params = {"graph": graph, "surface": "session", "edition": "current", "values": {}, "feeds": {"x:0": tensor}}
+    params.update(fetches=["mul:0"], steps=2)
+    plain = runner.run_graph(params)
+    assert not {"timeline", "memory", "transfers"} & set(plain)
+    told = runner.run_graph({**params, "tell": ["timeline", "memory", "transfers"]})
+    assert messages.answer_fault({"id": 1, "ok": told}, "run", 1) is None
+    first, second = told["timeline"]
+    assert first["tasks"] and second["same_as"] == 0 and "tasks" not in second
+    assert second["start_ns"] == first["run_ns"] > 0 == first["start_ns"]
+    assert [copy["direction"] for copy in told["transfers"][0]] == ["h2d", "d2h"]
+    assert told["memory"][0] == told["memory"][1] and told["memory"][0]["peak"] > 0
+    with pytest.raises(NpuError) as caught:
+        runner.run_graph({**params, "faults": [{"kind": "hang", "node": "mull"}]})
+    assert caught.value.code == "FAULT_VALUE" and "mul" in caught.value.remedy

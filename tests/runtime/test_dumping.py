@@ -12,6 +12,7 @@ import tensorflow as tf
 from npu_conformance.inspecting import dumps
 from npu_conformance.inspecting.registry import Inspected
 from npu_reference import NpuError
+from npu_reference.device import faults
 from npu_reference.dumps import form, reading, writing
 from npu_reference.dumps.settings import DataDump
 from npu_reference.runtime.config import current_overrides, overriding
@@ -188,3 +189,31 @@ def test_an_exception_dump_that_cannot_be_written_leaves_the_scripts_own_error(t
     with made as session, pytest.raises(tf.errors.InvalidArgumentError):
         session.run(taken, {"x:0": [1.0, 2.0, 3.0], "ids:0": [6]})
     assert (tmp_path / "extra-info").read_text() == "a file"
+
+
+def test_a_fault_of_the_device_leaves_an_exception_dump(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "debug.cfg").write_text("op_debug_config = oom\n")
+    y = tf.matmul(v1.placeholder(tf.float32, [2, 2], name="x"), v1.constant(np.eye(2, dtype=np.float32)), name="y")
+    given = current_overrides()._replace(clock=True, faults=faults.parse([{"kind": "out_of_bounds", "node": "y"}]))
+    with overriding(given):
+        made = v1.Session(config=config(enable_exception_dump=1, op_debug_config="debug.cfg"))
+    with made as session, pytest.raises(NpuError) as caught:
+        session.run(y, {"x:0": [[1.0, 2.0], [3.0, 4.0]]})
+    assert caught.value.code == "DEVICE_FAULT"
+    record = exception_of(tmp_path / "extra-info" / "data-dump" / "0", "y")
+    assert np.frombuffer(record.data("input", 0), "<f4").tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_disk_that_was_asked_to_be_full_ends_the_run_and_keeps_whole_steps(tmp_path):
+    y = tf.nn.relu(v1.placeholder(tf.float32, [100], name="x"))
+    given = current_overrides()._replace(faults=faults.parse([{"kind": "disk_full", "after": 1000}]))
+    with overriding(given):
+        session = v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path)))
+    with session:
+        session.run(y, {"x:0": np.ones(100)})
+        with pytest.raises(NpuError, match="This fault was asked for") as caught:
+            for _ in range(5):
+                session.run(y, {"x:0": np.ones(100)})
+    assert caught.value.code == "OUTPUT"
+    assert [file.step for file in reading.files(str(tmp_path))] == [0, 1]

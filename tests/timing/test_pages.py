@@ -100,3 +100,33 @@ def test_the_page_holds_every_task_and_escapes_names(graph, tmp_path, capsys):
 def test_bad_input_is_one_line_and_status_2(graph, capsys, words, code):
     status, said = told(capsys, graph, *words)
     assert status == 2 and said.err.count("\n") == 1 and said.err.startswith(f"error[{code}]")
+
+
+def test_steps_beside_each_other_are_compared_as_often_asked_for(graph, capsys):
+    """runconfig.graph_max_parallel_model_num.effect."""
+    words = ["--surface", "runconfig", "-o", "graph_run_mode=0", "--compare", "graph_max_parallel_model_num=4"]
+    code, said = told(capsys, graph, "--fetch", "relu2:0", *words, "--format", "json")
+    answer = json.loads(said.out)
+    assert code == 0 and answer["concurrent"] == {"steps": 4, "at_once": 1}
+    assert answer["compared"][0]["step_ns"] < answer["step_ns"]
+    assert schema.fault(answer, schema.load("profile"), schema.load("profile")) is None
+
+
+def test_the_trace_of_a_loop_has_its_iterations_and_one_launch(graph, tmp_path, capsys):
+    path = tmp_path / "trace.json"
+    words = ["--surface", "runconfig", "-o", "iterations_per_loop=3", "--trace", str(path)]
+    assert told(capsys, graph, "--fetch", "relu2:0", *words)[0] == 0
+    events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    assert {event["args"].get("iteration", 0) for event in events if event["ph"] == "X"} == {0, 1, 2}
+    assert sum(event.get("cat") == "launch" for event in events) == 1
+    assert all(event["tid"] >= 0 for event in events)
+
+
+def test_the_text_says_what_was_counted_of_loops_and_of_steps_at_once(tmp_path, capsys):
+    from tests.timing.test_control import called
+
+    path = str(tmp_path / "loop.pbtxt")
+    write_graph(called("While", 10)[0], path)
+    words = ["--surface", "runconfig", "-o", "graph_run_mode=0", "-o", "graph_max_parallel_model_num=4"]
+    code, said = told(capsys, path, "--fetch", "end:0", *words)
+    assert code == 0 and "loops: w 10 turns" in said.out and "4 steps asked for at once take" in said.out

@@ -78,6 +78,10 @@ _ENDS = (
 )  # fmt: skip
 
 
+#: The process that ranks are forked from, once there is one; it ends with this one.
+_FORKERS: List[Any] = []
+
+
 class ReferenceBackend:
     """Answers by :mod:`npu_reference`. Mutants override one of its steps.
 
@@ -92,7 +96,7 @@ class ReferenceBackend:
         version = tensorflow_version()
         if version is not None:
             features += ["run", "tensorflow", "tf1" if version[0] == 1 else "tf2", "trace", "log", "output"]
-            features += ["device_precision", "dump", "exception_dump", "faults", "may_fail"]
+            features += ["device_precision", "dump", "exception_dump", "faults", "may_fail", "devices", "collectives"]
             features += ["run.memory", "run.timeline", "run.transfers"]
             features += [name for name in ("estimator", "keras") if _has(name, version)]
         return {
@@ -171,11 +175,21 @@ class ReferenceBackend:
             os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # TensorFlow reads it once, when it is imported
         from npu_reference.runtime.scripts import runner
 
+        if "ranks" in params:
+            return self.run_ranks(params)
         if "script" in params:
             answer: Dict[str, Any] = runner.run_script(params)
             return answer
         answer = runner.run_graph(params)
         return answer
+
+    def run_ranks(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        """The script of the request as several ranks, each a process."""
+        from npu_reference.runtime.scripts.forking import Forker
+
+        if not _FORKERS:
+            _FORKERS.append(Forker())
+        return _FORKERS[0].ask(params)
 
     def reset(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         """Forgets earlier requests; the reference keeps nothing between them."""
@@ -204,7 +218,7 @@ class ReferenceBackend:
         from npu_reference.artifacts import Program
         from npu_reference.device import faults
 
-        return Program(place, process=str(process), disk=faults.parse(params.get("faults")).disk())
+        return Program(place, process=str(process), faults=faults.parse(params.get("faults")))
 
     def compiled(self, program: Any, params: Mapping[str, Any], resolution: Any) -> Any:
         """What compiling the request's graph left."""

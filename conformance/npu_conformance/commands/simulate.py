@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import click
 
@@ -44,6 +44,11 @@ __all__ = ["simulate"]
     help="Let the device suffer a fault, such as hang:dense/MatMul@2 (docs/runtime.md); repeatable.",
 )
 @click.option("--trace", "trace_file", type=click.Path(), help="Write what ran where as JSON.")
+@click.option(
+    "--ranks",
+    type=click.IntRange(1, 64),
+    help="Run SCRIPT as so many processes, each of them one rank of a job with a simulated device of its own.",
+)
 @click.option("--html", type=click.Path(), help="Also write one self-contained page of the whole script.")
 @FORMAT
 @click.argument("script", type=click.Path())
@@ -56,6 +61,7 @@ def simulate(
     device: Optional[str],
     faults: Tuple[str, ...],
     trace_file: Optional[str],
+    ranks: Optional[int],
     html: Optional[str],
     form: str,
     script: str,
@@ -73,21 +79,24 @@ def simulate(
 
     if html:
         output.check_writable(html)  # before the script has run for an hour
+    if ranks is not None:
+        _check_of_ranks(html, form, dump_plain)
+    given: Dict[str, Any] = {
+        "device_precision": device_precision,
+        "edition": edition,
+        "trace_file": trace_file,
+        "clock": clock,
+        "device": None if device is None else load(device),
+        "faults": parse_text(faults),
+    }
+    if ranks is not None:
+        from npu_reference.runtime.scripts.several import simulate_ranks
+
+        return simulate_ranks(ranks, script, list(arguments), **given)
     account = Account()
     ended: Optional[SystemExit] = None
     try:
-        execute(
-            script,
-            list(arguments),
-            device_precision=device_precision,
-            edition=edition,
-            trace_file=trace_file,
-            account=account,
-            dump_plain=dump_plain,
-            clock=clock,
-            device=None if device is None else load(device),
-            faults=parse_text(faults),
-        )
+        execute(script, list(arguments), account=account, dump_plain=dump_plain, **given)
     except SystemExit as leaving:
         ended = leaving
     if html or form == "json":
@@ -95,6 +104,12 @@ def simulate(
     if ended is not None:
         raise ended
     return ExitStatus.OK
+
+
+def _check_of_ranks(html: Optional[str], form: str, dump_plain: Optional[str]) -> None:
+    if html or form == "json" or dump_plain:
+        what = "--html" if html else "--format json" if form == "json" else "--dump-plain"
+        raise NpuError("USAGE", what, "it tells of one rank, and --ranks runs several.", "Use --trace FILE.")
 
 
 def _status(ended: Optional[SystemExit]) -> int:

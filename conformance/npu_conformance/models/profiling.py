@@ -9,6 +9,8 @@ from npu_reference.errors import NpuError
 
 __all__ = ["Asked", "answer", "ask", "link_uses", "together", "trace"]
 
+_MOST_AT_ONCE = 16  # steps of online inference shown beside each other (assumed)
+
 
 class Asked(NamedTuple):
     """A step under some options, with what was asked, and nanoseconds of it on one device where several run it."""
@@ -98,12 +100,19 @@ def ask(
     if question.feeds or tensors or targets:
         graph = close_over(graph, list(question.feeds), tensors, targets)
     found = []
+    steps = max(_at_once(resolution) for resolution in resolutions)
     for resolution in resolutions:
         divided = cut(graph, resolution, op_list=operators, shapes=shapes)
-        made = profile(divided, resolution, machine, shapes, catalog=catalog, **(ranks or {}))
+        made = profile(divided, resolution, machine, shapes, catalog=catalog, concurrent=steps, **(ranks or {}))
         alone = profile(divided, resolution, machine, shapes, catalog=catalog).step if made.ranks > 1 else None
         found.append(Asked(made, resolution, alone))
     return found
+
+
+def _at_once(resolution: Any) -> int:
+    """Steps to ask for at once: as many as online inference may run beside each other, as far as a page can show."""
+    number = resolution.values.get("graph_max_parallel_model_num")
+    return min(number, _MOST_AT_ONCE) if isinstance(number, int) and not resolution.run_mode else 1
 
 
 def _efficiency(asked: Asked) -> Optional[float]:
@@ -142,13 +151,15 @@ def trace(asked: Asked) -> Dict[str, Any]:
     from npu_reference.compiler.tasks import ENGINES
 
     step = asked.profile
-    compiled, timeline = step.compiled, step.timeline
+    compiled, timeline = step.compiled, step.run.timeline
     events: List[Dict[str, Any]] = []
     for number, engine in enumerate(ENGINES):
         label = f"{engine} (simulated {compiled.device.name})"
         events.append({"ph": "M", "name": "process_name", "pid": number, "tid": 0, "args": {"name": label}})
     for task, span in zip(timeline.tasks, timeline.spans):
         args: Dict[str, Any] = {"start_ns": span.start, "end_ns": span.end, "geop": task.geop, "kind": task.kind}
+        if task.iteration or task.step:
+            args.update(iteration=task.iteration, step=task.step)
         name = task.name
         if task.kernel >= 0:
             kernel, cost = compiled.fused.kernels[task.kernel], compiled.costs[task.kernel]

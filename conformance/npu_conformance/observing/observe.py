@@ -84,6 +84,8 @@ _ASPECTS = [
     Aspect("engine", "run", "trace"),
     Aspect("run_geops", "run", "trace"),
     Aspect("transfers", "run", "trace"),
+    Aspect("on_device", "run", "devices"),
+    Aspect("collectives", "run", "collectives"),
     Aspect("run_placement", "run", "trace"),
     Aspect("log", "run", "log"),
     Aspect("output", "run", "output"),
@@ -277,6 +279,12 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
             size = "?" if copy["bytes"] is None else copy["bytes"]
             text = f"run {number} copy {copy['direction']} {copy['tensor']} {size}"
             yield "transfers", copy["tensor"], text
+        if record.get("device") is not None:
+            yield "on_device", str(number), f"run {number} on device {record['device']}"
+        for one in record.get("collectives", []):
+            group = ",".join(str(rank) for rank in one["ranks"])
+            part = f" part {one['part']}" if one.get("part") is not None else ""
+            yield "collectives", one["tensor"], f"run {number} {one['kind']} {one['tensor']} among {group}{part}"
         partition = record.get("partition") or {}
         for geop in partition.get("geops", []):
             for node in geop["nodes"]:
@@ -293,6 +301,18 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     yield from run_files.observations(answer)
     if "failed" in answer:
         yield "failed", answer["failed"]["subject"], f"failed {answer['failed']['code']} {answer['failed']['subject']}"
+    for rank, told in enumerate(answer.get("ranks", [])):
+        for aspect, subject, text in _rank(told, folder):
+            yield aspect, subject, f"rank {rank} {text}"
+
+
+def _rank(told: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+    """What one of several ranks answered."""
+    if "rejected" in told:
+        fact = rejection(told["rejected"])
+        yield fact.aspect, fact.subject, fact.text
+    else:
+        yield from _run(told["ok"], folder)
 
 
 def _compile(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:

@@ -8,10 +8,10 @@ from typing import Any, Dict, List, Mapping, Sequence
 from npu_conformance.judging import judge
 from npu_conformance.judging.records import Record, Report, counts
 from npu_conformance.library.library import Library
-from npu_conformance.report import summary
+from npu_conformance.report import causes, summary
 from npu_conformance.report.page import render_page
 
-__all__ = ["page", "repro"]
+__all__ = ["page", "repeat"]
 
 _SHOWN_DIFFERENCES = 200  # of one case; the rest is in results.jsonl
 
@@ -39,10 +39,12 @@ _VERBS = {
 }
 
 
-def repro(record: Record, spec: str, laws: str = "") -> str:
-    """The command that asks for this one case again; `laws`: how many random graphs, and their seed."""
+def repeat(report: Report, record: Record) -> str:
+    """The command that asks for this one case again."""
+    spec, selection = report.header["backend"]["spec"], report.header["selection"]
     backend = "" if spec == "reference" else f" --backend {shlex.quote(spec)}"
-    backend += f" --laws {laws}" if record.instance.case.topic == "laws" else ""
+    if record.instance.case.topic == "laws":
+        backend += f" --laws {selection.get('laws', 0)} --law-seed {selection.get('law_seed', 0)}"
     return f"npu-conformance run{backend} --edition {record.instance.edition} -k {record.instance.case.id}@"
 
 
@@ -52,10 +54,8 @@ def page(library: Library, report: Report) -> str:
     Raises:
         NpuError: OUTPUT without jinja2.
     """
-    spec = report.header["backend"]["spec"]
-    selection = report.header["selection"]
-    laws = f"{selection.get('laws', 0)} --law-seed {selection.get('law_seed', 0)}"
     present = {record.result.status for record in report.records}
+    found = [_cause_row(library, report, cause) for cause in causes.causes(report.records)]
     return render_page(
         "report.html",
         verdict=report.verdict,
@@ -66,11 +66,8 @@ def page(library: Library, report: Report) -> str:
         areas=summary.areas(report),
         statuses=[status for status in judge.ORDER if status in present],
         rows=[_case_row(group) for group in summary.by_case(report.records)],
-        failures=[
-            dict(_row(group[0], spec, laws), where=[record.instance.id for record in group])
-            for group in summary.grouped(report.records)
-            if group[0].result.status not in ("pass", "unsupported", "xfail")
-        ],
+        causes=found,
+        failures=sum(len(cause["failures"]) for cause in found),
         known=[
             {"id": record.instance.id, "detail": record.result.detail}
             for record in report.records
@@ -78,6 +75,24 @@ def page(library: Library, report: Report) -> str:
         ],
         requirements=_requirements(library, report),
     )
+
+
+def _cause_row(library: Library, report: Report, cause: causes.Cause) -> Dict[str, Any]:
+    """One probable cause, with everything it made fail, an example first."""
+    names = cause.example.instance.case.requirements[:1]
+    return {
+        "name": cause.name,
+        "status": cause.status,
+        "sentence": cause.sentence,
+        "about": " · ".join(part for part in (cause.family, cause.method) if part),
+        "cases": cause.cases,
+        "results": cause.results,
+        "demands": [(name, library.requirements[name].statement) for name in names],
+        "failures": [
+            dict(_row(report, failure[0]), where=[record.instance.id for record in failure])
+            for failure in cause.failures
+        ],
+    }
 
 
 def _case_row(records: Sequence[Record]) -> Dict[str, Any]:
@@ -99,7 +114,7 @@ def _case_row(records: Sequence[Record]) -> Dict[str, Any]:
     }
 
 
-def _row(record: Record, spec: str, laws: str) -> Dict[str, Any]:
+def _row(report: Report, record: Record) -> Dict[str, Any]:
     case, result = record.instance.case, record.result
     return {
         "id": record.instance.id,
@@ -119,7 +134,7 @@ def _row(record: Record, spec: str, laws: str) -> Dict[str, Any]:
         ],
         "hidden": max(0, len(result.differences) - _SHOWN_DIFFERENCES),
         "first": record.first,
-        "repro": repro(record, spec, laws),
+        "repro": repeat(report, record),
     }
 
 

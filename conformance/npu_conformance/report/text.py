@@ -20,6 +20,7 @@ from npu_reference.printing import clipped, printable
 if TYPE_CHECKING:
     from npu_conformance.backends.mutants import Mutant
     from npu_conformance.judging.records import Report
+    from npu_conformance.library.library import Library
     from npu_conformance.report.comparison import Comparison
     from npu_conformance.report.summary import Area
     from npu_conformance.report.verify import Verification
@@ -40,6 +41,7 @@ _STEPS = 4  # links shown of a chain of evictions, or of a path
 _SAME = 5  # notes of one code shown
 _PAIRS = 5  # separated pairs of GEOPs shown
 _BLAMED = 5  # missing operators ranked
+_CAUSES = 10  # of failures, those of most cases first
 
 _STYLES = {
     "pass": "green", "xfail": "blue", "unsupported": "blue", "blocked": "yellow", "unstable": "yellow",
@@ -60,10 +62,9 @@ def _rest(console: Console, shown: int, total: int) -> None:
 # Judging
 
 
-def run(report: Report, areas: Sequence[Area], out: str, no_page: bool) -> None:
-    """The table by area, the first things to fix, the verdict, and where the report is."""
+def run(library: Library, report: Report, areas: Sequence[Area], out: str, no_page: bool) -> None:
+    """The table by area, what to fix first, the verdict, and where the report is."""
     from npu_conformance.judging.records import counts
-    from npu_conformance.report import summary
 
     console = Console()
     statuses = list(counts(report.records))
@@ -71,18 +72,7 @@ def run(report: Report, areas: Sequence[Area], out: str, no_page: bool) -> None:
     for area in areas:
         cells = [Text(str(area.counts.get(status, "")), style=_STYLES.get(status, "red")) for status in statuses]
         table.add_row(area.name, str(area.instances), *cells, f"{area.passed} of {area.requirements} pass")
-    bad = [
-        group
-        for group in summary.grouped(report.records)
-        if group[0].result.status not in ("pass", "unsupported", "xfail")
-    ]
-    for group in bad[:10]:
-        result = group[0].result
-        line = Text(result.status, style=_STYLES.get(result.status, "red")) + " " + _plain(group[0].instance.id)
-        more = f" and {len(group) - 1} more like it" if len(group) > 1 else ""
-        console.print(line + Text(more, style="dim") + "  " + _plain(result.detail), soft_wrap=not console.is_terminal)
-    if len(bad) > 10:
-        console.print(f"… {len(bad) - 10} more in the report.", style="dim")
+    _causes(console, library, report)
     for text in report.errors:
         console.print(Text("known failures ", style="red") + _plain(text))
     console.print(table)
@@ -95,6 +85,26 @@ def run(report: Report, areas: Sequence[Area], out: str, no_page: bool) -> None:
     console.print(Text(report.verdict, style="bold green" if good else "bold red") + _plain(f": {what}"))
     path = os.path.join(out, "results.jsonl" if no_page else "report.html")
     console.print(Text("Report: ") + _plain(path), soft_wrap=True)
+
+
+def _causes(console: Console, library: Library, report: Report) -> None:
+    """What failed, by probable cause: how often, what the documents demand, one example and how to repeat it."""
+    from npu_conformance.report import causes, run_page
+
+    found = causes.causes(report.records)
+    for cause in found[:_CAUSES]:
+        example = cause.example
+        number = f"{cause.cases} case{'s' if cause.cases > 1 else ''}"
+        head = Text(cause.status, style=_STYLES.get(cause.status, "red"))
+        _line(console, head + _plain(f"  {number}  {cause.sentence} ({cause.family}, {cause.method})."), 2)
+        for name in example.instance.case.requirements[:1]:
+            _line(console, _plain(f"  {name}: {library.requirements[name].statement}"), 4)
+        _line(console, _plain(f"  {example.instance.id}: {example.result.detail}"), 4)
+        console.print(_plain(f"  {run_page.repeat(report, example)}"), soft_wrap=True)  # to be copied
+    if len(found) > _CAUSES:
+        rest = found[_CAUSES:]
+        failures = sum(len(cause.failures) for cause in rest)
+        _line(console, Text(f"… {len(rest)} more causes of {failures} failures in the report.", style="dim"))
 
 
 def verification(found: Verification) -> None:
@@ -139,11 +149,12 @@ def coverage(rows: Sequence[Row], missing: bool) -> None:
     table = _table(
         "Requirements",
         "Total",
-        "Cases",
+        "In effect",
+        "Option only",
         "Excused",
         "Mutants",
         "must without mutant",
-        numbers=["Total", "Cases", "Excused", "Mutants", "must without mutant"],
+        numbers=["Total", "In effect", "Option only", "Excused", "Mutants", "must without mutant"],
     )
     groups: dict[str, List[Row]] = {}
     for row in rows:
@@ -155,12 +166,20 @@ def coverage(rows: Sequence[Row], missing: bool) -> None:
     console.print(table)
     covered = sum(1 for row in rows if row.covered)
     console.print(f"{covered} of {len(rows)} requirements are covered by a case or excused by a written reason.")
+    shallow = sum(1 for row in rows if row.seen == "option")
+    console.print(f"Of {shallow}, whose effect lies elsewhere, cases see only that the option takes its value.")
+    running = [row for row in rows if row.needs_tensorflow]
+    console.print(f"The effect of {len(running)} shows to cases that need TensorFlow alone, else nothing sees it.")
+    suspect = [row.id for row in rows if row.suspect]
+    if suspect:
+        console.print(f"Suspect, since what they state has changed: {', '.join(suspect)}.")
 
 
 def _numbers(rows: Sequence[Row]) -> List[str]:
     numbers = [
         len(rows),
-        sum(1 for row in rows if row.cases),
+        sum(1 for row in rows if row.seen == "effect"),
+        sum(1 for row in rows if row.seen == "option"),
         sum(1 for row in rows if row.excused and not row.cases),
         sum(1 for row in rows if row.mutants),
         sum(1 for row in rows if row.level == "must" and not row.mutants and not row.excused),

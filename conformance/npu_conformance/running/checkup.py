@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from npu_conformance.files import scratch
+from npu_conformance.files import resources, scratch
 from npu_conformance.protocol import client, schema
 from npu_conformance.protocol import messages as protocol
 from npu_conformance.protocol.process import Ended, Late, Mute, Process
@@ -164,6 +164,27 @@ def _answers_alike(wire: _Wire) -> Optional[str]:
     return None if first == second else "two equal requests have different answers"
 
 
+def _keeps_inside(wire: _Wire) -> Optional[str]:
+    """Of a backend that claims `compile`: paths of files that it left lie in the folder of the programs."""
+    hello, fault = _hello(wire)
+    if fault or "compile" not in hello["ok"]["capabilities"]["features"]:
+        return fault
+    params = {
+        "graph": resources.fixture("graphs/artifacts/apart.pbtxt", where="worker-check"),
+        "surface": "session", "edition": "current",
+        "feeds": ["x:0", "w:0", "y:0"], "fetches": ["product:0", "total:0"], "env": {},
+        "values": {"op_debug_level": 3, "debug_dir": "/tmp/x"},
+    }  # fmt: skip
+    message, fault = wire.ask(2, "compile", params)
+    if fault is not None or "ok" not in message:
+        return fault or shorten(f"compile is answered by {sorted(set(message) - {'id'})}", 400)
+    for turn in message["ok"]["turns"]:
+        for path in [*turn.get("files", {}), *turn.get("left", {})]:
+            if path.startswith("/") or ".." in path.split("/"):
+                return shorten(f"the path {path} does not lie in the folder of the programs", 400)
+    return None
+
+
 def _answers_what_it_claims(wire: _Wire) -> Optional[str]:
     """Each method among the features is asked about a graph that does not exist: refused, but not ``unsupported``.
 
@@ -216,6 +237,7 @@ _CHECKS: List[Tuple[str, Callable[[_Wire], Optional[str]]]] = [
     ("takes a line of 1 MiB", _takes_long_lines),
     ("answers reset", _resets),
     ("answers equal requests alike", _answers_alike),
+    ("leaves files of compile inside its folder", _keeps_inside),
     ("answers each method it claims", _answers_what_it_claims),
     ("ends on shutdown", _ends_on_shutdown),
     ("ends at the end of input", _ends_on_eof),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from npu_reference.runtime.ranks import check_split_by_index as set_split_strategy_by_idx
-from npu_reference.runtime.ranks import check_split_by_size as set_split_strategy_by_size
+from npu_reference.runtime.ranks import set_split_by_index as set_split_strategy_by_idx
+from npu_reference.runtime.ranks import set_split_by_size as set_split_strategy_by_size
 from npu_reference.surface import attribute_of
 
 __all__ = ["set_split_strategy_by_idx", "set_split_strategy_by_size"]

@@ -13,8 +13,8 @@ from npu_reference.artifacts.folder import Folder, Place
 from npu_reference.artifacts.places import Named, Plan, is_recompiled, kinds_of, plan_of
 from npu_reference.compiler import Compiled
 from npu_reference.compiler.fusion import FusionCount
-from npu_reference.device.faults import Disk
-from npu_reference.errors import NpuError
+from npu_reference.device.faults import NONE, Faults
+from npu_reference.errors import DeviceError, NpuError
 from npu_reference.options.outcome import Resolution
 from npu_reference.partition import Partition
 from npu_reference.precision import Assignment
@@ -77,7 +77,7 @@ class Program:
         place: where names of directories count from.
         process: its id, as file names have it.
         asked_only: whether only what an option or a variable asks for is left, and nothing by default (D28).
-        disk: how much fits.
+        faults: what the device suffers: a disk that is full, kernels that cannot be compiled.
         clock: seconds since the epoch.
     """
 
@@ -87,12 +87,13 @@ class Program:
         *,
         process: str = "",
         asked_only: bool = False,
-        disk: Optional[Disk] = None,
+        faults: Faults = NONE,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._place = place or Place("", os.getcwd())
         self._process = process or str(os.getpid())
-        self._asked_only, self._disk, self._clock = asked_only, disk or Disk(), clock
+        self._asked_only, self._faults, self._clock = asked_only, faults, clock
+        self._disk = faults.disk()
         self._graphs: Dict[int, int] = {}  # session -> graphs compiled in it
         self._fusion: Dict[str, Tuple[Folder, int, Dict[str, Any]]] = {}  # path -> folder, when, entries
         self._weights: Dict[int, weights.Weights] = {}
@@ -104,7 +105,8 @@ class Program:
         Args:
             env: the environment that the options were resolved with; session: the session's number, from 0.
         Raises:
-            NpuError: FILES_LEFT, where a directory that was asked for cannot take a file.
+            NpuError: FILES_LEFT, where a directory that was asked for cannot take a file; KERNEL_FAILURE, where a fault
+                says so: kernels compiled before are cached then.
         """
         plan = plan_of(resolution, env, self._process, session)
         notes: List[Remark] = []
@@ -159,6 +161,7 @@ class Program:
             meta.make()
         done: Dict[str, bool] = {}  # stem -> whether it was compiled
         stores = True
+        written: Set[str] = set()
         records = []
         for kernel in kernels:
             members, types = frozenset(kernel.members), kernels.types(kernel)
@@ -174,11 +177,15 @@ class Program:
                         origin, done[binary.stem] = "reused", False
                     elif refusal:
                         notes.append(Remark("CACHE_ENTRY", binary.stem, f"not taken from the cache: {refusal}"))
+                if done[binary.stem]:
+                    self._compiling(kernel.members)
                 if done[binary.stem] and usable is not None and stores:
                     stores = self._store(usable, binary, notes)
             if meta is not None:
                 for kind in kinds:
-                    meta.write(binary.stem + kind, iter([content(binary, kind)]))
+                    if binary.stem + kind not in written:  # operators compiled alike share their files
+                        meta.write(binary.stem + kind, iter([content(binary, kind)]))
+                        written.add(binary.stem + kind)
             told = tuple(word for word in ("oom", "check_flag") if word in words)
             records.append(
                 KernelRecord(
@@ -191,6 +198,14 @@ class Program:
             self._settle(cache, plan, notes)
             removed = cache.age()
         return records, frozenset(stem for stem, compiled in done.items() if compiled), removed
+
+    def _compiling(self, members: Sequence[str]) -> None:
+        for fault in self._faults.of("kernel_failure"):
+            if fault.node is None or fault.node in members:
+                node = fault.node or (members[0] if members else "kernel")
+                raise DeviceError(
+                    "KERNEL_FAILURE", node, f"compiling its kernel failed (E40021). {fault.asked}", number="E40021"
+                )
 
     def _cache(self, plan: Plan, notes: List[Remark]) -> Optional[KernelCache]:
         if plan.cache is None or (self._asked_only and not plan.cache.asked):

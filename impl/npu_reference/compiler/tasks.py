@@ -277,7 +277,7 @@ class _Schedule:
 #: Streams by number: those of the AI Core are even and those of the AI CPU odd, from here on.
 _HOST, _H2D, _D2H, _HCCL, _DEVICE, _AICPU = 0, 1, 2, 3, 4, 5
 _SENDS = -2  # to other devices, a stream for each
-_QUEUE = -1  # what fills the queue comes when there is room, in no order with other copies
+_QUEUE = 1023  # what fills the queue comes when there is room, in no order with other copies
 
 
 def _geop_order(needs: Sequence[Sequence[int]]) -> List[int]:

@@ -143,6 +143,10 @@ class Faults(NamedTuple):
         """Those of some kinds that the device of a rank has, in the order given."""
         return [fault for fault in self.items if fault.kind in kinds and fault.of(rank)]
 
+    def without(self, *kinds: str) -> Faults:
+        """Those of other kinds."""
+        return Faults(tuple(fault for fault in self.items if fault.kind not in kinds))
+
     def nodes(self) -> Iterator[str]:
         """Operators that they name."""
         return (fault.node for fault in self.items if fault.node is not None)

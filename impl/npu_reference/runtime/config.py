@@ -47,6 +47,9 @@ PRECISIONS = ("off", "on")
 #: Key of an entry that NPURunConfig wrote; whoever gave its options has been told about them already.
 RUN_CONFIG_MARK = "npu_run_config"
 
+#: Threads of a session whose operators may wait for other ranks: as many may wait at once (assumed).
+_WAITING = 16
+
 _FIELDS = ("b", "i", "f", "s")
 
 
@@ -227,7 +230,7 @@ def device_precision(value: str) -> str:
     return value
 
 
-def inner_config(config: Any, *, repeatable: bool = False) -> Any:
+def inner_config(config: Any, *, repeatable: bool = False, waits: bool = False) -> Any:
     """The ConfigProto of the session that runs the partitioned graph: without the optimizer, remapping OFF (G6).
 
     Only what a signature reaches is placed, unless another custom optimizer asks for the whole graph.
@@ -235,6 +238,7 @@ def inner_config(config: Any, *, repeatable: bool = False) -> Any:
     Args:
         repeatable: let sums be added in the same order in every run (``deterministic=1``): operators run one after the
             other, each in one thread.
+        waits: whether operators wait for other ranks, which must not keep the threads of other sessions busy.
     """
     copy = type(config)()
     copy.CopyFrom(config)
@@ -247,6 +251,9 @@ def inner_config(config: Any, *, repeatable: bool = False) -> Any:
         # Else every new signature has TensorFlow copy, place and optimize all that the signatures before it have left.
         # Bodies of GEOPs are still optimized, each when it is first called.
         copy.graph_options.place_pruned_graph = True
+    if waits:
+        copy.use_per_session_threads = True
+        copy.inter_op_parallelism_threads = max(_WAITING, copy.inter_op_parallelism_threads)
     if repeatable:
         copy.use_per_session_threads = True
         copy.intra_op_parallelism_threads = copy.inter_op_parallelism_threads = 1

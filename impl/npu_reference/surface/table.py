@@ -141,14 +141,14 @@ _of(
 )  # fmt: skip
 _of(
     f"{_NPU}.npu_optimizer", _REFERENCE,
-    ("NPUDistributedOptimizer", "class", SIMULATED, "sums gradients over devices: with one it is the optimizer", _S),
+    ("NPUDistributedOptimizer", "class", SIMULATED, "averages gradients over all ranks", _S),
     ("NPUOptimizer", "class", SIMULATED, "distribution, loss scaling and tailing optimization in one",
      {"star": True, "source": "documents 002 and 003"}),
-    ("KerasDistributeOptimizer", "class", SIMULATED, "a Keras optimizer: with one device that optimizer", _S),
+    ("KerasDistributeOptimizer", "class", SIMULATED, "a Keras optimizer, its gradients averaged over ranks", _S),
     ("npu_distributed_optimizer_wrapper", "function", SIMULATED,
-     "the optimizer of TensorFlow or Keras, or that of a name of Keras", _S),
-    ("npu_allreduce", "function", SIMULATED, "gradients summed over devices: with one they themselves", _S),
-    ("allreduce", "function", SIMULATED, "a tensor or IndexedSlices averaged over devices: with one it itself",
+     "an optimizer, or that of a name of Keras, its gradients averaged", _S),
+    ("npu_allreduce", "function", SIMULATED, "gradients reduced over the ranks of a group", _S),
+    ("allreduce", "function", SIMULATED, "a tensor or IndexedSlices averaged over all ranks",
      {"source": _SCRIPTS, "successor": "npu_allreduce"}),
 )  # fmt: skip
 _of(
@@ -165,18 +165,18 @@ _of(
     f"{_NPU}.npu_hook", _REFERENCE,
     ("NPUCheckpointSaverHook", "class", SIMULATED, "saves checkpoints, also between loops", _S),
     ("NPUOutputTensorHook", "class", SIMULATED, "hands tensors to a function every few runs", _S),
-    ("NPUBroadcastGlobalVariablesHook", "class", NO_EFFECT, "would give all devices the variables of one",
+    ("NPUBroadcastGlobalVariablesHook", "class", SIMULATED, "gives all ranks the variables of one",
      {"star": True, "source": _SCRIPTS}),
     ("SetIterationsVarHook", "class", SIMULATED, "each session.run does so many iterations", {"source": _SCRIPTS}),
     ("TellMeStepOrLossHook", "class", NO_EFFECT, "would tell the device how far training is"),
 )  # fmt: skip
 _of(
     f"{_NPU}.npu_callbacks", _REFERENCE,
-    ("NPUBroadcastGlobalVariablesCallback", "class", NO_EFFECT, "would give all devices the variables of one", _S),
+    ("NPUBroadcastGlobalVariablesCallback", "class", SIMULATED, "gives all ranks the variables of one", _S),
 )  # fmt: skip
 _of(
     f"{_NPU}.npu_strategy", _REFERENCE,
-    ("NPUStrategy", "class", SIMULATED, "a distribution strategy of one replica"),
+    ("NPUStrategy", "class", SIMULATED, "a distribution strategy of one replica on each rank"),
 )  # fmt: skip
 _of(
     f"{_NPU}.npu_scope", "document 000",
@@ -256,15 +256,15 @@ _of(
 )  # fmt: skip
 _of(
     "npu_bridge.hccl.hccl_ops", _HCCL,
-    ("allreduce", "function", SIMULATED, "the tensor reduced over devices: with one it itself"),
-    ("allgather", "function", SIMULATED, "the tensors of all devices: with one it itself"),
-    ("broadcast", "function", SIMULATED, "the tensors of one device: with one they themselves"),
-    ("reduce_scatter", "function", SIMULATED, "a part of the reduced tensor: with one device all of it"),
-    ("reduce", "function", SIMULATED, "the tensor reduced on one device: with one it itself"),
-    ("send", "function", REFUSED, "a tensor to another device", _instead("One device has nobody to send to.")),
-    ("receive", "function", REFUSED, "a tensor of another device", _instead("One device has nobody to receive from.")),
-    ("alltoallv", "function", REFUSED, "parts of tensors to all devices", _instead("Use the tensor itself.")),
-    ("alltoallvc", "function", REFUSED, "parts of tensors to all devices", _instead("Use the tensor itself.")),
+    ("allreduce", "function", SIMULATED, "the tensor reduced over the ranks of a group: of one it itself"),
+    ("allgather", "function", SIMULATED, "the tensors of all ranks, one after the other"),
+    ("broadcast", "function", SIMULATED, "the tensors of one rank on all"),
+    ("reduce_scatter", "function", SIMULATED, "this rank's part of the tensor reduced over a group"),
+    ("reduce", "function", SIMULATED, "the tensor reduced over a group, on one rank"),
+    ("send", "function", SIMULATED, "a tensor for another rank, which must receive it with the same tag"),
+    ("receive", "function", SIMULATED, "the tensor that another rank sends"),
+    ("alltoallv", "function", SIMULATED, "parts of a tensor to all ranks, and theirs"),
+    ("alltoallvc", "function", REFUSED, "parts of tensors to all ranks, by a matrix", _instead("Use alltoallv.")),
     ("remote_read", "function", REFUSED, "memory of another device",
      _instead("One device has nobody to reach: leave the parameter server's part out.", source=_SCRIPTS)),
     ("remote_write", "function", REFUSED, "memory of another device",
@@ -324,8 +324,8 @@ _of(
 )  # fmt: skip
 _of(
     "hccl.split.api", _HCCL,
-    ("set_split_strategy_by_idx", "function", NO_EFFECT, "checks where gradients are split for communication", _S),
-    ("set_split_strategy_by_size", "function", NO_EFFECT, "checks how gradients are split for communication", _S),
+    ("set_split_strategy_by_idx", "function", SIMULATED, "where gradients are split for communication", _S),
+    ("set_split_strategy_by_size", "function", SIMULATED, "how gradients are split for communication", _S),
 )  # fmt: skip
 
 # TensorFlow 2 ---------------------------------------------------------------------------------------------------------

@@ -6,16 +6,17 @@ from typing import Any, List
 
 from npu_bridge._names import module_getattr
 from npu_bridge._tensorflow import v1
-from npu_reference.runtime.ranks import require_one
+from npu_reference.runtime.operators.gradients import spread
+from npu_reference.runtime.ranks import rank_size
 
 __all__ = ["NPUBroadcastGlobalVariablesCallback"]
 
 
 class NPUBroadcastGlobalVariablesCallback:
-    """Gives all devices the variables of one when training begins; with one device it does nothing.
+    """Gives all ranks the variables of one when training begins; with one rank it does nothing.
 
     Args:
-        root_rank: the device that gives them.
+        root_rank: the rank that gives them.
     """
 
     def __new__(cls, root_rank: int = 0) -> Any:
@@ -36,7 +37,11 @@ def _callback_class() -> Any:
                 self.root_rank = root_rank
 
             def on_train_begin(self, logs: Any = None) -> None:
-                require_one("NPUBroadcastGlobalVariablesCallback")
+                if rank_size() == 1:
+                    return
+                session = v1.keras.backend.get_session()
+                with session.graph.as_default():
+                    session.run(v1.group(*spread(v1.global_variables(), self.root_rank)))
 
         _CLASSES.append(BroadcastCallback)
     return _CLASSES[0]

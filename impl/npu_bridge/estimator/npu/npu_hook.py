@@ -7,7 +7,8 @@ from typing import Any, Callable, Dict, Optional
 from npu_bridge._names import module_getattr
 from npu_bridge._tensorflow import v1
 from npu_bridge.estimator.npu.util import load_iterations
-from npu_reference.runtime.ranks import require_one
+from npu_reference.runtime.operators.gradients import spread
+from npu_reference.runtime.ranks import rank_size
 
 __all__ = [
     "NPUBroadcastGlobalVariablesHook",
@@ -62,18 +63,24 @@ class NPUOutputTensorHook(v1.train.SessionRunHook):
 
 
 class NPUBroadcastGlobalVariablesHook(v1.train.SessionRunHook):
-    """Gives all devices the variables of one; with one device it does nothing.
+    """Gives all ranks the global variables of one when a session is made; with one rank it does nothing.
 
     Args:
-        root_rank: the device that gives them.
+        root_rank: the rank that gives them.
         index: the rank of this process.
     """
 
     def __init__(self, root_rank: int = 0, index: int = 0) -> None:
         self._root_rank, self._index = root_rank, index
+        self._spread: Any = None
 
     def begin(self) -> None:
-        require_one(type(self).__name__)
+        if rank_size() > 1:
+            self._spread = v1.group(*spread(v1.global_variables(), self._root_rank))
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        if self._spread is not None:
+            session.run(self._spread)
 
 
 class SetIterationsVarHook(v1.train.SessionRunHook):

@@ -10,7 +10,7 @@ from npu_bridge.estimator import npu_ops
 from npu_bridge.estimator.npu.npu_loss_scale_manager import LossScaleManager
 from npu_reference.options.classes import OptionTypeError, OptionValueError
 from npu_reference.runtime.agreement.training import LOSS_SCALE
-from npu_reference.runtime.ranks import require_one
+from npu_reference.runtime.operators.gradients import reduced
 
 __all__ = ["NPULossScaleOptimizer", "scaled_gradients", "guarded"]
 
@@ -28,7 +28,7 @@ class NPULossScaleOptimizer(v1.train.Optimizer):
     Args:
         opt: a tf.train.Optimizer.
         loss_scale_manager: decides the factor.
-        is_distributed: whether the flag is to be summed over all devices; with one device it is the flag itself.
+        is_distributed: whether a step is left out on all ranks when anything overflowed on one of them.
 
     Scripts fetch ``loss_scale:0`` and ``overflow_status_reduce_all:0``, below the name scopes they are built in.
     """
@@ -56,8 +56,6 @@ class NPULossScaleOptimizer(v1.train.Optimizer):
 
     def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> List[Tuple[Any, Any]]:
         """Gradients of the loss itself, computed from the scaled one."""
-        if self._is_distributed:
-            require_one(type(self).__name__)
         self._status, pairs = scaled_gradients(self._opt, self._manager, loss, args, kwargs)
         return pairs
 
@@ -70,7 +68,8 @@ class NPULossScaleOptimizer(v1.train.Optimizer):
                 "it is called before compute_gradients, which marks where overflow begins to count.",
                 "Call compute_gradients of the same optimizer first.",
             )
-        return guarded(self._opt, self._manager, self._status, list(grads_and_vars), global_step, name)
+        pairs = list(grads_and_vars)
+        return guarded(self._opt, self._manager, self._status, pairs, global_step, name, self._is_distributed)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
         return self._opt.get_slot(*args, **kwargs)
@@ -100,9 +99,15 @@ def scaled_gradients(
 
 
 def guarded(
-    opt: Any, manager: LossScaleManager, status: Any, pairs: List[Tuple[Any, Any]], global_step: Any, name: Any
+    opt: Any,
+    manager: LossScaleManager,
+    status: Any,
+    pairs: List[Tuple[Any, Any]],
+    global_step: Any,
+    name: Any,
+    is_distributed: bool = False,
 ) -> Any:
-    """Apply gradients if the flag is not up; then clear it and let the manager know."""
+    """Apply gradients if the flag is not up, here or if distributed on any rank; then clear it, tell the manager."""
     v1.add_to_collection(LOSS_SCALE, 1)
 
     def apply() -> Any:
@@ -112,7 +117,8 @@ def guarded(
     with v1.control_dependencies([_values(gradient) for gradient in values]):
         written = npu_ops.npu_get_float_status(status)
     with v1.control_dependencies([written]):
-        finite = v1.reduce_all(v1.equal(status, v1.zeros_like(status)), name=OVERFLOW_STATUS)
+        raised = reduced([v1.identity(status)], "sum", fusion=0)[0] if is_distributed else status
+        finite = v1.reduce_all(v1.equal(raised, v1.zeros_like(raised)), name=OVERFLOW_STATUS)
     step = v1.cond(finite, apply, v1.no_op) if manager.get_enable_overflow_check() else apply()
     with v1.control_dependencies([step, finite]):
         cleared = npu_ops.npu_clear_float_status(written)

@@ -1,8 +1,4 @@
-"""Training optimizers of the adapter: a given optimizer, with the gradients summed over all devices.
-
-One process drives one simulated device, so the sum over all devices is the gradient itself. What needs
-more than one device is refused rather than left out silently.
-"""
+"""Training optimizers of the adapter: a given optimizer, with the gradients averaged over all ranks."""
 
 from __future__ import annotations
 
@@ -12,9 +8,10 @@ from npu_bridge._names import module_getattr
 from npu_bridge._tensorflow import v1
 from npu_bridge.estimator.npu.npu_loss_scale_manager import LossScaleManager
 from npu_bridge.estimator.npu.npu_loss_scale_optimizer import guarded, scaled_gradients
-from npu_reference.options.classes import OptionTypeError, OptionValueError
+from npu_reference.options.classes import OptionTypeError
 from npu_reference.runtime.agreement.training import TAILING
-from npu_reference.runtime.ranks import WORLD, require_one
+from npu_reference.runtime.operators.gradients import reduced
+from npu_reference.runtime.ranks import WORLD, rank_size
 
 __all__ = [
     "KerasDistributeOptimizer",
@@ -27,16 +24,13 @@ __all__ = [
 ]
 
 
-#: Reductions of npu_allreduce (TF Adapter API reference).
-_REDUCTIONS = ("mean", "max", "min", "prod", "sum")
-
-
 class NPUDistributedOptimizer(v1.train.Optimizer):
-    """Wraps ``optimizer`` for distributed training; with one device it changes nothing.
+    """Wraps ``optimizer`` for distributed training: gradients are averaged over all ranks; with one it changes nothing.
 
     Args:
         optimizer: a tf.train.Optimizer.
-        is_weight_update_sharding: whether each device updates a part of the weights; with one device, all of them.
+        is_weight_update_sharding: whether each rank updates a part of the weights and gives it to the others. The
+            weights are the same either way, so each updates all of them here.
         name: of the wrapper.
     """
 
@@ -53,8 +47,7 @@ class NPUDistributedOptimizer(v1.train.Optimizer):
         self._optimizer = optimizer
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> List[Tuple[Any, Any]]:
-        require_one(type(self).__name__)
-        return self._optimizer.compute_gradients(*args, **kwargs)
+        return _averaged(self._optimizer.compute_gradients(*args, **kwargs))
 
     def apply_gradients(self, *args: Any, **kwargs: Any) -> Any:
         return self._optimizer.apply_gradients(*args, **kwargs)
@@ -100,13 +93,12 @@ class NPUOptimizer(NPUDistributedOptimizer):
         self._is_tailing_optimization = is_tailing_optimization
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> List[Tuple[Any, Any]]:
-        if self._is_distributed:
-            require_one(type(self).__name__)
         if self._manager is None:
-            return self._optimizer.compute_gradients(*args, **kwargs)
-        loss = kwargs.pop("loss") if "loss" in kwargs else args[0]
-        self._status, pairs = scaled_gradients(self._optimizer, self._manager, loss, args[1:], kwargs)
-        return pairs
+            pairs = self._optimizer.compute_gradients(*args, **kwargs)
+        else:
+            loss = kwargs.pop("loss") if "loss" in kwargs else args[0]
+            self._status, pairs = scaled_gradients(self._optimizer, self._manager, loss, args[1:], kwargs)
+        return _averaged(pairs) if self._is_distributed else pairs
 
     def apply_gradients(self, *args: Any, **kwargs: Any) -> Any:
         v1.add_to_collection(TAILING, int(self._is_tailing_optimization))  # a bool could not be exported
@@ -116,15 +108,16 @@ class NPUOptimizer(NPUDistributedOptimizer):
 
     def _apply_unless_overflow(self, grads_and_vars: Any, global_step: Any = None, name: Optional[str] = None) -> Any:
         assert self._manager is not None
-        return guarded(self._optimizer, self._manager, self._status, list(grads_and_vars), global_step, name)
+        pairs = list(grads_and_vars)
+        return guarded(self._optimizer, self._manager, self._status, pairs, global_step, name, self._is_distributed)
 
 
 class KerasDistributeOptimizer:
-    """Makes a Keras optimizer one for distributed training: with one device it is that optimizer, which is returned.
+    """Makes a Keras optimizer one for distributed training; with one device it is that optimizer, which is returned.
 
     Args:
         optimizer: a Keras optimizer.
-        name: of the optimizer on several devices.
+        name: of the optimizer on several devices, which keeps that of the one given.
     """
 
     def __new__(cls, optimizer: Any, name: str = "NpuKerasOptimizer", **kwargs: Any) -> Any:
@@ -133,49 +126,68 @@ class KerasDistributeOptimizer:
 
 
 def npu_distributed_optimizer_wrapper(optimizer: Any) -> Any:
-    """The optimizer, ready for distributed training; with one device it is so already.
+    """The optimizer, whose gradients are averaged over all ranks; with one device it is so already.
 
     Args:
-        optimizer: a tf.train.Optimizer, a Keras optimizer, or the name of one that Keras has.
+        optimizer: a tf.train.Optimizer, a Keras optimizer, or the name of one that Keras has. The object given is
+            changed and returned.
 
     Raises:
         OptionTypeError: it is none of these.
-        OptionValueError: there are several devices, which are not simulated.
     """
-    require_one("npu_distributed_optimizer_wrapper")
     if isinstance(optimizer, str):
-        return v1.keras.optimizers.get(optimizer)
+        optimizer = v1.keras.optimizers.get(optimizer)
     if not callable(getattr(optimizer, "apply_gradients", None)):
         reason = f"a {type(optimizer).__name__} is no optimizer."
         raise OptionTypeError("OPTION_TYPE", "optimizer", reason, "Give an optimizer of TensorFlow or Keras.")
+    if rank_size() > 1 and not getattr(optimizer, _WRAPPED, False):
+        _wrap(optimizer)
     return optimizer
+
+
+#: Set on optimizers that average already: wrapped twice, their gradients would be communicated twice.
+_WRAPPED = "_npu_reference_averages"
+
+
+def _wrap(optimizer: Any) -> None:
+    """Let an optimizer average its gradients, wherever it gets them from."""
+    method = "compute_gradients" if isinstance(optimizer, v1.train.Optimizer) else "get_gradients"
+    computes = getattr(optimizer, method, None)
+    if isinstance(optimizer, v1.train.Optimizer):
+        optimizer.compute_gradients = lambda *args, **kwargs: _averaged(computes(*args, **kwargs))
+    else:
+        if computes is not None:
+            optimizer.get_gradients = lambda *args, **kwargs: reduced(computes(*args, **kwargs))
+        inner = getattr(optimizer, "_compute_gradients", None)
+        if inner is not None:
+            optimizer._compute_gradients = lambda *args, **kwargs: _averaged(inner(*args, **kwargs))
+    setattr(optimizer, _WRAPPED, True)
 
 
 def npu_allreduce(
     values: Any, reduction: str = "mean", fusion: int = 1, fusion_id: int = -1, group: str = WORLD
 ) -> Any:
-    """Gradients reduced over the devices of a group; over one they are what is given.
+    """Gradients reduced over the ranks of a group; over one they are what is given.
 
     Args:
         values: a list of tensors, IndexedSlices and Nones, or one of them; the result has the same form.
-        reduction: ``mean``, ``sum``, ``max``, ``min`` or ``prod``, which are the same over one device.
-        fusion, fusion_id: how several reductions become one, of which one device has none.
-        group: among which devices.
+        reduction: ``mean``, ``sum``, ``max``, ``min`` or ``prod``.
+        fusion, fusion_id: how several reductions become one.
+        group: among which ranks.
     """
-    del fusion, fusion_id
-    if reduction not in _REDUCTIONS:
-        raise OptionValueError(
-            "OPTION_VALUE", "reduction", f"there is no {reduction!r}.", f"Give one of {', '.join(_REDUCTIONS)}."
-        )
-    require_one("npu_allreduce", group)
-    return list(values) if isinstance(values, (list, tuple)) else values
+    if isinstance(values, (list, tuple)):
+        return reduced(values, reduction, fusion, fusion_id, group)
+    return reduced([values], reduction, fusion, fusion_id, group)[0]
 
 
 def allreduce(tensor: Any, average: bool = True) -> Any:
-    """A tensor or IndexedSlices averaged or summed over all devices; over one it is what is given."""
-    del average
-    require_one("allreduce")
-    return tensor
+    """A tensor or IndexedSlices averaged or summed over all ranks; over one it is what is given."""
+    return reduced([tensor], "mean" if average else "sum")[0]
+
+
+def _averaged(pairs: Any) -> List[Tuple[Any, Any]]:
+    pairs = list(pairs)
+    return list(zip(reduced([gradient for gradient, _ in pairs]), [variable for _, variable in pairs]))
 
 
 __getattr__ = module_getattr(__name__)

@@ -249,6 +249,7 @@ class Profile(NamedTuple):
 
     def to_json(self) -> Dict[str, Any]:
         """The answer of ``profile``."""
+        made = self.run
         plan, tensors = self.memory, self.compiled.fused.tensors
         path = self.timeline.critical_path()
         on_path: Dict[str, int] = {}
@@ -257,8 +258,10 @@ class Profile(NamedTuple):
             on_path[task.kind] = on_path.get(task.kind, 0) + span.end - span.called
         return {
             "simulated": True,
-            "step_ns": self.step,
+            "step_ns": made.each,
             "timeline_ns": self.timeline.end,
+            "run_ns": made.nanoseconds,
+            "concurrent": {"steps": made.steps, "at_once": made.lanes},
             "loops": self.settings.loops,
             "streams": {"ai_cpu": self.streams[0], "ai_core": self.streams[1]},
             "engines": self.engines(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.compiler import Compiled
 from npu_reference.device.timing import Profile, profile
@@ -53,10 +53,14 @@ class Compiling:
         resolution: the session's effective options.
         device: what they are compiled for.
         tf_graph: the user's tf.Graph, which may know shapes that the graph alone does not tell.
+        together: tells the ranks that run it together, as ``device.timing.profile`` takes them.
     """
 
-    def __init__(self, resolution: Resolution, device: Device, tf_graph: Any) -> None:
+    def __init__(
+        self, resolution: Resolution, device: Device, tf_graph: Any, together: Callable[[], Mapping[str, Any]] = dict
+    ) -> None:
         self.device = device
+        self._together = together
         self._resolution = resolution
         self._tf_graph = tf_graph
         self._lock = threading.Lock()
@@ -94,7 +98,8 @@ class Compiling:
         shapes: Dict[str, _Shape] = {}
         try:
             shapes = _sizes(signature, parts, fed, copies, self._tf_graph)
-            return Timed(profile(parts, self._resolution, self.device, shapes), None, shapes)
+            step = profile(parts, self._resolution, self.device, shapes, **self._together())
+            return Timed(step, None, shapes)
         except NpuError as error:
             return Timed(None, error, shapes)
         except Exception as error:  # noqa: BLE001  a defect of the model ends no run of a script; it is told

@@ -91,7 +91,7 @@ class Leaving:
                 return self._new([Remark("NOT_COMPILED", "kernel files", f"none are left of this run: {timed.reason}")])
             self._left[signature] = None
             if not _PROGRAM:
-                _PROGRAM.append(Program(asked_only=True, disk=self._faults.disk()))
+                _PROGRAM.append(Program(asked_only=True, faults=self._faults))
             model = Model(parts, assign(parts, self._resolution), timed.compiled, timed.shapes)
             left = _PROGRAM[0].compile(model, self._resolution, self._env, self._session)
             found = self._new(left.notes)

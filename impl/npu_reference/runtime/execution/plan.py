@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference import graphs
 from npu_reference.partition import Partition, build, partition
@@ -51,6 +51,7 @@ class Plan(NamedTuple):
         geop_names: name of each GEOP's node and of its function there to its name in the partition.
         counting: functions of those that count what crosses their borders themselves.
         host: names of its host operators, without those that only stand for feeds and fetches.
+        streams: how many of its GEOPs and host operators may wait for other ranks.
     """
 
     partition: Partition
@@ -64,6 +65,7 @@ class Plan(NamedTuple):
     geop_names: Dict[str, str]
     counting: Tuple[str, ...]
     host: Tuple[str, ...]
+    streams: int = 0
 
 
 def make_plan(
@@ -73,6 +75,7 @@ def make_plan(
     shadow: Shadow,
     numerics: Optional[Numerics] = None,
     dumping: Optional[Dumping] = None,
+    prepare: Callable[[Any], int] = lambda graph_def: 0,
 ) -> Plan:
     """Partition the graph for a signature and place the result in the shadow graph.
 
@@ -83,6 +86,7 @@ def make_plan(
         shadow: where to place it.
         numerics: the device's arithmetic; None for TensorFlow's own.
         dumping: the data dump; None where nothing is dumped.
+        prepare: what else is done to the partitioned graph; answers the plan's ``streams``.
 
     Raises:
         NpuError: from partitioning (RANGE_*, REF_BORDER, GRAPH_*), from assigning dtypes (PRECISION_*), or INTERNAL
@@ -99,6 +103,7 @@ def make_plan(
         notes.extend(numerics.apply(graph_def, parts, signature.feeds))
         if dumping is not None:
             dumping.assigned(numerics.assignments[-1])
+    streams = prepare(graph_def)
     homes = _homes(parts)
     names = [geop.name for geop in parts.geops]
     shaky = unsteady(parts.graph) if parts.borders else None
@@ -120,6 +125,7 @@ def make_plan(
         {place[name]: name for place in (placed.nodes, placed.bodies) for name in names},
         tuple(placed.bodies[name] for name in counted),
         tuple(entry.node for entry in parts.host if entry.op not in ("_Arg", "_Retval")),
+        streams,
     )
 
 

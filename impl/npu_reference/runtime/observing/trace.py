@@ -46,6 +46,9 @@ class RunRecord(NamedTuple):
         partition: the :class:`npu_reference.partition.Partition`; shared by all runs of the same signature.
         notes: what did not run as a GEOP although it looks as if it should, or differs from TensorFlow, and why.
         time: the :class:`npu_reference.runtime.execution.clocking.RunTime`; None where no clock is kept.
+        device: logical id of the device.
+        rank: of the session, among all.
+        collectives: in which it took part, in their order: ``kind``, ``tensor``, ``group``, ``ranks``, ``bytes``.
     """
 
     session: int
@@ -56,6 +59,9 @@ class RunRecord(NamedTuple):
     partition: Any
     notes: Tuple[str, ...] = ()
     engine: str = "simulated"
+    device: int = 0
+    rank: int = 0
+    collectives: Tuple[Any, ...] = ()
     time: Any = None
 
     def bytes(self, direction: str) -> int:
@@ -67,9 +73,12 @@ class RunRecord(NamedTuple):
             "session": self.session,
             "run": self.run,
             "engine": self.engine,
+            "device": self.device,
+            "rank": self.rank,
             "geops": self.geops,
             "host": self.host,
             "copies": [copy.to_json() for copy in self.copies],
+            "collectives": [one.to_json() for one in self.collectives],
             "notes": list(self.notes),
             "partition": None if self.partition is None else self.partition.to_json(),
         }

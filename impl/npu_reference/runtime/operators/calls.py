@@ -43,6 +43,7 @@ def call(
     name: str = "",
     alone: bool = False,
     seeded: bool = False,
+    stateful: bool = False,
 ) -> Tuple[Any, ...]:
     """A node that is an operator of the adapter's own.
 
@@ -53,13 +54,14 @@ def call(
         body: computes the outputs from tensors like the inputs, without reaching for anything else.
         key: what the body depends on besides the inputs' types; calls with equal keys share a function.
         shapes: static shapes of the first outputs, as far as they are known.
-        attrs: the operator's attributes that its gradient asks for: bools, ints or floats.
+        attrs: the operator's attributes that its gradient asks for: bools, ints, floats or texts.
         name: of the node; the operator's without it.
         alone: whether the node has a function of its own, since that holds state that no other node may share.
         seeded: whether its random operator has a seed.
+        stateful: whether it has an effect: it is computed once for every node and run, whatever its inputs are.
 
     Returns:
-        The outputs.
+        The outputs; the operation, where the operator has none.
 
     Raises:
         NpuError: RUN_FAILED in eager mode: the adapter's operators are for graphs.
@@ -76,11 +78,12 @@ def call(
         [tensor.dtype.base_dtype for tensor in tensors],
         results,
         body,
-        (key, own, seeded),
+        (key, own, seeded, stateful),
     )
     outputs = made(*tensors, name=name or op)
-    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    node = outputs[0].op
+    if not isinstance(outputs, tuple):
+        outputs = (outputs,)
+    node = outputs[0].op if results else outputs[0]
     node._set_attr("_gradient_op_type", v1.AttrValue(s=(_GRADIENTS + op).encode()))
     for attr, value in (attrs or {}).items():
         node._set_attr(_ATTRIBUTES + attr, _attr_value(value))
@@ -92,7 +95,8 @@ def call(
 
 def attribute(node: Any, name: str) -> Any:
     """An attribute that a node of :func:`call` was given."""
-    return node.get_attr(_ATTRIBUTES + name)
+    value = node.get_attr(_ATTRIBUTES + name)
+    return value.decode() if isinstance(value, bytes) else value
 
 
 def gradient(op: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -123,6 +127,8 @@ def _attr_value(value: Any) -> Any:
     v1 = tensorflow().v1
     if isinstance(value, bool):
         return v1.AttrValue(b=value)
+    if isinstance(value, str):
+        return v1.AttrValue(s=value.encode())
     return v1.AttrValue(i=value) if isinstance(value, int) else v1.AttrValue(f=value)
 
 
@@ -148,13 +154,18 @@ def _made(
         args = [v1.placeholder(dtype, name=name) for name, dtype in zip(names, types)]
         with v1.name_scope("compute"):
             # An argument cannot be returned as it is: the name of a result would be that of an argument.
-            outputs = [v1.identity(output) for output in body(*args)]
+            made = body(*args)
+            outputs = [v1.identity(output) for output in made] if results else []
     convert = importlib.import_module(framework + "graph_to_function_def").graph_to_function_def
     definition = convert(graph, graph.get_operations(), args, outputs, list(results))
     definition.attr[OPERATOR_MARK].s = op.encode()
-    _, own, seeded = key[-1]  # type: ignore[index]
+    for node in [] if results else [operation.name for operation in made]:
+        definition.signature.control_output.append(node.replace("/", "_"))
+        definition.control_ret[node.replace("/", "_")] = node
+    _, own, seeded, stateful = key[-1]  # type: ignore[index]
     if seeded:
         definition.attr[SEEDED_MARK].b = True
+    definition.signature.is_stateful = definition.signature.is_stateful or stateful
     # An operator is computed as a whole. Grappler of 1.15 to 2.21 mistakes shapes when it removes a transposition in a
     # body it has inlined together with one outside. Where a generator lives in the body it must be inlined: only then
     # does TensorFlow keep one generator for all signatures of a session.

@@ -15,7 +15,7 @@ from npu_reference.device.faults import parse
 from npu_reference.errors import NpuError
 from npu_reference.hardware import load
 from npu_reference.runtime.config import OPTIMIZER, Overrides, overriding
-from npu_reference.runtime.execution import clocking
+from npu_reference.runtime.execution import clocking, recording
 from npu_reference.runtime.observing.log import Entry, listening
 from npu_reference.runtime.observing.trace import process_trace
 from npu_reference.runtime.scripts.leavings import RunFolder, run_folder
@@ -28,7 +28,7 @@ __all__ = ["execute", "run_graph", "run_script"]
 
 
 #: Codes of what can happen to an operator while it runs.
-_FAILURES = ("RUN_FAILED", "DEVICE_FAULT", "DEVICE_TIMEOUT")
+_FAILURES = ("RUN_FAILED", "DEVICE_FAULT", "DEVICE_TIMEOUT", "DEVICE_ENDLESS", "KERNEL_FAILURE", "COLLECTIVE_TIMEOUT")
 
 
 def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
@@ -38,8 +38,8 @@ def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
         params: of the protocol: ``graph`` (a path), ``surface``, ``edition``, ``values``, ``env``, ``files``,
             ``op_list``, ``device_precision``, ``feeds`` (name to tensor), ``fetches`` (a name without
             slot is an operator to run), ``init`` (operators to run once first), ``steps`` (default 1), ``faults``,
-            ``tell`` (which of ``timeline``, ``memory`` and ``transfers`` to answer), ``device``, ``may_fail`` (an
-            operator that fails is answered as ``failed``, with no fetches).
+            ``tell`` (which of ``timeline``, ``memory`` and ``transfers`` to answer), ``device``, ``may_fail``
+            (an operator that fails is answered as ``failed``, with no fetches).
 
     Returns:
         The protocol's ``ok``: ``fetches`` of the last step, ``trace`` with a record for each run, ``log``, ``files``.
@@ -49,6 +49,8 @@ def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
     """
     activation.activate()
     graph = graphs.load_graph(params["graph"])
+    parse(params.get("faults")).check_nodes(graph.index)
+    params = _settled(params)
     with run_folder(params.get("files")) as folder, _observed(params, folder) as log:
         failed: Optional[NpuError] = None
         fetches: Dict[str, Any] = {}
@@ -58,9 +60,16 @@ def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
             if not params.get("may_fail") or error.code not in _FAILURES:
                 raise
             failed = error
+        recording.end()
         answer = {"fetches": fetches, "files": folder.files(), "trace": _records(), "log": folder.without(log)}
         answer.update(_told(params))
         return answer if failed is None else {**answer, "failed": failed.to_json()}
+
+
+def _settled(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same with what counts from the current directory made absolute, before the run has one of its own."""
+    place, colon, name = str(params.get("device", "")).partition(":")
+    return {**params, "device": os.path.abspath(place) + colon + name} if os.path.isfile(place) else params
 
 
 def run_script(params: Mapping[str, Any]) -> Dict[str, Any]:
@@ -83,13 +92,13 @@ def run_script(params: Mapping[str, Any]) -> Dict[str, Any]:
             path = os.path.join(place, "script.py")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(params["source"])
-        path = os.path.abspath(path)
+        path, params = os.path.abspath(path), _settled(params)
         folder = stack.enter_context(run_folder(params.get("files")))
         log = stack.enter_context(_observed(params, folder))
         output = folder.without(execute(path, list(params.get("args", [])), params.get("edition")))
-        left = folder.files()
-        told = folder.without(log)
-        return {"fetches": {}, "files": left, "output": output, "trace": _records(), "log": told, **_told(params)}
+        recording.end()
+        answer = {"fetches": {}, "files": folder.files(), "output": output, "trace": _records()}
+        return {**answer, "log": folder.without(log), **_told(params)}
 
 
 def execute(path: str, args: Sequence[str], edition: Optional[str]) -> str:
@@ -150,7 +159,6 @@ def _records() -> List[Dict[str, object]]:
 
 def _run(params: Mapping[str, Any], graph: graphs.Graph) -> Dict[str, Any]:
     v1 = tensorflow().v1
-    parse(params.get("faults")).check_nodes(graph.index)
     names = list(params.get("fetches", []))
     tensors = [name for name in names if ":" in name]
     targets = [name for name in names if ":" not in name]

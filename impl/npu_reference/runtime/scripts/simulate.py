@@ -32,7 +32,7 @@ from npu_reference.runtime.scripts.sources import Source, read_for
 from npu_reference.runtime.sessions import activation
 from npu_reference.runtime.tf_api import tensorflow
 
-__all__ = ["LAUNCHER", "PRECISIONS", "simulate"]
+__all__ = ["LAUNCHER", "PRECISIONS", "prefer_keras_2", "simulate"]
 
 #: What launch scripts export for one device, and scripts read without a default.
 LAUNCHER = {"RANK_SIZE": "1", "RANK_ID": "0", "DEVICE_ID": "0", "JOB_ID": "10087"}
@@ -103,7 +103,7 @@ def simulate(
     if faults.items:
         around = around._replace(faults=faults)
     with _edition(edition), _launched(), overriding(around), listening(_hearer(say)), keeping(account) as kept:
-        _prefer_keras_2(say)
+        prefer_keras_2(say)
         activation.activate()
         source = _source(text, script, adapt_imports)
         if source.changed:
@@ -161,6 +161,9 @@ def _hearer(say: Callable[[str], None]) -> Callable[[Entry], None]:
 def _launched() -> Iterator[None]:
     """The environment of a launch script, where it is not there."""
     added = [name for name in LAUNCHER if name not in os.environ]
+    if os.environ.get("RANK_SIZE", "1") != "1":
+        # Which of several ranks this is, if any, nobody but a launch script knows.
+        added = [name for name in added if name not in ("RANK_ID", "DEVICE_ID")]
     os.environ.update({name: LAUNCHER[name] for name in added})
     try:
         yield
@@ -211,7 +214,7 @@ def _has(module: Any, names: Sequence[str]) -> bool:
     return True
 
 
-def _prefer_keras_2(say: Callable[[str], None]) -> None:
+def prefer_keras_2(say: Callable[[str], None]) -> None:
     """TensorFlow decides at import which Keras it has; sessions need version 2, which tf_keras brings from 2.16 on."""
     if "tensorflow" in sys.modules or "TF_USE_LEGACY_KERAS" in os.environ:
         return

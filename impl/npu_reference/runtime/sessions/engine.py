@@ -2,39 +2,46 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
 import threading
 from collections import Counter
 from contextlib import contextmanager, suppress
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
 from npu_reference import graphs
 from npu_reference.collection import no_collection
+from npu_reference.device.faults import Faults
 from npu_reference.dumps.settings import exception_dump as exception_dump_of
 from npu_reference.dumps.writing import Target
 from npu_reference.errors import DeviceError, NpuError
 from npu_reference.hardware import built_in
 from npu_reference.options.directives import directives
+from npu_reference.runtime import ranks
 from npu_reference.runtime.agreement.agreement import Agreement
 from npu_reference.runtime.config import Settings, current_overrides, inner_config
 from npu_reference.runtime.execution.bodies import Hook
 from npu_reference.runtime.execution.clocking import Clocking, RunTime, Turn
 from npu_reference.runtime.execution.compiling import Compiling
+from npu_reference.runtime.execution.distributing import redirect
 from npu_reference.runtime.execution.dumping import Dumping
 from npu_reference.runtime.execution.leaving import COUNTS, Leaving, leaving
 from npu_reference.runtime.execution.numerics import Numerics
+from npu_reference.runtime.execution.ordering import in_order
 from npu_reference.runtime.execution.plan import Plan, Signature, make_plan
+from npu_reference.runtime.execution.recording import recording
 from npu_reference.runtime.execution.shadow import Shadow
 from npu_reference.runtime.observing import account, watching
 from npu_reference.runtime.observing.log import LOG, Notice, say
 from npu_reference.runtime.observing.trace import RunRecord, process_trace
+from npu_reference.runtime.operators.communicating import TOKEN, Communicator, own_tokens, token_of
 from npu_reference.runtime.sessions import exception_dump
 from npu_reference.runtime.sessions.callables import Callable_
-from npu_reference.runtime.sessions.failures import in_users_words, refused
+from npu_reference.runtime.sessions.failures import in_users_words, refused, session_error
 from npu_reference.runtime.sessions.partial import PartialRuns
 from npu_reference.runtime.tf_api import tensorflow
 
@@ -48,16 +55,24 @@ class Engine:
 
     Attributes:
         number: of the session in this process, from 1.
+        device: logical id of the device that it runs on.
     """
 
-    def __init__(self, session: Any, settings: Settings) -> None:
+    def __init__(self, session: Any, settings: Settings, place: Optional[ranks.Place] = None) -> None:
         self._settings = settings
+        values = settings.resolution.values
+        self.device = ranks.device_of(values.get("session_device_id"), place)
+        self._communicator = Communicator(place, values.get("hccl_timeout"), settings.faults)
         self.number = process_trace().open_session()
+        self._token = token_of(self.number, self._communicator)
+        self._distribution = None if place is None else ranks.distribution(settings.resolution, place)
+        #: Of the data sets whose elements this session hands out or is handed.
+        self._channels: Dict[str, None] = {}
         account.opened(self.number, settings)
         self._graph = session.graph
         precise = settings.device_precision == "on"
         repeatable = precise and str(settings.resolution.values.get("deterministic")) == "1"
-        config = inner_config(session._config, repeatable=repeatable)
+        config = inner_config(session._config, repeatable=repeatable, waits=place is not None)
         self._numerics = Numerics(settings) if precise else None
         self._shadow = Shadow(session.graph, config=config)
         base = tensorflow().session.BaseSession
@@ -69,13 +84,24 @@ class Engine:
         self._runs = 0
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
         self._partial = PartialRuns(self.number, self.graph, self.run)
-        self._compiling = Compiling(settings.resolution, settings.device or built_in(), session.graph)
+        hardware = settings.device or built_in()
+        self._recording = recording(
+            settings.resolution, settings.places.of, hardware, self.device, settings.faults, self._tell_of
+        )
+        tiles = {} if self._recording is None else self._recording.tiles
+        self._compiling = Compiling(
+            settings.resolution, hardware, session.graph, lambda: {**ranks.together(place), "tiles": tiles}
+        )
         self._clocking: Optional[Clocking] = None
-        if settings.clock or settings.faults.items:
-            self._clocking = Clocking(self._compiling, settings.resolution, settings.faults)
+        if settings.clock or settings.faults.items or self._recording is not None:
+            # Of several ranks the communicator knows which are lost: it is there that the others wait.
+            own = settings.faults if place is None else settings.faults.without("lost_peer")
+            rank = 0 if place is None else place.rank
+            self._clocking = Clocking(self._compiling, settings.resolution, own, rank, self.device)
         self._told: Set[str] = set()
         self._leaving = self._files(settings)
         self._agreement = Agreement(settings.resolution, session.graph, self.number)
+        self._communicator.join()
         for notice in settings.notices:
             say(logging.WARNING, notice, session=self.number)
         if LOG.isEnabledFor(logging.INFO):
@@ -90,7 +116,7 @@ class Engine:
         if wanted.overflow and self._numerics is None:
             text = "overflow is known only with device precision on, so nothing is dumped. Give --device-precision on."
             say(logging.WARNING, Notice("no_effect", "enable_dump_debug", text), session=self.number)
-        target = Target(settings.places.of(wanted.path), settings.places.device)
+        target = Target(settings.places.of(wanted.path), settings.places.device, disk=_disk(settings.faults))
         with refused():
             target.open()
         overflows = None if self._numerics is None else self._numerics.status.overflows
@@ -155,18 +181,24 @@ class Engine:
         values: List[Any] = []
         taken = {plan.feeds[name]: value for name, value in feeds.items() if name in plan.feeds}
         try:
-            for iteration in range(1, loops + 1):
-                # TensorFlow refuses RunMetadata that something has been written to.
-                metadata = run_metadata if iteration == loops else None
-                if turn is not None and turn.endured.overflows:
-                    self._overflow(turn, iteration - 1)
-                with self._dumped(plan):
-                    values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, metadata)
+            with self._communicator.running(plan.streams):
+                for iteration in range(1, loops + 1):
+                    # TensorFlow refuses RunMetadata that something has been written to.
+                    metadata = run_metadata if iteration == loops else None
+                    if turn is not None and turn.endured.overflows:
+                        self._overflow(turn, iteration - 1)
+                    with self._dumped(plan):
+                        values = self._inner._call_tf_sessionrun(options, taken, plan.fetches, plan.targets, metadata)
         except tensorflow().v1.errors.OpError as error:
             # What the GEOPs of a run that failed have counted is no other run's.
             self._shadow.meter.take(plan.counting)
             if isinstance(error, NpuError):
                 raise
+            failure = self._communicator.take_failure()
+            if failure is None and isinstance(error, tensorflow().v1.errors.OutOfRangeError):
+                self._tell_end_of_data()
+            if failure is not None:
+                raise session_error(failure) from None
             told = in_users_words(error, self._graph, self._shadow.origin, plan.geop_names)
             if told.op is not None and exception_dump.is_exception(error):
                 self._dump_failure(told.op.name, plan, signature, feeds)
@@ -200,7 +232,8 @@ class Engine:
     def _dump_failure(self, op: str, plan: Plan, signature: Signature, feeds: Dict[str, Any]) -> None:
         """Write what the options want of an operator that failed."""
         places = self._settings.places
-        wanted = exception_dump_of(self._settings.resolution, places.env, places.edition)
+        own = places.root is not None  # a folder that is the run's own
+        wanted = exception_dump_of(self._settings.resolution, places.env, places.edition, unasked=own)
         if wanted is None:
             return
 
@@ -233,6 +266,14 @@ class Engine:
         except (NpuError, tensorflow().v1.errors.OpError):
             return None
 
+    def _tell_end_of_data(self) -> None:
+        """What the main process has read to the end, the others have, too."""
+        distribution = self._distribution
+        if distribution is not None and distribution.rank == distribution.main:
+            others = [rank for rank in distribution.ranks if rank != distribution.main]
+            for channel in self._channels:
+                self._communicator.end_of_data(channel, others)
+
     def callable(self, callable_options: Any) -> Callable_:
         """What ``_make_callable_from_options`` answers for this session."""
         return Callable_(self.run, callable_options)
@@ -252,6 +293,9 @@ class Engine:
     def close(self) -> None:
         """Release the inner session; further runs raise as a closed session does."""
         self._inner.close()
+        self._communicator.leave()
+        if self._recording is not None:
+            self._recording.close()
         if self._leaving is not None:
             self._leaving.close()
         if self._dumping is not None:
@@ -288,7 +332,7 @@ class Engine:
         graph = self.graph()
         if signature.connections or signature.settled:
             graph = _rewired(graph, {to: source for source, to in signature.connections}, set(signature.settled))
-        plan = make_plan(graph, signature, self._settings, self._shadow, self._numerics, self._dumping)
+        plan = make_plan(graph, signature, self._settings, self._shadow, self._numerics, self._dumping, self._prepare)
         self._agreement.plan(signature, graph, plan.partition)
         self._inner._extend_graph()
         self._shadow.release()
@@ -304,6 +348,15 @@ class Engine:
             level = _LEVELS.get(note.level, logging.INFO)
             say(level, Notice(note.code, note.subject, note.message), session=self.number)
         return plan
+
+    def _prepare(self, graph_def: Any) -> int:
+        """Let the operators that reach other ranks act for this session."""
+        count = own_tokens(graph_def, self._token)
+        if self._distribution is not None:
+            channels = redirect(graph_def, self._distribution, self._token)
+            self._channels.update(dict.fromkeys(channels))
+            count += len(channels)
+        return in_order(graph_def, TOKEN) if count else 0
 
     def _check_overflows(self, turn: Turn) -> None:
         if turn.endured.overflows and self._numerics is None:
@@ -330,6 +383,9 @@ class Engine:
                 self._told.add(note)
                 say(logging.WARNING, Notice("device", "simulated device", note), session=self.number)
         return time
+
+    def _tell_of(self, option: str, message: str) -> None:
+        say(logging.WARNING, Notice("device", option, message), session=self.number)
 
     def _files(self, settings: Settings) -> Optional[Leaving]:
         """What the compilation of this session leaves; nothing where its directories are only told of."""
@@ -358,10 +414,30 @@ class Engine:
         copies = plan.crossings.copies(feeds, values, metered)
         self._leave(signature, plan, feeds, copies)
         time = self._timed(signature, plan, feeds, copies, turn)
+        if self._recording is not None:
+            self._recording.ran(signature, time)
         account.ran(self.number, signature, copies, time)
         process_trace().add(
-            RunRecord(self.number, run, len(plan.geops), len(plan.host), copies, plan.partition, plan.notes, time=time)
-        )
+            RunRecord(
+                self.number, run, len(plan.geops), len(plan.host), copies, plan.partition, plan.notes,
+                device=self.device, rank=self._communicator.rank, collectives=tuple(self._communicator.take_done()),
+                time=time,
+            )
+        )  # fmt: skip
+
+
+def _disk(faults: Faults) -> Callable[[int], None]:
+    """What is asked before every file of a dump: a disk that was asked to be full is, once that much is written."""
+    full = faults.of("disk_full")
+    left = [full[0].after or 0] if full else []
+
+    def take(size: int) -> None:
+        if left:
+            left[0] -= size
+            if left[0] < 0:
+                raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)} ({full[0].asked.rstrip('.')})")
+
+    return take
 
 
 def _declare_operators(graph: Any, graph_def: Any) -> None:

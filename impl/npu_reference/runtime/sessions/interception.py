@@ -8,6 +8,7 @@ import weakref
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from npu_reference.runtime import config as configs
+from npu_reference.runtime import ranks
 from npu_reference.runtime.observing.log import Notice, say
 from npu_reference.runtime.sessions.engine import Engine
 from npu_reference.runtime.sessions.failures import refused
@@ -68,19 +69,22 @@ def _original(name: str) -> Callable[..., Any]:
 
 
 def _init(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
-    settings = None
+    settings, place = None, None
     if configs.names_npu(config) and not target:
         # Before TensorFlow makes anything, so that a refused option leaves nothing behind (G10).
         try:
             with refused():
                 settings = configs.settings(config)
+                device = settings.resolution.values.get("session_device_id")
+                place = ranks.place_of_session(device)
+                ranks.device_of(device, place)
         except Exception:
             # What TensorFlow's __del__ looks at.
             self._session, self._closed = None, True
             raise
     _original("__init__")(self, target, graph, config)
     if settings is not None:
-        engine = Engine(self, settings)
+        engine = Engine(self, settings, place)
         setattr(self, _ATTRIBUTE, engine)
         _OPEN.add(engine)
     elif configs.names_npu(config):

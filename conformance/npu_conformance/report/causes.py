@@ -1,0 +1,170 @@
+"""Decides which failures of a run probably have one cause: what went wrong, how, and about which requirements.
+
+Who mends a backend mends causes. A backend that offloads nothing fails hundreds of cases, and has one fault.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any, Dict, List, NamedTuple, Sequence, Set, Tuple
+
+from npu_conformance.judging import judge
+from npu_conformance.judging.records import Record
+from npu_conformance.library import inventory
+from npu_conformance.report import summary
+
+__all__ = ["Cause", "causes", "symptom"]
+
+#: Statuses of results that leave nothing to mend.
+_SETTLED = frozenset(["pass", "unsupported", "xfail"])
+
+_PLACED = frozenset(["placement", "geops", "host"])
+_ON_DEVICE = re.compile(r"(?:device|geop \S+ node) (\S+)\Z")
+
+#: How operators are placed wrongly -> sentence.
+_PLACEMENTS = {
+    "not-offloaded": "Operators that belong on the device are on the host",
+    "offloaded": "Operators that belong on the host are on the device",
+    "regrouped": "Operators are in other GEOPs than they should be",
+    "exchanged": "Other operators are on the device than should be",
+}
+
+#: Kinds of differences -> sentence; ``differs`` is missing and unexpected at once.
+_KINDS = {
+    "missing": "Of {aspect}, something is missing",
+    "unexpected": "Of {aspect}, something should not be there",
+    "differs": "Of {aspect}, one thing stands where another should",
+    "forbidden": "Of {aspect}, something forbidden is there",
+    "no-alternative": "None of the allowed alternatives holds",
+    "bound": "Of {aspect}, a number is out of bounds",
+    "compared": "Of {aspect}, a variant compares otherwise than it should",
+    "value": "Values are out of bounds",
+    "not-finite": "Values are NaN or infinite",
+    "accepted": "What should be refused is accepted",
+    "refused": "What is right is refused",
+    "code": "What is wrong is refused with another code",
+    "subject": "What is wrong is refused with another subject",
+    "message": "What is wrong is refused with another message",
+    "after": "What takes too long is refused at another time",
+    "tensor": "A tensor is not what it should be",
+}
+
+#: Statuses that say by themselves what went wrong -> sentence.
+_STATUSES = {
+    "harness-error": "The suite itself is at fault",
+    "protocol-error": "The answer does not follow the protocol",
+    "crash": "The worker ends without an answer",
+    "timeout": "No answer comes in time",
+    "xpass": "A known failure passes, or fails otherwise",
+    "overclaim": "What is claimed is answered with unsupported",
+    "unstable": "A fresh worker answers otherwise",
+    "not-run": "There is no result",
+    "fail": "The backend ends in an error of its own",
+    "blocked": "Another case has to pass first",
+}
+
+
+class Cause(NamedTuple):
+    """Failures that look alike.
+
+    status, method: of all of them; kind, aspect: what differs, see :func:`symptom`; family: the first part of their
+    requirements' ids; failures: what there is to fix, each the records of one case that differ alike, the plainest
+    example first.
+    """
+
+    status: str
+    method: str
+    kind: str
+    aspect: str
+    family: str
+    failures: Tuple[Tuple[Record, ...], ...]
+
+    @property
+    def name(self) -> str:
+        """What it is called in links: the same in every run that has it."""
+        parts = (self.status, self.family, self.method, self.kind, self.aspect)
+        return "-".join(part for part in parts if part)
+
+    @property
+    def sentence(self) -> str:
+        """What went wrong, in words."""
+        if self.aspect == "where":
+            return _PLACEMENTS[self.kind]
+        if self.kind == self.status or self.kind not in _KINDS:
+            return _STATUSES[self.status]
+        return _KINDS[self.kind].format(aspect=self.aspect)
+
+    @property
+    def example(self) -> Record:
+        return self.failures[0][0]
+
+    @property
+    def cases(self) -> int:
+        return len({failure[0].instance.case.id for failure in self.failures})
+
+    @property
+    def results(self) -> int:
+        return sum(len(failure) for failure in self.failures)
+
+
+def causes(records: Sequence[Record]) -> List[Cause]:
+    """The causes of whatever failed: that of most cases first, then the worst status first.
+
+    They do not depend on the order of the records.
+    """
+    found: Dict[Tuple[str, str, str, str, str], List[Tuple[Record, ...]]] = {}
+    for group in summary.grouped(sorted(records, key=lambda record: record.instance.id)):
+        case, result = group[0].instance.case, group[0].result
+        if result.status not in _SETTLED:
+            family = min(case.requirements[:1], default="").split(".")[0]
+            kind, aspect = symptom(result)
+            key = (result.status, case.method, kind, aspect, family)
+            found.setdefault(key, []).append(tuple(group))
+    made = [Cause(*key, _plainest_first(failures)) for key, failures in found.items()]
+    return sorted(made, key=lambda one: (-one.cases, judge.ORDER.index(one.status), one.name))
+
+
+def symptom(result: judge.Result) -> Tuple[str, str]:
+    """(kind, aspect) of what differs.
+
+    Where operators are placed, GEOPs, counts and borders follow: such differences are one symptom, of the aspect
+    ``where``. Otherwise it is that of the first difference. Without any it is the status.
+    """
+    if result.status in _STATUSES and not result.differences:
+        return result.status, ""
+    placed = _placed(result.differences)
+    if placed:
+        return placed, "where"
+    first = result.differences[0]
+    kinds = {entry.kind for entry in result.differences if entry.aspect == first.aspect}
+    return ("differs" if {"missing", "unexpected"} <= kinds else first.kind), first.aspect
+
+
+def _placed(differences: Sequence[judge.Difference]) -> str:
+    """How the device's operators differ; empty if they do not."""
+    lost: Set[str] = set()
+    gained: Set[str] = set()
+    for entry in differences:
+        found = _ON_DEVICE.match(entry.fact) if entry.aspect in _PLACED else None
+        if found and entry.kind == "missing":
+            lost.add(found.group(1))
+        elif found and entry.kind in ("unexpected", "forbidden"):
+            gained.add(found.group(1))
+    if not lost and not gained:
+        return ""
+    if lost == gained:
+        return "regrouped"
+    return "not-offloaded" if gained <= lost else "offloaded" if lost <= gained else "exchanged"
+
+
+def _plainest_first(failures: Sequence[Tuple[Record, ...]]) -> Tuple[Tuple[Record, ...], ...]:
+    """What must hold first, then what most of them are about, then what differs in little."""
+    cited = Counter(failure[0].instance.case.requirements[:1] for failure in failures)
+
+    def plainness(failure: Tuple[Record, ...]) -> Tuple[Any, ...]:
+        instance, result = failure[0].instance, failure[0].result
+        case = instance.case
+        return case.level != inventory.LEVELS[0], -cited[case.requirements[:1]], len(result.differences), instance.id
+
+    return tuple(sorted(failures, key=plainness))

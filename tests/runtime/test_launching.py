@@ -1,0 +1,167 @@
+"""Ranks as processes: one program started as several, what each says, and that all end when one does."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from npu_reference.errors import NpuError
+from npu_reference.runtime.scripts.forking import Forker
+
+SCRIPTS = pathlib.Path(__file__).parents[2] / "fixtures" / "scripts" / "cases"
+BOUND = 240  # seconds; a process imports TensorFlow
+
+
+def environment(**more):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("RANK_", "NPU_REFERENCE_"))}
+    return {**kept, "TF_CPP_MIN_LOG_LEVEL": "2", **more}
+
+
+def finished(process):
+    """What a process of its own group says, and its status; whatever happens, nothing of it stays."""
+    try:
+        out, err = process.communicate(timeout=BOUND)
+        return process.returncode, out.decode(), err.decode()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def start(arguments, **more):
+    return subprocess.Popen(
+        [sys.executable, "-m", "npu_reference", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(**more),
+        start_new_session=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def forker():
+    made = Forker()
+    yield made
+    made.close()
+
+
+def asked(forker, source, ranks=2, **more):
+    params = {"source": source, "surface": "session", "edition": "current", "values": {}, "ranks": ranks, **more}
+    return forker.ask(params)["ranks"]
+
+
+def test_eight_processes_train_what_one_device_makes_of_the_joined_batch():
+    status, out, err = finished(start(["--ranks", "8", SCRIPTS / "data_parallel.py"]))
+    assert status == 0, err
+    said = [line for line in out.splitlines() if "joined batch" in line]
+    assert sorted(said) == [f"[rank {rank}] as one device with the joined batch: True" for rank in range(8)]
+
+
+def test_processes_that_a_launch_script_starts_find_each_other(tmp_path):
+    """As many launch scripts do it: one process a rank, started apart, which share JOB_ID and nothing else."""
+    processes = [
+        start([SCRIPTS / "collectives.py"], RANK_SIZE="2", RANK_ID=rank, JOB_ID="of this test", TMPDIR=str(tmp_path))
+        for rank in ("1", "0")
+    ]
+    found = [finished(process) for process in processes]
+    assert [status for status, _, _ in found] == [0, 0], found
+    assert all("sum: [10, 12, 14, 16]" in out for _, out, _ in found)
+    assert "reduce_scatter: [14, 16]" in found[0][1] and "reduce_scatter: [10, 12]" in found[1][1]
+    assert not list(tmp_path.glob("npu_reference*")), "what they met at is still there"
+
+
+HEAD = """
+import os, sys
+from npu_bridge.npu_init import *
+rank = int(os.environ["RANK_ID"])
+y = hccl_ops.allreduce(tf.constant([1.0 + rank]), "sum")
+"""
+RUN = """
+with tf.Session(config=npu_config_proto()) as session:
+    print(session.run(y))
+"""
+
+
+def test_each_rank_has_its_environment(forker):
+    names = ("RANK_SIZE", "RANK_ID", "DEVICE_ID", "ASCEND_DEVICE_ID", "JOB_ID")
+    for rank, told in enumerate(asked(forker, f"import os\nfor name in {names!r}: print(name, os.environ[name])")):
+        lines = dict(line.split() for line in told["ok"]["output"].splitlines())
+        assert lines == {
+            "RANK_SIZE": "2", "RANK_ID": str(rank), "DEVICE_ID": str(rank), "ASCEND_DEVICE_ID": str(rank),
+            "JOB_ID": "10087",
+        }  # fmt: skip
+
+
+def test_records_say_the_device_the_rank_and_what_was_exchanged(forker):
+    for rank, told in enumerate(asked(forker, HEAD + RUN)):
+        record = told["ok"]["trace"][0]
+        assert told["ok"]["output"].strip() == "[3.]" and (record["device"], record["rank"]) == (rank, rank)
+        (one,) = record["collectives"]
+        assert (one["kind"], one["ranks"], one["bytes"]) == ("allreduce", [0, 1], 4)
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        ("os.kill(os.getpid(), 9)", "its process died"),
+        ("raise ValueError('no')", "rank 1 has failed"),
+        ("sys.exit(0)", "rank 1 has ended"),
+    ],
+)
+def test_who_waits_for_a_rank_that_is_gone_is_told_at_once(forker, end, said):
+    told = "try:\n    tf.Session(config=npu_config_proto()).run(y)\nexcept tf.errors.OpError as error: print(error)"
+    first, second = asked(forker, f"{HEAD}\nif rank == 1: {end}\n{told}")
+    assert "COLLECTIVE_TIMEOUT" in first["ok"]["output"] and said in first["ok"]["output"]
+    assert ("ok" in second) == (end == "sys.exit(0)")
+
+
+def test_a_rank_that_would_go_on_for_ever_is_ended_with_the_one_that_failed(forker):
+    first, second = asked(
+        forker, f"{HEAD}\nif rank == 1: raise ValueError('no')\nimport threading; threading.Event().wait()"
+    )
+    assert "ended with -" in first["rejected"]["message"] and "no" in second["rejected"]["message"]
+
+
+def test_a_number_of_ranks_that_cannot_be_is_refused(forker):
+    with pytest.raises(NpuError, match="Ask for 1 to 16"):
+        asked(forker, "", ranks=17)
+
+
+def test_nothing_outlives_what_started_it(tmp_path):
+    """Not even where it is killed, and the ranks have started processes of their own."""
+    source = (
+        "import os, subprocess, sys, threading\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import threading; threading.Event().wait()'])\n"
+        f"open(os.path.join({str(tmp_path)!r}, os.environ['RANK_ID']), 'w').write('%d %d' % (os.getpid(), child.pid))\n"
+        f"os.mkfifo(os.path.join({str(tmp_path)!r}, 'fifo' + os.environ['RANK_ID']))\n"
+        "threading.Event().wait()\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(source)
+    process = start(["--ranks", "2", script])
+    try:
+        limit = time.monotonic() + BOUND
+        while not all((tmp_path / f"fifo{rank}").exists() for rank in (0, 1)):
+            assert time.monotonic() < limit and process.poll() is None
+            time.sleep(0.05)
+        pids = [int(pid) for rank in (0, 1) for pid in (tmp_path / str(rank)).read_text().split()]
+    finally:
+        process.kill()
+        process.communicate()
+    limit = time.monotonic() + 30
+    while [pid for pid in pids if is_running(pid)]:
+        assert time.monotonic() < limit, "a rank, or what it started, is still there"
+        time.sleep(0.05)
+
+
+def is_running(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
