@@ -23,7 +23,10 @@ settings.load_profile("project")
 _TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
 
 #: Folders and files whose tests execute graphs in TensorFlow.
-_NEEDS_TENSORFLOW = ["cases/test_run_cases.py", "runtime", "device", "npu_bridge", "models/test_values.py"]
+_NEEDS_TENSORFLOW = [
+    "cases/test_run_cases.py", "conformance/test_adapter.py",
+    "runtime", "device", "npu_bridge", "models/test_values.py",
+]  # fmt: skip
 
 #: What depends on the version of TensorFlow, or of a package that comes with it (protobuf, numpy). All else is tested
 #: without it and with the oldest one, on the newest Python and on the oldest.

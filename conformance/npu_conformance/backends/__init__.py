@@ -11,7 +11,7 @@ from npu_reference.errors import NpuError
 __all__ = ["open_backend", "check"]
 
 _PYTHON = re.compile(r"py:([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)\Z")
-_FORMS = "Use reference, mutant:NAME, py:module:attr or exec:command line."
+_FORMS = "Use reference, adapter, adapter:PYTHON, mutant:NAME, py:module:attr or exec:command line."
 
 
 def check(spec: str) -> None:
@@ -20,7 +20,9 @@ def check(spec: str) -> None:
     Raises:
         NpuError: BACKEND_SPEC.
     """
-    if spec == "reference" or _PYTHON.match(spec):
+    if spec in ("reference", "adapter") or _PYTHON.match(spec):
+        return
+    if spec.startswith("adapter:") and spec[len("adapter:") :].strip():
         return
     if spec.startswith("mutant:"):
         if spec[len("mutant:") :] not in _mutants():

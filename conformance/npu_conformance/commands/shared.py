@@ -108,7 +108,7 @@ BACKEND = click.option(
     default="reference",
     show_default=True,
     metavar="SPEC",
-    help="reference, mutant:NAME, py:module:attr or 'exec:command line'.",
+    help="reference, adapter[:PYTHON], mutant:NAME, py:module:attr or 'exec:command line'.",
 )
 WORKERS = _together(
     click.option("-n", "jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Worker processes."),
@@ -127,7 +127,9 @@ WORKERS = _together(
         metavar="NAME[=VALUE]",
         help="Hand this variable to the backend, which sees almost none of ours.",
     ),
-    click.option("--worker-python", "python", default="", metavar="PATH", help="Interpreter that hosts a py: backend."),
+    click.option(
+        "--worker-python", "python", default="", metavar="PATH", help="Interpreter that hosts a py: or adapter backend."
+    ),
 )
 
 

@@ -30,16 +30,18 @@ _LONGEST = 1000  # characters of what a status is explained by, which quotes the
 
 
 class Claims(NamedTuple):
-    """What a backend says in ``hello`` it can do."""
+    """What a backend says in ``hello`` it can do; ``in_part``: methods of which it can only be asked some."""
 
     areas: FrozenSet[str]
     editions: FrozenSet[str]
     features: FrozenSet[str]
+    in_part: FrozenSet[str] = frozenset()
 
     @classmethod
     def of(cls, hello: Mapping[str, Any]) -> Claims:
         given = hello["capabilities"]
-        return cls(frozenset(given["areas"]), frozenset(given["editions"]), frozenset(given["features"]))
+        named = [frozenset(given.get(key, ())) for key in ("areas", "editions", "features", "in_part")]
+        return cls(*named)
 
 
 class Difference(NamedTuple):
@@ -83,17 +85,23 @@ def applicable(instance: Instance, claims: Claims) -> Optional[str]:
     return f"feature {', '.join(missing)}" if missing else None
 
 
-def judge(instance: Instance, outcome: client.Outcome, folder: Optional[str] = None) -> Result:
+def judge(
+    instance: Instance, outcome: client.Outcome, folder: Optional[str] = None, claims: Optional[Claims] = None
+) -> Result:
     """Judges the answer to one applicable instance; for a twin, the outcome with the names mapped back.
 
     Args:
         folder: the worker's folder, for tensors that came as files.
+        claims: the backend's; without them it answers whatever it is asked in full.
     """
     case = instance.case
+    in_part = claims is not None and case.method in claims.in_part
     if isinstance(outcome, client.Answered):
-        return _answered(case, instance.edition, outcome.ok, folder)
+        return _answered(case, instance.edition, outcome.ok, folder, in_part)
     if isinstance(outcome, client.Rejected):
-        return _rejected(case, outcome.body)
+        return _rejected(case, outcome.body, in_part)
+    if isinstance(outcome, client.Unsupported) and in_part:
+        return _not_seen(case, shorten(outcome.feature, _LONGEST), ())
     text = shorten(client.describe(outcome), _LONGEST)
     status = {
         client.Unsupported: "overclaim",
@@ -105,7 +113,7 @@ def judge(instance: Instance, outcome: client.Outcome, folder: Optional[str] = N
     return Result(status, text, (), (), f"{case.method}/{'error' if status == 'fail' else status}")
 
 
-def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[str]) -> Result:
+def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[str], in_part: bool) -> Result:
     try:
         found = observe.observations(case.method, ok, folder)
     except tensors.BadTensor as error:
@@ -113,10 +121,10 @@ def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[
     except timeline.BadTimeline as error:
         return Result("protocol-error", str(error), (), (), f"{case.method}/protocol-error")
     tells_origins = any(fact.aspect == "origins" for fact in found)
-    if case.method == "options":
+    if case.method == "options" and not (in_part and "effective" in ok.get("unseen", ())):
         found = found + _unset(case.expect, edition, found)
     texts = tuple(observe.texts(found))
-    if case.method == "options" and not tells_origins:
+    if case.method == "options" and not tells_origins and not in_part:
         case = _without_origins(case)
         if not _asserts(case.expect):
             detail = "the answer tells the origin of no value, which the protocol leaves to it"
@@ -131,7 +139,44 @@ def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[
     differences += _bounds(case.expect, texts)
     differences += _compared(case.expect, texts)
     differences += _values(case.expect, ok, folder)
-    return _result(case, differences, texts)
+    unseen = _Unseen(ok.get("unseen", ()), found) if in_part else None
+    if unseen is None:
+        return _result(case, differences, texts)
+    differences = [one for one in differences if not unseen.excuses(one, case.expect)]
+    hidden = unseen.of(case.expect)
+    return _not_seen(case, hidden, texts) if hidden and not differences else _result(case, differences, texts)
+
+
+def _not_seen(case: Case, what: str, facts: Tuple[str, ...]) -> Result:
+    """Of a backend that said it can be asked only in part: neither a pass nor a failure."""
+    return Result("unsupported", f"the backend cannot be asked for {what}", (), facts, f"{case.method}/unsupported")
+
+
+class _Unseen:
+    """Sides of an answer that tell only some subjects; of the others nothing is known."""
+
+    def __init__(self, aspects: Sequence[str], found: Sequence[observe.Fact]) -> None:
+        self._aspects = frozenset(aspects)
+        self._told = {(fact.aspect, fact.subject) for fact in found}
+
+    def excuses(self, difference: Difference, expect: Expect) -> bool:
+        """Whether it is about something unseen."""
+        if difference.kind == "no-alternative":
+            return any(self._hides(text) for group in expect.any_of for text in group)
+        return difference.kind == "missing" and self._hides(difference.fact)
+
+    def of(self, expect: Expect) -> str:
+        """What a case asserts that is unseen; empty where all of it is seen."""
+        asserted = [*expect.contains, *expect.forbid, *(text for group in expect.any_of for text in group)]
+        hidden = [text for text in asserted if self._hides(text)]
+        hidden += [one for one, subject in expect.observe if one in self._aspects and (one, subject) not in self._told]
+        return hidden[0] if hidden else ""
+
+    def _hides(self, text: str) -> bool:
+        aspect = next((aspect for expression, aspect in _WORDS if re.match(expression, text)), "")
+        words = text.split(" ")
+        subject = words[1] if len(words) > 1 else ""
+        return aspect in self._aspects and (aspect, subject) not in self._told
 
 
 _NULL = re.compile(r"effective (\S+) = null")
@@ -172,7 +217,7 @@ def _asserts(expect: Expect) -> bool:
     )
 
 
-def _rejected(case: Case, body: Mapping[str, Any]) -> Result:
+def _rejected(case: Case, body: Mapping[str, Any], in_part: bool) -> Result:
     fact = observe.rejection(body)
     expected = case.expect.rejected
     differences = []
@@ -180,11 +225,12 @@ def _rejected(case: Case, body: Mapping[str, Any]) -> Result:
         differences.append(Difference("refused", f"{fact.text}: {body['message']}", "rejected"))
     else:
         codes, subject, message = expected
-        if body["code"] not in codes:
+        unseen = frozenset(body.get("unseen", ())) if in_part else frozenset()
+        if "code" not in unseen and body["code"] not in codes:
             differences.append(Difference("code", f"{fact.text}; expected code {' or '.join(codes)}", "rejected"))
-        if not matches(subject, str(body["subject"])):
+        if "subject" not in unseen and not matches(subject, str(body["subject"])):
             differences.append(Difference("subject", f"{fact.text}; expected subject {subject}", "rejected"))
-        if not matches(message, str(body["message"])):
+        if "message" not in unseen and not matches(message, str(body["message"])):
             differences.append(Difference("message", f"{body['message']}; expected {message}", "rejected"))
         differences.extend(_too_early_or_late(case.expect.after, body.get("after_ns")))
     return _result(case, differences, (fact.text,))

@@ -91,7 +91,20 @@ def command(spec: str, python: str = "") -> List[str]:
         if found is None:
             raise NpuError("BACKEND_UNAVAILABLE", spec, f"there is no command {parts[0]!r}")
         return [os.path.abspath(found)] + [_absolute(part) for part in parts[1:]]
+    if _is_adapter(spec):
+        named = spec[len("adapter:") :] or python or sys.executable
+        found = shutil.which(named)
+        if found is None:
+            raise NpuError("BACKEND_UNAVAILABLE", spec, f"there is no interpreter {named!r}")
+        # Its folder of installed packages is known by the path, so links stay as they are.
+        script = os.path.join(resources.PACKAGE, "backends", "adapter.py")
+        return [os.path.abspath(found), script]
     return [python or sys.executable, "-m", "npu_conformance.backends.worker", spec]
+
+
+def _is_adapter(spec: str) -> bool:
+    """Whether SPEC means the adapter that an environment has installed, which has no use for our packages."""
+    return spec.partition(":")[0] == "adapter"
 
 
 def _here() -> str:
@@ -114,15 +127,16 @@ _PASSED = (
 )  # fmt: skip
 
 
-def environment(extra: Optional[Mapping[str, str]] = None) -> Dict[str, str]:
-    """The whole environment of a worker: few variables of ours, where our packages are, and ``extra``."""
+def environment(extra: Optional[Mapping[str, str]] = None, packaged: bool = True) -> Dict[str, str]:
+    """The whole environment of a worker: few variables of ours, our packages if ``packaged``, and ``extra``."""
     found = {name: os.environ[name] for name in _PASSED if name in os.environ}
     packages = os.path.dirname(resources.PACKAGE)
     import npu_reference
 
     reference = os.path.dirname(os.path.dirname(os.path.abspath(npu_reference.__file__)))
     given = [os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    paths = list(dict.fromkeys([packages, reference] + given + [_here()]))
+    ours = [packages, reference] if packaged else []
+    paths = list(dict.fromkeys(ours + given + [_here()]))
     found["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     found["PYTHONDONTWRITEBYTECODE"] = "1"
     found.update(extra or {})
@@ -148,7 +162,7 @@ class Client:
         self.factor = factor
         self._grace = max(_GRACE_SECONDS * min(factor, 1.0), 0.2)
         self._command = command(spec, python)
-        self._env = environment(env)
+        self._env = environment(env, packaged=not _is_adapter(spec))
         self._scratch = scratch.Scratch("npu-worker-")
         self.folder = self._scratch.path
         self._env["TMPDIR"] = self.folder

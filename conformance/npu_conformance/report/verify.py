@@ -202,7 +202,7 @@ def _again(
             raise ValueError("holds no observation")
         _check_files(outcome, folder)
         twin = twins.make(instance.twin, instance.case.params["graph"]) if instance.twin else None
-        result = judge.judge(instance, requests.read_back(outcome, twin), folder)
+        result = judge.judge(instance, requests.read_back(outcome, twin), folder, claims)
         if first:
             # What the first attempt answered is not kept: how it differed stands as it was stated.
             differences = tuple(judge.Difference(*map(str, one)) for one in record.get("differences", ()))

@@ -136,7 +136,7 @@ class Lane:
         return outcome
 
     def _judged(self, instance: Instance, outcome: client.Outcome, prepared: requests.Prepared) -> judge.Result:
-        return judge.judge(instance, requests.read_back(outcome, prepared.twin), self.worker.folder)
+        return judge.judge(instance, requests.read_back(outcome, prepared.twin), self.worker.folder, self.claims)
 
     def _kept(self, outcome: client.Outcome) -> client.Outcome:
         """The outcome with tensors that came as files kept by digest, or inline where nothing is kept."""
