@@ -12,9 +12,10 @@ from npu_conformance.backends import mutants as mutation
 from npu_conformance.backends.mutants.edits import merged, to_device
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.judging import judge
+from npu_conformance.library import library
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws import asking
-from npu_conformance.strength.laws.checks import LAWS
+from npu_conformance.strength.laws.asking import LAWS
 from npu_reference.errors import NpuError
 from npu_reference.graphs import load_graph
 
@@ -215,8 +216,8 @@ def test_laws_that_a_backend_does_not_show_are_unsupported_and_never_pass(tmp_pa
     records = asking.run(plan, "here", Lanes(ReferenceBackend, tmp_path), claims)
     statuses = {asking.law_of(one.instance).name: one.result.status for one in records}
     assert {name for name, status in statuses.items() if status == "unsupported"} == {
-        "reasons", "arguments", "borders", "inlining",
-    }  # fmt: skip
+        name for name, law in LAWS.items() if law.method != "partition" or law.needs
+    }
     assert set(statuses.values()) == {"pass", "unsupported"}
 
 
@@ -250,8 +251,55 @@ def test_the_command_judges_by_laws_and_verify_judges_again(tmp_path, capsys):
 
 
 def test_laws_without_their_area_are_a_usage_error(tmp_path, capsys):
-    assert run("run", "--area", "options", "--laws", "5", "--out", str(tmp_path / "r")) == 2
-    assert "the area partition" in capsys.readouterr().err
+    assert run("run", "--area", "mixed", "--laws", "5", "--out", str(tmp_path / "r")) == 2
+    assert "the areas partition, precision and options" in capsys.readouterr().err
+
+
+def test_a_run_that_says_nothing_of_laws_is_judged_by_them_and_a_fresh_seed_is_told(tmp_path, capsys):
+    selection = ["-k", "law-acyclic or law-options-order", "--edition", "current", "--out", str(tmp_path / "r")]
+    assert run("run", *selection, "--law-seed", "fresh", "--laws", "8") == 0
+    told = capsys.readouterr().err
+    with open(tmp_path / "r" / "results.jsonl", encoding="utf-8") as stream:
+        asked = json.loads(stream.readline())["selection"]
+    assert asked["laws"] == 8 and f"--law-seed {asked['law_seed']}" in told
+    assert run("run", "-k", "law-options-order", "--out", str(tmp_path / "s")) == 0
+    with open(tmp_path / "s" / "results.jsonl", encoding="utf-8") as stream:
+        assert json.loads(stream.readline())["selection"]["laws"] == asking.DEFAULT
+
+
+def test_a_seed_that_is_none_is_a_usage_error(tmp_path, capsys):
+    assert run("run", "--law-seed", "-1", "--out", str(tmp_path / "r")) == 2
+    assert "is no seed" in capsys.readouterr().err
+
+
+class Disordered(ReferenceBackend):
+    """Lets the first of the options decide what another does: the order of the keys counts."""
+
+    def options(self, params):
+        answer = super().options(params)
+        if list(params["values"])[:1] > list(params["values"])[1:2]:
+            answer["effective"]["mix_compile_mode"]["origin"] = "forced"
+        return answer
+
+
+def test_the_laws_of_options_and_of_precision_see_what_is_wrong(tmp_path):
+    class Uncast(ReferenceBackend):
+        def precision(self, params):
+            return {**super().precision(params), "casts": []}
+
+    shelf = library.load()
+
+    def failed(factory):
+        plan = asking.Plan(30, 0, tuple(asking.instances(["current"])), str(tmp_path), shelf)
+        made = asking.run(plan, "here", Lanes(factory, tmp_path), claims_of())
+        assert [one.result for one in asking.records(plan, claims_of(), asking.load(str(tmp_path)))] == [
+            one.result for one in made
+        ]
+        return {asking.law_of(one.instance).name for one in made if one.result.status == "fail"}
+
+    assert failed(Disordered) == {"options-order", "options-unknown"}
+    assert failed(Uncast) == {"precision-casts"}
+    assert failed(ReferenceBackend) == set()
 
 
 def test_the_table_of_laws_in_the_guide_is_the_one_declared():

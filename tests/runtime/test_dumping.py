@@ -203,3 +203,17 @@ def test_a_fault_of_the_device_leaves_an_exception_dump(tmp_path, monkeypatch):
     assert caught.value.code == "DEVICE_FAULT"
     record = exception_of(tmp_path / "extra-info" / "data-dump" / "0", "y")
     assert np.frombuffer(record.data("input", 0), "<f4").tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_disk_that_was_asked_to_be_full_ends_the_run_and_keeps_whole_steps(tmp_path):
+    y = tf.nn.relu(v1.placeholder(tf.float32, [100], name="x"))
+    given = current_overrides()._replace(faults=faults.parse([{"kind": "disk_full", "after": 1000}]))
+    with overriding(given):
+        session = v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path)))
+    with session:
+        session.run(y, {"x:0": np.ones(100)})
+        with pytest.raises(NpuError, match="This fault was asked for") as caught:
+            for _ in range(5):
+                session.run(y, {"x:0": np.ones(100)})
+    assert caught.value.code == "OUTPUT"
+    assert [file.step for file in reading.files(str(tmp_path))] == [0, 1]

@@ -11,7 +11,9 @@ import tensorflow as tf
 from npu_bridge import npu_init
 from npu_bridge.estimator.npu.npu_strategy import NPUStrategy
 from npu_bridge.hccl import hccl_ops
+from npu_reference.device.faults import parse
 from npu_reference.runtime import ranks
+from npu_reference.runtime.config import current_overrides, overriding
 from npu_reference.runtime.observing.trace import process_trace
 from npu_reference.runtime.operators.communicating import hccl_seconds
 
@@ -321,6 +323,55 @@ def test_a_rank_whose_session_is_never_run_is_not_waited_for_for_ever(monkeypatc
         late = pytest.raises(tf.errors.OpError, match="rank 1 has not come")
         with v1.Session(config=config(session_device_id=0)) as session, late:
             session.run(y)
+
+
+@pytest.mark.parametrize("clock", [False, True])
+@pytest.mark.parametrize(
+    ("fault", "completed"),
+    [
+        ({"after": 1}, 1),
+        ({"rank": 0}, 0),
+        ({"seconds": 67.0}, 3),
+        ({"seconds": 600.0}, 0),
+    ],
+    ids=["after one", "rank 0", "late", "too late"],
+)
+def test_a_lost_peer_ends_every_rank_after_the_timeout_and_a_late_one_does_not(fault, completed, clock):
+    """hccl_timeout 135 takes effect as 68 s."""
+
+    def work(rank):
+        with v1.Graph().as_default():
+            y = hccl_ops.allreduce(v1.placeholder_with_default([1.0], [1]), "sum")
+            with v1.Session(config=config(hccl_timeout=135)) as session:
+                said = []
+                for _ in range(3):
+                    try:
+                        said.append(session.run(y).tolist())
+                    except tf.errors.OpError as error:
+                        said.append(error)
+                return said
+
+    surroundings = current_overrides()._replace(faults=parse([{"kind": "lost_peer", **fault}]), clock=clock)
+    with overriding(surroundings):
+        for said in ranks.as_ranks(2, work):
+            assert said[:completed] == [[2.0]] * completed
+            for error in said[completed:]:
+                assert error.code == "COLLECTIVE_TIMEOUT" and "68 s" in str(error) and "asked for" in str(error)
+
+
+def test_each_device_has_a_clock_of_its_own_and_collectives_take_time():
+    def build(rank):
+        x = v1.placeholder_with_default(v1.ones([1000, 1000]), [1000, 1000])
+        return [hccl_ops.allreduce(x, "sum")]
+
+    with overriding(current_overrides()._replace(clock=True)):
+        in_ranks(2, build)
+        together = [record.time for record in process_trace().runs if record.collectives]
+        in_ranks(1, build)
+        alone_ = process_trace().runs[-1].time
+    assert [time.device for time in sorted(together, key=lambda time: time.device)] == [0, 1]
+    assert together[0].end_ns - together[0].start_ns == together[1].end_ns - together[1].start_ns
+    assert together[0].end_ns - together[0].start_ns > alone_.end_ns - alone_.start_ns
 
 
 @pytest.mark.parametrize(

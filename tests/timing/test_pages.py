@@ -120,3 +120,13 @@ def test_the_trace_of_a_loop_has_its_iterations_and_one_launch(graph, tmp_path, 
     assert {event["args"].get("iteration", 0) for event in events if event["ph"] == "X"} == {0, 1, 2}
     assert sum(event.get("cat") == "launch" for event in events) == 1
     assert all(event["tid"] >= 0 for event in events)
+
+
+def test_the_text_says_what_was_counted_of_loops_and_of_steps_at_once(tmp_path, capsys):
+    from tests.timing.test_control import called
+
+    path = str(tmp_path / "loop.pbtxt")
+    write_graph(called("While", 10)[0], path)
+    words = ["--surface", "runconfig", "-o", "graph_run_mode=0", "-o", "graph_max_parallel_model_num=4"]
+    code, said = told(capsys, path, "--fetch", "end:0", *words)
+    assert code == 0 and "loops: w 10 turns" in said.out and "4 steps asked for at once take" in said.out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Dict, Optional, Tuple
 
 import click
@@ -41,13 +42,17 @@ _OUT = "npu-conformance-report"
 @click.option(
     "--laws",
     type=click.IntRange(0, 1000000),
-    default=0,
-    show_default=True,
+    default=None,
     metavar="N",
-    help="Also ask for the partitions of N random graphs, and judge them by laws.",
+    help="Also ask about N random graphs, and judge the answers by laws; 0 for none.  [default: 200]",
 )
 @click.option(
-    "--law-seed", type=click.IntRange(0), default=0, show_default=True, metavar="SEED", help="Which random graphs."
+    "--law-seed",
+    "--laws-seed",
+    default="0",
+    show_default=True,
+    metavar="SEED|fresh",
+    help="Which random graphs; 'fresh' draws a seed that nobody knew before, and prints it.",
 )
 @click.option(
     "--out",
@@ -67,8 +72,8 @@ def run(
     variables: Tuple[str, ...],
     python: str,
     known: Optional[str],
-    laws: int,
-    law_seed: int,
+    laws: Optional[int],
+    law_seed: str,
     out: str,
     form: str,
 ) -> int:
@@ -85,34 +90,50 @@ def run(
     stop_on_signals()
     backends.check(spec)
     shelf = library.load()
-    more = asking.instances() if laws else []
+    seed = _seed(law_seed)
+    demanded = laws is not None
+    graphs = asking.DEFAULT if laws is None else laws
+    more = asking.instances() if graphs else []
     wanted = selection.select(shelf, areas=areas, editions=editions, keyword=keyword, more=more)
     instances = [instance for instance in wanted if instance not in more]
     lawful = tuple(instance for instance in wanted if instance in more)
     if not wanted:
         raise NpuError("USAGE", "npu-conformance run", "the selection matches no case")
-    if laws and not lawful:
-        raise NpuError("USAGE", f"--laws {laws}", "the selection leaves no law", "Laws are of the area partition.")
+    if demanded and graphs and not lawful:
+        remedy = "Laws are of the areas partition, precision and options."
+        raise NpuError("USAGE", f"--laws {laws}", "the selection leaves no law", remedy)
+    graphs = graphs if lawful else 0
     entries = known_failures.load(known, [*shelf.instances(), *more]) if known else []
     asked: Dict[str, Any] = {"areas": list(areas), "editions": list(editions), "keyword": keyword}
-    if laws:
-        asked.update(laws=laws, law_seed=law_seed)
+    if graphs:
+        asked.update(laws=graphs, law_seed=seed)
     settings = worker_settings(jobs, factor, variables, python)
     with output.replaced_folder(out) as folder:
-        plan = asking.Plan(laws, law_seed, lawful, folder)
+        plan = asking.Plan(graphs, seed, lawful, folder, shelf)
 
         def further(claims: Any, progress: Any) -> Any:
             return asking.run(plan, spec, settings, claims, progress)
 
-        with progress.bar(len(instances) + laws) as advance:
+        with progress.bar(len(instances) + graphs) as advance:
             report = runner.run(
-                shelf, instances, spec, settings, entries, asked, advance, folder, further if laws else None
+                shelf, instances, spec, settings, entries, asked, advance, folder, further if graphs else None
             )
         missing = write.write(shelf, report, folder)
     if form == "json":
         echo_json(summary.answer(report))
     else:
         render.run(shelf, report, summary.areas(report), out, bool(missing))
+    if law_seed == "fresh" and graphs:
+        click.echo(f"note: the random graphs were those of --law-seed {seed}", err=True)
     if missing:
         click.echo(f"note: {missing}", err=True)
     return ExitStatus.OK if report.verdict == "conformant" else ExitStatus.NEGATIVE
+
+
+def _seed(given: str) -> int:
+    """The seed of the random graphs; a fresh one comes from the system's randomness."""
+    if given == "fresh":
+        return int.from_bytes(os.urandom(6), "big")
+    if not given.isascii() or not given.isdigit() or len(given) > 20:
+        raise NpuError("USAGE", f"--law-seed {given[:40]}", "is no seed", "Give a number from 0, or 'fresh'.")
+    return int(given)

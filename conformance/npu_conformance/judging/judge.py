@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Dict, FrozenSet, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_conformance.library.library import Case, Expect, Instance
 from npu_conformance.observing import observe, tensors, timeline
@@ -112,8 +112,16 @@ def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[
         return Result("protocol-error", f"a tensor of the answer {error}", (), (), f"{case.method}/protocol-error")
     except timeline.BadTimeline as error:
         return Result("protocol-error", str(error), (), (), f"{case.method}/protocol-error")
+    tells_origins = any(fact.aspect == "origins" for fact in found)
+    if case.method == "options":
+        found = found + _unset(case.expect, edition, found)
     texts = tuple(observe.texts(found))
-    if case.expect.rejected is not None:
+    if case.method == "options" and not tells_origins:
+        case = _without_origins(case)
+        if not _asserts(case.expect):
+            detail = "the answer tells the origin of no value, which the protocol leaves to it"
+            return Result("unsupported", detail, (), texts, f"{case.method}/unsupported")
+    if case.expect.rejected is not None and not case.expect.ignorable:
         codes = " or ".join(case.expect.rejected[0])
         difference = Difference("accepted", f"accepted; it should be refused with {codes}", "rejected")
         return _result(case, [difference], texts)
@@ -124,6 +132,44 @@ def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[
     differences += _compared(case.expect, texts)
     differences += _values(case.expect, ok, folder)
     return _result(case, differences, texts)
+
+
+_NULL = re.compile(r"effective (\S+) = null")
+
+
+def _unset(expect: Expect, edition: str, found: Sequence[observe.Fact]) -> List[observe.Fact]:
+    """Facts of options that the case says have no value, and the answer leaves out: that is the same."""
+    told = {fact.subject for fact in found if fact.aspect == "effective"}
+    lines = [*expect.golden.get(edition, ()), *expect.contains, *(line for group in expect.any_of for line in group)]
+    names = {match[1] for match in map(_NULL.fullmatch, lines) if match} - told
+    unset = [observe.Fact("effective", name, f"effective {name} = null") for name in sorted(names)]
+    return unset + [observe.Fact("origins", name, f"origin {name} = default") for name in sorted(names)]
+
+
+def _without_origins(case: Case) -> Case:
+    """The case without what it says of origins, which an answer may leave out."""
+
+    def kept(lines: Iterable[str]) -> Tuple[str, ...]:
+        return tuple(line for line in lines if not line.startswith("origin "))
+
+    expect = case.expect
+    groups = tuple(kept(group) for group in expect.any_of)
+    return case._replace(
+        expect=expect._replace(
+            observe=tuple(one for one in expect.observe if one[0] != "origins"),
+            golden={edition: kept(lines) for edition, lines in expect.golden.items()},
+            contains=kept(expect.contains),
+            forbid=kept(expect.forbid),
+            any_of=groups if all(groups) else (),
+        )
+    )
+
+
+def _asserts(expect: Expect) -> bool:
+    """Whether anything is asserted of an answer."""
+    return bool(expect.observe or expect.contains or expect.forbid or expect.any_of or expect.bounds) or (
+        expect.rejected is not None
+    )
 
 
 def _rejected(case: Case, body: Mapping[str, Any]) -> Result:

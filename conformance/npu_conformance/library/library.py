@@ -46,6 +46,7 @@ class Expect(NamedTuple):
     values: Mapping[str, Mapping[str, Any]]
     finite: Tuple[str, ...]
     rejected: Optional[Tuple[Tuple[str, ...], str, str]]
+    ignorable: bool = False  # an answer will do as well as the refusal, if the other assertions hold of it
     after: Optional[int] = None
     compare: Mapping[str, Mapping[str, Tuple[str, ...]]] = {}
 
@@ -349,6 +350,7 @@ class _Reader:
             values=self._values(table, method),
             finite=self._texts(table, "finite", "expect."),
             rejected=self._rejected(table),
+            ignorable=self._ignorable(table),
             after=self._after(table, method),
         )
         accepts = [
@@ -357,8 +359,10 @@ class _Reader:
         ]  # fmt: skip
         if not any(accepts) and expect.rejected is None:
             raise self.fail("expect", "asserts nothing")
-        if any(accepts) and expect.rejected is not None:
+        if any(accepts) and expect.rejected is not None and not expect.ignorable:
             raise self.fail("expect.rejected", "an answer that is refused has no other facts")
+        if expect.ignorable and not expect.forbid:
+            raise self.fail("expect.rejected.ignorable", "needs expect.forbid: what must not be if it is ignored")
         return expect
 
     def _observe(self, table: Mapping[str, Any], method: str) -> Tuple[Tuple[str, str], ...]:
@@ -444,7 +448,7 @@ class _Reader:
         if "rejected" not in table:
             return None
         entry = self._table(table, "rejected", "expect.")
-        self._no_unknown(entry, {"code", "subject", "message", "after"}, "expect.rejected")
+        self._no_unknown(entry, {"code", "subject", "message", "after", "ignorable"}, "expect.rejected")
         codes = entry.get("code")
         codes = [codes] if isinstance(codes, str) else codes
         if not isinstance(codes, list) or not codes:
@@ -459,6 +463,12 @@ class _Reader:
                 raise self.fail(f"expect.rejected.{key}", "must be a pattern")
             patterns.append(pattern)
         return tuple(codes), patterns[0], patterns[1]
+
+    def _ignorable(self, table: Mapping[str, Any]) -> bool:
+        given = self._table(table, "rejected", "expect.").get("ignorable", False)
+        if type(given) is not bool:
+            raise self.fail("expect.rejected.ignorable", "must be true or false")
+        return given
 
     def _after(self, table: Mapping[str, Any], method: str) -> Optional[int]:
         """Whole seconds on the device's clock after which a run is refused."""

@@ -147,11 +147,12 @@ def coverage(rows: Sequence[Row], missing: bool) -> None:
     table = _table(
         "Requirements",
         "Total",
-        "Cases",
+        "In effect",
+        "Option only",
         "Excused",
         "Mutants",
         "must without mutant",
-        numbers=["Total", "Cases", "Excused", "Mutants", "must without mutant"],
+        numbers=["Total", "In effect", "Option only", "Excused", "Mutants", "must without mutant"],
     )
     groups: dict[str, List[Row]] = {}
     for row in rows:
@@ -163,12 +164,20 @@ def coverage(rows: Sequence[Row], missing: bool) -> None:
     console.print(table)
     covered = sum(1 for row in rows if row.covered)
     console.print(f"{covered} of {len(rows)} requirements are covered by a case or excused by a written reason.")
+    shallow = sum(1 for row in rows if row.seen == "option")
+    console.print(f"Of {shallow}, whose effect lies elsewhere, cases see only that the option takes its value.")
+    running = [row for row in rows if row.needs_tensorflow]
+    console.print(f"The effect of {len(running)} shows to cases that need TensorFlow alone, else nothing sees it.")
+    suspect = [row.id for row in rows if row.suspect]
+    if suspect:
+        console.print(f"Suspect, since what they state has changed: {', '.join(suspect)}.")
 
 
 def _numbers(rows: Sequence[Row]) -> List[str]:
     numbers = [
         len(rows),
-        sum(1 for row in rows if row.cases),
+        sum(1 for row in rows if row.seen == "effect"),
+        sum(1 for row in rows if row.seen == "option"),
         sum(1 for row in rows if row.excused and not row.cases),
         sum(1 for row in rows if row.mutants),
         sum(1 for row in rows if row.level == "must" and not row.mutants and not row.excused),

@@ -24,9 +24,8 @@ def profile(answer: Mapping[str, Any], warnings: Sequence[Any], title: str) -> N
         line(console, plain(f"one launch makes {answer['loops']} iterations"), 2)
     steps = answer["concurrent"]
     if steps["steps"] > 1:
-        took = time_text(answer["run_ns"])
-        told = f"{steps['steps']} steps asked for at once take {took}, {steps['at_once']} at a time"
-        line(console, plain(told), 2)
+        whole = time_text(answer["run_ns"])
+        line(console, plain(f"{steps['steps']} steps asked for at once take {whole}, {steps['at_once']} at a time"), 2)
     path = answer["critical_path"]
     spent = sorted(path["ns_by_kind"].items(), key=lambda row: (-row[1], row[0]))
     told = ", ".join(f"{kind} {time_text(ns)}" for kind, ns in spent)

@@ -65,7 +65,7 @@ def verify(library: Library, folder: str) -> Verification:
         faults.append("judged by other cases, goldens or requirements than those at hand")
     instances = _instances(library, read, faults)
     claims = _claims(read, faults)
-    lawful = _lawful(read, claims, instances, faults)
+    lawful = _lawful(library, read, claims, instances, faults)
     rejudged = []
     for record in read.records:
         instance = instances.get(record["id"])
@@ -120,6 +120,7 @@ def _instances(library: Library, read: results.Read, faults: List[str]) -> Mappi
 
 
 def _lawful(
+    library: Library,
     read: results.Read,
     claims: Optional[judge.Claims],
     instances: Mapping[str, Instance],
@@ -130,11 +131,11 @@ def _lawful(
     if not chosen or claims is None:
         return {}
     selection = read.header.get("selection", {})
-    plan = asking.Plan(selection.get("laws", 0), selection.get("law_seed", 0), chosen, read.folder)
+    plan = asking.Plan(selection.get("laws", 0), selection.get("law_seed", 0), chosen, read.folder, library)
     usable = any(judge.applicable(instance, claims) is None for instance in chosen)
     try:
         answers = asking.load(read.folder) if usable else []
-        if usable and [asked.number for asked in answers] != list(range(plan.graphs)):
+        if usable and not asking.whole(plan, answers):
             raise ValueError(f"it does not hold {plan.graphs} graphs")
         return {record.instance.id: record for record in asking.records(plan, claims, answers)}
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -6,14 +6,11 @@ import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from npu_conformance.backends import base
 from npu_conformance.backends.mutants import Mutant
-from npu_conformance.backends.reference import ReferenceBackend, tensorflow_version
+from npu_conformance.backends.reference import tensorflow_version
 from npu_conformance.files import scratch
-from npu_conformance.judging import judge
 from npu_conformance.library.library import Instance, Library
-from npu_conformance.protocol import messages as protocol
-from npu_conformance.protocol import requests, schema
+from npu_conformance.protocol import schema
 from npu_conformance.running import lanes, runner
 from npu_conformance.strength import hosting
 from npu_reference.errors import NpuError
@@ -100,7 +97,7 @@ def kill(
     here = [one for one in plain if one.case.method not in hosting.WORKER_METHODS and one.case.area in near]
     there = [one for one in plain if one.case.method in hosting.WORKER_METHODS and cited & set(one.case.requirements)]
     with contextlib.closing(scratch.Scratch("npu-conformance-")) as temporary:
-        hosted = _Hosted(here, temporary.path)
+        hosted = hosting.Panel(here, temporary.path)
         sound = hosted.sound
         if there:
             control = runner.run(library, there, "reference", settings)
@@ -129,45 +126,11 @@ def kill(
     return [found[mutant.name] for mutant in mutants]
 
 
-class _Hosted:
-    """Instances asked in this process: their requests, and what the reference answers.
-
-    An answer that is the reference's own needs no judgement, which is what makes a thousand mutants bearable.
-    """
-
-    def __init__(self, instances: Sequence[Instance], folder: str) -> None:
-        self.folder = folder
-        self._params = {one.id: requests.prepare(one, folder).params for one in instances}
-        reference = ReferenceBackend()
-        self._messages: Dict[str, Mapping[str, Any]] = {}
-        self.sound: List[Instance] = []
-        for one in instances:
-            message = self._message(reference, one)
-            if self._seen(one, message) is None:
-                self._messages[one.id] = protocol.decode(protocol.encode(message))
-                self.sound.append(one)
-
-    def kills(self, backend: object, instance: Instance) -> bool:
-        """Whether the case sees a fault of the backend."""
-        message = self._message(backend, instance)
-        if message == self._messages[instance.id]:
-            return False
-        return bool(self._seen(instance, message))
-
-    def _message(self, backend: object, instance: Instance) -> Mapping[str, Any]:
-        return base.answer(backend, 1, instance.case.method, dict(self._params[instance.id]))
-
-    def _seen(self, instance: Instance, message: Mapping[str, Any]) -> Optional[bool]:
-        """None for an answer that passes; else whether it is wrong, and no mere crash or nonsense."""
-        result = judge.judge(instance, hosting.outcome(message, instance.case.method), self.folder)
-        return None if result.status == "pass" else result.status == "fail" and bool(result.differences)
-
-
 def _kill(
     library: Library,
     mutant: Mutant,
     wanted: Sequence[Instance],
-    hosted: _Hosted,
+    hosted: hosting.Panel,
     settings: lanes.Settings,
     plain: Sequence[Instance],
 ) -> Kill:

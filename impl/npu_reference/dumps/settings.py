@@ -71,16 +71,24 @@ class ExceptionDump(NamedTuple):
         return (*EXCEPTION_FOLDERS, str(device))
 
 
-def exception_dump(resolution: Resolution, env: Mapping[str, str], edition: str) -> Optional[ExceptionDump]:
+def exception_dump(
+    resolution: Resolution, env: Mapping[str, str], edition: str, *, unasked: bool = True
+) -> Optional[ExceptionDump]:
     """What ``enable_exception_dump`` asks for; None for nothing.
 
     NPU_COLLECT_PATH makes it mode 1 and names the folder; else ASCEND_WORK_PATH names that of mode 2 (003).
+
+    Args:
+        unasked: whether the option's default counts where neither it nor a folder was given (D28).
     """
     mode = resolution.values.get("enable_exception_dump")
     collect = env.get("NPU_COLLECT_PATH", "") if edition == "current" else ""
     if collect:
         return ExceptionDump(False, collect)
     if mode not in (1, 2):
+        return None
+    given = resolution.effective["enable_exception_dump"].origin != "default" or env.get("ASCEND_WORK_PATH")
+    if not unasked and not given:
         return None
     lite = mode == 2
     return ExceptionDump(lite, env.get("ASCEND_WORK_PATH", "") if lite else "")

@@ -7,8 +7,9 @@ import json
 import os
 import re
 import shutil
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from npu_reference.device.faults import Disk
 from npu_reference.errors import NpuError
 from npu_reference.profiling.collected import Collected
 from npu_reference.profiling.points import points
@@ -48,11 +49,14 @@ def name_of(number: int, content: Mapping[str, bytes]) -> str:
     return f"{_PREFIX}{number:06d}_{digest.hexdigest()[:16].upper()}"
 
 
-def write(folder: str, content: Mapping[str, bytes]) -> str:
+def write(folder: str, content: Mapping[str, bytes], disk: Optional[Disk] = None) -> str:
     """Put a tree into an output directory under a number of its own, and answer its path.
 
     The tree is written aside and renamed, so that what is called ``PROF_…`` is whole
     (session.profiling_options.output.dest).
+
+    Args:
+        disk: what it is written to; None for one that is never full.
 
     Raises:
         NpuError: OPTION_FILE, where the directory is missing or cannot be written.
@@ -66,7 +70,7 @@ def write(folder: str, content: Mapping[str, bytes]) -> str:
                 at = os.path.join(aside, *path.split("/"))
                 os.makedirs(os.path.dirname(at), mode=0o750, exist_ok=True)
                 with open(at, "wb") as file:
-                    file.write(data)
+                    (disk or Disk()).write(file, data)
             try:
                 os.rename(aside, os.path.join(folder, name))
             except OSError:

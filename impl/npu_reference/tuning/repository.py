@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -9,11 +10,13 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from npu_reference.compiler.kernels import Gemm
 from npu_reference.compiler.tiles import Tile, candidates
+from npu_reference.device.faults import Disk
+from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
 from npu_reference.tuning.plan import Plan
 from npu_reference.tuning.search import Tuned
 
-__all__ = ["BANK", "read", "result_files"]
+__all__ = ["BANK", "read", "result_files", "write"]
 
 #: The bank's file, below work_path.
 BANK = "aoe_bank.json"
@@ -54,6 +57,27 @@ def _digest(entries: Any) -> str:
 
 def _text(content: Any) -> bytes:
     return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode("ascii")
+
+
+def write(path: str, content: bytes, disk: Optional[Disk] = None) -> None:
+    """Put a file in its place whole: aside, then renamed.
+
+    Raises:
+        NpuError: OPTION_FILE, where the directory is missing or cannot be written.
+    """
+    aside = f"{path}.{os.getpid()}.part"
+    try:
+        with open(aside, "wb") as file:
+            (disk or Disk()).write(file, content)
+        os.replace(aside, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.remove(aside)
+        reason = f"{os.path.basename(path)} cannot be written: {error.strerror or type(error).__name__}."
+        raise NpuError(
+            "OPTION_FILE", f"work_path '{os.path.dirname(path)}'", reason,
+            "Name a directory that exists, that you may write to, and that has room.",
+        ) from None  # fmt: skip
 
 
 def read(folder: str, device: Device) -> Tuple[Mapping[Gemm, Tile], Optional[str]]:

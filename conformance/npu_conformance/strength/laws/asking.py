@@ -1,11 +1,13 @@
-"""Asks a backend for the partitions of random graphs, and judges its answers by the laws.
+"""Asks a backend about random graphs, and judges its answers by the laws.
 
-Every graph is asked three times: as it is; with other names; and once more in a fresh worker, all graphs in the
-opposite order. The answers are kept, so that they can be judged again.
+Every graph is asked as it is, every second with other names as well, and every fourth once more in a fresh worker, in
+the opposite order. Of some the dtypes are asked as well, the graphs of the cases are asked once more, and values of
+option cases in other ways. The answers are kept, so that they can be judged again.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -14,21 +16,28 @@ from npu_conformance.files import output
 from npu_conformance.judging import judge
 from npu_conformance.judging.records import Record
 from npu_conformance.library import twins
-from npu_conformance.library.library import Case, Expect, Instance
+from npu_conformance.library.library import Case, Expect, Instance, Library
 from npu_conformance.protocol import client, requests
 from npu_conformance.protocol import outcomes as outcome_files
 from npu_conformance.running.lanes import Settings
-from npu_conformance.strength.laws.checks import LAWS, Law, Question, facts, read
+from npu_conformance.strength.laws import checks, precise, settled
+from npu_conformance.strength.laws.checks import Law, Question, facts, read
 from npu_conformance.strength.laws.graphs import OPERATORS, Request, Step, draw, request
 from npu_conformance.strength.laws.shrink import shrink
 from npu_reference.errors import NpuError
-from npu_reference.graphs import Graph, graph_from_def, write_graph
+from npu_reference.graphs import Graph, close_over, graph_from_def, load_graph, write_graph
 
-__all__ = ["FILE", "Plan", "instances", "load", "records", "run"]
+__all__ = ["DEFAULT", "FILE", "LAWS", "Plan", "instances", "law_of", "load", "records", "run", "whole"]
+
+#: Random graphs of a run that does not say how many (assumed: enough for what is common, in two seconds).
+DEFAULT = 200
+
+#: Every law by name, in the order of reports.
+LAWS: Mapping[str, Law] = {law.name: law for law in (*checks.LAWS.values(), *precise.PRECISION, *settled.OPTIONS)}
 
 #: Where a report keeps the answers.
 FILE = "laws.jsonl"
-_AREA = "partition"
+_SETS = 60  # of option values asked in other ways (assumed)
 _SECONDS = 10.0  # for one small graph (assumed)
 _BAD_ENDINGS = 10  # a backend that crashes or hangs this often is asked no more (assumed)
 _SHOWN = 20  # graphs whose faults a record lists
@@ -37,32 +46,55 @@ _FRESH_SHRINKS = 40  # of those that need a fresh worker each (assumed)
 
 
 class Plan(NamedTuple):
-    """What is asked: that many graphs of `seed`, in these editions by turns, and where examples of faults are left."""
+    """What is asked: that many graphs of `seed`, in these editions by turns, and where examples of faults are left.
+
+    library: whose graphs and option values are asked about, too.
+    """
 
     graphs: int
     seed: int
     instances: Tuple[Instance, ...]
     folder: str
+    library: Optional[Library] = None
 
 
 class Asked(NamedTuple):
-    """One graph and what came of it: outcome by way of asking ("first", "renamed", "repeated")."""
+    """One question and what came of it: outcome by way of asking ("first", "renamed", "repeated", …).
+
+    kind: "graph" for the partition of a random graph, "precise" for its dtypes, "moded" for those of a case's graph in
+    some mode, "case" for what an instance of a case
+    asks, "options" for values of one; number: of the graph, or the place among the instances.
+    """
 
     number: int
     edition: str
     outcomes: Mapping[str, Optional[client.Outcome]]
+    kind: str = "graph"
+
+    @property
+    def name(self) -> str:
+        return f"{'graph' if self.kind == 'graph' else self.kind} {self.number}"
 
 
 class Finding(NamedTuple):
-    """A graph that breaks a law, and how."""
+    """A question that breaks a law, and how."""
 
-    number: int
+    asked: Asked
     fault: str
     outcome: Optional[client.Outcome]
 
+    def named(self, plan: Plan) -> str:
+        """The question in words."""
+        if self.asked.kind in ("graph", "precise"):
+            return f"graph {plan.seed}/{self.asked.number}"
+        if self.asked.kind == "moded":
+            path, mode, edition = _moded(plan)[self.asked.number]
+            return f"{os.path.basename(path)} with {mode} in {edition}"
+        return _shelved(plan, self.asked.kind)[self.asked.number].id
+
 
 def instances(editions: Sequence[str] = ()) -> List[Instance]:
-    """Every law in each edition, as a case of the area `partition`."""
+    """Every law in each edition, as a case of the area of its method."""
     chosen = [edition for edition in ("legacy", "current") if not editions or edition in editions]
     return [Instance(_case(law), edition, "") for law in LAWS.values() for edition in chosen]
 
@@ -71,14 +103,14 @@ def _case(law: Law) -> Case:
     return Case(
         id=f"law-{law.name}",
         title=law.title,
-        area=_AREA,
+        area=law.method,
         topic="laws",
         requirements=law.requirements,
         readings=(),
         level="must",
         editions=("legacy", "current"),
-        method="partition",
-        needs=frozenset(law.needs) | {"partition"},
+        method=law.method,
+        needs=frozenset(law.needs) | {law.method},
         twins=(),
         control="",
         requires=(),
@@ -94,12 +126,51 @@ def law_of(instance: Instance) -> Law:
     return LAWS[instance.case.id[len("law-") :]]
 
 
+# -- what is asked beside random graphs ------------------------------------------------------------------------------
+
+
+def _shelved(plan: Plan, kind: str) -> List[Instance]:
+    """The instances of the library that are asked in this way: each graph with its options once, values by the seed."""
+    if plan.library is None:
+        return []
+    if kind == "options":
+        return settled.questions(plan.library, plan.seed, _SETS)
+    return _graphs_of(plan.library)
+
+
+_GRAPHS: Dict[str, List[Instance]] = {}
+
+
+def _graphs_of(library: Library) -> List[Instance]:
+    found = _GRAPHS.get(library.digest)
+    if found is None:
+        chosen: Dict[str, Instance] = {}
+        for one in library.instances():
+            case = one.case
+            plain = case.method in ("partition", "precision") and not one.twin and case.expect.rejected is None
+            if plain and case.params.get("policy", "documented") == "documented":
+                values = sorted(case.params.items(), key=repr)
+                chosen.setdefault(repr((case.method, values)), one)
+        _GRAPHS.clear()
+        found = _GRAPHS[library.digest] = list(chosen.values())
+    return found
+
+
+#: Of the random graphs: every how many are asked with other names, in a fresh worker, and for dtypes (assumed).
+_RENAMED, _REPEATED, _PRECISE = 2, 4, 6
+
+
 # -- one graph --------------------------------------------------------------------------------------------------------
 
 
 def _drawn(plan: Plan, number: int) -> List[Step]:
     """The steps of a graph; those that leave placeholders alone get an operator."""
-    steps = draw(f"{plan.seed}/{number}")
+    return list(_drawn_of(plan.seed, number))
+
+
+@functools.lru_cache(maxsize=512)
+def _drawn_of(seed: int, number: int) -> List[Step]:
+    steps = draw(f"{seed}/{number}")
     return steps if request(steps) is not None else [*steps, Step("unary", (0, 0, 0))]
 
 
@@ -135,8 +206,11 @@ class _Asker:
         self.plan, self.worker, self.claims = plan, worker, claims
         self.bad = 0
 
-    def once(self, steps: Sequence[Step], number: int, edition: str, renamed: bool = False) -> Optional[client.Outcome]:
-        """What came of asking, in the graph's own names; None where the backend is asked no more."""
+    def once(
+        self, steps: Sequence[Step], number: int, edition: str, renamed: bool = False, mode: str = ""
+    ) -> Optional[client.Outcome]:
+        """What came of asking, in the graph's own names; None where the backend is asked no more. With a `mode`, of
+        asking for dtypes."""
         if self.bad >= _BAD_ENDINGS:
             return None
         asked = request(steps)
@@ -147,14 +221,25 @@ class _Asker:
         path = os.path.join(folder, "graph.pb")
         write_graph(graph, path)
         params = {**_params(asked, number, edition, self.claims), "graph": path}
+        if mode:
+            run_mode = {"graph_run_mode": 0} if mode == "force_fp16" else {}
+            params["values"] = {**params["values"], **run_mode, "precision_mode": mode}
         outcome: client.Outcome
         if self.worker.served:
             outcome = self.worker.request("reset", {}, _SECONDS)
             if isinstance(outcome, (client.Crashed, client.TimedOut, client.Nonsense)):
                 self.worker.fresh()
-        outcome = self.worker.request("partition", params, _SECONDS)
+        outcome = self.worker.request("precision" if mode else "partition", params, _SECONDS)
         self.bad += isinstance(outcome, (client.Crashed, client.TimedOut, client.Nonsense))
         return requests.read_back(requests.without_paths(outcome, self.worker.folder, folder), twin)
+
+    def method(self, method: str, params: Mapping[str, Any]) -> Optional[client.Outcome]:
+        """What came of one request; None where the backend is asked no more."""
+        if self.bad >= _BAD_ENDINGS:
+            return None
+        outcome = self.worker.request(method, params, _SECONDS)
+        self.bad += isinstance(outcome, (client.Crashed, client.TimedOut, client.Nonsense))
+        return requests.without_paths(outcome, self.worker.folder, self.worker.folder)
 
     def way(self, way: str, steps: Sequence[Step], number: int, edition: str) -> Optional[client.Outcome]:
         """One way of asking, for shrinking: "repeated" asks in a fresh worker."""
@@ -163,7 +248,124 @@ class _Asker:
         return self.once(steps, number, edition, renamed=way == "renamed")
 
 
+#: The attribute of an operator that TensorFlow composed of several.
+_TAKEN_APART = "op_names"
+
+
 # -- judging ----------------------------------------------------------------------------------------------------------
+
+
+def _of_case(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Finding]:
+    """How the answer for the graph of a case breaks laws, by law; whether it answers at all is the case's matter."""
+    outcome = asked.outcomes.get("first")
+    if not isinstance(outcome, client.Answered):
+        return {}
+    case = _shelved(plan, "case")[asked.number].case
+    params = case.params
+    graph = _closed(params["graph"], tuple(params.get("feeds", ())), tuple(params.get("fetches", ())))
+    if any(_TAKEN_APART in node.attrs for node in graph.nodes):
+        return {}  # operators that are taken apart have other names
+    found: Dict[str, Finding] = {}
+    reading: Any
+    if case.method == "partition":
+        reading = read(Question(graph, None, case.params["values"].get("mix_compile_mode") is True), outcome.ok,
+                       claims.features)  # fmt: skip
+    else:
+        values = case.params["values"]
+        plain = set(values) <= {"precision_mode", "graph_run_mode", "mix_compile_mode"} and "ops_info" not in params
+        mode = str(values.get("precision_mode", "")) if plain else ""  # a file may say otherwise
+        reading = precise.Precise(graph, mode, outcome.ok, asked.edition)
+    for law in LAWS.values():
+        if law.on_cases and law.method == case.method and law.faults and claims.features.issuperset(law.needs):
+            for fault in law.faults(reading)[:1]:
+                found[law.name] = Finding(asked, fault, outcome)
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _closed(path: str, feeds: Tuple[str, ...], fetches: Tuple[str, ...]) -> Graph:
+    graph = load_graph(path)
+    named, targets = [name for name in fetches if ":" in name], [name for name in fetches if ":" not in name]
+    return close_over(graph, feeds, named, targets) if feeds or fetches else graph
+
+
+def _of_moded(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Finding]:
+    """How the dtypes of a case's graph in another mode break laws, by law; a mode may demand what no kernel has."""
+    outcome = asked.outcomes.get("first")
+    found: Dict[str, Finding] = {}
+    if isinstance(outcome, client.Answered):
+        path, mode, _ = _moded(plan)[asked.number]
+        reading = precise.Precise(_closed(path, (), ()), mode, outcome.ok, asked.edition)
+        for law in precise.PRECISION:
+            if law.faults is not None and claims.features.issuperset(law.needs):
+                for fault in law.faults(reading)[:1]:
+                    found[law.name] = Finding(asked, fault, outcome)
+    elif not isinstance(outcome, client.Rejected):
+        words = client.describe(outcome) if outcome else "asked no more: it ended too often"
+        found["precision-answered"] = Finding(asked, words, outcome)
+    return found
+
+
+def _moded(plan: Plan) -> List[Tuple[str, str, str]]:
+    """Every graph of a precision case in every mode of each edition, as (path, mode, edition)."""
+    if plan.library is None:
+        return []
+    cases = [case for case in plan.library.cases.values() if case.method == "precision"]
+    paths = list(dict.fromkeys(case.params["graph"] for case in cases if "feeds" not in case.params))
+    return [(path, mode, edition) for path in paths for edition in precise.MODES for mode in precise.MODES[edition]]
+
+
+def _of_options(asked: Asked) -> Dict[str, Finding]:
+    """How answers for the same values, given in other ways, differ, by law."""
+    found: Dict[str, Finding] = {}
+    first = asked.outcomes.get("first")
+    if not isinstance(first, client.Answered):
+        return found
+    for way, law in settled.WAYS.items():
+        if way not in asked.outcomes:
+            continue
+        other = asked.outcomes[way]
+        if not isinstance(other, client.Answered):
+            words = client.describe(other) if other else "asked no more"
+            found[law] = Finding(asked, f"{way}: {words}", other)
+            continue
+        aspects = ("effective",) if law == "options-settled" else ("effective", "origins", "meaning", "directives")
+        said, told = settled.facts(first.ok, aspects), settled.facts(other.ok, aspects)
+        for fact in sorted(said ^ told)[:1]:
+            found[law] = Finding(asked, f"{way}, it says {'no more' if fact in said else 'besides'}: {fact}", other)
+    return found
+
+
+def _of_precise(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Finding]:
+    """How the dtypes of a random graph break laws, by law."""
+    found: Dict[str, Finding] = {}
+    answers = {}
+    for way, outcome in asked.outcomes.items():
+        if isinstance(outcome, client.Answered):
+            answers[way] = outcome
+        elif not isinstance(outcome, client.Rejected):  # a mode may demand what no kernel has
+            words = client.describe(outcome) if outcome else "asked no more: it ended too often"
+            found.setdefault("precision-answered", Finding(asked, words, outcome))
+    drawn = request(_drawn(plan, asked.number))
+    assert drawn is not None
+    if "first" in answers:
+        mode = _mode(asked.number, asked.edition)
+        reading = precise.Precise(drawn.closed, mode, answers["first"].ok, asked.edition)
+        for law in precise.PRECISION:
+            if law.faults is not None and claims.features.issuperset(law.needs):
+                for fault in law.faults(reading)[:1]:
+                    found[law.name] = Finding(asked, fault, answers["first"])
+    if len(answers) == 2:
+        said, other = set(precise.facts(answers["first"].ok)), set(precise.facts(answers["renamed"].ok))
+        for fact in sorted(said ^ other)[:1]:
+            words = "no more" if fact in said else "besides"
+            found["precision-renaming"] = Finding(asked, f"renamed, it says {words}: {fact}", answers["renamed"])
+    return found
+
+
+def _mode(number: int, edition: str) -> str:
+    modes = precise.MODES[edition]
+    return modes[number // _PRECISE // 2 % len(modes)]
 
 
 def _faults(steps: Sequence[Step], claims: judge.Claims, asked: Asked) -> Dict[str, Finding]:
@@ -171,7 +373,7 @@ def _faults(steps: Sequence[Step], claims: judge.Claims, asked: Asked) -> Dict[s
     found: Dict[str, Finding] = {}
 
     def broken(law: str, fault: str, outcome: Optional[client.Outcome]) -> None:
-        found.setdefault(law, Finding(asked.number, fault, outcome))
+        found.setdefault(law, Finding(asked, fault, outcome))
 
     answers = {}
     for way, outcome in asked.outcomes.items():
@@ -185,7 +387,7 @@ def _faults(steps: Sequence[Step], claims: judge.Claims, asked: Asked) -> Dict[s
     assert drawn is not None
     question = Question(drawn.closed, OPERATORS if "op_list" in claims.features else None, _mixed(asked.number))
     reading = read(question, answers["first"].ok, claims.features)
-    for law in LAWS.values():
+    for law in checks.LAWS.values():
         if law.faults is not None and claims.features.issuperset(law.needs):
             for fault in law.faults(reading)[:1]:
                 broken(law.name, fault, answers["first"])
@@ -204,32 +406,59 @@ def _findings(plan: Plan, claims: judge.Claims, answers: Sequence[Asked]) -> Dic
     """Graphs that break a law, by law and edition."""
     found: Dict[Tuple[str, str], List[Finding]] = {}
     for asked in answers:
-        for law, finding in _faults(_drawn(plan, asked.number), claims, asked).items():
+        if asked.kind == "graph":
+            broken = _faults(_drawn(plan, asked.number), claims, asked)
+        elif asked.kind == "precise":
+            broken = _of_precise(plan, claims, asked)
+        elif asked.kind == "moded":
+            broken = _of_moded(plan, claims, asked)
+        else:
+            broken = _of_case(plan, claims, asked) if asked.kind == "case" else _of_options(asked)
+        for law, finding in broken.items():
             found.setdefault((law, asked.edition), []).append(finding)
     return found
 
 
-def records(plan: Plan, claims: judge.Claims, answers: Sequence[Asked]) -> List[Record]:
-    """A record of every law; the same answers give the same records."""
+def _concerns(plan: Plan, law: Law, asked: Asked) -> bool:
+    """Whether the answers to a question are judged by a law."""
+    if asked.kind == "case":
+        return law.on_cases and _shelved(plan, "case")[asked.number].case.method == law.method
+    return law.method == _METHODS[asked.kind]
+
+
+#: Kind of question to the method that answers; of a case it is the case's.
+_METHODS = {"graph": "partition", "precise": "precision", "moded": "precision", "options": "options", "case": ""}
+
+
+#: What a law holds of, by its method.
+_OF = {"partition": "graphs", "precision": "graphs", "options": "sets of values"}
+
+
+def records(
+    plan: Plan,
+    claims: judge.Claims,
+    answers: Sequence[Asked],
+    broken: Optional[Mapping[Tuple[str, str], List[Finding]]] = None,
+) -> List[Record]:
+    """A record of every law; the same answers give the same records. `broken`: the findings, where they are known."""
     made = []
-    broken = _findings(plan, claims, answers)
+    broken = _findings(plan, claims, answers) if broken is None else broken
     for instance in plan.instances:
         law = law_of(instance)
         lacking = judge.applicable(instance, claims)
         if lacking is not None:
             made.append(_record(instance, "unsupported", f"the backend does not claim {lacking}"))
             continue
-        count = sum(1 for asked in answers if asked.edition == instance.edition)
+        count = sum(1 for asked in answers if asked.edition == instance.edition and _concerns(plan, law, asked))
         found = broken.get((law.name, instance.edition), [])
         if not count:
             made.append(_record(instance, "not-run", "no graph was asked in this edition; ask for more"))
         elif not found:
-            made.append(_record(instance, "pass", "", facts=(f"law {law.name} holds of {count} graphs",)))
+            made.append(_record(instance, "pass", "", facts=(f"law {law.name} holds of {count} {_OF[law.method]}",)))
         else:
-            detail = f"broken by {len(found)} of {count} graphs: {found[0].fault}"
+            detail = f"broken by {len(found)} of {count} {_OF[law.method]}: {found[0].fault}"
             differences = tuple(
-                judge.Difference("law", f"graph {plan.seed}/{one.number}: {one.fault}", law.name)
-                for one in found[:_SHOWN]
+                judge.Difference("law", f"{one.named(plan)}: {one.fault}", law.name) for one in found[:_SHOWN]
             )
             made.append(_record(instance, "fail", detail, differences))
     return made
@@ -242,9 +471,10 @@ def _record(
     differences: Tuple[judge.Difference, ...] = (),
     facts: Tuple[str, ...] = (),
 ) -> Record:
-    signature = "" if status == "pass" else f"partition/law/{instance.case.id[len('law-') :]}"
+    method = instance.case.method
+    signature = "" if status == "pass" else f"{method}/law/{instance.case.id[len('law-') :]}"
     if status in ("unsupported", "not-run"):
-        signature = f"partition/{status}"
+        signature = f"{method}/{status}"
     return Record(instance, judge.Result(status, detail, differences, facts, signature), None, "", "", 0.0)
 
 
@@ -267,18 +497,78 @@ def run(
     if not usable:
         return records(plan, claims, [])
     editions = list(dict.fromkeys(one.edition for one in usable))
+    methods = {one.case.method for one in usable}
     with settings.client(spec) as worker:
         asker = _Asker(plan, worker, claims)
-        answers = _ask_all(plan, asker, editions, progress)
+        answers = []
+        if "precision" in methods:
+            answers += _ask_precise(plan, asker, editions) + _ask_moded(plan, asker, editions)
+        answers += _ask_shelved(plan, asker, editions, methods)
+        if "partition" in methods:
+            answers += _ask_all(plan, asker, editions, progress)
         asker.bad = 0
         _write(os.path.join(plan.folder, FILE), answers)
-        made = records(plan, claims, answers)
         broken = _findings(plan, claims, answers)
+        made = records(plan, claims, answers, broken)
         for record in made:
             if record.result.status == "fail":
                 law, edition = law_of(record.instance), record.instance.edition
-                _example(plan, asker, record, broken[law.name, edition][0].number, claims)
+                drawn = [one for one in broken[law.name, edition] if one.asked.kind == "graph"]
+                if drawn:  # of a case the graph is at hand
+                    _example(plan, asker, record, drawn[0].asked.number, claims)
     return made
+
+
+def whole(plan: Plan, answers: Sequence[Asked]) -> bool:
+    """Whether the answers are to all random graphs of the plan, if they are to any."""
+    numbers = [asked.number for asked in answers if asked.kind == "graph"]
+    return numbers == list(range(plan.graphs)) or not any(one.case.method == "partition" for one in plan.instances)
+
+
+def _ask_shelved(plan: Plan, asker: _Asker, editions: Sequence[str], methods: Any) -> List[Asked]:
+    """The graphs of the cases once, and values of option cases in each way."""
+    found = []
+    for number, one in enumerate(_shelved(plan, "case")):
+        if one.case.method in methods and one.edition in editions and judge.applicable(one, asker.claims) is None:
+            params = requests.prepare(one, asker.worker.folder).params
+            found.append(Asked(number, one.edition, {"first": asker.method(one.case.method, params)}, "case"))
+    for number, one in enumerate(_shelved(plan, "options")):
+        if "options" not in methods or one.edition not in editions or judge.applicable(one, asker.claims) is not None:
+            continue
+        params = requests.prepare(one, asker.worker.folder).params
+        outcomes = {"first": asker.method("options", params)}
+        if isinstance(outcomes["first"], client.Answered):
+            for way in settled.ways(params):
+                asked = settled.asked_for(way, params, outcomes["first"].ok)
+                outcomes[way] = asker.method("options", asked)
+        found.append(Asked(number, one.edition, outcomes, "options"))
+    return found
+
+
+def _ask_moded(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:
+    """The dtypes of every graph of a precision case in every mode."""
+    found = []
+    for number, (path, mode, edition) in enumerate(_moded(plan)):
+        if edition in editions:
+            inference = mode == "force_fp16" or number % 2  # no document restricts the other modes (A7)
+            values = {**({"graph_run_mode": 0} if inference else {}), "precision_mode": mode}
+            params = {"surface": "session", "edition": edition, "values": values, "graph": path}
+            found.append(Asked(number, edition, {"first": asker.method("precision", params)}, "moded"))
+    return found
+
+
+def _ask_precise(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:
+    """The dtypes of some random graphs, as they are and with other names, in the modes by turns."""
+    found = []
+    for number in range(0, plan.graphs, _PRECISE):
+        edition = editions[number // _PRECISE % len(editions)]
+        steps = _drawn(plan, number)
+        outcomes = {
+            way: asker.once(steps, number, edition, renamed=way == "renamed", mode=_mode(number, edition))
+            for way in ("first", "renamed")
+        }
+        found.append(Asked(number, edition, outcomes, "precise"))
+    return found
 
 
 def _ask_all(
@@ -288,14 +578,13 @@ def _ask_all(
     edition = {number: editions[number % len(editions)] for number in range(plan.graphs)}
     for number in range(plan.graphs):
         steps = _drawn(plan, number)
-        found[number] = {
-            "first": asker.once(steps, number, edition[number]),
-            "renamed": asker.once(steps, number, edition[number], renamed=True),
-        }
+        found[number] = {"first": asker.once(steps, number, edition[number])}
+        if number % _RENAMED == 0:
+            found[number]["renamed"] = asker.once(steps, number, edition[number], renamed=True)
         if progress is not None:
             progress(None)
     asker.worker.fresh()
-    for number in reversed(range(plan.graphs)):
+    for number in reversed(range(0, plan.graphs, _REPEATED)):
         found[number]["repeated"] = asker.once(_drawn(plan, number), number, edition[number])
     return [Asked(number, edition[number], found[number]) for number in range(plan.graphs)]
 
@@ -339,7 +628,9 @@ def _write(path: str, answers: Sequence[Asked]) -> None:
     lines = []
     for asked in answers:
         outcomes = {way: outcome_files.outcome_json(outcome) for way, outcome in asked.outcomes.items()}
-        lines.append(output.dumps({"number": asked.number, "edition": asked.edition, "outcomes": outcomes}))
+        kind = {} if asked.kind == "graph" else {"kind": asked.kind}
+        entry = {"number": asked.number, "edition": asked.edition, **kind, "outcomes": outcomes}
+        lines.append(output.dumps(entry))
     output.write_file(path, "\n".join(lines) + "\n")
 
 
@@ -358,7 +649,10 @@ def load(folder: str) -> List[Asked]:
             for line in stream:
                 entry = json.loads(line)
                 outcomes = {way: outcome_files.outcome_of(body) for way, body in entry["outcomes"].items()}
-                found.append(Asked(entry["number"], entry["edition"], outcomes))
+                kind = entry.get("kind", "graph")
+                if kind not in _METHODS or type(entry["number"]) is not int:
+                    raise ValueError(f"a line is of no kind that is known: {kind!r}")
+                found.append(Asked(entry["number"], entry["edition"], outcomes, kind))
     except (OSError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(str(error)) from None
     return found

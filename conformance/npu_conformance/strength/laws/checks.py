@@ -311,6 +311,48 @@ def _reasoned(reading: Reading) -> List[str]:
             if not entry.get("reason")]  # fmt: skip
 
 
+def _least(reading: Reading) -> List[str]:
+    """Of a plain graph the least number of GEOPs is the most that one path must visit, the host in between."""
+    graph, edges = reading.question.graph, reading.question.graph.edges
+    if not reading.question.mixed or any(node.op not in _PLAIN for node in graph.nodes):
+        return []
+    reads: List[List[int]] = [[] for _ in graph.nodes]
+    for source, target in zip(edges.src, edges.dst):
+        reads[target].append(source)
+    visits = [0] * len(graph.nodes)  # GEOPs on the longest way to a node, its own among them
+    after_host = [0] * len(graph.nodes)  # those that a host operator is behind
+    for node in _in_order(reads):
+        on_device = reading.home[node] != _HOST
+        for source in reads[node]:
+            if graph.nodes[source].op == "Const" and on_device:
+                continue  # a copy of it may lie in any GEOP
+            after_host[node] = max(after_host[node], after_host[source])
+            if reading.home[source] == _HOST or not on_device:
+                after_host[node] = max(after_host[node], visits[source])
+        visits[node] = after_host[node] + (1 if on_device else 0)
+    expected = max(visits, default=0)
+    least = reading.answer.get("min_geops")
+    if least is not None and least != expected:
+        return [f"at least {least} GEOPs are said to be needed; a path has to visit {expected}"]
+    return []
+
+
+def _in_order(reads: Sequence[Sequence[int]]) -> List[int]:
+    """Nodes behind all that they read; O(V + E)."""
+    missing = [len(sources) for sources in reads]
+    readers: List[List[int]] = [[] for _ in reads]
+    for node, sources in enumerate(reads):
+        for source in sources:
+            readers[source].append(node)
+    order = [node for node, count in enumerate(missing) if not count]
+    for node in order:
+        for reader in readers[node]:
+            missing[reader] -= 1
+            if not missing[reader]:
+                order.append(reader)
+    return order
+
+
 class Law(NamedTuple):
     """One law.
 
@@ -320,39 +362,45 @@ class Law(NamedTuple):
         requirements: what of the documents it follows from.
         needs: features without which an answer does not show it.
         faults: what an answer says against it; None for laws about two answers, which are compared as facts.
+        method: the method of the protocol that answers.
+        on_cases: whether it is judged of the answers for the graphs of the cases, too.
     """
 
     name: str
     title: str
     requirements: Tuple[str, ...]
     needs: Tuple[str, ...]
-    faults: Optional[Callable[[Reading], List[str]]]
+    faults: Optional[Callable[[Any], List[str]]]
+    method: str = "partition"
+    on_cases: bool = False
 
 
 _ALL = [
     Law("answered", "Every well-formed graph is partitioned", ("mixed.partition.geop_split",), (), None),
     Law("placed-once", "Every operator is in one GEOP or on the host", ("mixed.partition.identify_first",), (),
-        _placed_once),
+        _placed_once, on_cases=True),
     Law("device-operators", "No host operator is in a GEOP",
         ("mixed.purpose.host_fallback", "mixed.scope.without_npu_compile.adds"), (), _only_device_operators),
     Law("reasons", "Every operator on the host has a reason", ("mixed.partition.identify_first",), ("reasons",),
         _reasoned),
     Law("acyclic", "The graph of GEOPs is acyclic, so every GEOP is convex", ("mixed.partition.geop_acyclic",), (),
-        _acyclic),
+        _acyclic, on_cases=True),
     Law("arguments", "Arguments and returns are the tensors that cross, each once",
-        ("mixed.transfer.only_boundaries",), ("signature",), _arguments),
+        ("mixed.transfer.only_boundaries",), ("signature",), _arguments, on_cases=True),
     Law("borders", "Borders are the tensors that cross, each once, with the graph's types",
-        ("mixed.transfer.only_boundaries",), ("borders",), _borders),
+        ("mixed.transfer.only_boundaries",), ("borders",), _borders, on_cases=True),
     Law("inlining", "GEOPs put back in place give back the graph", ("mixed.partition.order_preserved",),
-        ("signature",), _inlined),
+        ("signature",), _inlined, on_cases=True),
     Law("counts", "The minimum is at most the GEOPs there are, and no two neighbours are left that could be one",
         ("mixed.partition.geop_split", "mixed.default.full_offload"), (), _counted),
+    Law("minimum", "The least number of GEOPs is what a path through the host makes necessary",
+        ("mixed.partition.geop_split",), ("min_geops",), _least),
     Law("renaming", "Other names give the same partition", ("mixed.partition.order_preserved",), (), None),
     Law("repeating", "The same graph gives the same partition, in any order and in any process",
         ("mixed.partition.order_preserved",), (), None),
 ]  # fmt: skip
 
-#: Every law by name, in the order of reports.
+#: The laws of `partition` by name, in the order of reports.
 LAWS: Mapping[str, Law] = {law.name: law for law in _ALL}
 
 

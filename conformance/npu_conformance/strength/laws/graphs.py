@@ -295,7 +295,7 @@ def request(chosen: Sequence[Step]) -> Optional[Request]:
     return _request(tuple(chosen))
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=512)
 def _request(chosen: Tuple[Step, ...]) -> Optional[Request]:
     graph = build(chosen).build()
     for step in chosen:

@@ -162,9 +162,10 @@ class Meeting:
         """A rank stays away from a collective that it ought to take part in."""
         with self._changed:
             one = self._enter(rank, part, ())
+            broken = Broken("lost", [rank], f"rank {rank} {why}.")
             if one.broken is None:
-                self._break(one, Broken("lost", [rank], f"rank {rank} {why}."))
-            raise one.broken or AssertionError()
+                self._break(one, broken)
+            raise broken
 
     def _enter(self, rank: int, part: Part, arrays: Sequence[Any]) -> _Round:
         key = part.key()

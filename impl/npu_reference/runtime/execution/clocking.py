@@ -101,11 +101,19 @@ class Clocking:
         compiling: what the model makes of its signatures.
         faults: what its device was asked to suffer.
         rank: of its device.
+        device: its number; None for what the options say.
     """
 
-    def __init__(self, compiling: Compiling, resolution: Resolution, faults: Faults, rank: int = 0) -> None:
+    def __init__(
+        self,
+        compiling: Compiling,
+        resolution: Resolution,
+        faults: Faults,
+        rank: int = 0,
+        device: Optional[int] = None,
+    ) -> None:
         self._compiling, self._resolution, self._faults, self._rank = compiling, resolution, faults, rank
-        self._device = device_of(resolution)
+        self._device = device_of(resolution) if device is None else device
         self._lock = threading.Lock()
         self._executed: Dict[Optional[str], int] = {}
         self._endured: Dict[Tuple[int, int], Endured] = {}

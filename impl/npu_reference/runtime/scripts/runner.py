@@ -15,7 +15,7 @@ from npu_reference.device.faults import parse
 from npu_reference.errors import NpuError
 from npu_reference.hardware import load
 from npu_reference.runtime.config import OPTIMIZER, Overrides, overriding
-from npu_reference.runtime.execution import clocking
+from npu_reference.runtime.execution import clocking, recording
 from npu_reference.runtime.observing.log import Entry, listening
 from npu_reference.runtime.observing.trace import process_trace
 from npu_reference.runtime.scripts.leavings import RunFolder, run_folder
@@ -60,6 +60,7 @@ def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
             if not params.get("may_fail") or error.code not in _FAILURES:
                 raise
             failed = error
+        recording.end()
         answer = {"fetches": fetches, "files": folder.files(), "trace": _records(), "log": folder.without(log)}
         answer.update(_told(params))
         return answer if failed is None else {**answer, "failed": failed.to_json()}
@@ -95,6 +96,7 @@ def run_script(params: Mapping[str, Any]) -> Dict[str, Any]:
         folder = stack.enter_context(run_folder(params.get("files")))
         log = stack.enter_context(_observed(params, folder))
         output = folder.without(execute(path, list(params.get("args", [])), params.get("edition")))
+        recording.end()
         answer = {"fetches": {}, "files": folder.files(), "output": output, "trace": _records()}
         return {**answer, "log": folder.without(log), **_told(params)}
 

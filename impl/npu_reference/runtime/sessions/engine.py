@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
 import threading
 from collections import Counter
 from contextlib import contextmanager, suppress
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
 from npu_reference import graphs
 from npu_reference.collection import no_collection
+from npu_reference.device.faults import Faults
 from npu_reference.dumps.settings import exception_dump as exception_dump_of
 from npu_reference.dumps.writing import Target
 from npu_reference.errors import DeviceError, NpuError
@@ -31,6 +33,7 @@ from npu_reference.runtime.execution.leaving import COUNTS, Leaving, leaving
 from npu_reference.runtime.execution.numerics import Numerics
 from npu_reference.runtime.execution.ordering import in_order
 from npu_reference.runtime.execution.plan import Plan, Signature, make_plan
+from npu_reference.runtime.execution.recording import recording
 from npu_reference.runtime.execution.shadow import Shadow
 from npu_reference.runtime.observing import account, watching
 from npu_reference.runtime.observing.log import LOG, Notice, say
@@ -81,15 +84,20 @@ class Engine:
         self._runs = 0
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
         self._partial = PartialRuns(self.number, self.graph, self.run)
+        hardware = settings.device or built_in()
+        self._recording = recording(
+            settings.resolution, settings.places.of, hardware, self.device, settings.faults, self._tell_of
+        )
+        tiles = {} if self._recording is None else self._recording.tiles
         self._compiling = Compiling(
-            settings.resolution, settings.device or built_in(), session.graph, lambda: ranks.together(place)
+            settings.resolution, hardware, session.graph, lambda: {**ranks.together(place), "tiles": tiles}
         )
         self._clocking: Optional[Clocking] = None
-        if settings.clock or settings.faults.items:
+        if settings.clock or settings.faults.items or self._recording is not None:
             # Of several ranks the communicator knows which are lost: it is there that the others wait.
             own = settings.faults if place is None else settings.faults.without("lost_peer")
             rank = 0 if place is None else place.rank
-            self._clocking = Clocking(self._compiling, settings.resolution, own, rank)
+            self._clocking = Clocking(self._compiling, settings.resolution, own, rank, self.device)
         self._told: Set[str] = set()
         self._leaving = self._files(settings)
         self._agreement = Agreement(settings.resolution, session.graph, self.number)
@@ -108,7 +116,7 @@ class Engine:
         if wanted.overflow and self._numerics is None:
             text = "overflow is known only with device precision on, so nothing is dumped. Give --device-precision on."
             say(logging.WARNING, Notice("no_effect", "enable_dump_debug", text), session=self.number)
-        target = Target(settings.places.of(wanted.path), settings.places.device)
+        target = Target(settings.places.of(wanted.path), settings.places.device, disk=_disk(settings.faults))
         with refused():
             target.open()
         overflows = None if self._numerics is None else self._numerics.status.overflows
@@ -224,7 +232,8 @@ class Engine:
     def _dump_failure(self, op: str, plan: Plan, signature: Signature, feeds: Dict[str, Any]) -> None:
         """Write what the options want of an operator that failed."""
         places = self._settings.places
-        wanted = exception_dump_of(self._settings.resolution, places.env, places.edition)
+        own = places.root is not None  # a folder that is the run's own
+        wanted = exception_dump_of(self._settings.resolution, places.env, places.edition, unasked=own)
         if wanted is None:
             return
 
@@ -285,6 +294,8 @@ class Engine:
         """Release the inner session; further runs raise as a closed session does."""
         self._inner.close()
         self._communicator.leave()
+        if self._recording is not None:
+            self._recording.close()
         if self._leaving is not None:
             self._leaving.close()
         if self._dumping is not None:
@@ -373,6 +384,9 @@ class Engine:
                 say(logging.WARNING, Notice("device", "simulated device", note), session=self.number)
         return time
 
+    def _tell_of(self, option: str, message: str) -> None:
+        say(logging.WARNING, Notice("device", option, message), session=self.number)
+
     def _files(self, settings: Settings) -> Optional[Leaving]:
         """What the compilation of this session leaves; nothing where its directories are only told of."""
         around = current_overrides()
@@ -400,6 +414,8 @@ class Engine:
         copies = plan.crossings.copies(feeds, values, metered)
         self._leave(signature, plan, feeds, copies)
         time = self._timed(signature, plan, feeds, copies, turn)
+        if self._recording is not None:
+            self._recording.ran(signature, time)
         account.ran(self.number, signature, copies, time)
         process_trace().add(
             RunRecord(
@@ -408,6 +424,20 @@ class Engine:
                 time=time,
             )
         )  # fmt: skip
+
+
+def _disk(faults: Faults) -> Callable[[int], None]:
+    """What is asked before every file of a dump: a disk that was asked to be full is, once that much is written."""
+    full = faults.of("disk_full")
+    left = [full[0].after or 0] if full else []
+
+    def take(size: int) -> None:
+        if left:
+            left[0] -= size
+            if left[0] < 0:
+                raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)} ({full[0].asked.rstrip('.')})")
+
+    return take
 
 
 def _declare_operators(graph: Any, graph_def: Any) -> None:

@@ -1,0 +1,17 @@
+"""How much of the suite a backend passes that repeats what it is given and does nothing."""
+
+from __future__ import annotations
+
+from npu_conformance.strength import echo, hosting
+from tests.cases.corpus import corpus
+
+#: Of a hundred instances of an area as written, the echo may pass so many: a ratchet, lowered when the figure falls.
+MOST = {"options": 7, "partition": 4, "mixed": 10, "in_out_pair": 10.5, "precision": 2}
+
+
+def test_the_echo_passes_no_more_than_it_did(tmp_path):
+    instances = [one for one in corpus().instances() if one.case.method not in hosting.WORKER_METHODS]
+    found = echo.passed(corpus(), instances, str(tmp_path))
+    shares = {area: round(100 * one.passed / one.asked, 1) for area, one in found.items()}
+    assert set(shares) == set(MOST)
+    assert not {area: share for area, share in shares.items() if share > MOST[area]}, shares

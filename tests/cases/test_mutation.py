@@ -1,0 +1,52 @@
+"""Random changes of the reference: those that were seen once stay seen, and every survivor was reviewed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from npu_conformance.files import toml_file
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+pytestmark = pytest.mark.skipif(
+    sys.version_info < (3, 9) or not hasattr(os, "fork"), reason="changes are made in syntax trees of Python 3.9 on"
+)
+
+CLASSES = {"equivalent", "silent", "hole"}
+
+
+@pytest.fixture(scope="module")
+def mutation():
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        import mutation as module
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+    return module
+
+
+def test_changes_have_names_of_their_own_and_a_seed_draws_the_same(mutation):
+    for area in mutation.AREAS:
+        names = [one.name for one in mutation.mutants(area)]
+        assert len(names) > 50 and len(names) == len(set(names)), area
+    assert mutation.drawn(3, ["options"], 5) == mutation.drawn(3, ["options"], 9)[:5]
+
+
+def test_every_survivor_was_reviewed_with_a_reason(mutation):
+    entries = toml_file.load(mutation.REVIEWED)["survivor"]
+    assert {one["class"] for one in entries} <= CLASSES
+    assert all(one["why"] for one in entries)
+    assert len({one["name"] for one in entries}) == len(entries)
+
+
+def test_changes_that_were_seen_are_still_seen(mutation):
+    named = [one["name"] for one in toml_file.load(mutation.REVIEWED)["seen"]]
+    there = {one.name: one for area in mutation.AREAS for one in mutation.mutants(area)}
+    chosen = [there[name] for name in named if name in there]
+    assert 2 * len(chosen) > len(named), "the code has moved on: name other changes"
+    blind = [one.name for one, seen in mutation.judged(chosen, 600.0) if not seen]
+    assert not blind, "a document forbids these changes, and the suite saw them once"
