@@ -58,3 +58,18 @@ def test_the_newest_release_of_the_changelog_is_the_version():
 def test_both_packages_say_that_they_are_typed():
     assert (ROOT / "impl" / "npu_reference" / "py.typed").exists()
     assert (ROOT / "conformance" / "npu_conformance" / "py.typed").exists()
+
+
+def test_every_test_runs_on_the_newest_and_on_the_oldest_python():
+    """Environments that test only what a version of TensorFlow changes rely on these two for all the rest."""
+    tox = (ROOT / "tox.ini").read_text(encoding="utf-8")
+    (narrow,) = re.findall(r"^ *tf\{([\d,]+)\}: NPU_TESTS_SCOPE", tox, re.MULTILINE)
+    assert "115" not in narrow.split(",")
+    assert "core: NPU_TESTS_SCOPE" not in tox
+
+
+def test_what_needs_tensorflow_is_tested_with_every_version_of_it():
+    from tests import conftest
+
+    assert set(conftest._NEEDS_TENSORFLOW) <= set(conftest._OF_A_VERSION)
+    assert all((ROOT / "tests" / name).exists() for name in conftest._OF_A_VERSION)
