@@ -15,6 +15,7 @@ from npu_conformance import cli
 from npu_conformance.files import resources
 from npu_conformance.library import library
 from npu_conformance.protocol import client, schema
+from npu_conformance.report import results
 from tests.conformance.shelves import BACKENDS, MINIATURES, QUICK, Shelf
 
 CASES = os.path.join(resources.fixtures(), "graphs", "cases")
