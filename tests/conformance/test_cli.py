@@ -15,6 +15,7 @@ from npu_conformance import cli
 from npu_conformance.files import resources
 from npu_conformance.library import library
 from npu_conformance.protocol import client, schema
+from npu_conformance.report import results
 from tests.conformance.shelves import BACKENDS, MINIATURES, QUICK, Shelf
 
 CASES = os.path.join(resources.fixtures(), "graphs", "cases")
@@ -121,6 +122,11 @@ BAD_PAIR = "in_out_pair=b to d"
         (["run", "-k", "(a or"], "USAGE"),
         (["run", "-k", "no-case-has-this"], "USAGE"),
         (["run", "-n", "0"], "USAGE"),
+        (["run", "--shard", "3"], "USAGE"),
+        (["run", "--shard", "9/8"], "USAGE"),
+        (["run", "--shard", "2/2", "-k", "mixed-pyfunc-stays-on-host@"], "USAGE"),
+        (["run", "--shard-times", "/no/such/folder"], "USAGE"),
+        (["run", "--shard", "1/2", "--shard-times", "/no/such/folder"], "OUTPUT"),
         (["run", "--known-failures", "/no/such.toml"], "CASE_FILE"),
         (["run", "--backend-env", "NOT_SET_ANYWHERE"], "USAGE"),
         (["run", "--out", "/proc/nowhere"], "OUTPUT"),
@@ -203,6 +209,18 @@ def test_run_verify_and_compare_in_json(tmp_path) -> None:
     with open(str(tmp_path / "good" / "statement.json")) as stream:
         declared = schema.load("statement")
         assert schema.fault(json.load(stream), declared, declared) is None
+
+
+def test_shards_of_a_run_are_the_run_and_can_be_verified(tmp_path) -> None:
+    def ids(*words: str) -> List[str]:
+        done = call("run", "-k", "mixed-plain or mixed-diamond", *words, "--out", "part", cwd=str(tmp_path))
+        assert done.status == 0, done
+        assert call("verify", "part", cwd=str(tmp_path)).status == 0
+        return [record["id"] for record in results.read(str(tmp_path / "part")).records]
+
+    whole = ids()
+    halves = [ids("--shard", f"{number}/2") for number in (1, 2)]
+    assert all(halves) and sorted(halves[0] + halves[1]) == sorted(whole)
 
 
 def test_run_says_when_the_page_cannot_be_made(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Tuple
+from typing import Optional, Tuple
 
 import click
 
@@ -22,7 +22,7 @@ def mutants(
     names: Tuple[str, ...],
     listed: bool,
     areas: Tuple[str, ...],
-    jobs: int,
+    jobs: Optional[int],
     factor: float,
     variables: Tuple[str, ...],
     python: str,

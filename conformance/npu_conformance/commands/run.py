@@ -32,6 +32,13 @@ _OUT = "npu-conformance-report"
     type=click.Choice(["legacy", "current"]),
     help="Only this edition; default both.",
 )
+@click.option("--shard", default="", metavar="I/N", help="Only the I-th of N parts of what is selected.")
+@click.option(
+    "--shard-times",
+    "times",
+    type=click.Path(),
+    help="Folder of an earlier report: parts take equally long by what it recorded.",
+)
 @WORKERS
 @click.option(
     "--known-failures",
@@ -67,7 +74,9 @@ def run(
     areas: Tuple[str, ...],
     keyword: str,
     editions: Tuple[str, ...],
-    jobs: int,
+    shard: str,
+    times: Optional[str],
+    jobs: Optional[int],
     factor: float,
     variables: Tuple[str, ...],
     python: str,
@@ -81,8 +90,8 @@ def run(
     from npu_conformance import backends
     from npu_conformance.files import output
     from npu_conformance.judging import known_failures
-    from npu_conformance.library import library, selection
-    from npu_conformance.report import summary, write
+    from npu_conformance.library import library, selection, sharding
+    from npu_conformance.report import junit, summary, write
     from npu_conformance.report import text as render
     from npu_conformance.running import progress, runner
     from npu_conformance.strength.laws import asking
@@ -95,16 +104,26 @@ def run(
     graphs = asking.DEFAULT if laws is None else laws
     more = asking.instances() if graphs else []
     wanted = selection.select(shelf, areas=areas, editions=editions, keyword=keyword, more=more)
-    instances = [instance for instance in wanted if instance not in more]
-    lawful = tuple(instance for instance in wanted if instance in more)
     if not wanted:
         raise NpuError("USAGE", "npu-conformance run", "the selection matches no case")
-    if demanded and graphs and not lawful:
+    if demanded and graphs and not any(instance in more for instance in wanted):
         remedy = "Laws are of the areas partition, precision and options."
         raise NpuError("USAGE", f"--laws {laws}", "the selection leaves no law", remedy)
+    asked: Dict[str, Any] = {"areas": list(areas), "editions": list(editions), "keyword": keyword}
+    if times is not None and not shard:
+        raise NpuError("USAGE", "--shard-times", "divides nothing", "Give --shard as well.")
+    if shard:
+        part = sharding.parse(shard)
+        wanted = sharding.share(wanted, part, junit.seconds(times) if times is not None else None)
+        if not wanted:
+            raise NpuError("USAGE", f"--shard {shard}", "the selection has fewer parts", "Ask for fewer shards.")
+        asked["shard"] = str(part)
+        if times is not None:  # nobody can divide again by times that are elsewhere
+            asked["cases"] = list(dict.fromkeys(one.case.id for one in wanted if one not in more))
+    instances = [instance for instance in wanted if instance not in more]
+    lawful = tuple(instance for instance in wanted if instance in more)
     graphs = graphs if lawful else 0
     entries = known_failures.load(known, [*shelf.instances(), *more]) if known else []
-    asked: Dict[str, Any] = {"areas": list(areas), "editions": list(editions), "keyword": keyword}
     if graphs:
         asked.update(laws=graphs, law_seed=seed)
     settings = worker_settings(jobs, factor, variables, python)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any, Callable, List, Mapping, Sequence
+from typing import Any, Callable, List, Mapping, Optional, Sequence
 
 import click
 
@@ -23,9 +23,13 @@ __all__ = [
     "WORKERS",
     "echo_json",
     "names_first",
+    "processors",
     "stop_on_signals",
     "worker_settings",
 ]
+
+
+_MOST_WORKERS = 256  # assumed
 
 
 def _together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -111,7 +115,14 @@ BACKEND = click.option(
     help="reference, adapter[:PYTHON], mutant:NAME, py:module:attr or 'exec:command line'.",
 )
 WORKERS = _together(
-    click.option("-n", "jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Worker processes."),
+    click.option(
+        "-n",
+        "jobs",
+        type=click.IntRange(1, _MOST_WORKERS),
+        default=None,
+        metavar="N",
+        help="Worker processes.  [default: as many as this process may use processors]",
+    ),
     click.option(
         "--timeout-factor",
         "factor",
@@ -133,7 +144,8 @@ WORKERS = _together(
 )
 
 
-def worker_settings(jobs: int, factor: float, variables: Sequence[str], python: str) -> Any:
+def worker_settings(jobs: Optional[int], factor: float, variables: Sequence[str], python: str) -> Any:
+    """How to run workers, as :data:`WORKERS` says; ``jobs``: None for one a processor."""
     from npu_conformance.running.lanes import Settings
 
     env = {}
@@ -144,7 +156,14 @@ def worker_settings(jobs: int, factor: float, variables: Sequence[str], python: 
         if not equals and name not in os.environ:
             raise NpuError("USAGE", f"--backend-env {name}", "is not set here", f"Write {name}=VALUE.")
         env[name] = value if equals else os.environ[name]
-    return Settings(jobs, factor, env, python)
+    return Settings(jobs or processors(), factor, env, python)
+
+
+def processors() -> int:
+    """How many processors this process may use, which a container or taskset may have made fewer."""
+    if hasattr(os, "sched_getaffinity"):
+        return min(len(os.sched_getaffinity(0)), _MOST_WORKERS)
+    return min(os.cpu_count() or 1, _MOST_WORKERS)
 
 
 #: Codes of warnings about a name that means nothing here: whoever wrote it believes that it does something.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Tuple
+from typing import Optional, Tuple
 
 import click
 
@@ -16,7 +16,9 @@ __all__ = ["worker_check"]
 @click.argument("spec")
 @WORKERS
 @FORMAT
-def worker_check(spec: str, jobs: int, factor: float, variables: Tuple[str, ...], python: str, form: str) -> int:
+def worker_check(
+    spec: str, jobs: Optional[int], factor: float, variables: Tuple[str, ...], python: str, form: str
+) -> int:
     """Check that backend SPEC speaks the protocol; exit 1 if it does not."""
     from npu_conformance import backends
     from npu_conformance.report import text as render

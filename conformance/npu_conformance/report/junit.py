@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import html
+import os
 import re
 import xml.etree.ElementTree as ElementTree
 from typing import Dict, List, Sequence
 
+from npu_conformance.files import reading
 from npu_conformance.judging.records import Record, Report
+from npu_reference.errors import NpuError
 
-__all__ = ["document", "timeless"]
+__all__ = ["document", "seconds", "timeless"]
 
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not allowed in XML 1.0
 
 # Attributes come in alphabetical order, as Python 3.7 sorts them: every version writes the same text.
 _TIME = re.compile(r'(<test(?:suite|case) [^<>]*? time=")[0-9]+\.[0-9]{3}(?=")')
+
+_TAKEN = re.compile(r'<testcase [^<>]*?name="([^"<>]*)" time="([0-9]{1,9}\.[0-9]{3})"')
+_MOST_BYTES = 256 << 20  # assumed: a hundred times a run that fails everywhere
 
 _ERRORS = ("harness-error", "protocol-error", "crash", "timeout", "not-run")
 _SKIPPED = ("blocked", "xfail", "unsupported")
@@ -30,6 +37,24 @@ def document(report: Report) -> str:
     if report.errors:
         root.append(_list_errors(report.errors))
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def seconds(folder: str) -> Dict[str, float]:
+    """Seconds that each instance took, by id, as the run's junit.xml in `folder` says.
+
+    Raises:
+        NpuError: OUTPUT when there is none, or it says of nothing how long it took.
+    """
+    path = os.path.join(folder, "junit.xml")
+    try:
+        text = reading.content(path, _MOST_BYTES).decode("utf-8")
+    except (OSError, ValueError) as error:
+        reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise NpuError("OUTPUT", path, reason, "Name the folder of a report.") from None
+    found = {html.unescape(name): float(taken) for name, taken in _TAKEN.findall(text)}
+    if not found:
+        raise NpuError("OUTPUT", path, "says of no case how long it took", "Name the folder of a report.")
+    return found
 
 
 def _suite(area: str, records: List[Record]) -> ElementTree.Element:
