@@ -43,6 +43,12 @@ if dump:
     custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes("/dump")
 custom_op.parameter_map["dump_mode"].s = tf.compat.as_bytes("all")
 """,
+    "a config for each round of a loop": STAR + """
+for device in (0, 1, 7):
+    config = npu_config_proto()
+    config.graph_options.rewrite_options.custom_optimizers[0].parameter_map["session_device_id"].i = device
+    sessions.append(tf.Session(config=config))
+""",
     "another optimizer": SESSION + """
 other = config.graph_options.rewrite_options.custom_optimizers.add()
 other.name = "TensorRTOptimizer"

@@ -182,7 +182,7 @@ def test_ranks_come_from_a_rank_table_where_there_is_one(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match="rank 3"):
         get_local_rank_id()
     monkeypatch.setenv("RANK_TABLE_FILE", str(tmp_path))
-    with pytest.raises(ValueError, match="rank table"):
+    with pytest.raises(ValueError, match="RANK_TABLE_FILE"):
         get_local_rank_id()
 
 

@@ -364,6 +364,8 @@ def _twice(config: Config) -> Iterator[Problem]:
         last[given.name, given.path] = given
         if before is None or before.values.only is UNKNOWN or given.values.only is UNKNOWN:
             continue
+        if before.key is given.key and before.target is given.target:
+            continue  # one statement in a loop, which may make a config each time
         if before.values.only != given.values.only or before.field != given.field:
             message = f"it is given twice; this value, {given.values.only!r}, counts, and not {before.values.only!r}"
             yield Problem(config, given, "overridden twice", message, "Give it once.", given.values.only)

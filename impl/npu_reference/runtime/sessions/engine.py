@@ -88,9 +88,9 @@ class Engine:
         self._recording = recording(
             settings.resolution, settings.places.of, hardware, self.device, settings.faults, self._tell_of
         )
-        tiles = {} if self._recording is None else self._recording.tiles
+        tuned = {"tiles": self._recording.tiles} if self._recording is not None and self._recording.tiles else {}
         self._compiling = Compiling(
-            settings.resolution, hardware, session.graph, lambda: {**ranks.together(place), "tiles": tiles}
+            settings.resolution, hardware, session.graph, lambda: {**ranks.together(place), **tuned}
         )
         self._clocking: Optional[Clocking] = None
         if settings.clock or settings.faults.items or self._recording is not None:
