@@ -20,7 +20,7 @@ from npu_reference.runtime.exchange.meeting import CONNECT_SECONDS, Meeting
 from npu_reference.runtime.exchange.parts import Broken
 from npu_reference.runtime.exchange.remote import Host, RemoteMeeting
 
-__all__ = ["ADDRESS", "AnyMeeting", "forget", "listen", "meeting_of_process", "part", "topology_of"]
+__all__ = ["ADDRESS", "AnyMeeting", "forget", "listen", "meeting_of_process", "meeting_place", "part", "topology_of"]
 
 #: Environment variable with the socket of the process that the ranks meet at; ``simulate --ranks`` sets it.
 ADDRESS = "NPU_REFERENCE_EXCHANGE"
@@ -73,7 +73,7 @@ def listen(path: str) -> socket.socket:
         listener.listen(1024)
     except OSError as error:
         listener.close()
-        raise NpuError("SYSTEM", path, f"no socket can be made for the ranks to meet: {error.strerror}.") from None
+        raise NpuError("SYSTEM", path, f"no socket can be made for the ranks to meet: {error.strerror or error}.") from None
     return listener
 
 
@@ -113,6 +113,10 @@ def _join(rank: int, size: int, env: Mapping[str, str]) -> AnyMeeting:
         bound = _seconds(env)
         return _remote(RemoteMeeting(rank, size, lambda: _connected(path), lambda: _when_there(path, bound)))
     return _hosted(path, folder, size, env)
+
+
+#: An address of a socket has 107 bytes (sys/un.h); this many are left for the folder above those of a job.
+_LONGEST_FOLDER = 56
 
 
 def topology_of(size: int, env: Mapping[str, str]) -> Topology:
@@ -158,7 +162,13 @@ def _folder_of(env: Mapping[str, str]) -> str:
     """A folder for the job: what launch scripts give all its processes alike tells it from others."""
     job = "\0".join((env.get("JOB_ID", ""), env.get("RANK_TABLE_FILE", ""), env.get("RANK_SIZE", "")))
     digest = hashlib.sha256(job.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    return os.path.join(tempfile.gettempdir(), f"npu_reference-{os.getuid()}-{digest}")
+    return os.path.join(meeting_place(), f"npu_reference-{os.getuid()}-{digest}")
+
+
+def meeting_place() -> str:
+    """The folder for temporary files, or /tmp where its name is too long for a socket's address in it."""
+    usual = tempfile.gettempdir()
+    return usual if len(os.fsencode(usual)) <= _LONGEST_FOLDER or not os.path.isdir("/tmp") else "/tmp"
 
 
 def _own(folder: str) -> None:

@@ -98,7 +98,7 @@ def launch(
     if not hasattr(os, "fork") or sys.platform == "darwin":
         raise NpuError("SYSTEM", "ranks", "this system cannot copy a process.", "Start each rank by a launch script.")
     where = joining.topology_of(size, os.environ)
-    folder = tempfile.mkdtemp(prefix="npu_reference-ranks-")
+    folder = tempfile.mkdtemp(prefix="npu_reference-ranks-", dir=joining.meeting_place())
     try:
         address = os.path.join(folder, "exchange")
         listener = joining.listen(address)
