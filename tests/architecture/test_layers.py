@@ -68,6 +68,7 @@ ROOMS = {
     "npu_reference.runtime": ["observing", "exchange", "operators", "execution", "agreement", "sessions", "scripts"],
 }  # fmt: skip
 
+
 def import_graph():
     """Every module of ours with those it imports, wherever in the file and for whatever purpose."""
     found = {}

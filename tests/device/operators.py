@@ -14,8 +14,6 @@ _A, _B = draw(4, 6), draw(4, 6, seed=3)
 _POSITIVE = draw(4, 6, seed=4, low=0.1, high=3)
 
 
-
-
 #: Operator to its operands and what builds it from tensors.
 OPERATORS = {
     "MatMul": ([_A, draw(6, 5, seed=5)], tf.matmul),

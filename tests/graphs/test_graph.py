@@ -47,9 +47,7 @@ def _edges(graph: Graph) -> List[str]:
 
 class TestEdges:
     def test_they_are_numbered_by_destination_and_input(self) -> None:
-        graph = graph_from_def(
-            _def(("a", "Placeholder", ()), ("b", "Relu", ["a"]), ("c", "AddV2", ["b", "a", "^b"]))
-        )
+        graph = graph_from_def(_def(("a", "Placeholder", ()), ("b", "Relu", ["a"]), ("c", "AddV2", ["b", "a", "^b"])))
         assert _edges(graph) == ["a:0->b:0", "b:0->c:0", "a:0->c:1", "b:-1->c:-1"]
         assert list(graph.in_edges(2)) == [1, 2, 3]
         assert list(graph.out_edges(0)) == [0, 2]

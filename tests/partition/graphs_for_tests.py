@@ -20,9 +20,7 @@ def divide(graph, policy="documented", flavour="tf1", op_list=None, **values):
 def sets(result):
     """The GEOPs as sorted lists of names, constants left out."""
     graph = result.graph
-    return [
-        sorted(graph.nodes[i].name for i in geop.nodes if graph.nodes[i].op != "Const") for geop in result.geops
-    ]
+    return [sorted(graph.nodes[i].name for i in geop.nodes if graph.nodes[i].op != "Const") for geop in result.geops]
 
 
 def host(result):

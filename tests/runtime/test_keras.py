@@ -90,4 +90,3 @@ def test_train_on_batch():
         return values
 
     compare(scenario, rtol=2e-5)
-

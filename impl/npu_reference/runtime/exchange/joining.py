@@ -73,7 +73,8 @@ def listen(path: str) -> socket.socket:
         listener.listen(1024)
     except OSError as error:
         listener.close()
-        raise NpuError("SYSTEM", path, f"no socket can be made for the ranks to meet: {error.strerror or error}.") from None
+        reason = f"no socket can be made for the ranks to meet: {error.strerror or error}."
+        raise NpuError("SYSTEM", path, reason) from None
     return listener
 
 
