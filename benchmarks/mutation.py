@@ -327,9 +327,11 @@ def _backend(mutant: Mutant) -> Any:
         tree = _changed(ast.parse(stream.read()), mutant.index)
     code = compile(tree, mutant.path, "exec")
     plain = importlib.machinery.SourceFileLoader.get_code
+    # By its place in the package: what is imported may be a copy of it that was installed.
+    inside = os.path.relpath(mutant.path, os.path.join(_ROOT, "impl"))
 
     def get_code(self: Any, fullname: str) -> Any:
-        same = os.path.realpath(self.get_filename(fullname)) == os.path.realpath(mutant.path)
+        same = os.path.realpath(self.get_filename(fullname)).endswith(os.sep + inside)
         return code if same else plain(self, fullname)
 
     importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign]

@@ -112,7 +112,7 @@ def test_no_name_of_a_backend_is_obeyed_by_a_terminal_or_makes_a_line(shelf: She
     from npu_conformance.report import summary, text
 
     report = attacked(shelf, attacking("FakesAVerdict"))
-    text.run(report, summary.areas(report), "report\x1b[1m", False)
+    text.run(shelf.load(), report, summary.areas(report), "report\x1b[1m", False)
     shown = capsys.readouterr().out
     assert not set(shown) & set("\r\x1b\x07\u202e\u2028")
     assert [line for line in shown.splitlines() if line.startswith("conformant")] == []

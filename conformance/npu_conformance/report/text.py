@@ -80,7 +80,7 @@ def run(library: Library, report: Report, areas: Sequence[Area], out: str, no_pa
     good = report.verdict == "conformant"
     device = report.header["backend"].get("runtime", {}).get("device")
     what = f"{backend['name']} {backend['version']}" + (" (simulated device)" if device == "simulated" else "")
-    in_part = report.header["backend"]["capabilities"].get("in_part", ())
+    in_part = report.header["backend"].get("capabilities", {}).get("in_part", ())
     what += f", which can be asked only in part: {', '.join(in_part)}" if in_part else ""
     console.print(Text(report.verdict, style="bold green" if good else "bold red") + _plain(f": {what}"))
     path = os.path.join(out, "results.jsonl" if no_page else "report.html")

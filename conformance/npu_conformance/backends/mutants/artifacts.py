@@ -496,6 +496,19 @@ def _switch_rows(edition: str) -> List[Tuple[str, str, Fault]]:
     section = f"files.fusion_switch.{edition}"
     return [
         (f"{section}.on_off", "Takes off for on.", _text('"off"', '"on"')),
+        (f"{section}.all_off", "Knows no ALL.", _text('"ALL": "off"', '"NoSuchPass": "off"')),
+        (
+            f"{section}.all_off_except",
+            "Lets ALL win over a pass that is named.",
+            _text(r'("ALL": "off"), "MatMulBiasAddFusionPass": "on"', r'\1'),
+        ),
+        (
+            f"{section}.missing_section",
+            "Takes a section that is missing for off.",
+            _text(
+                r'\{"GraphFusion": \{"ALL": "off"\}\}', '{"GraphFusion": {"ALL": "off"}, "UBFusion": {"ALL": "off"}}'
+            ),
+        ),
         (
             f"{section}.sections_independent",
             "Takes ALL for all sections.",

@@ -185,6 +185,15 @@ def _all_on(edition: str) -> Fault:
     )
 
 
+def _none_stays(edition: str) -> Fault:
+    return _part(
+        "fusion_switch_file",
+        "GraphFusion",
+        lambda passes: dict.fromkeys(passes, "off"),
+        lambda params: params["edition"] == edition and "ConstToAttrPass" in texts(params),
+    )
+
+
 def _swapped(lists: Dict[str, Any]) -> Dict[str, Any]:
     return {"black-list": lists["white-list"], "white-list": lists["black-list"]}
 
@@ -203,6 +212,11 @@ for _edition in ("legacy", "current"):
             f"fusion_switch.{_edition}.sample",
             f"Switches no single pass off in the {_edition} edition.",
             _all_on(_edition),
+        ),
+        (
+            f"fusion_switch.{_edition}.all_off_not_everything",
+            f"Switches off passes that cannot be in the {_edition} edition.",
+            _none_stays(_edition),
         ),
         (
             f"mixlist.{_edition}.grammar",
