@@ -16,13 +16,11 @@ from npu_reference.runtime.sessions import activation
 from tests.models import recorded_models
 
 CASES = os.path.join(recorded_models.ROOT, "fixtures", "graphs", "cases")
-NAMES = sorted(os.path.basename(path) for path in glob.glob(os.path.join(CASES, "*.pb*")))
+#: One has an operator that fails by design.
+NAMES = sorted({os.path.basename(path) for path in glob.glob(os.path.join(CASES, "*.pb*"))} - {"failing.pbtxt"})
 
 #: What cannot be equal, and why.
-UNEQUAL = {
-    "retaining_random.pbtxt": "its generators have no seed: TensorFlow does not agree with itself either",
-    "failing.pbtxt": "its operator fails by design",
-}
+UNEQUAL = {"retaining_random.pbtxt": "its generators have no seed: TensorFlow does not agree with itself either"}
 
 #: Feeds that must be something in particular; n grows in loops that end when it is large.
 PARTICULAR = {"n:0": 2, "axis:0": 0, "preprocess/shape:0": [-1], "default:0": -1}

@@ -274,3 +274,42 @@ def test_a_folder_of_somebody_else_is_no_place_to_meet(tmp_path):
     folder.chmod(0o755)
     with pytest.raises(NpuError, match="no folder of this user alone"):
         joining._own(str(folder))
+
+
+def test_a_rank_that_is_ahead_while_a_collective_is_computed_is_no_standstill(monkeypatch):
+    """Threads of a rank are at two collectives of a loop: one is being computed, one waits for the other rank."""
+    from npu_reference.runtime.exchange import meeting as module
+
+    computing, looked = threading.Event(), threading.Event()
+    plain, look = module.results, Meeting._look
+
+    def slow(*arguments):
+        computing.set()
+        assert looked.wait(30)
+        return plain(*arguments)
+
+    def looking(self, one):
+        look(self, one)
+        if self._computed:
+            looked.set()
+
+    monkeypatch.setattr(module, "results", slow)
+    monkeypatch.setattr(Meeting, "_look", looking)
+    meeting = Meeting(topology(2))
+    for rank in (0, 1):
+        meeting.join(rank)
+    found = {}
+
+    def come(rank, number):
+        found[rank, number] = meeting.take_part(rank, part(), [np.full(2, number + rank, np.float32)])[0].tolist()
+
+    threads = [threading.Thread(target=come, args=where, daemon=True) for where in ((0, 1), (1, 1), (1, 2), (0, 2))]
+    threads[0].start()
+    threads[1].start()
+    assert computing.wait(30)
+    threads[2].start()
+    assert looked.wait(30)
+    threads[3].start()
+    for thread in threads:
+        thread.join(30)
+    assert found == {(0, 1): [3.0, 3.0], (1, 1): [3.0, 3.0], (1, 2): [5.0, 5.0], (0, 2): [5.0, 5.0]}

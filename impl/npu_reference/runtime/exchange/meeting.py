@@ -80,6 +80,8 @@ class Meeting:
         self._rounds: Dict[Any, _Round] = {}
         self._waiting: Dict[int, List[Part]] = {}
         self._moved = time.monotonic()
+        #: Collectives that all have come to and whose results are being computed.
+        self._computed = 0
         self._elements: Dict[Tuple[str, int], Deque[Any]] = {}
 
     # -- who is there --------------------------------------------------------------------------------------------
@@ -146,6 +148,7 @@ class Meeting:
             one = self._enter(rank, part, arrays)
             complete = not one.missing() and one.broken is None and not one.complete
             one.complete = one.complete or complete
+            self._computed += complete
         if complete:
             self._compute(one)
         with self._changed:
@@ -200,6 +203,7 @@ class Meeting:
         except Exception as error:  # noqa: BLE001 - else the other ranks would wait for ever
             broken = Broken("value", one.members, f"{described(one.parts[one.members[0]])}: {error}.")
         with self._changed:
+            self._computed -= 1
             one.answers, one.broken = answers, broken
             one.arrays.clear()
             self._finish(one)
@@ -256,6 +260,8 @@ class Meeting:
             return
         if not all(rank in self._waiting for rank in self._there) or len(self._there) + len(self._gone) < self.size:
             return
+        if self._computed:
+            return  # whoever waits for what is being computed goes on
         sure = all(part.alone for parts in self._waiting.values() for part in parts)
         if sure or now - self._moved > _STANDSTILL_SECONDS:
             self._stand_still()

@@ -287,10 +287,10 @@ class _Batch:
     def _calls_far(self, node: Any, new_name: str) -> bool:
         """Whether a node is an iterator over what a distribution strategy hands out.
 
-        TensorFlow lets no iterator that has a name of its own call functions of other devices: the process ends, or
-        its session never closes. One without has state of its own, which is one as long as the node is.
+        TensorFlow 2 lets no iterator that has a name of its own call functions of other devices: the process ends, or
+        its session never closes. One without has state of its own, which is one as long as the node is on the host.
         """
-        if node.op not in _ITERATORS or node.name != new_name:
+        if node.op not in _ITERATORS or node.name != new_name or tensorflow().v1.VERSION.startswith("1."):
             return False
         bodies = (function.proto for function in self.request.asked.functions.values())
         return any(inner.op == "RemoteCall" for body in bodies for inner in body.node_def)
