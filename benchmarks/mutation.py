@@ -18,7 +18,6 @@ import importlib
 import importlib.machinery
 import json
 import os
-import pickle
 import random
 import resource
 import signal
@@ -252,15 +251,15 @@ class Asker:
         if child == 0:
             os.close(read)
             try:
-                os.write(write, pickle.dumps(self._seen(mutant)))
+                os.write(write, json.dumps(self._seen(mutant)).encode("utf-8"))
             except BaseException as error:  # noqa: BLE001  whatever a mutant does shows that it is one
-                os.write(write, pickle.dumps(f"ended: {type(error).__name__}"))
+                os.write(write, json.dumps(f"ended: {type(error).__name__}").encode("utf-8"))
             os._exit(0)
         os.close(write)
         with os.fdopen(read, "rb") as stream:
             said = stream.read()
         os.waitpid(child, 0)
-        return str(pickle.loads(said)) if said else "ended without a word"
+        return str(json.loads(said.decode("utf-8"))) if said else "ended without a word"
 
     def _seen(self, mutant: Mutant) -> str:
         resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
