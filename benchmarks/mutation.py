@@ -334,6 +334,8 @@ def _backend(mutant: Mutant) -> Any:
         return code if same else plain(self, fullname)
 
     importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
+    # pytest loads the packages of its plugins by a loader of its own, ours among them once they are installed.
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("_pytest")]
     return _Apart(lambda: importlib.import_module("npu_conformance.backends.reference").ReferenceBackend())
 
 
