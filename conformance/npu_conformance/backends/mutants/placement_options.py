@@ -11,6 +11,7 @@ from npu_conformance.backends.mutants.edits import (
     ReferenceBackend,
     everything_on_host,
     script_text,
+    to_device,
     with_pairs,
     with_values,
 )
@@ -116,16 +117,14 @@ class AnyOptimizerIsOurs(ReferenceBackend):
         return super().run({**params, "args": args} if "args" in params else params)
 
 
-@mutant("scope-with-an-argument", "api.without_npu_compile_scope")
-class ScopeWithAnArgument(ReferenceBackend):
-    """Has a without_npu_compile_scope that ends at the first block it is left from."""
+@mutant("scope-ends-with-the-inner-one", "api.without_npu_compile_scope")
+class ScopeEndsWithTheInnerOne(ReferenceBackend):
+    """Has a without_npu_compile_scope that ends as soon as one inside of it does."""
 
     def run(self, params: Params) -> Answer:
-        text = script_text(params)
-        if "without_npu_compile_scope" not in text:
-            return super().run(params)
-        nested = "    with npu_scope.without_npu_compile_scope():\n        inner"
-        without = {key: value for key, value in params.items() if key != "script"}
-        changed = text.replace(nested, "    with tf.name_scope(''):\n        inner")
-        changed = changed.replace("    after_inner =", "with tf.name_scope(''):\n    after_inner =")
-        return super().run({**without, "source": changed})
+        answer = super().run(params)
+        if "without_npu_compile_scope" in script_text(params):
+            for record in answer["trace"]:
+                if record.get("partition"):
+                    record["partition"] = to_device(record["partition"], ["after_inner"])
+        return answer
