@@ -99,7 +99,7 @@ def test_a_signal_ends_a_run_whose_backend_left_a_daemon(shelf: Shelf, number: i
     folder = shelf.path("temporary")
     spec = attacking("StopsTheSuiteBesideItsDaemon", str(int(number)), folder)
     done = subprocess.run(
-        [sys.executable, "-m", "npu_conformance", "run", "--backend", spec, "--out", "report"],
+        [sys.executable, "-m", "npu_conformance", "run", "-n", "1", "--backend", spec, "--out", "report"],
         capture_output=True, cwd=folder, env={**client.environment(QUICK.env), "TMPDIR": folder}, timeout=60,
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )  # fmt: skip
