@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 
 import pytest
 
@@ -104,7 +105,10 @@ def test_tables_of_a_real_profiler_with_tabs_and_its_own_places_are_read(tmp_pat
     code, found = answer(capsys, str(tmp_path))
     assert code == 0 and found["folder"] == str(tmp_path / "PROF_000001_20240101_ABC")
     assert not found["content"]["simulated"]
-    assert [(row["op"], row["total_us"]) for row in found["content"]["operators"]] == [("a/conv", 12.5), ("a/topk", 7.5)]
+    assert [(row["op"], row["total_us"]) for row in found["content"]["operators"]] == [
+        ("a/conv", 12.5),
+        ("a/topk", 7.5),
+    ]
     assert found["content"]["wall_us"] == 27.5
 
 
@@ -129,25 +133,35 @@ def operator(**changes):
     return {**told, **changes}
 
 
-@pytest.mark.parametrize(
-    ("code", "changes"),
-    [
-        ("aicpu", {"engines": [{"engine": "AI_CPU", "share": 0.3}], "operators": [operator(engine="AI_CPU")]}),
-        ("idle", {"idle_us": 40.0}),
-        ("input", {"steps": {"means": {"iteration_us": 100.0, "input_us": 20.0}}}),
-        ("communication", {"communication": {"alone_us": 20.0}}),
-        ("float32", {"operators": [operator(type="MatMulV2", dtypes="FLOAT32;FLOAT32")]}),
-        ("conversions", {"operators": [operator(type="Cast")]}),
-        ("tiles", {"operators": [operator(type="MatMulV2", bound="mte2")]}),
-        ("dynamic", {"operators": [operator(state="dynamic")]}),
-        ("small", {"types": [{"mean_us": 1.0, "engine": "AI_CORE", "count": 9, "share": 0.6}]}),
-    ],
-)
+CAUSES = [
+    ("aicpu", {"engines": [{"engine": "AI_CPU", "share": 0.3}], "operators": [operator(engine="AI_CPU")]}),
+    ("idle", {"idle_us": 40.0}),
+    ("input", {"steps": {"means": {"iteration_us": 100.0, "input_us": 20.0}}}),
+    ("communication", {"communication": {"alone_us": 20.0}}),
+    ("float32", {"operators": [operator(type="MatMulV2", dtypes="FLOAT32;FLOAT32")]}),
+    ("conversions", {"operators": [operator(type="Cast")]}),
+    ("tiles", {"operators": [operator(type="MatMulV2", bound="mte2")]}),
+    ("dynamic", {"operators": [operator(state="dynamic")]}),
+    ("small", {"types": [{"mean_us": 1.0, "engine": "AI_CORE", "count": 9, "share": 0.6}]}),
+]
+
+
+@pytest.mark.parametrize(("code", "changes"), CAUSES)
 def test_each_cause_has_its_hint_and_nothing_else_does(code, changes):
     found = hints.hints(quiet(**changes))
     assert [row["code"] for row in found] == [code]
     assert set(found[0]["options"]) <= set(OPTIONS)
     assert hints.hints(quiet()) == []
+
+
+def test_the_page_lists_every_hint_with_its_options():
+    path = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "inspect.md")
+    with open(path, encoding="utf-8") as stream:
+        rows = [line.split("|") for line in stream if line.startswith("| `")]
+    listed = {row[1].strip(" `"): re.findall(r"`([a-z_]+)`", row[3]) for row in rows}
+    for code, changes in CAUSES:
+        assert listed[code] == hints.hints(quiet(**changes))[0]["options"]
+    assert len(CAUSES) == len(hints.RULES)
 
 
 def test_a_slower_profile_is_told_operator_by_operator(tmp_path, capsys):
@@ -197,7 +211,12 @@ def test_a_cache_tells_entries_sizes_limits_and_what_was_taken(tmp_path, capsys)
     found = content(capsys, str(tmp_path / "c"))
     size = sum(os.path.getsize(str(one)) for one in (tmp_path / "c").rglob("te_*"))
     assert (found["entries_in_all"], found["whole"], found["bytes"]) == (len(entries), len(entries), size)
-    assert found["limits"] == {"max_op_cache_size": 500, "remain_cache_size_ratio": 50, "from": "op_cache.ini", "flaw": ""}
+    assert found["limits"] == {
+        "max_op_cache_size": 500,
+        "remain_cache_size_ratio": 50,
+        "from": "op_cache.ini",
+        "flaw": "",
+    }
     assert (found["hits"], found["misses"]) == (len(entries), len(entries))
     assert [row["operators"] for row in found["entries"] if "matmul" in row["kernel"]] == [["MatMul"]]
 
@@ -264,7 +283,9 @@ def test_fusion_results_are_one_table_over_all_graphs(tmp_path, capsys):
     keys = ["session_and_graph_id_0_0", "session_and_graph_id_0_1"]
     (tmp_path / "fusion_result.json").write_text(json.dumps(dict.fromkeys(keys, graph)), encoding="ascii")
     found = content(capsys, str(tmp_path))
-    rows = {row["pass"]: (row["match_times"], row["effect_times"], row["repository_hit_times"]) for row in found["passes"]}
+    rows = {
+        row["pass"]: (row["match_times"], row["effect_times"], row["repository_hit_times"]) for row in found["passes"]
+    }
     assert rows == {"A": (4, 2, 0), "B": (4, 2, 6)} and found["graphs"] == 2
     _, out, _ = run(capsys, str(tmp_path))
     assert "repository: hit 6 times" in out
@@ -295,7 +316,9 @@ def test_a_bank_tells_its_tiles_or_why_no_run_takes_it(tmp_path, capsys):
 
 
 def test_a_bank_of_a_device_of_somebody_else_is_told_and_not_judged(tmp_path, capsys):
-    told = tuning.result_files(tuning.Plan("2", ".", None, None, True), [], built_in(), {Gemm(1, 16, 16, 16, 2, 2): Tile(16, 16)})
+    told = tuning.result_files(
+        tuning.Plan("2", ".", None, None, True), [], built_in(), {Gemm(1, 16, 16, 16, 2, 2): Tile(16, 16)}
+    )
     bank = json.loads(told[tuning.BANK])
     (tmp_path / tuning.BANK).write_text(json.dumps({**bank, "device": "Mine"}), encoding="ascii")
     assert "Mine" in content(capsys, str(tmp_path))["bank"]["why"]

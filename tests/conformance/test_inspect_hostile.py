@@ -120,7 +120,9 @@ def test_a_pipe_keeps_nobody_waiting(tmp_path, place):
 def test_names_reach_no_terminal_as_they_are(tmp_path, capsys, name):
     folder = tmp_path / name
     folder.mkdir()
-    (folder / "fusion_result.json").write_text(json.dumps({name: {"ub_fusion": {"\x1b[2Jpass\n": {"match_times": "1"}}}}))
+    (folder / "fusion_result.json").write_text(
+        json.dumps({name: {"ub_fusion": {"\x1b[2Jpass\n": {"match_times": "1"}}}})
+    )
     rows = 'Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us)\n"\x1b[2J\u202eop",T\x07,AI_CORE,1,2\n'
     (folder / "op_summary_1.csv").write_text(rows, encoding="utf-8")
     code, out, err = run(capsys, str(tmp_path))
@@ -184,4 +186,4 @@ def test_the_schema_says_what_several_folders_look_like(tmp_path, capsys):
     _, found = answer(capsys, str(tmp_path))
     assert schema.fault(found, schema.load("inspect"), schema.load("inspect")) is None
     wrong = [one for one in found["folders"] if "error" in one]
-    assert [one["kind"] for one in wrong] == ["dump"] and "DUMP_FILE" == wrong[0]["error"]["code"]
+    assert [one["kind"] for one in wrong] == ["dump"] and wrong[0]["error"]["code"] == "DUMP_FILE"

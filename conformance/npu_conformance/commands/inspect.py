@@ -17,7 +17,9 @@ __all__ = ["inspect"]
 @click.option("--op", metavar="PATTERN", help="Only operators whose names match, with * and ?.")
 @click.option("--tensor", metavar="NAME[:SLOT]", help="Show one operator's output, its values too.")
 @click.option("--export", type=click.Path(), metavar="FILE.npy", help="With --tensor: write it as .npy.")
-@click.option("--against", type=click.Path(), metavar="FOLDER", help="Compare with another dump, or an earlier profile.")
+@click.option(
+    "--against", type=click.Path(), metavar="FOLDER", help="Compare with another dump, or an earlier profile."
+)
 @click.option("--cosine", type=click.FloatRange(-1, 1), help="With --against: departs below it (default 0.999).")
 @click.option(
     "--error",
@@ -73,7 +75,7 @@ def inspect(
         from npu_conformance.files import output
         from npu_conformance.report import inspect_page
 
-        output.write_file(html, inspect_page.page(answer))
+        output.write_file(html, inspect_page.page(answer, filters))
     if form == "json":
         echo_json(answer)
     else:
@@ -121,7 +123,9 @@ def _limits(kind: Any, cosine: Optional[float], error: Optional[float]) -> Dict[
     limits = dict(kind.limits)
     for name, value in (("cosine", cosine), ("error", error)):
         if value is not None and name not in limits:
-            raise NpuError("USAGE", f"--{name}", f"two folders of kind {kind.name} have no such bound.", "Leave it out.")
+            raise NpuError(
+                "USAGE", f"--{name}", f"two folders of kind {kind.name} have no such bound.", "Leave it out."
+            )
         if value is not None:
             limits[name] = value
     return limits

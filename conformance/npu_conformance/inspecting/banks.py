@@ -20,9 +20,7 @@ _KEPT = ("aoe_mode", "tune_optimization_level", "tune_ops_name", "tune_ops_type"
 
 
 def _find(tree: Tree) -> List[str]:
-    return [
-        place.path for place in tree.places if tuning.BANK in place.files or any(map(_RESULT.match, place.files))
-    ]
+    return [place.path for place in tree.places if tuning.BANK in place.files or any(map(_RESULT.match, place.files))]
 
 
 def _look(asked: Inspected) -> Dict[str, Any]:
@@ -85,7 +83,7 @@ def _is_size(value: Any) -> bool:
 def _bank(folder: str) -> Dict[str, Any]:
     """The bank as a run on its own device takes it; of a device that is not one of ours only what it says."""
     value, flaw = json_object(os.path.join(folder, tuning.BANK))
-    name = value.get("device") if isinstance(value.get("device"), str) else ""
+    name = str(value.get("device") or "")
     if flaw:
         return {"device": "", "tiles": [], "why": flaw}
     if name not in hardware.names():

@@ -38,7 +38,9 @@ def _look(asked: Inspected) -> Dict[str, Any]:
                 continue
             graphs += 1
             flaws += [{"file": name, "why": why} for why in _add(key, sections, passes)]
-    rows = [{"section": section, "pass": one, **counts} for (section, one), counts in passes.items()]
+    rows: List[Dict[str, Any]] = [
+        {"section": section, "pass": one, **counts} for (section, one), counts in passes.items()
+    ]
     rows.sort(key=lambda row: (-row["effect_times"], row["section"], row["pass"]))
     return {"files": files, "graphs": graphs, "passes": rows[:_MOST], "flaws": flaws[:_MOST]}
 

@@ -52,8 +52,8 @@ def _aicpu(content: Mapping[str, Any]) -> Optional[Hint]:
     names = _dearest(content, lambda row: row["engine"] == "AI_CPU")
     return Hint(
         "aicpu", share, f"the AI CPU computes {_percent(share)} of the time: {names}.",
-        "`npu-conformance precision` says which dtypes the AI Core takes of them; mix_compile_mode or in_out_pair keeps "
-        "them on the host.", ["mix_compile_mode", "in_out_pair"],
+        "`npu-conformance precision` says which dtypes the AI Core takes of them; mix_compile_mode or in_out_pair "
+        "keeps them on the host.", ["mix_compile_mode", "in_out_pair"],
     )  # fmt: skip
 
 
@@ -88,7 +88,8 @@ def _communication(content: Mapping[str, Any]) -> Optional[Hint]:
         return None
     return Hint(
         "communication", share, f"collectives run for {_percent(share)} of the time with nothing computed beside them.",
-        "Split gradients so that the first are sent while others are computed; `npu-conformance profile --split` tries it.",
+        "Split gradients so that the first are sent while others are computed; `npu-conformance profile --split` shows "
+        "what that gives.",
         ["hcom_parallel"],
     )  # fmt: skip
 
@@ -141,13 +142,16 @@ def _dynamic(content: Mapping[str, Any]) -> Optional[Hint]:
 
 @_rule
 def _small(content: Mapping[str, Any]) -> Optional[Hint]:
-    few = [row for row in content["types"] if row["mean_us"] < _SMALL and row["engine"] in ("AI_CORE", "AI_VECTOR_CORE")]
+    few = [
+        row for row in content["types"] if row["mean_us"] < _SMALL and row["engine"] in ("AI_CORE", "AI_VECTOR_CORE")
+    ]
     count, whole = sum(row["count"] for row in few), sum(row["count"] for row in content["types"])
     share = sum(row["share"] for row in few)
     if count < 0.5 * whole or share < _IDLE:
         return None
     return Hint(
-        "small", share, f"{count} of {whole} kernels take less than {_SMALL:g} us on average, {_percent(share)} of the time.",
+        "small", share,
+        f"{count} of {whole} kernels take less than {_SMALL:g} us on average, {_percent(share)} of the time.",
         "Larger batches make them worth their launch; see that no fusion is switched off.", ["fusion_switch_file"],
     )  # fmt: skip
 

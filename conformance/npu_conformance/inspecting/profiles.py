@@ -124,7 +124,9 @@ def _rows(table: _Csv, flaws: Dict[str, str]) -> Iterator[Tuple[Mapping[str, str
                     return
                 if len(cells) != len(heads):
                     if cells:
-                        flaws.setdefault(table.relative, f"row {count + 2} has {len(cells)} cells for {len(heads)} columns")
+                        flaws.setdefault(
+                            table.relative, f"row {count + 2} has {len(cells)} cells for {len(heads)} columns"
+                        )
                     continue
                 pairs = [(head, cell.strip()) for head, cell in zip(heads, cells)]
                 yield dict(pairs), pairs
@@ -197,7 +199,7 @@ def _timed(row: Mapping[str, str]) -> Optional[Task]:
 class _Sum:
     """Times of what has one name."""
 
-    __slots__ = ("count", "total", "least", "most", "wait", "first")
+    __slots__ = ("count", "first", "least", "most", "total", "wait")
 
     def __init__(self, first: Optional[Task]) -> None:
         self.count, self.total, self.least, self.most, self.wait = 0, 0.0, math.inf, 0.0, 0.0
@@ -245,8 +247,8 @@ def _look(asked: Inspected) -> Dict[str, Any]:
         "busy_us": _us(busy),
         "idle_us": _us(max(wall - busy, 0.0)),
         "engines": [
-            {"engine": engine, "tasks": told[engine], "busy_us": _us(_length(parts)), "share": _share(_length(parts), wall)}
-            for engine, parts in sorted(union.items(), key=lambda one: (-_length(one[1]), one[0]))
+            {"engine": engine, "tasks": told[engine], "busy_us": _us(length), "share": _share(length, wall)}
+            for length, engine in sorted(((_length(parts), name) for name, parts in union.items()), reverse=True)
         ],
         "types": _types(sums) or _statistics(tables, "op_statistic", flaws),
         "operators": operators[:_MOST_STEPS],
@@ -421,9 +423,7 @@ def _aicpu(tables: Sequence[_Csv], asked: Inspected, flaws: Dict[str, str]) -> L
             for at, column in enumerate(("", "Total_time(us)", "Dispatch_time(us)")):
                 into[at] += 1 if not column else _time(row.get(column))
     ranked = sorted(sums.items(), key=lambda pair: (-pair[1][1], pair[0]))[:_MOST_STEPS]
-    return [
-        {"op": op, "count": int(one[0]), "total_us": _us(one[1]), "dispatch_us": _us(one[2])} for op, one in ranked
-    ]
+    return [{"op": op, "count": int(one[0]), "total_us": _us(one[1]), "dispatch_us": _us(one[2])} for op, one in ranked]
 
 
 def _device(infos: Sequence[Tuple[str, Mapping[str, Any]]]) -> str:
@@ -490,7 +490,7 @@ def _changes(
     mine: Mapping[str, Any], theirs: Mapping[str, Any], rows: str, name: str
 ) -> Tuple[List[Dict[str, Any]], List[str], List[str]]:
     mean_here, mean_there = _means(mine, rows, name), _means(theirs, rows, name)
-    found = [
+    found: List[Dict[str, Any]] = [
         {
             name: key, "here_us": _us(mean_here[key]), "there_us": _us(mean_there[key]),
             "change_us": _us(mean_here[key] - mean_there[key]),

@@ -83,5 +83,7 @@ def find(folder: str) -> List[Found]:
         raise NpuError("INSPECT_FOLDER", folder, reason, "Name one of them.")
     if not found:
         looked = "; ".join(f"{one.name}: {one.traces}" for one in kinds())
-        raise NpuError("INSPECT_FOLDER", folder, "holds nothing that a run or a compilation leaves.", f"Looked for {looked}.")
+        raise NpuError(
+            "INSPECT_FOLDER", folder, "holds nothing that a run or a compilation leaves.", f"Looked for {looked}."
+        )
     return found

@@ -65,7 +65,8 @@ def tree_of(folder: str) -> Tree:
     waiting: List[Tuple[str, Tuple[str, ...], str]] = [(folder, (), top)]
     while waiting:
         path, parts, name = waiting.pop()
-        folders, files = [], []
+        folders: List[str] = []
+        files: List[str] = []
         for entry, is_folder in _entries(path):
             count += 1
             if count > _MOST_NAMES:

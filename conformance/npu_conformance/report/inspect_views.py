@@ -139,10 +139,10 @@ def _profile(content: Mapping[str, Any]) -> Iterator[Any]:
     columns = "Operator|Type|Runs#|An iteration#|Waited#|Share#|Bound by"
     yield _table(columns, operators, 15, content["operators_in_all"])
     if steps and steps["count"] > 1:
-        rows = [
-            [row["iteration"], *(_us(row[part]) for part in ("iteration_us", *_PARTS))] for row in steps["rows"]
-        ]
-        yield _table("Iteration#|Time#|Forward, backward#|Update#|Waiting for input#|Collectives#", rows, 8, steps["count"])
+        rows = [[row["iteration"], *(_us(row[part]) for part in ("iteration_us", *_PARTS))] for row in steps["rows"]]
+        yield _table(
+            "Iteration#|Time#|Forward, backward#|Update#|Waiting for input#|Collectives#", rows, 8, steps["count"]
+        )
     rows = [[row["type"], row["count"], _us(row["total_us"]), _us(row["mean_us"]), _us(row["max_us"])]
             for row in alone["types"]]  # fmt: skip
     yield _table("Collective|Count#|Time#|Mean#|Longest#", rows, 12)
@@ -208,7 +208,7 @@ def _cache(content: Mapping[str, Any]) -> Iterator[Any]:
     if runs:
         told = f"{content['hits']} kernels taken, {content['misses']} compiled, in {count_of(len(runs), 'compilation')}"
         yield Line("hits", told)
-    if content["idle"]:
+    if content["idle"] and most != -1:
         yield Line("idle", f"{count_of(content['idle'], 'entry')} not used for half an hour: those go first")
     if content["aside"]:
         yield Line("aside", f"{count_of(content['aside'], 'file')} that a writer has not finished", "note")
@@ -218,7 +218,13 @@ def _cache(content: Mapping[str, Any]) -> Iterator[Any]:
         if row["state"] != "whole":
             yield Line(row["state"], f"{row['kernel']}: {row['why']}", "bad")
     rows = [
-        [_short(row["kernel"]), ", ".join(row["operators"][:4]), bytes_text(row["bytes"]), _age(row["age_s"]), row["state"]]
+        [
+            _short(row["kernel"]),
+            ", ".join(row["operators"][:4]),
+            bytes_text(row["bytes"]),
+            _age(row["age_s"]),
+            row["state"],
+        ]
         for row in content["entries"]
     ]
     yield _table("Kernel|Operators|Size#|Unused#|State", rows, 40, content["entries_in_all"])
@@ -261,13 +267,22 @@ def _kernels(content: Mapping[str, Any]) -> Iterator[Any]:
 
 def _fusions(content: Mapping[str, Any]) -> Iterator[Any]:
     found = len(content["passes"])
-    yield Line("fusion", f"{count_of(found, 'pass').replace('passs', 'passes')} in {count_of(content['graphs'], 'graph')}")
+    yield Line(
+        "fusion", f"{count_of(found, 'pass').replace('passs', 'passes')} in {count_of(content['graphs'], 'graph')}"
+    )
     hits = sum(row["repository_hit_times"] for row in content["passes"])
     if hits:
         yield Line("repository", f"hit {count_of(hits, 'time')}: tuned tiles were used", "good")
     yield from _flaws(content["flaws"])
     rows = [
-        [row["pass"], row["section"], row["match_times"], row["effect_times"], row["repository_hit_times"], row["graphs"]]
+        [
+            row["pass"],
+            row["section"],
+            row["match_times"],
+            row["effect_times"],
+            row["repository_hit_times"],
+            row["graphs"],
+        ]
         for row in content["passes"]
     ]
     yield _table("Pass|Section|Found#|Done#|Repository#|Graphs#", rows, 60)
@@ -298,7 +313,11 @@ def _tuning(content: Mapping[str, Any]) -> Iterator[Any]:
     if bank is not None and bank["why"]:
         yield Line("bank", f"is not used: {bank['why']}", "bad")
     elif bank is not None:
-        yield Line("bank", f"{count_of(len(bank['tiles']), 'tile')} for {bank['device']}; runs with this work_path use it", "good")
+        yield Line(
+            "bank",
+            f"{count_of(len(bank['tiles']), 'tile')} for {bank['device']}; runs with this work_path use it",
+            "good",
+        )
     yield from _flaws(content["flaws"])
     rows = [
         [

@@ -33,8 +33,8 @@ def _view(console: Terminal, view: View) -> None:
     for one in view.lines:
         told[one.label] = told.get(one.label, 0) + 1
         if told[one.label] <= _LINES:
-            label = Text(printed(one.label), style=_STYLES[one.tone])
-            line(console, label + plain(one.text), 2)
+            head = Text(printed(one.label), style=_STYLES[one.tone])
+            line(console, head + plain(one.text), 2)
     for label, count in told.items():
         if count > _LINES:
             line(console, plain(f"{label}: {count - _LINES} more, --format json has all"), 2)
