@@ -4,9 +4,9 @@ Usage: python benchmarks/mutation.py [--seed N] [--count N] [--area AREA]... [--
 
 A change is one of a comparison, a constant, a condition, an element of a literal, a statement. Each is judged as a
 vendor's backend would be, in a process of its own: by every case that needs no TensorFlow, then by the laws. Those that
-nobody sees are looked up in `results/mutation.toml`, where each has been reviewed: `equivalent` (no answer changes),
-`silent` (no document says which is right) or `hole` (a document forbids it, and the suite is blind). What is not
-reviewed counts as a hole. Printed is the score by area: killed of killed and holes.
+nobody sees are looked up in `results/mutation/`, a file for each area, where each has been reviewed: `equivalent` (no
+answer changes), `silent` (no document says which is right) or `hole` (a document forbids it, and the suite is blind).
+What is not reviewed counts as a hole. Printed is the score by area: killed of killed and holes.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ from npu_conformance.library import library  # noqa: E402
 from npu_conformance.strength import hosting  # noqa: E402
 from npu_conformance.strength.laws import asking  # noqa: E402
 
-__all__ = ["AREAS", "Mutant", "REVIEWED", "Score", "drawn", "judged", "main", "mutants", "reviewed", "scores"]
+__all__ = ["AREAS", "Mutant", "Score", "drawn", "entries", "judged", "main", "mutants", "reviewed", "scores"]
 
-REVIEWED = os.path.join(_ROOT, "benchmarks", "results", "mutation.toml")
+#: A file for each area: `[[survivor]]` entries, and `[[seen]]` ones that a test asks again.
+REVIEWED = os.path.join(_ROOT, "benchmarks", "results", "mutation")
 
 #: Rooms of the reference that are changed, and what of them no answer of the protocol shows.
 AREAS: Dict[str, Tuple[str, ...]] = {
@@ -355,11 +356,18 @@ class Score(NamedTuple):
         return 100.0 * self.killed / forbidden if forbidden else 100.0
 
 
-def reviewed(path: str = REVIEWED) -> Dict[str, str]:
+def entries(kind: str, area: str = "") -> List[Dict[str, str]]:
+    """The `survivor` or `seen` entries of all areas, or of one."""
+    found: List[Dict[str, str]] = []
+    for name in sorted(os.listdir(REVIEWED)):
+        if name.endswith(".toml") and area in ("", name[: -len(".toml")]):
+            found += toml_file.load(os.path.join(REVIEWED, name)).get(kind, [])
+    return found
+
+
+def reviewed() -> Dict[str, str]:
     """Name of a survivor to its class."""
-    if not os.path.exists(path):
-        return {}
-    return {one["name"]: one["class"] for one in toml_file.load(path).get("survivor", [])}
+    return {one["name"]: one["class"] for one in entries("survivor")}
 
 
 def judged(chosen: Sequence[Mutant], seconds: float, report: Any = None) -> List[Tuple[Mutant, str]]:
