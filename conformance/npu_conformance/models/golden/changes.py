@@ -113,7 +113,7 @@ def _retyped(before: Mapping[str, Precision], after: Mapping[str, Precision]) ->
     for name in sorted(set(before) & set(after)):
         if before[name] != after[name]:
             moves[_precision(before[name], after[name])].append(name)
-    found = []
+    found: List[str] = []
     for words, names in sorted(moves.items(), key=lambda item: (-len(item[1]), item[0])):
         found.extend(f"{name}: {words}" for name in names[:NAMED_DTYPES])
         if len(names) > NAMED_DTYPES:
