@@ -131,8 +131,8 @@ def _requirements() -> Iterator[Any]:
     index = [
         "# Requirements",
         "",
-        "What the five documents demand, in words of this project, each with the cases that see it and the mutants that",
-        "must die by them. `npu-conformance explain REQUIREMENT` prints one; `npu-conformance run -k CASE` runs a case.",
+        "What the five documents demand, in words of this project, each with the cases that see it and the",
+        "mutants that must die by them. `npu-conformance explain REQUIREMENT` prints one, `run -k CASE` runs a case.",
         "",
         "| group | requirements |",
         "|---|---|",
