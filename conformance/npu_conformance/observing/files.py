@@ -221,6 +221,8 @@ def _counts(where: str, counts: Any) -> Iterator[str]:
             yield f"{where} {key} is no number"
     if numbers.get("effect_times", 0) > numbers.get("match_times", 0):
         yield f"{where} takes effect more often than it matches"
+    if numbers.get("repository_hit_times", 0) > numbers.get("effect_times", 0):
+        yield f"{where} repository is hit more often than a pass takes effect"
 
 
 @register("limits of the cache", r"(.*/)?op_cache\.ini")
