@@ -9,7 +9,8 @@ import struct
 import pytest
 
 from fixtures.programs import artifact_graphs
-from npu_reference.artifacts import Folder, library
+from npu_reference import tuning
+from npu_reference.artifacts import Folder, fusions, library
 from npu_reference.artifacts.places import LEVEL_KINDS, MC2, OPTION_KINDS
 from npu_reference.artifacts.weights import _pieces
 from npu_reference.catalog import Catalog
@@ -18,6 +19,7 @@ from npu_reference.errors import NpuError
 from npu_reference.graphs import OPS, GraphBuilder
 from npu_reference.graphs.tensors import tensor_proto
 from tests.artifacts.making import Machine, apart, dense
+from tests.timing.networks import mlp, step
 
 
 @pytest.fixture
