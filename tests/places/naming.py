@@ -384,7 +384,7 @@ def _limited(on: bool) -> Any:
 
 def main(folder: str) -> None:
     for option in (*DIRECTORIES, *FILES):  # everything is imported that a run imports
-        for condition in ("there", "missing"):
+        for condition in ("there", "missing", "NUL", "terminal"):
             tried(option, condition, os.path.join(folder, f"first-{option}-{condition}"))
     if os.geteuid() == 0:  # what root may do says nothing of permissions; packages that only root may read stay loaded
         os.chmod(folder, 0o777)
