@@ -373,6 +373,8 @@ def test_a_training_trace_needs_its_points():  # D12
     assert (error.code, "bp_point" in error.reason, "fp_point" in error.reason) == ("OPTION_CONFLICT", True, False)
     assert warned(profiling(lacking, "current")) == [("profiling_options", "incomplete")]
     assert not profiling('{"output":"/out","training_trace":"on","fp_point":"a","bp_point":"b"}').errors
+    empty = profiling('{"output":"/out","training_trace":"on","fp_point":"","bp_point":""}')
+    assert not empty.errors and ("profiling_options", "incomplete") in [warning[:2] for warning in empty.warnings]
 
 
 def test_inference_has_no_training_trace():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Dict, List, Set
 
 from npu_reference.graphs import OPS
+from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["Hook", "make_runnable"]
 
@@ -30,13 +31,18 @@ def make_runnable(function: Any, geop: str) -> None:
 
 
 _INT32 = 3  # DataType.DT_INT32
+_CONDITIONAL = ("Switch", "RefSwitch", "Enter", "RefEnter")
 
 
 def _keep_reads(function: Any) -> None:
-    """Return what a reference of int32 holds, never the reference.
+    """Return what a reference of int32 holds, never the reference, and after what the body writes to it.
 
-    TensorFlow 2 takes an Identity out of a function, and then, for int32, misses a type at what it left.
+    TensorFlow 2 takes an Identity out of a function, and then, for int32, misses a type at what it left. TensorFlow's own
+    sessions answer a fetched reference with its buffer, hence as the run leaves it (`run([train_op, global_step])`); an
+    Identity does so too, a copy has to wait for the writers.
     """
+    if tensorflow().major == 1:
+        return
     nodes = {node.name: node for node in function.node_def}
     for name, text in list(function.ret.items()):
         node = nodes.get(text.split(":", 1)[0])
@@ -46,4 +52,31 @@ def _keep_reads(function: Any) -> None:
         op_def = OPS.get(nodes[source].op) if source in nodes else None
         if op_def is not None and any(arg.is_ref and arg.name == output.split(":")[0] for arg in op_def.outputs):
             node.op = "DeepCopy"
+            node.input.extend(f"^{writer}" for writer in _writers(function, node.input[0], node.name))
             function.ret[name] = f"{node.name}:y:0"
+
+
+def _writers(function: Any, reference: str, reader: str) -> List[str]:
+    """The nodes that take a reference to write to it and run in every run: none behind a branch, which may not be taken."""
+    readers: Dict[str, List[str]] = {}
+    for node in function.node_def:
+        for text in node.input:
+            readers.setdefault(text.lstrip("^").split(":", 1)[0], []).append(node.name)
+    behind: Set[str] = set()
+    todo = [node.name for node in function.node_def if node.op in _CONDITIONAL]
+    while todo:
+        name = todo.pop()
+        if name not in behind:
+            behind.add(name)
+            todo += readers.get(name, ())
+    return [
+        node.name
+        for node in function.node_def
+        if node.name not in behind and node.name != reader and reference in node.input and _writes(node, reference)
+    ]
+
+
+def _writes(node: Any, reference: str) -> bool:
+    """Whether a node has the reference for an input that it writes through: the first, in all of TensorFlow's."""
+    op_def = OPS.get(node.op)
+    return op_def is not None and bool(op_def.inputs) and op_def.inputs[0].is_ref and node.input[0] == reference
