@@ -500,7 +500,10 @@ def test_profiling_options_are_not_read_while_profiling_is_off(text):  # D27
     assert not runconfig(profiling_config={"class": "ProfilingConfig", "arguments": arguments}).errors
 
 
-@pytest.mark.parametrize("name, value", [("auto_tune_mode", "RL,GA"), ("horovod_mode", True)])
+@pytest.mark.parametrize(
+    "name, value",
+    [("auto_tune_mode", "RL,GA"), ("horovod_mode", True), ("HCCL_algorithm", "level0:fullmesh;level1:pairwise")],
+)
 @pytest.mark.parametrize("edition", ["legacy", "current"])
 def test_keywords_that_real_scripts_give_npu_run_config_are_taken_with_a_warning(name, value, edition):  # G19
     resolution = run_config({name: value}, edition=edition)

@@ -31,7 +31,6 @@ def make_runnable(function: Any, geop: str) -> None:
 
 
 _INT32 = 3  # DataType.DT_INT32
-_CONDITIONAL = ("Switch", "RefSwitch", "Enter", "RefEnter")
 
 
 def _keep_reads(function: Any) -> None:
@@ -57,23 +56,42 @@ def _keep_reads(function: Any) -> None:
 
 
 def _writers(function: Any, reference: str, reader: str) -> List[str]:
-    """The nodes that take a reference to write to it and run in every run: none behind a branch, which may not be taken."""
-    readers: Dict[str, List[str]] = {}
-    for node in function.node_def:
-        for text in node.input:
-            readers.setdefault(text.lstrip("^").split(":", 1)[0], []).append(node.name)
-    behind: Set[str] = set()
-    todo = [node.name for node in function.node_def if node.op in _CONDITIONAL]
-    while todo:
-        name = todo.pop()
-        if name not in behind:
-            behind.add(name)
-            todo += readers.get(name, ())
+    """The nodes that take a reference to write to it and run in every run: none in a branch or a loop of version 1."""
+    always = _always_run(function)
     return [
         node.name
         for node in function.node_def
-        if node.name not in behind and node.name != reader and reference in node.input and _writes(node, reference)
+        if node.name in always and node.name != reader and reference in node.input and _writes(node, reference)
     ]
+
+
+def _always_run(function: Any) -> Set[str]:
+    """The nodes below as many Merges as Switches on every path that leads to them, and behind no loop."""
+    nodes = {node.name: node for node in function.node_def}
+    before = {name: {source for source in map(_source, node.input) if source in nodes} for name, node in nodes.items()}
+    after: Dict[str, List[str]] = {}
+    for name, sources in before.items():
+        for source in sources:
+            after.setdefault(source, []).append(name)
+    depth: Dict[str, int] = {}
+    ready = [name for name, sources in before.items() if not sources]
+    waiting = {name: len(sources) for name, sources in before.items()}
+    while ready:
+        name = ready.pop()
+        deepest = max((depth[source] for source in before[name]), default=0)
+        op = nodes[name].op
+        if op in ("Enter", "RefEnter"):
+            continue  # what comes behind a loop is never reached
+        depth[name] = deepest + 1 if op in ("Switch", "RefSwitch") else deepest - (op in ("Merge", "RefMerge"))
+        for reader in after.get(name, ()):
+            waiting[reader] -= 1
+            if not waiting[reader]:
+                ready.append(reader)
+    return {name for name, level in depth.items() if level <= 0}
+
+
+def _source(text: str) -> str:
+    return text.lstrip("^").split(":", 1)[0]
 
 
 def _writes(node: Any, reference: str) -> bool:
