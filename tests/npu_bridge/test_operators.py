@@ -316,7 +316,7 @@ def test_the_library_has_the_operators_that_are_simulated_by_their_own_names():
     assert library.random_choice_with_mask.__name__ == randomchoicewithmask.__name__
     assert library.npu_alloc_float_status().get_shape().as_list() == [8]
     with pytest.raises(AttributeError, match=r"lamb_apply_optimizer_assign \(test_operators.py:\d+\)"):
-        library.lamb_apply_optimizer_assign
+        library.lamb_apply_optimizer_assign()
 
 
 def test_compiling_ahead_changes_nothing():

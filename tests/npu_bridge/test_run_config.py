@@ -334,7 +334,7 @@ def test_the_environment_is_read_as_by_a_session(monkeypatch):
 def test_a_conflict_with_the_environment_is_refused_at_once(monkeypatch):
     monkeypatch.setenv("RANK_SIZE", "8")
     monkeypatch.setenv("HCCL_EXEC_TIMEOUT", "600")
-    with pytest.raises(ValueError, match="stream_sync_timeout.*600 s"):
+    with pytest.raises(ValueError, match=r"stream_sync_timeout.*600 s"):
         NPURunConfig(stream_sync_timeout=500_000)
     assert NPURunConfig(stream_sync_timeout=700_000).stream_sync_timeout == 700_000
 
