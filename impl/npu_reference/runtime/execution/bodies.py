@@ -36,9 +36,9 @@ _INT32 = 3  # DataType.DT_INT32
 def _keep_reads(function: Any) -> None:
     """Return what a reference of int32 holds, never the reference, and after what the body writes to it.
 
-    TensorFlow 2 takes an Identity out of a function, and then, for int32, misses a type at what it left. TensorFlow's
-    own sessions answer a fetched reference with its buffer, hence as the run leaves it (`run([train_op, global_step])`);
-    an Identity does so too, a copy has to wait for the writers.
+    TensorFlow 2 takes an Identity out of a function, and then, for int32, misses a type at what it left. A session of
+    TensorFlow's answers a fetched reference with its buffer, as the run leaves it (`run([train_op, global_step])`). An
+    Identity does so too; a copy has to wait for the writers.
     """
     if tensorflow().major == 1:
         return
