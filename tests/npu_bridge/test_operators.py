@@ -314,7 +314,7 @@ def test_the_library_has_the_operators_that_are_simulated_by_their_own_names():
     for name in ("npu_alloc_float_status", "dropout", "fast_gelu"):
         assert getattr(library, name).__name__ == getattr(npu_ops.gen_npu_ops, name).__name__ == name
     assert library.random_choice_with_mask.__name__ == randomchoicewithmask.__name__
-    assert library.npu_alloc_float_status().get_shape().as_list() == [8]
+    assert library.npu_alloc_float_status().dtype == tf.float32
     with pytest.raises(AttributeError, match=r"lamb_apply_optimizer_assign \(test_operators.py:\d+\)"):
         library.lamb_apply_optimizer_assign()
 
