@@ -1,8 +1,8 @@
 """Asks a backend about random graphs, and judges its answers by the laws.
 
 Every graph is asked as it is, every second with other names as well, and every fourth once more in a fresh worker, in
-the opposite order. Of some the dtypes are asked as well, the graphs of the cases are asked once more, and values of
-option cases in other ways. The answers are kept, so that they can be judged again.
+the opposite order. Of some the dtypes are asked as well, the graphs of the cases are asked once more, values of option
+cases in other ways, and small graphs are run. The answers are kept, so that they can be judged again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from npu_conformance.library.library import Case, Expect, Instance, Library
 from npu_conformance.protocol import client, requests
 from npu_conformance.protocol import outcomes as outcome_files
 from npu_conformance.running.lanes import Settings
-from npu_conformance.strength.laws import checks, precise, settled
+from npu_conformance.strength.laws import checks, precise, running, settled
 from npu_conformance.strength.laws.checks import Law, Question, facts, read
 from npu_conformance.strength.laws.graphs import OPERATORS, Request, Step, draw, request
 from npu_conformance.strength.laws.shrink import shrink
@@ -33,7 +33,9 @@ __all__ = ["DEFAULT", "FILE", "LAWS", "Plan", "instances", "law_of", "load", "re
 DEFAULT = 200
 
 #: Every law by name, in the order of reports.
-LAWS: Mapping[str, Law] = {law.name: law for law in (*checks.LAWS.values(), *precise.PRECISION, *settled.OPTIONS)}
+LAWS: Mapping[str, Law] = {
+    law.name: law for law in (*checks.LAWS.values(), *precise.PRECISION, *settled.OPTIONS, *running.RUN)
+}
 
 #: Where a report keeps the answers.
 FILE = "laws.jsonl"
@@ -42,7 +44,8 @@ _SECONDS = 10.0  # for one small graph (assumed)
 _BAD_ENDINGS = 10  # a backend that crashes or hangs this often is asked no more (assumed)
 _SHOWN = 20  # graphs whose faults a record lists
 _SHRINKS = 300  # requests spent on making one example small (assumed)
-_FRESH_SHRINKS = 40  # of those that need a fresh worker each (assumed)
+_FRESH_SHRINKS = 40  # of those that need a fresh worker each, or a session of TensorFlow (assumed)
+_RUN_SECONDS = 60.0  # for a small graph that TensorFlow runs, which may have to be imported first (assumed)
 
 
 class Plan(NamedTuple):
@@ -63,7 +66,8 @@ class Asked(NamedTuple):
 
     kind: "graph" for the partition of a random graph, "precise" for its dtypes, "moded" for those of a case's graph in
     some mode, "case" for what an instance of a case
-    asks, "options" for values of one; number: of the graph, or the place among the instances.
+    asks, "options" for values of one, "run" for the values of a graph; number: of the graph, or the place among the
+    instances.
     """
 
     number: int
@@ -85,6 +89,8 @@ class Finding(NamedTuple):
 
     def named(self, plan: Plan) -> str:
         """The question in words."""
+        if self.asked.kind == "run":
+            return f"run {plan.seed}/{self.asked.number}"
         if self.asked.kind in ("graph", "precise"):
             return f"graph {plan.seed}/{self.asked.number}"
         if self.asked.kind == "moded":
@@ -156,8 +162,21 @@ def _graphs_of(library: Library) -> List[Instance]:
     return found
 
 
-#: Of the random graphs: every how many are asked with other names, in a fresh worker, and for dtypes (assumed).
-_RENAMED, _REPEATED, _PRECISE = 2, 4, 6
+#: Of the random graphs: every how many are asked with other names, in a fresh worker, and for dtypes; and for how many
+#: one is run (assumed: a run takes a hundred times as long).
+_RENAMED, _REPEATED, _PRECISE, _RUN = 2, 4, 6, 20
+
+
+def _runs(plan: Plan) -> int:
+    return max(2, plan.graphs // _RUN)
+
+
+@functools.lru_cache(maxsize=256)
+def _program_of(seed: int, number: int) -> running.Program:
+    steps = running.draw(f"run/{seed}/{number}")
+    made = running.program(steps) or running.program([*steps, Step("unary", (0, 0, 0))])
+    assert made is not None
+    return made
 
 
 # -- one graph --------------------------------------------------------------------------------------------------------
@@ -240,6 +259,20 @@ class _Asker:
         outcome = self.worker.request(method, params, _SECONDS)
         self.bad += isinstance(outcome, (client.Crashed, client.TimedOut, client.Nonsense))
         return requests.without_paths(outcome, self.worker.folder, self.worker.folder)
+
+    def run(self, asked: running.Asking) -> Optional[client.Outcome]:
+        """What came of running a graph in one way; None where the backend is asked no more."""
+        if self.bad >= _BAD_ENDINGS:
+            return None
+        folder = os.path.join(self.worker.folder, "case")
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, "graph.pb")
+        write_graph(asked.graph, path)
+        if self.worker.served and not isinstance(self.worker.request("reset", {}, _SECONDS), client.Answered):
+            self.worker.fresh()
+        outcome: client.Outcome = self.worker.request("run", {**asked.params, "graph": path}, _RUN_SECONDS)
+        self.bad += isinstance(outcome, (client.Crashed, client.TimedOut, client.Nonsense))
+        return requests.read_back(requests.without_paths(outcome, self.worker.folder, folder), asked.twin)
 
     def way(self, way: str, steps: Sequence[Step], number: int, edition: str) -> Optional[client.Outcome]:
         """One way of asking, for shrinking: "repeated" asks in a fresh worker."""
@@ -363,6 +396,30 @@ def _of_precise(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Fin
     return found
 
 
+def _of_run(made: running.Program, asked: Asked) -> Dict[str, Finding]:
+    """How the values of a graph break laws, by law; a range that would be kept may be refused."""
+    found: Dict[str, Finding] = {}
+    answers: Dict[str, client.Answered] = {}
+    for way in ("first", *running.WAYS):
+        if way not in asked.outcomes:
+            continue
+        outcome = asked.outcomes[way]
+        if isinstance(outcome, client.Answered):
+            answers[way] = outcome
+        elif not (isinstance(outcome, client.Rejected) and way == "with an operator kept on the host"):
+            words = client.describe(outcome) if outcome else "asked no more: it ended too often"
+            found.setdefault("run-answered", Finding(asked, f"{way}: {words}", outcome))
+    told = {way: outcome.ok for way, outcome in answers.items()}
+    for law, fault in running.faults(made, asked.number, asked.edition, told).items():
+        found.setdefault(law, Finding(asked, fault, answers[_way_of(law, fault)]))
+    return found
+
+
+def _way_of(law: str, fault: str) -> str:
+    """The way of asking that a fault is about, which its words begin with."""
+    return next((way for way in running.WAYS if fault.startswith((f"{way}, ", f"{way}: "))), "first")
+
+
 def _mode(number: int, edition: str) -> str:
     modes = precise.MODES[edition]
     return modes[number // _PRECISE // 2 % len(modes)]
@@ -412,6 +469,8 @@ def _findings(plan: Plan, claims: judge.Claims, answers: Sequence[Asked]) -> Dic
             broken = _of_precise(plan, claims, asked)
         elif asked.kind == "moded":
             broken = _of_moded(plan, claims, asked)
+        elif asked.kind == "run":
+            broken = _of_run(_program_of(plan.seed, asked.number), asked)
         else:
             broken = _of_case(plan, claims, asked) if asked.kind == "case" else _of_options(asked)
         for law, finding in broken.items():
@@ -427,11 +486,13 @@ def _concerns(plan: Plan, law: Law, asked: Asked) -> bool:
 
 
 #: Kind of question to the method that answers; of a case it is the case's.
-_METHODS = {"graph": "partition", "precise": "precision", "moded": "precision", "options": "options", "case": ""}
+_METHODS = {
+    "graph": "partition", "precise": "precision", "moded": "precision", "options": "options", "case": "", "run": "run",
+}  # fmt: skip
 
 
 #: What a law holds of, by its method.
-_OF = {"partition": "graphs", "precision": "graphs", "options": "sets of values"}
+_OF = {"partition": "graphs", "precision": "graphs", "options": "sets of values", "run": "graphs"}
 
 
 def records(
@@ -506,6 +567,8 @@ def run(
         answers += _ask_shelved(plan, asker, editions, methods)
         if "partition" in methods:
             answers += _ask_all(plan, asker, editions, progress)
+        if "run" in methods:
+            answers += _ask_runs(plan, asker, editions)
         asker.bad = 0
         _write(os.path.join(plan.folder, FILE), answers)
         broken = _findings(plan, claims, answers)
@@ -514,7 +577,9 @@ def run(
             if record.result.status == "fail":
                 law, edition = law_of(record.instance), record.instance.edition
                 drawn = [one for one in broken[law.name, edition] if one.asked.kind == "graph"]
-                if drawn:  # of a case the graph is at hand
+                if law.method == "run":
+                    _run_example(plan, asker, record, broken[law.name, edition][0])
+                elif drawn:  # of a case the graph is at hand
                     _example(plan, asker, record, drawn[0].asked.number, claims)
     return made
 
@@ -522,6 +587,8 @@ def run(
 def whole(plan: Plan, answers: Sequence[Asked]) -> bool:
     """Whether the answers are to all random graphs of the plan, if they are to any."""
     numbers = [asked.number for asked in answers if asked.kind == "graph"]
+    if [asked.number for asked in answers if asked.kind == "run"] not in ([], list(range(_runs(plan)))):
+        return False
     return numbers == list(range(plan.graphs)) or not any(one.case.method == "partition" for one in plan.instances)
 
 
@@ -568,6 +635,16 @@ def _ask_precise(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Ask
             for way in ("first", "renamed")
         }
         found.append(Asked(number, edition, outcomes, "precise"))
+    return found
+
+
+def _ask_runs(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:
+    """The values of small graphs, each in several ways."""
+    found = []
+    for number in range(_runs(plan)):
+        made, edition = _program_of(plan.seed, number), editions[number % len(editions)]
+        outcomes = {way: asker.run(running.asking(way, made, number, edition)) for way in running.ways(made, number)}
+        found.append(Asked(number, edition, outcomes, "run"))
     return found
 
 
@@ -618,6 +695,37 @@ def _example(plan: Plan, asker: _Asker, record: Record, number: int, claims: jud
     head = f"# Breaks the law '{law.name}': {law.title}.\n# Found as graph {plan.seed}/{number}; asked as by:\n"
     mixed = f"-o mix_compile_mode={_mixed(number)}"
     head += f"# npu-conformance partition {name} --edition {edition} {mixed} {' '.join(words)}\n"
+    output.write_file(path, head + text)
+
+
+def _run_example(plan: Plan, asker: _Asker, record: Record, finding: Finding) -> None:
+    """Leave a smallest graph whose values break the law, as .pbtxt with the requests that show it."""
+    law, number, edition = law_of(record.instance), finding.asked.number, finding.asked.edition
+    ways = list(dict.fromkeys(["first", _way_of(law.name, finding.fault)]))
+
+    def breaks(steps: Sequence[Step]) -> bool:
+        made = running.program(steps)
+        if made is None or not set(ways) <= {"first", *running.ways_of(made)}:
+            return False
+        try:
+            outcomes = {way: asker.run(running.asking(way, made, number, edition)) for way in ways}
+        except NpuError:
+            return False  # the backend does not start any more
+        return law.name in _of_run(made, Asked(number, edition, outcomes, "run"))
+
+    steps = running.draw(f"run/{plan.seed}/{number}")
+    if breaks(steps):
+        steps = shrink(steps, breaks, _FRESH_SHRINKS)
+    asker.bad = 0
+    made = running.program(steps) or _program_of(plan.seed, number)
+    name = f"{record.instance.case.id}-{edition}.pbtxt"
+    path = os.path.join(plan.folder, name)
+    write_graph(made.graph, path)
+    with open(path, encoding="utf-8") as stream:
+        text = stream.read()
+    head = f"# Breaks the law '{law.name}': {law.title}.\n# Found as run {plan.seed}/{number}; asked for `run` with:\n"
+    for way in ways:
+        head += f"# {way}: {running.words(running.asking(way, made, number, edition))}\n"
     output.write_file(path, head + text)
 
 
