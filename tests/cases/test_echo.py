@@ -15,3 +15,9 @@ def test_the_echo_passes_no_more_than_it_did(tmp_path):
     shares = {area: round(100 * one.passed / one.asked, 1) for area, one in found.items()}
     assert set(shares) == set(MOST)
     assert not {area: share for area, share in shares.items() if share > MOST[area]}, shares
+
+
+def test_an_echo_that_knows_three_defaults_by_heart_gets_no_further(tmp_path):
+    instances = [one for one in corpus().instances() if one.case.method == "options" and one.case.area == "options"]
+    [found] = echo.passed(corpus(), instances, str(tmp_path), echo.KnowingEcho()).values()
+    assert 100 * found.passed / found.asked <= 9, found
