@@ -15,6 +15,7 @@ from npu_conformance.commands.coverage import coverage
 from npu_conformance.commands.explain import explain
 from npu_conformance.commands.golden import golden
 from npu_conformance.commands.inspect import inspect
+from npu_conformance.commands.join import join
 from npu_conformance.commands.library import library
 from npu_conformance.commands.lint import lint
 from npu_conformance.commands.mutants import mutants
@@ -131,7 +132,7 @@ def cli() -> None:
 
 
 _SECTIONS: Dict[str, Sequence[click.Command]] = {
-    "Judge a backend": (run, verify, compare, worker_check, worker),
+    "Judge a backend": (run, join, verify, compare, worker_check, worker),
     "Port a script": (simulate, profile, lint, inspect),
     "Ask the reference": (options, partition, precision, golden, library, explain),
     "Look at the suite": (coverage, mutants),

@@ -6,14 +6,14 @@ import json
 import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from npu_conformance.observing import device_runs, dump_files, files, run_files, tensors, timeline
+from npu_conformance.observing import device_runs, dump_files, files, left_files, profile_files, tensors, timeline
 
 __all__ = [
     "ASPECTS", "COUNTED", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts",
 ]  # fmt: skip
 
 
-_ = dump_files  # importing a kind registers it
+_ = (dump_files, profile_files)  # importing a kind registers it
 
 _MAX_FETCHED = 1 << 30  # bytes of all tensors of one answer (assumed)
 
@@ -133,7 +133,10 @@ COUNTED = frozenset({"transfers", "moved", "run_moved"})
 
 def ascii_line(text: object) -> str:
     """``text`` on one line of printable ASCII; everything else is escaped."""
-    return str(text).encode("unicode_escape").decode("ascii")
+    line = str(text)
+    if line.isascii() and line.isprintable() and "\\" not in line:
+        return line
+    return line.encode("unicode_escape").decode("ascii")
 
 
 def facts(method: str, answer: Mapping[str, Any], folder: Optional[str] = None) -> List[str]:
@@ -156,7 +159,7 @@ def observations(method: str, answer: Mapping[str, Any], folder: Optional[str] =
         folder: the worker's folder, for tensors that came as files.
     Raises:
         tensors.BadTensor: a fetched tensor is malformed.
-        files.BadFile: a file of the answer cannot be read.
+        left_files.BadFile: a file of the answer cannot be read.
         timeline.BadTimeline: a step contradicts itself.
     """
     found: List[Fact] = []
@@ -174,10 +177,12 @@ def rejection(body: Mapping[str, Any]) -> Fact:
 _Triples = Iterator[Tuple[str, str, str]]
 
 
+_JSON = json.JSONEncoder(sort_keys=True).encode
+
+
 def _options(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     for name, effective in answer["effective"].items():
-        value = json.dumps(effective["value"], sort_keys=True, ensure_ascii=True)
-        yield "effective", name, f"effective {name} = {value}"
+        yield "effective", name, f"effective {name} = {_JSON(effective['value'])}"
         if "origin" in effective:
             yield "origins", name, f"origin {name} = {effective['origin']}"
     for option, code in sorted({(warning["option"], warning["code"]) for warning in answer.get("warnings", [])}):
@@ -195,7 +200,7 @@ def _options(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
 def _leaves(words: str, told: Any) -> Iterator[str]:
     """A line for every leaf of nested tables; a list is a leaf."""
     if not isinstance(told, dict) or not told:
-        yield f"{words} = {json.dumps(told, sort_keys=True, ensure_ascii=True)}"
+        yield f"{words} = {_JSON(told)}"
         return
     for key, part in told.items():
         yield from _leaves(f"{words} {key}", part)
@@ -298,7 +303,7 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
         yield "log", code, f"log {level} {code} {subject}".rstrip()
     for line in answer.get("output", "").splitlines():
         yield "output", line, f"printed {line}".rstrip()
-    yield from run_files.observations(answer)
+    yield from left_files.observations(answer)
     if "failed" in answer:
         yield "failed", answer["failed"]["subject"], f"failed {answer['failed']['code']} {answer['failed']['subject']}"
     for rank, told in enumerate(answer.get("ranks", [])):
