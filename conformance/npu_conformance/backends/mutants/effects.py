@@ -66,7 +66,7 @@ def _without_env(name: str) -> Change:
 
 _hearing("o0-is-g", "runconfig.op_debug_config.ccec_O0", "Compiles with debug information where ccec_O0 is given.",
          "compile", _in_files("ccec_O0", "ccec_g"))  # fmt: skip
-_hearing("g-is-o0", "runconfig.op_debug_config.ccec_g", "Compiles without optimisation where ccec_g is given.", "compile",
+_hearing("g-is-o0", "runconfig.op_debug_config.ccec_g", "Compiles without optimisation for ccec_g.", "compile",
          _in_files("ccec_g", "ccec_O0"))  # fmt: skip
 _hearing("debug-of-no-operator", "runconfig.op_debug_config.default_all_ops",
          "Compiles no operator for debugging where no list names any.", "compile",
