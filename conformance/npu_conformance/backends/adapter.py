@@ -15,6 +15,7 @@ import inspect
 import json
 import os
 import platform
+import re
 import runpy
 import shutil
 import struct
@@ -351,10 +352,15 @@ def told(trace):
 
 def record(graph, fetches, feeds, metadata):
     """One run in the protocol's form; None where partition graphs do not say what became of an operator."""
-    ran = {node.name: node for part in metadata.partition_graphs for node in part.node}
+    nodes = {node.name: node for node in graph.as_graph_def().node}
+    ran = {}
+    for part in metadata.partition_graphs:
+        for node in part.node:
+            plain_name = _COPY.sub("", node.name)  # an adapter may run a copy of the graph under names of its own
+            copied = node.name not in nodes and plain_name in nodes and nodes[plain_name].op == node.op
+            ran[plain_name if copied else node.name] = node
     if not ran:
         return None
-    nodes = {node.name: node for node in graph.as_graph_def().node}
     calls = {name for name, node in ran.items() if name not in nodes and any(
         value.WhichOneof("value") == "func" for value in node.attr.values())}  # fmt: skip
     fed = {named(graph, key).partition(":")[0] for key in feeds or {}}
@@ -387,6 +393,10 @@ def record(graph, fetches, feeds, metadata):
             "host": [{"node": name} for name in sorted(host)],
         },
     }
+
+
+#: What an adapter puts behind the name of an operator that it copies.
+_COPY = re.compile(r"__[A-Za-z]*[0-9]+\Z")
 
 
 def operator(text):
