@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_conformance.observing import device_runs, dump_files, files, left_files, profile_files, tensors, timeline
@@ -328,8 +329,11 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
         {(entry["level"], entry["code"], entry.get("subject", "")) for entry in answer.get("log", [])}
     ):
         yield "log", code, f"log {level} {code} {subject}".rstrip()
-    for line in answer.get("output", "").splitlines():
+    printed = Counter(answer.get("output", "").splitlines())
+    for line, times in printed.items():
         yield "output", line, f"printed {line}".rstrip()
+        if times > 1 and line.strip():  # facts are a set: what a script prints again is one of its own
+            yield "output", line, f"printed {times} times {line}".rstrip()
     yield from left_files.observations(answer)
     if "failed" in answer:
         yield "failed", answer["failed"]["subject"], f"failed {answer['failed']['code']} {answer['failed']['subject']}"
