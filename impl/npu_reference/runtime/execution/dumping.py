@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 import threading
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -55,6 +56,11 @@ _ATOMIC = ("ScatterAdd", "ScatterNd", "ScatterNdAdd", "UnsortedSegmentSum", "Bia
 #: These take references to what holds nothing yet.
 _BEFORE_INITIALISATION = ("Assign", "IsVariableInitialized")
 
+#: Dtypes that an operator's inputs and outputs are computed at, and its engine.
+_Dtypes = Tuple[Tuple[str, ...], Tuple[str, ...], str]
+
+_BYTE = np.dtype(np.uint8)
+
 _STATUS_BLOCK = 2048  # bytes of an Opdebug file's tensor
 
 
@@ -94,8 +100,7 @@ class Dumping:
         self._overflows = overflows
         self._seen: Dict[str, int] = {}
         self._models: Dict[str, _Model] = {}
-        self._assigned: Dict[str, Tuple[Tuple[str, ...], Tuple[str, ...], str]] = {}
-        self._heads: Dict[str, Tuple[Any, bytes]] = {}
+        self._assigned: Dict[str, _Dtypes] = {}
         self._lock = threading.Lock()
         self._error: Optional[NpuError] = None
         # TensorFlow's registry refers to Python functions weakly.
@@ -185,10 +190,13 @@ class Dumping:
     # -- while an operator runs ----------------------------------------------------------------------------------
 
     def _writer(self, meta: _Meta, model: _Model) -> Callable[..., Any]:
+        frame = _Frame(meta, self._assigned.get(meta.op))
+        active, always = model.active, not self.wanted.overflow
+
         def write(*arrays: Any) -> Any:
-            if model.active and self._error is None and self._is_wanted(meta):
+            if active and self._error is None and (always or self._is_wanted(meta)):
                 try:
-                    self._write(meta, model.active[0], arrays)
+                    self._write(frame, active, arrays)
                 except NpuError as error:
                     self._error = error
                 except OSError as error:
@@ -198,29 +206,20 @@ class Dumping:
         return write
 
     def _is_wanted(self, meta: _Meta) -> bool:
-        if not self.wanted.overflow:
-            return True
         if self._overflows is None or self._overflows.get(meta.op, 0) <= self._seen.get(meta.op, 0):
             return False
         return self.wanted.overflow == "all" or (self.wanted.overflow == "atomic_overflow") == (meta.op_type in _ATOMIC)
 
-    def _write(self, meta: _Meta, files: StepFiles, arrays: Sequence[Any]) -> None:
-        dtypes = self._assigned.get(meta.op, ((), (), ""))
-        inputs, outputs = [], []
-        for position, array in zip(meta.inputs, arrays):
-            inputs.append(tensor_of(array, _at(dtypes[0], position), meta.format, "", 0))
-        for slot, array in zip(meta.outputs, arrays[len(meta.inputs) :]):
-            outputs.append(tensor_of(array, _at(dtypes[1], slot), meta.format, meta.op, slot))
+    def _write(self, frame: _Frame, active: Sequence[StepFiles], arrays: Sequence[Any]) -> None:
+        message, data = frame.parts(arrays)
         stamp = self.target.clock.stamp()
-        ends = (tuple(tensor for tensor, _ in inputs), tuple(tensor for tensor, _ in outputs))
-        # Of most operators the tensors are the same in every step but for their values.
-        known = self._heads.get(meta.op)
-        if known is None or known[0] != ends:
-            known = self._heads[meta.op] = (ends, head(Description(meta.op, 0, *ends)))
-        parts = timed(known[1], stamp, [data for _, data in (*inputs, *outputs)])
-        files.write(file_name(meta.op_type, meta.op, meta.task, 0, stamp), parts)
+        try:
+            files = active[0]
+        except IndexError:  # its step has ended meanwhile: another run of the same GEOP had taken its place
+            return
+        files.write(f"{frame.name}{stamp}", [timed(message, stamp), *data])
         if self.wanted.overflow:
-            self._write_status(meta, files)
+            self._write_status(frame.meta, files)
 
     def _write_status(self, meta: _Meta, files: StepFiles) -> None:
         """The file that says which task overflowed: a block of 2048 bytes, and the same as text in attributes."""
@@ -231,6 +230,43 @@ class Dumping:
         attrs = (SIMULATED, ("acc_type", kind), ("task_id", str(meta.task)), ("stream_id", "0"), ("op_name", meta.op))
         description = Description("Node_OpDebug", stamp, (), (tensor,), (), attrs)
         files.write(file_name("Opdebug", "Node_OpDebug", meta.task, 0, stamp), encode(description, [], [data]))
+
+
+class _Frame:
+    """What is the same of all files of one operator, and of most of them: all but time and values."""
+
+    def __init__(self, meta: _Meta, dtypes: Optional[_Dtypes]) -> None:
+        self.meta = meta
+        self.name = file_name(meta.op_type, meta.op, meta.task, 0, 0)[:-1]
+        ends = [(0, position) for position in meta.inputs] + [(1, slot) for slot in meta.outputs]
+        # Where the device computes at float16 the values are the graph's float32 ones still.
+        self._wanted = tuple(_at(dtypes[side], at) if dtypes is not None else "" for side, at in ends)
+        self._as_given = "float16" not in self._wanted
+        self._known: Tuple[Any, bytes] = (None, b"")
+
+    def parts(self, arrays: Sequence[Any]) -> Tuple[bytes, List[Any]]:
+        """The description without its time, and the bytes of every tensor."""
+        key = [(array.dtype, array.shape) for array in arrays]
+        known, message = self._known
+        if known == key and self._as_given:
+            return message, [array.reshape(-1).view(_BYTE) for array in arrays]
+        meta = self.meta
+        count = len(meta.inputs)
+        found = [
+            tensor_of(array, wanted, meta.format, *(("", 0) if at < count else (meta.op, meta.outputs[at - count])))
+            for at, (array, wanted) in enumerate(zip(arrays, self._wanted))
+        ]
+        if known != key:
+            tensors = tuple(tensor for tensor, _ in found)
+            message = head(Description(meta.op, 0, tensors[:count], tensors[count:]))
+            if all(_is_plain(array) for array in arrays):
+                self._known = (key, message)
+        return message, [data for _, data in found]
+
+
+def _is_plain(array: Any) -> bool:
+    """Whether an array's memory is what a file has: in one piece and little-endian."""
+    return bool(array.flags.c_contiguous) and array.dtype.isnative and sys.byteorder == "little"
 
 
 def _at(dtypes: Sequence[str], position: int) -> str:
@@ -251,9 +287,8 @@ def tensor_of(array: Any, dtype: str, layout: str, source: str, slot: int) -> Tu
     array = np.ascontiguousarray(array).reshape(array.shape)
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("<"))
-    data = array.reshape(-1).view(np.uint8).data if array.size else b""
     tensor = Tensor(name, tuple(array.shape), array.nbytes, layout if array.ndim == 4 else "ND", source, slot)
-    return tensor, data
+    return tensor, array.reshape(-1).view(_BYTE)
 
 
 # -- bodies ------------------------------------------------------------------------------------------------------------
