@@ -217,3 +217,79 @@ def test_a_disk_that_was_asked_to_be_full_ends_the_run_and_keeps_whole_steps(tmp
                 session.run(y, {"x:0": np.ones(100)})
     assert caught.value.code == "OUTPUT"
     assert [file.step for file in reading.files(str(tmp_path))] == [0, 1]
+
+
+# -- functions -----------------------------------------------------------------------------------------------------
+
+
+def function_of(*names):
+    """``a * 2 + 1`` as a function that a graph calls by its name (TF 1) or through PartitionedCall (TF 2)."""
+
+    def body(a):
+        return tf.add(tf.multiply(a, 2.0, name=names[0]), 1.0, name=names[1])
+
+    if tf.__version__ >= "2":
+        return tf.function(body)
+    from tensorflow.python.framework import function
+
+    return function.Defun(tf.float32, func_name="called")(body)
+
+
+def test_operators_of_a_function_are_dumped_for_every_call_of_it(tmp_path):
+    called = function_of("twice", "more")
+    x = v1.placeholder(tf.float32, [2], name="x")
+    y = called(called(x))
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
+        for step in range(2):
+            assert list(session.run(y, {x: [1.0, 2.0 + step]})) == [7.0, 11.0 + 4 * step]
+    found = tensors(tmp_path, op="*twice")
+    assert sorted(step for step, _, _ in found) == [0, 0, 1, 1]
+    assert len({label for _, label, _ in found}) == 2
+    assert sorted(list(value) for (step, _, _), value in found.items() if step == 0) == [[2.0, 4.0], [6.0, 10.0]]
+    labels = {label for _, label, _ in tensors(tmp_path)}
+    assert len(labels) == 4, "a call has no task of its own"
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_operators_of_a_v2_loop_are_dumped_turn_by_turn(tmp_path, again):
+    v1.enable_control_flow_v2()
+    try:
+        _, doubled = v1.while_loop(
+            lambda i, a: i < 3,
+            lambda i, a: (i + 1, tf.multiply(a, 2.0, name="doubled")),
+            [v1.constant(0), v1.placeholder(tf.float32, [], name="x")],
+        )
+        other = tf.negative(doubled)
+    finally:
+        v1.disable_control_flow_v2()
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
+        if again:  # another signature with the same loop
+            session.run(other, {"x:0": 5.0})
+        assert session.run(doubled, {"x:0": 1.0}) == 8.0
+    found = tensors(tmp_path, op="*/body/*doubled")
+    assert {2.0, 4.0, 8.0} <= {float(value) for value in found.values()}
+    assert {turn for _, _, turn in found} == {0, 1, 2}
+    assert sorted(turn for _, _, turn in tensors(tmp_path, op="*/cond/*Less*"))[:4] == ([0] * 2 + [1] * 2 if again else [0, 1, 2, 3])
+
+
+def test_only_the_branch_of_a_v2_condition_that_is_taken_is_dumped(tmp_path):
+    v1.enable_control_flow_v2()
+    try:
+        x = v1.placeholder(tf.float32, [], name="x")
+        out = v1.cond(x > 0.0, lambda: v1.exp(x, name="taken"), lambda: v1.log(x, name="left"))
+    finally:
+        v1.disable_control_flow_v2()
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
+        session.run(out, {x: 1.0})
+    labels = {label for _, label, _ in tensors(tmp_path)}
+    assert any(label.endswith("/branch1/taken:0") for label in labels), labels
+    assert not any("left" in label for label in labels)
+
+
+def test_operators_of_a_function_have_the_devices_dtypes(tmp_path):
+    called = function_of("twice", "more")
+    x = v1.placeholder(tf.float32, [2], name="x")
+    given = current_overrides()._replace(device_precision="on", dump=DataDump(str(tmp_path), None, "all"))
+    with overriding(given), v1.Session(config=config(precision_mode="force_fp16", graph_run_mode=0)) as session:
+        session.run(called(x), {x: [1.0, 2.0]})
+    assert {array.dtype.name for array in tensors(tmp_path, op="*twice").values()} == {"float16"}

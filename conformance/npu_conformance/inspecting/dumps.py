@@ -87,7 +87,7 @@ def tensors(asked: Inspected) -> Iterator[Found]:
             continue
         if file.name.op_type == "Opdebug":
             continue
-        place = (file.model, file.model_id, file.step, record.description.op_name)
+        place = (os.path.dirname(file.relative), record.description.op_name)
         turn = turns[place] = turns.get(place, -1) + 1
         for side, ends in (("input", record.description.inputs), ("output", record.description.outputs)):
             for number in range(len(ends)):

@@ -121,7 +121,7 @@ class Engine:
             target.open()
         overflows = None if self._numerics is None else self._numerics.status.overflows
         dumping = Dumping(wanted, target, overflows)
-        self._shadow.hooks.insert(0, dumping.bind)
+        self._shadow.binder = dumping.bind
         return dumping
 
     @property
