@@ -15,7 +15,9 @@ from npu_reference import NpuError
 from npu_reference.device import faults
 from npu_reference.dumps import form, reading, writing
 from npu_reference.dumps.settings import DataDump
+from npu_reference.runtime import ranks
 from npu_reference.runtime.config import current_overrides, overriding
+from npu_reference.runtime.sessions import iterations
 
 v1 = tf.compat.v1
 
@@ -191,18 +193,25 @@ def test_an_exception_dump_that_cannot_be_written_leaves_the_scripts_own_error(t
     assert (tmp_path / "extra-info").read_text() == "a file"
 
 
-def test_a_fault_of_the_device_leaves_an_exception_dump(tmp_path, monkeypatch):
+@pytest.mark.parametrize("check, kind", [("oom", "out_of_bounds"), ("check_flag", "unmatched_flag")])
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_a_fault_that_a_check_finds_leaves_an_exception_dump(tmp_path, monkeypatch, check, kind, mode):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "debug.cfg").write_text("op_debug_config = oom\n")
+    (tmp_path / "debug.cfg").write_text(f"op_debug_config = {check}\n")
     y = tf.matmul(v1.placeholder(tf.float32, [2, 2], name="x"), v1.constant(np.eye(2, dtype=np.float32)), name="y")
-    given = current_overrides()._replace(clock=True, faults=faults.parse([{"kind": "out_of_bounds", "node": "y"}]))
+    given = current_overrides()._replace(clock=True, faults=faults.parse([{"kind": kind, "node": "y"}]))
     with overriding(given):
-        made = v1.Session(config=config(enable_exception_dump=1, op_debug_config="debug.cfg"))
+        made = v1.Session(config=config(enable_exception_dump=mode, op_debug_config="debug.cfg"))
     with made as session, pytest.raises(NpuError) as caught:
         session.run(y, {"x:0": [[1.0, 2.0], [3.0, 4.0]]})
-    assert caught.value.code == "DEVICE_FAULT"
-    record = exception_of(tmp_path / "extra-info" / "data-dump" / "0", "y")
-    assert np.frombuffer(record.data("input", 0), "<f4").tolist() == [1.0, 2.0, 3.0, 4.0]
+    # A signal that nobody sets makes the kernel wait until the watchdog ends it.
+    assert caught.value.code == {"oom": "DEVICE_FAULT", "check_flag": "DEVICE_TIMEOUT"}[check]
+    folder = tmp_path / "extra-info" / "data-dump" / "0"
+    assert folder.exists() == bool(mode)
+    if mode:
+        record = exception_of(folder, "y")
+        assert np.frombuffer(record.data("input", 0), "<f4").tolist() == [1.0, 2.0, 3.0, 4.0]
+        assert (record.description.inputs[0].shape is None) == (mode == 2)
 
 
 def test_a_disk_that_was_asked_to_be_full_ends_the_run_and_keeps_whole_steps(tmp_path):
@@ -217,6 +226,91 @@ def test_a_disk_that_was_asked_to_be_full_ends_the_run_and_keeps_whole_steps(tmp
                 session.run(y, {"x:0": np.ones(100)})
     assert caught.value.code == "OUTPUT"
     assert [file.step for file in reading.files(str(tmp_path))] == [0, 1]
+
+
+# -- several, and what ends early -----------------------------------------------------------------------------------
+
+
+def test_two_sessions_that_dump_into_one_folder_do_not_mix(tmp_path):
+    y = tf.nn.relu(v1.placeholder(tf.float32, [2], name="x"), name="y")
+    options = config(enable_dump=True, dump_path=str(tmp_path))
+    with v1.Session(config=options) as one, v1.Session(config=options) as other:
+        for step in range(2):
+            one.run(y, {"x:0": [1.0, step]})
+            other.run(y, {"x:0": [2.0, step]})
+    times = sorted(os.listdir(str(tmp_path)))
+    assert len(times) == 2
+    for number, time in enumerate(times, 1):
+        found = tensors(tmp_path / time)
+        assert {key: list(value) for key, value in found.items()} == {
+            (step, "y:0", 0): [float(number), float(step)] for step in range(2)
+        }
+    assert {turn for _, _, turn in tensors(tmp_path)} == {0}
+
+
+def test_ranks_that_dump_at_once_have_folders_of_their_own(tmp_path):
+    def work(rank):
+        with v1.Graph().as_default():
+            y = tf.nn.relu(v1.placeholder(tf.float32, [1], name="x"), name="y")
+            with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
+                for _ in range(3):
+                    session.run(y, {"x:0": [float(rank)]})
+
+    ranks.as_ranks(2, work)
+    files = reading.files(str(tmp_path))
+    told = set()
+    for one in files:
+        (value,) = np.frombuffer(form.read(one.path).data("output", 0), "<f4").tolist()
+        told.add((one.relative.split(os.sep)[1], one.step, value))
+    assert told == {(str(rank), step, float(rank)) for rank in range(2) for step in range(3)}
+
+
+def test_the_folder_is_that_of_the_sessions_device(tmp_path):
+    y = tf.nn.relu(v1.placeholder(tf.float32, [1], name="x"))
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path), session_device_id=3)) as session:
+        session.run(y, {"x:0": [1.0]})
+    assert [one.relative.split(os.sep)[1] for one in reading.files(str(tmp_path))] == ["3"]
+
+
+def test_iterations_of_a_device_loop_are_steps(tmp_path):
+    weight = v1.get_variable("weight", [], initializer=v1.zeros_initializer(), use_resource=False)
+    step = iterations.repeated(v1.assign_add(weight, 1.0, name="step"), 4)
+    options = config(enable_dump=True, dump_path=str(tmp_path), dump_step="1|3", iterations_per_loop=4)
+    with v1.Session(config=options) as session:
+        session.run(weight.initializer)
+        session.run(step)
+    assert {key[0]: float(value) for key, value in tensors(tmp_path, op="step").items()} == {1: 2.0, 3: 4.0}
+
+
+def test_a_run_that_is_interrupted_leaves_its_step_and_nothing_aside(tmp_path, monkeypatch):
+    y = tf.nn.relu(v1.placeholder(tf.float32, [2], name="x"), name="y")
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
+        base = type(session).__mro__[1]
+        original = base._call_tf_sessionrun
+
+        def interrupted(self, *args):
+            original(self, *args)
+            raise KeyboardInterrupt
+
+        session.run(y, {"x:0": [0.0, 1.0]})
+        monkeypatch.setattr(base, "_call_tf_sessionrun", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            session.run(y, {"x:0": [1.0, 1.0]})
+        monkeypatch.undo()
+        session.run(y, {"x:0": [2.0, 1.0]})
+    assert {one.step for one in reading.files(str(tmp_path))} == {0, 1, 2}
+    assert [name for name in os.listdir(str(tmp_path)) if name.startswith(".")] == []
+
+
+def test_the_end_of_the_program_takes_away_what_a_session_left_aside(tmp_path):
+    y = tf.nn.relu(v1.placeholder(tf.float32, [2], name="x"))
+    session = v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path)))
+    session.run(y, {"x:0": [0.0, 1.0]})
+    aside = [name for name in os.listdir(str(tmp_path)) if name.startswith(writing.ASIDE)]
+    assert len(aside) == 1
+    writing._end()
+    assert not (tmp_path / aside[0]).exists()
+    session.close()
 
 
 # -- functions -----------------------------------------------------------------------------------------------------
@@ -266,10 +360,11 @@ def test_operators_of_a_v2_loop_are_dumped_turn_by_turn(tmp_path, again):
         if again:  # another signature with the same loop
             session.run(other, {"x:0": 5.0})
         assert session.run(doubled, {"x:0": 1.0}) == 8.0
-    found = tensors(tmp_path, op="*/body/*doubled")
-    assert {2.0, 4.0, 8.0} <= {float(value) for value in found.values()}
-    assert {turn for _, _, turn in found} == {0, 1, 2}
-    assert sorted(turn for _, _, turn in tensors(tmp_path, op="*/cond/*Less*"))[:4] == ([0] * 2 + [1] * 2 if again else [0, 1, 2, 3])
+    found = tensors(tmp_path, op="*/body/doubled*")
+    (label,) = {label for _, label, _ in found}
+    assert [float(found[0, label, turn]) for turn in range(3)] == [2.0, 4.0, 8.0]
+    turns = sorted(turn for _, _, turn in tensors(tmp_path, op="*/cond/Less*"))
+    assert turns == [0, 1, 2, 3], "of the same loop in two models, the last"
 
 
 def test_only_the_branch_of_a_v2_condition_that_is_taken_is_dumped(tmp_path):
@@ -282,7 +377,7 @@ def test_only_the_branch_of_a_v2_condition_that_is_taken_is_dumped(tmp_path):
     with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
         session.run(out, {x: 1.0})
     labels = {label for _, label, _ in tensors(tmp_path)}
-    assert any(label.endswith("/branch1/taken:0") for label in labels), labels
+    assert any("/branch1/taken" in label for label in labels), labels
     assert not any("left" in label for label in labels)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 import re
@@ -10,6 +11,7 @@ import socket
 import stat
 import threading
 import time
+import weakref
 from typing import Callable, Dict, List, Optional, Sequence
 
 from npu_reference.dumps.form import Bytes
@@ -54,6 +56,16 @@ class Clock:
 PROCESS_CLOCK = Clock()
 
 
+_OPEN: weakref.WeakSet[Target] = weakref.WeakSet()
+
+
+@atexit.register
+def _end() -> None:
+    """The program ends: sessions that nobody closed leave nothing aside."""
+    for target in list(_OPEN):
+        target.close()
+
+
 class Target:
     """A folder into which the dumps of one session go: ``{path}/{time}/{device}/{model}/{model id}/{step}/``.
 
@@ -74,6 +86,7 @@ class Target:
         self._home = ""
         self._steps = 0
         self._aside = ""
+        self._process = 0
 
     def open(self) -> None:
         """See that the folder can be written, and take away what dead processes of this machine left aside there.
@@ -88,6 +101,8 @@ class Target:
             self._aside = self._own_folder()
         except OSError as error:
             raise cannot(self.path, error) from None
+        self._process = os.getpid()
+        _OPEN.add(self)
 
     def _own_folder(self) -> str:
         for number in range(_MOST_TRIES):
@@ -132,8 +147,9 @@ class Target:
             return self._home
 
     def close(self) -> None:
-        """Take away what lies aside; what was published stays."""
-        if self._aside:
+        """Take away what lies aside; what was published stays. The end of the process does it, too."""
+        _OPEN.discard(self)
+        if self._aside and self._process == os.getpid():  # a process that was forked leaves it to its parent
             shutil.rmtree(self._aside, ignore_errors=True)
             self._aside = ""
 
