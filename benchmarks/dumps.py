@@ -178,12 +178,14 @@ def find(args) -> int:
             made, step = session(graph_def, sidecar, 1, folders[side])
             step()
             made.close()
-        start = time.perf_counter()
+        size = sum(map(sum, sizes_of(folders["wrong"])))
+        used, start = processor(resource.RUSAGE_SELF), time.perf_counter()
         found = dumps.DUMP.compare(Inspected(folders["wrong"], {}), folders["right"], dumps.LIMITS)
-        seconds = time.perf_counter() - start
+        seconds, used = time.perf_counter() - start, processor(resource.RUSAGE_SELF) - used
     first = found["first"]["op"] if found["first"] else "none"
     print(f"{args.model}: {planted} is {other} instead of {kind}; first to depart: {first}")
-    print(f"{found['compared']} tensors, {len(found['departing'])} depart, {seconds:.1f} s   below {SECONDS:g}")
+    print(f"{found['compared']} tensors, {size >> 20} MiB a dump, {len(found['departing'])} depart")
+    print(f"{seconds:.1f} s   below {SECONDS:g}; {used:.1f} s of processor")
     return 0 if first == planted and seconds < SECONDS else 1
 
 
