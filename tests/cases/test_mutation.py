@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from npu_conformance.files import toml_file
-
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 pytestmark = pytest.mark.skipif(
@@ -37,14 +35,14 @@ def test_changes_have_names_of_their_own_and_a_seed_draws_the_same(mutation):
 
 
 def test_every_survivor_was_reviewed_with_a_reason(mutation):
-    entries = toml_file.load(mutation.REVIEWED)["survivor"]
+    entries = mutation.entries("survivor")
     assert {one["class"] for one in entries} <= CLASSES
     assert all(one["why"] for one in entries)
     assert len({one["name"] for one in entries}) == len(entries)
 
 
 def test_changes_that_were_seen_are_still_seen(mutation):
-    named = [one["name"] for one in toml_file.load(mutation.REVIEWED)["seen"]]
+    named = [one["name"] for one in mutation.entries("seen")]
     there = {one.name: one for area in mutation.AREAS for one in mutation.mutants(area)}
     chosen = [there[name] for name in named if name in there]
     assert 2 * len(chosen) > len(named), "the code has moved on: name other changes"
