@@ -63,8 +63,8 @@ class Engine:
         values = settings.resolution.values
         self.device = ranks.device_of(values.get("session_device_id"), place)
         #: What folders are called by: the option, else what a launch script says, else the rank.
-        own = values.get("session_device_id") is not None
-        self._told_device = self.device if own else settings.places.device or self.device
+        named = values.get("session_device_id") is not None
+        self._told_device = self.device if named else settings.places.device or self.device
         self._communicator = Communicator(place, values.get("hccl_timeout"), settings.faults)
         self.number = process_trace().open_session()
         self._token = token_of(self.number, self._communicator)
