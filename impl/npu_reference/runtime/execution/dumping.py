@@ -428,10 +428,11 @@ class _Geop:
 
     def run(self, body: Any) -> None:
         # What does the same is one function in the session, whichever run asks for it: so its copies are called alike.
-        alone = type(body)()
-        alone.CopyFrom(body)
-        alone.signature.name = ""
-        self.digest = hashlib.sha256(alone.SerializeToString(deterministic=True)).hexdigest()[:12]
+        if any(_calls(node, self.functions) for node in body.node_def):
+            alone = type(body)()
+            alone.CopyFrom(body)
+            alone.signature.name = ""
+            self.digest = hashlib.sha256(alone.SerializeToString(deterministic=True)).hexdigest()[:12]
         self._body(body, self._in_geop, set(self.graph.index), 0)
 
     def _body(self, body: Any, operator: Callable[[Any], Optional[_Operator]], names: Set[str], depth: int) -> None:
