@@ -78,8 +78,28 @@ def test_every_turn_of_a_loop_has_its_own_file(tmp_path):
     _, doubled = v1.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * 2.0), [v1.constant(0), v1.constant(1.0)])
     with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
         assert session.run(doubled) == 8.0
-    values = sorted(float(value) for (_, name, _), value in tensors(tmp_path, op="*mul*").items())
-    assert values == [2.0, 4.0, 8.0]
+    values = {turn: float(value) for (_, name, turn), value in tensors(tmp_path, op="*mul*").items()}
+    assert values == {0: 2.0, 1: 4.0, 2: 8.0}
+
+
+def test_turns_of_a_loop_with_a_branch_and_a_loop_in_it_are_in_their_order(tmp_path):
+    if tf.__version__ >= "2":
+        v1.disable_control_flow_v2()
+
+    def turn(i, a):
+        a = v1.cond(tf.equal(i % 2, 0), lambda: tf.add(a, 10.0, name="even"), lambda: tf.identity(a))
+        _, a = v1.while_loop(lambda j, b: j < 2, lambda j, b: (j + 1, tf.multiply(b, 2.0, name="inner")), [0, a])
+        return i + 1, tf.subtract(a, 1.0, name="outer")
+
+    _, out = v1.while_loop(lambda i, a: i < 3, turn, [v1.constant(0), v1.placeholder(tf.float32, [], name="x")])
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
+        assert session.run(out, {"x:0": 1.0}) == 723.0
+    told = {}
+    for (_, label, _turn), value in sorted(tensors(tmp_path).items()):
+        told.setdefault(label.rpartition("/")[2], []).append(float(value))
+    assert told["outer:0"] == [43.0, 171.0, 723.0]
+    assert told["even:0"] == [11.0, 181.0]
+    assert told["inner:0"] == [22.0, 44.0, 86.0, 172.0, 362.0, 724.0]
 
 
 def test_a_branch_that_is_not_taken_leaves_nothing(tmp_path):

@@ -8,7 +8,21 @@ import importlib
 import json
 import sys
 import threading
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 import numpy as np
 
@@ -164,6 +178,8 @@ class Dumping:
         calls = [node for body in bodies for node in body.node_def if node.op == "PyFunc" and _MARK in node.attr]
         if not calls:
             return
+        for body in bodies:
+            _wait_turns(body)
         with self._lock:
             model = self._models[function.signature.name] = _Model(geop, len(self._models) + 1)
         script_ops = importlib.import_module("tensorflow.python.ops.script_ops")
@@ -583,6 +599,65 @@ def _wait(function: Any) -> None:
         last.attr["T"].type = result.type
         last.input.extend([function.ret[result.name], f"^{joined.name}"])
         function.ret[result.name] = f"{last.name}:output:0"
+
+
+def _wait_turns(function: Any) -> None:
+    """Let every turn of a v1 loop wait for the dumps of the one before, so that times tell the turns in their order.
+
+    What a branch within the loop may leave dead is not waited for: it would end the loop. O(nodes + edges).
+    """
+    loops = [node for node in function.node_def if node.op in ("NextIteration", "RefNextIteration")]
+    if not loops:
+        return
+    ops = {node.name: node.op for node in function.node_def}
+    preds = {node.name: node.input[1] for node in function.node_def if node.op in ("Switch", "RefSwitch", "_SwitchN")}
+    frame: Dict[str, Tuple[str, ...]] = {}
+    #: The sides of branches on which a node must stand to run.
+    sides: Dict[str, FrozenSet[Tuple[str, str]]] = {}
+    dumps: List[str] = []
+    for node in in_order(function):
+        ends = [text.lstrip("^").split(":") for text in node.input]
+        ends = [end for end in ends if end[0] in sides]
+        around = max((frame[end[0]] for end in ends), key=len, default=())
+        found = [sides[end[0]] | _side(end, preds, ops) for end in ends]
+        if node.op in ("Merge", "RefMerge"):
+            sides[node.name] = frozenset.intersection(*found) if found else frozenset()
+        else:
+            sides[node.name] = frozenset().union(*found)
+        if node.op in ("Enter", "RefEnter"):
+            around = (*around, node.attr["frame_name"].s.decode("utf-8", "replace"))
+        elif node.op in ("Exit", "RefExit"):
+            around = around[:-1]
+            sides[node.name] = frozenset(side for side in sides[node.name] if side[1] != _ENDED)
+        elif around and node.op == "PyFunc" and _MARK in node.attr:
+            dumps.append(node.name)
+        frame[node.name] = around
+    names = set(ops) | {arg.name for arg in function.signature.input_arg}
+    joined: Dict[Tuple[str, ...], str] = {}
+    for node in loops:
+        certain = [one for one in dumps if frame[one] == frame[node.name] and sides[one] <= sides[node.name]]
+        if not certain:
+            continue
+        key = (*frame[node.name], *sorted(repr(side) for side in sides[node.name]))
+        if key not in joined:
+            join = function.node_def.add(name=_fresh("npu_turn_dumped", names), op="NoOp")
+            join.input.extend(f"^{name}" for name in certain)
+            joined[key] = join.name
+        node.input.append(f"^{joined[key]}")
+
+
+#: The side of a loop's Switch that leads out of the loop.
+_ENDED = "ended"
+
+
+def _side(end: Sequence[str], preds: Mapping[str, str], ops: Mapping[str, str]) -> FrozenSet[Tuple[str, str]]:
+    """The side of a branch that reading an output of a Switch means; of a loop's own, only the one that leads out."""
+    if end[0] not in preds or len(end) < 2:
+        return frozenset()
+    pred, side = preds[end[0]], ":".join(end[1:])
+    if ops.get(pred.split(":")[0]) == "LoopCond":
+        return frozenset([(pred, _ENDED)]) if end[1] == "output_false" else frozenset()
+    return frozenset([(pred, side)])
 
 
 def _fresh(wish: str, taken: Set[str]) -> str:
