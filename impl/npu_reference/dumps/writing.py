@@ -75,10 +75,20 @@ class Target:
         path: absolute; it must exist.
         device: number of the device.
         disk: None for one without a limit of its own.
+        option: that named the path, for errors.
     """
 
-    def __init__(self, path: str, device: int = 0, clock: Clock = PROCESS_CLOCK, disk: Optional[Disk] = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        device: int = 0,
+        clock: Clock = PROCESS_CLOCK,
+        disk: Optional[Disk] = None,
+        *,
+        option: str = "dump_path",
+    ) -> None:
         self.path = path
+        self.option = option
         self.device = device
         self.clock = clock
         self._disk = disk
@@ -99,8 +109,8 @@ class Target:
                 if name.startswith(ASIDE) and _abandoned(name):
                     _remove(os.path.join(self.path, name))
             self._aside = self._own_folder()
-        except OSError as error:
-            raise cannot(self.path, error) from None
+        except (OSError, ValueError) as error:
+            raise cannot(self.option, self.path, error) from None
         self._process = os.getpid()
         _OPEN.add(self)
 
@@ -125,9 +135,9 @@ class Target:
             place = os.path.join(self._aside, str(self._steps))
         try:
             os.mkdir(place)
-        except OSError as error:
-            raise cannot(self.path, error) from None
-        return StepFiles(self, place, os.path.join(safe(model), str(model_id), str(step)), self._disk)
+            return StepFiles(self, place, os.path.join(safe(model), str(model_id), str(step)), self._disk)
+        except (OSError, ValueError) as error:
+            raise cannot(self.option, self.path, error) from None
 
     def home(self) -> str:
         """``{path}/{time}/{device}``, made at the first call. Raises OSError."""
@@ -189,7 +199,7 @@ class StepFiles:
                 self._disk(sum(memoryview(part).nbytes for part in parts))
             _write(short, parts, self._folder)
         except OSError as error:
-            raise cannot(self._target.path, error) from None
+            raise cannot(self._target.option, self._target.path, error) from None
         else:
             with self._lock:
                 self.count += 1
@@ -217,7 +227,7 @@ class StepFiles:
             return goal
         except OSError as error:
             self.discard()
-            raise cannot(self._target.path, error) from None
+            raise cannot(self._target.option, self._target.path, error) from None
 
     def discard(self) -> None:
         """Take away what was written."""
@@ -242,11 +252,20 @@ class StepFiles:
 
 
 def write_alone(
-    base: str, folders: Sequence[str], name: str, parts: Sequence[Bytes], disk: Optional[Disk] = None
+    base: str,
+    folders: Sequence[str],
+    name: str,
+    parts: Sequence[Bytes],
+    disk: Optional[Disk] = None,
+    *,
+    option: str = "the exception dump",
 ) -> str:
     """One whole file below ``base``, whose folders are made where they are missing; answers its path.
 
     A link among the folders is not followed: it leads out of the folder that was named.
+
+    Args:
+        option: option or variable that named ``base``, for errors.
 
     Raises:
         NpuError: OUTPUT.
@@ -257,7 +276,7 @@ def write_alone(
             place = os.path.join(place, folder)
             if os.path.islink(place):
                 reason = "it is a link, and leads out of the folder that was named."
-                raise NpuError("OUTPUT", place, reason, "Remove it.")
+                raise NpuError("OUTPUT", f"{option}, {place}", reason, "Remove it.")
             if not os.path.isdir(place):
                 os.mkdir(place)
         aside = os.path.join(place, f"{ASIDE}{_host()}-{os.getpid()}-{threading.get_ident()}")
@@ -272,17 +291,21 @@ def write_alone(
                 os.unlink(aside)
             raise
         if mapped(name) != name:
-            with open(os.path.join(place, MAPPING), "a", encoding="utf-8") as stream:
-                stream.write(mapping_lines([name]))
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+            with os.fdopen(os.open(os.path.join(place, MAPPING), flags, 0o666), "ab") as stream:
+                stream.write(mapping_lines([name]).encode("utf-8"))
         return goal
-    except OSError as error:
-        raise cannot(place, error) from None
+    except (OSError, ValueError) as error:
+        raise cannot(option, place, error) from None
 
 
-def cannot(path: str, error: OSError) -> NpuError:
-    """The one error of everything that cannot be written."""
-    remedy = "Make room, or dump fewer steps." if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
-    return NpuError("OUTPUT", path, f"the dump cannot be written: {error.strerror or error}.", remedy)
+def cannot(option: str, path: str, error: Exception) -> NpuError:
+    """The one error of everything that cannot be written. A ValueError is of a path that is none."""
+    number = getattr(error, "errno", None)
+    full = number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    remedy = "Make room, or dump fewer steps." if full else "Name a directory that exists and that you may write to."
+    why = getattr(error, "strerror", None) or ("it is no path" if isinstance(error, ValueError) else str(error))
+    return NpuError("OUTPUT", f"{option}, {path}", f"the dump cannot be written: {why}.", remedy)
 
 
 def _write(path: str, parts: Sequence[Bytes], folder: Optional[int] = None) -> None:
