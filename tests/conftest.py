@@ -29,8 +29,8 @@ _NEEDS_TENSORFLOW = [
 ]  # fmt: skip
 
 #: What depends on the version of TensorFlow, or of a package that comes with it (protobuf, numpy). All else is tested
-#: without it and with the oldest one, on the newest Python and on the oldest: imports between rooms, the models' recorded
-#: partitions, and what of the distribution is no import of it are the same whatever is installed.
+#: without it and with the oldest one, on the newest Python and on the oldest: imports between rooms, the models'
+#: recorded partitions and the guides are the same whatever is installed.
 _OF_A_VERSION = [
     *_NEEDS_TENSORFLOW, "conformance/test_tensorflow_free.py", "dumps", "graphs", "links",
     "packaging/test_distribution.py",
