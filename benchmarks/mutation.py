@@ -8,8 +8,9 @@ laws; the first that fails ends it. With `--coverage`, cases that do not come th
 With `--tensorflow`, by a Python that has it, runs on the device are asked as well: some areas are seen by them alone.
 Those that nobody sees are looked up in `results/mutation/`, a file for each area, where each has been reviewed:
 `equivalent` (no answer changes), `silent` (no document says which is right) or `hole` (a document forbids it, and the
-suite is blind); a `scope` there is a function, or a file, of which all that survives is of one class. What is not
-reviewed counts as a hole. Printed is the score by area: killed of killed and holes.
+suite is blind). What is not reviewed counts as a hole. A `scope` there is a function, a file or a folder of which
+nothing is drawn, since no document speaks of it or no answer shows it. Printed is the score by area: killed of killed
+and holes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 _ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 for _room in ("impl", "conformance"):
@@ -48,7 +49,6 @@ __all__ = [
     "Mutant",
     "Score",
     "drawn",
-    "Reviewed",
     "entries",
     "judged",
     "main",
@@ -237,8 +237,9 @@ def _replaced(node: Any, kind: str, part: int) -> ast.AST:
 
 
 def mutants(area: str) -> List[Mutant]:
-    """Every change of an area, in the order of its files."""
+    """Every change of an area that is not in a reviewed scope, in the order of its files."""
     found: List[Mutant] = []
+    scopes = _scopes()
     package = os.path.join(_ROOT, "impl", "npu_reference")
     for room in AREAS[area].rooms or (area,):
         for place, folders, names in os.walk(os.path.join(package, *room.split("/"))):
@@ -247,8 +248,20 @@ def mutants(area: str) -> List[Mutant]:
                 path = os.path.join(place, name)
                 inside = os.path.relpath(path, package)
                 if name.endswith(".py") and not inside.startswith(AREAS[area].hidden) and "_generate" not in inside:
-                    found += _of_file(area, path)
+                    found += (one for one in _of_file(area, path) if scopes.isdisjoint(_places(one)))
     return found
+
+
+def _places(mutant: Mutant) -> List[str]:
+    """The folders, the file, the classes and the function a change is in, as scopes name them."""
+    path = mutant.name.partition(":")[0]
+    folders = path.split("/")[:-1]
+    within = mutant.within.split(".") if mutant.within else []
+    return [
+        *("/".join(folders[:most]) for most in range(1, len(folders) + 1)),
+        path,
+        *(f"{path}:{'.'.join(within[:most])}" for most in range(1, len(within) + 1)),
+    ]
 
 
 def _of_file(area: str, path: str) -> Iterator[Mutant]:
@@ -620,27 +633,13 @@ def entries(kind: str, area: str = "") -> List[Dict[str, str]]:
     return found
 
 
-class Reviewed(NamedTuple):
-    """What was said of survivors: class by name, and by file, or by file and function."""
-
-    names: Dict[str, str]
-    scopes: Dict[str, str]
-
-    def of(self, mutant: Mutant) -> str:
-        """The class of a survivor; empty where nobody has looked at it."""
-        path = mutant.name.partition(":")[0]
-        within = mutant.within.split(".") if mutant.within else []
-        places = [f"{path}:{'.'.join(within[:most])}" for most in range(len(within), 0, -1)]
-        found = [self.scopes[place] for place in (*places, path) if place in self.scopes]
-        return self.names.get(mutant.name) or (found[0] if found else "")
+def reviewed() -> Dict[str, str]:
+    """Name of a survivor to its class."""
+    return {one["name"]: one["class"] for one in entries("survivor")}
 
 
-def reviewed() -> Reviewed:
-    """All that was reviewed."""
-    return Reviewed(
-        {one["name"]: one["class"] for one in entries("survivor")},
-        {one["place"]: one["class"] for one in entries("scope")},
-    )
+def _scopes() -> FrozenSet[str]:
+    return frozenset(one["place"] for one in entries("scope"))
 
 
 def judged(
@@ -666,11 +665,11 @@ def judged(
     return found
 
 
-def scores(found: Sequence[Tuple[Mutant, str]], known: Reviewed) -> Dict[str, Score]:
+def scores(found: Sequence[Tuple[Mutant, str]], known: Dict[str, str]) -> Dict[str, Score]:
     """Area to its score."""
     made = {}
     for area in dict.fromkeys(one.area for one, _ in found):
-        of = Counter("killed" if seen else known.of(one) for one, seen in found if one.area == area)
+        of = Counter("killed" if seen else known.get(one.name, "") for one, seen in found if one.area == area)
         made[area] = Score(of["killed"], of["hole"], of[""], of["equivalent"], of["silent"])
     return made
 
@@ -692,7 +691,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
 
     def report(one: Mutant, seen: str, reached: int) -> None:
         print("." if seen else "?", end="", file=sys.stderr, flush=True)
-        if not seen and not known.of(one):
+        if not seen and one.name not in known:
             through = f"  through {reached} cases" if reached >= 0 else ""
             print(f"unseen  {one.name}  line {one.line}  {one.change}{through}", flush=True)
         elif seen and given.told:
