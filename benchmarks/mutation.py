@@ -106,6 +106,7 @@ _KEPT = ("npu_reference.errors", "npu_reference.printing", "npu_reference.place"
 _SECONDS = 60  # of one question; who takes longer is seen (assumed)
 _BYTES = 4 << 30  # of memory, the same
 _BYTES_TENSORFLOW = 32 << 30  # of addresses, most of them never used
+_TOGETHER = ("timeline", "compile", "library")  # methods whose coverage is kept in one file
 _GRAPHS = 40  # random graphs for the laws: fewer than in a run
 
 
@@ -362,22 +363,24 @@ class Asker:
     # -- what cases run through
 
     def _recorded(self, path: str) -> Dict[str, Asked]:
-        key = f"{_digest()} {self.tensorflow} {' '.join(sorted(self.methods))}"
+        methods = sorted({*self.methods, *(_TOGETHER if set(_TOGETHER) & set(self.methods) else ())})
+        key = f"{_digest()} {self.tensorflow} {' '.join(methods)}"
         if os.path.exists(path):
             with open(path, encoding="utf-8") as stream:
                 kept = json.load(stream)
             if kept["of"] == key:
                 return {name: Asked(*one) for name, one in kept["asked"].items()}
-        found = json.loads(_forked(lambda: json.dumps(self._record())))
+        found = json.loads(_forked(lambda: json.dumps(self._record(methods))))
         with open(path, "w", encoding="utf-8") as stream:
             json.dump({"of": key, "asked": found}, stream)
         return {name: Asked(*one) for name, one in found.items()}
 
-    def _record(self) -> Dict[str, Any]:
+    def _record(self, methods: Sequence[str]) -> Dict[str, Any]:
         os.chdir(self.folder)
-        panel = hosting.Panel(self.instances, self.folder, unasked=True)
+        instances = [one for one in self.shelf.instances() if not one.twin and one.case.method in methods]
+        panel = hosting.Panel(instances, self.folder, unasked=True)
         backend, found = _backend(None), {}
-        for one in self.instances:
+        for one in instances:
             _forget()
             with _Lines() as lines:
                 start = time.process_time()
