@@ -685,11 +685,14 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--area", action="append", choices=sorted(AREAS), help="only this area; may be repeated")
     parser.add_argument("--tensorflow", action="store_true", help="ask runs, too, by the TensorFlow of this Python")
     parser.add_argument("--coverage", metavar="FILE", help="keeps which lines a case runs through (asked once)")
+    parser.add_argument("--name", action="append", help="only this change; may be repeated")
     parser.add_argument("--told", action="store_true", help="say of those that are seen by what")
     parser.add_argument("--seconds", type=float, default=600.0, help="time after which no more are judged (600)")
     given = parser.parse_args(arguments)
     areas = given.area or [name for name, area in AREAS.items() if given.tensorflow or area.methods != ("run",)]
     chosen = drawn(given.seed, areas, given.count)
+    if given.name:
+        chosen = [one for area in areas for one in mutants(area) if one.name in given.name]
     known = reviewed()
 
     def report(one: Mutant, seen: str, reached: int) -> None:

@@ -137,6 +137,19 @@ def _copied_between_operators(step: Answer, params: Params) -> None:
             step["transfers"].append({"direction": direction, "bytes": 64, "tensors": [task["node"] + ":0"]})
 
 
+def _copied_in_every_turn(step: Answer, params: Params) -> None:
+    """What a loop or a function reads is copied again in every turn, and for every call."""
+    if any("/" in node for task in step["tasks"] for node in task.get("nodes", [])):
+        for one in [copy for copy in step["transfers"] if copy["direction"] == "h2d"]:
+            one["times"] = 3
+
+
+telling(
+    "copies-in-every-turn",
+    "mixed.transfer.only_boundaries",
+    "Copies what loops and functions read once for every turn and call.",
+    _copied_in_every_turn,
+)
 telling(
     "host-reads-the-device",
     "mixed.transfer.memcpy",

@@ -158,3 +158,35 @@ hearing(
     has("compile_dynamic_mode", True),
     compile_dynamic_mode=None,
 )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Checks of kernels
+
+hearing(
+    "oom-not-compiled",
+    "runconfig.op_debug_config.oom.effect",
+    "Compiles no check for writes past a buffer.",
+    has("op_debug_config"),
+    op_debug_config=None,
+)
+
+
+@mutant("oom-off-by-one", "runconfig.op_debug_config.oom.boundary")
+class OomOffByOne(ReferenceBackend):
+    """Reports a write that ends exactly at the end of its buffer."""
+
+    def step(self, params: Params) -> Answer:
+        faults = [{**one, "past": 1} if one["kind"] == "out_of_bounds" else one for one in params.get("faults", [])]
+        return super().step({**params, "faults": faults} if faults else params)
+
+
+@mutant("stream-sync-for-the-host-alone", "runconfig.stream_sync_timeout.effect")
+class StreamSyncForTheHostAlone(ReferenceBackend):
+    """Lets the host wait for a kernel that hangs, whatever stream_sync_timeout is."""
+
+    def step(self, params: Params) -> Answer:
+        if any(one["kind"] in ("hang", "unmatched_flag") for one in params.get("faults", [])):
+            values = {name: value for name, value in params["values"].items() if name != "stream_sync_timeout"}
+            return super().step({**params, "values": values})
+        return super().step(params)
