@@ -503,15 +503,28 @@ class _Lines:
     def __init__(self) -> None:
         self.found: Dict[str, Set[int]] = {}
         self._names: Dict[str, str] = {}
+        self._registry: Any = None
+        self._plain: Any = None
 
     def __enter__(self) -> _Lines:
         threading.settrace(self._call)
         sys.settrace(self._call)
+        if "tensorflow" in sys.modules:
+            self._registry = importlib.import_module("tensorflow.python.ops.script_ops").FuncRegistry
+            self._plain, lines = self._registry.__call__, self
+
+            def call(registry: Any, *arguments: Any) -> Any:
+                sys.settrace(lines._call)  # TensorFlow's own threads come to Python here
+                return lines._plain(registry, *arguments)
+
+            self._registry.__call__ = call
         return self
 
     def __exit__(self, *unused: object) -> None:
         sys.settrace(None)
         threading.settrace(None)  # type: ignore[arg-type]
+        if self._registry is not None:
+            self._registry.__call__ = self._plain
 
     def _call(self, frame: Any, event: str, argument: object) -> Any:
         path = frame.f_code.co_filename
