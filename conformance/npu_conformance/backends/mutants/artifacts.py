@@ -518,7 +518,7 @@ def _switch_rows(edition: str) -> List[Tuple[str, str, Fault]]:
         (
             f"{section}.all_off_except",
             "Lets ALL win over a pass that is named.",
-            _text(r'("ALL": "off"), "MatMulBiasAddFusionPass": "on"', r'\1'),
+            _text(r'("ALL": "off"), "MatMulBiasAddFusionPass": "on"', r"\1"),
         ),
         (
             f"{section}.missing_section",

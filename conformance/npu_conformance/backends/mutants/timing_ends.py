@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, List
 
 from npu_conformance.backends.mutants import mutant
@@ -171,6 +172,25 @@ hearing(
     op_debug_config=None,
 )
 
+hearing(
+    "flag-check-not-compiled",
+    "runconfig.op_debug_config.check_flag.error",
+    "Compiles no check of signals.",
+    has("op_debug_config"),
+    op_debug_config=None,
+)
+
+
+@mutant("limit-of-a-second-is-none-at-all", "runconfig.op_execute_timeout.effect")
+class LimitOfASecond(ReferenceBackend):
+    """Takes the seconds of op_execute_timeout for microseconds, which no kernel keeps."""
+
+    def step(self, params: Params) -> Answer:
+        if value_of(params, "op_execute_timeout") == 1:
+            option = "op_execute_timeout"
+            raise DeviceError("DEVICE_TIMEOUT", option, "a kernel ran too long.", after_ns=1000)
+        return super().step(params)
+
 
 @mutant("oom-off-by-one", "runconfig.op_debug_config.oom.boundary")
 class OomOffByOne(ReferenceBackend):
@@ -190,3 +210,32 @@ class StreamSyncForTheHostAlone(ReferenceBackend):
             values = {name: value for name, value in params["values"].items() if name != "stream_sync_timeout"}
             return super().step({**params, "values": values})
         return super().step(params)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sizes of inputs
+
+
+def _unbounded(value: Any) -> str:
+    """Every range without its ends."""
+    return re.sub(r"[0-9]+~[0-9]+", "-1", str(value))
+
+
+for _surface, _requirement in (
+    ("runconfig", "runconfig.dynamic_inputs_shape_range.dims"),
+    ("session", "session.dynamic_inputs_shape_range.range_tilde"),
+):
+    hearing(
+        f"{_surface}-ranges-without-ends",
+        _requirement,
+        "Takes every size where a range of sizes is given.",
+        given(_surface, "dynamic_inputs_shape_range"),
+        dynamic_inputs_shape_range=_unbounded,
+    )
+hearing(
+    "sizes-of-no-profile",
+    "session.dynamic_dims.only_profiles",
+    "Runs with sizes that no profile has.",
+    given("session", "dynamic_dims"),
+    dynamic_dims=lambda value: f"{value};16,8",
+)
