@@ -33,7 +33,7 @@ def golden_graph(request: pytest.FixtureRequest) -> Callable[..., None]:
     {"mix_compile_mode": True}, feeds=["x:0"], fetches=["y:0"])`` also demands that it was recorded so. Paths are
     relative to the folder of the test. ``pytest --npu-golden-update`` records.
     """
-    from npu_conformance.models.golden_fixture import Checker
+    from npu_conformance.models.golden.fixture import Checker
 
     return Checker(str(request.node.path.parent), bool(request.config.getoption("--npu-golden-update")))
 

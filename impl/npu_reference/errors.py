@@ -75,6 +75,7 @@ _KINDS: List[ErrorKind] = [
     # What compilation and runs leave
     ErrorKind("FILES_LEFT", "a directory named by an option cannot take the files that are asked for"),
     ErrorKind("DUMP_FILE", "a file or folder is no dump, or was cut off or changed"),
+    ErrorKind("INSPECT_FOLDER", "a folder is missing, or holds nothing that a run or a compilation leaves"),
     # The suite
     ErrorKind("USAGE", "the command line is wrong"),
     ErrorKind("CASE_FILE", "a case file or golden is malformed"),

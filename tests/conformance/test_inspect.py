@@ -44,7 +44,7 @@ def answer(capsys, *arguments):
     code, out, err = run(capsys, *arguments, "--format", "json")
     assert not err
     found = json.loads(out)
-    schema.check_answer("inspect", found) if hasattr(schema, "check_answer") else None
+    assert schema.fault(found, schema.load("inspect"), schema.load("inspect")) is None
     return code, found
 
 

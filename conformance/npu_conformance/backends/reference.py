@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import glob
 import importlib.util
 import json
@@ -248,11 +249,7 @@ class ReferenceBackend:
 
     def operator_list(self, params: Mapping[str, Any]) -> Any:
         """The request's OpList, or None for the catalog's."""
-        from npu_reference.catalog import OpList
-
-        if "op_list" not in params:
-            return None
-        return OpList.parse(json.dumps(params["op_list"]), "op_list")
+        return _operators(json.dumps(params["op_list"])) if "op_list" in params else None
 
     def partitioned(self, params: Mapping[str, Any]) -> Any:
         """The request's Partition."""
@@ -348,6 +345,14 @@ class ReferenceBackend:
             ranks=params.get("ranks", 1),
         )
         return watchdogs.endure(made, divided, options, faults.parse(params.get("faults"))).profile
+
+
+@functools.lru_cache(maxsize=16)
+def _operators(text: str) -> Any:
+    """The OpList of a text, which few requests have of their own; it cannot be changed."""
+    from npu_reference.catalog import OpList
+
+    return OpList.parse(text, "op_list")
 
 
 def _below(directory: str) -> str:

@@ -130,8 +130,9 @@ def run(
     with output.replaced_folder(out) as folder:
         plan = asking.Plan(graphs, seed, lawful, folder, shelf)
 
-        def further(claims: Any, progress: Any) -> Any:
-            return asking.run(plan, spec, settings, claims, progress)
+        def further(claims: Any, progress: Any) -> runner.Further:
+            questions = asking.Questions(plan, claims, progress)
+            return runner.Further(questions.parts, questions.records)
 
         with progress.bar(len(instances) + graphs) as advance:
             report = runner.run(

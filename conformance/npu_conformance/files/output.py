@@ -18,9 +18,12 @@ __all__ = ["check_writable", "dumps", "write_bytes", "write_file", "replaced_fol
 MARK = "results.jsonl"
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=True, allow_nan=False)
+
+
 def dumps(value: Any) -> str:
     """JSON as every file of ours has it: sorted keys, ASCII, one line."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=True, allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def write_file(path: str, text: str) -> None:

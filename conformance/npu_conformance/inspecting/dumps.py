@@ -7,6 +7,7 @@ import os
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_conformance.inspecting.registry import Inspected, Kind, kind
+from npu_conformance.inspecting.tree import Tree
 from npu_reference.dumps import form, names, reading
 from npu_reference.dumps.dtypes import BY_NAME
 from npu_reference.errors import NpuError
@@ -124,8 +125,10 @@ def array(one: Found) -> Any:
 # -- what lies there ---------------------------------------------------------------------------------------------------
 
 
-def _recognises(folder: str) -> bool:
-    return bool(reading.files(folder))
+def _find(tree: Tree) -> List[str]:
+    """The folder itself: what lies in all of its dumps is one table, by steps."""
+    named = (name for place in tree.places for name in place.files if not name.startswith("."))
+    return [tree.folder] if any(name == names.MAPPING or names.parse(name) for name in named) else []
 
 
 def _look(asked: Inspected) -> Dict[str, Any]:
@@ -341,4 +344,4 @@ def _ulp(mine: Any, theirs: Any) -> Optional[int]:
     return int(np.max(np.abs(ranks[0] - ranks[1])[fine])) if fine.any() else None
 
 
-DUMP = kind(Kind("dump", _recognises, _look, _compare))
+DUMP = kind(Kind("dump", "{op type}.{op name}.{task}.{stream}.{time}", _find, _look, _compare, LIMITS))

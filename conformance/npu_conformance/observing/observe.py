@@ -133,7 +133,10 @@ COUNTED = frozenset({"transfers", "moved", "run_moved"})
 
 def ascii_line(text: object) -> str:
     """``text`` on one line of printable ASCII; everything else is escaped."""
-    return str(text).encode("unicode_escape").decode("ascii")
+    line = str(text)
+    if line.isascii() and line.isprintable() and "\\" not in line:
+        return line
+    return line.encode("unicode_escape").decode("ascii")
 
 
 def facts(method: str, answer: Mapping[str, Any], folder: Optional[str] = None) -> List[str]:
@@ -174,10 +177,12 @@ def rejection(body: Mapping[str, Any]) -> Fact:
 _Triples = Iterator[Tuple[str, str, str]]
 
 
+_JSON = json.JSONEncoder(sort_keys=True).encode
+
+
 def _options(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     for name, effective in answer["effective"].items():
-        value = json.dumps(effective["value"], sort_keys=True, ensure_ascii=True)
-        yield "effective", name, f"effective {name} = {value}"
+        yield "effective", name, f"effective {name} = {_JSON(effective['value'])}"
         if "origin" in effective:
             yield "origins", name, f"origin {name} = {effective['origin']}"
     for option, code in sorted({(warning["option"], warning["code"]) for warning in answer.get("warnings", [])}):
@@ -195,7 +200,7 @@ def _options(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
 def _leaves(words: str, told: Any) -> Iterator[str]:
     """A line for every leaf of nested tables; a list is a leaf."""
     if not isinstance(told, dict) or not told:
-        yield f"{words} = {json.dumps(told, sort_keys=True, ensure_ascii=True)}"
+        yield f"{words} = {_JSON(told)}"
         return
     for key, part in told.items():
         yield from _leaves(f"{words} {key}", part)

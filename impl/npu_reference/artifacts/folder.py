@@ -134,6 +134,20 @@ class Folder:
                 os.unlink(aside)
             raise
 
+    def append(self, name: str, line: bytes) -> int:
+        """Adds a line to a regular file here, which is made where it is missing; the file's size then.
+
+        Raises:
+            OSError: it cannot be written. NpuError: FILES_LEFT.
+        """
+        self.make()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | _NOFOLLOW
+        with os.fdopen(os.open(os.path.join(self.path, name), flags, 0o666), "ab") as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+            self.disk.write(stream, line)
+            return stream.tell()
+
     def read(self, name: str) -> Optional[bytes]:
         """The content of a regular file here; None where there is none that can be read."""
         if not self.is_there():

@@ -195,6 +195,9 @@ class Program:
             )  # fmt: skip
         removed: List[str] = []
         if cache is not None:
+            taken = {one.kernel for one in records if one.origin == "reused"}
+            fresh = {stem for stem, compiled in done.items() if compiled}
+            cache.record(len(taken - fresh), len(fresh))
             self._settle(cache, plan, notes)
             removed = cache.age()
         return records, frozenset(stem for stem, compiled in done.items() if compiled), removed
