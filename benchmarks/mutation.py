@@ -272,10 +272,10 @@ def _of_file(area: str, path: str) -> Iterator[Mutant]:
     finder = _Finder()
     finder.visit(tree)
     inside = os.path.relpath(path, os.path.join(_ROOT, "impl", "npu_reference"))
-    lines = _statements(tree)
+    lines, rows = _statements(tree), source.encode("utf-8").split(b"\n")
     seen: Counter = Counter()
     for index, (node, kind, part) in enumerate(finder.found):
-        text = " ".join((ast.get_source_segment(source, node) or "").split())
+        text = " ".join(_segment(rows, node).split())
         key = f"{inside}/{kind}/{part}/{text}"
         seen[key] += 1
         digest = hashlib.sha256(f"{key}/{seen[key]}".encode()).hexdigest()[:8]
@@ -284,6 +284,14 @@ def _of_file(area: str, path: str) -> Iterator[Mutant]:
         place = lines[min(around, key=lambda one: one[1] - one[0])] if around else ((0, 0), "")
         change = f"{text[:90]} [{kind} {part}]"
         yield Mutant(f"{inside}:{digest}", area, path, node.lineno, kind, change, index, *place)
+
+
+def _segment(rows: Sequence[bytes], node: Any) -> str:
+    """The source of a node, as :func:`ast.get_source_segment` gives it, which takes the whole file apart each time."""
+    found = list(rows[node.lineno - 1 : node.end_lineno])
+    found[-1] = found[-1][: node.end_col_offset]
+    found[0] = found[0][node.col_offset :]
+    return b"\n".join(found).decode("utf-8")
 
 
 def _statements(tree: ast.Module) -> Dict[Tuple[int, int], Tuple[Tuple[int, int], str]]:
