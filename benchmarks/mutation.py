@@ -409,6 +409,8 @@ class Asker:
             through = self.asked[one.id].lines.get(inside, []) if self.asked else []
             if not self.asked or any(first <= line <= last for line in through) or (not last and through):
                 found.append(one)
+        if not found and self.tensorflow:  # ranks are processes of their own, whose lines nobody sees
+            found = [one for one in self.instances if "ranks" in one.case.params and one.id in self.asked]
         random.Random(0).shuffle(found)  # cases that see the same stand together in the library
         methods = AREAS[mutant.area].methods
         found.sort(key=lambda one: (one.case.method == "run", -self.kills[one.id], methods.index(one.case.method)))
