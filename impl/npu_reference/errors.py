@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from npu_reference.printing import clipped
+from npu_reference.printing import clipped, printable
 
 __all__ = ["CATALOGUE", "DeviceError", "ErrorKind", "NpuError", "ExitStatus"]
 
@@ -120,12 +120,12 @@ class NpuError(Exception):
 
     @property
     def message(self) -> str:
-        """The whole text without the code, one line."""
+        """The whole text without the code, one line that no terminal obeys."""
         text = f"{self.subject}: {self.reason}" if self.subject else self.reason
-        if not self.remedy:
-            return text
-        stop = "" if text.endswith((".", "!", "?", ":")) else "."
-        return f"{text}{stop} {self.remedy}"
+        if self.remedy:
+            stop = "" if text.endswith((".", "!", "?", ":")) else "."
+            text = f"{text}{stop} {self.remedy}"
+        return printable(text)
 
     def __str__(self) -> str:
         return f"[{self.code}] {self.message}"

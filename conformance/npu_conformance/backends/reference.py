@@ -36,6 +36,7 @@ _FEATURES = [
     "compile.passes",
     "compile.sizes",
     "compile.switches",
+    "compile.tuning",
     "copies",
     "directives",
     "engines",
@@ -221,8 +222,8 @@ class ReferenceBackend:
 
         return Program(place, process=str(process), faults=faults.parse(params.get("faults")))
 
-    def compiled(self, program: Any, params: Mapping[str, Any], resolution: Any) -> Any:
-        """What compiling the request's graph left."""
+    def model(self, params: Mapping[str, Any], resolution: Any, tiles: Mapping[Any, Any]) -> Any:
+        """The request's graph, compiled with tiles that tuning found before."""
         from npu_reference.artifacts import Model
         from npu_reference.compiler import compile_graph, settings_of
         from npu_reference.graphs import arg_shapes, load_graph
@@ -235,8 +236,8 @@ class ReferenceBackend:
         cut = partition(self.graph(params), resolution, op_list=self.operator_list(params), shapes=shapes)
         assignment = assign(cut, resolution, catalog=self.catalog(params))
         device = load(params.get("device", "Ascend910A"))
-        lowered = compile_graph(cut, assignment, device, settings_of(resolution), shapes)
-        return program.compile(Model(cut, assignment, lowered, shapes), resolution, params.get("env", {}))
+        settings = settings_of(resolution)._replace(tiles=tiles)
+        return Model(cut, assignment, compile_graph(cut, assignment, device, settings, shapes), shapes)
 
     def graph(self, params: Mapping[str, Any]) -> Any:
         """The request's Graph, closed over its feeds and fetches when it names any."""
@@ -305,10 +306,16 @@ class ReferenceBackend:
         return answer
 
     def tuned(self, made: Any, plan: Any) -> Any:
-        """What tuning found for the kernels of a step."""
+        """What tuning found for the kernels of a step, or of a compiled model."""
         from npu_reference import tuning
 
         return tuning.tune([made.compiled], plan)
+
+    def bank(self, path: str, device: Any) -> Any:
+        """The tiles that tuning left in a folder, and why there are none where what lies there is not trusted."""
+        from npu_reference import tuning
+
+        return tuning.read(path, device)
 
     def profile_files(self, made: Any, resolution: Any) -> Dict[str, bytes]:
         """Path, below the folder that stands for the machine's root and for the current directory, to content."""

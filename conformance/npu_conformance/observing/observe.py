@@ -6,14 +6,14 @@ import json
 import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from npu_conformance.observing import device_runs, dump_files, files, run_files, tensors, timeline
+from npu_conformance.observing import device_runs, dump_files, files, left_files, profile_files, tensors, timeline
 
 __all__ = [
     "ASPECTS", "COUNTED", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts",
 ]  # fmt: skip
 
 
-_ = dump_files  # importing a kind registers it
+_ = (dump_files, profile_files)  # importing a kind registers it
 
 _MAX_FETCHED = 1 << 30  # bytes of all tensors of one answer (assumed)
 
@@ -159,7 +159,7 @@ def observations(method: str, answer: Mapping[str, Any], folder: Optional[str] =
         folder: the worker's folder, for tensors that came as files.
     Raises:
         tensors.BadTensor: a fetched tensor is malformed.
-        files.BadFile: a file of the answer cannot be read.
+        left_files.BadFile: a file of the answer cannot be read.
         timeline.BadTimeline: a step contradicts itself.
     """
     found: List[Fact] = []
@@ -303,7 +303,7 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
         yield "log", code, f"log {level} {code} {subject}".rstrip()
     for line in answer.get("output", "").splitlines():
         yield "output", line, f"printed {line}".rstrip()
-    yield from run_files.observations(answer)
+    yield from left_files.observations(answer)
     if "failed" in answer:
         yield "failed", answer["failed"]["subject"], f"failed {answer['failed']['code']} {answer['failed']['subject']}"
     for rank, told in enumerate(answer.get("ranks", [])):

@@ -271,7 +271,7 @@ class Program:
         _, when, entries = self._fusion[folder.path]
         self._fusion[folder.path] = (folder, max(when, plan.fusion_when), entries)
         for geop in range(len(model.partition.geops)):
-            entries[f"session_and_graph_id_{session}_{first + geop}"] = fusions.entry(model.compiled.fusion, geop)
+            entries[f"session_and_graph_id_{session}_{first + geop}"] = fusions.entry(model.compiled, geop)
         if plan.fusion_when == 2:  # D19
             folder.write(fusions.NAME, iter([fusions.text(entries)]))
 

@@ -61,10 +61,20 @@ class Target:
         path: absolute; it must exist.
         device: number of the device.
         disk: told of the bytes of every file before they are written; raises OSError for a full disk.
+        option: that named the path, for errors.
     """
 
-    def __init__(self, path: str, device: int = 0, clock: Clock = PROCESS_CLOCK, disk: Disk = _unlimited) -> None:
+    def __init__(
+        self,
+        path: str,
+        device: int = 0,
+        clock: Clock = PROCESS_CLOCK,
+        disk: Disk = _unlimited,
+        *,
+        option: str = "dump_path",
+    ) -> None:
         self.path = path
+        self.option = option
         self.device = device
         self.clock = clock
         self._disk = disk
@@ -84,8 +94,8 @@ class Target:
                 if name.startswith(ASIDE) and _abandoned(name):
                     _remove(os.path.join(self.path, name))
             self._aside = self._own_folder()
-        except OSError as error:
-            raise cannot(self.path, error) from None
+        except (OSError, ValueError) as error:
+            raise cannot(self.option, self.path, error) from None
 
     def _own_folder(self) -> str:
         for number in range(_MOST_TRIES):
@@ -108,8 +118,8 @@ class Target:
             place = os.path.join(self._aside, str(self._steps))
         try:
             os.mkdir(place)
-        except OSError as error:
-            raise cannot(self.path, error) from None
+        except (OSError, ValueError) as error:
+            raise cannot(self.option, self.path, error) from None
         return StepFiles(self, place, os.path.join(safe(model), str(model_id), str(step)), self._disk)
 
     def home(self) -> str:
@@ -158,7 +168,7 @@ class StepFiles:
             self._disk(sum(len(part) for part in parts))
             _write(os.path.join(self._place, short), parts)
         except OSError as error:
-            raise cannot(self._target.path, error) from None
+            raise cannot(self._target.option, self._target.path, error) from None
         self.count += 1
         if short != name:
             self._long.append(name)
@@ -181,17 +191,28 @@ class StepFiles:
             return goal
         except OSError as error:
             self.discard()
-            raise cannot(self._target.path, error) from None
+            raise cannot(self._target.option, self._target.path, error) from None
 
     def discard(self) -> None:
         """Take away what was written."""
         shutil.rmtree(self._place, ignore_errors=True)
 
 
-def write_alone(base: str, folders: Sequence[str], name: str, parts: Sequence[Bytes], disk: Disk = _unlimited) -> str:
+def write_alone(
+    base: str,
+    folders: Sequence[str],
+    name: str,
+    parts: Sequence[Bytes],
+    disk: Disk = _unlimited,
+    *,
+    option: str = "the exception dump",
+) -> str:
     """One whole file below ``base``, whose folders are made where they are missing; answers its path.
 
     A link among the folders is not followed: it leads out of the folder that was named.
+
+    Args:
+        option: option or variable that named ``base``, for errors.
 
     Raises:
         NpuError: OUTPUT.
@@ -202,7 +223,7 @@ def write_alone(base: str, folders: Sequence[str], name: str, parts: Sequence[By
             place = os.path.join(place, folder)
             if os.path.islink(place):
                 reason = "it is a link, and leads out of the folder that was named."
-                raise NpuError("OUTPUT", place, reason, "Remove it.")
+                raise NpuError("OUTPUT", f"{option}, {place}", reason, "Remove it.")
             if not os.path.isdir(place):
                 os.mkdir(place)
         aside = os.path.join(place, f"{ASIDE}{_host()}-{os.getpid()}-{threading.get_ident()}")
@@ -216,17 +237,21 @@ def write_alone(base: str, folders: Sequence[str], name: str, parts: Sequence[By
                 os.unlink(aside)
             raise
         if mapped(name) != name:
-            with open(os.path.join(place, MAPPING), "a", encoding="utf-8") as stream:
-                stream.write(mapping_lines([name]))
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+            with os.fdopen(os.open(os.path.join(place, MAPPING), flags, 0o666), "ab") as stream:
+                stream.write(mapping_lines([name]).encode("utf-8"))
         return goal
-    except OSError as error:
-        raise cannot(place, error) from None
+    except (OSError, ValueError) as error:
+        raise cannot(option, place, error) from None
 
 
-def cannot(path: str, error: OSError) -> NpuError:
-    """The one error of everything that cannot be written."""
-    remedy = "Make room, or dump fewer steps." if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
-    return NpuError("OUTPUT", path, f"the dump cannot be written: {error.strerror or error}.", remedy)
+def cannot(option: str, path: str, error: Exception) -> NpuError:
+    """The one error of everything that cannot be written. A ValueError is of a path that is none."""
+    number = getattr(error, "errno", None)
+    full = number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    remedy = "Make room, or dump fewer steps." if full else "Name a directory that exists and that you may write to."
+    why = getattr(error, "strerror", None) or ("it is no path" if isinstance(error, ValueError) else str(error))
+    return NpuError("OUTPUT", f"{option}, {path}", f"the dump cannot be written: {why}.", remedy)
 
 
 def _write(path: str, parts: Sequence[Bytes]) -> None:

@@ -571,6 +571,17 @@ _FUSION: List[Tuple[str, str, Fault]] = [
         _said(_RESULT, f'("{_GRAPH_PASS}": {{)', r'\1"repository_hit_times": "0", '),
     ),
     (
+        "files.fusion_result.repository_hit_times",
+        "Never looks into the repository that tuning filled.",
+        _said(_RESULT, r'"repository_hit_times": "\d+"', '"repository_hit_times": "0"'),
+    ),
+    (
+        "files.fusion_result.repository_hit_times",
+        "Counts a hit wherever a pass takes effect.",
+        _said(_RESULT, r'("effect_times": )("\d+")((?:,\s*"match_times": "\d+")?,\s*"repository_hit_times": )"\d+"',
+              r'\1\2\3\2'),
+    ),
+    (
         "files.fusion_result.path_default",
         "Writes the file to FE without a variable, too.",
         _renamed(r"^fusion_result\.json$", "FE/1/fusion_result.json"),

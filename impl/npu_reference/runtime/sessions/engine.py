@@ -116,7 +116,8 @@ class Engine:
         if wanted.overflow and self._numerics is None:
             text = "overflow is known only with device precision on, so nothing is dumped. Give --device-precision on."
             say(logging.WARNING, Notice("no_effect", "enable_dump_debug", text), session=self.number)
-        target = Target(settings.places.of(wanted.path), settings.places.device, disk=_disk(settings.faults))
+        path, disk = settings.places.of(wanted.path), _disk(settings.faults)
+        target = Target(path, settings.places.device, disk=disk, option=wanted.option)
         with refused():
             target.open()
         overflows = None if self._numerics is None else self._numerics.status.overflows

@@ -94,7 +94,7 @@ def dump(wanted: ExceptionDump, failure: Failure, again: Again, places: Places, 
     parts = encode(description, [data for _, data in inputs], [data for _, data in outputs])
     name = exception_name(node.op, failure.op, number + 1, stamp)
     try:
-        path = write_alone(places.of(wanted.base), wanted.folders(places.device), name, parts)
+        path = write_alone(places.of(wanted.base), wanted.folders(places.device), name, parts, option=wanted.option)
     except NpuError as error:
         text = f"its exception dump: {error.message}"
         say(logging.WARNING, Notice("exception_dump", failure.op, text), session=session)
