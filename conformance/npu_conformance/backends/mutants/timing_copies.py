@@ -119,6 +119,14 @@ telling(
     given("session", "iterations_per_loop"),
 )
 
+hearing(
+    "loop-over-data-of-the-host",
+    "runconfig.enable_data_pre_proc.prerequisite",
+    "Makes a loop on the device although GetNext stays on the host.",
+    given("runconfig", "enable_data_pre_proc", False),
+    enable_data_pre_proc=True,
+)
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Borders
 
