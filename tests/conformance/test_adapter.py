@@ -24,7 +24,7 @@ ASKED = "precision-domain or runconfig-iterations or session-device-id or sessio
 
 #: Placement, as RunMetadata shows it, and what is refused under a variable.
 PLACED = "sample-001-true"
-UNDER_A_VARIABLE = "op-debug-cfg-oom-while-collecting"
+UNDER_A_VARIABLE = "rc-stream-sync-in-a-cluster"
 
 GRAPH = """
 node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }

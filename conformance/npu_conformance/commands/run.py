@@ -98,7 +98,7 @@ def run(
     from npu_conformance.files import output
     from npu_conformance.judging import known_failures
     from npu_conformance.library import library, selection, sharding
-    from npu_conformance.report import junit, summary, write
+    from npu_conformance.report import answering, junit, summary, write
     from npu_conformance.report import text as render
     from npu_conformance.running import progress, runner
     from npu_conformance.strength.laws import asking
@@ -147,7 +147,7 @@ def run(
             )
         missing = write.write(shelf, report, folder)
     if form == "json":
-        echo_json(summary.answer(report))
+        echo_json(answering.answer(shelf, report))
     else:
         render.run(shelf, report, summary.areas(report), out, bool(missing))
     if law_seed == "fresh" and graphs:

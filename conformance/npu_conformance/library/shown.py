@@ -25,6 +25,9 @@ WORDS: Mapping[str, str] = {
 #: What the effective options alone can show; everything else shows where they are at work.
 _TOLD = ("log", "error", "config")
 
+#: Aspects of files that are there only where an option asks for them.
+_FILES = ("dump", "dump_steps", "overflow_dump", "exception_dump")
+
 #: Cases that show an effect itself come before those that show how the option is read; for what is told, after them.
 _METHODS = ("compile", "library", "timeline", "run", "precision", "partition", "options")
 
@@ -42,6 +45,9 @@ def shown(cases: Optional[library.Library] = None) -> Dict[str, List[Tuple[str, 
         for name, requirement in cases.requirements.items():
             if _is_of(option, name):
                 kinds.setdefault(requirement.observable, []).extend(by_requirement.get(name, ()))
+                # A class of an option is read, says the inventory; what it asks for lies in files all the same.
+                left = [case for case in by_requirement.get(name, ()) if _looks_at_files(case)]
+                kinds.setdefault("artifact-file", []).extend(left)
         best = [(kind, _best(option, kinds[kind], kind)) for kind in WORDS if kinds.get(kind)]
         found[option.name] = [
             (WORDS[kind], case.id) for kind, case in best if kind in _TOLD or case.method != "options"
@@ -51,6 +57,11 @@ def shown(cases: Optional[library.Library] = None) -> Dict[str, List[Tuple[str, 
 
 def _is_of(option: Option, name: str) -> bool:
     return any(name == prefix or name.startswith(prefix.rstrip(".") + ".") for prefix in option.requirements)
+
+
+def _looks_at_files(case: library.Case) -> bool:
+    """Whether what a run left is what a case is about."""
+    return any(aspect in _FILES for aspect, _ in case.expect.observe)
 
 
 def _best(option: Option, cases: List[library.Case], kind: str) -> library.Case:

@@ -297,6 +297,9 @@ _of(
     "npu_bridge.npu_cpu.npu_cpu_ops", _SCRIPTS,
     ("randomchoicewithmask", "function", SIMULATED, "positions drawn where a mask holds"),
     ("RandomChoiceWithMask", "function", SIMULATED, "positions drawn where a mask holds"),
+    ("gen_npu_cpu_ops", "object", SIMULATED, "the operators of the adapter's library by their own names"),
+    ("dense_image_warp", "function", REFUSED, "an image read at places that a flow moves",
+     _instead("Compute the places, and gather the pixels with tf.gather_nd.")),
     ("embeddingrankid", "function", REFUSED, "which device keeps a row of an embedding in host memory",
      _instead("Keep the embedding in a variable and use tf.nn.embedding_lookup.")),
 )  # fmt: skip

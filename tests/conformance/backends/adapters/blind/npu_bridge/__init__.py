@@ -4,7 +4,7 @@ import importlib
 import os
 import sys
 
-for variable in ("NPU_COLLECT_PATH", "ASCEND_WORK_PATH", "HCCL_EXEC_TIMEOUT", "AOE_MODE"):
+for variable in ("RANK_SIZE", "NPU_COLLECT_PATH", "HCCL_EXEC_TIMEOUT", "AOE_MODE"):
     os.environ.pop(variable, None)
 del sys.modules["npu_bridge"]
 importlib.import_module("npu_reference").activate()
