@@ -40,7 +40,12 @@ def opened(path: str) -> Iterator[BinaryIO]:
         Unfit: no regular file. OSError: it cannot be read. ValueError: its name is none.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
-    with os.fdopen(descriptor, "rb") as stream:
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise Unfit("that is no regular file")
+        stream = os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+    with stream:
         yield stream
