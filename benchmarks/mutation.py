@@ -1,18 +1,24 @@
 """Changes the reference at random, one small change at a time, and asks whether the suite would call it conformant.
 
-Usage: python benchmarks/mutation.py [--seed N] [--count N] [--area AREA]... [--seconds N] [--all]
+Usage: python benchmarks/mutation.py [--seed N] [--count N] [--area AREA]... [--coverage FILE] [--tensorflow]
 
 A change is one of a comparison, a constant, a condition, an element of a literal, a statement. Each is judged as a
-vendor's backend would be, in a process of its own: by every case that needs no TensorFlow, then by the laws. Those that
-nobody sees are looked up in `results/mutation.toml`, where each has been reviewed: `equivalent` (no answer changes),
-`silent` (no document says which is right) or `hole` (a document forbids it, and the suite is blind). What is not
-reviewed counts as a hole. Printed is the score by area: killed of killed and holes.
+vendor's backend would be, in a process forked off a warm one: by cases, those first that have seen most, then by the
+laws; the first that fails ends it. With `--coverage`, cases that do not come through the changed line are not asked.
+With `--tensorflow`, by a Python that has it, runs on the device are asked as well: some areas are seen by them alone.
+Those that nobody sees are looked up in `results/mutation/`, a file for each area, where each has been reviewed:
+`equivalent` (no answer changes), `silent` (no document says which is right) or `hole` (a document forbids it, and the
+suite is blind). What is not reviewed counts as a hole. A `scope` there is a function, a file or a folder of which
+nothing is drawn, since no document speaks of it or no answer shows it. Printed is the score by area: killed of killed
+and holes.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import functools
+import gc
 import hashlib
 import importlib
 import importlib.machinery
@@ -23,9 +29,10 @@ import resource
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 _ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 for _room in ("impl", "conformance"):
@@ -37,39 +44,78 @@ from npu_conformance.library import library  # noqa: E402
 from npu_conformance.strength import hosting  # noqa: E402
 from npu_conformance.strength.laws import asking  # noqa: E402
 
-__all__ = ["AREAS", "Mutant", "REVIEWED", "Score", "drawn", "judged", "main", "mutants", "reviewed", "scores"]
+__all__ = [
+    "AREAS",
+    "Mutant",
+    "Score",
+    "drawn",
+    "entries",
+    "judged",
+    "main",
+    "mutants",
+    "reviewed",
+    "scores",
+]
 
-REVIEWED = os.path.join(_ROOT, "benchmarks", "results", "mutation.toml")
+#: A file for each area: `[[survivor]]` entries, and `[[seen]]` ones that a test asks again.
+REVIEWED = os.path.join(_ROOT, "benchmarks", "results", "mutation")
 
-#: Rooms of the reference that are changed, and what of them no answer of the protocol shows.
-AREAS: Dict[str, Tuple[str, ...]] = {
-    "options": ("page.py", "schema.py", "assignments.py", "runconfig.py"),
-    "partition": ("explain.py", "explaining/annotate.py", "explaining/half.py", "building/build.py",
-                  "building/state.py"),
-    "precision": ("explain.py", "flops.py", "half_range.py"),
-    "graphs": ("builder.py", "textout.py", "writers.py", "shapes.py", "shape_rules.py", "shape_values.py",
-               "private_shapes.py", "signature.py", "importing.py", "wire.py"),
-    "catalog": (),
+
+class Area(NamedTuple):
+    """What is changed together, and who is asked.
+
+    methods: whose cases see it, the likeliest first; `run` is asked with TensorFlow only. hidden: files and folders
+    that no answer of the protocol shows. rooms: folders of the reference, of which the first has the area's name.
+    """
+
+    methods: Tuple[str, ...]
+    hidden: Tuple[str, ...] = ()
+    rooms: Tuple[str, ...] = ()
+
+
+AREAS: Dict[str, Area] = {
+    "options": Area(
+        ("options", "partition", "precision"),
+        ("options/page.py", "options/schema.py", "options/assignments.py", "options/runconfig.py"),
+    ),
+    "partition": Area(
+        ("partition", "precision"),
+        ("partition/explain.py", "partition/explaining/annotate.py", "partition/explaining/half.py",
+         "partition/building/build.py", "partition/building/state.py"),
+    ),
+    "precision": Area(("precision",), ("precision/explain.py", "precision/flops.py", "precision/half_range.py")),
+    "graphs": Area(
+        ("partition", "precision"),
+        ("graphs/builder.py", "graphs/textout.py", "graphs/writers.py", "graphs/shapes.py", "graphs/shape_rules.py",
+         "graphs/shape_values.py", "graphs/private_shapes.py", "graphs/signature.py", "graphs/importing.py",
+         "graphs/wire.py"),
+    ),
+    "catalog": Area(("precision", "partition")),
+    "compiler": Area(("timeline", "compile", "run")),
+    "device": Area(("timeline", "compile", "run"), ("device/numerics/", "hardware/page.py"), ("device", "hardware")),
+    "artifacts": Area(("compile", "library", "run")),
+    "profiling": Area(("timeline", "run")),
+    "tuning": Area(("timeline", "run")),
+    "dumps": Area(("run",)),
+    "numerics": Area(("run",), (), ("device/numerics",)),
+    "runtime": Area(("run",)),
 }  # fmt: skip
-
-#: Methods whose cases see an area, the likeliest first.
-_METHODS = {
-    "options": ("options", "partition", "precision"),
-    "partition": ("partition", "precision"),
-    "precision": ("precision",),
-    "graphs": ("partition", "precision"),
-    "catalog": ("precision", "partition"),
-}
 
 #: Modules that stay as they are in the process of a mutant: errors are told apart by their class.
 _KEPT = ("npu_reference.errors", "npu_reference.printing", "npu_reference.place")
-_SECONDS = 60  # of one mutant; who takes longer is seen (assumed)
+_SECONDS = 60  # of one question; who takes longer is seen (assumed)
 _BYTES = 4 << 30  # of memory, the same
+_BYTES_TENSORFLOW = 32 << 30  # of addresses, most of them never used
+_TOGETHER = ("timeline", "compile", "library")  # methods whose coverage is kept in one file
 _GRAPHS = 40  # random graphs for the laws: fewer than in a run
 
 
 class Mutant(NamedTuple):
-    """One change: `name` stays the same while the changed code does."""
+    """One change: `name` stays the same while the changed code does.
+
+    lines: the first and the last of the statement, those of its head where it has a body; (0, 0) outside functions.
+    within: the function it is in, with its classes, as `Class.function`.
+    """
 
     name: str
     area: str
@@ -78,6 +124,8 @@ class Mutant(NamedTuple):
     kind: str
     change: str
     index: int
+    lines: Tuple[int, int] = (0, 0)
+    within: str = ""
 
 
 # -- changes ---------------------------------------------------------------------------------------------------------
@@ -190,18 +238,31 @@ def _replaced(node: Any, kind: str, part: int) -> ast.AST:
 
 
 def mutants(area: str) -> List[Mutant]:
-    """Every change of an area, in the order of its files."""
+    """Every change of an area that is not in a reviewed scope, in the order of its files."""
     found: List[Mutant] = []
-    folder = os.path.join(_ROOT, "impl", "npu_reference", area)
-    for place, folders, names in os.walk(folder):
-        folders.sort()
-        for name in sorted(names):
-            path = os.path.join(place, name)
-            inside = os.path.relpath(path, folder)
-            generated = "_generate" in inside
-            if name.endswith(".py") and inside not in AREAS[area] and not generated:
-                found += _of_file(area, path)
+    scopes = _scopes()
+    package = os.path.join(_ROOT, "impl", "npu_reference")
+    for room in AREAS[area].rooms or (area,):
+        for place, folders, names in os.walk(os.path.join(package, *room.split("/"))):
+            folders.sort()
+            for name in sorted(names):
+                path = os.path.join(place, name)
+                inside = os.path.relpath(path, package)
+                if name.endswith(".py") and not inside.startswith(AREAS[area].hidden) and "_generate" not in inside:
+                    found += (one for one in _of_file(area, path) if scopes.isdisjoint(_places(one)))
     return found
+
+
+def _places(mutant: Mutant) -> List[str]:
+    """The folders, the file, the classes and the function a change is in, as scopes name them."""
+    path = mutant.name.partition(":")[0]
+    folders = path.split("/")[:-1]
+    within = mutant.within.split(".") if mutant.within else []
+    return [
+        *("/".join(folders[:most]) for most in range(1, len(folders) + 1)),
+        path,
+        *(f"{path}:{'.'.join(within[:most])}" for most in range(1, len(within) + 1)),
+    ]
 
 
 def _of_file(area: str, path: str) -> Iterator[Mutant]:
@@ -211,13 +272,47 @@ def _of_file(area: str, path: str) -> Iterator[Mutant]:
     finder = _Finder()
     finder.visit(tree)
     inside = os.path.relpath(path, os.path.join(_ROOT, "impl", "npu_reference"))
+    lines, rows = _statements(tree), source.encode("utf-8").split(b"\n")
     seen: Counter = Counter()
     for index, (node, kind, part) in enumerate(finder.found):
-        text = " ".join((ast.get_source_segment(source, node) or "").split())
+        text = " ".join(_segment(rows, node).split())
         key = f"{inside}/{kind}/{part}/{text}"
         seen[key] += 1
         digest = hashlib.sha256(f"{key}/{seen[key]}".encode()).hexdigest()[:8]
-        yield Mutant(f"{inside}:{digest}", area, path, node.lineno, kind, f"{text[:90]} [{kind} {part}]", index)
+        # An expression belongs to the smallest statement around it.
+        around = [one for one in lines if one[0] <= node.lineno <= one[1]]
+        place = lines[min(around, key=lambda one: one[1] - one[0])] if around else ((0, 0), "")
+        change = f"{text[:90]} [{kind} {part}]"
+        yield Mutant(f"{inside}:{digest}", area, path, node.lineno, kind, change, index, *place)
+
+
+def _segment(rows: Sequence[bytes], node: Any) -> str:
+    """The source of a node, as :func:`ast.get_source_segment` gives it, which takes the whole file apart each time."""
+    found = list(rows[node.lineno - 1 : node.end_lineno])
+    found[-1] = found[-1][: node.end_col_offset]
+    found[0] = found[0][node.col_offset :]
+    return b"\n".join(found).decode("utf-8")
+
+
+def _statements(tree: ast.Module) -> Dict[Tuple[int, int], Tuple[Tuple[int, int], str]]:
+    """First and last line of each statement, of its head where it has a body -> the same and its function.
+
+    Of what is in no function the lines are (0, 0).
+    """
+    found = {}
+
+    def look(node: ast.AST, names: Tuple[str, ...], called: bool) -> None:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names, called = (*names, node.name), called or isinstance(node, ast.FunctionDef)
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.stmt):
+                body = getattr(child, "body", None)
+                last = max(child.lineno, body[0].lineno - 1) if body else child.end_lineno or child.lineno
+                found[child.lineno, last] = ((child.lineno, last) if called else (0, 0), ".".join(names))
+            look(child, names, called)
+
+    look(tree, (), False)
+    return found
 
 
 def drawn(seed: int, areas: Sequence[str], count: int) -> List[Mutant]:
@@ -232,47 +327,143 @@ def drawn(seed: int, areas: Sequence[str], count: int) -> List[Mutant]:
 # -- judging ---------------------------------------------------------------------------------------------------------
 
 
-class Asker:
-    """Judges mutants, each in a process forked off this one."""
+class Asked(NamedTuple):
+    """An instance as the reference answers it: seconds, and the lines of the reference it runs through, by file."""
 
-    def __init__(self, folder: str, areas: Sequence[str]) -> None:
+    seconds: float
+    lines: Dict[str, List[int]]
+
+
+class Asker:
+    """Judges mutants, each in a process forked off this one.
+
+    Args:
+        folder: takes the graphs of requests, and what cases leave.
+        areas: of the mutants.
+        tensorflow: whether runs are asked, by the TensorFlow of this Python.
+        coverage: a file that keeps which lines a case runs through, made anew when code or cases have changed; None
+            asks without knowing.
+        first: ids of instances that are tried before all others, by name of the mutant.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        areas: Sequence[str],
+        tensorflow: bool = False,
+        coverage: Optional[str] = None,
+        first: Optional[Dict[str, str]] = None,
+    ) -> None:
+        self.folder, self.tensorflow, self.first = folder, tensorflow, dict(first or {})
         self.shelf = library.load()
-        methods = {method for area in areas for method in _METHODS[area]}
+        self.methods = [
+            m for m in dict.fromkeys(m for a in areas for m in AREAS[a].methods) if m != "run" or tensorflow
+        ]
+        self.instances = [one for one in self.shelf.instances() if not one.twin and one.case.method in self.methods]
+        self.kills: Counter = Counter()
+        self._whole: Optional[hosting.Panel] = None
+        if tensorflow:
+            importlib.import_module("tensorflow")  # before any child: each would take seconds for it
+        self.asked: Dict[str, Asked] = self._recorded(coverage) if coverage else {}
+        names = set(self.first.values())
+        self._known = hosting.Panel([one for one in self.instances if one.id in names], folder) if names else None
+
+    # -- what cases run through
+
+    def _recorded(self, path: str) -> Dict[str, Asked]:
+        methods = sorted({*self.methods, *(_TOGETHER if set(_TOGETHER) & set(self.methods) else ())})
+        key = f"{_digest()} {self.tensorflow} {' '.join(methods)}"
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as stream:
+                kept = json.load(stream)
+            if kept["of"] == key:
+                return {name: Asked(*one) for name, one in kept["asked"].items()}
+        found = json.loads(_forked(lambda: json.dumps(self._record(methods))))
+        with open(path, "w", encoding="utf-8") as stream:
+            json.dump({"of": key, "asked": found}, stream)
+        return {name: Asked(*one) for name, one in found.items()}
+
+    def _record(self, methods: Sequence[str]) -> Dict[str, Any]:
+        os.chdir(self.folder)
         instances = [one for one in self.shelf.instances() if not one.twin and one.case.method in methods]
-        self.folder, self.panel = folder, hosting.Panel(instances, folder)
-        rng = random.Random(0)
-        self.order = list(self.panel.sound)
-        rng.shuffle(self.order)  # cases that see the same stand together in the library
+        panel = hosting.Panel(instances, self.folder, unasked=True)
+        backend, found = _backend(None), {}
+        for one in instances:
+            _forget()
+            with _Lines() as lines:
+                start = time.process_time()
+                message = panel.message(backend, one)
+                seconds = time.process_time() - start
+            if panel.judged(one, message).status == "pass":
+                found[one.id] = (round(seconds, 3), {name: sorted(of) for name, of in lines.found.items()})
+        return found
+
+    def ordered(self, mutant: Mutant) -> List[Any]:
+        """Instances for a mutant: those that come through the line; through its file, if it is in no function."""
+        inside = os.path.relpath(mutant.path, os.path.join(_ROOT, "impl", "npu_reference"))
+        first, last = mutant.lines
+        found = []
+        for one in self.instances:
+            if one.case.method not in AREAS[mutant.area].methods or (self.asked and one.id not in self.asked):
+                continue
+            through = self.asked[one.id].lines.get(inside, []) if self.asked else []
+            if not self.asked or any(first <= line <= last for line in through) or (not last and through):
+                found.append(one)
+        if not found and self.tensorflow:  # ranks are processes of their own, whose lines nobody sees
+            found = [one for one in self.instances if "ranks" in one.case.params and one.id in self.asked]
+        random.Random(0).shuffle(found)  # cases that see the same stand together in the library
+        methods = AREAS[mutant.area].methods
+        found.sort(key=lambda one: (one.case.method == "run", -self.kills[one.id], methods.index(one.case.method)))
+        return found
+
+    def reached(self, mutant: Mutant) -> int:
+        """How many instances come through the changed line; -1 where it is in no function, or nothing is known."""
+        if not self.asked or not mutant.lines[1]:
+            return -1
+        inside = os.path.relpath(mutant.path, os.path.join(_ROOT, "impl", "npu_reference"))
+        first, last = mutant.lines
+        return sum(any(first <= n <= last for n in one.lines.get(inside, [])) for one in self.asked.values())
+
+    # -- asking
+
+    def panel(self) -> hosting.Panel:
+        """All instances that need no TensorFlow, with the reference's own answers."""
+        if self._whole is None:
+            self._whole = hosting.Panel([one for one in self.instances if one.case.method != "run"], self.folder)
+        return self._whole
 
     def seen(self, mutant: Mutant) -> str:
         """What sees the mutant: the id of an instance, a law, or how it ended; empty when nothing does."""
-        read, write = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(read)
-            try:
-                os.write(write, json.dumps(self._seen(mutant)).encode("utf-8"))
-            except BaseException as error:  # noqa: BLE001  whatever a mutant does shows that it is one
-                os.write(write, json.dumps(f"ended: {type(error).__name__}").encode("utf-8"))
-            os._exit(0)
-        os.close(write)
-        with os.fdopen(read, "rb") as stream:
-            said = stream.read()
-        os.waitpid(child, 0)
-        return str(json.loads(said.decode("utf-8"))) if said else "ended without a word"
+        if mutant.name not in self.first:
+            self.panel()  # here, where every child finds it
+        said = _forked(lambda: self._seen(mutant))
+        self.kills[said] += 1
+        return said
 
     def _seen(self, mutant: Mutant) -> str:
-        resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
+        most = _BYTES_TENSORFLOW if self.tensorflow else _BYTES
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
         signal.alarm(_SECONDS)
+        os.chdir(self.folder)
         try:
             backend = _backend(mutant)
         except Exception as error:  # noqa: BLE001
             return f"does not start: {type(error).__name__}"
-        for method in _METHODS[mutant.area]:
-            asked = [one for one in self.order if one.case.method == method]
-            for one in self.panel.failures(backend, asked):
+        if self._known is not None:
+            for one in self._known.failures(
+                backend, [o for o in self._known.sound if o.id == self.first.get(mutant.name)]
+            ):
                 return one.id
-        for method in _METHODS[mutant.area]:
+        signal.alarm(0)
+        panel = self.panel()
+        sound = {one.id for one in panel.sound}
+        runs = hosting.Panel([one for one in self.instances if one.case.method == "run"], self.folder, unasked=True)
+        for one in self.ordered(mutant):
+            signal.alarm(_SECONDS)
+            for found in (panel if one.id in sound else runs).failures(backend, [one]):
+                return found.id
+        signal.alarm(0)
+        for method in AREAS[mutant.area].methods:
             law = self._law(backend, method)
             if law:
                 return law
@@ -280,6 +471,8 @@ class Asker:
 
     def _law(self, backend: Any, method: str) -> str:
         chosen = tuple(one for one in asking.instances() if one.case.method == method)
+        if not chosen:
+            return ""
         claims = judge.Claims.of(backend.hello({"protocol": 1}))
         here: Any = hosting.Here(backend, self.folder)
         asking._SHRINKS = asking._FRESH_SHRINKS = 0
@@ -290,9 +483,105 @@ class Asker:
         return ""
 
 
+def _forked(call: Any) -> str:
+    """What a call says in a process of its own, or how that ended."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        try:
+            if os.environ.get("NPU_MUTATION_TRACE") is None:
+                nothing = os.open(os.devnull, os.O_RDWR)
+                os.dup2(nothing, 1)  # scripts print, and TensorFlow logs
+                os.dup2(nothing, 2)
+            said = call().encode("utf-8")
+        except BaseException as error:  # noqa: BLE001  whatever a mutant does shows that it is one
+            said = f"ended: {type(error).__name__}".encode()
+        while said:
+            said = said[os.write(write, said) :]
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as stream:
+        found = stream.read()
+    _, status = os.waitpid(child, 0)
+    return found.decode("utf-8") if status == 0 else "ended without a word"
+
+
+class _Lines:
+    """Which lines of the reference run, by file, while this is entered."""
+
+    def __init__(self) -> None:
+        self.found: Dict[str, Set[int]] = {}
+        self._names: Dict[str, str] = {}
+        self._registry: Any = None
+        self._plain: Any = None
+
+    def __enter__(self) -> _Lines:
+        threading.settrace(self._call)
+        sys.settrace(self._call)
+        if "tensorflow" in sys.modules:
+            self._registry = importlib.import_module("tensorflow.python.ops.script_ops").FuncRegistry
+            self._plain, lines = self._registry.__call__, self
+
+            def call(registry: Any, *arguments: Any) -> Any:
+                sys.settrace(lines._call)  # TensorFlow's own threads come to Python here
+                return lines._plain(registry, *arguments)
+
+            self._registry.__call__ = call
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        sys.settrace(None)
+        threading.settrace(None)  # type: ignore[arg-type]
+        if self._registry is not None:
+            self._registry.__call__ = self._plain
+
+    def _call(self, frame: Any, event: str, argument: object) -> Any:
+        path = frame.f_code.co_filename
+        name = self._names.get(path)
+        if name is None:
+            name = self._names[path] = (
+                path.rpartition(os.sep + "npu_reference" + os.sep)[2] if "npu_ref" in path else ""
+            )
+        if not name or frame.f_code.co_name == "<module>":
+            return None
+        lines = self.found.setdefault(name, set())
+
+        def line(inner: Any, event: str, argument: object) -> Any:
+            lines.add(inner.f_lineno)
+            return line
+
+        lines.add(frame.f_lineno)
+        return line
+
+
+def _forget() -> None:
+    """Empties what functions of the reference remember: a case that is answered from there runs through nothing."""
+    for one in gc.get_objects():
+        if isinstance(one, functools._lru_cache_wrapper) and str(one.__module__).startswith("npu_reference"):
+            one.cache_clear()
+
+
+def _digest() -> str:
+    """Of the reference, the cases and the graphs they ask about."""
+    made = hashlib.sha256()
+    with open(__file__, "rb") as stream:
+        made.update(stream.read())
+    for room in ("impl", "conformance", "fixtures"):
+        for place, folders, names in os.walk(os.path.join(_ROOT, room)):
+            folders.sort()
+            for name in sorted(names):
+                if not name.endswith(".pyc"):
+                    made.update(name.encode())
+                    with open(os.path.join(place, name), "rb") as stream:
+                        made.update(stream.read())
+    return made.hexdigest()[:16]
+
+
 def _ours(name: str) -> bool:
-    reference = name.startswith("npu_reference.") and not name.startswith(_KEPT)
-    return reference or name == "npu_conformance.backends.reference"
+    # The package itself as well: `from npu_reference import tuning` looks at what hangs on it.
+    reference = name.split(".")[0] == "npu_reference" and not name.startswith(_KEPT)
+    return reference or name in ("npu_conformance.backends.reference", "npu_conformance.backends.compiling")
 
 
 class _Apart:
@@ -320,8 +609,17 @@ class _Apart:
         return lambda params: self._within(method, params)
 
 
-def _backend(mutant: Mutant) -> Any:
-    """The reference with the change, imported anew."""
+def _backend(mutant: Optional[Mutant]) -> Any:
+    """The reference with the change, or as it is, imported anew."""
+    if mutant is not None:
+        _patch(mutant)
+    # pytest loads the packages of its plugins by a loader of its own, ours among them once they are installed.
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("_pytest")]
+    return _Apart(lambda: importlib.import_module("npu_conformance.backends.reference").ReferenceBackend())
+
+
+def _patch(mutant: Mutant) -> None:
+    """From now on the changed code is what an import of its file finds."""
     with open(mutant.path, encoding="utf-8") as stream:
         tree = _changed(ast.parse(stream.read()), mutant.index)
     code = compile(tree, mutant.path, "exec")
@@ -334,9 +632,6 @@ def _backend(mutant: Mutant) -> Any:
         return code if same else plain(self, fullname)
 
     importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
-    # pytest loads the packages of its plugins by a loader of its own, ours among them once they are installed.
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("_pytest")]
-    return _Apart(lambda: importlib.import_module("npu_conformance.backends.reference").ReferenceBackend())
 
 
 class Score(NamedTuple):
@@ -355,26 +650,44 @@ class Score(NamedTuple):
         return 100.0 * self.killed / forbidden if forbidden else 100.0
 
 
-def reviewed(path: str = REVIEWED) -> Dict[str, str]:
+def entries(kind: str, area: str = "") -> List[Dict[str, str]]:
+    """The `survivor`, `scope` or `seen` entries of all areas, or of one."""
+    found: List[Dict[str, str]] = []
+    for name in sorted(os.listdir(REVIEWED)):
+        if name.endswith(".toml") and area in ("", name[: -len(".toml")]):
+            found += toml_file.load(os.path.join(REVIEWED, name)).get(kind, [])
+    return found
+
+
+def reviewed() -> Dict[str, str]:
     """Name of a survivor to its class."""
-    if not os.path.exists(path):
-        return {}
-    return {one["name"]: one["class"] for one in toml_file.load(path).get("survivor", [])}
+    return {one["name"]: one["class"] for one in entries("survivor")}
 
 
-def judged(chosen: Sequence[Mutant], seconds: float, report: Any = None) -> List[Tuple[Mutant, str]]:
-    """(mutant, what sees it) of as many as the time allows."""
+def _scopes() -> FrozenSet[str]:
+    return frozenset(one["place"] for one in entries("scope"))
+
+
+def judged(
+    chosen: Sequence[Mutant],
+    seconds: float,
+    report: Any = None,
+    tensorflow: bool = False,
+    coverage: Optional[str] = None,
+    first: Optional[Dict[str, str]] = None,
+) -> List[Tuple[Mutant, str]]:
+    """(mutant, what sees it) of as many as the time allows; arguments as of :class:`Asker`."""
     found: List[Tuple[Mutant, str]] = []
     areas = list(dict.fromkeys(one.area for one in chosen))
     with tempfile.TemporaryDirectory(prefix="npu-mutation-") as folder:
-        asker = Asker(folder, areas)
+        asker = Asker(folder, areas, tensorflow, coverage, first)
         end = time.monotonic() + seconds
         for one in chosen:
             if time.monotonic() > end:
                 break
             found.append((one, asker.seen(one)))
             if report is not None:
-                report(*found[-1])
+                report(*found[-1], asker.reached(one))
     return found
 
 
@@ -393,17 +706,27 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=40, help="changes of each area (40)")
     parser.add_argument("--area", action="append", choices=sorted(AREAS), help="only this area; may be repeated")
+    parser.add_argument("--tensorflow", action="store_true", help="ask runs, too, by the TensorFlow of this Python")
+    parser.add_argument("--coverage", metavar="FILE", help="keeps which lines a case runs through (asked once)")
+    parser.add_argument("--name", action="append", help="only this change; may be repeated")
+    parser.add_argument("--told", action="store_true", help="say of those that are seen by what")
     parser.add_argument("--seconds", type=float, default=600.0, help="time after which no more are judged (600)")
     given = parser.parse_args(arguments)
-    chosen = drawn(given.seed, given.area or list(AREAS), given.count)
+    areas = given.area or [name for name, area in AREAS.items() if given.tensorflow or area.methods != ("run",)]
+    chosen = drawn(given.seed, areas, given.count)
+    if given.name:
+        chosen = [one for area in areas for one in mutants(area) if one.name in given.name]
     known = reviewed()
 
-    def report(one: Mutant, seen: str) -> None:
+    def report(one: Mutant, seen: str, reached: int) -> None:
         print("." if seen else "?", end="", file=sys.stderr, flush=True)
         if not seen and one.name not in known:
-            print(f"unseen  {one.name}  line {one.line}  {one.change}", flush=True)
+            through = f"  through {reached} cases" if reached >= 0 else ""
+            print(f"unseen  {one.name}  line {one.line}  {one.change}{through}", flush=True)
+        elif seen and given.told:
+            print(f"seen    {one.name}  by {seen}", flush=True)
 
-    found = judged(chosen, given.seconds, report)
+    found = judged(chosen, given.seconds, report, given.tensorflow, given.coverage)
     made = scores(found, known)
     print(
         f"\n{'area':10} {'asked':>5} {'killed':>6} {'holes':>5} {'not reviewed':>12} {'equivalent':>10} {'silent':>6}"

@@ -13,8 +13,10 @@ import npu_reference
 from npu_conformance.commands.compare import compare
 from npu_conformance.commands.coverage import coverage
 from npu_conformance.commands.explain import explain
+from npu_conformance.commands.explore import explore
 from npu_conformance.commands.golden import golden
 from npu_conformance.commands.inspect import inspect
+from npu_conformance.commands.join import join
 from npu_conformance.commands.library import library
 from npu_conformance.commands.lint import lint
 from npu_conformance.commands.mutants import mutants
@@ -112,31 +114,32 @@ def _internal(error: Exception) -> NpuError:
     return NpuError("INTERNAL", "npu-conformance", f"{type(error).__name__}: {error}", remedy)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Sections(click.Group):
+    """A group whose help shows its commands by what a person wants, in the order of :data:`_SECTIONS`."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections = {title: [str(command.name) for command in commands] for title, commands in _SECTIONS.items()}
+        width = max(map(len, self.commands))
+        for title, names in sections.items():
+            with formatter.section(title):
+                rows = [(name.ljust(width), self.commands[name].get_short_help_str(limit=300)) for name in names]
+                formatter.write_dl(rows)
+
+
+@click.group(cls=_Sections, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(version=npu_reference.__version__, message="%(version)s")
 def cli() -> None:
     """Executable specification of Ascend's TensorFlow adapter, on a simulated NPU."""
 
 
-for _command in (
-    run,
-    verify,
-    compare,
-    coverage,
-    mutants,
-    options,
-    explain,
-    partition,
-    precision,
-    library,
-    profile,
-    simulate,
-    inspect,
-    lint,
-    golden,
-    worker,
-    worker_check,
-):
+_SECTIONS: Dict[str, Sequence[click.Command]] = {
+    "Judge a backend": (run, join, verify, compare, explore, worker_check, worker),
+    "Port a script": (simulate, profile, lint, inspect),
+    "Ask the reference": (options, partition, precision, golden, library, explain),
+    "Look at the suite": (coverage, mutants),
+}
+
+for _command in (command for commands in _SECTIONS.values() for command in commands):
     cli.add_command(_command)
 
 

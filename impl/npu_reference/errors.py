@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from npu_reference.printing import clipped
+from npu_reference.printing import clipped, printable
 
 __all__ = ["CATALOGUE", "DeviceError", "ErrorKind", "NpuError", "ExitStatus"]
 
@@ -75,6 +75,7 @@ _KINDS: List[ErrorKind] = [
     # What compilation and runs leave
     ErrorKind("FILES_LEFT", "a directory named by an option cannot take the files that are asked for"),
     ErrorKind("DUMP_FILE", "a file or folder is no dump, or was cut off or changed"),
+    ErrorKind("INSPECT_FOLDER", "a folder is missing, or holds nothing that a run or a compilation leaves"),
     # The suite
     ErrorKind("USAGE", "the command line is wrong"),
     ErrorKind("CASE_FILE", "a case file or golden is malformed"),
@@ -119,12 +120,12 @@ class NpuError(Exception):
 
     @property
     def message(self) -> str:
-        """The whole text without the code, one line."""
+        """The whole text without the code, one line that no terminal obeys."""
         text = f"{self.subject}: {self.reason}" if self.subject else self.reason
-        if not self.remedy:
-            return text
-        stop = "" if text.endswith((".", "!", "?", ":")) else "."
-        return f"{text}{stop} {self.remedy}"
+        if self.remedy:
+            stop = "" if text.endswith((".", "!", "?", ":")) else "."
+            text = f"{text}{stop} {self.remedy}"
+        return printable(text)
 
     def __str__(self) -> str:
         return f"[{self.code}] {self.message}"

@@ -9,7 +9,8 @@ import struct
 import pytest
 
 from fixtures.programs import artifact_graphs
-from npu_reference.artifacts import Folder, library
+from npu_reference import tuning
+from npu_reference.artifacts import Folder, fusions, library
 from npu_reference.artifacts.places import LEVEL_KINDS, MC2, OPTION_KINDS
 from npu_reference.artifacts.weights import _pieces
 from npu_reference.catalog import Catalog
@@ -18,6 +19,7 @@ from npu_reference.errors import NpuError
 from npu_reference.graphs import OPS, GraphBuilder
 from npu_reference.graphs.tensors import tensor_proto
 from tests.artifacts.making import Machine, apart, dense
+from tests.timing.networks import mlp, step
 
 
 @pytest.fixture
@@ -220,3 +222,16 @@ def test_a_program_without_debug_options_leaves_nothing_but_what_the_documents_s
     assert machine.files() == ["fusion_result.json"]
     machine.compile(apart(), edition="legacy", surface="session")
     assert machine.files() == ["fusion_result.json"]
+
+
+def test_repository_hits_are_of_kernels_whose_tile_tuning_found():
+    net = mlp(layers=2, batch=48, width=96)
+    first = step(*net).compiled
+    tiles = tuning.tiles_of(tuning.tune([first], tuning.Plan("2", ".", None, None, True)))
+    tuned = step(*net, tiles=tiles).compiled
+    hits, effects = ([], [])
+    for compiled in (first, tuned):
+        counts = fusions.entry(compiled, 0)["ub_fusion"].values()
+        hits.append(sum(int(one["repository_hit_times"]) for one in counts))
+        effects.append(sum(int(one["effect_times"]) for one in counts))
+    assert tiles and hits[0] == 0 and 0 < hits[1] <= effects[1]

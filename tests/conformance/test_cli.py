@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -354,6 +355,13 @@ def test_every_command_of_the_design_that_exists_has_help(capsys: pytest.Capture
         done = inside(capsys, name, "--help")
         assert (done.status, done.err) == (0, "")
         assert "Usage: npu-conformance" in done.out
+
+
+def test_the_help_tells_every_command_once_and_whole(capsys: pytest.CaptureFixture) -> None:
+    told = inside(capsys, "--help").out
+    listed = [line.split()[0] for line in told.splitlines() if re.match(r"  [a-z]", line) and "  " in line.strip()]
+    assert sorted(listed) == sorted(cli.cli.commands)
+    assert "..." not in told.partition("Options:")[2]
 
 
 def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture) -> None:

@@ -28,8 +28,8 @@ def test_the_codes_a_backend_may_refuse_with_are_those_of_the_catalogue() -> Non
     table = guide("write-a-backend.md").split("<!-- codes -->")[1].split("<!-- /codes -->")[0]
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.MULTILINE))
     ours = (
-        "TENSORFLOW_", "ADAPTER_NAME", "USAGE", "CASE_FILE", "BACKEND_", "PROTOCOL", "DUMP_FILE", "OUTPUT", "SYSTEM",
-        "INTERNAL",
+        "TENSORFLOW_", "ADAPTER_NAME", "USAGE", "CASE_FILE", "BACKEND_", "PROTOCOL", "DUMP_FILE", "INSPECT_FOLDER",
+        "OUTPUT", "SYSTEM", "INTERNAL",
     )  # fmt: skip
     assert rows == {kind.code: kind.meaning for kind in CATALOGUE.values() if not kind.code.startswith(ours)}
 

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from npu_conformance.observing import files, observe
+from npu_conformance.observing import files, left_files, observe
 from npu_conformance.protocol import messages as protocol
 from npu_conformance.running import checkup
 
@@ -42,6 +42,24 @@ def facts(turn, *aspects):
 )
 def test_what_varies_is_replaced_by_words(path, name):
     assert files.name_of(path, {"abc_1": "relu", "abc_12": "sum", "memset": ""}) == name
+
+
+def test_a_kind_of_file_says_the_same_whoever_left_it():
+    counts = {"match_times": "2", "effect_times": "3"}
+    text = json.dumps({"session_and_graph_id_0_0": {"ub_fusion": {"A": counts}}})
+    compiled = facts({"left": {"fusion_result.json": told(text)}}, "contents")
+    answer = {"files": {"fusion_result.json": told(text), "other": told("x")}}
+    ran = [fact.text for fact in observe.observations("run", answer)]
+    assert [one.replace("turn 0 ", "", 1) for one in compiled] == [one for one in ran if one.startswith("in ")]
+    assert any("takes effect more often" in one for one in ran)
+    assert [one for one in ran if not one.startswith("in ")] == [
+        "file other sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+    ]
+
+
+def test_every_kind_is_registered_once():
+    names = list(left_files.KINDS)
+    assert {"dump", "profile", "fusion results", "code of a kernel", "limits of the cache", "description"} == set(names)
 
 
 def test_names_of_kernels_are_their_first_operators_and_equal_kernels_share_one():
@@ -102,7 +120,7 @@ def test_any_text_in_a_file_is_read_in_peace(text):
 
 
 def test_a_file_that_is_no_base64_is_nonsense():
-    with pytest.raises(files.BadFile):
+    with pytest.raises(left_files.BadFile):
         facts({"left": {"fusion_result.json": {"b64": "?"}}})
 
 
@@ -119,7 +137,7 @@ def test_the_library_tells_places_without_the_chip_and_refuses_odd_permissions()
         "library opp/config/<soc>/aic-<soc>-ops-info.json",
         "library opp/config/<soc>/aic-<soc>-ops-info.json not writable",
     ]
-    with pytest.raises(files.BadFile):
+    with pytest.raises(left_files.BadFile):
         observe.observations("library", {"files": [{**one, "mode": "r--"}]})
 
 

@@ -8,8 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from npu_conformance import cli
-from npu_conformance.models import golden_graph
-from npu_conformance.models.golden_graph import Place, Question, Record
+from npu_conformance.models import golden
+from npu_conformance.models.golden import Place, Question, Record
+from npu_conformance.models.golden.changes import NAMED_MOVES
 from npu_conformance.protocol import schema
 from npu_reference.errors import NpuError
 from npu_reference.graphs import GraphBuilder, write_graph
@@ -37,21 +38,21 @@ def record(places, **counts):
 
 def test_an_unchanged_model_has_no_changes(tmp_path):
     model = chain(tmp_path / "model.pb")
-    golden_graph.update(model, MIXED)
-    assert golden_graph.check(model) == []
+    golden.update(model, MIXED)
+    assert golden.check(model) == []
 
 
 def test_the_record_is_the_same_bytes_each_time(tmp_path):
     model = chain(tmp_path / "model.pb")
-    first = golden_graph.update(model, MIXED).read_bytes()
-    assert golden_graph.update(model, MIXED).read_bytes() == first
+    first = golden.update(model, MIXED).read_bytes()
+    assert golden.update(model, MIXED).read_bytes() == first
 
 
 def test_an_operator_that_moves_to_the_host_is_named_with_its_reason(tmp_path):
     model = chain(tmp_path / "model.pb", host_op="Tanh")
-    golden_graph.update(model, MIXED)
+    golden.update(model, MIXED)
     chain(tmp_path / "model.pb")
-    texts = [change.text for change in golden_graph.check(model)]
+    texts = [change.text for change in golden.check(model)]
     assert "middle: GEOP 1 -> host, NOT_SUPPORTED" in texts
     assert "geops: 1 -> 2" in texts
 
@@ -59,7 +60,7 @@ def test_an_operator_that_moves_to_the_host_is_named_with_its_reason(tmp_path):
 def test_a_new_geop_in_front_moves_no_other():
     before = record({"b": Place(1), "c": Place(1)}, geops=1)
     after = record({"a": Place(1), "b": Place(2), "c": Place(2)}, geops=2)
-    assert [change.text for change in golden_graph.changes(before, after)] == [
+    assert [change.text for change in golden.changes(before, after)] == [
         "geops: 1 -> 2",
         "a: not in the graph -> GEOP 1",
     ]
@@ -68,7 +69,7 @@ def test_a_new_geop_in_front_moves_no_other():
 def test_a_geop_that_is_dissolved_is_one_line():
     before = record({name: Place(1) for name in "abc"})
     after = record({name: Place(-1, "SCOPE") for name in "abc"})
-    assert [change.text for change in golden_graph.changes(before, after)] == [
+    assert [change.text for change in golden.changes(before, after)] == [
         "all 3 operators of GEOP 1 (a, ...): GEOP 1 -> host, SCOPE"
     ]
 
@@ -76,17 +77,17 @@ def test_a_geop_that_is_dissolved_is_one_line():
 def test_a_cause_that_changes_is_a_change():
     before = record({"a": Place(-1, "REF_EDGE", "v")})
     after = record({"a": Place(-1, "REF_EDGE", "w")})
-    assert [change.text for change in golden_graph.changes(before, after)] == [
+    assert [change.text for change in golden.changes(before, after)] == [
         "a: host, REF_EDGE via v -> host, REF_EDGE via w"
     ]
 
 
 def test_many_moves_of_one_kind_are_counted_beyond_the_first():
-    names = [f"n{i:03}" for i in range(golden_graph.NAMED_MOVES + 5)]
+    names = [f"n{i:03}" for i in range(NAMED_MOVES + 5)]
     before = record({**{name: Place(1) for name in names}, "stays": Place(1)})
     after = record({**{name: Place(-1, "SCOPE") for name in names}, "stays": Place(1)})
-    texts = [change.text for change in golden_graph.changes(before, after)]
-    assert len(texts) == golden_graph.NAMED_MOVES + 1
+    texts = [change.text for change in golden.changes(before, after)]
+    assert len(texts) == NAMED_MOVES + 1
     assert texts[-1] == "and 5 more operators: GEOP 1 -> host, SCOPE"
 
 
@@ -103,9 +104,9 @@ def test_many_moves_of_one_kind_are_counted_beyond_the_first():
 )
 def test_a_damaged_record_is_refused_by_line(tmp_path, text, where):
     model = chain(tmp_path / "model.pb")
-    golden_graph.record_path(model).write_text(text, encoding="utf-8")
+    golden.record_path(model).write_text(text, encoding="utf-8")
     with pytest.raises(NpuError) as caught:
-        golden_graph.check(model)
+        golden.check(model)
     assert caught.value.code == "CASE_FILE"
     assert where in caught.value.subject
 
@@ -124,12 +125,12 @@ def test_the_command_says_what_moved_and_exits_1(tmp_path):
 def test_a_model_without_a_record_says_how_to_make_one(tmp_path):
     model = chain(tmp_path / "model.pb")
     with pytest.raises(NpuError, match="golden update"):
-        golden_graph.check(model)
+        golden.check(model)
 
 
 def test_a_model_that_does_not_exist_is_told_from_one_without_a_record(tmp_path):
     with pytest.raises(NpuError) as caught:
-        golden_graph.check(str(tmp_path / "nowhere.pb"))
+        golden.check(str(tmp_path / "nowhere.pb"))
     assert (caught.value.code, caught.value.reason) == ("GRAPH_FILE", "there is no such file.")
 
 

@@ -105,4 +105,4 @@ def test_a_missing_folder_is_an_error(tmp_path):
     content = profiling.files([profiling.Run(step(*mlp()))], ALL)
     with pytest.raises(NpuError) as caught:
         profiling.write(str(tmp_path / "none"), content)
-    assert "none" in caught.value.subject
+    assert caught.value.subject == "profiling_options" and "none" in caught.value.reason

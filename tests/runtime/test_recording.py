@@ -64,7 +64,7 @@ def test_a_profile_that_cannot_be_written_ends_no_script(tmp_path, caplog):
     session = profiled(folder, close=False)
     folder.rmdir()
     session.close()
-    assert "profiling output" in caplog.text
+    assert "the output directory" in caplog.text
     assert not folder.exists()
 
 

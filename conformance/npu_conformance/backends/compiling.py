@@ -91,8 +91,13 @@ class Turns:
         fusion: Dict[Tuple[str, str], List[int]] = {}
         constants: List[Dict[str, Any]] = []
         answer: Dict[str, Any] = {"hits": 0, "misses": 0, "notes": []}
+        tuner = _Tuner(self._backend, place, params, resolution)
+        if tuner.complaint:
+            answer["notes"].append({"code": "BANK", "subject": "work_path", "message": tuner.complaint})
         for model in ({}, *params.get("models", [])):
-            left = self._backend.compiled(program, {**params, **model}, resolution)
+            made = self._backend.model({**params, **model}, resolution, tuner.tiles)
+            tuner.take(made)
+            left = program.compile(made, resolution, params.get("env", {}))
             for kernel in left.kernels:
                 named = kernel._asdict()
                 kernels.append({**named, "nodes": list(kernel.nodes), "switches": list(kernel.switches)})
@@ -112,6 +117,7 @@ class Turns:
         ]
         answer["files"] = files_below(place.root)
         if turn.get("ends", "normal") == "normal":
+            tuner.leave()
             answer["notes"] += [note._asdict() for note in program.end()]
         answer["left"] = files_below(place.root)
         return answer
@@ -150,6 +156,41 @@ class Turns:
                     pass
             if isinstance(content, dict) and "access" in content:
                 self._denied[name] = content["access"]
+
+
+class _Tuner:
+    """Tuning in one program: what earlier ones found is compiled with, what this one finds is left when it ends."""
+
+    def __init__(self, backend: Any, place: Any, params: Mapping[str, Any], resolution: Any) -> None:
+        from npu_reference import hardware, tuning
+
+        self._backend, self._place = backend, place
+        self._device = hardware.load(params.get("device", "Ascend910A"))
+        self._plan = tuning.plan_of(resolution)
+        self._models: List[Any] = []
+        self.tiles: Mapping[Any, Any] = {}
+        self.complaint: Optional[str] = None
+        if resolution.surface == "runconfig":
+            self.tiles, self.complaint = backend.bank(place.path(self._folder(resolution)), self._device)
+
+    @staticmethod
+    def _folder(resolution: Any) -> str:
+        return str(resolution.values.get("work_path") or ".")
+
+    def take(self, model: Any) -> None:
+        """A model that this program compiles."""
+        self._models.append(model)
+
+    def leave(self) -> None:
+        """The program ends."""
+        from npu_reference import tuning
+
+        if self._plan is None:
+            return
+        tuned = [one for model in self._models for one in self._backend.tuned(model, self._plan)]
+        folder = self._place.path(self._plan.work_path)
+        for name, content in tuning.result_files(self._plan, tuned, self._device, self.tiles).items():
+            tuning.write(os.path.join(folder, name), content)
 
 
 def _filler(path: str, size: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import glob
 import importlib.util
 import json
@@ -35,6 +36,7 @@ _FEATURES = [
     "compile.passes",
     "compile.sizes",
     "compile.switches",
+    "compile.tuning",
     "copies",
     "directives",
     "engines",
@@ -220,8 +222,8 @@ class ReferenceBackend:
 
         return Program(place, process=str(process), faults=faults.parse(params.get("faults")))
 
-    def compiled(self, program: Any, params: Mapping[str, Any], resolution: Any) -> Any:
-        """What compiling the request's graph left."""
+    def model(self, params: Mapping[str, Any], resolution: Any, tiles: Mapping[Any, Any]) -> Any:
+        """The request's graph, compiled with tiles that tuning found before."""
         from npu_reference.artifacts import Model
         from npu_reference.compiler import compile_graph, settings_of
         from npu_reference.graphs import arg_shapes, load_graph
@@ -234,8 +236,8 @@ class ReferenceBackend:
         cut = partition(self.graph(params), resolution, op_list=self.operator_list(params), shapes=shapes)
         assignment = assign(cut, resolution, catalog=self.catalog(params))
         device = load(params.get("device", "Ascend910A"))
-        lowered = compile_graph(cut, assignment, device, settings_of(resolution), shapes)
-        return program.compile(Model(cut, assignment, lowered, shapes), resolution, params.get("env", {}))
+        settings = settings_of(resolution)._replace(tiles=tiles)
+        return Model(cut, assignment, compile_graph(cut, assignment, device, settings, shapes), shapes)
 
     def graph(self, params: Mapping[str, Any]) -> Any:
         """The request's Graph, closed over its feeds and fetches when it names any."""
@@ -248,11 +250,7 @@ class ReferenceBackend:
 
     def operator_list(self, params: Mapping[str, Any]) -> Any:
         """The request's OpList, or None for the catalog's."""
-        from npu_reference.catalog import OpList
-
-        if "op_list" not in params:
-            return None
-        return OpList.parse(json.dumps(params["op_list"]), "op_list")
+        return _operators(json.dumps(params["op_list"])) if "op_list" in params else None
 
     def partitioned(self, params: Mapping[str, Any]) -> Any:
         """The request's Partition."""
@@ -308,10 +306,16 @@ class ReferenceBackend:
         return answer
 
     def tuned(self, made: Any, plan: Any) -> Any:
-        """What tuning found for the kernels of a step."""
+        """What tuning found for the kernels of a step, or of a compiled model."""
         from npu_reference import tuning
 
         return tuning.tune([made.compiled], plan)
+
+    def bank(self, path: str, device: Any) -> Any:
+        """The tiles that tuning left in a folder, and why there are none where what lies there is not trusted."""
+        from npu_reference import tuning
+
+        return tuning.read(path, device)
 
     def profile_files(self, made: Any, resolution: Any) -> Dict[str, bytes]:
         """Path, below the folder that stands for the machine's root and for the current directory, to content."""
@@ -348,6 +352,14 @@ class ReferenceBackend:
             ranks=params.get("ranks", 1),
         )
         return watchdogs.endure(made, divided, options, faults.parse(params.get("faults"))).profile
+
+
+@functools.lru_cache(maxsize=16)
+def _operators(text: str) -> Any:
+    """The OpList of a text, which few requests have of their own; it cannot be changed."""
+    from npu_reference.catalog import OpList
+
+    return OpList.parse(text, "op_list")
 
 
 def _below(directory: str) -> str:

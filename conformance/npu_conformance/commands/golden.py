@@ -2,25 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Tuple
+from typing import Any, List, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, FORMAT, SURFACE, echo_json
-from npu_reference.errors import ExitStatus
+from npu_conformance.commands.shared import EDITION, SIZES, SURFACE, echo_json, processors
+from npu_reference.errors import ExitStatus, NpuError
 from npu_reference.printing import printable
 
 __all__ = ["golden"]
 
+_JOBS = click.option(
+    "-n",
+    "jobs",
+    type=click.IntRange(1, 256),
+    default=None,
+    metavar="N",
+    help="Models at a time.  [default: as many as this process may use processors]",
+)
+_RECORDED = click.option("--recorded", is_flag=True, help="Leave out a MODEL that has no record.")
+_FORM = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "github"]),
+    default="text",
+    show_default=True,
+    help="How to answer; github: as annotations of a workflow.",
+)
+
 
 @click.group()
 def golden() -> None:
-    """Record how your own models are partitioned, and check later that nothing moved."""
+    """Record how your own models are treated, and check later that nothing moved.
+
+    A record holds where operators lie, their dtypes, and time and memory of one step on the simulated device. MODEL is
+    a graph, its record, or a folder with all that is recorded below it.
+    """
 
 
 @golden.command("update")
 @click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL...")
 @click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated.")
+@click.option("--again", is_flag=True, help="Ask each MODEL as its record does, instead of by these options.")
+@click.option(
+    "--facts",
+    metavar="placement,precision,step",
+    help="What to record; default all, without the step where sizes are unknown.",
+)
 @click.option(
     "--policy",
     type=click.Choice(["documented", "adapter"]),
@@ -39,50 +67,163 @@ def golden() -> None:
     metavar="NAME[:SLOT]",
     help="A tensor that is fetched, or an operator that is run; may be repeated.",
 )
+@SIZES
+@click.option(
+    "--device", default="Ascend910A", show_default=True, metavar="NAME|FILE.toml[:NAME]", help="Of the step recorded."
+)
+@click.option("--op-list", "op_list", type=click.Path(), help="JSON of offloadable operators; default the catalog's.")
+@click.option("--ops-info", "ops_info", type=click.Path(), help="Your own file, laid over the operator library.")
 @SURFACE
 @EDITION
-@FORMAT
+@_JOBS
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.pass_context
 def golden_update(
+    context: click.Context,
     models: Tuple[str, ...],
     assignments: Tuple[str, ...],
+    again: bool,
+    facts: Optional[str],
     policy: str,
     flavour: str,
     feeds: Tuple[str, ...],
     fetches: Tuple[str, ...],
+    shapes: Tuple[str, ...],
+    batch: Optional[int],
+    device: str,
+    op_list: Optional[str],
+    ops_info: Optional[str],
     surface: str,
     edition: str,
+    jobs: Optional[int],
     form: str,
 ) -> int:
-    """Record the partition of each MODEL beside it, with the options it was made with."""
-    from npu_conformance.models import golden_graph
+    """Record each MODEL beside it, with the options and sizes it was asked with."""
+    from npu_conformance.models import precise
+    from npu_conformance.models.golden import Question, many
     from npu_conformance.protocol import schema
     from npu_reference.options import parse_assignments
 
-    values = parse_assignments(assignments)
-    question = golden_graph.Question(values, surface, edition, policy, flavour, tuple(feeds), tuple(fetches))
-    written = [str(golden_graph.update(model, question)) for model in models]
-    if form == "json":
-        echo_json({"schema": schema.header("golden"), "recorded": dict(zip(models, written))})
+    question = None
+    if again:
+        _refuse_given(context)
     else:
-        for path in written:
-            click.echo(printable(f"recorded {path}"))
-    return ExitStatus.OK
+        question = Question(
+            parse_assignments(assignments),
+            surface,
+            edition,
+            policy,
+            flavour,
+            feeds,
+            fetches,
+            _facts(facts),
+            precise.parse_shapes(shapes),
+            batch,
+            device,
+            op_list,
+            ops_info,
+        )
+    answers = _gathered(many.update(many.models_of(models), jobs or processors(), question))
+    whole = [answer for answer in answers if not answer.error]
+    if form == "json":
+        told = {
+            "recorded": {answer.model: answer.record for answer in whole},
+            "facts": {answer.model: list(answer.lines) for answer in whole},
+        }
+        echo_json({"schema": schema.header("golden"), **told, "errors": _errors(answers)})
+    else:
+        for answer in whole:
+            note = f"; {answer.note}" if answer.note else ""
+            click.echo(printable(f"recorded {answer.record} ({', '.join(answer.lines)}{note})"))
+    return _refused(answers) or ExitStatus.OK
 
 
 @golden.command("check")
 @click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL...")
-@FORMAT
-def golden_check(models: Tuple[str, ...], form: str) -> int:
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0.0, 1000.0),
+    default=0.0,
+    metavar="PERCENT",
+    help="By which times and memory of a step may differ; default none.",
+)
+@_RECORDED
+@_JOBS
+@_FORM
+def golden_check(models: Tuple[str, ...], tolerance: float, recorded: bool, jobs: Optional[int], form: str) -> int:
     """Compare each MODEL with its record; exit 1 and say what moved if anything did."""
-    from npu_conformance.models import golden_graph
+    from npu_conformance.files.annotations import annotation
+    from npu_conformance.models.golden import many
     from npu_conformance.protocol import schema
 
-    moved = {model: [change.text for change in golden_graph.check(model)] for model in models}
+    answers = _gathered(many.check(many.models_of(models, recorded), jobs or processors(), tolerance))
+    checked = [answer for answer in answers if not answer.error]
+    moved = [answer for answer in checked if answer.lines]
     if form == "json":
-        echo_json({"schema": schema.header("golden"), "changes": moved})
+        changes = {answer.model: list(answer.lines) for answer in checked}
+        echo_json({"schema": schema.header("golden"), "changes": changes, "errors": _errors(answers)})
+    elif form == "github":
+        for answer in moved:
+            click.echo(annotation("error", "\n".join(answer.lines), "golden graph moved", answer.model))
+        for answer in answers:
+            if answer.error:
+                click.echo(annotation("error", answer.error, "golden graph", answer.model))
     else:
-        for model, texts in moved.items():
-            click.echo(printable(f"{model}: ") + ("unchanged" if not texts else f"{len(texts)} changes"))
-            for text in texts:
+        for answer in checked:
+            click.echo(
+                printable(f"{answer.model}: ") + (f"{len(answer.lines)} changes" if answer.lines else "unchanged")
+            )
+            for text in answer.lines:
                 click.echo(printable(f"  {text}"))
-    return ExitStatus.NEGATIVE if any(moved.values()) else ExitStatus.OK
+        if len(answers) > 1:
+            click.echo(f"{len(checked) - len(moved)} of {len(answers)} models unchanged, {len(moved)} moved", err=True)
+    return _refused(answers) or (ExitStatus.NEGATIVE if moved else ExitStatus.OK)
+
+
+def _count(changes: int) -> str:
+    return "unchanged" if not changes else "1 change" if changes == 1 else f"{changes} changes"
+
+
+def _facts(text: Optional[str]) -> Tuple[str, ...]:
+    """The facts named; none for all that sizes allow. NpuError USAGE."""
+    from npu_conformance.models.golden import FACTS
+
+    if text is None:
+        return ()
+    named = text.split(",")
+    for name in named:
+        if name not in FACTS:
+            raise NpuError("USAGE", f"--facts {text}", f"there are no facts {name!r}.", f"Facts are {','.join(FACTS)}.")
+    return tuple(name for name in FACTS if name in named)
+
+
+def _refuse_given(context: click.Context) -> None:
+    """Refuse options that ``--again`` would not heed."""
+    from click.core import ParameterSource
+
+    mine = {"models", "again", "jobs", "form"}
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if name not in mine and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise NpuError(
+                "USAGE", f"--again {parameter.opts[0]}", "a record says already how its model is asked.",
+                "Leave out one of them.",
+            )  # fmt: skip
+
+
+def _gathered(answers: Any) -> List[Any]:
+    """All the answers, with what could not be asked told on stderr as it comes."""
+    found = []
+    for answer in answers:
+        found.append(answer)
+        if answer.error:
+            click.echo(printable(f"error{answer.error}"), err=True)
+    return found
+
+
+def _errors(answers: List[Any]) -> Any:
+    return {answer.model: answer.error for answer in answers if answer.error}
+
+
+def _refused(answers: List[Any]) -> int:
+    return ExitStatus.BAD_INPUT if any(answer.error for answer in answers) else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 import click
 
@@ -17,13 +17,17 @@ __all__ = ["inspect"]
 @click.option("--op", metavar="PATTERN", help="Only operators whose names match, with * and ?.")
 @click.option("--tensor", metavar="NAME[:SLOT]", help="Show one operator's output, its values too.")
 @click.option("--export", type=click.Path(), metavar="FILE.npy", help="With --tensor: write it as .npy.")
-@click.option("--against", type=click.Path(), metavar="FOLDER", help="Compare with another dump of the same graph.")
+@click.option(
+    "--against", type=click.Path(), metavar="FOLDER", help="Compare with another dump, or an earlier profile."
+)
 @click.option("--cosine", type=click.FloatRange(-1, 1), help="With --against: departs below it (default 0.999).")
 @click.option(
     "--error",
     type=click.FloatRange(min=0),
-    help="With --against: departs above this difference, by the largest value (default 0.01).",
+    help="With --against: departs above this difference, by the largest value (default 0.01); of profiles, is slower "
+    "above this share (default 0.05).",
 )
+@click.option("--html", type=click.Path(), help="Also write one self-contained page.")
 @FORMAT
 @click.argument("folder", type=click.Path())
 def inspect(
@@ -34,40 +38,99 @@ def inspect(
     against: Optional[str],
     cosine: Optional[float],
     error: Optional[float],
+    html: Optional[str],
     form: str,
     folder: str,
 ) -> int:
-    """Show what lies in FOLDER: a data dump or an exception dump, as a table of its tensors.
+    """Show what lies in FOLDER, which a run or a compilation left, or in all such folders below it.
 
-    With --against the answer is the first operator that departs; the status is then 1.
+    Known are dumps, profiles, kernel caches, kernel files, fusion results, external weights, the bank of tuning and
+    the operator information library.
+
+    With --against the answer is what differs between two dumps or two profiles. The status is 1 if an operator departs,
+    or if FOLDER's iteration is slower.
     """
-    from npu_conformance.inspecting.registry import Inspected, recognise
+    from npu_conformance.inspecting import registry
     from npu_conformance.protocol import schema
 
     _check(tensor, export, against, cosine, error)
-    found = recognise(folder)
-    asked = Inspected(folder, {"step": step, "op": op})
-    answer: Dict[str, Any] = {"schema": schema.header("inspect"), "kind": found.name, "folder": folder}
+    if html is not None and tensor is not None:
+        raise NpuError("USAGE", "--html", "it shows a folder, and --tensor one tensor.", "Leave one of them out.")
+    found = registry.find(folder)
+    filters = {"step": step, "op": op}
+    answer: Dict[str, Any] = {"schema": schema.header("inspect"), "kind": found[0].kind.name, "folder": found[0].folder}
     if tensor is not None:
-        answer["tensor"] = _tensor(asked, tensor, export)
+        if not any(one.kind.name == "dump" for one in found):
+            raise NpuError("USAGE", "--tensor", "it shows a tensor of a dump, and there is none.")
+        answer.update(kind="dump", folder=folder, tensor=_tensor(registry.Inspected(folder, filters), tensor, export))
     elif against is not None:
-        if found.compare is None:
-            raise NpuError("USAGE", "--against", f"folders of kind {found.name} cannot be compared.")
-        from npu_conformance.inspecting.dumps import LIMITS
-
-        limits = {"cosine": LIMITS["cosine"] if cosine is None else cosine, "error": LIMITS["error"]}
-        limits["error"] = limits["error"] if error is None else error
-        answer["comparison"] = found.compare(asked, against, limits)
+        one = _comparable(found, against)
+        limits = _limits(one.kind, cosine, error)
+        assert one.kind.compare is not None
+        compared = one.kind.compare(registry.Inspected(one.folder, filters), against, limits)
+        answer.update(kind=one.kind.name, folder=one.folder, comparison=compared)
+    elif len(found) == 1:
+        answer["content"] = found[0].kind.look(registry.Inspected(found[0].folder, filters))
     else:
-        answer["content"] = found.look(asked)
+        answer.update(kind="several", folder=folder, folders=_several(found, filters))
+    if html is not None:
+        from npu_conformance.files import output
+        from npu_conformance.report import inspect_page
+
+        output.write_file(html, inspect_page.page(answer, filters))
     if form == "json":
         echo_json(answer)
     else:
         from npu_conformance.report import text_inspect
 
         text_inspect.show(answer)
-    departs = answer.get("comparison", {}).get("first") is not None
+    comparison = answer.get("comparison", {})
+    departs = comparison.get("first") is not None or comparison.get("slower") is True
     return ExitStatus.NEGATIVE if departs else ExitStatus.OK
+
+
+def _several(found: List[Any], filters: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """What lies in each; one that cannot be read does not hide the others."""
+    from npu_conformance.inspecting.registry import Inspected
+
+    answers = []
+    for one in found:
+        told: Dict[str, Any] = {"kind": one.kind.name, "folder": one.folder}
+        try:
+            told["content"] = one.kind.look(Inspected(one.folder, filters))
+        except NpuError as problem:
+            told["error"] = {"code": problem.code, "message": problem.message}
+        answers.append(told)
+    return answers
+
+
+def _comparable(found: List[Any], against: str) -> Any:
+    """The folder that can be held against another: the only one of a kind that both have."""
+    from npu_conformance.inspecting import registry
+
+    comparable = [one for one in found if one.kind.compare is not None]
+    if not comparable:
+        kinds = ", ".join(sorted({one.kind.name for one in found}))
+        raise NpuError("USAGE", "--against", f"folders of kind {kinds} cannot be compared.", "Dumps and profiles can.")
+    if len(comparable) > 1:
+        theirs = {one.kind.name for one in registry.find(against)}
+        comparable = [one for one in comparable if one.kind.name in theirs] or comparable
+    if len(comparable) > 1:
+        names = ", ".join(one.folder for one in comparable[:3])
+        raise NpuError("USAGE", "--against", f"{len(comparable)} folders could be compared: {names}.", "Name one.")
+    return comparable[0]
+
+
+def _limits(kind: Any, cosine: Optional[float], error: Optional[float]) -> Dict[str, float]:
+    limits = dict(kind.limits)
+    for name, value in (("cosine", cosine), ("error", error)):
+        if value is not None and name not in limits:
+            raise NpuError(
+                "USAGE", f"--{name}", f"two folders of kind {kind.name} have no such bound.", "Leave it out."
+            )
+        if value is not None:
+            limits[name] = value
+    return limits
 
 
 def _check(tensor: Any, export: Any, against: Any, cosine: Any, error: Any) -> None:

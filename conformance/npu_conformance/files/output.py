@@ -18,9 +18,12 @@ __all__ = ["check_writable", "dumps", "write_bytes", "write_file", "replaced_fol
 MARK = "results.jsonl"
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=True, allow_nan=False)
+
+
 def dumps(value: Any) -> str:
     """JSON as every file of ours has it: sorted keys, ASCII, one line."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=True, allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def write_file(path: str, text: str) -> None:
@@ -73,15 +76,15 @@ def _umask() -> int:
 
 
 @contextlib.contextmanager
-def replaced_folder(path: str) -> Iterator[str]:
-    """A folder to fill that becomes ``path`` at the end; an earlier report of ours there is replaced.
+def replaced_folder(path: str, mark: str = MARK) -> Iterator[str]:
+    """A folder to fill that becomes ``path`` at the end; an earlier one of ours there, known by `mark`, is replaced.
 
     Raises:
         NpuError: OUTPUT when ``path`` exists and is no report of ours, or cannot be written.
     """
     try:
         target = os.path.abspath(path)
-        ours = not os.path.lexists(target) or _ours(target)
+        ours = not os.path.lexists(target) or _ours(target, mark)
         if ours:
             os.makedirs(os.path.dirname(target), exist_ok=True)
             _check_writable(os.path.dirname(target))
@@ -109,8 +112,8 @@ def _check_writable(folder: str) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
-def _ours(path: str) -> bool:
+def _ours(path: str, mark: str) -> bool:
     if os.path.islink(path) or not os.path.isdir(path):
         return False
     names = os.listdir(path)
-    return not names or MARK in names
+    return not names or mark in names

@@ -21,12 +21,13 @@ try:
 except ImportError:  # no POSIX system: nothing is locked, and nothing is swept
     fcntl = None
 
-__all__ = ["Scratch", "folder", "remove", "temporary_file"]
+__all__ = ["Scratch", "empty", "folder", "remove", "temporary_file"]
 
 _LOCK = ".npu-lock"
 _INSIDE = "folder"
 _KEPT = "kept"  # what must be put back if its owner dies
 _PART = ".part"
+_MODE = 0o700
 _swept: Set[Tuple[str, str]] = set()
 
 
@@ -124,6 +125,23 @@ def folder(path: str) -> None:
         os.makedirs(path, 0o700, exist_ok=True)
     elif found.st_mode & 0o700 != 0o700:
         os.chmod(path, 0o700)
+
+
+def empty(path: str) -> None:
+    """Makes sure that an empty folder of ours stands at ``path``, whatever a backend has put there.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    try:
+        found = os.lstat(path)
+        if stat.S_ISDIR(found.st_mode) and found.st_mode & 0o7777 == _MODE and not os.listdir(path):
+            return
+    except OSError:
+        pass
+    remove(path)
+    os.mkdir(path, _MODE)
+    os.chmod(path, _MODE)  # whatever the mask
 
 
 def remove(path: str) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import os
 import pkgutil
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
+from npu_conformance.inspecting.tree import Tree, tree_of
 from npu_reference.errors import NpuError
 
-__all__ = ["Inspected", "Kind", "kind", "kinds", "recognise"]
+__all__ = ["Found", "Inspected", "Kind", "find", "kind", "kinds"]
+
+_MOST_FOLDERS = 1000  # that are looked into one by one (assumed: more than anybody reads)
 
 
 class Inspected(NamedTuple):
@@ -29,15 +31,26 @@ class Kind(NamedTuple):
 
     Attributes:
         name: a word, as in the answer.
-        recognises: whether a folder that exists is one.
-        look: what lies in it, as the answer's JSON.
+        traces: what shows that a folder is one, for people who look for it.
+        find: the folders of this kind in a tree, by path.
+        look: what lies in one, as the answer's JSON.
         compare: what differs between two of them; None where that says nothing.
+        limits: when two of them depart from each other, by the names of the command line's options.
     """
 
     name: str
-    recognises: Callable[[str], bool]
+    traces: str
+    find: Callable[[Tree], List[str]]
     look: Callable[[Inspected], Dict[str, Any]]
     compare: Optional[Callable[[Inspected, str, Mapping[str, float]], Dict[str, Any]]] = None
+    limits: Mapping[str, float] = {}
+
+
+class Found(NamedTuple):
+    """A folder and what it is."""
+
+    kind: Kind
+    folder: str
 
 
 _KINDS: Dict[str, Kind] = {}
@@ -57,16 +70,20 @@ def kinds() -> List[Kind]:
     return [_KINDS[name] for name in sorted(_KINDS)]
 
 
-def recognise(folder: str) -> Kind:
-    """The kind of a folder.
+def find(folder: str) -> List[Found]:
+    """What a folder is, or what is below it: at least one, by kind and path.
 
     Raises:
-        NpuError: DUMP_FILE, when there is no such folder, or it is of no kind.
+        NpuError: INSPECT_FOLDER, when there is no such folder, or nothing in it is of any kind.
     """
-    if not os.path.isdir(folder):
-        raise NpuError("DUMP_FILE", folder, "there is no such folder.")
-    for one in kinds():
-        if one.recognises(folder):
-            return one
-    known = ", ".join(one.name for one in kinds())
-    raise NpuError("DUMP_FILE", folder, f"nothing in it is of a kind that is known: {known}.")
+    tree = tree_of(folder)
+    found = [Found(one, path) for one in kinds() for path in one.find(tree)]
+    if len(found) > _MOST_FOLDERS:
+        reason = f"it holds {len(found)} folders that can be inspected, more than {_MOST_FOLDERS}."
+        raise NpuError("INSPECT_FOLDER", folder, reason, "Name one of them.")
+    if not found:
+        looked = "; ".join(f"{one.name}: {one.traces}" for one in kinds())
+        raise NpuError(
+            "INSPECT_FOLDER", folder, "holds nothing that a run or a compilation leaves.", f"Looked for {looked}."
+        )
+    return found

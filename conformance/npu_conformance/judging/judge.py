@@ -288,12 +288,10 @@ def _exact(expect: Expect, edition: str, found: Sequence[observe.Fact]) -> Itera
     """Differences from the golden, in the order of the facts' texts."""
     if not expect.observe:
         return
-    wanted = [(aspect, Pattern(subject)) for aspect, subject in expect.observe]
-    observed = [
-        fact
-        for fact in found
-        if any(fact.aspect == aspect and subject.fits(fact.subject) for aspect, subject in wanted)
-    ]
+    wanted: Dict[str, List[Pattern]] = {}
+    for aspect, subject in expect.observe:
+        wanted.setdefault(aspect, []).append(Pattern(subject))
+    observed = [fact for fact in found if any(subject.fits(fact.subject) for subject in wanted.get(fact.aspect, ()))]
     seen = {fact.text: fact.aspect for fact in observed}
     # Two aspects may share a fact (`host x`); only copies are counted.
     counts = _counts([fact.text for fact in observed if fact.aspect in observe.COUNTED])

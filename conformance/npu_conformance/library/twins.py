@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import os
 import re
 from typing import Any, Callable, Container, Dict, List, Mapping, NamedTuple, Optional, Tuple
@@ -74,16 +76,32 @@ def make(kind: str, graph: str, folder: Optional[str] = None) -> Twin:
     Raises:
         NpuError: GRAPH_* when the graph cannot be read.
     """
-    from npu_reference.graphs import load_graph
-
-    definition = load_graph(graph).to_def()
-    names, originals = _REWRITES[kind](definition)
+    content, names, originals = _rewritten(kind, graph, _signs(graph))
     path = ""
     if folder is not None:
         path = os.path.join(folder, kind + (".pbtxt" if _is_text(graph) else ".pb"))
         with open(path, "wb") as stream:
-            stream.write(_bytes(definition, _is_text(graph)))
+            stream.write(content)
     return Twin(path, names, originals)
+
+
+def _signs(graph: str) -> bytes:
+    """The digest of a graph's file; nothing of what is none, which reading it says."""
+    try:
+        with open(graph, "rb") as stream:
+            return hashlib.sha256(stream.read()).digest()
+    except OSError:
+        return b""
+
+
+@functools.lru_cache(maxsize=128)
+def _rewritten(kind: str, graph: str, digest: bytes) -> Tuple[bytes, Mapping[str, str], List[str]]:
+    """The twin's file, and its names: editions and cases ask about the same graphs."""
+    from npu_reference.graphs import load_graph
+
+    definition = load_graph(graph).to_def()
+    names, originals = _REWRITES[kind](definition)
+    return _bytes(definition, _is_text(graph)), names, originals
 
 
 def _is_text(path: str) -> bool:

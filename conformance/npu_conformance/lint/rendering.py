@@ -7,6 +7,7 @@ import urllib.parse
 from typing import Any, Dict, List, Sequence
 
 import npu_reference
+from npu_conformance.files.annotations import annotation
 from npu_conformance.lint.finding import SEVERITIES, Finding
 from npu_conformance.lint.registry import Rule
 
@@ -35,15 +36,8 @@ def _line(one: Finding) -> str:
 def github(findings: Sequence[Finding]) -> str:
     """Workflow commands, which GitHub shows beside the lines of a change."""
     return "\n".join(
-        f"::{_GITHUB[one.severity]} file={_escaped(one.path, True)},line={one.line},col={one.column},"
-        f"title={_escaped(one.code, True)}::{_escaped(one.message)}"
-        for one in findings
+        annotation(_GITHUB[one.severity], one.message, one.code, one.path, one.line, one.column) for one in findings
     )
-
-
-def _escaped(value: str, in_property: bool = False) -> str:
-    value = value.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return value.replace(":", "%3A").replace(",", "%2C") if in_property else value
 
 
 def sarif(findings: Sequence[Finding], rules: Sequence[Rule]) -> str:

@@ -7,7 +7,7 @@ import struct
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from npu_conformance.observing import tensors
-from npu_conformance.observing.run_files import Left, Triples, kind
+from npu_conformance.observing.left_files import About, Left, Triples, kind
 from npu_reference.dumps import form, names
 from npu_reference.errors import NpuError
 
@@ -18,13 +18,14 @@ _NAMELESS = r"\1<device>"
 _DEVICE = re.compile(r"(.*extra-info/data-dump/)\d+\Z")
 
 
-def _recognises(one: Left) -> bool:
-    return names.parse(one.name.rpartition("/")[2]) is not None or one.name.rpartition("/")[2] == names.MAPPING
+def _recognises(name: str) -> bool:
+    base = name.rpartition("/")[2]
+    return names.parse(base) is not None or base == names.MAPPING
 
 
 @kind("dump", _recognises)
-def _dumps(found: Sequence[Left], answer: Mapping[str, Any]) -> Triples:
-    fetched = _fetched(answer)
+def _dumps(found: Sequence[Left], about: About) -> Triples:
+    fetched = _fetched(about.answer)
     for one in found:
         folder, _, name = one.name.rpartition("/")
         if name == names.MAPPING:

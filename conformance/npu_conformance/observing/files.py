@@ -1,47 +1,18 @@
-"""Turns files that a backend left into facts: names without what varies, structure and invariants, never its bytes.
-
-Each kind of file is declared once, with the names it has and what may be said of its content.
-"""
+"""Turns what compilation told and left into facts: kernels, and names of files without what varies."""
 
 from __future__ import annotations
 
-import base64
-import json
 import posixpath
 import re
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Pattern, Sequence, Tuple
+from typing import Any, Dict, Iterator, Mapping, Pattern, Sequence, Tuple
 
-from npu_conformance.observing import tensors
+from npu_conformance.observing import left_files
+from npu_conformance.observing.left_files import BadFile
+from npu_conformance.observing.text_files import json_object
 
-__all__ = ["KINDS", "BadFile", "Kind", "compile_facts", "library_facts", "name_of", "register"]
+__all__ = ["compile_facts", "library_facts", "name_of"]
 
 _Triples = Iterator[Tuple[str, str, str]]
-
-
-class BadFile(tensors.BadTensor):
-    """A file of an answer cannot be read as the protocol says; the text says why."""
-
-
-class Kind(NamedTuple):
-    """A kind of file: its word, which paths are of it, and what is said of its content, a text each."""
-
-    word: str
-    path: Pattern[str]
-    read: Callable[[bytes], Iterator[str]]
-
-
-#: Every kind whose content is looked into; the first that matches counts.
-KINDS: List[Kind] = []
-
-
-def register(word: str, path: str) -> Callable[[Callable[[bytes], Iterator[str]]], Callable[[bytes], Iterator[str]]]:
-    """Registers a reader for files whose whole path matches ``path``."""
-
-    def take(read: Callable[[bytes], Iterator[str]]) -> Callable[[bytes], Iterator[str]]:
-        KINDS.append(Kind(word, re.compile(path + r"\Z"), read))
-        return read
-
-    return take
 
 
 #: What varies from run to run, and the word that stands for it; in this order.
@@ -160,111 +131,15 @@ def _paths(number: int, word: str, files: Mapping[str, Any], named: Mapping[str,
 
 
 def _contents(number: int, files: Mapping[str, Any], named: Mapping[str, str]) -> _Triples:
-    for path, content in sorted(files.items()):
-        kind = next((kind for kind in KINDS if kind.path.match(path)), None)
-        if kind is None or "b64" not in content:
-            continue
-        name = name_of(path, named)
-        if not name or name.endswith("/*"):
-            continue
-        for text in kind.read(_decoded(path, content)):
-            yield "contents", name, f"turn {number} in {name} {text}"
+    """What the files say that are of a kind; those of a cache are the backend's own business."""
+    told = (one._replace(name=name_of(one.name, named)) for one in left_files.left(files))
+    found, _ = left_files.observed((one for one in told if one.name and not one.name.endswith("/*")), _NOTHING)
+    for aspect, subject, text in found:
+        if aspect == "contents":
+            yield aspect, subject, f"turn {number} {text}"
 
 
-def _decoded(path: str, content: Mapping[str, Any]) -> bytes:
-    try:
-        return base64.b64decode(content["b64"], validate=True)
-    except ValueError:
-        raise BadFile(f"file {path[:80]!r} has no valid b64") from None
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Kinds
-
-
-def _object(data: bytes) -> Optional[Dict[str, Any]]:
-    try:
-        value = json.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-_GRAPH = re.compile(r"session_and_graph_id_[0-9]+_[0-9]+")
-
-
-@register("fusion results", r"(.*/)?([0-9]*)fusion_result\.json")
-def _fusion_result(data: bytes) -> Iterator[str]:
-    value = _object(data)
-    if value is None:
-        yield "is no JSON object"
-        return
-    graphs = sorted((key for key in value if _GRAPH.fullmatch(key)), key=lambda key: (len(key), key))
-    for key in sorted(set(value) - set(graphs)):
-        yield f"key {key}"
-    for number, key in enumerate(graphs):
-        yield f"graph {number} session_and_graph_id"
-        sections = value[key] if isinstance(value[key], dict) else {}
-        for section, passes in sorted(sections.items()):
-            yield f"graph {number} {section}"
-            for name, counts in sorted(passes.items()) if isinstance(passes, dict) else ():
-                yield from _counts(f"graph {number} {section} {name}", counts)
-
-
-def _counts(where: str, counts: Any) -> Iterator[str]:
-    numbers: Dict[str, int] = {}
-    for key, value in sorted(counts.items()) if isinstance(counts, dict) else ():
-        if re.fullmatch(r"[0-9]{1,18}", str(value)) and not isinstance(value, bool):
-            numbers[key] = int(value)
-            yield f"{where} {key} {numbers[key]}"
-        else:
-            yield f"{where} {key} is no number"
-    if numbers.get("effect_times", 0) > numbers.get("match_times", 0):
-        yield f"{where} takes effect more often than it matches"
-
-
-@register("limits of the cache", r"(.*/)?op_cache\.ini")
-def _op_cache_ini(data: bytes) -> Iterator[str]:
-    for line in data.decode("utf-8", "replace").splitlines():
-        text = line.strip()
-        if text and not text.startswith("#"):
-            yield re.sub(r"\s*=\s*", " = ", text)
-
-
-_OOM = re.compile(
-    r"CheckInvalidAccessOfDDR\s*\(.*?if\s*\(\s*access_offset\s*<\s*0\s*\|\|\s*access_offset\s*\+\s*access_extent\s*>\s*"
-    r"ddr_size\s*\)\s*\{\s*if\s*\(\s*read_or_write\s*==\s*1\s*\)\s*\{\s*trap\s*\(\s*0X5A5A0001\s*\)\s*;\s*\}\s*else\s*\{"
-    r"\s*trap\s*\(\s*0X5A5A0002\s*\)",
-    re.IGNORECASE | re.DOTALL,
-)
-_FLAGS = [f"set_flag(PIPE_MTE3,PIPE_MTE2,EVENT_ID{event})" for event in range(4)]
-_FLAGS += [f"pipe_barrier(PIPE_{pipe})" for pipe in ("MTE3", "MTE2", "M", "V", "MTE1", "ALL")]
-_FLAGS += [f"wait_flag(PIPE_MTE3,PIPE_MTE2,EVENT_ID{event})" for event in range(4)]
-
-
-@register("code of a kernel", r".*\.cce")
-def _cce(data: bytes) -> Iterator[str]:
-    code = data.decode("utf-8", "replace")
-    if _OOM.search(code):
-        yield "has the oom check"
-    elif "CheckInvalidAccessOfDDR" in code or "5A5A000" in code.upper():
-        yield "has another oom check"
-    plain = re.sub(r"\s+", "", code)
-    places, at = [], 0
-    for call in _FLAGS:
-        at = plain.find(call, at)
-        places.append(at)
-        if at < 0:
-            break
-    if places[-1] >= 0:
-        yield "has the flag check"
-    elif any(call in plain for call in _FLAGS):
-        yield "has another flag check"
-
-
-@register("description", r".*/kernel_meta/.*\.json|kernel_meta/.*\.json")
-def _described(data: bytes) -> Iterator[str]:
-    yield "is no JSON object" if _object(data) is None else "is a JSON object"
+_NOTHING = left_files.About({})
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -280,7 +155,7 @@ def library_facts(answer: Mapping[str, Any]) -> _Triples:
             raise BadFile(f"file {path[:80]!r} has no permissions of three or four octal digits")
         writable = "writable" if int(one["mode"], 8) & 0o222 else "not writable"
         yield "library_modes", path, f"library {path} {writable}"
-        operators = _object(one["text"].encode("utf-8", "replace"))
+        operators = json_object(one["text"].encode("utf-8", "replace"))
         if operators is None:
             yield "library_files", path, f"library {path} is no JSON object"
             continue

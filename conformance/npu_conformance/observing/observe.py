@@ -7,14 +7,14 @@ import re
 from collections import Counter
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from npu_conformance.observing import device_runs, dump_files, files, run_files, tensors, timeline
+from npu_conformance.observing import device_runs, dump_files, files, left_files, profile_files, tensors, timeline
 
 __all__ = [
     "ASPECTS", "COUNTED", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts",
 ]  # fmt: skip
 
 
-_ = dump_files  # importing a kind registers it
+_ = (dump_files, profile_files)  # importing a kind registers it
 
 _MAX_FETCHED = 1 << 30  # bytes of all tensors of one answer (assumed)
 
@@ -134,7 +134,10 @@ COUNTED = frozenset({"transfers", "moved", "run_moved"})
 
 def ascii_line(text: object) -> str:
     """``text`` on one line of printable ASCII; everything else is escaped."""
-    return str(text).encode("unicode_escape").decode("ascii")
+    line = str(text)
+    if line.isascii() and line.isprintable() and "\\" not in line:
+        return line
+    return line.encode("unicode_escape").decode("ascii")
 
 
 def facts(method: str, answer: Mapping[str, Any], folder: Optional[str] = None) -> List[str]:
@@ -157,7 +160,7 @@ def observations(method: str, answer: Mapping[str, Any], folder: Optional[str] =
         folder: the worker's folder, for tensors that came as files.
     Raises:
         tensors.BadTensor: a fetched tensor is malformed.
-        files.BadFile: a file of the answer cannot be read.
+        left_files.BadFile: a file of the answer cannot be read.
         timeline.BadTimeline: a step contradicts itself.
     """
     found: List[Fact] = []
@@ -175,28 +178,57 @@ def rejection(body: Mapping[str, Any]) -> Fact:
 _Triples = Iterator[Tuple[str, str, str]]
 
 
+_JSON = json.JSONEncoder(sort_keys=True).encode
+
+
 def _options(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     for name, effective in answer["effective"].items():
-        value = json.dumps(effective["value"], sort_keys=True, ensure_ascii=True)
-        yield "effective", name, f"effective {name} = {value}"
+        yield "effective", name, f"effective {name} = {_JSON(effective['value'])}"
         if "origin" in effective:
             yield "origins", name, f"origin {name} = {effective['origin']}"
     for option, code in sorted({(warning["option"], warning["code"]) for warning in answer.get("warnings", [])}):
         yield "warnings", option, f"warning {option} {code}"
     for name, told in answer.get("meaning", {}).items():
-        for text in _leaves(f"meaning {name}", told):
+        plain = _plain(told, name in _SETS, name in _FILES)
+        for text in _leaves(f"meaning {name}", plain) if plain != {} or name not in _FILES else ():
             yield "meaning", name, text
     for topic, told in answer.get("directives", {}).items():
-        for text in _leaves(f"directive {topic}", told):
+        for text in _leaves(f"directive {topic}", _plain(told, topic == "tuning", False)):
             yield "directives", topic, text
     for option in sorted({note["option"] for note in answer.get("notes", [])}):
         yield "advice", option, f"advice {option}"
 
 
+#: Options whose files say something of what stands in them, and nothing of the rest: an empty part is left out (G24).
+_FILES = frozenset(
+    {
+        "aoe_config_file", "customize_dtypes", "fusion_switch_file", "modify_mixlist", "op_debug_config",
+        "op_precision_mode",
+    }
+)  # fmt: skip
+#: Options whose lists stand in no order (G24).
+_SETS = frozenset(
+    {
+        "aoe_config_file", "auto_tune_mode", "enable_scope_fusion_passes", "modify_mixlist", "op_debug_config",
+        "optypelist_for_implmode",
+    }
+)  # fmt: skip
+
+
+def _plain(told: Any, unordered: bool, sparse: bool) -> Any:
+    """What is told without what nobody has to tell: the order of names, and parts that say nothing."""
+    if isinstance(told, dict):
+        parts = {key: _plain(part, unordered, sparse) for key, part in told.items()}
+        return {key: part for key, part in parts.items() if not sparse or part not in ([], {})}
+    if unordered and isinstance(told, list) and all(isinstance(one, str) for one in told):
+        return sorted(told)
+    return told
+
+
 def _leaves(words: str, told: Any) -> Iterator[str]:
     """A line for every leaf of nested tables; a list is a leaf."""
     if not isinstance(told, dict) or not told:
-        yield f"{words} = {json.dumps(told, sort_keys=True, ensure_ascii=True)}"
+        yield f"{words} = {_JSON(told)}"
         return
     for key, part in told.items():
         yield from _leaves(f"{words} {key}", part)
@@ -302,7 +334,7 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
         yield "output", line, f"printed {line}".rstrip()
         if times > 1 and line.strip():  # facts are a set: what a script prints again is one of its own
             yield "output", line, f"printed {times} times {line}".rstrip()
-    yield from run_files.observations(answer)
+    yield from left_files.observations(answer)
     if "failed" in answer:
         yield "failed", answer["failed"]["subject"], f"failed {answer['failed']['code']} {answer['failed']['subject']}"
     for rank, told in enumerate(answer.get("ranks", [])):

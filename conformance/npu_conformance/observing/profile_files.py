@@ -6,17 +6,14 @@ whatever else a backend writes is its own business.
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import re
-from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from npu_conformance.observing import tensors
+from npu_conformance.observing.left_files import About, Left, Triples, kind
 
-__all__ = ["METRICS", "is_profile", "profile_facts"]
-
-_Triples = Iterator[Tuple[str, str, str]]
+__all__ = ["METRICS", "profile_facts"]
 
 _TREE = re.compile(r"(?P<where>(?:[^/]+/)*)(?P<tree>PROF_[^/]+)/(?:.*/)?(?P<table>[a-z_]+?)(?:_[0-9]+)*\.csv\Z")
 _IN_TREE = re.compile(r"(?:.*/)?PROF_[^/]+/.+")
@@ -48,22 +45,19 @@ class _Table(NamedTuple):
     rows: List[Dict[str, str]]
 
 
-def is_profile(name: str) -> bool:
-    """Whether a file is part of a profile."""
+def _recognises(name: str) -> bool:
     return _IN_TREE.match(name) is not None
 
 
-def profile_facts(label: str, files: Mapping[str, Mapping[str, Any]]) -> _Triples:
-    """(aspect, subject, text) of the profile among the files that a step or a run left.
-
-    Raises:
-        tensors.BadTensor: content that is no base64.
-    """
-    found = [table for name, told in sorted(files.items()) for table in [_table(name, told)] if table is not None]
+@kind("profile", _recognises)
+def profile_facts(files: Sequence[Left], about: About) -> Triples:
+    """The facts of the profiles among the files that a step or a run left."""
+    label = about.label
+    found = [table for one in files for table in [_table(one)] if table is not None]
     for where in sorted({table.where for table in found}):
         yield "profile", where, f"profile {label} in {where}"
-    for kind in sorted({_KINDS[table.name] for table in found if table.name in _KINDS and table.rows}):
-        yield "profile", kind, f"profile {label} collects {kind}"
+    for what in sorted({_KINDS[table.name] for table in found if table.name in _KINDS and table.rows}):
+        yield "profile", what, f"profile {label} collects {what}"
     columns = {column for table in found if table.name == "op_summary" for column in table.columns}
     for group, column in METRICS.items():
         if column in columns:
@@ -74,18 +68,14 @@ def profile_facts(label: str, files: Mapping[str, Mapping[str, Any]]) -> _Triple
             yield from _steps(label, table, found)
 
 
-def _table(name: str, told: Mapping[str, Any]) -> Optional[_Table]:
-    place = _TREE.match(name)
+def _table(one: Left) -> Optional[_Table]:
+    place = _TREE.match(one.name)
     if place is None:
         return None
     rows: List[Dict[str, str]] = []
     columns: FrozenSet[str] = frozenset()
-    if "b64" in told:
-        try:
-            text = base64.b64decode(told["b64"], validate=True).decode("utf-8", "replace")
-        except ValueError:
-            raise tensors.BadTensor(f"file {name[:80]!r} has no valid b64") from None
-        reader = csv.DictReader(io.StringIO(text), restval="")
+    if one.content is not None:
+        reader = csv.DictReader(io.StringIO(one.content.decode("utf-8", "replace")), restval="")
         try:
             for row in reader:
                 rows.append({str(key): str(value) for key, value in row.items()})
@@ -97,20 +87,20 @@ def _table(name: str, told: Mapping[str, Any]) -> Optional[_Table]:
     return _Table(place["where"].rstrip("/"), place["tree"], place["table"], columns, rows)
 
 
-def _operators(label: str, found: List[_Table]) -> _Triples:
+def _operators(label: str, found: List[_Table]) -> Triples:
     named = {
         "task_trace": [("op_summary", "Op Name"), ("task_time", "kernel_name")],
         "aicpu": [("aicpu", "Node")],
     }
-    for kind, places in named.items():
+    for what, places in named.items():
         names = {
             row.get(column, "") for table in found for at, column in places if table.name == at for row in table.rows
         }
         for name in sorted(names - {""}):
-            yield "profile_operators", name, f"profile {label} {kind} of {name}"
+            yield "profile_operators", name, f"profile {label} {what} of {name}"
 
 
-def _steps(label: str, table: _Table, found: List[_Table]) -> _Triples:
+def _steps(label: str, table: _Table, found: List[_Table]) -> Triples:
     starts: List[Tuple[float, str]] = []
     ends: List[Tuple[float, str]] = []
     for other in found:
@@ -121,6 +111,8 @@ def _steps(label: str, table: _Table, found: List[_Table]) -> _Triples:
                     starts.append((start, row.get("Op Name", "")))
                     ends.append((start + lasts, row.get("Op Name", "")))
     yield "profile", "iterations", f"profile {label} iterations {len(table.rows)}"
+    if any(_number(row.get("Reduce Start(us)")) is not None for row in table.rows):
+        yield "profile", "aggregation", f"profile {label} tells of gradient aggregation"
     for row in table.rows:
         forward, backward = _number(row.get("FP Start(us)")), _number(row.get("BP End(us)"))
         for name in _at(starts, forward):

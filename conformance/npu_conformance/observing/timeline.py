@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from npu_conformance.observing import profile_files
+from npu_conformance.observing import left_files
 
 __all__ = ["BASE", "MEASURES", "WORDS", "BadTimeline", "facts_of"]
 
@@ -72,7 +72,7 @@ def facts_of(answer: Mapping[str, Any]) -> _Triples:
             continue
         yield from _counts(name, step)
         yield from _of_tasks(name, [_task(task, name) for task in step.get("tasks", [])])
-        yield from profile_files.profile_facts(name, step.get("files", {}))
+        yield from left_files.observed(left_files.left(step.get("files", {})), left_files.About(step, name))[0]
         yield from _tuning(name, step)
         if name != BASE and "rejected" not in base:
             yield from _compared(name, base, step)

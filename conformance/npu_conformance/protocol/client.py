@@ -124,7 +124,7 @@ def _absolute(part: str) -> str:
 #: Passed on from our environment when set; a backend sees nothing else of it.
 _PASSED = (
     "PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "SYSTEMROOT", "VIRTUAL_ENV",
-    "TF_CPP_MIN_LOG_LEVEL", "TF_ENABLE_ONEDNN_OPTS", "TF_USE_LEGACY_KERAS", "PYTHONHASHSEED",
+    "TF_CPP_MIN_LOG_LEVEL", "TF_ENABLE_ONEDNN_OPTS", "TF_USE_LEGACY_KERAS", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE",
 )  # fmt: skip
 
 
@@ -139,7 +139,6 @@ def environment(extra: Optional[Mapping[str, str]] = None, packaged: bool = True
     ours = [packages, reference] if packaged else []
     paths = list(dict.fromkeys(ours + given + [_here()]))
     found["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
-    found["PYTHONDONTWRITEBYTECODE"] = "1"
     found.update(extra or {})
     return found
 
@@ -240,8 +239,7 @@ class Client:
         """
         scratch.folder(self.folder)
         place = os.path.join(self.folder, "case")
-        scratch.remove(place)
-        os.mkdir(place)
+        scratch.empty(place)
         return place
 
     # Inside

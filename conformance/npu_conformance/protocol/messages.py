@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional
 
 from npu_conformance.protocol import schema
 from npu_reference.printing import shorten
@@ -40,8 +40,9 @@ _LONGEST_FAULT = 400  # characters of a fault, which quotes what a backend says
 _INTEGERS = (-(1 << 63), (1 << 64) - 1)  # what readers of JSON take: 64 bits, signed or not
 _DIGITS = 20
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
-_PLAIN = 1 << 20  # bytes of a line too short for too many values
-_DOUBTFUL = re.compile(rb"[0-9]{19}|\\u[dD][89a-fA-F]")  # a large integer, a surrogate
+_FEW = 1 << 20  # bytes of a line too short for too many values
+_LARGE = re.compile(rb"[0-9](?:[0-9]{18}|[eE]\+?[0-9]{3})")  # a large integer, a large number
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 #: The members of an answer of which exactly one stands beside ``id``.
 OUTCOMES = ("ok", "unsupported", "rejected", "error")
@@ -68,12 +69,12 @@ def encode(message: Mapping[str, Any]) -> bytes:
         ProtocolFault: the message is no JSON, or its line is longer than :data:`MAX_LINE`.
     """
     try:
-        line = json.dumps(message, sort_keys=True, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
+        line = _ENCODER.encode(message).encode("ascii") + b"\n"
     except (TypeError, ValueError, RecursionError) as error:
         raise ProtocolFault(f"not expressible in JSON: {error}") from None
     if len(line) > MAX_LINE:
         raise ProtocolFault(f"the line has {len(line)} bytes, the limit is {MAX_LINE}")
-    if _DOUBTFUL.search(line):
+    if _doubtful(line):
         decode(line)  # what we say can be read by the same rules
     return line
 
@@ -87,20 +88,26 @@ def decode(line: bytes) -> Dict[str, Any]:
     """
     if len(line) > MAX_LINE:
         raise ProtocolFault(f"the line is longer than {MAX_LINE} bytes")
-    if len(line) > _PLAIN and _STRING.sub(b"", line).count(b",") >= MAX_VALUES:
+    if len(line) > _FEW and _STRING.sub(b"", line).count(b",") >= MAX_VALUES:
         raise ProtocolFault(f"the line has more than {MAX_VALUES} values")
+    doubtful = _doubtful(line)
     try:
-        message = json.loads(line.decode("utf-8"), parse_constant=_no_constant, parse_int=_integer, parse_float=_real)
+        message = (_CAREFUL if doubtful else _PLAIN).decode(line.decode("utf-8"))
     except RecursionError:
         raise ProtocolFault(f"not JSON of this protocol: nested deeper than {MAX_NESTING}") from None
     except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
         raise ProtocolFault(f"not JSON: {shorten(str(error), _LONGEST_FAULT)}") from None
     if not isinstance(message, dict):
         raise ProtocolFault("not a JSON object")
-    fault = _content_fault(message)
+    fault = (_surrogate_fault(message) if doubtful else None) or _depth_fault(message)
     if fault:
         raise ProtocolFault(f"not JSON of this protocol: {fault}")
     return message
+
+
+def _doubtful(line: bytes) -> bool:
+    """Whether a line may hold what others do not read: most do not, and need no look at each of their values."""
+    return _LARGE.search(line) is not None or (b"\\u" in line and _HALF.search(line) is not None)
 
 
 def _no_constant(name: str) -> Any:
@@ -121,26 +128,40 @@ def _real(text: str) -> float:
     return number
 
 
-def _content_fault(message: Dict[str, Any]) -> Optional[str]:
-    """What of a decoded message other readers of JSON would not take."""
-    waiting: List[Tuple[Any, int]] = [(message, 1)]
+_ENCODER = json.JSONEncoder(sort_keys=True, allow_nan=False, separators=(",", ":"))
+_PLAIN = json.JSONDecoder(parse_constant=_no_constant)
+_CAREFUL = json.JSONDecoder(parse_constant=_no_constant, parse_int=_integer, parse_float=_real)
+
+
+def _depth_fault(message: Dict[str, Any]) -> Optional[str]:
+    """Whether objects and arrays stand deeper within each other than the protocol allows."""
+    level: List[Any] = [message]
+    for _ in range(MAX_NESTING):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if type(outer) is dict else outer)
+            if type(inner) is dict or type(inner) is list
+        ]
+        if not level:
+            return None
+    return f"nested deeper than {MAX_NESTING}"
+
+
+def _surrogate_fault(message: Dict[str, Any]) -> Optional[str]:
+    """Which name or text holds half a character, which other readers of JSON would not take."""
+    waiting: List[Any] = [message]
     while waiting:
-        value, depth = waiting.pop()
+        value = waiting.pop()
         if isinstance(value, dict):
             for name in value:
                 if not name.isascii() and _alone(name):
                     return f"the name {shorten(name, 40)} holds half a character"
-            inner = value.values()
-        else:
-            inner = value
-        for one in inner:
-            if isinstance(one, str):
-                if not one.isascii() and _alone(one):
-                    return f"the text {shorten(one, 40)} holds half a character"
-            elif isinstance(one, (dict, list)):
-                if depth >= MAX_NESTING:
-                    return f"nested deeper than {MAX_NESTING}"
-                waiting.append((one, depth + 1))
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+        elif isinstance(value, str) and not value.isascii() and _alone(value):
+            return f"the text {shorten(value, 40)} holds half a character"
     return None
 
 

@@ -80,6 +80,7 @@ class Process:
         pipes = (self._keeper.stdin, self._keeper.stdout, self._keeper.stderr)
         self._in, self._out, self._err = [pipe.fileno() for pipe in pipes if pipe is not None]
         self._waiting = memoryview(b"")  # not yet written
+        self._blocked = False  # what is waiting, on the pipe: the selector tells when it can be written
         self._read = bytearray()  # read, and not yet a line
         self._searched = 0  # of that, for a newline
         self._lock = threading.Lock()  # of the control pipe
@@ -111,9 +112,10 @@ class Process:
         """Hands over what is to be written; a worker that does not read blocks nobody."""
         if self._in < 0:
             return
-        if not self._waiting:
-            self._selector.register(self._in, selectors.EVENT_WRITE)
+        began = bool(self._waiting)
         self._waiting = memoryview(bytes(self._waiting) + data)
+        if not began:
+            self._write()  # a pipe takes most requests whole
 
     def line(self, seconds: float) -> bytes:
         """The next line with its newline; more than the protocol's limit without one where it is longer.
@@ -125,7 +127,7 @@ class Process:
             Late, Mute, Ended: there is none.
         """
         began = time.monotonic()
-        deadline, base, ours = began + seconds, None, _own_delay()
+        deadline, base, ours = began + seconds, None, 0
         while True:
             at = self._read.find(b"\n", self._searched, protocol.MAX_LINE)
             self._searched = len(self._read)
@@ -137,14 +139,15 @@ class Process:
             if self._mute:
                 raise Mute
             now = time.monotonic()
-            if now >= deadline:
-                waited = (self._delay() - base) / 1e9 if base is not None else 0.0
-                waited += (_own_delay() - ours) / 1e9
+            if base is None and now >= began + seconds * _BASE_SHARE:
+                base, ours = self._delay(), _own_delay()
+                if now >= deadline:  # the suite itself had no processor in all that time: it begins anew
+                    began, deadline = now, now + seconds
+            elif now >= deadline:
+                waited = (self._delay() - base + _own_delay() - ours) / 1e9 if base is not None else 0.0
                 deadline = began + seconds + min(waited, seconds * (_MOST_LOADED - 1))
                 if time.monotonic() >= deadline:
                     raise Late
-            elif base is None and now >= began + seconds * _BASE_SHARE:
-                base = self._delay()
             else:
                 until = deadline if base is not None else began + seconds * _BASE_SHARE
                 self._turn(max(until - now, 0.0))
@@ -246,20 +249,26 @@ class Process:
                 self._take_status()
 
     def _write(self) -> None:
+        """Writes what can be written at once; of the rest the selector tells when."""
         try:
             self._waiting = self._waiting[os.write(self._in, self._waiting) :]
         except BlockingIOError:
-            return
+            pass
         except OSError:
             self._drop_input()  # it does not read any more; that it died is noticed elsewhere
             return
-        if not self._waiting:
-            self._selector.unregister(self._in)
+        if bool(self._waiting) != self._blocked:
+            self._blocked = not self._blocked
+            if self._blocked:
+                self._selector.register(self._in, selectors.EVENT_WRITE)
+            else:
+                self._selector.unregister(self._in)
 
     def _drop_input(self) -> None:
         if self._in >= 0:
-            if self._waiting:
+            if self._blocked:
                 self._selector.unregister(self._in)
+            self._blocked = False
             self._waiting = memoryview(b"")
             self._in = -1
             if self._keeper.stdin is not None:

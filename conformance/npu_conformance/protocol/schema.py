@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from npu_conformance.files import resources
 
@@ -45,63 +45,186 @@ def fault(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], path: 
     """What is wrong with ``value``, as ``path: reason``; None when it is valid.
 
     Args:
-        schema: the schema of this value; a ``$ref`` is looked up in ``root``, or in the schema file it names.
+        schema: the schema of this value, which nobody changes; a ``$ref`` is looked up in ``root``, or in the schema
+            file it names.
     """
+    found = _check_of(schema, root)(value)
+    return found and f"{path}{found[0]}: {found[1]}"
+
+
+#: What is wrong with a value, as where below it and why; None when it is valid.
+_Fault = Optional[Tuple[str, str]]
+_Check = Callable[[Any], _Fault]
+
+#: The check of every schema met, which it keeps alive: no other object can have its id.
+_checks: Dict[Tuple[int, int], Tuple[Mapping[str, Any], Mapping[str, Any], _Check]] = {}
+
+
+def _check_of(schema: Mapping[str, Any], root: Mapping[str, Any]) -> _Check:
+    key = (id(schema), id(root))
+    if key not in _checks:
+        _checks[key] = (schema, root, _compiled(schema, root))
+    return _checks[key][2]
+
+
+def _compiled(schema: Mapping[str, Any], root: Mapping[str, Any]) -> _Check:
+    """The check that a schema means: its keywords are looked at once, not for every value."""
     if "$ref" in schema:
-        file, _, pointer = schema["$ref"].partition("#")
-        root = load(file[: -len(".json")]) if file else root
-        target: Any = root
-        for step in pointer.strip("/").split("/"):
-            target = target[step]
-        return fault(value, target, root, path)
+        return _reference(schema["$ref"], root)
     if "anyOf" in schema:
-        faults = [fault(value, option, root, path) for option in schema["anyOf"]]
-        return None if None in faults else faults[-1]
-    if "const" in schema and (value != schema["const"] or isinstance(value, bool) != isinstance(schema["const"], bool)):
-        return f"{path}: {_shown(value)} is not {_shown(schema['const'])}"
-    if "enum" in schema and value not in schema["enum"]:
-        return f"{path}: {_shown(value)} is none of {', '.join(_shown(one) for one in schema['enum'])}"
-    if "type" in schema and not _is(value, schema["type"]):
-        return f"{path}: {_shown(value)} is not of type {schema['type']}"
-    if "minimum" in schema and _is(value, "number") and value < schema["minimum"]:
-        return f"{path}: {value} is below {schema['minimum']}"
-    if isinstance(value, str) and len(value) < schema.get("minLength", 0):
-        return f"{path}: is empty"
-    if isinstance(value, str) and len(value) > schema.get("maxLength", len(value)):
-        return f"{path}: has more than {schema['maxLength']} characters"
-    if isinstance(value, list) and len(value) > schema.get("maxItems", len(value)):
-        return f"{path}: has more than {schema['maxItems']} items"
-    if isinstance(value, dict):
-        return _object_fault(value, schema, root, path)
-    if isinstance(value, list) and "items" in schema:
-        for number, item in enumerate(value):
-            found = fault(item, schema["items"], root, f"{path}[{number}]")
+        return _alternatives([_compiled(option, root) for option in schema["anyOf"]])
+    steps = [make(schema, root) for names, make in _KEYWORDS if any(name in schema for name in names)]
+    if len(steps) == 1:
+        return steps[0]
+
+    def check(value: Any) -> _Fault:
+        for step in steps:
+            found = step(value)
             if found:
                 return found
-    return None
+        return None
+
+    return check
 
 
-def _object_fault(
-    value: Mapping[str, Any], schema: Mapping[str, Any], root: Mapping[str, Any], path: str
-) -> Optional[str]:
-    for key in schema.get("required", []):
-        if key not in value:
-            return f"{path}: has no {key!r}"
-    properties = schema.get("properties", {})
-    others = schema.get("additionalProperties", True)
-    for key, item in value.items():
-        here = f"{path}.{key if len(key) <= 80 else key[:79] + '…'}"
-        if key in properties:
-            found = fault(item, properties[key], root, here)
-        elif others is False:
-            found = f"{here}: is not known"
-        elif isinstance(others, dict):
-            found = fault(item, others, root, here)
-        else:
-            found = None
-        if found:
-            return found
-    return None
+def _reference(name: str, root: Mapping[str, Any]) -> _Check:
+    """Looked up when it is needed: schemas may be recursive."""
+    target: List[_Check] = []
+
+    def check(value: Any) -> _Fault:
+        if not target:
+            file, _, pointer = name.partition("#")
+            there: Any = load(file[: -len(".json")]) if file else root
+            found: Any = there
+            for step in pointer.strip("/").split("/"):
+                found = found[step]
+            target.append(_check_of(found, there))
+        return target[0](value)
+
+    return check
+
+
+def _alternatives(options: Sequence[_Check]) -> _Check:
+    def check(value: Any) -> _Fault:
+        found: _Fault = None
+        for option in options:
+            found = option(value)
+            if found is None:
+                return None
+        return found
+
+    return check
+
+
+def _const(schema: Mapping[str, Any], root: Mapping[str, Any]) -> _Check:
+    wanted = schema["const"]
+
+    def check(value: Any) -> _Fault:
+        if value != wanted or isinstance(value, bool) != isinstance(wanted, bool):
+            return "", f"{_shown(value)} is not {_shown(wanted)}"
+        return None
+
+    return check
+
+
+def _enum(schema: Mapping[str, Any], root: Mapping[str, Any]) -> _Check:
+    allowed = schema["enum"]
+
+    def check(value: Any) -> _Fault:
+        if value not in allowed:
+            return "", f"{_shown(value)} is none of {', '.join(_shown(one) for one in allowed)}"
+        return None
+
+    return check
+
+
+def _type(schema: Mapping[str, Any], root: Mapping[str, Any]) -> _Check:
+    wanted = schema["type"]
+    plain = _TYPES.get(wanted) if isinstance(wanted, str) else None
+
+    def check(value: Any) -> _Fault:
+        if (plain is not None and isinstance(value, plain)) or (plain is None and _is(value, wanted)):
+            return None
+        return "", f"{_shown(value)} is not of type {wanted}"
+
+    return check
+
+
+def _minimum(schema: Mapping[str, Any], root: Mapping[str, Any]) -> _Check:
+    least = schema["minimum"]
+
+    def check(value: Any) -> _Fault:
+        return ("", f"{value} is below {least}") if _is(value, "number") and value < least else None
+
+    return check
+
+
+def _lengths(schema: Mapping[str, Any], root: Mapping[str, Any]) -> _Check:
+    least, most, items = schema.get("minLength", 0), schema.get("maxLength"), schema.get("maxItems")
+
+    def check(value: Any) -> _Fault:
+        if isinstance(value, str):
+            if len(value) < least:
+                return "", "is empty"
+            if most is not None and len(value) > most:
+                return "", f"has more than {most} characters"
+        elif items is not None and isinstance(value, list) and len(value) > items:
+            return "", f"has more than {items} items"
+        return None
+
+    return check
+
+
+def _object(schema: Mapping[str, Any], root: Mapping[str, Any]) -> _Check:
+    required = schema.get("required", ())
+    properties = {name: _compiled(one, root) for name, one in schema.get("properties", {}).items()}
+    given = schema.get("additionalProperties", True)
+    others = _compiled(given, root) if isinstance(given, dict) else None
+
+    def check(value: Any) -> _Fault:
+        if not isinstance(value, dict):
+            return None
+        for key in required:
+            if key not in value:
+                return "", f"has no {key!r}"
+        for key, item in value.items():
+            test = properties.get(key, others)
+            found: _Fault = None
+            if test is not None:
+                found = test(item)
+            elif given is False:
+                found = "", "is not known"
+            if found:
+                return f".{key if len(key) <= 80 else key[:79] + '…'}{found[0]}", found[1]
+        return None
+
+    return check
+
+
+def _items(schema: Mapping[str, Any], root: Mapping[str, Any]) -> _Check:
+    test = _compiled(schema["items"], root)
+
+    def check(value: Any) -> _Fault:
+        if isinstance(value, list):
+            for number, item in enumerate(value):
+                found = test(item)
+                if found:
+                    return f"[{number}]{found[0]}", found[1]
+        return None
+
+    return check
+
+
+#: Keywords, and what makes their check; in the order in which faults are told.
+_KEYWORDS: Sequence[Tuple[Sequence[str], Callable[[Mapping[str, Any], Mapping[str, Any]], _Check]]] = (
+    (("const",), _const),
+    (("enum",), _enum),
+    (("type",), _type),
+    (("minimum",), _minimum),
+    (("minLength", "maxLength", "maxItems"), _lengths),
+    (("required", "properties", "additionalProperties"), _object),
+    (("items",), _items),
+)
 
 
 def _is(value: Any, wanted: Any) -> bool:

@@ -8,10 +8,20 @@ from rich.text import Text
 
 from npu_conformance.report.terminal import Rows, Terminal, line, plain
 
-__all__ = ["bytes_text", "profile", "time_text"]
+__all__ = [
+    "TYPES",
+    "bytes_text",
+    "changed",
+    "engines_table",
+    "kernel_of",
+    "profile",
+    "spent",
+    "time_text",
+    "types_table",
+]
 
 _COUNTED = 4  # loops, conditionals, tensors and profiles shown; --format json has all
-_TYPES = 12  # types of kernels shown; --format json has all
+TYPES = 12  # types of kernels shown; --format json has all
 
 
 def profile(answer: Mapping[str, Any], warnings: Sequence[Any], title: str) -> None:
@@ -27,14 +37,12 @@ def profile(answer: Mapping[str, Any], warnings: Sequence[Any], title: str) -> N
         whole = time_text(answer["run_ns"])
         line(console, plain(f"{steps['steps']} steps asked for at once take {whole}, {steps['at_once']} at a time"), 2)
     path = answer["critical_path"]
-    spent = sorted(path["ns_by_kind"].items(), key=lambda row: (-row[1], row[0]))
-    told = ", ".join(f"{kind} {time_text(ns)}" for kind, ns in spent)
-    line(console, Text("critical path: ", style="bold") + plain(f"{path['tasks']} tasks: {told}"), 2)
+    line(console, Text("critical path: ", style="bold") + plain(spent(path)), 2)
     fused = sum(count["effect_times"] for count in answer["fusion"])
     line(console, Text("kernels: ", style="bold") + plain(f"{answer['fused_kernels']}, after {fused} were fused"), 2)
     _counted(console, answer)
-    _engines(console, answer["engines"])
-    _types(console, answer["types"])
+    engines_table(console, answer["engines"], {name: row["share"] for name, row in answer["engines"].items()})
+    types_table(console, answer["types"])
     _dearest(console, answer["dearest"])
     _memory(console, answer)
     _communication(console, answer["communication"])
@@ -64,33 +72,43 @@ def _turns(loop: Mapping[str, Any]) -> str:
     return f"{most}{loop['turns']} turn{'s' if loop['turns'] != 1 else ''}"
 
 
-def _engines(console: Terminal, engines: Mapping[str, Any]) -> None:
+def spent(path: Mapping[str, Any]) -> str:
+    """The time along a critical path by kind of task, the longest first."""
+    rows = sorted(path["ns_by_kind"].items(), key=lambda row: (-row[1], row[0]))
+    return f"{path['tasks']} tasks: {', '.join(f'{kind} {time_text(ns)}' for kind, ns in rows)}"
+
+
+def engines_table(console: Terminal, engines: Mapping[str, Any], shares: Mapping[str, float]) -> None:
+    """What each engine did, and its share of the whole."""
     table = Rows("Engine", "Tasks", "Busy", "Share", numbers=("Tasks", "Busy", "Share"))
     for name, row in engines.items():
-        table.add_row(name, f"{row['tasks']}", time_text(row["busy_ns"]), f"{100 * row['share']:.1f} %")
+        table.add_row(name, f"{row['tasks']}", time_text(row["busy_ns"]), f"{100 * shares[name]:.1f} %")
     console.print(table)
 
 
-def _types(console: Terminal, types: Sequence[Mapping[str, Any]]) -> None:
+def types_table(console: Terminal, types: Sequence[Mapping[str, Any]]) -> None:
+    """The types of kernels that take most."""
     table = Rows("Kernel", "Engine", "Count", "Time", "Launch", "Memory", numbers=("Count", "Time", "Launch", "Memory"))
-    for row in types[:_TYPES]:
+    for row in types[:TYPES]:
         table.add_row(
             row["type"], row["engine"], f"{row['count']}", time_text(row["busy_ns"]), time_text(row["launch_ns"]),
             bytes_text(row["hbm_bytes"]),
         )  # fmt: skip
     console.print(table)
-    if len(types) > _TYPES:
-        line(console, plain(f"{len(types) - _TYPES} types more: --format json"), 2)
+    if len(types) > TYPES:
+        line(console, plain(f"{len(types) - TYPES} types more: --format json"), 2)
 
 
 def _dearest(console: Terminal, dearest: Sequence[Mapping[str, Any]]) -> None:
     table = Rows("Dearest kernels", "Kernel", "Time", "Bound by", numbers=("Time",))
     for row in dearest:
-        more = f" (+{len(row['members']) - 1} fused)" if len(row["members"]) > 1 else ""
-        table.add_row(
-            plain(row["node"]), row["type"] + more, time_text(row["busy_ns"] + row["launch_ns"]), row["bound"]
-        )
+        table.add_row(plain(row["node"]), kernel_of(row), time_text(row["busy_ns"] + row["launch_ns"]), row["bound"])
     console.print(table)
+
+
+def kernel_of(row: Mapping[str, Any]) -> str:
+    """A kernel's type, and how many operators were fused into it."""
+    return str(row["type"]) + (f" (+{len(row['members']) - 1} fused)" if len(row["members"]) > 1 else "")
 
 
 def _memory(console: Terminal, answer: Mapping[str, Any]) -> None:
@@ -121,13 +139,13 @@ def _communication(console: Terminal, told: Mapping[str, Any]) -> None:
     found = told["collectives"] if told["ranks"] > 1 else ()
     if found:
         table = Rows("Collective", "Algorithm", "Link", "Data", "Time", numbers=("Data", "Time"))
-        for one in found[:_TYPES]:
+        for one in found[:TYPES]:
             more = f" (+{len(one['nodes']) - 1})" if len(one["nodes"]) > 1 else ""
             data = (bytes_text(one["bytes"]), time_text(one["busy_ns"]))
             table.add_row(plain(one["nodes"][0] + more), one["algorithm"], one["engine"], *data)
         console.print(table)
-        if len(found) > _TYPES:
-            line(console, plain(f"{len(found) - _TYPES} collectives more: --format json"), 2)
+        if len(found) > TYPES:
+            line(console, plain(f"{len(found) - TYPES} collectives more: --format json"), 2)
     if told["ranks"] > 1:
         links = ", ".join(f"{bytes_text(count)} over {kind}" for kind, count in told["links"].items()) or "nothing"
         text = f"{told['ranks']} send {links} a step; {time_text(told['alone_ns'])} of it with nothing computed beside"
@@ -144,12 +162,16 @@ def _communication(console: Terminal, told: Mapping[str, Any]) -> None:
 
 def _compared(console: Terminal, answer: Mapping[str, Any]) -> None:
     for one in answer["compared"]:
-        options = ", ".join(f"{name}={value}" for name, value in one["options"].items())
-        change = f"{one['faster']:.2f} times as fast" if one["faster"] else "no time at all"
-        told = (
-            f"{time_text(one['step_ns'])} a step, {change}; {one['kernels']} kernels, {bytes_text(one['peak'])} at most"
-        )
+        options, told = changed(one)
         line(console, Text(f"with {options}: ", style="bold") + plain(told), 2)
+
+
+def changed(one: Mapping[str, Any]) -> Tuple[str, str]:
+    """The options of a comparison, and what a step is with them."""
+    options = ", ".join(f"{name}={value}" for name, value in one["options"].items())
+    change = f"{one['faster']:.2f} times as fast" if one["faster"] else "no time at all"
+    kernels = f"{one['kernels']} kernels, " if "kernels" in one else ""
+    return options, f"{time_text(one['step_ns'])} a step, {change}; {kernels}{bytes_text(one['peak'])} at most"
 
 
 def time_text(nanoseconds: int) -> str:

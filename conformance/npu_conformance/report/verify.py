@@ -22,7 +22,7 @@ from npu_conformance.strength.laws import asking
 from npu_reference.errors import NpuError
 from npu_reference.printing import shorten
 
-__all__ = ["Verification", "verify", "answer"]
+__all__ = ["Again", "Verification", "again", "verify", "answer"]
 
 _DECIDED_AT_RUN = ("unstable", "not-run", "harness-error")  # what one observation cannot show again
 
@@ -58,6 +58,20 @@ def verify(library: Library, folder: str) -> Verification:
     Raises:
         NpuError: OUTPUT when there is no complete results.jsonl.
     """
+    return again(library, folder).verification
+
+
+class Again(NamedTuple):
+    """A folder judged again. records: before known failures were told apart, in the order of the selection."""
+
+    verification: Verification
+    read: results.Read
+    records: Tuple[records_.Record, ...]
+    known: Tuple[known_failures.Entry, ...]
+
+
+def again(library: Library, folder: str) -> Again:
+    """As :func:`verify`, with what was judged."""
     read = results.read(folder)
     faults: List[str] = []
     suite = read.header.get("suite", {})
@@ -90,7 +104,8 @@ def verify(library: Library, folder: str) -> Verification:
     faults += _frame_faults(read, report)
     if os.path.isdir(folder):
         faults += remake.faults(library, read, report)
-    return Verification(verdict, str(read.footer.get("verdict")), len(read.records), tuple(faults))
+    found = Verification(verdict, str(read.footer.get("verdict")), len(read.records), tuple(faults))
+    return Again(found, read, tuple(before), tuple(known))
 
 
 def _instances(library: Library, read: results.Read, faults: List[str]) -> Mapping[str, Instance]:

@@ -50,19 +50,20 @@ class Panel:
     Args:
         instances: of methods that need no TensorFlow.
         folder: takes the graphs of twins.
+        unasked: the reference is not asked, and every answer judged: for methods that need TensorFlow.
     """
 
-    def __init__(self, instances: Sequence[Instance], folder: str) -> None:
+    def __init__(self, instances: Sequence[Instance], folder: str, unasked: bool = False) -> None:
         self.folder = folder
         self._prepared: Dict[str, requests.Prepared] = {}
         for number, one in enumerate(instances):
             place = os.path.join(folder, str(number)) if one.twin else folder
             os.makedirs(place, exist_ok=True)
             self._prepared[one.id] = requests.prepare(one, place)
-        reference = ReferenceBackend()
         self._messages: Dict[str, Mapping[str, Any]] = {}
-        self.sound: List[Instance] = []
-        for one in instances:
+        self.sound: List[Instance] = list(instances) if unasked else []
+        reference = ReferenceBackend()
+        for one in () if unasked else instances:
             message = self.message(reference, one)
             if self.judged(one, message).status == "pass":
                 self._messages[one.id] = protocol.decode(protocol.encode(message))

@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 
 from npu_reference.artifacts import binaries
 from npu_reference.artifacts.folder import Folder, Found
+from npu_reference.errors import NpuError
 from npu_reference.options.files import op_cache
 
 fcntl: Any
@@ -24,16 +25,22 @@ try:
 except ImportError:  # no POSIX system: clearing and ageing are not kept apart
     fcntl = None
 
-__all__ = ["AGES_AFTER", "INI", "Counts", "KernelCache"]
+__all__ = ["AGES_AFTER", "ENTRY", "INI", "USES", "Counts", "KernelCache", "Use", "flaw", "uses"]
 
 INI = "op_cache.ini"
 
 #: Seconds a file has not been used before it may age: document 003 § op_compiler_cache_mode.
 AGES_AFTER = 1800
 
-_MEGABYTE = 1 << 20
-_ENTRY = re.compile(r"(te_[a-z0-9_]+_[0-9a-f]{64})(\.o|\.json)\Z")
+#: Where each compilation adds a line: when, kernels taken from the cache, kernels compiled. Nothing depends on it.
+USES = ".npu-uses"
+
+#: Name of an entry's file: the kernel, and which of its two files.
+ENTRY = re.compile(r"(te_[a-z0-9_]+_[0-9a-f]{64})(\.o|\.json)\Z")
 _LOCK = ".npu-lock"
+_MEGABYTE = 1 << 20
+_LONGEST = 1 << 16  # bytes of USES, about two thousand compilations; the older half goes (assumed)
+_USE = re.compile(rb"([0-9]{1,18}) ([0-9]{1,9}) ([0-9]{1,9})\Z")
 
 
 class Counts(NamedTuple):
@@ -43,6 +50,20 @@ class Counts(NamedTuple):
     hits: int
     misses: int
     refused: Dict[str, str]
+
+
+class Use(NamedTuple):
+    """One compilation with a cache: seconds since the epoch, kernels taken, kernels compiled."""
+
+    when: int
+    hits: int
+    misses: int
+
+
+def uses(data: bytes) -> List[Use]:
+    """The compilations that a :data:`USES` file tells of; what is no such line says nothing."""
+    found = [_USE.match(line) for line in data.split(b"\n")]
+    return [Use(*(int(number) for number in line.groups())) for line in found if line]
 
 
 class KernelCache:
@@ -91,6 +112,17 @@ class KernelCache:
             self.data.write(binary.stem + kind, iter([binaries.content(binary, kind)]))
             self.data.touch(binary.stem + kind, now)
 
+    def record(self, hits: int, misses: int) -> None:
+        """Adds a compilation to :data:`USES`; what cannot be recorded is not. Nothing is where nothing ages."""
+        if self.limits[0] == -1 or not (hits or misses):
+            return
+        line = b"%d %d %d\n" % (int(self._clock()), hits, misses)
+        with contextlib.suppress(OSError, NpuError):
+            size = self.data.append(USES, line)
+            if size > _LONGEST:
+                whole = self.data.read(USES) or b""
+                self.data.write(USES, iter([whole[-_LONGEST // 2 :].partition(b"\n")[2]]))
+
     def clear(self) -> None:
         """Removes every entry, and nothing else (force).
 
@@ -100,7 +132,7 @@ class KernelCache:
         self.data.make()
         with self._alone():
             for one in self.data.files():
-                if _ENTRY.match(one.name):
+                if ENTRY.match(one.name):
                     self.data.remove(one.name)
 
     def age(self) -> List[str]:
@@ -147,7 +179,7 @@ class KernelCache:
     def _entries(self) -> Dict[str, List[Found]]:
         found: Dict[str, List[Found]] = {}
         for one in self.data.files():
-            entry = _ENTRY.match(one.name)
+            entry = ENTRY.match(one.name)
             if entry:
                 found.setdefault(entry.group(1), []).append(one)
         return found
@@ -172,22 +204,47 @@ class KernelCache:
 
 def _refusal(description: bytes, code: bytes, binary: binaries.Binary) -> Optional[str]:
     """Why an entry is not what it says, or not for this kernel; None for one that may be taken."""
+    wrong, value = _checked(description, code)
+    if wrong is None and value.get("digest") != binary.digest:
+        return "it was compiled from something else."
+    return wrong
+
+
+def flaw(stem: str, description: bytes, code: bytes) -> Optional[str]:
+    """Why the entry of this name can be taken for no kernel at all; None for one that is whole.
+
+    Reads only what the files say: nothing is compiled.
+    """
+    wrong, value = _checked(description, code)
+    if wrong is None and value.get("kernelName") != stem:
+        return "it has the name of another kernel."
+    if wrong is None and not stem.endswith(f"_{value.get('digest')}"):
+        return "it was compiled from something else."
+    return wrong
+
+
+def _checked(description: bytes, code: bytes) -> Tuple[Optional[str], Dict[str, Any]]:
     try:
-        value = json.loads(description.decode("ascii"))
+        value = json.loads(description.decode("ascii"), parse_int=_integer)
     except (ValueError, RecursionError):
-        return "its description is no JSON."
+        return "its description is no JSON.", {}
     if not isinstance(value, dict):
-        return "its description is no JSON object."
+        return "its description is no JSON object.", {}
     if value.get("form") != binaries.FORM or value.get("version") != binaries.version():
-        return "it is of another version."
+        return "it is of another version.", value
     try:
         seal = binaries.seal_of(value)
     except (ValueError, RecursionError):
-        return "its description cannot be checked."
+        return "its description cannot be checked.", value
     if value.get("seal") != seal:
-        return "its description is not as it was written."
+        return "its description is not as it was written.", value
     if value.get("sha256") != hashlib.sha256(code).hexdigest():
-        return "its .o is not as it was written."
-    if value.get("digest") != binary.digest:
-        return "it was compiled from something else."
-    return None
+        return "its .o is not as it was written.", value
+    return None, value
+
+
+def _integer(digits: str) -> int:
+    """Long numbers take forever to read."""
+    if len(digits) > 40:
+        raise ValueError("a number is too large")
+    return int(digits)

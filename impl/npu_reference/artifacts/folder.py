@@ -81,7 +81,9 @@ class Folder:
         """
         if self._made:
             return self
-        with self._told("cannot be made"):
+        with self._told("cannot be made"), _made_whole(self.named):
+            if os.path.lexists(self.named) and not os.path.isdir(self.named):
+                raise self._problem(f"{self.shown} is no directory but {_kind(self.named)}.")
             os.makedirs(self.named, exist_ok=True)
             path = self.named
             for number, name in enumerate(self.below, 1):
@@ -91,7 +93,7 @@ class Folder:
                 if not stat.S_ISDIR(os.lstat(path).st_mode):
                     place = os.path.join(self.shown, *self.below[:number])
                     raise self._problem(f"{place} is no directory but {_kind(path)}.")
-            if not os.access(self.path, os.W_OK | os.X_OK):
+            if not os.access(self.path, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         self._made = True
         self._sweep()
@@ -133,6 +135,30 @@ class Folder:
             with contextlib.suppress(OSError):
                 os.unlink(aside)
             raise
+
+    def append(self, name: str, line: bytes) -> int:
+        """Adds a line to a regular file here, which is made where it is missing; the file's size then.
+
+        Raises:
+            OSError: it cannot be written. NpuError: FILES_LEFT.
+        """
+        self.make()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | _NOFOLLOW
+        with os.fdopen(os.open(os.path.join(self.path, name), flags, 0o666), "ab", buffering=0) as stream:
+            before = os.fstat(stream.fileno())
+            if not stat.S_ISREG(before.st_mode):
+                raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+            try:
+                self.disk.write(stream, line)
+                size = os.fstat(stream.fileno()).st_size
+                if size < before.st_size + len(line):  # what fitted was written
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except OSError:
+                os.ftruncate(stream.fileno(), before.st_size)
+                if not before.st_size:
+                    self.remove(name)
+                raise
+            return size
 
     def read(self, name: str) -> Optional[bytes]:
         """The content of a regular file here; None where there is none that can be read."""
@@ -202,4 +228,22 @@ class Folder:
 
 
 def _kind(path: str) -> str:
-    return "a link" if os.path.islink(path) else "a file"
+    if os.path.islink(path):
+        return "a link" if os.path.exists(path) else "a link that leads nowhere"
+    return "a file"
+
+
+@contextlib.contextmanager
+def _made_whole(path: str) -> Iterator[None]:
+    """Directories above and with ``path`` that are made in here go again where it fails, as far as they are empty."""
+    missing: List[str] = []
+    while path and not os.path.lexists(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    try:
+        yield
+    except BaseException:
+        for one in missing:
+            with contextlib.suppress(OSError, ValueError):
+                os.rmdir(one)
+        raise

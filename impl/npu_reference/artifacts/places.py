@@ -167,8 +167,9 @@ def _cache(resolution: Resolution) -> Tuple[Optional[Named], Optional[Named]]:
         return None, None
     option = "ASCEND_CACHE_PATH" if effective.origin == "environment" else "op_compiler_cache_dir"
     base = Named(name, (), option, effective.origin != "default")
-    # kernel_cache_<host id> is that directory already (C11); any other has kernel_cache in it.
-    inner = base if effective.origin == "environment" else base._replace(below=("kernel_cache",))
+    inner = base._replace(below=("kernel_cache",))
+    if effective.origin == "environment":  # its kernel_cache_<host id> is that directory already (C11)
+        base = inner = base._replace(name=os.path.dirname(name), below=(os.path.basename(name),))
     return inner, base if resolution.edition == "current" else None
 
 

@@ -195,6 +195,9 @@ class Program:
             )  # fmt: skip
         removed: List[str] = []
         if cache is not None:
+            taken = {one.kernel for one in records if one.origin == "reused"}
+            fresh = {stem for stem, compiled in done.items() if compiled}
+            cache.record(len(taken - fresh), len(fresh))
             self._settle(cache, plan, notes)
             removed = cache.age()
         return records, frozenset(stem for stem, compiled in done.items() if compiled), removed
@@ -268,7 +271,7 @@ class Program:
         _, when, entries = self._fusion[folder.path]
         self._fusion[folder.path] = (folder, max(when, plan.fusion_when), entries)
         for geop in range(len(model.partition.geops)):
-            entries[f"session_and_graph_id_{session}_{first + geop}"] = fusions.entry(model.compiled.fusion, geop)
+            entries[f"session_and_graph_id_{session}_{first + geop}"] = fusions.entry(model.compiled, geop)
         if plan.fusion_when == 2:  # D19
             folder.write(fusions.NAME, iter([fusions.text(entries)]))
 

@@ -24,6 +24,7 @@ class DataDump(NamedTuple):
         overflow: only operators whose results overflow: ``aicore_overflow``, ``atomic_overflow`` or ``all``; empty for
             every operator.
         before_quantisation: whether tensors that only a quantisation reads are kept (quant_dumpable).
+        option: that names the path.
     """
 
     path: str
@@ -31,6 +32,7 @@ class DataDump(NamedTuple):
     mode: str
     overflow: str = ""
     before_quantisation: bool = True
+    option: str = "dump_path"
 
     def wants(self, step: int) -> bool:
         """Whether an iteration is dumped."""
@@ -61,10 +63,12 @@ class ExceptionDump(NamedTuple):
     Attributes:
         lite: mode 2, without descriptions of the tensors and with tiling; else mode 1.
         base: the folder as the environment names it; empty for the current directory.
+        option: the variable that names it, or the option that asks for the dump.
     """
 
     lite: bool
     base: str
+    option: str = "enable_exception_dump"
 
     def folders(self, device: int) -> Tuple[str, ...]:
         """The folders below ``base``."""
@@ -84,14 +88,14 @@ def exception_dump(
     mode = resolution.values.get("enable_exception_dump")
     collect = env.get("NPU_COLLECT_PATH", "") if edition == "current" else ""
     if collect:
-        return ExceptionDump(False, collect)
+        return ExceptionDump(False, collect, "NPU_COLLECT_PATH")
     if mode not in (1, 2):
         return None
     given = resolution.effective["enable_exception_dump"].origin != "default" or env.get("ASCEND_WORK_PATH")
     if not unasked and not given:
         return None
-    lite = mode == 2
-    return ExceptionDump(lite, env.get("ASCEND_WORK_PATH", "") if lite else "")
+    work = env.get("ASCEND_WORK_PATH", "") if mode == 2 else ""
+    return ExceptionDump(mode == 2, work, "ASCEND_WORK_PATH" if work else "enable_exception_dump")
 
 
 def place(path: str, folder: str, root: Optional[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import warnings
@@ -28,6 +29,9 @@ _BLANK = re.compile(rb"\s*\Z").match  # without the copy that strip makes
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = 1 << 20
+
+#: Texts no longer than this are remembered in binary form: reading text takes a hundred times as long (assumed).
+_REMEMBERED = 64 << 10
 
 #: MetaGraphDef.object_graph_def; none of the three messages has a field beyond.
 _LAST_FIELD = 7
@@ -138,14 +142,40 @@ def _parse_any(data: bytes, subject: str) -> Tuple[str, Any]:
         # An empty message is a graph without nodes to protocol buffers, and a failed copy to everybody else.
         raise NpuError("GRAPH_FORMAT", subject, "it is empty", _FORMS)
     if looks_like_text(data):
-        text, names = top_level_names(data, subject)
-        for name, own in _TEXT_NAMES.items():
-            if any(field in own for field in names):
-                return name, parse_text(text, message_class(name)(), subject)
+        found = _parse_short_text(bytes(data)) if len(data) <= _REMEMBERED else None
+        if found is not None:
+            message = message_class(found[0])()
+            message.ParseFromString(found[1])
+            return found[0], message
+        parsed = _parse_text(data, subject)
+        if parsed is not None:
+            return parsed
     form = _binary_form(data)
     if form is None:
         raise NpuError("GRAPH_FORMAT", subject, _why_not_binary(data), _FORMS)
     return form, _parse_binary(data, form, subject)
+
+
+def _parse_text(data: bytes, subject: str) -> Optional[Tuple[str, Any]]:
+    """The name of the message in text form and the message; None where no field at its top is one of a graph."""
+    text, names = top_level_names(data, subject)
+    for name, own in _TEXT_NAMES.items():
+        if any(field in own for field in names):
+            return name, parse_text(text, message_class(name)(), subject)
+    return None
+
+
+@functools.lru_cache(maxsize=256)
+def _parse_short_text(data: bytes) -> Optional[Tuple[str, bytes]]:
+    """The name of the message in text form and its binary form: by the content alone, and nothing that could change.
+
+    None for what is no such text: who wants to know why reads it again.
+    """
+    try:
+        parsed = _parse_text(data, "")
+        return None if parsed is None else (parsed[0], parsed[1].SerializeToString(deterministic=True))
+    except (NpuError, ValueError):
+        return None
 
 
 def _why_not_binary(data: bytes) -> str:

@@ -82,7 +82,7 @@ class Disk(FileView):
         try:
             if not stat.S_ISDIR(os.stat(path).st_mode):
                 return "is not a directory"
-            if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+            if not os.access(path, os.R_OK | os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
                 return "cannot be read and written"
         except (OSError, ValueError) as problem:
             return _reason(problem)

@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from npu_reference.device.faults import Disk
 from npu_reference.errors import NpuError
+from npu_reference.options.domains import echo
 from npu_reference.profiling.collected import Collected
 from npu_reference.profiling.points import points
 from npu_reference.profiling.tables import Run, iterations, tables
@@ -66,6 +67,11 @@ def write(folder: str, content: Mapping[str, bytes], disk: Optional[Disk] = None
         for number in range(_next_number(folder), _MOST_NUMBERS):
             name = name_of(number, content)
             aside = os.path.join(folder, f".{name}.{os.getpid()}")
+            try:
+                os.mkdir(aside, mode=0o750)
+            except FileExistsError:
+                aside = ""  # somebody else's
+                continue
             for path, data in sorted(content.items()):
                 at = os.path.join(aside, *path.split("/"))
                 os.makedirs(os.path.dirname(at), mode=0o750, exist_ok=True)
@@ -79,14 +85,16 @@ def write(folder: str, content: Mapping[str, bytes], disk: Optional[Disk] = None
                 shutil.rmtree(aside, ignore_errors=True)  # another process has taken the number
                 continue
             return os.path.join(folder, name)
-    except OSError as error:
-        shutil.rmtree(aside, ignore_errors=True)
-        reason = error.strerror or type(error).__name__
+    except (OSError, ValueError) as error:
+        if aside:
+            shutil.rmtree(aside, ignore_errors=True)
+        why = getattr(error, "strerror", None) or "it is no path"
         raise NpuError(
-            "OPTION_FILE", f"profiling output '{folder}'", f"the profile cannot be written: {reason}.",
+            "OPTION_FILE", "profiling_options", f"the output directory {echo(folder)} cannot take the profile: {why}.",
             "Name a directory that exists, that you may write to, and that has room.",
         ) from None  # fmt: skip
-    raise NpuError("OPTION_FILE", f"profiling output '{folder}'", "it holds too many profiles.", "Remove old ones.")
+    reason = f"the output directory {echo(folder)} holds too many profiles."
+    raise NpuError("OPTION_FILE", "profiling_options", reason, "Remove old ones.")
 
 
 def _next_number(folder: str) -> int:

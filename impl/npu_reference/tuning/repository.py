@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import stat
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from npu_reference.compiler.kernels import Gemm
@@ -13,6 +14,7 @@ from npu_reference.compiler.tiles import Tile, candidates
 from npu_reference.device.faults import Disk
 from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
+from npu_reference.options.domains import echo
 from npu_reference.tuning.plan import Plan
 from npu_reference.tuning.search import Tuned
 
@@ -24,6 +26,8 @@ BANK = "aoe_bank.json"
 _VERSION = 1
 _LARGEST = 16 << 20  # bytes of a bank that is read (assumed)
 _MOST = 100000  # entries
+_DIGITS = 18
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def result_files(plan: Plan, tuned: Sequence[Tuned], device: Device, bank: Mapping[Gemm, Tile]) -> Dict[str, bytes]:
@@ -65,17 +69,22 @@ def write(path: str, content: bytes, disk: Optional[Disk] = None) -> None:
     Raises:
         NpuError: OPTION_FILE, where the directory is missing or cannot be written.
     """
-    aside = f"{path}.{os.getpid()}.part"
+    aside = f"{path}.{os.urandom(8).hex()}.part"
     try:
-        with open(aside, "wb") as file:
-            (disk or Disk()).write(file, content)
-        os.replace(aside, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            os.remove(aside)
-        reason = f"{os.path.basename(path)} cannot be written: {error.strerror or type(error).__name__}."
+        handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW, 0o666)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                (disk or Disk()).write(file, content)
+            os.replace(aside, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.remove(aside)
+            raise
+    except (OSError, ValueError) as error:
+        folder, name = os.path.split(path)
+        why = getattr(error, "strerror", None) or "it is no path"
         raise NpuError(
-            "OPTION_FILE", f"work_path '{os.path.dirname(path)}'", reason,
+            "OPTION_FILE", "work_path", f"the directory {echo(folder)} cannot take {name}: {why}.",
             "Name a directory that exists, that you may write to, and that has room.",
         ) from None  # fmt: skip
 
@@ -88,15 +97,29 @@ def read(folder: str, device: Device) -> Tuple[Mapping[Gemm, Tile], Optional[str
     """
     path = os.path.join(folder, BANK)
     try:
-        if os.path.getsize(path) > _LARGEST:
-            return {}, f"{BANK} is too large to be one."
-        with open(path, encoding="ascii") as file:
-            told = json.load(file)
-    except OSError:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | _NOFOLLOW)
+    except FileNotFoundError:
         return {}, None
-    except (ValueError, RecursionError):
+    except (OSError, ValueError) as error:
+        return {}, f"{BANK} cannot be read: {getattr(error, 'strerror', None) or 'it is no path'}."
+    try:
+        with os.fdopen(handle, "rb") as file:
+            about = os.fstat(handle)
+            if not stat.S_ISREG(about.st_mode):
+                return {}, f"{BANK} is no file."
+            if about.st_size > _LARGEST:
+                return {}, f"{BANK} is too large to be one."
+            told = json.loads(file.read(_LARGEST).decode("ascii"), parse_int=_integer)
+    except (OSError, ValueError, RecursionError):
         return {}, f"{BANK} is torn or no bank."
     return _checked(told, device)
+
+
+def _integer(digits: str) -> int:
+    """Long numbers take forever to read, and no size has them."""
+    if len(digits) > _DIGITS:
+        raise ValueError("a number is too large")
+    return int(digits)
 
 
 def _checked(told: Any, device: Device) -> Tuple[Mapping[Gemm, Tile], Optional[str]]:

@@ -1,8 +1,8 @@
 """Asks a backend about random graphs, and judges its answers by the laws.
 
 Every graph is asked as it is, every second with other names as well, and every fourth once more in a fresh worker, in
-the opposite order. Of some the dtypes are asked as well, the graphs of the cases are asked once more, and values of
-option cases in other ways. The answers are kept, so that they can be judged again.
+the opposite order. Of some the dtypes are asked as well, the graphs of the cases are asked once more, values of option
+cases in other ways, and small graphs are run. The answers are kept, so that they can be judged again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_conformance.files import output
 from npu_conformance.judging import judge
@@ -20,29 +20,35 @@ from npu_conformance.library.library import Case, Expect, Instance, Library
 from npu_conformance.protocol import client, requests
 from npu_conformance.protocol import outcomes as outcome_files
 from npu_conformance.running.lanes import Settings
-from npu_conformance.strength.laws import checks, precise, settled
+from npu_conformance.strength.laws import checks, precise, running, settled
 from npu_conformance.strength.laws.checks import Law, Question, facts, read
 from npu_conformance.strength.laws.graphs import OPERATORS, Request, Step, draw, request
 from npu_conformance.strength.laws.shrink import shrink
 from npu_reference.errors import NpuError
 from npu_reference.graphs import Graph, close_over, graph_from_def, load_graph, write_graph
 
-__all__ = ["DEFAULT", "FILE", "LAWS", "Plan", "instances", "law_of", "load", "records", "run", "whole"]
+__all__ = ["DEFAULT", "FILE", "LAWS", "Plan", "Questions", "instances", "law_of", "load", "records", "run", "whole"]
 
 #: Random graphs of a run that does not say how many (assumed: enough for what is common, in two seconds).
 DEFAULT = 200
 
 #: Every law by name, in the order of reports.
-LAWS: Mapping[str, Law] = {law.name: law for law in (*checks.LAWS.values(), *precise.PRECISION, *settled.OPTIONS)}
+LAWS: Mapping[str, Law] = {
+    law.name: law for law in (*checks.LAWS.values(), *precise.PRECISION, *settled.OPTIONS, *running.RUN)
+}
 
 #: Where a report keeps the answers.
 FILE = "laws.jsonl"
 _SETS = 60  # of option values asked in other ways (assumed)
 _SECONDS = 10.0  # for one small graph (assumed)
-_BAD_ENDINGS = 10  # a backend that crashes or hangs this often is asked no more (assumed)
+#: So many parts the questions are dealt to, one after the other; what comes of a part depends on none of the others,
+#: nor on the worker that it meets (assumed: enough for the processors of one machine).
+_PARTS = 8
+_BAD_ENDINGS = 2  # a backend that crashes or hangs this often in one part is asked no more in it (assumed)
 _SHOWN = 20  # graphs whose faults a record lists
 _SHRINKS = 300  # requests spent on making one example small (assumed)
-_FRESH_SHRINKS = 40  # of those that need a fresh worker each (assumed)
+_FRESH_SHRINKS = 40  # of those that need a fresh worker each, or a session of TensorFlow (assumed)
+_RUN_SECONDS = 60.0  # for a small graph that TensorFlow runs, which may have to be imported first (assumed)
 
 
 class Plan(NamedTuple):
@@ -63,7 +69,8 @@ class Asked(NamedTuple):
 
     kind: "graph" for the partition of a random graph, "precise" for its dtypes, "moded" for those of a case's graph in
     some mode, "case" for what an instance of a case
-    asks, "options" for values of one; number: of the graph, or the place among the instances.
+    asks, "options" for values of one, "run" for the values of a graph; number: of the graph, or the place among the
+    instances.
     """
 
     number: int
@@ -85,6 +92,8 @@ class Finding(NamedTuple):
 
     def named(self, plan: Plan) -> str:
         """The question in words."""
+        if self.asked.kind == "run":
+            return f"run {plan.seed}/{self.asked.number}"
         if self.asked.kind in ("graph", "precise"):
             return f"graph {plan.seed}/{self.asked.number}"
         if self.asked.kind == "moded":
@@ -156,8 +165,21 @@ def _graphs_of(library: Library) -> List[Instance]:
     return found
 
 
-#: Of the random graphs: every how many are asked with other names, in a fresh worker, and for dtypes (assumed).
-_RENAMED, _REPEATED, _PRECISE = 2, 4, 6
+#: Of the random graphs: every how many are asked with other names, in a fresh worker, and for dtypes; and for how many
+#: one is run (assumed: a run takes a hundred times as long).
+_RENAMED, _REPEATED, _PRECISE, _RUN = 2, 4, 6, 20
+
+
+def _runs(plan: Plan) -> int:
+    return max(2, plan.graphs // _RUN)
+
+
+@functools.lru_cache(maxsize=256)
+def _program_of(seed: int, number: int) -> running.Program:
+    steps = running.draw(f"run/{seed}/{number}")
+    made = running.program(steps) or running.program([*steps, Step("unary", (0, 0, 0))])
+    assert made is not None
+    return made
 
 
 # -- one graph --------------------------------------------------------------------------------------------------------
@@ -200,11 +222,27 @@ def _renamed(asked: Request) -> Tuple[Graph, twins.Twin]:
 
 
 class _Asker:
-    """Asks one backend, in one worker at a time."""
+    """Asks the questions of one part, or all, in one worker at a time.
 
-    def __init__(self, plan: Plan, worker: client.Client, claims: judge.Claims) -> None:
-        self.plan, self.worker, self.claims = plan, worker, claims
+    Args:
+        part: which part; None for the questions of all.
+        progress: called after every random graph.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        worker: client.Client,
+        claims: judge.Claims,
+        part: Optional[int] = None,
+        progress: Optional[Callable[[Any], None]] = None,
+    ) -> None:
+        self.plan, self.worker, self.claims, self.part, self.progress = plan, worker, claims, part, progress
         self.bad = 0
+
+    def asks(self, number: int) -> bool:
+        """Whether the question of this number, of whatever kind, is one of its part."""
+        return self.part is None or number % _PARTS == self.part
 
     def once(
         self, steps: Sequence[Step], number: int, edition: str, renamed: bool = False, mode: str = ""
@@ -224,22 +262,48 @@ class _Asker:
         if mode:
             run_mode = {"graph_run_mode": 0} if mode == "force_fp16" else {}
             params["values"] = {**params["values"], **run_mode, "precision_mode": mode}
-        outcome: client.Outcome
-        if self.worker.served:
-            outcome = self.worker.request("reset", {}, _SECONDS)
-            if isinstance(outcome, (client.Crashed, client.TimedOut, client.Nonsense)):
-                self.worker.fresh()
-        outcome = self.worker.request("precision" if mode else "partition", params, _SECONDS)
-        self.bad += isinstance(outcome, (client.Crashed, client.TimedOut, client.Nonsense))
+        outcome = self._asked("precision" if mode else "partition", params)
+        if outcome is None:
+            return None
         return requests.read_back(requests.without_paths(outcome, self.worker.folder, folder), twin)
 
     def method(self, method: str, params: Mapping[str, Any]) -> Optional[client.Outcome]:
         """What came of one request; None where the backend is asked no more."""
         if self.bad >= _BAD_ENDINGS:
             return None
-        outcome = self.worker.request(method, params, _SECONDS)
-        self.bad += isinstance(outcome, (client.Crashed, client.TimedOut, client.Nonsense))
+        outcome = self._asked(method, params)
+        if outcome is None:
+            return None
         return requests.without_paths(outcome, self.worker.folder, self.worker.folder)
+
+    def run(self, asked: running.Asking) -> Optional[client.Outcome]:
+        """What came of running a graph in one way; None where the backend is asked no more."""
+        if self.bad >= _BAD_ENDINGS:
+            return None
+        folder = os.path.join(self.worker.folder, "case")
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, "graph.pb")
+        write_graph(asked.graph, path)
+        outcome = self._asked("run", {**asked.params, "graph": path}, _RUN_SECONDS)
+        if outcome is None:
+            return None
+        return requests.read_back(requests.without_paths(outcome, self.worker.folder, folder), asked.twin)
+
+    def _asked(self, method: str, params: Mapping[str, Any], seconds: float = _SECONDS) -> Optional[client.Outcome]:
+        """One request; the worker forgets what was before. None where it does not start any more."""
+        try:
+            if self.worker.served:
+                outcome = self.worker.request("reset", {}, _SECONDS)
+                if isinstance(outcome, (client.Crashed, client.TimedOut, client.Nonsense)):
+                    self.worker.fresh()
+            outcome = self.worker.request(method, params, seconds)
+        except NpuError as error:
+            if error.code != "BACKEND_UNAVAILABLE":
+                raise
+            self.bad = _BAD_ENDINGS
+            return None
+        self.bad += isinstance(outcome, (client.Crashed, client.TimedOut, client.Nonsense))
+        return outcome
 
     def way(self, way: str, steps: Sequence[Step], number: int, edition: str) -> Optional[client.Outcome]:
         """One way of asking, for shrinking: "repeated" asks in a fresh worker."""
@@ -363,6 +427,30 @@ def _of_precise(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Fin
     return found
 
 
+def _of_run(made: running.Program, asked: Asked) -> Dict[str, Finding]:
+    """How the values of a graph break laws, by law; a range that would be kept may be refused."""
+    found: Dict[str, Finding] = {}
+    answers: Dict[str, client.Answered] = {}
+    for way in ("first", *running.WAYS):
+        if way not in asked.outcomes:
+            continue
+        outcome = asked.outcomes[way]
+        if isinstance(outcome, client.Answered):
+            answers[way] = outcome
+        elif not (isinstance(outcome, client.Rejected) and way == "with an operator kept on the host"):
+            words = client.describe(outcome) if outcome else "asked no more: it ended too often"
+            found.setdefault("run-answered", Finding(asked, f"{way}: {words}", outcome))
+    told = {way: outcome.ok for way, outcome in answers.items()}
+    for law, fault in running.faults(made, asked.number, asked.edition, told).items():
+        found.setdefault(law, Finding(asked, fault, answers[_way_of(law, fault)]))
+    return found
+
+
+def _way_of(law: str, fault: str) -> str:
+    """The way of asking that a fault is about, which its words begin with."""
+    return next((way for way in running.WAYS if fault.startswith((f"{way}, ", f"{way}: "))), "first")
+
+
 def _mode(number: int, edition: str) -> str:
     modes = precise.MODES[edition]
     return modes[number // _PRECISE // 2 % len(modes)]
@@ -412,6 +500,8 @@ def _findings(plan: Plan, claims: judge.Claims, answers: Sequence[Asked]) -> Dic
             broken = _of_precise(plan, claims, asked)
         elif asked.kind == "moded":
             broken = _of_moded(plan, claims, asked)
+        elif asked.kind == "run":
+            broken = _of_run(_program_of(plan.seed, asked.number), asked)
         else:
             broken = _of_case(plan, claims, asked) if asked.kind == "case" else _of_options(asked)
         for law, finding in broken.items():
@@ -426,12 +516,17 @@ def _concerns(plan: Plan, law: Law, asked: Asked) -> bool:
     return law.method == _METHODS[asked.kind]
 
 
+#: The kinds of questions, in the order in which their answers are kept.
+_KINDS = ("precise", "moded", "case", "options", "graph", "run")
+
 #: Kind of question to the method that answers; of a case it is the case's.
-_METHODS = {"graph": "partition", "precise": "precision", "moded": "precision", "options": "options", "case": ""}
+_METHODS = {
+    "graph": "partition", "precise": "precision", "moded": "precision", "options": "options", "case": "", "run": "run",
+}  # fmt: skip
 
 
 #: What a law holds of, by its method.
-_OF = {"partition": "graphs", "precision": "graphs", "options": "sets of values"}
+_OF = {"partition": "graphs", "precision": "graphs", "options": "sets of values", "run": "graphs"}
 
 
 def records(
@@ -481,47 +576,117 @@ def _record(
 # -- running ----------------------------------------------------------------------------------------------------------
 
 
-def run(
-    plan: Plan,
-    spec: str,
-    settings: Settings,
-    claims: judge.Claims,
-    progress: Optional[Callable[[Any], None]] = None,
-) -> List[Record]:
-    """Ask, judge, make examples small, and leave answers and examples in the plan's folder.
+class Questions:
+    """All questions of a plan, in parts that any workers may ask in any order, and what came of them.
+
+    Args:
+        progress: called after every random graph.
+    """
+
+    def __init__(self, plan: Plan, claims: judge.Claims, progress: Optional[Callable[[Any], None]] = None) -> None:
+        self._plan, self._claims, self._progress = plan, claims, progress
+        usable = [one for one in plan.instances if judge.applicable(one, claims) is None]
+        self._editions = list(dict.fromkeys(one.edition for one in usable))
+        self._methods = {one.case.method for one in usable}
+        self._answers: List[Asked] = []
+        self._repeated: Dict[int, Optional[client.Outcome]] = {}
+
+    @property
+    def parts(self) -> List[Callable[[client.Client], None]]:
+        """What to call, each once and with any worker; the last part asks in a fresh one."""
+        if not self._methods:
+            return []
+        found = [functools.partial(self._ask, part) for part in range(_PARTS)]
+        return [*found, self._repeat] if "partition" in self._methods else [*found]
+
+    def _ask(self, part: int, worker: client.Client) -> None:
+        asker = _Asker(self._plan, worker, self._claims, part, self._progress)
+        answers = []
+        if "precision" in self._methods:
+            answers += _ask_precise(self._plan, asker, self._editions) + _ask_moded(self._plan, asker, self._editions)
+        answers += _ask_shelved(self._plan, asker, self._editions, self._methods)
+        if "partition" in self._methods:
+            answers += _ask_all(self._plan, asker, self._editions)
+        if "run" in self._methods:
+            answers += _ask_runs(self._plan, asker, self._editions)
+        self._answers += answers
+
+    def _repeat(self, worker: client.Client) -> None:
+        worker.fresh()
+        asker = _Asker(self._plan, worker, self._claims)
+        for number in reversed(range(0, self._plan.graphs, _REPEATED)):
+            edition = _edition(self._editions, number)
+            self._repeated[number] = asker.once(_drawn(self._plan, number), number, edition)
+
+    def _all(self) -> List[Asked]:
+        """Every question with its answers, by kind and number."""
+        order = {kind: place for place, kind in enumerate(_KINDS)}
+        found = []
+        for asked in sorted(self._answers, key=lambda asked: (order[asked.kind], asked.number)):
+            if asked.kind == "graph" and asked.number in self._repeated:
+                asked = asked._replace(outcomes={**asked.outcomes, "repeated": self._repeated[asked.number]})
+            found.append(asked)
+        return found
+
+    def records(self, start: Callable[[], client.Client]) -> List[Record]:
+        """The record of every law, once all parts are asked: the answers and examples, made small, lie in the folder.
+
+        Args:
+            start: makes the client of a worker, for what an example needs.
+        Raises:
+            NpuError: BACKEND_UNAVAILABLE, OUTPUT.
+        """
+        plan, claims = self._plan, self._claims
+        if not self._methods:
+            return records(plan, claims, [])
+        answers = self._all()
+        _write(os.path.join(plan.folder, FILE), answers)
+        broken = _findings(plan, claims, answers)
+        made = records(plan, claims, answers, broken)
+        examples = list(_to_show(made, broken))
+        if examples:
+            with start() as worker:
+                asker = _Asker(plan, worker, claims)
+                for record, finding in examples:
+                    if finding.asked.kind == "run":
+                        _run_example(plan, asker, record, finding)
+                    else:
+                        _example(plan, asker, record, finding.asked.number, claims)
+        return made
+
+
+def _to_show(
+    made: Sequence[Record], broken: Mapping[Tuple[str, str], List[Finding]]
+) -> Iterator[Tuple[Record, Finding]]:
+    """Broken laws, each with the first random graph that breaks it: of a case the graph is at hand."""
+    for record in made:
+        if record.result.status == "fail":
+            found = broken[law_of(record.instance).name, record.instance.edition]
+            drawn = [one for one in found if one.asked.kind in ("graph", "run")]
+            if drawn:
+                yield record, drawn[0]
+
+
+def run(plan: Plan, spec: str, settings: Settings, claims: judge.Claims) -> List[Record]:
+    """Asks everything in one worker, judges, and leaves answers and examples in the plan's folder.
 
     Raises:
         NpuError: BACKEND_UNAVAILABLE, OUTPUT.
     """
-    usable = [one for one in plan.instances if judge.applicable(one, claims) is None]
-    if not usable:
-        return records(plan, claims, [])
-    editions = list(dict.fromkeys(one.edition for one in usable))
-    methods = {one.case.method for one in usable}
-    with settings.client(spec) as worker:
-        asker = _Asker(plan, worker, claims)
-        answers = []
-        if "precision" in methods:
-            answers += _ask_precise(plan, asker, editions) + _ask_moded(plan, asker, editions)
-        answers += _ask_shelved(plan, asker, editions, methods)
-        if "partition" in methods:
-            answers += _ask_all(plan, asker, editions, progress)
-        asker.bad = 0
-        _write(os.path.join(plan.folder, FILE), answers)
-        broken = _findings(plan, claims, answers)
-        made = records(plan, claims, answers, broken)
-        for record in made:
-            if record.result.status == "fail":
-                law, edition = law_of(record.instance), record.instance.edition
-                drawn = [one for one in broken[law.name, edition] if one.asked.kind == "graph"]
-                if drawn:  # of a case the graph is at hand
-                    _example(plan, asker, record, drawn[0].asked.number, claims)
-    return made
+    questions = Questions(plan, claims)
+    parts = questions.parts
+    if parts:
+        with settings.client(spec) as worker:
+            for part in parts:
+                part(worker)
+    return questions.records(lambda: settings.client(spec))
 
 
 def whole(plan: Plan, answers: Sequence[Asked]) -> bool:
     """Whether the answers are to all random graphs of the plan, if they are to any."""
     numbers = [asked.number for asked in answers if asked.kind == "graph"]
+    if [asked.number for asked in answers if asked.kind == "run"] not in ([], list(range(_runs(plan)))):
+        return False
     return numbers == list(range(plan.graphs)) or not any(one.case.method == "partition" for one in plan.instances)
 
 
@@ -529,10 +694,14 @@ def _ask_shelved(plan: Plan, asker: _Asker, editions: Sequence[str], methods: An
     """The graphs of the cases once, and values of option cases in each way."""
     found = []
     for number, one in enumerate(_shelved(plan, "case")):
+        if not asker.asks(number):
+            continue
         if one.case.method in methods and one.edition in editions and judge.applicable(one, asker.claims) is None:
             params = requests.prepare(one, asker.worker.folder).params
             found.append(Asked(number, one.edition, {"first": asker.method(one.case.method, params)}, "case"))
     for number, one in enumerate(_shelved(plan, "options")):
+        if not asker.asks(number):
+            continue
         if "options" not in methods or one.edition not in editions or judge.applicable(one, asker.claims) is not None:
             continue
         params = requests.prepare(one, asker.worker.folder).params
@@ -549,7 +718,7 @@ def _ask_moded(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked
     """The dtypes of every graph of a precision case in every mode."""
     found = []
     for number, (path, mode, edition) in enumerate(_moded(plan)):
-        if edition in editions:
+        if edition in editions and asker.asks(number):
             inference = mode == "force_fp16" or number % 2  # no document restricts the other modes (A7)
             values = {**({"graph_run_mode": 0} if inference else {}), "precision_mode": mode}
             params = {"surface": "session", "edition": edition, "values": values, "graph": path}
@@ -560,7 +729,7 @@ def _ask_moded(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked
 def _ask_precise(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:
     """The dtypes of some random graphs, as they are and with other names, in the modes by turns."""
     found = []
-    for number in range(0, plan.graphs, _PRECISE):
+    for number in filter(asker.asks, range(0, plan.graphs, _PRECISE)):
         edition = editions[number // _PRECISE % len(editions)]
         steps = _drawn(plan, number)
         outcomes = {
@@ -571,22 +740,32 @@ def _ask_precise(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Ask
     return found
 
 
-def _ask_all(
-    plan: Plan, asker: _Asker, editions: Sequence[str], progress: Optional[Callable[[Any], None]]
-) -> List[Asked]:
-    found: Dict[int, Dict[str, Optional[client.Outcome]]] = {}
-    edition = {number: editions[number % len(editions)] for number in range(plan.graphs)}
-    for number in range(plan.graphs):
-        steps = _drawn(plan, number)
-        found[number] = {"first": asker.once(steps, number, edition[number])}
+def _edition(editions: Sequence[str], number: int) -> str:
+    return editions[number % len(editions)]
+
+
+def _ask_runs(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:
+    """The values of small graphs, each in several ways."""
+    found = []
+    for number in filter(asker.asks, range(_runs(plan))):
+        made, edition = _program_of(plan.seed, number), _edition(editions, number)
+        outcomes = {way: asker.run(running.asking(way, made, number, edition)) for way in running.ways(made, number)}
+        found.append(Asked(number, edition, outcomes, "run"))
+    return found
+
+
+def _ask_all(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:
+    """The partition of the random graphs, as they are and with other names."""
+    found = []
+    for number in filter(asker.asks, range(plan.graphs)):
+        steps, edition = _drawn(plan, number), _edition(editions, number)
+        outcomes = {"first": asker.once(steps, number, edition)}
         if number % _RENAMED == 0:
-            found[number]["renamed"] = asker.once(steps, number, edition[number], renamed=True)
-        if progress is not None:
-            progress(None)
-    asker.worker.fresh()
-    for number in reversed(range(0, plan.graphs, _REPEATED)):
-        found[number]["repeated"] = asker.once(_drawn(plan, number), number, edition[number])
-    return [Asked(number, edition[number], found[number]) for number in range(plan.graphs)]
+            outcomes["renamed"] = asker.once(steps, number, edition, renamed=True)
+        found.append(Asked(number, edition, outcomes))
+        if asker.progress is not None:
+            asker.progress(None)
+    return found
 
 
 def _example(plan: Plan, asker: _Asker, record: Record, number: int, claims: judge.Claims) -> None:
@@ -618,6 +797,37 @@ def _example(plan: Plan, asker: _Asker, record: Record, number: int, claims: jud
     head = f"# Breaks the law '{law.name}': {law.title}.\n# Found as graph {plan.seed}/{number}; asked as by:\n"
     mixed = f"-o mix_compile_mode={_mixed(number)}"
     head += f"# npu-conformance partition {name} --edition {edition} {mixed} {' '.join(words)}\n"
+    output.write_file(path, head + text)
+
+
+def _run_example(plan: Plan, asker: _Asker, record: Record, finding: Finding) -> None:
+    """Leave a smallest graph whose values break the law, as .pbtxt with the requests that show it."""
+    law, number, edition = law_of(record.instance), finding.asked.number, finding.asked.edition
+    ways = list(dict.fromkeys(["first", _way_of(law.name, finding.fault)]))
+
+    def breaks(steps: Sequence[Step]) -> bool:
+        made = running.program(steps)
+        if made is None or not set(ways) <= {"first", *running.ways_of(made)}:
+            return False
+        try:
+            outcomes = {way: asker.run(running.asking(way, made, number, edition)) for way in ways}
+        except NpuError:
+            return False  # the backend does not start any more
+        return law.name in _of_run(made, Asked(number, edition, outcomes, "run"))
+
+    steps = running.draw(f"run/{plan.seed}/{number}")
+    if breaks(steps):
+        steps = shrink(steps, breaks, _FRESH_SHRINKS)
+    asker.bad = 0
+    made = running.program(steps) or _program_of(plan.seed, number)
+    name = f"{record.instance.case.id}-{edition}.pbtxt"
+    path = os.path.join(plan.folder, name)
+    write_graph(made.graph, path)
+    with open(path, encoding="utf-8") as stream:
+        text = stream.read()
+    head = f"# Breaks the law '{law.name}': {law.title}.\n# Found as run {plan.seed}/{number}; asked for `run` with:\n"
+    for way in ways:
+        head += f"# {way}: {running.words(running.asking(way, made, number, edition))}\n"
     output.write_file(path, head + text)
 
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 import atexit
 import os
 import select
-import shutil
 import signal
 import sys
-import tempfile
 import threading
 import time
 import warnings
@@ -24,6 +22,7 @@ from npu_reference.runtime import ranks
 from npu_reference.runtime.exchange import joining
 from npu_reference.runtime.exchange.meeting import Meeting
 from npu_reference.runtime.exchange.remote import Host
+from npu_reference.runtime.scripts import rooms
 
 __all__ = ["Ended", "environment", "launch"]
 
@@ -98,9 +97,8 @@ def launch(
     if not hasattr(os, "fork") or sys.platform == "darwin":
         raise NpuError("SYSTEM", "ranks", "this system cannot copy a process.", "Start each rank by a launch script.")
     where = joining.topology_of(size, os.environ)
-    folder = tempfile.mkdtemp(prefix="npu_reference-ranks-", dir=joining.meeting_place())
-    try:
-        address = os.path.join(folder, "exchange")
+    with rooms.room(joining.meeting_place()) as folder:
+        address = os.path.join(folder, rooms.ADDRESS)
         listener = joining.listen(address)
         alive = os.pipe()
         with _terminable():
@@ -115,8 +113,6 @@ def launch(
                     _end(child, signal.SIGKILL)
                 os.close(alive[1])
                 host.close()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Watch:

@@ -94,7 +94,8 @@ def simulate(
         around = around._replace(device_precision=device_precision)
     if dump_plain is not None:
         around = around._replace(
-            device_precision="off", dump=DataDump(_folder(dump_plain, device_precision), None, "output")
+            device_precision="off",
+            dump=DataDump(_folder(dump_plain, device_precision), None, "output", option="--dump-plain"),
         )
     if clock is not None:
         around = around._replace(clock=clock)

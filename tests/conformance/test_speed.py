@@ -1,0 +1,130 @@
+"""A run does nothing twice that it needs once: counted, for clocks say nothing on a machine that others use too."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Any, Dict, List
+
+import pytest
+
+from npu_conformance.files import scratch
+from npu_conformance.library import library, twins
+from npu_conformance.library.library import Instance
+from npu_conformance.protocol import messages, process, requests, schema
+from npu_conformance.running import runner
+from npu_reference.graphs import load_graph, readers
+from tests.conformance.shelves import Shelf, judged, spoken
+
+SHIPPED = library.load()
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, place: Any, name: str) -> List[Any]:
+    """Calls of a function from now on."""
+    calls: List[Any] = []
+    real = getattr(place, name)
+
+    def call(*given: Any, **named: Any) -> Any:
+        calls.append(given)
+        return real(*given, **named)
+
+    monkeypatch.setattr(place, name, call)
+    return calls
+
+
+def twinned() -> Instance:
+    return next(one for one in SHIPPED.instances() if one.twin == "rename" and one.case.method == "partition")
+
+
+def test_a_text_graph_is_parsed_once_however_often_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    readers._parse_short_text.cache_clear()
+    calls = counted(monkeypatch, readers, "parse_text")
+    path = twinned().case.params["graph"]
+    first, second = load_graph(path), load_graph(path)
+    assert len(calls) == 1
+    assert first is not second and first.to_bytes() == second.to_bytes()
+
+
+def test_a_text_graph_that_changed_is_read_anew(tmp_path: Any) -> None:
+    path = tmp_path / "graph.pbtxt"
+    for name in ("a", "b"):
+        path.write_text(f'node {{ name: "{name}" op: "NoOp" }}\n')
+        assert [node.name for node in load_graph(path).nodes] == [name]
+
+
+def test_a_twin_is_written_anew_and_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    twins._rewritten.cache_clear()
+    calls = counted(monkeypatch, twins, "_bytes")
+    for _ in range(3):
+        prepared = requests.prepare(twinned(), str(tmp_path))
+        with open(prepared.params["graph"], "rb") as stream:
+            assert stream.read()
+        os.unlink(prepared.params["graph"])
+    assert len(calls) == 1
+
+
+def test_a_schema_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = {"id": 1, "ok": {"geops": [], "host": []}}
+    assert messages.answer_fault(answer, "partition", 1) is None
+    calls = counted(monkeypatch, schema, "_compiled")
+    assert messages.answer_fault(answer, "partition", 1) is None and calls == []
+
+
+def test_an_empty_folder_is_not_made_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    place = str(tmp_path / "case")
+    calls = counted(monkeypatch, scratch.os, "mkdir")
+    for _ in range(3):
+        scratch.empty(place)
+    assert len(calls) == 1
+    (tmp_path / "case" / "left").write_text("of the case before")
+    scratch.empty(place)
+    assert os.listdir(place) == [] and len(calls) == 2
+
+
+@pytest.mark.parametrize("how", ["a link", "a file", "no permissions"])
+def test_a_folder_that_a_backend_replaced_is_made_again(tmp_path: Any, how: str) -> None:
+    place = tmp_path / "case"
+    if how == "a link":
+        (tmp_path / "elsewhere").mkdir()
+        place.symlink_to(tmp_path / "elsewhere")
+    elif how == "a file":
+        place.write_text("x")
+    else:
+        place.mkdir()
+        place.chmod(0)
+    scratch.empty(str(place))
+    assert not place.is_symlink() and place.stat().st_mode & 0o777 == 0o700 and os.listdir(str(place)) == []
+
+
+def test_a_request_that_fits_the_pipe_needs_no_selector(monkeypatch: pytest.MonkeyPatch, shelf: Shelf) -> None:
+    made: List[process.Process] = []
+    real = process.Process.send
+
+    def send(self: process.Process, data: bytes) -> None:
+        real(self, data)
+        made.append(self)
+        assert not self._blocked
+
+    monkeypatch.setattr(process.Process, "send", send)
+    judged(shelf, spoken("Honest"))
+    assert made
+
+
+def test_every_instance_is_in_one_unit_what_takes_long_at_the_left() -> None:
+    instances = SHIPPED.instances()
+    units = list(runner._units(instances, [lambda worker: None]))
+    numbers = [pair[0] for unit in units if not callable(unit) for pair in unit]
+    assert sorted(numbers) == list(range(len(instances))) and sum(map(callable, units)) == 1
+    places: Dict[str, List[int]] = {"long": [], "short": []}
+    for place, unit in enumerate(units[:-1]):
+        if not callable(unit):
+            places["long" if runner._length(unit[0][1].case) > runner._SHORT else "short"].append(place)
+    assert max(places["long"]) < units.index(next(filter(callable, units))) < min(places["short"])
+    forked = [one for one in instances if one.case.method == "run" and "ranks" in one.case.params]
+    assert [pair[1] for pair in units[-1]] == forked  # one process that ranks are forked from
+
+
+def test_units_are_few_and_none_is_long() -> None:
+    units = runner._units(SHIPPED.instances(), [])
+    sizes = Counter(len(unit) for unit in units if not callable(unit))
+    assert max(sizes) <= max(runner._CHUNK, len(list(units[-1])))
