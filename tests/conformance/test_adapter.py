@@ -22,9 +22,8 @@ from tests.conformance.shelves import BACKENDS
 #: Values that are taken and that are refused, on both surfaces, and a script.
 ASKED = "precision-domain or runconfig-iterations or session-device-id or session-of-another"
 
-#: Placement, as RunMetadata shows it, and what is refused under a variable.
+#: Placement, as RunMetadata shows it.
 PLACED = "sample-001-true"
-UNDER_A_VARIABLE = "rc-stream-sync-in-a-cluster"
 
 GRAPH = """
 node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
@@ -85,12 +84,23 @@ def test_a_broken_copy_of_it_is_not() -> None:
 
 
 @one_environment
-@pytest.mark.parametrize("keyword, broken", [(PLACED, "misplacing"), (UNDER_A_VARIABLE, "blind")])
-def test_where_operators_ran_and_what_variables_forbid_are_asked_as_well(keyword: str, broken: str) -> None:
-    """One copy leaves ranges where they would be without, one never sees the environment it was started in."""
-    assert statuses(judged("good", keyword=keyword)) <= {"pass", "unsupported"}
-    assert "pass" in statuses(judged("good", keyword=keyword))
-    assert judged(broken, keyword=keyword).verdict == "not conformant"
+def test_a_copy_that_leaves_ranges_where_they_are_without_is_not_conformant() -> None:
+    good, misplacing = judged("good", keyword=PLACED), judged("misplacing", keyword=PLACED)
+    assert good.verdict == "conformant"
+    assert misplacing.verdict == "not conformant"
+    aspects = {one.aspect for record in misplacing.records for one in record.result.differences}
+    assert "run_placement" in aspects
+
+
+@one_environment
+@pytest.mark.parametrize("kind, outcome", [("good", client.Rejected), ("blind", client.Answered)])
+def test_variables_are_there_before_the_interpreter_starts(kind: str, outcome: Any) -> None:
+    """A stream that waits less than collectives do is refused where there are several ranks (003)."""
+    params = {"surface": "session", "edition": "current", "env": {"RANK_SIZE": "8"}}
+    values = {"hccl_timeout": 1836, "stream_sync_timeout": 60000}
+    with settings(kind).client("adapter") as worker:
+        found = worker.request("options", {**params, "values": values}, 60.0)
+    assert isinstance(found, outcome), client.describe(found)
 
 
 def test_values_are_those_of_the_adapters_own_session(tmp_path: Any) -> None:

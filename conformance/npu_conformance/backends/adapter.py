@@ -147,6 +147,8 @@ class Adapter:
         except (OSError, ValueError) as error:
             self.others.pop(key).close()
             raise RuntimeError(f"the interpreter with these variables ended: {error}") from error
+        if method == "options" and params["surface"] == "runconfig":
+            raise NotImplementedError("what a session makes of variables beside NPURunConfig")  # it was constructed
         return body
 
     # Options
