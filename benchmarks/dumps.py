@@ -86,8 +86,8 @@ class Turns:
         """Print medians and ratios; answers the exit status."""
         wall = {side: statistics.median(found) for side, found in self.wall.items()}
         cpu = {side: statistics.median(found) for side, found in self.cpu.items()}
-        for side in wall:
-            print(f"{side:8}{wall[side]:9.3f} s {what}{cpu[side]:9.3f} s of processor")
+        for one in wall:
+            print(f"{one:8}{wall[one]:9.3f} s {what}{cpu[one]:9.3f} s of processor")
         ratio, most = wall[side] / wall["without"], COST[side]
         print(f"ratio   {ratio:9.2f}   at most {most:g}; of processor time {cpu[side] / cpu['without']:.2f}")
         if "files" not in wall:
