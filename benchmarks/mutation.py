@@ -8,8 +8,9 @@ laws; the first that fails ends it. With `--coverage`, cases that do not come th
 With `--tensorflow`, by a Python that has it, runs on the device are asked as well: some areas are seen by them alone.
 Those that nobody sees are looked up in `results/mutation/`, a file for each area, where each has been reviewed:
 `equivalent` (no answer changes), `silent` (no document says which is right) or `hole` (a document forbids it, and the
-suite is blind); a `scope` there is a function, or a file, of which all that survives is of one class. What is not
-reviewed counts as a hole. Printed is the score by area: killed of killed and holes.
+suite is blind). What is not reviewed counts as a hole. A `scope` there is a function, a file or a folder of which
+nothing is drawn, since no document speaks of it or no answer shows it. Printed is the score by area: killed of killed
+and holes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 _ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 for _room in ("impl", "conformance"):
@@ -48,7 +49,6 @@ __all__ = [
     "Mutant",
     "Score",
     "drawn",
-    "Reviewed",
     "entries",
     "judged",
     "main",
@@ -106,6 +106,7 @@ _KEPT = ("npu_reference.errors", "npu_reference.printing", "npu_reference.place"
 _SECONDS = 60  # of one question; who takes longer is seen (assumed)
 _BYTES = 4 << 30  # of memory, the same
 _BYTES_TENSORFLOW = 32 << 30  # of addresses, most of them never used
+_TOGETHER = ("timeline", "compile", "library")  # methods whose coverage is kept in one file
 _GRAPHS = 40  # random graphs for the laws: fewer than in a run
 
 
@@ -237,8 +238,9 @@ def _replaced(node: Any, kind: str, part: int) -> ast.AST:
 
 
 def mutants(area: str) -> List[Mutant]:
-    """Every change of an area, in the order of its files."""
+    """Every change of an area that is not in a reviewed scope, in the order of its files."""
     found: List[Mutant] = []
+    scopes = _scopes()
     package = os.path.join(_ROOT, "impl", "npu_reference")
     for room in AREAS[area].rooms or (area,):
         for place, folders, names in os.walk(os.path.join(package, *room.split("/"))):
@@ -247,8 +249,20 @@ def mutants(area: str) -> List[Mutant]:
                 path = os.path.join(place, name)
                 inside = os.path.relpath(path, package)
                 if name.endswith(".py") and not inside.startswith(AREAS[area].hidden) and "_generate" not in inside:
-                    found += _of_file(area, path)
+                    found += (one for one in _of_file(area, path) if scopes.isdisjoint(_places(one)))
     return found
+
+
+def _places(mutant: Mutant) -> List[str]:
+    """The folders, the file, the classes and the function a change is in, as scopes name them."""
+    path = mutant.name.partition(":")[0]
+    folders = path.split("/")[:-1]
+    within = mutant.within.split(".") if mutant.within else []
+    return [
+        *("/".join(folders[:most]) for most in range(1, len(folders) + 1)),
+        path,
+        *(f"{path}:{'.'.join(within[:most])}" for most in range(1, len(within) + 1)),
+    ]
 
 
 def _of_file(area: str, path: str) -> Iterator[Mutant]:
@@ -258,10 +272,10 @@ def _of_file(area: str, path: str) -> Iterator[Mutant]:
     finder = _Finder()
     finder.visit(tree)
     inside = os.path.relpath(path, os.path.join(_ROOT, "impl", "npu_reference"))
-    lines = _statements(tree)
+    lines, rows = _statements(tree), source.encode("utf-8").split(b"\n")
     seen: Counter = Counter()
     for index, (node, kind, part) in enumerate(finder.found):
-        text = " ".join((ast.get_source_segment(source, node) or "").split())
+        text = " ".join(_segment(rows, node).split())
         key = f"{inside}/{kind}/{part}/{text}"
         seen[key] += 1
         digest = hashlib.sha256(f"{key}/{seen[key]}".encode()).hexdigest()[:8]
@@ -270,6 +284,14 @@ def _of_file(area: str, path: str) -> Iterator[Mutant]:
         place = lines[min(around, key=lambda one: one[1] - one[0])] if around else ((0, 0), "")
         change = f"{text[:90]} [{kind} {part}]"
         yield Mutant(f"{inside}:{digest}", area, path, node.lineno, kind, change, index, *place)
+
+
+def _segment(rows: Sequence[bytes], node: Any) -> str:
+    """The source of a node, as :func:`ast.get_source_segment` gives it, which takes the whole file apart each time."""
+    found = list(rows[node.lineno - 1 : node.end_lineno])
+    found[-1] = found[-1][: node.end_col_offset]
+    found[0] = found[0][node.col_offset :]
+    return b"\n".join(found).decode("utf-8")
 
 
 def _statements(tree: ast.Module) -> Dict[Tuple[int, int], Tuple[Tuple[int, int], str]]:
@@ -349,22 +371,24 @@ class Asker:
     # -- what cases run through
 
     def _recorded(self, path: str) -> Dict[str, Asked]:
-        key = f"{_digest()} {self.tensorflow} {' '.join(sorted(self.methods))}"
+        methods = sorted({*self.methods, *(_TOGETHER if set(_TOGETHER) & set(self.methods) else ())})
+        key = f"{_digest()} {self.tensorflow} {' '.join(methods)}"
         if os.path.exists(path):
             with open(path, encoding="utf-8") as stream:
                 kept = json.load(stream)
             if kept["of"] == key:
                 return {name: Asked(*one) for name, one in kept["asked"].items()}
-        found = json.loads(_forked(lambda: json.dumps(self._record())))
+        found = json.loads(_forked(lambda: json.dumps(self._record(methods))))
         with open(path, "w", encoding="utf-8") as stream:
             json.dump({"of": key, "asked": found}, stream)
         return {name: Asked(*one) for name, one in found.items()}
 
-    def _record(self) -> Dict[str, Any]:
+    def _record(self, methods: Sequence[str]) -> Dict[str, Any]:
         os.chdir(self.folder)
-        panel = hosting.Panel(self.instances, self.folder, unasked=True)
+        instances = [one for one in self.shelf.instances() if not one.twin and one.case.method in methods]
+        panel = hosting.Panel(instances, self.folder, unasked=True)
         backend, found = _backend(None), {}
-        for one in self.instances:
+        for one in instances:
             _forget()
             with _Lines() as lines:
                 start = time.process_time()
@@ -385,6 +409,8 @@ class Asker:
             through = self.asked[one.id].lines.get(inside, []) if self.asked else []
             if not self.asked or any(first <= line <= last for line in through) or (not last and through):
                 found.append(one)
+        if not found and self.tensorflow:  # ranks are processes of their own, whose lines nobody sees
+            found = [one for one in self.instances if "ranks" in one.case.params and one.id in self.asked]
         random.Random(0).shuffle(found)  # cases that see the same stand together in the library
         methods = AREAS[mutant.area].methods
         found.sort(key=lambda one: (one.case.method == "run", -self.kills[one.id], methods.index(one.case.method)))
@@ -487,15 +513,28 @@ class _Lines:
     def __init__(self) -> None:
         self.found: Dict[str, Set[int]] = {}
         self._names: Dict[str, str] = {}
+        self._registry: Any = None
+        self._plain: Any = None
 
     def __enter__(self) -> _Lines:
         threading.settrace(self._call)
         sys.settrace(self._call)
+        if "tensorflow" in sys.modules:
+            self._registry = importlib.import_module("tensorflow.python.ops.script_ops").FuncRegistry
+            self._plain, lines = self._registry.__call__, self
+
+            def call(registry: Any, *arguments: Any) -> Any:
+                sys.settrace(lines._call)  # TensorFlow's own threads come to Python here
+                return lines._plain(registry, *arguments)
+
+            self._registry.__call__ = call
         return self
 
     def __exit__(self, *unused: object) -> None:
         sys.settrace(None)
         threading.settrace(None)  # type: ignore[arg-type]
+        if self._registry is not None:
+            self._registry.__call__ = self._plain
 
     def _call(self, frame: Any, event: str, argument: object) -> Any:
         path = frame.f_code.co_filename
@@ -620,27 +659,13 @@ def entries(kind: str, area: str = "") -> List[Dict[str, str]]:
     return found
 
 
-class Reviewed(NamedTuple):
-    """What was said of survivors: class by name, and by file, or by file and function."""
-
-    names: Dict[str, str]
-    scopes: Dict[str, str]
-
-    def of(self, mutant: Mutant) -> str:
-        """The class of a survivor; empty where nobody has looked at it."""
-        path = mutant.name.partition(":")[0]
-        within = mutant.within.split(".") if mutant.within else []
-        places = [f"{path}:{'.'.join(within[:most])}" for most in range(len(within), 0, -1)]
-        found = [self.scopes[place] for place in (*places, path) if place in self.scopes]
-        return self.names.get(mutant.name) or (found[0] if found else "")
+def reviewed() -> Dict[str, str]:
+    """Name of a survivor to its class."""
+    return {one["name"]: one["class"] for one in entries("survivor")}
 
 
-def reviewed() -> Reviewed:
-    """All that was reviewed."""
-    return Reviewed(
-        {one["name"]: one["class"] for one in entries("survivor")},
-        {one["place"]: one["class"] for one in entries("scope")},
-    )
+def _scopes() -> FrozenSet[str]:
+    return frozenset(one["place"] for one in entries("scope"))
 
 
 def judged(
@@ -666,11 +691,11 @@ def judged(
     return found
 
 
-def scores(found: Sequence[Tuple[Mutant, str]], known: Reviewed) -> Dict[str, Score]:
+def scores(found: Sequence[Tuple[Mutant, str]], known: Dict[str, str]) -> Dict[str, Score]:
     """Area to its score."""
     made = {}
     for area in dict.fromkeys(one.area for one, _ in found):
-        of = Counter("killed" if seen else known.of(one) for one, seen in found if one.area == area)
+        of = Counter("killed" if seen else known.get(one.name, "") for one, seen in found if one.area == area)
         made[area] = Score(of["killed"], of["hole"], of[""], of["equivalent"], of["silent"])
     return made
 
@@ -683,16 +708,19 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--area", action="append", choices=sorted(AREAS), help="only this area; may be repeated")
     parser.add_argument("--tensorflow", action="store_true", help="ask runs, too, by the TensorFlow of this Python")
     parser.add_argument("--coverage", metavar="FILE", help="keeps which lines a case runs through (asked once)")
+    parser.add_argument("--name", action="append", help="only this change; may be repeated")
     parser.add_argument("--told", action="store_true", help="say of those that are seen by what")
     parser.add_argument("--seconds", type=float, default=600.0, help="time after which no more are judged (600)")
     given = parser.parse_args(arguments)
     areas = given.area or [name for name, area in AREAS.items() if given.tensorflow or area.methods != ("run",)]
     chosen = drawn(given.seed, areas, given.count)
+    if given.name:
+        chosen = [one for area in areas for one in mutants(area) if one.name in given.name]
     known = reviewed()
 
     def report(one: Mutant, seen: str, reached: int) -> None:
         print("." if seen else "?", end="", file=sys.stderr, flush=True)
-        if not seen and not known.of(one):
+        if not seen and one.name not in known:
             through = f"  through {reached} cases" if reached >= 0 else ""
             print(f"unseen  {one.name}  line {one.line}  {one.change}{through}", flush=True)
         elif seen and given.told:

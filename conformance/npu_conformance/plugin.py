@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import pytest
 
@@ -65,6 +65,13 @@ class _Session:
         path = config.getoption("--npu-known-failures")
         self.known = known_failures.load(path, self.library.instances()) if path else []
         self._lane: Optional[Any] = None
+        self._by_file: Dict[Tuple[str, str], List[Any]] = {}
+        for instance in self.library.instances():
+            self._by_file.setdefault((instance.case.area, instance.case.topic), []).append(instance)
+
+    def of_file(self, area: str, topic: str) -> Sequence[Any]:
+        """The instances of one case file."""
+        return self._by_file.get((area, topic), ())
 
     def pytest_collect_file(self, file_path: Any, parent: pytest.Collector) -> Optional[pytest.Collector]:
         import os
@@ -105,9 +112,7 @@ class CaseFile(pytest.File):
         self.cases = cases
 
     def collect(self) -> Iterator[pytest.Item]:
-        for instance in self.cases.library.instances():
-            if (instance.case.area, instance.case.topic) != (self.path.parent.name, self.path.stem):
-                continue
+        for instance in self.cases.of_file(self.path.parent.name, self.path.stem):
             if self.cases.edition in (None, instance.edition):
                 yield CaseItem.from_parent(self, name=instance.id, instance=instance)
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npu_reference.artifacts.binaries import seal_of
-from npu_reference.artifacts.cache import KernelCache
+from npu_reference.artifacts.cache import USES, KernelCache, uses
 from npu_reference.artifacts.folder import Folder
 from npu_reference.device import faults
 from npu_reference.errors import NpuError
@@ -293,3 +293,26 @@ def test_several_processes_in_one_directory_leave_only_whole_entries(machine):
         machine.compile(apart(rows=rows))
         assert counts(machine.compile(apart(rows=rows))) == (2, 0)
     assert not list((machine.path / ENTRIES).glob("*.part"))
+
+
+def test_the_record_of_compilations_is_bounded_and_survives_what_is_torn(tmp_path):
+    machine = Machine(tmp_path, op_compiler_cache_dir="/c", op_compiler_cache_mode="enable")
+    machine.compile()
+    path = tmp_path / "c" / "kernel_cache" / "ascend910" / USES
+    assert [(one.hits, one.misses) for one in uses(path.read_bytes())] == [(0, 3)]
+    path.write_bytes(b"torn\n1 2\n" + b"1600000000 1 2\n" * 6000)
+    machine.compile()
+    assert path.stat().st_size < 1 << 16
+    told = uses(path.read_bytes())
+    assert told[-1][1:] == (3, 0) and len(told) > 1000 and set(told[:-1]) == {(1600000000, 1, 2)}
+
+
+def test_the_record_of_compilations_leads_nowhere_else(tmp_path):
+    machine = Machine(tmp_path, op_compiler_cache_dir="/c", op_compiler_cache_mode="enable")
+    machine.compile()
+    path, outside = tmp_path / "c" / "kernel_cache" / "ascend910" / USES, tmp_path / "outside"
+    outside.write_bytes(b"theirs")
+    path.unlink()
+    path.symlink_to(outside)
+    assert machine.compile().hits == 3
+    assert outside.read_bytes() == b"theirs"

@@ -1,52 +1,58 @@
-"""Faulty backends that nobody wrote a case for: the suite must not call them conformant."""
+"""Faulty backends that nobody wrote a case for: the suite must not call them conformant.
+
+`benchmarks/faulty_backends.py` asks each of them everything, in minutes; here each is asked what saw it then.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import sys
 from pathlib import Path
-from typing import Any, Iterator, List
+from typing import Any, Iterator
 
 import pytest
 
-from npu_conformance.files import scratch
-from npu_conformance.judging import judge
-from npu_conformance.strength import hosting
-from npu_conformance.strength.laws import asking
+from npu_conformance.backends.reference import tensorflow_version
 from tests.cases.corpus import corpus
-from tests.cases.faulty import FAULTY
 
-#: Faults that no document forbids, so that the suite lets them pass; with the reason.
-ALLOWED = {
-    "least_is_all": "where every partition is the smallest possible the two numbers are the same",
-    "default_of_jit_compile_session_current": "no document gives a session key of NPURunConfig a default",
-    "default_of_input_fusion_size_session_current": "no document gives a session key of NPURunConfig a default",
-    "unknown_keys_refused": "Python refuses an argument that does not exist (G17)",
-}
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
-#: Random graphs asked for the laws: fewer than in a run.
-GRAPHS = 40
+sys.path.insert(0, str(BENCHMARKS))
+try:
+    import faulty_backends
+finally:
+    sys.path.remove(str(BENCHMARKS))
+
+REVIEWED = faulty_backends.reviewed()
+SEEN = {name: row["seen_by"] for name, row in REVIEWED.items() if "seen_by" in row}
+
+#: Of those that break a document, this share at least is not called conformant (issue 12: 95 %; it was 100).
+GOAL = 0.98
 
 
 @pytest.fixture(scope="module")
-def panel() -> Iterator[hosting.Panel]:
-    instances = [one for one in corpus().instances() if one.case.method not in hosting.WORKER_METHODS and not one.twin]
-    with contextlib.closing(scratch.Scratch("npu-conformance-")) as temporary:
-        yield hosting.Panel(instances, temporary.path)
+def panels() -> Iterator[Any]:
+    with faulty_backends.Panels(corpus()) as made:
+        yield made
 
 
-def broken_laws(backend: object, method: str, folder: str) -> List[str]:
-    """The laws of a method that a backend breaks."""
-    chosen = tuple(one for one in asking.instances() if one.case.method == method)
-    claims = judge.Claims.of(backend.hello({"protocol": 1}))  # type: ignore[attr-defined]
-    plan = asking.Plan(GRAPHS, 0, chosen, folder, corpus())
-    here: Any = hosting.Here(backend, folder)
-    return [one.instance.id for one in asking.run(plan, "here", here, claims) if one.result.status == "fail"]
+def test_every_one_was_judged_and_almost_none_is_conformant() -> None:
+    assert sorted(REVIEWED) == sorted(faulty_backends.FAULTY)
+    assert all(row.get("seen_by") or row.get("allowed") or row.get("hole") for row in REVIEWED.values())
+    breaking = [row for row in REVIEWED.values() if "allowed" not in row]
+    assert len(breaking) > 400
+    assert len(SEEN) >= GOAL * len(breaking), [row["name"] for row in breaking if "seen_by" not in row]
 
 
-@pytest.mark.parametrize("name", sorted(FAULTY))
-def test_a_faulty_backend_is_not_conformant(panel: hosting.Panel, name: str, tmp_path: Path) -> None:
-    backend = FAULTY[name]
-    method = next(method for method in ("options", "partition", "precision") if method in vars(type(backend)))
-    asked = [one for one in panel.sound if one.case.method == method]
-    seen: Any = next(panel.failures(backend, asked), None) or broken_laws(backend, method, str(tmp_path))
-    assert bool(seen) == (name not in ALLOWED), f"{name}: {type(backend).__doc__}"
+@pytest.mark.parametrize("name", sorted(SEEN))
+def test_a_faulty_backend_is_not_conformant(panels: Any, name: str) -> None:
+    one = faulty_backends.FAULTY[name]
+    if "run" in one.methods and tensorflow_version() is None:
+        pytest.skip("runs are judged with TensorFlow")
+    if SEEN[name].startswith("law-"):
+        assert SEEN[name] in faulty_backends.broken_laws(one, panels), one.sentence
+        return
+    method = panels.instances[SEEN[name]].case.method
+    # What goes wrong only after another question is asked all of them, until one goes wrong.
+    panel = panels.of(method, () if name.endswith("_of_the_question_before") else (SEEN[name],))
+    assert panel.sound, f"the reference does not pass {SEEN[name]}"
+    assert next(panel.failures(one.backend, panel.sound), None) is not None, one.sentence

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+IMPL = Path(__file__).resolve().parents[2] / "impl" / "npu_reference"
 
 pytestmark = pytest.mark.skipif(
     sys.version_info < (3, 9) or not hasattr(os, "fork"), reason="changes are made in syntax trees of Python 3.9 on"
@@ -41,10 +42,23 @@ def test_every_survivor_was_reviewed_with_a_reason(mutation):
     assert len({one["name"] for one in entries}) == len(entries)
 
 
+def test_a_scope_is_a_place_of_which_nothing_is_drawn(mutation):
+    scopes = mutation.entries("scope")
+    assert all(one["class"] in ("equivalent", "silent") and one["why"] for one in scopes)
+    for one in scopes:
+        path, _, function = one["place"].partition(":")
+        place = IMPL / path
+        assert place.exists(), one["place"]
+        assert all(f" {name}" in place.read_text("utf-8") for name in function.split(".") if name), one["place"]
+    drawn = [one.name for area in mutation.AREAS for one in mutation.mutants(area)]
+    assert not [name for name in drawn if name.startswith(("device/links/", "compiler/bounds.py"))]
+
+
 def test_changes_that_were_seen_are_still_seen(mutation):
-    named = [one["name"] for one in mutation.entries("seen")]
+    named = {one["name"]: one.get("by", "") for one in mutation.entries("seen")}
     there = {one.name: one for area in mutation.AREAS for one in mutation.mutants(area)}
     chosen = [there[name] for name in named if name in there]
     assert 2 * len(chosen) > len(named), "the code has moved on: name other changes"
-    blind = [one.name for one, seen in mutation.judged(chosen, 600.0) if not seen]
+    first = {name: by for name, by in named.items() if by}
+    blind = [one.name for one, seen in mutation.judged(chosen, 600.0, first=first) if not seen]
     assert not blind, "a document forbids these changes, and the suite saw them once"

@@ -22,6 +22,10 @@ from tests.conformance.shelves import BACKENDS
 #: Values that are taken and that are refused, on both surfaces, and a script.
 ASKED = "precision-domain or runconfig-iterations or session-device-id or session-of-another"
 
+#: Placement, as RunMetadata shows it, and what is refused under a variable.
+PLACED = "sample-001-true"
+UNDER_A_VARIABLE = "rc-stream-sync-in-a-cluster"
+
 GRAPH = """
 node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
 node { name: "y" op: "Add" input: "x" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
@@ -36,10 +40,10 @@ def settings(kind: str) -> runner.Settings:
     return runner.Settings(factor=3.0, repeat=False, env=env)
 
 
-def judged(kind: str, keep: str = "") -> Report:
+def judged(kind: str, keep: str = "", keyword: str = ASKED) -> Report:
     shelf = library.load()
-    asked = {"areas": [], "editions": [], "keyword": ASKED}
-    wanted = selection.select(shelf, keyword=ASKED)
+    asked = {"areas": [], "editions": [], "keyword": keyword}
+    wanted = selection.select(shelf, keyword=keyword)
     return runner.run(shelf, wanted, f"adapter:{sys.executable}", settings(kind), selection=asked, keep=keep or None)
 
 
@@ -78,6 +82,15 @@ def test_a_broken_copy_of_it_is_not() -> None:
     kinds = {one.kind for record in report.records for one in record.result.differences}
     assert {"accepted", "missing"} <= kinds
     assert report.verdict == "not conformant"
+
+
+@one_environment
+@pytest.mark.parametrize("keyword, broken", [(PLACED, "misplacing"), (UNDER_A_VARIABLE, "blind")])
+def test_where_operators_ran_and_what_variables_forbid_are_asked_as_well(keyword: str, broken: str) -> None:
+    """One copy leaves ranges where they would be without, one never sees the environment it was started in."""
+    assert statuses(judged("good", keyword=keyword)) <= {"pass", "unsupported"}
+    assert "pass" in statuses(judged("good", keyword=keyword))
+    assert judged(broken, keyword=keyword).verdict == "not conformant"
 
 
 def test_values_are_those_of_the_adapters_own_session(tmp_path: Any) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from npu_conformance.judging import judge
 from npu_conformance.judging.records import Record
-from npu_conformance.report import causes, run_page, text
+from npu_conformance.protocol import schema
+from npu_conformance.report import answering, causes, run_page, text
 from tests.conformance import all_host
 
 
@@ -86,8 +87,10 @@ def test_every_kind_and_status_has_a_sentence() -> None:
              "accepted", "refused", "code", "subject", "message", "after", "tensor")  # fmt: skip
     results = [_failed((kind, "fact", "aspect")) for kind in kinds]
     results += [_failed(status=status) for status in judge.ORDER if status not in ("pass", "unsupported", "xfail")]
-    sentences = [causes.causes([Record(instance, one, None, "", "", 0.0)])[0].sentence for one in results]
-    assert len(set(sentences)) == len(results)
+    found = [causes.causes([Record(instance, one, None, "", "", 0.0)])[0] for one in results]
+    assert len({one.sentence for one in found}) == len(results)
+    named = f"npu-conformance explain {instance.case.requirements[0]}"
+    assert all(named in one.remedy for one in found) and len({one.remedy for one in found}) > len(results) / 2
 
 
 def test_the_terminal_tells_causes_with_sentence_example_and_command(nothing: Any, capsys: Any) -> None:
@@ -110,6 +113,20 @@ def test_the_page_tells_every_cause_before_anything_else(nothing: Any) -> None:
     assert page.count('<details class="cause"') == len(found)
     assert all(f'id="cause-{one.name}"' in page for one in found)
     assert page.index("What to fix") < page.index("By area")
+
+
+def test_the_answer_in_json_tells_every_cause_with_what_to_do(nothing: Any) -> None:
+    declared = schema.load("run")
+    answer = answering.answer(all_host.SHIPPED, all_host.report(nothing))
+    assert schema.fault(answer, declared, declared) is None
+    found = causes.causes(nothing)
+    assert [(one["name"], one["cases"], one["remedy"]) for one in answer["causes"]] == [
+        (one.name, one.cases, one.remedy) for one in found
+    ]
+    first = answer["causes"][0]
+    assert first["example"]["repeat"].endswith(f"-k {found[0].example.instance.case.id}@")
+    name = found[0].example.instance.case.requirements[0]
+    assert first["requirements"] == [{"id": name, "statement": all_host.SHIPPED.requirements[name].statement}]
 
 
 def test_every_failure_is_looked_at_once_at_most(nothing: Any, monkeypatch: Any) -> None:

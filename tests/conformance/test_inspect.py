@@ -9,6 +9,8 @@ import struct
 import pytest
 
 from npu_conformance.cli import main
+from npu_conformance.inspecting import dumps
+from npu_conformance.inspecting.registry import Inspected
 from npu_conformance.protocol import schema
 from npu_reference.dumps import form, names
 from npu_reference.dumps.writing import Target
@@ -154,14 +156,61 @@ def test_a_file_that_was_cut_off_is_an_error_with_its_name(tmp_path, capsys):
     assert code == 2 and "cut off" in err and os.path.basename(path) in err
 
 
-def test_large_tensors_are_measured_in_pieces_to_the_same_end():
-    from npu_conformance.inspecting import dumps
-
+@pytest.mark.parametrize("dtypes", [("float32", "float32"), ("float16", "float32"), ("float16", "float16")])
+def test_large_tensors_are_measured_in_pieces_to_the_same_end(tmp_path, dtypes):
     draw = np.random.RandomState(7)
-    mine = draw.standard_normal(200_000).astype(np.float32)
-    theirs = (mine + 0.01 * draw.standard_normal(mine.size)).astype(np.float32)
-    fast = dumps._measured_fast(mine, theirs)
-    slow = dumps._measured(mine.astype(np.float64), theirs.astype(np.float64))
+    mine = draw.standard_normal(200_001).astype(np.float32)
+    theirs = mine + 0.01 * draw.standard_normal(mine.size).astype(np.float32)
+    pair = [one_tensor(tmp_path / str(at), values, dtypes[at]) for at, values in enumerate((mine, theirs))]
+    fast = dumps._measured_fast(*pair)
+    slow = dumps._measured_wide(*[dumps.array(one) for one in pair])
     for name in ("cosine", "max_abs", "relative"):
         assert fast[name] == pytest.approx(slow[name], rel=1e-5)
-    assert dumps._measured_fast(mine * np.float32(1e30), theirs) is None
+
+
+def test_what_is_too_large_for_squares_is_measured_another_way(tmp_path):
+    pair = [one_tensor(tmp_path / str(at), [1e30, factor * 1e30], "float32") for at, factor in enumerate((2.0, 2.1))]
+    assert dumps._measured_fast(*pair) is None
+    assert dumps._measured(*pair)["cosine"] == pytest.approx(0.9998, abs=1e-3)
+
+
+def test_equal_bytes_are_compared_without_statistics(tmp_path, capsys, monkeypatch):
+    values = np.random.RandomState(1).standard_normal(100_003).astype(np.float32)
+    folders = [dump(tmp_path / side, ("op", values)) for side in "ab"]
+    monkeypatch.setattr(dumps, "_measured_fast", None)
+    monkeypatch.setattr(dumps, "_measured_wide", None)
+    code, found = answer(capsys, folders[0], "--against", folders[1])
+    assert code == 0 and found["comparison"]["equal"] == 1
+
+
+@pytest.mark.parametrize("place", [0, 65536, 100_002])
+def test_one_bit_that_differs_anywhere_is_found(tmp_path, capsys, place):
+    values = np.zeros(100_003, np.uint8)
+    right = dump(tmp_path / "a", ("op", values), dtype="uint8")
+    values[place] = 1
+    code, found = answer(capsys, right, "--against", dump(tmp_path / "b", ("op", values), dtype="uint8"))
+    assert code == 1 and found["comparison"]["first"]["why"] == "value"
+
+
+def test_an_operator_of_two_models_is_held_against_the_same_model(tmp_path, capsys):
+    folders = []
+    for side in "ab":
+        folders.append(str(tmp_path / side))
+        os.makedirs(folders[-1])
+        target = Target(folders[-1])
+        target.open()
+        for number in (1, 2):
+            files = target.step("GeOp", number, 0)
+            array = np.full([3], float(number), np.float32)
+            tensor, time = form.Tensor("float32", (3,), 12, "ND", "loss", 0), target.clock.stamp()
+            parts = form.encode(form.Description("loss", time, (), (tensor,)), [], [array.tobytes()])
+            files.write(names.file_name("Relu", "loss", 1, 0, time), parts)
+            files.publish()
+        target.close()
+    code, found = answer(capsys, folders[0], "--against", folders[1])
+    assert code == 0 and found["comparison"]["equal"] == 2 and not found["comparison"]["only_there"]
+
+
+def one_tensor(folder, values, dtype):
+    (found,) = dumps.tensors(Inspected(dump(folder, ("op", values), dtype=dtype), {}))
+    return found

@@ -185,6 +185,19 @@ def test_a_profile_does_not_differ_from_itself(tmp_path, capsys):
     assert not any(row["change_us"] for row in found["comparison"]["operators"])
 
 
+def test_operators_beyond_those_that_are_listed_are_compared(tmp_path, capsys):
+    heads = "Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us)\n"
+    for name, slow in (("a", 9), ("b", 1)):
+        (tmp_path / name).mkdir()
+        rows = "".join(
+            f"op{number},T,AI_CORE,{20 * number},{slow if number == 1500 else 2}\n" for number in range(2000)
+        )
+        (tmp_path / name / "op_summary_1.csv").write_text(heads + rows, encoding="ascii")
+    found = answer(capsys, str(tmp_path / "a"), "--against", str(tmp_path / "b"))[1]["comparison"]
+    assert found["operators_compared"] == 2000 and not found["only_here"] and not found["only_there"]
+    assert [row["op"] for row in found["operators"] if row["change_us"]] == ["op1500"]
+
+
 def test_operators_of_one_profile_alone_are_named(tmp_path, capsys):
     here, there = profile(tmp_path / "a", step(*mlp(layers=3))), profile(tmp_path / "b", step(*mlp(layers=2)))
     found = answer(capsys, here, "--against", there)[1]["comparison"]
@@ -362,7 +375,15 @@ def test_a_folder_of_no_kind_says_what_was_looked_for(tmp_path, capsys):
     assert all(one.name in err for one in registry.kinds())
 
 
-@pytest.mark.parametrize("words", [["--tensor", "a:0"], ["--against", "."], ["--against", "p", "--cosine", "0.5"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--tensor", "a:0"],
+        ["--tensor", "a:0", "--html", "x.html"],
+        ["--against", "."],
+        ["--against", "p", "--cosine", "0.5"],
+    ],
+)
 def test_what_a_kind_cannot_be_asked_is_one_line(tmp_path, capsys, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
     cached(tmp_path)

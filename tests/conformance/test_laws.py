@@ -210,6 +210,33 @@ def test_the_example_left_is_the_smallest_and_says_how_it_was_asked(tmp_path, sm
     assert sorted(node.op for node in graph.nodes) == ["AsString", "Placeholder"]
 
 
+def test_parts_asked_in_any_order_by_any_workers_give_the_same_answers(tmp_path):
+    plans = []
+    for name, backwards in (("one", False), ("other", True)):
+        (tmp_path / name).mkdir()
+        plan = asking.Plan(20, 0, tuple(asking.instances()), str(tmp_path / name))
+        questions = asking.Questions(plan, claims_of())
+        for part in questions.parts[::-1] if backwards else questions.parts:
+            part(InProcess(ReferenceBackend, tmp_path / name))
+        results = [one.result for one in questions.records(lambda: InProcess(ReferenceBackend, tmp_path))]
+        plans.append((results, (tmp_path / name / asking.FILE).read_bytes()))
+    assert plans[0] == plans[1]
+
+
+def test_a_backend_that_starts_no_more_ends_the_questions_and_not_the_run(tmp_path):
+    class Gone(InProcess):
+        def request(self, method, params, seconds):
+            raise NpuError("BACKEND_UNAVAILABLE", "here", "was stopped")
+
+    plan = asking.Plan(16, 0, tuple(asking.instances(["current"])), str(tmp_path))
+    questions = asking.Questions(plan, claims_of())
+    for part in questions.parts:
+        part(Gone(ReferenceBackend, tmp_path))
+    failed = {asking.law_of(one.instance).name: one.result.detail for one in questions.records(lambda: Gone(
+        ReferenceBackend, tmp_path)) if one.result.status == "fail"}  # fmt: skip
+    assert "asked no more" in failed["answered"]
+
+
 def test_laws_that_a_backend_does_not_show_are_unsupported_and_never_pass(tmp_path):
     claims = claims_of({"partition"})
     plan = asking.Plan(10, 0, tuple(asking.instances(["current"])), str(tmp_path))

@@ -7,9 +7,11 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from npu_bridge.estimator import npu_aicore_ops, npu_ops
+from npu_bridge.estimator.npu.npu_compile import npu_compile
 from npu_bridge.estimator.npu.npu_dynamic_rnn import DynamicAUGRU, DynamicGRUV2, DynamicRNN
 from npu_bridge.estimator.npu_unary_ops import npu_unary_ops
 from npu_bridge.hccl import hccl_ops
+from npu_bridge.helper.helper import get_gen_ops
 from npu_bridge.npu_cpu.npu_cpu_ops import randomchoicewithmask
 from npu_bridge.npu_init import npu_config_proto
 from npu_bridge.tbe.npu_cube_ops import deformable_conv2d
@@ -305,3 +307,20 @@ def test_a_keras_layer_that_does_not_train_drops_nothing(converted):
     assert np.all(run(converted(0.5)(x, training=False)) == 1.0)
     assert np.all(run(converted(0.0)(x, training=True)) == 1.0)
     assert len(set(run(converted(0.5, noise_shape=[1])(tf.ones([50]), training=True)))) == 1
+
+
+def test_the_library_has_the_operators_that_are_simulated_by_their_own_names():
+    library = get_gen_ops()
+    for name in ("npu_alloc_float_status", "dropout", "fast_gelu"):
+        assert getattr(library, name).__name__ == getattr(npu_ops.gen_npu_ops, name).__name__ == name
+    assert library.random_choice_with_mask.__name__ == randomchoicewithmask.__name__
+    assert library.npu_alloc_float_status().dtype == tf.float32
+    with pytest.raises(AttributeError, match=r"lamb_apply_optimizer_assign \(test_operators.py:\d+\)"):
+        library.lamb_apply_optimizer_assign()
+
+
+def test_compiling_ahead_changes_nothing():
+    x = tf.constant([1.0, 2.0]) * 2.0
+    with tf.Session(config=npu_config_proto()) as session:
+        assert npu_compile(session, [x]) is None
+        assert session.run(x).tolist() == [2.0, 4.0]

@@ -18,10 +18,13 @@ FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "scripts" / "ported"
 
 #: Script to the line it prints, the same in every TensorFlow.
 LINES = {
+    "adversarial": "adversarial: shallow (True, True, True, (64, 15)), deep (True, True, True, (64, 15))",
     "compat_v1": "compat_v1: loss 0.00",
     "estimator_run_config": "estimator_run_config: step 30, runs 30, y = 2.00 x + 1.00",
+    "estimator_subclass": "estimator_subclass: step 60, right True",
     "frozen_graph": "frozen_graph: [0.52, 0.562, 0.604]",
     "keras_sessions": "keras_sessions: equal True, falls True, near True",
+    "library_operators": "library_operators: fine [True, True, True], weight [0.125, 0.125]",
     "loss_scaling": "loss_scaling: rank 0 of 1, weight 2.000, step 12, fine 12, scale 8192",
     "npu_estimator_loop": "npu_estimator_loop: steps [4, 8, 12, 16], saved [0, 8, 16], weight 3.997",
     "queue_runners": "queue_runners: 12 steps, nearer True",

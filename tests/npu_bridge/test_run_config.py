@@ -11,6 +11,7 @@ from npu_bridge.estimator.npu.npu_config import npu_session_config
 from npu_bridge.npu_init import DumpConfig, MemoryConfig, NPUEstimator, NPURunConfig, ProfilingConfig, RewriterConfig
 from npu_reference import NpuError
 from npu_reference.options import OPTIONS, resolve
+from npu_reference.runtime.config import Overrides, overriding
 from npu_reference.runtime.config import settings as session_settings
 from npu_reference.runtime.observing.log import listening
 
@@ -320,3 +321,26 @@ def test_what_scripts_give_beyond_the_documents_is_taken_with_a_warning(edition,
     written = npu_session_config(config).graph_options.rewrite_options.custom_optimizers[-1].parameter_map
     assert written["mix_compile_mode"].b and "horovod_mode" not in written
     assert ("auto_tune_mode" in written) == (edition == "legacy")
+
+
+def test_the_environment_is_read_as_by_a_session(monkeypatch):
+    monkeypatch.setenv("HCCL_EXEC_TIMEOUT", "600")
+    config = NPURunConfig()
+    assert config.hccl_timeout == 544  # in whole steps of 68 s
+    assert "hccl_timeout" not in merged(config)  # the session reads the environment itself
+    assert session_settings(npu_session_config(config)).resolution.values["hccl_timeout"] == 544
+
+
+def test_a_conflict_with_the_environment_is_refused_at_once(monkeypatch):
+    monkeypatch.setenv("RANK_SIZE", "8")
+    monkeypatch.setenv("HCCL_EXEC_TIMEOUT", "600")
+    with pytest.raises(ValueError, match=r"stream_sync_timeout.*600 s"):
+        NPURunConfig(stream_sync_timeout=500_000)
+    assert NPURunConfig(stream_sync_timeout=700_000).stream_sync_timeout == 700_000
+
+
+def test_the_edition_is_that_of_the_surroundings():
+    with overriding(Overrides(edition="legacy")):
+        assert NPURunConfig(graph_memory_max_size="1024").graph_memory_max_size == "1024"
+        assert session_settings(npu_session_config(NPURunConfig())).resolution.edition == "legacy"
+        assert NPURunConfig()._npu_resolution.edition == "legacy"

@@ -373,6 +373,8 @@ def test_a_training_trace_needs_its_points():  # D12
     assert (error.code, "bp_point" in error.reason, "fp_point" in error.reason) == ("OPTION_CONFLICT", True, False)
     assert warned(profiling(lacking, "current")) == [("profiling_options", "incomplete")]
     assert not profiling('{"output":"/out","training_trace":"on","fp_point":"a","bp_point":"b"}').errors
+    empty = profiling('{"output":"/out","training_trace":"on","fp_point":"","bp_point":""}')
+    assert not empty.errors and ("profiling_options", "incomplete") in [warning[:2] for warning in empty.warnings]
 
 
 def test_inference_has_no_training_trace():
@@ -498,7 +500,10 @@ def test_profiling_options_are_not_read_while_profiling_is_off(text):  # D27
     assert not runconfig(profiling_config={"class": "ProfilingConfig", "arguments": arguments}).errors
 
 
-@pytest.mark.parametrize("name, value", [("auto_tune_mode", "RL,GA"), ("horovod_mode", True)])
+@pytest.mark.parametrize(
+    "name, value",
+    [("auto_tune_mode", "RL,GA"), ("horovod_mode", True), ("HCCL_algorithm", "level0:fullmesh;level1:pairwise")],
+)
 @pytest.mark.parametrize("edition", ["legacy", "current"])
 def test_keywords_that_real_scripts_give_npu_run_config_are_taken_with_a_warning(name, value, edition):  # G19
     resolution = run_config({name: value}, edition=edition)

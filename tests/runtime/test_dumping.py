@@ -15,7 +15,9 @@ from npu_reference import NpuError
 from npu_reference.device import faults
 from npu_reference.dumps import form, reading, writing
 from npu_reference.dumps.settings import DataDump
+from npu_reference.runtime import ranks
 from npu_reference.runtime.config import current_overrides, overriding
+from npu_reference.runtime.sessions import iterations
 
 v1 = tf.compat.v1
 
@@ -76,8 +78,28 @@ def test_every_turn_of_a_loop_has_its_own_file(tmp_path):
     _, doubled = v1.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * 2.0), [v1.constant(0), v1.constant(1.0)])
     with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
         assert session.run(doubled) == 8.0
-    values = sorted(float(value) for (_, name, _), value in tensors(tmp_path, op="*mul*").items())
-    assert values == [2.0, 4.0, 8.0]
+    values = {turn: float(value) for (_, name, turn), value in tensors(tmp_path, op="*mul*").items()}
+    assert values == {0: 2.0, 1: 4.0, 2: 8.0}
+
+
+def test_turns_of_a_loop_with_a_branch_and_a_loop_in_it_are_in_their_order(tmp_path):
+    if tf.__version__ >= "2":
+        v1.disable_control_flow_v2()
+
+    def turn(i, a):
+        a = v1.cond(tf.equal(i % 2, 0), lambda: tf.add(a, 10.0, name="even"), lambda: tf.identity(a))
+        _, a = v1.while_loop(lambda j, b: j < 2, lambda j, b: (j + 1, tf.multiply(b, 2.0, name="inner")), [0, a])
+        return i + 1, tf.subtract(a, 1.0, name="outer")
+
+    _, out = v1.while_loop(lambda i, a: i < 3, turn, [v1.constant(0), v1.placeholder(tf.float32, [], name="x")])
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
+        assert session.run(out, {"x:0": 1.0}) == 723.0
+    told = {}
+    for (_, label, _turn), value in sorted(tensors(tmp_path).items()):
+        told.setdefault(label.rpartition("/")[2], []).append(float(value))
+    assert told["outer:0"] == [43.0, 171.0, 723.0]
+    assert told["even:0"] == [11.0, 181.0]
+    assert told["inner:0"] == [22.0, 44.0, 86.0, 172.0, 362.0, 724.0]
 
 
 def test_a_branch_that_is_not_taken_leaves_nothing(tmp_path):
@@ -191,18 +213,25 @@ def test_an_exception_dump_that_cannot_be_written_leaves_the_scripts_own_error(t
     assert (tmp_path / "extra-info").read_text() == "a file"
 
 
-def test_a_fault_of_the_device_leaves_an_exception_dump(tmp_path, monkeypatch):
+@pytest.mark.parametrize("check, kind", [("oom", "out_of_bounds"), ("check_flag", "unmatched_flag")])
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_a_fault_that_a_check_finds_leaves_an_exception_dump(tmp_path, monkeypatch, check, kind, mode):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "debug.cfg").write_text("op_debug_config = oom\n")
+    (tmp_path / "debug.cfg").write_text(f"op_debug_config = {check}\n")
     y = tf.matmul(v1.placeholder(tf.float32, [2, 2], name="x"), v1.constant(np.eye(2, dtype=np.float32)), name="y")
-    given = current_overrides()._replace(clock=True, faults=faults.parse([{"kind": "out_of_bounds", "node": "y"}]))
+    given = current_overrides()._replace(clock=True, faults=faults.parse([{"kind": kind, "node": "y"}]))
     with overriding(given):
-        made = v1.Session(config=config(enable_exception_dump=1, op_debug_config="debug.cfg"))
+        made = v1.Session(config=config(enable_exception_dump=mode, op_debug_config="debug.cfg"))
     with made as session, pytest.raises(NpuError) as caught:
         session.run(y, {"x:0": [[1.0, 2.0], [3.0, 4.0]]})
-    assert caught.value.code == "DEVICE_FAULT"
-    record = exception_of(tmp_path / "extra-info" / "data-dump" / "0", "y")
-    assert np.frombuffer(record.data("input", 0), "<f4").tolist() == [1.0, 2.0, 3.0, 4.0]
+    # A signal that nobody sets makes the kernel wait until the watchdog ends it.
+    assert caught.value.code == {"oom": "DEVICE_FAULT", "check_flag": "DEVICE_TIMEOUT"}[check]
+    folder = tmp_path / "extra-info" / "data-dump" / "0"
+    assert folder.exists() == bool(mode)
+    if mode:
+        record = exception_of(folder, "y")
+        assert np.frombuffer(record.data("input", 0), "<f4").tolist() == [1.0, 2.0, 3.0, 4.0]
+        assert (record.description.inputs[0].shape is None) == (mode == 2)
 
 
 def test_a_disk_that_was_asked_to_be_full_ends_the_run_and_keeps_whole_steps(tmp_path):
@@ -217,3 +246,165 @@ def test_a_disk_that_was_asked_to_be_full_ends_the_run_and_keeps_whole_steps(tmp
                 session.run(y, {"x:0": np.ones(100)})
     assert caught.value.code == "OUTPUT"
     assert [file.step for file in reading.files(str(tmp_path))] == [0, 1]
+
+
+# -- several, and what ends early -----------------------------------------------------------------------------------
+
+
+def test_two_sessions_that_dump_into_one_folder_do_not_mix(tmp_path):
+    y = tf.nn.relu(v1.placeholder(tf.float32, [2], name="x"), name="y")
+    options = config(enable_dump=True, dump_path=str(tmp_path))
+    with v1.Session(config=options) as one, v1.Session(config=options) as other:
+        for step in range(2):
+            one.run(y, {"x:0": [1.0, step]})
+            other.run(y, {"x:0": [2.0, step]})
+    times = sorted(os.listdir(str(tmp_path)))
+    assert len(times) == 2
+    for number, time in enumerate(times, 1):
+        found = tensors(tmp_path / time)
+        assert {key: list(value) for key, value in found.items()} == {
+            (step, "y:0", 0): [float(number), float(step)] for step in range(2)
+        }
+    assert {turn for _, _, turn in tensors(tmp_path)} == {0}
+
+
+def test_ranks_that_dump_at_once_have_folders_of_their_own(tmp_path):
+    def work(rank):
+        with v1.Graph().as_default():
+            y = tf.nn.relu(v1.placeholder(tf.float32, [1], name="x"), name="y")
+            with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
+                for _ in range(3):
+                    session.run(y, {"x:0": [float(rank)]})
+
+    ranks.as_ranks(2, work)
+    files = reading.files(str(tmp_path))
+    told = set()
+    for one in files:
+        (value,) = np.frombuffer(form.read(one.path).data("output", 0), "<f4").tolist()
+        told.add((one.relative.split(os.sep)[1], one.step, value))
+    assert told == {(str(rank), step, float(rank)) for rank in range(2) for step in range(3)}
+
+
+def test_the_folder_is_that_of_the_sessions_device(tmp_path):
+    y = tf.nn.relu(v1.placeholder(tf.float32, [1], name="x"))
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path), session_device_id=3)) as session:
+        session.run(y, {"x:0": [1.0]})
+    assert [one.relative.split(os.sep)[1] for one in reading.files(str(tmp_path))] == ["3"]
+
+
+def test_iterations_of_a_device_loop_are_steps(tmp_path):
+    weight = v1.get_variable("weight", [], initializer=v1.zeros_initializer(), use_resource=False)
+    step = iterations.repeated(v1.assign_add(weight, 1.0, name="step"), 4)
+    options = config(enable_dump=True, dump_path=str(tmp_path), dump_step="1|3", iterations_per_loop=4)
+    with v1.Session(config=options) as session:
+        session.run(weight.initializer)
+        session.run(step)
+    assert {key[0]: float(value) for key, value in tensors(tmp_path, op="step").items()} == {1: 2.0, 3: 4.0}
+
+
+def test_a_run_that_is_interrupted_leaves_its_step_and_nothing_aside(tmp_path, monkeypatch):
+    y = tf.nn.relu(v1.placeholder(tf.float32, [2], name="x"), name="y")
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
+        base = type(session).__mro__[1]
+        original = base._call_tf_sessionrun
+
+        def interrupted(self, *args):
+            original(self, *args)
+            raise KeyboardInterrupt
+
+        session.run(y, {"x:0": [0.0, 1.0]})
+        monkeypatch.setattr(base, "_call_tf_sessionrun", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            session.run(y, {"x:0": [1.0, 1.0]})
+        monkeypatch.undo()
+        session.run(y, {"x:0": [2.0, 1.0]})
+    assert {one.step for one in reading.files(str(tmp_path))} == {0, 1, 2}
+    assert [name for name in os.listdir(str(tmp_path)) if name.startswith(".")] == []
+
+
+def test_the_end_of_the_program_takes_away_what_a_session_left_aside(tmp_path):
+    y = tf.nn.relu(v1.placeholder(tf.float32, [2], name="x"))
+    session = v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path)))
+    session.run(y, {"x:0": [0.0, 1.0]})
+    aside = [name for name in os.listdir(str(tmp_path)) if name.startswith(writing.ASIDE)]
+    assert len(aside) == 1
+    writing._end()
+    assert not (tmp_path / aside[0]).exists()
+    session.close()
+
+
+# -- functions -----------------------------------------------------------------------------------------------------
+
+
+def function_of(*names):
+    """``a * 2 + 1`` as a function that a graph calls by its name (TF 1) or through PartitionedCall (TF 2)."""
+
+    def body(a):
+        return tf.add(tf.multiply(a, 2.0, name=names[0]), 1.0, name=names[1])
+
+    if tf.__version__ >= "2":
+        return tf.function(body)
+    from tensorflow.python.framework import function
+
+    return function.Defun(tf.float32, func_name="called")(body)
+
+
+def test_operators_of_a_function_are_dumped_for_every_call_of_it(tmp_path):
+    called = function_of("twice", "more")
+    x = v1.placeholder(tf.float32, [2], name="x")
+    y = called(called(x))
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
+        for step in range(2):
+            assert list(session.run(y, {x: [1.0, 2.0 + step]})) == [7.0, 11.0 + 4 * step]
+    found = tensors(tmp_path, op="*twice")
+    assert sorted(step for step, _, _ in found) == [0, 0, 1, 1]
+    assert len({label for _, label, _ in found}) == 2
+    assert sorted(list(value) for (step, _, _), value in found.items() if step == 0) == [[2.0, 4.0], [6.0, 10.0]]
+    labels = {label for _, label, _ in tensors(tmp_path)}
+    assert len(labels) == 4, "a call has no task of its own"
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_operators_of_a_v2_loop_are_dumped_turn_by_turn(tmp_path, again):
+    v1.enable_control_flow_v2()
+    try:
+        _, doubled = v1.while_loop(
+            lambda i, a: i < 3,
+            lambda i, a: (i + 1, tf.multiply(a, 2.0, name="doubled")),
+            [v1.constant(0), v1.placeholder(tf.float32, [], name="x")],
+        )
+        other = tf.negative(doubled)
+    finally:
+        v1.disable_control_flow_v2()
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
+        if again:  # another signature with the same loop
+            session.run(other, {"x:0": 5.0})
+        assert session.run(doubled, {"x:0": 1.0}) == 8.0
+    found = tensors(tmp_path, op="*/body/doubled*")
+    (label,) = {label for _, label, _ in found}
+    assert [float(found[0, label, turn]) for turn in range(3)] == [2.0, 4.0, 8.0]
+    turns = sorted(turn for _, _, turn in tensors(tmp_path, op="*/cond/Less*"))
+    assert turns == [0, 1, 2, 3], "of the same loop in two models, the last"
+
+
+def test_only_the_branch_of_a_v2_condition_that_is_taken_is_dumped(tmp_path):
+    v1.enable_control_flow_v2()
+    try:
+        x = v1.placeholder(tf.float32, [], name="x")
+        out = v1.cond(x > 0.0, lambda: v1.exp(x, name="taken"), lambda: v1.log(x, name="left"))
+    finally:
+        v1.disable_control_flow_v2()
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
+        session.run(out, {x: 1.0})
+    labels = {label for _, label, _ in tensors(tmp_path)}
+    assert any("/branch1/taken" in label for label in labels), labels
+    assert not any("left" in label for label in labels)
+
+
+def test_operators_of_a_function_have_the_devices_dtypes(tmp_path):
+    called = function_of("twice", "more")
+    x = v1.placeholder(tf.float32, [2], name="x")
+    given = current_overrides()._replace(device_precision="on", dump=DataDump(str(tmp_path), None, "all"))
+    with overriding(given), v1.Session(config=config(precision_mode="force_fp16", graph_run_mode=0)) as session:
+        session.run(called(x), {x: [1.0, 2.0]})
+    assert {array.dtype.name for array in tensors(tmp_path, op="*twice").values()} == {"float16"}

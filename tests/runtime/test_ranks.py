@@ -116,9 +116,24 @@ def test_parts_of_tensors_go_to_all_ranks():
     def build(rank):
         count = rank + 1
         data = v1.constant(np.arange(2 * count, dtype=np.float32) + 10 * rank)
-        return hccl_ops.alltoallv(data, [count, count], [0, count], [1, 2], [0, 1])
+        return hccl_ops.all_to_all_v(data, [count, count], [0, count], [1, 2], [0, 1])
 
     assert [one.tolist() for one in in_ranks(2, build)] == [[0.0, 10.0, 11.0], [1.0, 12.0, 13.0]]
+
+
+def test_a_matrix_of_counts_says_which_parts_go_to_which_rank():
+    """Rank 0 sends one element to itself and two to rank 1, rank 1 sends three and none."""
+
+    def build(rank):
+        data = v1.constant(np.arange(3, dtype=np.float32) + 10 * rank)
+        return hccl_ops.all_to_all_v_c(data, v1.constant([[1, 2], [3, 0]], v1.int64), rank)
+
+    assert [one.tolist() for one in in_ranks(2, build)] == [[0.0, 10.0, 11.0, 12.0], [1.0, 2.0]]
+
+
+def test_a_matrix_of_counts_is_for_this_rank():
+    with pytest.raises(ValueError, match="is not this rank"):
+        hccl_ops.all_to_all_v_c(v1.constant([1.0]), v1.constant([[1]], v1.int64), 1)
 
 
 def test_gradients_are_those_of_the_sum_of_all_ranks_losses():

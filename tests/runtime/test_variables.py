@@ -102,3 +102,32 @@ def test_moving_averages_and_batch_normalization_update():
             return outputs, session.run([average.average(mean), average.average(variance)])
 
     compare(scenario)
+
+
+def test_a_fetched_reference_is_what_the_run_leaves():
+    """TensorFlow's own sessions answer a fetched reference with its buffer: `run([train_op, global_step])`."""
+
+    def scenario(config):
+        step = tf.Variable(0, trainable=False, use_resource=False, name="step")
+        weight = tf.Variable(np.full([300, 300], 0.01, np.float32), use_resource=False)
+        loss = tf.reduce_sum(tf.matmul(tf.matmul(weight, weight), tf.matmul(weight, weight)))
+        train = tf.train.GradientDescentOptimizer(1e-9).minimize(loss, global_step=step)
+        with tf.Session(config=config) as session:
+            session.run(tf.global_variables_initializer())
+            return [int(session.run([train, step, loss])[1]) for _ in range(4)]
+
+    with tf.Graph().as_default():
+        assert scenario(npu()) == [1, 2, 3, 4]
+
+
+def test_a_reference_behind_a_branch_is_read_all_the_same():
+    with tf.Graph().as_default():
+        step = tf.Variable(0, trainable=False, use_resource=False, name="step")
+        go = tf.placeholder(tf.bool, [])
+        inner = tf.cond(go, lambda: tf.cond(go, lambda: tf.assign_add(step, 1), lambda: 0), lambda: tf.constant(0))
+        moved = tf.while_loop(lambda k: k < 3, lambda k: k + 1, [inner])
+        with tf.Session(config=npu()) as session:
+            session.run(tf.global_variables_initializer())
+            for more in (False, True, False):
+                session.run([moved, step], {go: more})
+            assert session.run(step) == 1

@@ -1,10 +1,13 @@
 """Asks the ``npu_bridge`` that an environment has installed, as a script would; needs nothing of the suite there.
 
-Options are asked by constructing NPURunConfig and its objects and by opening sessions, values by running. What an
-adapter has no way to tell is left out of an answer and named as ``unseen``, and what cannot be asked is unsupported.
+Options are asked by constructing NPURunConfig and its objects and by opening sessions, values by running, placement by
+the partition graphs that TensorFlow gives with RunMetadata. What an adapter has no way to tell is left out of an answer
+and named as ``unseen``, and what cannot be asked is unsupported. Started with ``--watch FILE SCRIPT`` it runs a script
+as users do, and writes what its session.run calls had where.
 """
 
 import base64
+import collections
 import contextlib
 import gzip
 import importlib
@@ -12,6 +15,8 @@ import inspect
 import json
 import os
 import platform
+import re
+import runpy
 import shutil
 import struct
 import subprocess
@@ -21,14 +26,21 @@ import tempfile
 #: Which edition of the documents the adapter follows; a vendor says otherwise by ``--backend-env``.
 EDITION_VARIABLE = "NPU_ADAPTER_EDITION"
 
+#: Features that a vendor knows of his device and nobody can ask: `device_precision`, where it computes as it decides.
+FEATURES_VARIABLE = "NPU_ADAPTER_FEATURES"
+
+#: Environments that are kept with an interpreter of their own each (assumed: cases of one come together).
+KEPT = 2
+
 #: Features that are answered as far as an adapter can be asked.
 IN_PART = ("options", "run")
 
 #: Sides of an answer to ``options`` of which an installed adapter tells nothing, or only some.
 UNSEEN = ["effective", "origins", "warnings", "meaning", "directives", "advice"]
 
-#: The same of answers to ``run``: what ran where.
-UNSEEN_OF_RUNS = ["engine", "run_geops", "run_placement", "transfers", "log", "files"]
+#: The same of answers to ``run``, and what else is unseen where a run gave no partition graphs.
+UNSEEN_OF_RUNS = ["transfers", "log", "files"]
+UNSEEN_PLACES = ["engine", "run_geops", "run_placement"]
 
 #: Options that speak of the graph, so that a graph of ours would be refused for the graph's sake.
 OF_A_GRAPH = ("in_out_pair", "input_shape", "dynamic_dims", "dynamic_node_type", "dynamic_inputs_shape_range")
@@ -66,10 +78,12 @@ class Adapter:
         self.tf = importlib.import_module("tensorflow")
         self.v1 = self.tf.compat.v1
         self.api = importlib.import_module("npu_bridge.npu_init")
+        self.others = collections.OrderedDict()
 
     def hello(self, params):
         major = int(self.tf.__version__.partition(".")[0])
-        features = ["options", "run", "tensorflow", f"tf{major}"]
+        features = ["options", "run", "trace", "tensorflow", f"tf{major}"]
+        features += [name for name in os.environ.get(FEATURES_VARIABLE, "").split(",") if name == "device_precision"]
         if major == 1:  # the documents' scripts are of version 1; later ones have other names
             features += ["output", "keras", "estimator"]
         package = sys.modules["npu_bridge"]
@@ -86,11 +100,11 @@ class Adapter:
         }
 
     def options(self, params):
+        if params.get("env"):
+            return self._under(params.pop("env"), "options", params)
         values = params["values"]
         with room(params):
             if params["surface"] == "runconfig":
-                if params.get("env"):
-                    raise NotImplementedError("NPURunConfig under variables that its session reads later")
                 config = self._run_config(values)
                 return {"effective": self._attributes(config, values), "warnings": [], "unseen": UNSEEN}
             lacking = [name for name in OF_A_GRAPH if name in values]
@@ -100,15 +114,40 @@ class Adapter:
         return {"effective": {}, "warnings": [], "unseen": UNSEEN}
 
     def run(self, params):
+        if params.get("env"):
+            return self._under(params.pop("env"), "run", params)
+        for name in ("ranks", "faults", "may_fail", "tell"):
+            if params.get(name):
+                raise NotImplementedError(f"{name} of a run")
         with room(params) as folder:
             if "script" in params:
                 return self._script(params, folder)
             if params.get("surface") == "runconfig" and params.get("values"):
                 raise NotImplementedError("NPURunConfig for a graph without an Estimator")
-            return {"fetches": self._graph(params), "unseen": UNSEEN_OF_RUNS}
+            fetched, trace = self._graph(params)
+            return {"fetches": fetched, **told(trace)}
 
     def reset(self, params):
         return {}
+
+    def close(self):
+        while self.others:
+            self.others.popitem()[1].close()
+
+    def _under(self, env, method, params):
+        """The answer of an interpreter that was started with these variables: what is native reads them once."""
+        key = json.dumps(env, sort_keys=True)
+        if key not in self.others:
+            while len(self.others) >= KEPT:
+                self.others.popitem(last=False)[1].close()
+            self.others[key] = Other(env)
+        self.others.move_to_end(key)
+        try:
+            body = self.others[key].ask(method, params)
+        except (OSError, ValueError) as error:
+            self.others.pop(key).close()
+            raise RuntimeError(f"the interpreter with these variables ended: {error}") from error
+        return body
 
     # Options
 
@@ -183,7 +222,8 @@ class Adapter:
         values = params.get("values", {})
         names = params.get("fetches", [])
         feeds = {name: from_wire(self.tf, tensor) for name, tensor in params.get("feeds", {}).items()}
-        definition = read_graph(self.v1, params["graph"])
+        definition, trace = read_graph(self.v1, params["graph"]), Trace()
+        found = []
         with self.v1.Graph().as_default() as graph:
             try:
                 self.v1.import_graph_def(definition, name="")
@@ -191,23 +231,218 @@ class Adapter:
                 init = [graph.as_graph_element(name) for name in params.get("init", [])]
             except (ValueError, TypeError, KeyError) as error:
                 raise Refused(error) from error
-            with self._session(graph, values) as session:
+            with self._session(graph, values) as session, Watch(self.v1, trace):
                 for operation in init:
                     self._call(session, operation, {}, values)
                 for _ in range(params.get("steps", 1)):
                     found = self._call(session, fetched, feeds, values)
-        return {name: to_wire(value) for name, value in zip(names, found) if ":" in name}
+        return {name: to_wire(value) for name, value in zip(names, found) if ":" in name}, trace
 
     def _script(self, params, folder):
         """A process of its own, as users run it."""
         if self.tf.__version__.partition(".")[0] != "1":
             raise NotImplementedError("scripts of TensorFlow 1")
-        command = [sys.executable, params["script"], *params.get("args", [])]
+        seen = os.path.join(os.path.dirname(folder), os.path.basename(folder) + ".trace")
+        command = [
+            sys.executable,
+            os.path.abspath(__file__),
+            "--watch",
+            seen,
+            params["script"],
+            *params.get("args", []),
+        ]
         done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        trace = read_trace(seen)
         if done.returncode != 0:
             lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
             raise Refused(RuntimeError(f"the script ended with {done.returncode}: {' | '.join(lines[-3:])}"))
-        return {"fetches": {}, "output": done.stdout.decode("utf-8", "replace"), "unseen": UNSEEN_OF_RUNS}
+        return {"fetches": {}, "output": done.stdout.decode("utf-8", "replace"), **told(trace)}
+
+
+class Other:
+    """This program once more, in an interpreter that was started with further variables."""
+
+    def __init__(self, env):
+        command = [sys.executable, os.path.abspath(__file__)]
+        around = {**os.environ, **env}
+        self.process = subprocess.Popen(command, env=around, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        pipes = vars(self.process)
+        self.requests, self.answers = pipes["stdin"], pipes["stdout"]
+
+    def ask(self, method, params):
+        """The body of the answer, `ok` and what it is beside; the exceptions that make it elsewhere are raised here."""
+        self.requests.write(json.dumps({"id": 1, "method": method, "params": params}).encode("utf-8") + b"\n")
+        self.requests.flush()
+        message = json.loads(self.answers.readline())
+        if "unsupported" in message:
+            raise NotImplementedError(message["unsupported"]["feature"])
+        if "error" in message:
+            raise RuntimeError(message["error"]["message"])
+        if "rejected" in message:
+            raise Told(message["rejected"])
+        if method == "options":
+            message["ok"]["effective"] = {}  # attributes show what was given, not what variables make of it
+        return message["ok"]
+
+    def close(self):
+        self.requests.close()
+        self.process.kill()
+        self.process.wait()
+        self.answers.close()
+
+
+class Told(Refused):
+    """A refusal of which the body is known."""
+
+    def __init__(self, body):
+        Exception.__init__(self, body["message"])
+        self.body = body
+
+
+class Trace(list):
+    """Records of session.run calls, in their order; None for one of which nothing is known."""
+
+
+class Watch:
+    """While it is entered, every session.run appends to `trace` what ran where; None where that cannot be told.
+
+    The adapter replaces what it takes by calls of functions. So what TensorFlow ran itself is a node of its partition
+    graphs, and what led to the output of such a call and is none was on the device.
+    """
+
+    def __init__(self, v1, trace):
+        self.v1, self.trace, self.within = v1, trace, False
+        self.base = next(kind for kind in v1.Session.__mro__ if "run" in vars(kind))
+
+    def __enter__(self):
+        self.original = original = self.base.run
+        watch = self
+
+        def run(session, fetches, feed_dict=None, options=None, run_metadata=None):
+            if watch.within or run_metadata is not None:
+                return original(session, fetches, feed_dict, options, run_metadata)
+            asked, metadata = watch.v1.RunOptions(), watch.v1.RunMetadata()
+            if options is not None:
+                asked.CopyFrom(options)
+            asked.output_partition_graphs = True
+            watch.within = True
+            try:
+                found = original(session, fetches, feed_dict, asked, metadata)
+            finally:
+                watch.within = False
+            try:
+                watch.trace.append(record(session.graph, fetches, feed_dict, metadata))
+            except Exception:  # noqa: BLE001  what cannot be read of a run is not told, and disturbs nobody
+                watch.trace.append(None)
+            return found
+
+        self.base.run = run
+        return self
+
+    def __exit__(self, *error):
+        self.base.run = self.original
+
+
+def told(trace):
+    """The members of an answer that say what ran where."""
+    if trace is None or any(one is None for one in trace):
+        return {"unseen": UNSEEN_PLACES + UNSEEN_OF_RUNS}
+    return {"trace": trace, "unseen": UNSEEN_OF_RUNS}
+
+
+def record(graph, fetches, feeds, metadata):
+    """One run in the protocol's form; None where partition graphs do not say what became of an operator."""
+    nodes = {node.name: node for node in graph.as_graph_def().node}
+    ran = {}
+    for part in metadata.partition_graphs:
+        for node in part.node:
+            plain_name = _COPY.sub("", node.name)  # an adapter may run a copy of the graph under names of its own
+            copied = node.name not in nodes and plain_name in nodes and nodes[plain_name].op == node.op
+            ran[plain_name if copied else node.name] = node
+    if not ran:
+        return None
+    calls = {name for name, node in ran.items() if name not in nodes and any(
+        value.WhichOneof("value") == "func" for value in node.attr.values())}  # fmt: skip
+    fed = {named(graph, key).partition(":")[0] for key in feeds or {}}
+    asked = [named(graph, one) for one in flat(fetches)]
+    # Tensors that come out of a call: those that are fetched or computed on, and are nobody's who ran.
+    waiting = [name.partition(":")[0] for name in asked]
+    for name, node in ran.items():
+        if name not in nodes:
+            continue
+        for place, text in enumerate(node.input):
+            if operator(text) in calls and place < len(nodes[name].input):
+                waiting.append(operator(nodes[name].input[place]))
+    device, seen = set(), set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name in fed or name not in nodes or name in ran:
+            continue
+        seen.add(name)
+        device.add(name)
+        waiting.extend(operator(text) for text in nodes[name].input)
+    if device and not calls:
+        return None  # optimised away by TensorFlow
+    host = [name for name in ran if name not in calls and not name.startswith(("_send_", "_recv_"))]
+    return {
+        "engine": "adapter" if calls else None,
+        "geops": len(calls),
+        "copies": [],
+        "partition": {
+            "geops": [{"nodes": sorted(device)}] if device else [],
+            "host": [{"node": name} for name in sorted(host)],
+        },
+    }
+
+
+#: What an adapter puts behind the name of an operator that it copies.
+_COPY = re.compile(r"__[A-Za-z]*[0-9]+\Z")
+
+
+def operator(text):
+    """The operator of an input as a NodeDef names it."""
+    return text.lstrip("^").partition(":")[0]
+
+
+def named(graph, one):
+    """The name of what a fetch or a feed stands for."""
+    return graph.as_graph_element(one, allow_tensor=True, allow_operation=True).name
+
+
+def flat(fetches):
+    """The single things in a structure of fetches."""
+    if isinstance(fetches, dict):
+        return [one for part in fetches.values() for one in flat(part)]
+    if isinstance(fetches, (list, tuple)):
+        return [one for part in fetches for one in flat(part)]
+    return [] if fetches is None else [fetches]
+
+
+def read_trace(path):
+    """What a watched script wrote; None where it wrote nothing."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return json.load(stream)
+    except (OSError, ValueError):
+        return None
+    finally:
+        with contextlib.suppress(OSError):
+            os.remove(path)
+
+
+def watch_script(seen, words):
+    """Runs a script as its interpreter would, and writes what its runs had where."""
+    trace = Trace()
+    sys.argv = words
+    sys.path[0] = os.path.dirname(os.path.abspath(words[0]))
+    v1 = importlib.import_module("tensorflow").compat.v1
+    importlib.import_module("npu_bridge")  # it may replace methods of sessions, before this does
+    try:
+        with Watch(v1, trace):
+            runpy.run_path(words[0], run_name="__main__")
+    finally:
+        with open(seen, "w", encoding="utf-8") as stream:
+            json.dump(trace, stream)
 
 
 def plain(value):
@@ -345,8 +580,12 @@ def main():
             answers.write(json.dumps(message, allow_nan=False).encode("utf-8") + b"\n")
             if method == "shutdown":
                 break
+    adapter.close()
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if sys.argv[1:2] == ["--watch"]:
+        watch_script(sys.argv[2], sys.argv[3:])
+    else:
+        sys.exit(main())

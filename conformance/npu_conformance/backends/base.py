@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any, Callable, Dict, Mapping, Optional
 
 from npu_conformance.protocol import messages as protocol
@@ -42,4 +43,9 @@ def _failure(identifier: Optional[int], error: Exception) -> Dict[str, Any]:
     body = {key: getattr(error, key, None) for key in ("code", "message", "subject")}
     if all(isinstance(value, str) for value in body.values()):
         return {"id": identifier, "rejected": body}
-    return {"id": identifier, "error": {"message": f"{type(error).__name__}: {error}"[:4000]}}
+    told = {"message": f"{type(error).__name__}: {error}"[:4000]}
+    raised = traceback.extract_tb(error.__traceback__)[1:]  # the first frame is the call in here
+    own = [frame for frame in raised if frame.filename == raised[0].filename]  # not where a library of its gave up
+    if own:
+        told["at"] = f"{own[-1].filename}:{own[-1].lineno}"
+    return {"id": identifier, "error": told}

@@ -54,6 +54,8 @@ def inspect(
     from npu_conformance.protocol import schema
 
     _check(tensor, export, against, cosine, error)
+    if html is not None and tensor is not None:
+        raise NpuError("USAGE", "--html", "it shows a folder, and --tensor one tensor.", "Leave one of them out.")
     found = registry.find(folder)
     filters = {"step": step, "op": op}
     answer: Dict[str, Any] = {"schema": schema.header("inspect"), "kind": found[0].kind.name, "folder": found[0].folder}

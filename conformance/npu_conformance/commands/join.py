@@ -26,7 +26,7 @@ def join(folders: Tuple[str, ...], out: str, form: str) -> int:
     """Join the reports of all shards, FOLDERS, into one: verdict, page, and statement as of one run."""
     from npu_conformance.files import output
     from npu_conformance.library import library
-    from npu_conformance.report import joining, summary, write
+    from npu_conformance.report import answering, joining, summary, write
     from npu_conformance.report import text as render
 
     shelf = library.load()
@@ -34,7 +34,7 @@ def join(folders: Tuple[str, ...], out: str, form: str) -> int:
         report = joining.join(shelf, folders, aside)
         missing = write.write(shelf, report, aside)
     if form == "json":
-        echo_json(summary.answer(report))
+        echo_json(answering.answer(shelf, report))
     else:
         render.run(shelf, report, summary.areas(report), out, bool(missing))
     if missing:

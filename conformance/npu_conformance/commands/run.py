@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Dict, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import BACKEND, FORMAT, WORKERS, echo_json, stop_on_signals, worker_settings
+from npu_conformance.commands.shared import (
+    BACKEND,
+    FORMAT,
+    WORKERS,
+    echo_json,
+    seed_of,
+    stop_on_signals,
+    worker_settings,
+)
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["run"]
@@ -91,7 +98,7 @@ def run(
     from npu_conformance.files import output
     from npu_conformance.judging import known_failures
     from npu_conformance.library import library, selection, sharding
-    from npu_conformance.report import junit, summary, write
+    from npu_conformance.report import answering, junit, summary, write
     from npu_conformance.report import text as render
     from npu_conformance.running import progress, runner
     from npu_conformance.strength.laws import asking
@@ -99,7 +106,7 @@ def run(
     stop_on_signals()
     backends.check(spec)
     shelf = library.load()
-    seed = _seed(law_seed)
+    seed = seed_of("--law-seed", law_seed)
     demanded = laws is not None
     graphs = asking.DEFAULT if laws is None else laws
     more = asking.instances() if graphs else []
@@ -140,7 +147,7 @@ def run(
             )
         missing = write.write(shelf, report, folder)
     if form == "json":
-        echo_json(summary.answer(report))
+        echo_json(answering.answer(shelf, report))
     else:
         render.run(shelf, report, summary.areas(report), out, bool(missing))
     if law_seed == "fresh" and graphs:
@@ -148,12 +155,3 @@ def run(
     if missing:
         click.echo(f"note: {missing}", err=True)
     return ExitStatus.OK if report.verdict == "conformant" else ExitStatus.NEGATIVE
-
-
-def _seed(given: str) -> int:
-    """The seed of the random graphs; a fresh one comes from the system's randomness."""
-    if given == "fresh":
-        return int.from_bytes(os.urandom(6), "big")
-    if not given.isascii() or not given.isdigit() or len(given) > 20:
-        raise NpuError("USAGE", f"--law-seed {given[:40]}", "is no seed", "Give a number from 0, or 'fresh'.")
-    return int(given)

@@ -24,6 +24,7 @@ __all__ = [
     "echo_json",
     "names_first",
     "processors",
+    "seed_of",
     "stop_on_signals",
     "worker_settings",
 ]
@@ -157,6 +158,15 @@ def worker_settings(jobs: Optional[int], factor: float, variables: Sequence[str]
             raise NpuError("USAGE", f"--backend-env {name}", "is not set here", f"Write {name}=VALUE.")
         env[name] = value if equals else os.environ[name]
     return Settings(jobs or processors(), factor, env, python)
+
+
+def seed_of(option: str, given: str) -> int:
+    """The seed that an option gives; a fresh one comes from the system's randomness."""
+    if given == "fresh":
+        return int.from_bytes(os.urandom(6), "big")
+    if not given.isascii() or not given.isdigit() or len(given) > 20:
+        raise NpuError("USAGE", f"{option} {given[:40]}", "is no seed", "Give a number from 0, or 'fresh'.")
+    return int(given)
 
 
 def processors() -> int:

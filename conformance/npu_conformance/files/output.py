@@ -76,15 +76,15 @@ def _umask() -> int:
 
 
 @contextlib.contextmanager
-def replaced_folder(path: str) -> Iterator[str]:
-    """A folder to fill that becomes ``path`` at the end; an earlier report of ours there is replaced.
+def replaced_folder(path: str, mark: str = MARK) -> Iterator[str]:
+    """A folder to fill that becomes ``path`` at the end; an earlier one of ours there, known by `mark`, is replaced.
 
     Raises:
         NpuError: OUTPUT when ``path`` exists and is no report of ours, or cannot be written.
     """
     try:
         target = os.path.abspath(path)
-        ours = not os.path.lexists(target) or _ours(target)
+        ours = not os.path.lexists(target) or _ours(target, mark)
         if ours:
             os.makedirs(os.path.dirname(target), exist_ok=True)
             _check_writable(os.path.dirname(target))
@@ -112,8 +112,8 @@ def _check_writable(folder: str) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
-def _ours(path: str) -> bool:
+def _ours(path: str, mark: str) -> bool:
     if os.path.islink(path) or not os.path.isdir(path):
         return False
     names = os.listdir(path)
-    return not names or MARK in names
+    return not names or mark in names

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_conformance.inspecting.registry import Inspected, Kind, kind
@@ -21,6 +23,12 @@ _SHOWN = 64  # values of one tensor that are shown; --export has all
 
 _CHUNK = 1 << 16  # elements measured at a time: they stay in the processor's cache
 _TINY = 1e-30
+
+#: Types that are compared in float32: they are what nearly all bytes of a dump are.
+_REAL = ("float32", "float16", "bfloat16")
+
+#: Threads that compare; NumPy and the system let go of the interpreter.
+_WORKERS = max(1, min(4, os.cpu_count() or 1))
 
 _MOST_ROWS = 100_000
 
@@ -80,7 +88,7 @@ def tensors(asked: Inspected) -> Iterator[Found]:
             continue
         if file.name.op_type == "Opdebug":
             continue
-        place = (file.model, file.model_id, file.step, record.description.op_name)
+        place = (os.path.dirname(file.relative), record.description.op_name)
         turn = turns[place] = turns.get(place, -1) + 1
         for side, ends in (("input", record.description.inputs), ("output", record.description.outputs)):
             for number in range(len(ends)):
@@ -217,15 +225,19 @@ def _compare(asked: Inspected, other: str, limits: Mapping[str, float]) -> Dict[
     _numpy()
     if not os.path.isdir(other):
         raise NpuError("DUMP_FILE", other, "there is no such folder.")
-    theirs = {one.key: one for one in tensors(Inspected(other, asked.filters))}
-    rows: List[Dict[str, Any]] = []
+    theirs: Dict[Tuple[Any, ...], List[Found]] = {}
+    for one in tensors(Inspected(other, asked.filters)):
+        theirs.setdefault(one.key, []).append(one)
+    pairs: List[Tuple[Found, Found]] = []
     alone: List[str] = []
     for one in tensors(asked):
-        found = theirs.pop(one.key, None)
+        found = _counterpart(one, theirs)
         if found is None:
             alone.append(one.label)
-            continue
-        rows.append(_difference(one, found, limits))
+        else:
+            pairs.append((one, found))
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        rows = list(pool.map(lambda pair: _difference(pair[0], pair[1], limits), pairs))
     departing = [row for row in rows if row["departs"]]
     return {
         "against": other,
@@ -235,8 +247,20 @@ def _compare(asked: Inspected, other: str, limits: Mapping[str, float]) -> Dict[
         "departing": departing,
         "first": departing[0] if departing else None,
         "only_here": alone,
-        "only_there": [one.label for one in theirs.values()],
+        "only_there": [one.label for left in theirs.values() for one in left],
     }
+
+
+def _counterpart(one: Found, theirs: Dict[Tuple[Any, ...], List[Found]]) -> Optional[Found]:
+    """The same tensor of the other dump, taken out of what is left of it; of several models that have it the same one.
+
+    A run that fetches something else is a model of its own, and may hold operators that others hold, too.
+    """
+    found = theirs.get(one.key, [])
+    if not found:
+        return None
+    same = [at for at, other in enumerate(found) if other.file.model_id == one.file.model_id]
+    return found.pop(same[0] if same else 0)
 
 
 def _difference(one: Found, other: Found, limits: Mapping[str, float]) -> Dict[str, Any]:
@@ -245,21 +269,25 @@ def _difference(one: Found, other: Found, limits: Mapping[str, float]) -> Dict[s
         "turn": one.turn, "dtype": one.tensor.dtype, "shape": _shape(one), "other_dtype": other.tensor.dtype,
         "other_shape": _shape(other),
     }  # fmt: skip
-    mine, theirs = array(one), array(other)
-    if mine.shape != theirs.shape:
+    if one.tensor.shape != other.tensor.shape or (one.tensor.shape is None and one.tensor.size != other.tensor.size):
         return {**row, "equal": False, "departs": True, "why": "shape", **_nothing()}
-    measured = _measured(mine, theirs)
-    equal = measured.pop("same") and one.tensor.dtype == other.tensor.dtype
+    measured = _measured(one, other)
+    equal = measured.pop("same")
     why = ""
     if measured["finite"] is False:
         why = "NaN or infinity"
-    elif mine.dtype.kind in "iub" and not equal:
+    elif one.tensor.dtype not in _REAL and not equal and _is_whole(one):
         why = "value"
     elif measured["cosine"] is not None and measured["cosine"] < limits["cosine"]:
         why = "cosine"
     elif measured["relative"] is not None and measured["relative"] > limits["error"]:
         why = "error"
     return {**row, "equal": equal, "departs": bool(why), "why": why, **measured}
+
+
+def _is_whole(one: Found) -> bool:
+    element = BY_NAME.get(one.tensor.dtype)
+    return element is None or element.numpy[1:2] in ("i", "u", "b")
 
 
 def _shape(one: Found) -> Optional[List[int]]:
@@ -270,17 +298,60 @@ def _nothing() -> Dict[str, Any]:
     return {"cosine": None, "max_abs": None, "relative": None, "ulp": None, "finite": None}
 
 
-def _measured(mine: Any, theirs: Any) -> Dict[str, Any]:
-    """Cosine, largest difference, the same by the largest value, and the largest distance in floats between them."""
-    import numpy as np
+_ALIKE = {"cosine": 1.0, "max_abs": 0.0, "relative": 0.0, "ulp": 0, "finite": True}
 
-    same = mine.dtype == theirs.dtype and bool(np.array_equal(_bytes(mine), _bytes(theirs)))
-    if same or not mine.size:
-        return {"same": same, "cosine": 1.0, "max_abs": 0.0, "relative": 0.0, "ulp": 0, "finite": True}
-    if mine.dtype == theirs.dtype == np.float32:
-        measured = _measured_fast(mine.ravel(), theirs.ravel())
+
+def _measured(one: Found, other: Found) -> Dict[str, Any]:
+    """Cosine, largest difference, the same by the largest value, and the largest distance in floats between them."""
+    if not one.tensor.size and not other.tensor.size:
+        return {"same": one.tensor.dtype == other.tensor.dtype, **_ALIKE}
+    if one.tensor.dtype == other.tensor.dtype and _same_bytes(one, other):
+        return {"same": True, **_ALIKE}
+    if one.tensor.dtype in _REAL and other.tensor.dtype in _REAL:
+        measured = _measured_fast(one, other)
         if measured is not None:
             return measured
+    return _measured_wide(array(one), array(other))
+
+
+def _blocks(one: Found, other: Found, elements: int) -> Iterator[Tuple[Any, Any]]:
+    """The bytes of two tensors of one shape, so many elements at a time; what is given is overwritten by the next."""
+    import numpy as np
+
+    ends = []
+    with ExitStack() as stack:
+        for found in (one, other):
+            element = BY_NAME.get(found.tensor.dtype)
+            step = elements * (element.size if element is not None else 1)
+            buffer = np.empty(min(step, found.tensor.size), np.uint8)
+            stream = stack.enter_context(found.record.bytes_of(found.side, found.number))
+            ends.append((stream, buffer, step, found.tensor.size))
+        for number in range(-(-ends[0][3] // ends[0][2])):
+            blocks = []
+            for stream, buffer, step, size in ends:
+                block = buffer[: min(step, size - number * step)]
+                stream.into(block)
+                blocks.append(block)
+            yield blocks[0], blocks[1]
+
+
+def _same_bytes(one: Found, other: Found) -> bool:
+    """Whether two tensors of one dtype and shape have the same bytes: what is equal needs no statistics."""
+    import numpy as np
+
+    for mine, theirs in _blocks(one, other, _CHUNK):
+        whole = mine.size & ~7
+        if not np.array_equal(mine[:whole].view(np.uint64), theirs[:whole].view(np.uint64)):
+            return False
+        if not np.array_equal(mine[whole:], theirs[whole:]):
+            return False
+    return True
+
+
+def _measured_wide(mine: Any, theirs: Any) -> Dict[str, Any]:
+    """Of any type, and of any size of values, in float64."""
+    import numpy as np
+
     wide = np.complex128 if mine.dtype.kind == "c" or theirs.dtype.kind == "c" else np.float64
     a, b = mine.astype(wide).ravel(), theirs.astype(wide).ravel()
     fine_a, fine_b = np.isfinite(a), np.isfinite(b)
@@ -300,31 +371,39 @@ def _measured(mine: Any, theirs: Any) -> Dict[str, Any]:
     }  # fmt: skip
 
 
-def _bytes(values: Any) -> Any:
+def _single(block: Any, dtype: str) -> Any:
+    """The values of a block of bytes as float32, which has all those of the types of :data:`_REAL`."""
     import numpy as np
 
-    return np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+    if dtype == "bfloat16":
+        return (block.view("<u2").astype(np.uint32) << 16).view(np.float32)
+    values = block.view(BY_NAME[dtype].numpy)
+    return values if dtype == "float32" else values.astype(np.float32)
 
 
-def _measured_fast(mine: Any, theirs: Any) -> Optional[Dict[str, Any]]:
-    """The same for float32 in few passes over memory; None where something is not finite, or its square is not."""
+def _measured_fast(one: Found, other: Found) -> Optional[Dict[str, Any]]:
+    """The same in few passes over memory, in float32; None where something is not finite, or its square is not."""
     import numpy as np
 
     squares, others, products, gap, scale = 0.0, 0.0, 0.0, 0.0, 0.0
-    for begin in range(0, mine.size, _CHUNK):
-        a, b = mine[begin : begin + _CHUNK], theirs[begin : begin + _CHUNK]
+    rest = np.empty(_CHUNK, np.float32)
+    for mine, theirs in _blocks(one, other, _CHUNK):
+        a, b = _single(mine, one.tensor.dtype), _single(theirs, other.tensor.dtype)
+        difference = rest[: a.size]
         with np.errstate(over="ignore", invalid="ignore"):
             squares, others = squares + float(np.dot(a, a)), others + float(np.dot(b, b))
             products += float(np.dot(a, b))
             if not np.isfinite(squares + others):
                 return None
-            gap = max(gap, float(np.max(np.abs(a - b))))
-            scale = max(scale, float(a.max()), -float(a.min()), float(b.max()), -float(b.min()))
+            np.abs(np.subtract(a, b, out=difference), out=difference)
+        gap = max(gap, float(difference.max()))
+        scale = max(scale, float(a.max()), -float(a.min()), float(b.max()), -float(b.min()))
     if min(squares, others) < _TINY:
         return None  # squares of small values are none either
+    small = one.tensor.size <= _CHUNK * BY_NAME[one.tensor.dtype].size
     return {
         "same": False, "cosine": max(-1.0, min(1.0, products / (squares * others) ** 0.5)), "max_abs": gap,
-        "relative": gap / scale, "ulp": _ulp(mine, theirs) if mine.size <= _CHUNK else None, "finite": True,
+        "relative": gap / scale, "ulp": _ulp(array(one), array(other)) if small else None, "finite": True,
     }  # fmt: skip
 
 

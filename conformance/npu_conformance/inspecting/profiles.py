@@ -213,6 +213,12 @@ class _Sum:
 
 
 def _look(asked: Inspected) -> Dict[str, Any]:
+    content = _whole_content(asked)
+    return {**content, "operators": content["operators"][:_MOST_STEPS]}
+
+
+def _whole_content(asked: Inspected) -> Dict[str, Any]:
+    """What lies in a profile, with every operator."""
     tables, infos = tables_of(asked.folder)
     flaws: Dict[str, str] = {}
     simulated = any(info.get("simulated") is True for _, info in infos)
@@ -251,7 +257,7 @@ def _look(asked: Inspected) -> Dict[str, Any]:
             for length, engine in sorted(((_length(parts), name) for name, parts in union.items()), reverse=True)
         ],
         "types": _types(sums) or _statistics(tables, "op_statistic", flaws),
-        "operators": operators[:_MOST_STEPS],
+        "operators": operators,
         "operators_in_all": len(operators),
         "steps": trace,
         "communication": _communication(tables, union, flaws),
@@ -451,7 +457,7 @@ def _collected(infos: Sequence[Tuple[str, Mapping[str, Any]]]) -> Dict[str, Any]
 def _compare(asked: Inspected, other: str, limits: Mapping[str, float]) -> Dict[str, Any]:
     """What takes another time than in an earlier profile, by iteration, the largest change first."""
     theirs_folder = _one_profile(other)
-    mine, theirs = _look(asked), _look(Inspected(theirs_folder, asked.filters))
+    mine, theirs = _whole_content(asked), _whole_content(Inspected(theirs_folder, asked.filters))
     here, there = (_iteration(content) for content in (mine, theirs))
     operators, only_here, only_there = _changes(mine, theirs, "operators", "op")
     types, _, _ = _changes(mine, theirs, "types", "type")
@@ -465,6 +471,8 @@ def _compare(asked: Inspected, other: str, limits: Mapping[str, float]) -> Dict[
         "types": types,
         "operators": operators[:_MOST_STEPS],
         "operators_compared": len(operators),
+        "operators_changed": sum(row["change_us"] != 0 for row in operators),
+        "simulated": mine["simulated"] and theirs["simulated"],
         "only_here": only_here[:_MOST_STEPS],
         "only_there": only_there[:_MOST_STEPS],
         "flaws": [*mine["flaws"], *theirs["flaws"]],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_conformance.observing import device_runs, dump_files, files, left_files, profile_files, tensors, timeline
@@ -188,13 +189,40 @@ def _options(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     for option, code in sorted({(warning["option"], warning["code"]) for warning in answer.get("warnings", [])}):
         yield "warnings", option, f"warning {option} {code}"
     for name, told in answer.get("meaning", {}).items():
-        for text in _leaves(f"meaning {name}", told):
+        plain = _plain(told, name in _SETS, name in _FILES)
+        for text in _leaves(f"meaning {name}", plain) if plain != {} or name not in _FILES else ():
             yield "meaning", name, text
     for topic, told in answer.get("directives", {}).items():
-        for text in _leaves(f"directive {topic}", told):
+        for text in _leaves(f"directive {topic}", _plain(told, topic == "tuning", False)):
             yield "directives", topic, text
     for option in sorted({note["option"] for note in answer.get("notes", [])}):
         yield "advice", option, f"advice {option}"
+
+
+#: Options whose files say something of what stands in them, and nothing of the rest: an empty part is left out (G24).
+_FILES = frozenset(
+    {
+        "aoe_config_file", "customize_dtypes", "fusion_switch_file", "modify_mixlist", "op_debug_config",
+        "op_precision_mode",
+    }
+)  # fmt: skip
+#: Options whose lists stand in no order (G24).
+_SETS = frozenset(
+    {
+        "aoe_config_file", "auto_tune_mode", "enable_scope_fusion_passes", "modify_mixlist", "op_debug_config",
+        "optypelist_for_implmode",
+    }
+)  # fmt: skip
+
+
+def _plain(told: Any, unordered: bool, sparse: bool) -> Any:
+    """What is told without what nobody has to tell: the order of names, and parts that say nothing."""
+    if isinstance(told, dict):
+        parts = {key: _plain(part, unordered, sparse) for key, part in told.items()}
+        return {key: part for key, part in parts.items() if not sparse or part not in ([], {})}
+    if unordered and isinstance(told, list) and all(isinstance(one, str) for one in told):
+        return sorted(told)
+    return told
 
 
 def _leaves(words: str, told: Any) -> Iterator[str]:
@@ -301,8 +329,11 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
         {(entry["level"], entry["code"], entry.get("subject", "")) for entry in answer.get("log", [])}
     ):
         yield "log", code, f"log {level} {code} {subject}".rstrip()
-    for line in answer.get("output", "").splitlines():
+    printed = Counter(answer.get("output", "").splitlines())
+    for line, times in printed.items():
         yield "output", line, f"printed {line}".rstrip()
+        if times > 1 and line.strip():  # facts are a set: what a script prints again is one of its own
+            yield "output", line, f"printed {times} times {line}".rstrip()
     yield from left_files.observations(answer)
     if "failed" in answer:
         yield "failed", answer["failed"]["subject"], f"failed {answer['failed']['code']} {answer['failed']['subject']}"

@@ -111,6 +111,8 @@ def _steps(label: str, table: _Table, found: List[_Table]) -> Triples:
                     starts.append((start, row.get("Op Name", "")))
                     ends.append((start + lasts, row.get("Op Name", "")))
     yield "profile", "iterations", f"profile {label} iterations {len(table.rows)}"
+    if any(_number(row.get("Reduce Start(us)")) is not None for row in table.rows):
+        yield "profile", "aggregation", f"profile {label} tells of gradient aggregation"
     for row in table.rows:
         forward, backward = _number(row.get("FP Start(us)")), _number(row.get("BP End(us)"))
         for name in _at(starts, forward):

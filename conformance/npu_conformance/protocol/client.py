@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -328,7 +329,14 @@ def describe(outcome: Outcome) -> str:
     if isinstance(outcome, Nonsense):
         return f"no answer of the protocol: {outcome.fault}"
     how = f"by signal {_signal(-outcome.status)}" if outcome.status < 0 else f"with status {outcome.status}"
+    if outcome.status == _SSH_STATUS and _LOST.search(outcome.stderr):
+        return f"the connection was lost: ssh ended {how}{_words(outcome.stderr)}"
     return f"the worker ended {how}{_words(outcome.stderr)}"
+
+
+#: With which ssh ends when itself had an error, and what it says of a connection that was there before (ssh(1)).
+_SSH_STATUS = 255
+_LOST = re.compile(r"closed by remote host|Broken pipe|Connection (reset|closed|timed out)|not responding")
 
 
 def _signal(number: int) -> str:

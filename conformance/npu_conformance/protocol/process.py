@@ -169,6 +169,10 @@ class Process:
             self._turn(0.0)
         return bool(self._read)
 
+    def unfinished(self) -> bytes:
+        """What has come of the next line, whose end has not."""
+        return bytes(self._read[: 1 << 12])
+
     def close_input(self) -> None:
         """Lets the worker see the end of its input, once everything is written."""
         if self._waiting:

@@ -64,6 +64,35 @@ _STATUSES = {
     "blocked": "Another case has to pass first",
 }
 
+#: What to do about a status that says by itself what went wrong.
+_OF_STATUS = {
+    "harness-error": "Nothing of the backend is at fault: report it with this run.",
+    "protocol-error": "`npu-conformance worker-check` names the line of an answer that is wrong.",
+    "crash": "Repeat the example alone: the worker's last words on stderr stand with it.",
+    "timeout": "Repeat the example alone with a larger --timeout-factor: what ends then is slow, what does not hangs.",
+    "xpass": "Remove the entry from the known failures, or correct its outcome and signature.",
+    "overclaim": "Leave the feature out of what hello claims, or answer it.",
+    "unstable": "Forget at reset all that earlier requests left; or an answer depends on chance.",
+    "not-run": "See first why the worker does not start any more.",
+    "fail": "Answer the request, or refuse it with a code; the error is the backend's own.",
+    "blocked": "Mend the case that it waits for first.",
+}
+
+#: What to do about a kind of difference.
+_OF_KIND = {
+    "accepted": "Refuse this, with the code that the example names.",
+    "refused": "Accept this: the documents allow it.",
+    "code": "Refuse it as now, with the code that the example names.",
+    "subject": "Refuse it as now, and name what the example names.",
+    "message": "Refuse it as now, in words as the example has them.",
+    "after": "Refuse it when the time that the example names is over on the device's clock.",
+}
+
+_PLACED_BETTER = (
+    "`npu-conformance partition` with the graph and options of the example says where each operator belongs, and why."
+)
+_OTHERWISE = "Answer what is missing in the example, and not what should not be there."
+
 
 class Cause(NamedTuple):
     """Failures that look alike.
@@ -94,6 +123,21 @@ class Cause(NamedTuple):
         if self.kind == self.status or self.kind not in _KINDS:
             return _STATUSES[self.status]
         return _KINDS[self.kind].format(aspect=self.aspect)
+
+    @property
+    def remedy(self) -> str:
+        """What to do first, in words."""
+        if self.aspect == "where":
+            todo = _PLACED_BETTER
+        elif self.kind == self.status or self.kind not in _KINDS:
+            todo = _OF_STATUS[self.status]
+        else:
+            todo = _OF_KIND.get(self.kind, _OTHERWISE)
+        names = self.example.instance.case.requirements[:1]
+        more = (
+            f" `npu-conformance explain {names[0]}` quotes the document, and names all cases about it." if names else ""
+        )
+        return todo + more
 
     @property
     def example(self) -> Record:

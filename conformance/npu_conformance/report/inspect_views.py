@@ -179,7 +179,7 @@ def _profiles(found: Mapping[str, Any]) -> Iterator[Any]:
                              ("operators", "op", "Operator")):  # fmt: skip
         rows = [_changed(row, name) for row in found[key] if abs(row["change_us"]) > 0]
         yield _table(f"{title}|Here#|There#|Change#|Times#", rows, 15 if key == "operators" else 10)
-    same = found["operators_compared"] - sum(abs(row["change_us"]) > 0 for row in found["operators"])
+    same = found["operators_compared"] - found["operators_changed"]
     yield Line("unchanged", f"{same} of {count_of(found['operators_compared'], 'operator')} that both have")
 
 

@@ -35,7 +35,7 @@ def faults(library: Library, read: results.Read, report: Report) -> List[str]:
         "statement.json": lambda content: _json_faults(content, summary.statement(library, report, _results(read))),
         "badge.json": lambda content: _json_faults(content, summary.badge(library, report)),
         "junit.xml": lambda content: _junit_faults(content, report),
-        "report.html": lambda content: _page_faults(content, library, report),
+        "report.html": lambda content: _page_faults(content, library, report, read.folder),
     }
     names = set(os.listdir(read.folder)) - {output.MARK}
     found += [f"{name}: is missing" for name in _ALWAYS if name not in names]
@@ -99,11 +99,19 @@ def _junit_faults(content: bytes, report: Report) -> Iterator[str]:
         yield "is not what comes out"
 
 
-def _page_faults(content: bytes, library: Library, report: Report) -> Iterator[str]:
+def _page_faults(content: bytes, library: Library, report: Report, folder: str) -> Iterator[str]:
     if importlib.util.find_spec("jinja2") is None:
         yield "cannot be made again without jinja2: install npu-conformance[report]"
-    elif content != run_page.page(library, report).encode("utf-8", "backslashreplace"):
+    elif content != run_page.page(library, _timed(report, folder)).encode("utf-8", "backslashreplace"):
         yield "is not what comes out"
+
+
+def _timed(report: Report, folder: str) -> Report:
+    """With what each instance took, which junit.xml alone says."""
+    taken = junit.seconds(folder)
+    return report._replace(
+        records=tuple(one._replace(seconds=taken.get(one.instance.id, 0.0)) for one in report.records)
+    )
 
 
 def _digest_faults(folder: str, name: str, digest: object) -> List[str]:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import datetime
+import json
 import shlex
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from npu_conformance.judging import judge
 from npu_conformance.judging.records import Record, Report, counts
 from npu_conformance.library.library import Library
 from npu_conformance.report import causes, summary
 from npu_conformance.report.page import render_page
+from npu_reference.printing import clipped, printable
 
 __all__ = ["page", "repeat"]
 
 _SHOWN_DIFFERENCES = 200  # of one case; the rest is in results.jsonl
+_SHOWN_FAILURES = 40  # of one cause in full (assumed); the table of cases has all
+_SLOWEST = 15
+_LONGEST = 2000  # characters of what a backend says about itself (assumed)
 
 #: What each status means, for the page's legend.
 MEANINGS: Mapping[str, str] = {
@@ -49,13 +55,21 @@ def repeat(report: Report, record: Record) -> str:
 
 
 def page(library: Library, report: Report) -> str:
-    """The HTML text.
+    """The HTML text; what took how long stands in it to the millisecond, as in junit.xml.
 
     Raises:
         NpuError: OUTPUT without jinja2.
     """
     present = {record.result.status for record in report.records}
-    found = [_cause_row(library, report, cause) for cause in causes.causes(report.records)]
+    found = causes.causes(report.records)
+    of_case: Dict[str, List[str]] = {}
+    for cause in found:
+        for failure in cause.failures:
+            names = of_case.setdefault(failure[0].instance.case.id, [])
+            if cause.name not in names:
+                names.append(cause.name)
+    rows = [_case_row(group, of_case) for group in summary.by_case(report.records)]
+    requirements = _requirements(library, report)
     return render_page(
         "report.html",
         verdict=report.verdict,
@@ -65,16 +79,114 @@ def page(library: Library, report: Report) -> str:
         meanings=MEANINGS,
         areas=summary.areas(report),
         statuses=[status for status in judge.ORDER if status in present],
-        rows=[_case_row(group) for group in summary.by_case(report.records)],
-        causes=found,
-        failures=sum(len(cause["failures"]) for cause in found),
-        known=[
-            {"id": record.instance.id, "detail": record.result.detail}
-            for record in report.records
-            if record.result.status == "xfail"
-        ],
-        requirements=_requirements(library, report),
+        rows=sorted(rows, key=lambda row: _PLACES[row["status"]]),  # stable: what failed comes first
+        causes=[_cause_row(library, report, cause) for cause in found],
+        shown_failures=_SHOWN_FAILURES,
+        failures=sum(len(cause.failures) for cause in found),
+        known=_known_rows(report),
+        requirements=requirements,
+        documents=_documents(requirements),
+        twins=_twins(report),
+        slowest=_slowest(report),
+        environment=_environment(report),
     )
+
+
+#: Place of a status in the table of cases: what is to be mended, what was not judged, what passed.
+_PLACES: Mapping[str, int] = {
+    name: place for place, name in enumerate([name for name in judge.ORDER if name != "pass"] + ["pass"])
+}
+
+
+def _known_rows(report: Report) -> List[Dict[str, Any]]:
+    """Every known failure with the days that it may still stand, and what it covers."""
+    covered: Dict[str, List[str]] = {}
+    for record in report.records:
+        if record.known:
+            covered.setdefault(record.known, []).append(record.instance.id)
+    day = report.header.get("day")
+    return [
+        {**entry, "left": _left(str(entry["expires"]), day), "cases": covered.get(entry["id"], [])}
+        for entry in report.header.get("known_failures", ())
+    ]
+
+
+def _left(expires: str, day: object) -> str:
+    """How long a known failure may stand, from the day of the run on."""
+    if not isinstance(day, str):
+        return ""
+    days = (_date(expires) - _date(day)).days
+    if days < 0:
+        return f"expired {-days} day{'s' if days < -1 else ''} before"
+    return f"{days} day{'s' if days != 1 else ''} left" if days else "last day"
+
+
+def _date(text: str) -> datetime.date:
+    return datetime.datetime.strptime(text, "%Y-%m-%d").date()
+
+
+def _documents(requirements: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
+    """Each document with how many of its requirements passed."""
+    found: Dict[str, Dict[str, Any]] = {}
+    for one in requirements:
+        row = found.setdefault(one["document"], {"name": one["document"], "passed": 0, "all": 0, "failed": 0})
+        row["all"] += 1
+        row["passed"] += one["status"] == "pass"
+        row["failed"] += one["status"] not in ("pass", "unsupported", "xfail", "not-run")
+    return [found[name] for name in sorted(found)]
+
+
+def _twins(report: Report) -> Dict[str, Any]:
+    """How many twins were judged, and those that came out otherwise than what they are twins of."""
+    plain = {
+        (record.instance.case.id, record.instance.edition): record.result.status
+        for record in report.records
+        if not record.instance.twin
+    }
+    judged = [
+        record
+        for record in report.records
+        if record.instance.twin and record.result.status not in ("unsupported", "not-run")
+    ]
+    other = []
+    for record in judged:
+        before = plain.get((record.instance.case.id, record.instance.edition))
+        if before is not None and before != record.result.status:
+            row = {"id": record.instance.id, "case": record.instance.case.id, "before": before}
+            other.append({**row, "status": record.result.status, "twin": record.instance.twin})
+    return {"judged": len(judged), "other": other[:_SHOWN_DIFFERENCES], "count": len(other)}
+
+
+def _slowest(report: Report) -> List[Dict[str, Any]]:
+    """What took longest, to the millisecond."""
+    taken = [(f"{record.seconds:.3f}", record.instance) for record in report.records]
+    taken.sort(key=lambda pair: (-float(pair[0]), pair[1].id))
+    return [
+        {"id": instance.id, "case": instance.case.id, "area": instance.case.area, "seconds": seconds}
+        for seconds, instance in taken[:_SLOWEST]
+        if float(seconds)
+    ]
+
+
+def _environment(report: Report) -> List[Tuple[str, str]]:
+    """What was judged by what, where, and what was left out."""
+    header = report.header
+    backend = header["backend"]
+    able = backend.get("capabilities", {})
+    selection = {name: value for name, value in header.get("selection", {}).items() if value not in ("", [])}
+    rows = [("Suite", f"npu-conformance {header['suite']['version']}"), ("Cases", header["suite"].get("library", ""))]
+    rows += [("Backend", f"{backend['backend']['name']} {backend['backend']['version']}"), ("SPEC", backend["spec"])]
+    rows += [(f"Backend: {name}", _told(value)) for name, value in sorted(dict(backend.get("runtime") or {}).items())]
+    rows += [(f"Claims: {name}", _told(able[name])) for name in sorted(able)]
+    rows += [(f"Suite: {name}", _told(value)) for name, value in sorted(dict(header.get("platform") or {}).items())]
+    rows += [(f"Selection: {name}", _told(value)) for name, value in sorted(selection.items())]
+    return [(printable(name), printable(text)) for name, text in rows if text]
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, list):
+        return clipped(", ".join(_told(one) for one in value), _LONGEST)
+    return clipped(value if isinstance(value, str) else json.dumps(value, sort_keys=True), _LONGEST)
 
 
 def _cause_row(library: Library, report: Report, cause: causes.Cause) -> Dict[str, Any]:
@@ -84,18 +196,20 @@ def _cause_row(library: Library, report: Report, cause: causes.Cause) -> Dict[st
         "name": cause.name,
         "status": cause.status,
         "sentence": cause.sentence,
+        "remedy": cause.remedy,
         "about": " · ".join(part for part in (cause.family, cause.method) if part),
         "cases": cause.cases,
         "results": cause.results,
         "demands": [(name, library.requirements[name].statement) for name in names],
+        "count": len(cause.failures),
         "failures": [
             dict(_row(report, failure[0]), where=[record.instance.id for record in failure])
-            for failure in cause.failures
+            for failure in cause.failures[:_SHOWN_FAILURES]
         ],
     }
 
 
-def _case_row(records: Sequence[Record]) -> Dict[str, Any]:
+def _case_row(records: Sequence[Record], causes_of: Mapping[str, Sequence[str]]) -> Dict[str, Any]:
     """One line of the table of cases: the worst status, and each instance with its own."""
     case = records[0].instance.case
     statuses = [record.result.status for record in records]
@@ -111,6 +225,7 @@ def _case_row(records: Sequence[Record]) -> Dict[str, Any]:
             {"name": record.instance.id.partition("@")[2], "status": record.result.status} for record in records
         ],
         "details": sorted({record.result.detail for record in records if record.result.status != "pass"}),
+        "causes": causes_of.get(case.id, []),
     }
 
 

@@ -270,11 +270,17 @@ def mutant_list(mutants: Sequence[Mutant]) -> None:
 
 
 def checkup(found: Sequence[Check]) -> None:
-    """A line a check."""
+    """A line a check; below one that failed what was expected, what came, where, and what to change."""
     console = Console()
     for one in found:
         mark = Text("ok    ", style="green") if one.passed else Text("wrong ", style="red")
         console.print(mark + _plain(one.name + (f": {one.detail}" if one.detail else "")), soft_wrap=True)
+        if one.passed:
+            continue
+        told = (("expected", one.expected), ("came", one.came), ("in", one.path), ("at", one.at), ("do", one.remedy))
+        for name, text in told:
+            if text:
+                console.print(_plain(f"      {name:8}  {text}"), soft_wrap=True)
 
 
 # Asking the reference

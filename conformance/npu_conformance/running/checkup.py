@@ -1,13 +1,19 @@
-"""Checks that a backend speaks worker protocol 1, for the authors of backends; judges nothing it says."""
+"""Checks that a backend speaks worker protocol 1, for the authors of backends; judges nothing it says.
+
+Each check that fails says what was expected, what came and what to change (`hints`).
+"""
 
 from __future__ import annotations
 
+import json
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_conformance.files import resources, scratch
 from npu_conformance.protocol import client, schema
 from npu_conformance.protocol import messages as protocol
 from npu_conformance.protocol.process import Ended, Late, Mute, Process
+from npu_conformance.running import hints
+from npu_conformance.running.hints import Fault
 from npu_conformance.running.lanes import Settings
 from npu_reference.errors import NpuError
 from npu_reference.printing import shorten
@@ -19,11 +25,22 @@ _GRACE_SECONDS = 0.2
 
 
 class Check(NamedTuple):
-    """One thing the protocol demands, and what the backend did instead, if anything."""
+    """One thing the protocol demands, and what the backend did instead, if anything.
+
+    detail to at: of :class:`hints.Fault`; empty where the check passed.
+    """
 
     name: str
     passed: bool
     detail: str
+    expected: str = ""
+    came: str = ""
+    remedy: str = ""
+    path: str = ""
+    at: str = ""
+
+
+_LONGEST = 500  # characters of what is told of a fault
 
 
 def answer(found: List[Check]) -> Dict[str, Any]:
@@ -45,10 +62,15 @@ def check(spec: str, settings: Settings) -> List[Check]:
     for number, (name, make) in enumerate(_CHECKS):
         with _Wire(spec, settings) as wire:
             fault = make(wire)
-        found.append(Check(name, fault is None, shorten(fault or "", 500)))
+        told = [shorten(text, _LONGEST) for text in fault] if fault is not None else [""]
+        found.append(Check(name, fault is None, *told))
         if number == 0 and fault is not None:
             break
     return found
+
+
+#: What a request brought: the message, and what is wrong with it.
+Answered = Tuple[Mapping[str, Any], Optional[Fault]]
 
 
 class _Wire:
@@ -80,62 +102,84 @@ class _Wire:
     def send(self, line: bytes) -> None:
         self.process.send(line)
 
-    def line(self) -> Optional[bytes]:
-        """The next line; None when there is none in time."""
-        try:
-            return self.process.line(self.seconds)
-        except (Late, Mute, Ended):
-            return None
-
-    def ask(self, identifier: int, method: str, params: Mapping[str, Any]) -> Tuple[Mapping[str, Any], Optional[str]]:
+    def ask(self, identifier: int, method: str, params: Mapping[str, Any]) -> Answered:
         """(answer, fault) of one request."""
         self.send(protocol.encode({"id": identifier, "method": method, "params": params}))
         return self.read(method, identifier)
 
-    def read(self, method: str, identifier: Optional[int]) -> Tuple[Mapping[str, Any], Optional[str]]:
-        line = self.line()
-        if line is None:
-            return {}, f"no answer within {self.seconds:g} s"
+    def read(self, method: str, identifier: Optional[int]) -> Answered:
+        """(answer, fault) of what comes next."""
+        spoken = method or "a line that is no request"
+        try:
+            line = self.process.line(self.seconds)
+        except Late:
+            return {}, hints.late(spoken, self.seconds, self.process.unfinished(), self.process.stderr())
+        except Mute:
+            status = self.process.wait(_GRACE_SECONDS)
+            return {}, hints.mute(spoken) if status is None else self._ended(spoken, status)
+        except Ended as error:
+            return {}, self._ended(spoken, error.status)
         try:
             message = protocol.decode(line)
         except protocol.ProtocolFault as error:
-            return {}, str(error)
-        return message, protocol.answer_fault(message, method, identifier)
+            return {}, hints.line(spoken, line, str(error))
+        why = protocol.answer_fault(message, method, identifier)
+        return message, hints.message(spoken, message, why, identifier) if why else None
+
+    def _ended(self, method: str, status: int) -> Fault:
+        return hints.ended(method, status, self.process.stderr())
 
 
-def _hello(wire: _Wire, **more: Any) -> Tuple[Mapping[str, Any], Optional[str]]:
+def _hello(wire: _Wire, **more: Any) -> Answered:
     message, fault = wire.ask(1, "hello", {"protocol": protocol.VERSION, **more})
     if fault is None and "ok" not in message:
-        fault = shorten(f"hello is answered by {message}", 400)
+        fault = hints.failed("hello", message, "ok with what it claims")
     return message, fault
 
 
-def _says_hello(wire: _Wire) -> Optional[str]:
+def _says_hello(wire: _Wire) -> Optional[Fault]:
     return _hello(wire)[1]
 
 
-def _ignores_unknown_fields(wire: _Wire) -> Optional[str]:
+def _ignores_unknown_fields(wire: _Wire) -> Optional[Fault]:
     return _hello(wire, something_new={"from": "a later version"})[1]
 
 
-def _refuses_unknown_method(wire: _Wire) -> Optional[str]:
+def _refuses_unknown_method(wire: _Wire) -> Optional[Fault]:
     _hello(wire)
     message, fault = wire.ask(2, "no-such-method", {})
     if fault is None and "unsupported" not in message:
-        return shorten(f"expected unsupported, got {sorted(set(message) - {'id'})}", 400)
+        return hints.failed("no-such-method", message, "unsupported")
     return fault
 
 
-def _survives_malformed_line(wire: _Wire) -> Optional[str]:
+def _survives_malformed_line(wire: _Wire) -> Optional[Fault]:
     _hello(wire)
     wire.send(b"this is not JSON\n")
     message, fault = wire.read("", None)
     if fault is None and "error" not in message:
-        fault = f"expected error with id null, got {sorted(message)}"
+        fault = hints.failed("a line that is no request", message, 'error, with "id": null')
     return fault or wire.ask(3, "reset", {})[1]
 
 
-def _takes_unicode(wire: _Wire) -> Optional[str]:
+def _writes_one_line_an_answer(wire: _Wire) -> Optional[Fault]:
+    """A further line would be taken for the answer to the next request."""
+    _hello(wire)
+    wire.send(protocol.encode({"id": 2, "method": "reset", "params": {}}))
+    try:
+        line = wire.process.line(wire.seconds)
+    except (Late, Mute, Ended):
+        return None  # what became of reset is asked elsewhere
+    try:
+        found = protocol.decode(line)
+    except protocol.ProtocolFault:
+        return hints.extra("hello", line)
+    if found.get("id") == 1 or (found.get("id") is None and "error" not in found):
+        return hints.extra("hello", line)
+    return hints.extra("reset", wire.process.line(wire.seconds)) if wire.process.more() else None
+
+
+def _takes_unicode(wire: _Wire) -> Optional[Fault]:
     _hello(wire)
     text = "名前 \u2028 \U0001f642 \\u0000"
     raw = ('{"id": 2, "method": "no-such-method", "params": {"text": "' + text + '"}}\n').encode("utf-8")
@@ -143,28 +187,35 @@ def _takes_unicode(wire: _Wire) -> Optional[str]:
     return wire.read("no-such-method", 2)[1]
 
 
-def _takes_long_lines(wire: _Wire) -> Optional[str]:
+def _takes_long_lines(wire: _Wire) -> Optional[Fault]:
     _hello(wire)
     return wire.ask(2, "no-such-method", {"text": "x" * (1 << 20)})[1]
 
 
-def _resets(wire: _Wire) -> Optional[str]:
+def _resets(wire: _Wire) -> Optional[Fault]:
     _hello(wire)
     message, fault = wire.ask(2, "reset", {})
     if fault is None and "ok" not in message:
-        return f"reset is answered by {sorted(set(message) - {'id'})}"
+        return hints.failed("reset", message, '"ok": {}')
     return fault
 
 
-def _answers_alike(wire: _Wire) -> Optional[str]:
+def _answers_alike(wire: _Wire) -> Optional[Fault]:
     first, fault = _hello(wire)
     second, fault_again = wire.ask(1, "hello", {"protocol": protocol.VERSION})
     if fault or fault_again:
         return fault or fault_again
-    return None if first == second else "two equal requests have different answers"
+    if first == second:
+        return None
+    return hints.other(
+        "two equal requests have different answers",
+        shorten(json.dumps(first), 200),
+        shorten(json.dumps(second), 200),
+        "Take times, counters and addresses out of answers: a case is asked again in a fresh worker and compared.",
+    )
 
 
-def _keeps_inside(wire: _Wire) -> Optional[str]:
+def _keeps_inside(wire: _Wire) -> Optional[Fault]:
     """Of a backend that claims `compile`: paths of files that it left lie in the folder of the programs."""
     hello, fault = _hello(wire)
     if fault or "compile" not in hello["ok"]["capabilities"]["features"]:
@@ -177,15 +228,21 @@ def _keeps_inside(wire: _Wire) -> Optional[str]:
     }  # fmt: skip
     message, fault = wire.ask(2, "compile", params)
     if fault is not None or "ok" not in message:
-        return fault or shorten(f"compile is answered by {sorted(set(message) - {'id'})}", 400)
+        return fault or hints.failed("compile", message, "ok with turns")
     for turn in message["ok"]["turns"]:
         for path in [*turn.get("files", {}), *turn.get("left", {})]:
             if path.startswith("/") or ".." in path.split("/"):
-                return shorten(f"the path {path} does not lie in the folder of the programs", 400)
+                return Fault(
+                    shorten(f"the path {path} does not lie in the folder of the programs", 400),
+                    "paths below the folder of the programs",
+                    shorten(path, 200),
+                    "Lay absolute paths of options below the folder: /tmp/x is tmp/x there.",
+                    "answer.ok.turns",
+                )
     return None
 
 
-def _answers_what_it_claims(wire: _Wire) -> Optional[str]:
+def _answers_what_it_claims(wire: _Wire) -> Optional[Fault]:
     """Each method among the features is asked about a graph that does not exist: refused, but not ``unsupported``.
 
     All but ``run``, whose first answer may take as long as a whole framework does to be imported.
@@ -201,40 +258,47 @@ def _answers_what_it_claims(wire: _Wire) -> Optional[str]:
         if method != "options":
             params["graph"] = f"{wire.folder.path}/case/missing.pb"
         message, fault = wire.ask(number, method, params)
-        if fault is None and "unsupported" in message:
-            fault = "it is claimed and answered by unsupported"
+        if fault is None and ("unsupported" in message or (method == "options" and "error" in message)):
+            fault = hints.failed(method, message, "ok, or rejected where the input is wrong")
         if fault:
-            return f"{method}: {fault}"
+            return fault._replace(text=f"{method}: {fault.text}")
     return None
 
 
-def _ends_on_shutdown(wire: _Wire) -> Optional[str]:
+def _ends_on_shutdown(wire: _Wire) -> Optional[Fault]:
     _hello(wire)
     wire.send(protocol.encode({"id": 2, "method": "shutdown", "params": {}}))
     _, fault = wire.read("shutdown", 2)
     return fault or _ends(wire)
 
 
-def _ends_on_eof(wire: _Wire) -> Optional[str]:
+def _ends_on_eof(wire: _Wire) -> Optional[Fault]:
     _hello(wire)
     wire.process.close_input()
     return _ends(wire)
 
 
-def _ends(wire: _Wire) -> Optional[str]:
+def _ends(wire: _Wire) -> Optional[Fault]:
     status = wire.process.wait(wire.seconds)
     if status is None:
-        return "the worker keeps running"
-    return None if status == 0 else f"the worker ends with status {status}"
+        return hints.other(
+            "the worker keeps running", f"its end within {wire.seconds:g} s", "nothing",
+            "Leave the loop after the answer to shutdown and at the end of input, and join or end threads of yours.",
+        )  # fmt: skip
+    if status == 0:
+        return None
+    fault = hints.ended("shutdown", status, wire.process.stderr())
+    return fault._replace(text=f"the worker ends with status {status}", expected="status 0")
 
 
-_CHECKS: List[Tuple[str, Callable[[_Wire], Optional[str]]]] = [
+_CHECKS: List[Tuple[str, Callable[[_Wire], Optional[Fault]]]] = [
     ("says hello with what it claims", _says_hello),
     ("ignores fields it does not know", _ignores_unknown_fields),
     ("answers unsupported to an unknown method", _refuses_unknown_method),
     ("answers error with id null to a line that is not JSON, and goes on", _survives_malformed_line),
     ("takes any Unicode text", _takes_unicode),
     ("takes a line of 1 MiB", _takes_long_lines),
+    ("writes one line an answer", _writes_one_line_an_answer),
     ("answers reset", _resets),
     ("answers equal requests alike", _answers_alike),
     ("leaves files of compile inside its folder", _keeps_inside),

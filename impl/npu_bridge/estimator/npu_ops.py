@@ -10,6 +10,7 @@ from typing import Any, Callable, Optional, Tuple
 
 from npu_bridge._names import module_getattr
 from npu_bridge._tensorflow import function, v1
+from npu_bridge.helper.helper import get_gen_ops
 from npu_reference.options.classes import OptionValueError
 from npu_reference.runtime.operators.dropout import dropout
 from npu_reference.runtime.operators.recurrent import lstm_cell
@@ -20,6 +21,7 @@ __all__ = [
     "LARSV2",
     "basic_lstm_cell",
     "dropout",
+    "gen_npu_ops",
     "initialize_system",
     "npu_alloc_float_status",
     "npu_clear_float_status",
@@ -28,6 +30,7 @@ __all__ = [
 ]
 
 
+gen_npu_ops = get_gen_ops()
 LARS = lars
 LARSV2 = lars_v2
 

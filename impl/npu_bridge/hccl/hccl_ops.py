@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from npu_bridge._names import module_getattr
 from npu_reference.runtime.operators.collectives import (
+    all_to_all_v,
+    all_to_all_v_c,
     allgather,
     allreduce,
-    alltoallv,
     broadcast,
     receive,
     reduce,
@@ -14,6 +15,16 @@ from npu_reference.runtime.operators.collectives import (
     send,
 )
 
-__all__ = ["allgather", "allreduce", "alltoallv", "broadcast", "receive", "reduce", "reduce_scatter", "send"]
+__all__ = [
+    "all_to_all_v",
+    "all_to_all_v_c",
+    "allgather",
+    "allreduce",
+    "broadcast",
+    "receive",
+    "reduce",
+    "reduce_scatter",
+    "send",
+]
 
 __getattr__ = module_getattr(__name__)

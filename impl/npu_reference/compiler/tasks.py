@@ -180,7 +180,7 @@ class _Schedule:
         self.aicpu_streams, self.core_streams = streams
         self.tasks: List[Task] = []
         self.of_kernel: Dict[int, int] = {}
-        self.last_of: Dict[int, List[int]] = {}  # GEOP -> tasks of its kernels that nothing of it follows
+        self.last_of: Dict[int, List[int]] = {}  # GEOP -> its copies back, and its kernels that no other follows
         self.turn = {"aicpu": 0, "aicore": 0}
 
     def run(self) -> Tuple[Task, ...]:
@@ -209,10 +209,13 @@ class _Schedule:
                 task = self._kernel(number, launch)
                 open_ends.difference_update(self.tasks[task].waits)
                 open_ends.add(task)
-            self.last_of[geop] = sorted(open_ends)
-            for copy in copies:
-                if copy.geop == geop and copy.direction == "d2h":
-                    self._add(", ".join(copy.tensors), "d2h", "pcie_d2h", _D2H, copy, self.last_of[geop])
+            ends = sorted(open_ends)
+            # What follows over the host needs the results there, not only computed.
+            self.last_of[geop] = ends + [
+                self._add(", ".join(copy.tensors), "d2h", "pcie_d2h", _D2H, copy, ends)
+                for copy in copies
+                if copy.geop == geop and copy.direction == "d2h"
+            ]
         return tuple(self.tasks)
 
     def _kernel(self, number: int, launch: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import struct
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from npu_reference.dumps.dtypes import BY_NAME, BY_NUMBER, FORMAT_NUMBERS, FORMATS
 from npu_reference.errors import NpuError
@@ -38,7 +38,11 @@ MAX_HEADER = 1 << 20
 _MAX_TENSORS, _MAX_RANK = 4096, 64
 _VERSION = "2.0"
 
-Bytes = Union[bytes, bytearray, memoryview]
+#: Bytes of a part: whatever has them in one piece, a NumPy array of uint8 too.
+Bytes = Union[bytes, bytearray, memoryview, Any]
+
+_LENGTH = struct.Struct("<Q")
+_TIME = b"\x10"  # field 2, a number
 
 
 class Tensor(NamedTuple):
@@ -106,16 +110,52 @@ class Record(NamedTuple):
             NpuError: DUMP_FILE, when the file has gone or shrunk meanwhile.
         """
         tensors = self.description.inputs if side == "input" else self.description.outputs
-        size = tensors[number].size
+        found = bytearray(tensors[number].size)
+        with self.bytes_of(side, number) as stream:
+            stream.into(found)
+        return bytes(found)
+
+    def bytes_of(self, side: str, number: int) -> Stream:
+        """The bytes of one tensor, to be read a piece at a time; a context manager.
+
+        Raises:
+            NpuError: DUMP_FILE, when the file has gone meanwhile.
+        """
+        return Stream(self.path, self.offsets[side, number])
+
+
+class Stream:
+    """Bytes of a file from a place on."""
+
+    def __init__(self, path: str, offset: int) -> None:
+        self.path = path
         try:
-            with open(self.path, "rb") as stream:
-                stream.seek(self.offsets[side, number])
-                found = stream.read(size)
+            self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by __exit__
+            self._file.seek(offset)
+        except OSError as error:
+            raise _bad(path, f"cannot be read: {error.strerror}.") from None
+
+    def into(self, buffer: Bytes) -> None:
+        """Fill a buffer with what comes next.
+
+        Raises:
+            NpuError: DUMP_FILE, when the file has shrunk meanwhile.
+        """
+        view = memoryview(buffer)
+        try:
+            while len(view):
+                count = self._file.readinto(view)
+                if not count:
+                    raise _bad(self.path, "has become shorter while it was read.")
+                view = view[count:]
         except OSError as error:
             raise _bad(self.path, f"cannot be read: {error.strerror}.") from None
-        if len(found) != size:
-            raise _bad(self.path, "has become shorter while it was read.")
-        return found
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self._file.close()
 
 
 # -- writing ---------------------------------------------------------------------------------------------------------
@@ -130,7 +170,7 @@ def encode(description: Description, inputs: Sequence[Bytes], outputs: Sequence[
     """
     message = head(description) + _number(2, description.time)
     spaces = [bytes(space.size) for space in description.spaces if space.size]
-    return [struct.pack("<Q", len(message)) + message, *inputs, *outputs, *spaces]
+    return [_LENGTH.pack(len(message)) + message, *inputs, *outputs, *spaces]
 
 
 def head(description: Description) -> bytes:
@@ -138,10 +178,10 @@ def head(description: Description) -> bytes:
     return b"".join(_description(description))
 
 
-def timed(message: bytes, time: int, data: Sequence[Bytes]) -> List[Bytes]:
-    """The parts of a dump file, from what :func:`head` made, without workspaces."""
-    message += _number(2, time)
-    return [struct.pack("<Q", len(message)) + message, *data]
+def timed(message: bytes, time: int) -> bytes:
+    """What comes before the bytes of the tensors, from what :func:`head` made, without workspaces."""
+    message += _TIME + _varint(time)
+    return _LENGTH.pack(len(message)) + message
 
 
 def _description(description: Description) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 import re
@@ -10,10 +11,11 @@ import socket
 import stat
 import threading
 import time
+import weakref
 from typing import Callable, Dict, List, Optional, Sequence
 
 from npu_reference.dumps.form import Bytes
-from npu_reference.dumps.names import MAPPING, mapped, mapping_lines, safe
+from npu_reference.dumps.names import LONGEST, MAPPING, mapped, mapping_lines, safe
 from npu_reference.errors import NpuError
 
 __all__ = ["ASIDE", "Clock", "StepFiles", "Target", "write_alone"]
@@ -24,11 +26,13 @@ ASIDE = ".npu-dump-"
 #: Instants tried before giving up on a folder of one's own (assumed: a day of one process a second).
 _MOST_TRIES = 86400
 
+#: Parts of one file that the system takes at once (IOV_MAX of POSIX is at least 16, of Linux 1024).
+_MOST_PARTS = 64
+
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+
+#: Told of the bytes of every file before they are written; raises OSError for a full disk.
 Disk = Callable[[int], None]
-
-
-def _unlimited(size: int) -> None:
-    del size
 
 
 class Clock:
@@ -52,6 +56,16 @@ class Clock:
 PROCESS_CLOCK = Clock()
 
 
+_OPEN: weakref.WeakSet[Target] = weakref.WeakSet()
+
+
+@atexit.register
+def _end() -> None:
+    """The program ends: sessions that nobody closed leave nothing aside."""
+    for target in list(_OPEN):
+        target.close()
+
+
 class Target:
     """A folder into which the dumps of one session go: ``{path}/{time}/{device}/{model}/{model id}/{step}/``.
 
@@ -60,7 +74,7 @@ class Target:
     Args:
         path: absolute; it must exist.
         device: number of the device.
-        disk: told of the bytes of every file before they are written; raises OSError for a full disk.
+        disk: None for one without a limit of its own.
         option: that named the path, for errors.
     """
 
@@ -69,7 +83,7 @@ class Target:
         path: str,
         device: int = 0,
         clock: Clock = PROCESS_CLOCK,
-        disk: Disk = _unlimited,
+        disk: Optional[Disk] = None,
         *,
         option: str = "dump_path",
     ) -> None:
@@ -82,6 +96,7 @@ class Target:
         self._home = ""
         self._steps = 0
         self._aside = ""
+        self._process = 0
 
     def open(self) -> None:
         """See that the folder can be written, and take away what dead processes of this machine left aside there.
@@ -96,6 +111,8 @@ class Target:
             self._aside = self._own_folder()
         except (OSError, ValueError) as error:
             raise cannot(self.option, self.path, error) from None
+        self._process = os.getpid()
+        _OPEN.add(self)
 
     def _own_folder(self) -> str:
         for number in range(_MOST_TRIES):
@@ -118,9 +135,9 @@ class Target:
             place = os.path.join(self._aside, str(self._steps))
         try:
             os.mkdir(place)
+            return StepFiles(self, place, os.path.join(safe(model), str(model_id), str(step)), self._disk)
         except (OSError, ValueError) as error:
             raise cannot(self.option, self.path, error) from None
-        return StepFiles(self, place, os.path.join(safe(model), str(model_id), str(step)), self._disk)
 
     def home(self) -> str:
         """``{path}/{time}/{device}``, made at the first call. Raises OSError."""
@@ -140,38 +157,56 @@ class Target:
             return self._home
 
     def close(self) -> None:
-        """Take away what lies aside; what was published stays."""
-        if self._aside:
+        """Take away what lies aside; what was published stays. The end of the process does it, too."""
+        _OPEN.discard(self)
+        if self._aside and self._process == os.getpid():  # a process that was forked leaves it to its parent
             shutil.rmtree(self._aside, ignore_errors=True)
             self._aside = ""
 
 
 class StepFiles:
-    """The files of one step, written aside until :meth:`publish`. Thread-safe."""
+    """The files of one step, written aside until :meth:`publish`. Thread-safe.
 
-    def __init__(self, target: Target, place: str, goal: str, disk: Disk = _unlimited) -> None:
+    A step may have thousands of small files: each costs three calls of the system and few steps in Python.
+    """
+
+    def __init__(self, target: Target, place: str, goal: str, disk: Optional[Disk] = None) -> None:
         self._target = target
         self._place = place
         self._goal = goal
         self._disk = disk
         self._long: List[str] = []
+        self._folder = os.open(place, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+        self._using = 0
+        self._lock = threading.Lock()
+        self._open = True
         self.count = 0
 
     def write(self, name: str, parts: Sequence[Bytes]) -> None:
-        """One file.
+        """One file; nothing once the step is in place or gone.
 
         Raises:
             NpuError: OUTPUT.
         """
-        short = mapped(name)
+        # A name of this length has no more bytes than a file system takes, whatever its characters are.
+        short = name if 4 * len(name) <= LONGEST else mapped(name)
+        with self._lock:
+            if not self._open:
+                return
+            self._using += 1
         try:
-            self._disk(sum(len(part) for part in parts))
-            _write(os.path.join(self._place, short), parts)
+            if self._disk is not None:
+                self._disk(sum(memoryview(part).nbytes for part in parts))
+            _write(short, parts, self._folder)
         except OSError as error:
             raise cannot(self._target.option, self._target.path, error) from None
-        self.count += 1
-        if short != name:
-            self._long.append(name)
+        else:
+            with self._lock:
+                self.count += 1
+                if short != name:
+                    self._long.append(name)
+        finally:
+            self._release()
 
     def publish(self) -> Optional[str]:
         """Put all files in place at once; answers the folder, None where there are none.
@@ -184,7 +219,8 @@ class StepFiles:
             return None
         try:
             if self._long:
-                _write(os.path.join(self._place, MAPPING), [mapping_lines(self._long).encode("utf-8")])
+                _write(MAPPING, [mapping_lines(self._long).encode("utf-8")], self._folder)
+            self._close()
             goal = os.path.join(self._target.home(), self._goal)
             os.makedirs(os.path.dirname(goal), exist_ok=True)
             os.rename(self._place, goal)
@@ -195,7 +231,24 @@ class StepFiles:
 
     def discard(self) -> None:
         """Take away what was written."""
+        self._close()
         shutil.rmtree(self._place, ignore_errors=True)
+
+    def _close(self) -> None:
+        with self._lock:
+            if self._open:
+                self._open = False
+                self._using += 1
+            else:
+                return
+        self._release()
+
+    def _release(self) -> None:
+        """Who is last closes the folder: nobody may write through a number that stands for another file by then."""
+        with self._lock:
+            self._using -= 1
+            if self._using == 0 and not self._open:
+                os.close(self._folder)
 
 
 def write_alone(
@@ -203,7 +256,7 @@ def write_alone(
     folders: Sequence[str],
     name: str,
     parts: Sequence[Bytes],
-    disk: Disk = _unlimited,
+    disk: Optional[Disk] = None,
     *,
     option: str = "the exception dump",
 ) -> str:
@@ -229,7 +282,8 @@ def write_alone(
         aside = os.path.join(place, f"{ASIDE}{_host()}-{os.getpid()}-{threading.get_ident()}")
         goal = os.path.join(place, mapped(name))
         try:
-            disk(sum(len(part) for part in parts))
+            if disk is not None:
+                disk(sum(memoryview(part).nbytes for part in parts))
             _write(aside, parts)
             os.replace(aside, goal)
         except OSError:
@@ -254,15 +308,29 @@ def cannot(option: str, path: str, error: Exception) -> NpuError:
     return NpuError("OUTPUT", f"{option}, {path}", f"the dump cannot be written: {why}.", remedy)
 
 
-def _write(path: str, parts: Sequence[Bytes]) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o666)
+def _write(path: str, parts: Sequence[Bytes], folder: Optional[int] = None) -> None:
+    """A new file; a name without a folder is one in ``folder``, which is open."""
+    handle = os.open(path, _FLAGS, 0o666, dir_fd=folder)
     try:
-        for part in parts:
-            view = memoryview(part)
-            while len(view):  # a write may take a part of it
-                view = view[os.write(handle, view) :]
+        for begin in range(0, len(parts), _MOST_PARTS):
+            some = parts[begin : begin + _MOST_PARTS]
+            written = os.writev(handle, some)
+            _rest(handle, some, written)
     finally:
         os.close(handle)
+
+
+def _rest(handle: int, parts: Sequence[Bytes], written: int) -> None:
+    """What the system did not take at once: at most 2 GiB go at a time."""
+    for part in parts:
+        view = memoryview(part)
+        if written >= view.nbytes:
+            written -= view.nbytes
+            continue
+        left = view.cast("B")[written:]
+        written = 0
+        while len(left):
+            left = left[os.write(handle, left) :]
 
 
 _ASIDE_NAME = re.compile(re.escape(ASIDE) + r"(?P<host>.+)-(?P<pid>\d+)-\d+\Z")

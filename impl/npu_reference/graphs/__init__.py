@@ -12,13 +12,14 @@ from .functions import Function, Library
 from .graph import Graph, Node
 from .importing import as_session_gives, in_creation_order
 from .ops import OPS, ArgDef, AttrDef, OpDef
-from .private_ops import ITERATIONS_MARK, OPERATOR_MARK, SEEDED_MARK
+from .private_ops import COPY_MARK, ITERATIONS_MARK, OPERATOR_MARK, SEEDED_MARK
 from .proto import message_class
 from .readers import graph_from_def, load_graph, parse_graph
 from .shapes import Shapes, batch_feeds, infer_shapes
 from .writers import write_graph
 
 __all__ = [
+    "COPY_MARK",
     "ArgDef",
     "AttrDef",
     "Attrs",

@@ -11,13 +11,16 @@ from typing import Any, List, NamedTuple, Tuple
 
 from .proto import message_class
 
-__all__ = ["ITERATIONS_MARK", "OPERATOR_MARK", "PRIVATE_OPS", "SEEDED_MARK", "Declaration"]
+__all__ = ["COPY_MARK", "ITERATIONS_MARK", "OPERATOR_MARK", "PRIVATE_OPS", "SEEDED_MARK", "Declaration"]
 
 #: Attribute of a FunctionDef that says of which of these operators it is the computation. A call of such a function
 #: is that operator: how TensorFlow, which does not have the operator, can hold and run it all the same.
 OPERATOR_MARK = "_npu_operator"
 #: Attribute of such a FunctionDef: whether what it draws at random is seeded.
 SEEDED_MARK = "_npu_seeded"
+
+#: Attribute of a function that is a copy of one of the graph's: that one's name, by which its operators are judged.
+COPY_MARK = "_npu_copy_of"
 
 #: Attribute of the operation that set_iteration_per_loop returns: how often it runs in one session.run.
 ITERATIONS_MARK = "_npu_iterations_per_loop"

@@ -30,6 +30,7 @@ __all__ = [
     "near_spelling",
     "overriding",
     "settings",
+    "surroundings",
 ]
 
 #: The custom optimizer whose presence hands a session to the device (document 000, "In sess.run Mode").
@@ -149,6 +150,13 @@ def current_overrides() -> Overrides:
     return _OVERRIDES[-1]
 
 
+def surroundings() -> Tuple[str, Dict[str, str]]:
+    """The edition, and the environment that options may see, of whatever is configured now (G14)."""
+    around = _OVERRIDES[-1]
+    env = dict(os.environ) if around.env is None else dict(around.env)
+    return around.edition or env.get(EDITION_VARIABLE) or "current", env
+
+
 @contextmanager
 def overriding(overrides: Overrides) -> Iterator[None]:
     """Let the overrides hold for all sessions made in the block, on every thread."""
@@ -186,8 +194,7 @@ def settings(config: Any) -> Settings:
     around = _OVERRIDES[-1]
     entries = [entry for entry in _entries(config) if entry.name == OPTIMIZER]
     values, notices = _merged(entries)
-    env = dict(os.environ) if around.env is None else around.env
-    edition = around.edition or env.get(EDITION_VARIABLE) or "current"
+    edition, env = surroundings()
     resolution = options.resolve(
         values if around.values is None else around.values,
         surface=around.surface,

@@ -26,6 +26,7 @@ MODULES: Dict[str, str] = {
     "npu_bridge.estimator.npu": "configuration, training, hooks",
     "npu_bridge.estimator.npu.keras_to_npu": "from a Keras model to an NPUEstimator",
     "npu_bridge.estimator.npu.npu_callbacks": "callbacks of Keras",
+    "npu_bridge.estimator.npu.npu_compile": "graphs compiled ahead of their first run",
     "npu_bridge.estimator.npu.npu_config": "NPURunConfig and its objects",
     "npu_bridge.estimator.npu.npu_convert_dropout": "dropout layers on the device, by being imported",
     "npu_bridge.estimator.npu.npu_dynamic_rnn": "recurrent layers of the device",
@@ -203,6 +204,10 @@ _of(
      _instead("Give the whole graph its profiles with input_shape and dynamic_dims.")),
 )  # fmt: skip
 _of(
+    f"{_NPU}.npu_compile", _SCRIPTS,
+    ("npu_compile", "function", NO_EFFECT, "would compile what a session is going to fetch, before it does"),
+)  # fmt: skip
+_of(
     f"{_NPU}.keras_to_npu", _REFERENCE,
     ("model_to_npu_estimator", "function", REFUSED, "an NPUEstimator from a Keras model",
      _instead("Train the Keras model itself after set_keras_session_npu_config().")),
@@ -237,6 +242,14 @@ _of(
     ("basic_lstm_cell", "function", SIMULATED, "one step of an LSTM", {"source": _SCRIPTS}),
     ("npu_onnx_graph_op", "function", REFUSED, "a model in ONNX as an operator",
      _instead("Convert the model to TensorFlow and import its graph.")),
+    ("gen_npu_ops", "object", SIMULATED, "the operators of the adapter's library by their own names",
+     {"source": _SCRIPTS}),
+    ("outfeed_dequeue_op", "function", REFUSED, "what operators on the device print, for another session to read",
+     _instead("Fetch the tensors, or print them with tf.print.", source=_SCRIPTS)),
+    ("outfeed_enqueue_op", "function", REFUSED, "tensors on the device handed to another session",
+     _instead("Fetch the tensors.", source=_SCRIPTS)),
+    ("stop_outfeed_dequeue_op", "function", REFUSED, "the end of what another session reads",
+     _instead("Leave it out, with the outfeed.", source=_SCRIPTS)),
 )  # fmt: skip
 _of(
     "npu_bridge.estimator.npu_unary_ops", _SCRIPTS,
@@ -263,8 +276,8 @@ _of(
     ("reduce", "function", SIMULATED, "the tensor reduced over a group, on one rank"),
     ("send", "function", SIMULATED, "a tensor for another rank, which must receive it with the same tag"),
     ("receive", "function", SIMULATED, "the tensor that another rank sends"),
-    ("alltoallv", "function", SIMULATED, "parts of a tensor to all ranks, and theirs"),
-    ("alltoallvc", "function", REFUSED, "parts of tensors to all ranks, by a matrix", _instead("Use alltoallv.")),
+    ("all_to_all_v", "function", SIMULATED, "parts of a tensor to all ranks, and theirs"),
+    ("all_to_all_v_c", "function", SIMULATED, "parts of a tensor to all ranks, by a matrix of all counts"),
     ("remote_read", "function", REFUSED, "memory of another device",
      _instead("One device has nobody to reach: leave the parameter server's part out.", source=_SCRIPTS)),
     ("remote_write", "function", REFUSED, "memory of another device",
@@ -284,6 +297,9 @@ _of(
     "npu_bridge.npu_cpu.npu_cpu_ops", _SCRIPTS,
     ("randomchoicewithmask", "function", SIMULATED, "positions drawn where a mask holds"),
     ("RandomChoiceWithMask", "function", SIMULATED, "positions drawn where a mask holds"),
+    ("gen_npu_cpu_ops", "object", SIMULATED, "the operators of the adapter's library by their own names"),
+    ("dense_image_warp", "function", REFUSED, "an image read at places that a flow moves",
+     _instead("Compute the places, and gather the pixels with tf.gather_nd.")),
     ("embeddingrankid", "function", REFUSED, "which device keeps a row of an embedding in host memory",
      _instead("Keep the embedding in a variable and use tf.nn.embedding_lookup.")),
 )  # fmt: skip
@@ -294,8 +310,7 @@ _of(
 )  # fmt: skip
 _of(
     "npu_bridge.helper.helper", _SCRIPTS,
-    ("get_gen_ops", "function", REFUSED, "all operators of the adapter's library",
-     _instead("Call the operators of npu_bridge.estimator.npu_ops and npu_aicore_ops.")),
+    ("get_gen_ops", "function", SIMULATED, "the operators of the adapter's library by their own names"),
     ("npu_bridge_handle", "object", REFUSED, "the adapter's library, for operators loaded by hand",
      _instead("Call the operators of npu_bridge.estimator.npu_ops and npu_aicore_ops.")),
 )  # fmt: skip

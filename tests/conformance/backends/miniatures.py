@@ -74,6 +74,14 @@ class Crashes(Honest):
         os.kill(os.getpid(), signal.SIGSEGV)
 
 
+class LosesConnection(Honest):
+    """Ends the process of the ssh server that brought it here when asked for a partition."""
+
+    def partition(self, params):
+        os.kill(os.getppid(), signal.SIGKILL)
+        os._exit(0)
+
+
 class ReallyReadsAddressZero(Honest):
     """Dies inside native code when asked for a partition."""
 

@@ -246,6 +246,23 @@ def _constants(op: str) -> Fault:
     return _each(edit)
 
 
+def _four_bytes(turn: Dict[str, Any]) -> None:
+    """Weights of other types than float32 have the bytes that they would have as float32."""
+    for one in turn["constants"]:
+        size = {"float64": 8, "int64": 8, "uint64": 8, "int8": 1, "uint8": 1, "bool": 1}.get(one["node"].split("/")[0])
+        if size and one.get("file"):
+            one["bytes"] = one["bytes"] // size * 4
+
+
+def _same_of_one_type(turn: Dict[str, Any]) -> None:
+    """Of kernels whose names in files begin alike, all but the first are the first's."""
+    seen: Dict[str, str] = {}
+    for kernel in turn["kernels"]:
+        first = seen.setdefault(kernel["kernel"].rpartition("_")[0], kernel["kernel"])
+        if first != kernel["kernel"]:
+            kernel.update(kernel=first, origin="reused")
+
+
 def _kept(pattern: str) -> Fault:
     """What lay there before the program ended still does after it."""
 
@@ -399,6 +416,7 @@ def _cache_rows(surface: str) -> List[Tuple[str, str, Fault]]:
     gate = ((1, 2, 4), 3) if surface == "session" else ((1, 2, 4), 0)
     rows: List[Tuple[str, str, Fault]] = [
         (f"{mode}.enable", "Compiles what is in the cache again.", _counted(_compiles_again)),
+        (f"{mode}.enable", "Takes kernels of one type for one kernel.", _each(_same_of_one_type)),
         (f"{mode}.disable", "Caches all the same.", _value("op_compiler_cache_mode", lambda _: "enable")),
         (f"{mode}.force", "Keeps what is in the cache.", _value("op_compiler_cache_mode", lambda _: "enable")),
         (
@@ -500,7 +518,7 @@ def _switch_rows(edition: str) -> List[Tuple[str, str, Fault]]:
         (
             f"{section}.all_off_except",
             "Lets ALL win over a pass that is named.",
-            _text(r'("ALL": "off"), "MatMulBiasAddFusionPass": "on"', r'\1'),
+            _text(r'("ALL": "off"), "MatMulBiasAddFusionPass": "on"', r"\1"),
         ),
         (
             f"{section}.missing_section",
@@ -634,6 +652,7 @@ _WEIGHTS: List[Tuple[str, str, Fault]] = [
         _both(_value("external_weight", lambda _: True), _given("external_weight", True)),
     ),
     ("runconfig.external_weight.true_all_const", "Leaves the constants in the graph as well.", _constants("Const")),
+    ("runconfig.external_weight.true_all_const", "Writes four bytes for each number.", _each(_four_bytes)),
     (
         "runconfig.external_weight.sharing",
         "Writes a file for every constant.",

@@ -16,6 +16,10 @@ Fault = Callable[[Run, Params], Answer]
 _STEP = re.compile(r"/(\d+)/([^/]+)\Z")
 
 
+#: An operator in the body of a function of the case's graph.
+_CALLED = re.compile(r"\.(?:branch|called|unmarked|loop)_[^.]+\.\d+\.\d+\.\d+\Z")
+
+
 def _asks(**changes: Any) -> Fault:
     """Runs as if other values had been given."""
     return lambda run, params: run(with_values(params, **changes))
@@ -161,13 +165,19 @@ _MUTANTS: List[Tuple[str, str, Fault]] = [
 ]
 
 
-def _declare(requirement: str, sentence: str, fault: Fault) -> None:
+def _declare(requirement: str, sentence: str, fault: Fault, name: str = "") -> None:
     def run(self: ReferenceBackend, params: Params) -> Answer:
         return fault(lambda asked: ReferenceBackend.run(self, asked), params)
 
-    register = mutant(f"run.files.{requirement}", requirement)
+    register = mutant(name or f"run.files.{requirement}", requirement)
     register(type("DumpMutant", (ReferenceBackend,), {"__doc__": sentence, "run": run}))
 
 
 for _requirement, _sentence, _fault in _MUTANTS:
     _declare(_requirement, _sentence, _fault)
+_declare(
+    "session.enable_dump.true",
+    "Dumps nothing of functions that are called.",
+    _keeps(lambda name: not _CALLED.search(name)),
+    "run.files.dumps_called_operators",
+)

@@ -119,6 +119,14 @@ telling(
     given("session", "iterations_per_loop"),
 )
 
+hearing(
+    "loop-over-data-of-the-host",
+    "runconfig.enable_data_pre_proc.prerequisite",
+    "Makes a loop on the device although GetNext stays on the host.",
+    given("runconfig", "enable_data_pre_proc", False),
+    enable_data_pre_proc=True,
+)
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Borders
 
@@ -137,6 +145,19 @@ def _copied_between_operators(step: Answer, params: Params) -> None:
             step["transfers"].append({"direction": direction, "bytes": 64, "tensors": [task["node"] + ":0"]})
 
 
+def _copied_in_every_turn(step: Answer, params: Params) -> None:
+    """What a loop or a function reads is copied again in every turn, and for every call."""
+    if any("/" in node for task in step["tasks"] for node in task.get("nodes", [])):
+        for one in [copy for copy in step["transfers"] if copy["direction"] == "h2d"]:
+            one["times"] = 3
+
+
+telling(
+    "copies-in-every-turn",
+    "mixed.transfer.only_boundaries",
+    "Copies what loops and functions read once for every turn and call.",
+    _copied_in_every_turn,
+)
 telling(
     "host-reads-the-device",
     "mixed.transfer.memcpy",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, List
 
 from npu_conformance.backends.mutants import mutant
@@ -157,4 +158,84 @@ hearing(
     "Leaves graphs static although compile_dynamic_mode is True.",
     has("compile_dynamic_mode", True),
     compile_dynamic_mode=None,
+)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Checks of kernels
+
+hearing(
+    "oom-not-compiled",
+    "runconfig.op_debug_config.oom.effect",
+    "Compiles no check for writes past a buffer.",
+    has("op_debug_config"),
+    op_debug_config=None,
+)
+
+hearing(
+    "flag-check-not-compiled",
+    "runconfig.op_debug_config.check_flag.error",
+    "Compiles no check of signals.",
+    has("op_debug_config"),
+    op_debug_config=None,
+)
+
+
+@mutant("limit-of-a-second-is-none-at-all", "runconfig.op_execute_timeout.effect")
+class LimitOfASecond(ReferenceBackend):
+    """Takes the seconds of op_execute_timeout for microseconds, which no kernel keeps."""
+
+    def step(self, params: Params) -> Answer:
+        if value_of(params, "op_execute_timeout") == 1:
+            option = "op_execute_timeout"
+            raise DeviceError("DEVICE_TIMEOUT", option, "a kernel ran too long.", after_ns=1000)
+        return super().step(params)
+
+
+@mutant("oom-off-by-one", "runconfig.op_debug_config.oom.boundary")
+class OomOffByOne(ReferenceBackend):
+    """Reports a write that ends exactly at the end of its buffer."""
+
+    def step(self, params: Params) -> Answer:
+        faults = [{**one, "past": 1} if one["kind"] == "out_of_bounds" else one for one in params.get("faults", [])]
+        return super().step({**params, "faults": faults} if faults else params)
+
+
+@mutant("stream-sync-for-the-host-alone", "runconfig.stream_sync_timeout.effect")
+class StreamSyncForTheHostAlone(ReferenceBackend):
+    """Lets the host wait for a kernel that hangs, whatever stream_sync_timeout is."""
+
+    def step(self, params: Params) -> Answer:
+        if any(one["kind"] in ("hang", "unmatched_flag") for one in params.get("faults", [])):
+            values = {name: value for name, value in params["values"].items() if name != "stream_sync_timeout"}
+            return super().step({**params, "values": values})
+        return super().step(params)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sizes of inputs
+
+
+def _unbounded(value: Any) -> str:
+    """Every range without its ends."""
+    return re.sub(r"[0-9]+~[0-9]+", "-1", str(value))
+
+
+for _surface, _requirement in (
+    ("runconfig", "runconfig.dynamic_inputs_shape_range.dims"),
+    ("session", "session.dynamic_inputs_shape_range.range_tilde"),
+):
+    hearing(
+        f"{_surface}-ranges-without-ends",
+        _requirement,
+        "Takes every size where a range of sizes is given.",
+        given(_surface, "dynamic_inputs_shape_range"),
+        dynamic_inputs_shape_range=_unbounded,
+    )
+hearing(
+    "sizes-of-no-profile",
+    "session.dynamic_dims.only_profiles",
+    "Runs with sizes that no profile has.",
+    given("session", "dynamic_dims"),
+    dynamic_dims=lambda value: f"{value};16,8",
 )

@@ -49,6 +49,13 @@ hearing(
     ac_parallel_enable="0",
 )
 hearing(
+    "ac-parallel-not-for-dynamic-inputs",
+    "runconfig.ac_parallel_enable.1",
+    "Takes graphs whose inputs alone are dynamic for static ones.",
+    lambda params: has("dynamic_input", True)(params),
+    ac_parallel_enable="0",
+)
+hearing(
     "ac-parallel-always",
     "runconfig.ac_parallel_enable.0",
     'Dispatches AI CPU operators apart although ac_parallel_enable is "0".',

@@ -195,3 +195,23 @@ telling(
     scaled(2),
     lambda params: given("runconfig", "enable_small_channel", 0)(params) and has("graph_run_mode", 0)(params),
 )
+
+
+def _every_pass(step: Any, params: Params) -> None:
+    for one in step.get("fusion", []):
+        one["effective"] = max(1, one["effective"])
+
+
+telling(
+    "passes-always-effective",
+    "files.fusion_result.effect_times",
+    "Says of every pass it has that it had an effect.",
+    _every_pass,
+)
+hearing(
+    "steps-with-every-pass",
+    "files.fusion_switch.current.all_off",
+    "Fuses in a step whatever fusion_switch_file switches off.",
+    has("fusion_switch_file"),
+    fusion_switch_file=None,
+)

@@ -1,8 +1,8 @@
 """Asks a backend about random graphs, and judges its answers by the laws.
 
 Every graph is asked as it is, every second with other names as well, and every fourth once more in a fresh worker, in
-the opposite order. Of some the dtypes are asked as well, the graphs of the cases are asked once more, and values of
-option cases in other ways. The answers are kept, so that they can be judged again.
+the opposite order. Of some the dtypes are asked as well, the graphs of the cases are asked once more, values of option
+cases in other ways, and small graphs are run. The answers are kept, so that they can be judged again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from npu_conformance.library.library import Case, Expect, Instance, Library
 from npu_conformance.protocol import client, requests
 from npu_conformance.protocol import outcomes as outcome_files
 from npu_conformance.running.lanes import Settings
-from npu_conformance.strength.laws import checks, precise, settled
+from npu_conformance.strength.laws import checks, precise, running, settled
 from npu_conformance.strength.laws.checks import Law, Question, facts, read
 from npu_conformance.strength.laws.graphs import OPERATORS, Request, Step, draw, request
 from npu_conformance.strength.laws.shrink import shrink
@@ -33,7 +33,9 @@ __all__ = ["DEFAULT", "FILE", "LAWS", "Plan", "Questions", "instances", "law_of"
 DEFAULT = 200
 
 #: Every law by name, in the order of reports.
-LAWS: Mapping[str, Law] = {law.name: law for law in (*checks.LAWS.values(), *precise.PRECISION, *settled.OPTIONS)}
+LAWS: Mapping[str, Law] = {
+    law.name: law for law in (*checks.LAWS.values(), *precise.PRECISION, *settled.OPTIONS, *running.RUN)
+}
 
 #: Where a report keeps the answers.
 FILE = "laws.jsonl"
@@ -45,7 +47,8 @@ _PARTS = 8
 _BAD_ENDINGS = 2  # a backend that crashes or hangs this often in one part is asked no more in it (assumed)
 _SHOWN = 20  # graphs whose faults a record lists
 _SHRINKS = 300  # requests spent on making one example small (assumed)
-_FRESH_SHRINKS = 40  # of those that need a fresh worker each (assumed)
+_FRESH_SHRINKS = 40  # of those that need a fresh worker each, or a session of TensorFlow (assumed)
+_RUN_SECONDS = 60.0  # for a small graph that TensorFlow runs, which may have to be imported first (assumed)
 
 
 class Plan(NamedTuple):
@@ -66,7 +69,8 @@ class Asked(NamedTuple):
 
     kind: "graph" for the partition of a random graph, "precise" for its dtypes, "moded" for those of a case's graph in
     some mode, "case" for what an instance of a case
-    asks, "options" for values of one; number: of the graph, or the place among the instances.
+    asks, "options" for values of one, "run" for the values of a graph; number: of the graph, or the place among the
+    instances.
     """
 
     number: int
@@ -88,6 +92,8 @@ class Finding(NamedTuple):
 
     def named(self, plan: Plan) -> str:
         """The question in words."""
+        if self.asked.kind == "run":
+            return f"run {plan.seed}/{self.asked.number}"
         if self.asked.kind in ("graph", "precise"):
             return f"graph {plan.seed}/{self.asked.number}"
         if self.asked.kind == "moded":
@@ -159,8 +165,21 @@ def _graphs_of(library: Library) -> List[Instance]:
     return found
 
 
-#: Of the random graphs: every how many are asked with other names, in a fresh worker, and for dtypes (assumed).
-_RENAMED, _REPEATED, _PRECISE = 2, 4, 6
+#: Of the random graphs: every how many are asked with other names, in a fresh worker, and for dtypes; and for how many
+#: one is run (assumed: a run takes a hundred times as long).
+_RENAMED, _REPEATED, _PRECISE, _RUN = 2, 4, 6, 20
+
+
+def _runs(plan: Plan) -> int:
+    return max(2, plan.graphs // _RUN)
+
+
+@functools.lru_cache(maxsize=256)
+def _program_of(seed: int, number: int) -> running.Program:
+    steps = running.draw(f"run/{seed}/{number}")
+    made = running.program(steps) or running.program([*steps, Step("unary", (0, 0, 0))])
+    assert made is not None
+    return made
 
 
 # -- one graph --------------------------------------------------------------------------------------------------------
@@ -257,14 +276,27 @@ class _Asker:
             return None
         return requests.without_paths(outcome, self.worker.folder, self.worker.folder)
 
-    def _asked(self, method: str, params: Mapping[str, Any]) -> Optional[client.Outcome]:
+    def run(self, asked: running.Asking) -> Optional[client.Outcome]:
+        """What came of running a graph in one way; None where the backend is asked no more."""
+        if self.bad >= _BAD_ENDINGS:
+            return None
+        folder = os.path.join(self.worker.folder, "case")
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, "graph.pb")
+        write_graph(asked.graph, path)
+        outcome = self._asked("run", {**asked.params, "graph": path}, _RUN_SECONDS)
+        if outcome is None:
+            return None
+        return requests.read_back(requests.without_paths(outcome, self.worker.folder, folder), asked.twin)
+
+    def _asked(self, method: str, params: Mapping[str, Any], seconds: float = _SECONDS) -> Optional[client.Outcome]:
         """One request; the worker forgets what was before. None where it does not start any more."""
         try:
             if self.worker.served:
                 outcome = self.worker.request("reset", {}, _SECONDS)
                 if isinstance(outcome, (client.Crashed, client.TimedOut, client.Nonsense)):
                     self.worker.fresh()
-            outcome = self.worker.request(method, params, _SECONDS)
+            outcome = self.worker.request(method, params, seconds)
         except NpuError as error:
             if error.code != "BACKEND_UNAVAILABLE":
                 raise
@@ -395,6 +427,30 @@ def _of_precise(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Fin
     return found
 
 
+def _of_run(made: running.Program, asked: Asked) -> Dict[str, Finding]:
+    """How the values of a graph break laws, by law; a range that would be kept may be refused."""
+    found: Dict[str, Finding] = {}
+    answers: Dict[str, client.Answered] = {}
+    for way in ("first", *running.WAYS):
+        if way not in asked.outcomes:
+            continue
+        outcome = asked.outcomes[way]
+        if isinstance(outcome, client.Answered):
+            answers[way] = outcome
+        elif not (isinstance(outcome, client.Rejected) and way == "with an operator kept on the host"):
+            words = client.describe(outcome) if outcome else "asked no more: it ended too often"
+            found.setdefault("run-answered", Finding(asked, f"{way}: {words}", outcome))
+    told = {way: outcome.ok for way, outcome in answers.items()}
+    for law, fault in running.faults(made, asked.number, asked.edition, told).items():
+        found.setdefault(law, Finding(asked, fault, answers[_way_of(law, fault)]))
+    return found
+
+
+def _way_of(law: str, fault: str) -> str:
+    """The way of asking that a fault is about, which its words begin with."""
+    return next((way for way in running.WAYS if fault.startswith((f"{way}, ", f"{way}: "))), "first")
+
+
 def _mode(number: int, edition: str) -> str:
     modes = precise.MODES[edition]
     return modes[number // _PRECISE // 2 % len(modes)]
@@ -444,6 +500,8 @@ def _findings(plan: Plan, claims: judge.Claims, answers: Sequence[Asked]) -> Dic
             broken = _of_precise(plan, claims, asked)
         elif asked.kind == "moded":
             broken = _of_moded(plan, claims, asked)
+        elif asked.kind == "run":
+            broken = _of_run(_program_of(plan.seed, asked.number), asked)
         else:
             broken = _of_case(plan, claims, asked) if asked.kind == "case" else _of_options(asked)
         for law, finding in broken.items():
@@ -459,14 +517,16 @@ def _concerns(plan: Plan, law: Law, asked: Asked) -> bool:
 
 
 #: The kinds of questions, in the order in which their answers are kept.
-_KINDS = ("precise", "moded", "case", "options", "graph")
+_KINDS = ("precise", "moded", "case", "options", "graph", "run")
 
 #: Kind of question to the method that answers; of a case it is the case's.
-_METHODS = {"graph": "partition", "precise": "precision", "moded": "precision", "options": "options", "case": ""}
+_METHODS = {
+    "graph": "partition", "precise": "precision", "moded": "precision", "options": "options", "case": "", "run": "run",
+}  # fmt: skip
 
 
 #: What a law holds of, by its method.
-_OF = {"partition": "graphs", "precision": "graphs", "options": "sets of values"}
+_OF = {"partition": "graphs", "precision": "graphs", "options": "sets of values", "run": "graphs"}
 
 
 def records(
@@ -547,6 +607,8 @@ class Questions:
         answers += _ask_shelved(self._plan, asker, self._editions, self._methods)
         if "partition" in self._methods:
             answers += _ask_all(self._plan, asker, self._editions)
+        if "run" in self._methods:
+            answers += _ask_runs(self._plan, asker, self._editions)
         self._answers += answers
 
     def _repeat(self, worker: client.Client) -> None:
@@ -581,23 +643,28 @@ class Questions:
         _write(os.path.join(plan.folder, FILE), answers)
         broken = _findings(plan, claims, answers)
         made = records(plan, claims, answers, broken)
-        examples = [(record, number) for record, number in _to_show(made, broken)]
+        examples = list(_to_show(made, broken))
         if examples:
             with start() as worker:
                 asker = _Asker(plan, worker, claims)
-                for record, number in examples:
-                    _example(plan, asker, record, number, claims)
+                for record, finding in examples:
+                    if finding.asked.kind == "run":
+                        _run_example(plan, asker, record, finding)
+                    else:
+                        _example(plan, asker, record, finding.asked.number, claims)
         return made
 
 
-def _to_show(made: Sequence[Record], broken: Mapping[Tuple[str, str], List[Finding]]) -> Iterator[Tuple[Record, int]]:
+def _to_show(
+    made: Sequence[Record], broken: Mapping[Tuple[str, str], List[Finding]]
+) -> Iterator[Tuple[Record, Finding]]:
     """Broken laws, each with the first random graph that breaks it: of a case the graph is at hand."""
     for record in made:
         if record.result.status == "fail":
             found = broken[law_of(record.instance).name, record.instance.edition]
-            drawn = [one for one in found if one.asked.kind == "graph"]
+            drawn = [one for one in found if one.asked.kind in ("graph", "run")]
             if drawn:
-                yield record, drawn[0].asked.number
+                yield record, drawn[0]
 
 
 def run(plan: Plan, spec: str, settings: Settings, claims: judge.Claims) -> List[Record]:
@@ -618,6 +685,8 @@ def run(plan: Plan, spec: str, settings: Settings, claims: judge.Claims) -> List
 def whole(plan: Plan, answers: Sequence[Asked]) -> bool:
     """Whether the answers are to all random graphs of the plan, if they are to any."""
     numbers = [asked.number for asked in answers if asked.kind == "graph"]
+    if [asked.number for asked in answers if asked.kind == "run"] not in ([], list(range(_runs(plan)))):
+        return False
     return numbers == list(range(plan.graphs)) or not any(one.case.method == "partition" for one in plan.instances)
 
 
@@ -675,6 +744,16 @@ def _edition(editions: Sequence[str], number: int) -> str:
     return editions[number % len(editions)]
 
 
+def _ask_runs(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:
+    """The values of small graphs, each in several ways."""
+    found = []
+    for number in filter(asker.asks, range(_runs(plan))):
+        made, edition = _program_of(plan.seed, number), _edition(editions, number)
+        outcomes = {way: asker.run(running.asking(way, made, number, edition)) for way in running.ways(made, number)}
+        found.append(Asked(number, edition, outcomes, "run"))
+    return found
+
+
 def _ask_all(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:
     """The partition of the random graphs, as they are and with other names."""
     found = []
@@ -718,6 +797,37 @@ def _example(plan: Plan, asker: _Asker, record: Record, number: int, claims: jud
     head = f"# Breaks the law '{law.name}': {law.title}.\n# Found as graph {plan.seed}/{number}; asked as by:\n"
     mixed = f"-o mix_compile_mode={_mixed(number)}"
     head += f"# npu-conformance partition {name} --edition {edition} {mixed} {' '.join(words)}\n"
+    output.write_file(path, head + text)
+
+
+def _run_example(plan: Plan, asker: _Asker, record: Record, finding: Finding) -> None:
+    """Leave a smallest graph whose values break the law, as .pbtxt with the requests that show it."""
+    law, number, edition = law_of(record.instance), finding.asked.number, finding.asked.edition
+    ways = list(dict.fromkeys(["first", _way_of(law.name, finding.fault)]))
+
+    def breaks(steps: Sequence[Step]) -> bool:
+        made = running.program(steps)
+        if made is None or not set(ways) <= {"first", *running.ways_of(made)}:
+            return False
+        try:
+            outcomes = {way: asker.run(running.asking(way, made, number, edition)) for way in ways}
+        except NpuError:
+            return False  # the backend does not start any more
+        return law.name in _of_run(made, Asked(number, edition, outcomes, "run"))
+
+    steps = running.draw(f"run/{plan.seed}/{number}")
+    if breaks(steps):
+        steps = shrink(steps, breaks, _FRESH_SHRINKS)
+    asker.bad = 0
+    made = running.program(steps) or _program_of(plan.seed, number)
+    name = f"{record.instance.case.id}-{edition}.pbtxt"
+    path = os.path.join(plan.folder, name)
+    write_graph(made.graph, path)
+    with open(path, encoding="utf-8") as stream:
+        text = stream.read()
+    head = f"# Breaks the law '{law.name}': {law.title}.\n# Found as run {plan.seed}/{number}; asked for `run` with:\n"
+    for way in ways:
+        head += f"# {way}: {running.words(running.asking(way, made, number, edition))}\n"
     output.write_file(path, head + text)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import enum
 import inspect
-import os
 from typing import Any, Dict, List
 
 from npu_bridge._names import module_getattr
@@ -24,7 +23,7 @@ from npu_bridge.estimator.npu.config_objects import (
 )
 from npu_reference.options import OPTIONS, Resolution, resolve
 from npu_reference.options.classes import OptionTypeError, raise_for_python
-from npu_reference.runtime.config import EDITION_VARIABLE, RUN_CONFIG_MARK
+from npu_reference.runtime.config import RUN_CONFIG_MARK, current_overrides, surroundings
 from npu_reference.runtime.observing.log import LOG
 
 __all__ = [
@@ -73,8 +72,8 @@ class NPURunConfig(_RunConfig):
 
     >>> config = NPURunConfig(session_config=session_config, mix_compile_mode=True, iterations_per_loop=1)
 
-    An option left out, None or empty takes its documented default and is not written to the session. The value of
-    each option is an attribute of the same name.
+    An option left out, None or empty takes what the environment says, else its documented default, and is not written
+    to the session, which reads the same environment. The value of each option is an attribute of the same name.
 
     Raises:
         OptionTypeError: an unknown argument, or an option of the wrong type; a bool is no int (G12).
@@ -107,10 +106,12 @@ def _refuse_unknown(arguments: Dict[str, Any]) -> None:
 
 def _resolved(given: Dict[str, Any]) -> Resolution:
     values = {name: _as_option(value) for name, value in given.items()}
-    edition = os.environ.get(EDITION_VARIABLE) or "current"  # G14
-    resolution = resolve(values, surface="runconfig", edition=edition)
+    around = current_overrides()
+    edition, env = surroundings()
+    resolution = resolve(values, surface="runconfig", edition=edition, env=env, files=around.files)
     for warning in resolution.warnings:
-        LOG.warning("NPURunConfig: %s", warning.message)
+        if warning.code != "environment":  # the session reads the same environment, and says so
+            LOG.warning("NPURunConfig: %s", warning.message)
     if resolution.errors:
         raise_for_python(resolution.errors[0])
     return resolution
@@ -141,7 +142,8 @@ def npu_session_config(config: NPURunConfig) -> Any:
     write_option(entry, RUN_CONFIG_MARK, "b", True)
     write_option(entry, "use_off_line", "b", True)  # A38
     resolution = config._npu_resolution
-    session = resolve({"graph_run_mode": resolution.run_mode}, edition=resolution.edition).values
+    env = surroundings()[1]
+    session = resolve({"graph_run_mode": resolution.run_mode}, edition=resolution.edition, env=env).values
     for name in _option_names():
         facet = OPTIONS[name].facet("runconfig", resolution.edition)
         if facet is None or facet.field == "o" or name not in resolution.effective:

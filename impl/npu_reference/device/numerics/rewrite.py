@@ -9,6 +9,7 @@ from npu_reference.device.numerics import floatstatus
 from npu_reference.device.numerics.body import Decision, compute_as_decided
 from npu_reference.device.numerics.own_operators import OwnOperators
 from npu_reference.device.numerics.status import FloatStatus
+from npu_reference.graphs import COPY_MARK
 from npu_reference.partition import Partition
 from npu_reference.partition.model import Geop
 from npu_reference.precision import Assignment
@@ -72,6 +73,8 @@ class _Rewriter:
         while pending:
             name, body = pending.pop()
             pending.extend(self._call_copies(body))
+            if COPY_MARK in body.attr:
+                name = body.attr[COPY_MARK].s.decode()
             decided = dict(self.decisions.get(name, {}))
             for status_op in floatstatus.install(body, self.status, {}):
                 decided.pop(status_op, None)

@@ -16,15 +16,16 @@ RULES = RuleBook()
 
 @RULES.rule("session.profiling_options.fp_point.required", "profiling_options")
 def _trace_points(state: State) -> None:
-    """With training_trace on, profiling_options has fp_point and bp_point (D12: current finds them itself)."""
+    """With training_trace on, profiling_options has fp_point and bp_point (D12: left empty, they are found)."""
     options = state.parsed.get("profiling_options")
     if not isinstance(options, ProfilingOptions) or not options.training_trace or not state.training:
         return
     missing = [key for key in ("fp_point", "bp_point") if not getattr(options, key)]
     if not missing:
         return
-    reason = f"training_trace is on, but {' and '.join(missing)} are not given."
-    if state.edition == "legacy":
+    reason = f"training_trace is on, but {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not given."
+    lacking = any(key not in options.given for key in missing)
+    if state.edition == "legacy" and lacking:
         remedy = "Name the first forward and the last backward operator."
         state.error("profiling_options", "OPTION_CONFLICT", reason, remedy)
     else:

@@ -55,6 +55,14 @@ OPTIONS = (
         readings=("G19",),
     ),
     declare(
+        "HCCL_algorithm",
+        _TOPIC,
+        "No document has it; real scripts name algorithms of communication with it, which here follow the links.",
+        session=Facet(Anything(), "s", status="idle", source=f"{UNLISTED} (G19)"),
+        runconfig=Facet(Anything(), "s", status="idle", source=f"{UNLISTED} (G19)"),
+        readings=("G19",),
+    ),
+    declare(
         "aoe_mode",
         _TOPIC,
         "What is tuned: subgraphs (1), operators (2) or gradient splitting (4).",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from typing import Any, Dict, Hashable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Hashable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.errors import NpuError
 from npu_reference.graphs import Graph
 from npu_reference.partition.building.state import name_state
 from npu_reference.runtime.execution.bodies import Hook, make_runnable
+from npu_reference.runtime.execution.dumping import UNBOUND
 from npu_reference.runtime.execution.generators import Generators
 from npu_reference.runtime.execution.metering import Gauge, Meter
 from npu_reference.runtime.execution.names import MARK, Names
@@ -82,6 +83,8 @@ class Shadow:
         self.graph_options = _graph_options(config)
         self.graph = tensorflow().v1.Graph()
         self.hooks: List[Hook] = [*hooks, make_runnable]
+        #: What a body is bound to before the hooks, with the functions of its request; the data dump.
+        self.binder: Optional[Callable[[Any, str, Dict[str, Any]], None]] = None
         self.meter = Meter()
         self.generators = Generators()
         #: Where the name of a host operator differs: shadow name to user's name.
@@ -309,6 +312,8 @@ class _Batch:
                 self.shadow.meter.install(body, function, gauges)
             self.shadow.generators.install(body, self.functions)
             body.signature.name = function
+            if self.shadow.binder is not None:
+                self.shadow.binder(body, name, self.functions)
             for hook in self.shadow.hooks:
                 hook(body, name)
             self.shadow.geops[function] = name
@@ -377,7 +382,7 @@ class _Batch:
         message = type(self.request.graph_def)
         known = message(versions=self.request.graph_def.versions)
         for name, function in self.functions.items():
-            if name not in self.geops and name not in self.shadow._functions:
+            if name not in self.geops and name not in self.shadow._functions and UNBOUND not in function.attr:
                 known.library.function.add().CopyFrom(function)
                 self.shadow._function_names.fresh(name)
         for gradient in self.request.graph_def.library.gradient:

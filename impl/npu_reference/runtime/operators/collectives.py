@@ -12,7 +12,17 @@ from npu_reference.runtime.operators.communicating import through_python
 from npu_reference.runtime.ranks import WORLD, members, rank_id, rank_size, world_rank_of
 from npu_reference.runtime.tf_api import tensorflow
 
-__all__ = ["allgather", "allreduce", "alltoallv", "broadcast", "receive", "reduce", "reduce_scatter", "send"]
+__all__ = [
+    "all_to_all_v",
+    "all_to_all_v_c",
+    "allgather",
+    "allreduce",
+    "broadcast",
+    "receive",
+    "reduce",
+    "reduce_scatter",
+    "send",
+]
 
 _REDUCTIONS = ("max", "min", "prod", "sum")
 
@@ -175,7 +185,7 @@ def receive(shape: Sequence[int], data_type: Any, sr_tag: int, src_rank: int, gr
     return _operator("HcomReceive", "receive", [], ["output"], spec, [sizes], [dtype])[0]
 
 
-def alltoallv(
+def all_to_all_v(
     send_data: Any, send_counts: Any, send_displacements: Any, recv_counts: Any, recv_displacements: Any,
     group: str = WORLD,
 ) -> Any:  # fmt: skip
@@ -194,6 +204,33 @@ def alltoallv(
     spec = {"group": group, "members": members(group)}
     types = [inputs[0][1].dtype.base_dtype]
     return _operator("HcomAllToAllV", "alltoallv", inputs, ["recv_data"], spec, [v1.TensorShape([None])], types)[0]
+
+
+def all_to_all_v_c(
+    send_data: Any, send_count_matrix: Any, rank: int, fusion: int = 0, fusion_id: int = -1, group: str = WORLD
+) -> Any:
+    """Elements of every rank of a group to every rank, by one matrix of all counts: computed as HcomAllToAllV.
+
+    Args:
+        send_data: of one dimension; any other is taken row by row.
+        send_count_matrix: int64 [ranks, ranks]: how many elements each rank (row) sends to each (column). Parts lie one
+            after the other, on both sides.
+        rank: this rank in the group.
+        fusion, fusion_id: which operators may become one; values do not depend on it.
+
+    Raises:
+        OptionValueError: OPTION_VALUE, when ``rank`` is not this process's rank in the group.
+    """
+    del fusion, fusion_id
+    _check_int("all_to_all_v_c", "rank", rank)
+    if rank != rank_id(group):
+        reason = f"{rank} is not this rank, which is {rank_id(group)}."
+        raise OptionValueError("OPTION_VALUE", "all_to_all_v_c: rank", reason, "Give get_rank_id() of the group.")
+    v1 = tensorflow().v1
+    matrix = v1.cast(send_count_matrix, v1.int64)
+    sent, received = matrix[rank], matrix[:, rank]
+    places = [v1.cumsum(counts, exclusive=True) for counts in (sent, received)]
+    return all_to_all_v(v1.reshape(send_data, [-1]), sent, places[0], received, places[1], group)
 
 
 def _me_to(what: str, argument: str, other: Any, tag: Any, group: str) -> int:

@@ -62,6 +62,9 @@ class Engine:
         self._settings = settings
         values = settings.resolution.values
         self.device = ranks.device_of(values.get("session_device_id"), place)
+        #: What folders are called by: the option, else what a launch script says, else the rank.
+        named = values.get("session_device_id") is not None
+        self._told_device = self.device if named else settings.places.device or self.device
         self._communicator = Communicator(place, values.get("hccl_timeout"), settings.faults)
         self.number = process_trace().open_session()
         self._token = token_of(self.number, self._communicator)
@@ -117,12 +120,12 @@ class Engine:
             text = "overflow is known only with device precision on, so nothing is dumped. Give --device-precision on."
             say(logging.WARNING, Notice("no_effect", "enable_dump_debug", text), session=self.number)
         path, disk = settings.places.of(wanted.path), _disk(settings.faults)
-        target = Target(path, settings.places.device, disk=disk, option=wanted.option)
+        target = Target(path, self._told_device, disk=disk, option=wanted.option)
         with refused():
             target.open()
         overflows = None if self._numerics is None else self._numerics.status.overflows
         dumping = Dumping(wanted, target, overflows)
-        self._shadow.hooks.insert(0, dumping.bind)
+        self._shadow.binder = dumping.bind
         return dumping
 
     @property
@@ -252,7 +255,7 @@ class Engine:
         shapes = {name: np.shape(value) for name, value in feeds.items()}
         dtypes = () if self._numerics is None else self._numerics.dtypes_of(op)
         failure = exception_dump.Failure(op, plan.partition, dtypes or ((), ()), shapes)
-        exception_dump.dump(wanted, failure, again, places, self.number)
+        exception_dump.dump(wanted, failure, again, places, self._told_device, self.number)
 
     def _computed_again(self, signature: Signature, feeds: Dict[str, Any]) -> Optional[List[Any]]:
         """The values of tensors that only repeatable operators lead to; None where they fail again."""
@@ -427,16 +430,17 @@ class Engine:
         )  # fmt: skip
 
 
-def _disk(faults: Faults) -> Callable[[int], None]:
+def _disk(faults: Faults) -> Optional[Callable[[int], None]]:
     """What is asked before every file of a dump: a disk that was asked to be full is, once that much is written."""
     full = faults.of("disk_full")
-    left = [full[0].after or 0] if full else []
+    if not full:
+        return None
+    left = [full[0].after or 0]
 
     def take(size: int) -> None:
-        if left:
-            left[0] -= size
-            if left[0] < 0:
-                raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)} ({full[0].asked.rstrip('.')})")
+        left[0] -= size
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)} ({full[0].asked.rstrip('.')})")
 
     return take
 

@@ -59,13 +59,16 @@ def is_exception(error: BaseException) -> bool:
     return not any(kind.__name__ in _NO_EXCEPTION for kind in type(error).__mro__)
 
 
-def dump(wanted: ExceptionDump, failure: Failure, again: Again, places: Places, session: int) -> Optional[str]:
+def dump(
+    wanted: ExceptionDump, failure: Failure, again: Again, places: Places, device: int, session: int
+) -> Optional[str]:
     """Write the dump of an operator that failed; answers its path, None where it is no operator of a GEOP.
 
     It raises nothing: what failed is more important. What cannot be written is told in the log.
 
     Args:
         again: gives values of tensors of the run that failed, computed once more.
+        device: the number that its folder is called by.
     """
     partition = failure.partition
     graph = partition.graph
@@ -94,7 +97,7 @@ def dump(wanted: ExceptionDump, failure: Failure, again: Again, places: Places, 
     parts = encode(description, [data for _, data in inputs], [data for _, data in outputs])
     name = exception_name(node.op, failure.op, number + 1, stamp)
     try:
-        path = write_alone(places.of(wanted.base), wanted.folders(places.device), name, parts, option=wanted.option)
+        path = write_alone(places.of(wanted.base), wanted.folders(device), name, parts, option=wanted.option)
     except NpuError as error:
         text = f"its exception dump: {error.message}"
         say(logging.WARNING, Notice("exception_dump", failure.op, text), session=session)

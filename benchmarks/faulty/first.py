@@ -1,80 +1,21 @@
-"""Faulty backends written by hand: each is the reference with one mistake that a document forbids.
-
-They are no mutants of the registry: nobody wrote a case for them. `test_faulty_backends.py` asks how many the suite
-would call conformant.
-"""
+"""The first table: 89 mistakes, most of them of options."""
 
 from __future__ import annotations
 
 import copy
-import functools
 import json
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Callable, Dict, List
 
+from faulty.making import REFERENCE as _REFERENCE
+from faulty.making import Answer, Params, broken
+from faulty.making import facets as _facets
+from faulty.making import plain as _plain
+from faulty.making import to_host as _to_host
+from faulty.making import with_values as _with
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_reference.errors import NpuError
 from npu_reference.graphs import graph_from_def
 from npu_reference.options import OPTIONS
-
-__all__ = ["FAULTY", "broken"]
-
-Params = Mapping[str, Any]
-Answer = Dict[str, Any]
-
-#: Name to backend, in the order written.
-FAULTY: Dict[str, ReferenceBackend] = {}
-
-_REFERENCE = ReferenceBackend()
-
-
-def broken(method: str, sentence: str) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
-    """Registers a backend whose `method` is the decorated function of (the reference's method, the request)."""
-
-    def register(fault: Callable[..., Answer]) -> Callable[..., Answer]:
-        ask = functools.partial(_asked, method)
-
-        def answer(self: ReferenceBackend, params: Params) -> Answer:
-            return fault(ask, params)
-
-        FAULTY[fault.__name__] = type("Faulty", (ReferenceBackend,), {"__doc__": sentence, method: answer})()
-        return fault
-
-    return register
-
-
-def _asked(method: str, params: Params) -> Answer:
-    content = b""
-    if "graph" in params:
-        with open(params["graph"], "rb") as stream:
-            content = stream.read()  # laws write one graph after another to the same file
-    found, error = _answered(method, json.dumps(params), content)
-    if error is not None:
-        raise error.with_traceback(None)
-    answer: Answer = json.loads(found)
-    return answer
-
-
-@functools.lru_cache(maxsize=1 << 13)
-def _answered(method: str, request: str, content: bytes) -> Any:
-    try:
-        return json.dumps(getattr(_REFERENCE, method)(json.loads(request))), None
-    except NpuError as error:
-        return "", error
-
-
-def _with(params: Params, **changes: Any) -> Dict[str, Any]:
-    values = {**params["values"], **changes}
-    return {**params, "values": {name: value for name, value in values.items() if value is not None}}
-
-
-def _plain(value: Any) -> Any:
-    return value["value"] if isinstance(value, dict) and set(value) == {"field", "value"} else value
-
-
-def _facets(params: Params) -> Dict[str, Any]:
-    key = (params["surface"], params["edition"])
-    return {name: option.facets[key] for name, option in OPTIONS.items() if key in option.facets}
-
 
 # -- options: types and domains
 
@@ -160,8 +101,16 @@ def numbers_of_python(ask: Any, params: Params) -> Answer:
     found = {}
     for name, value in params["values"].items():
         plain = _plain(value)
-        texts = ("stream_max_parallel_num", "local_device_list", "graph_memory_max_size", "variable_memory_max_size",
-                 "dump_step", "input_shape", "dynamic_dims", "dynamic_inputs_shape_range")  # fmt: skip
+        texts = (
+            "stream_max_parallel_num",
+            "local_device_list",
+            "graph_memory_max_size",
+            "variable_memory_max_size",
+            "dump_step",
+            "input_shape",
+            "dynamic_dims",
+            "dynamic_inputs_shape_range",
+        )
         if name in texts and isinstance(plain, str):
             value = plain.replace("_0", "0").replace("+", "")
             if isinstance(value, str) and "DNN" in plain:
@@ -258,8 +207,9 @@ def device_of_the_environment(ask: Any, params: Params) -> Answer:
     answer = ask(params)
     if params.get("env", {}).get("ASCEND_DEVICE_ID") and "session_device_id" in params["values"]:
         answer["effective"]["session_device_id"] = {
-            "value": int(params["env"]["ASCEND_DEVICE_ID"]), "origin": "environment"
-        }  # fmt: skip
+            "value": int(params["env"]["ASCEND_DEVICE_ID"]),
+            "origin": "environment",
+        }
     return answer
 
 
@@ -321,16 +271,6 @@ def behind_a_merge_on_the_host(ask: Any, params: Params) -> Answer:
             break
         behind |= more
     return _to_host(answer, behind)
-
-
-def _to_host(answer: Answer, moved: Any) -> Answer:
-    found = copy.deepcopy(answer)
-    gone = [name for geop in found["geops"] for name in geop["nodes"] if name in moved]
-    for geop in found["geops"]:
-        geop["nodes"] = [name for name in geop["nodes"] if name not in moved]
-    found["geops"] = [geop for geop in found["geops"] if geop["nodes"]]
-    found["host"] += [{"node": name, "op": "", "reason": "NOT_SUPPORTED"} for name in gone]
-    return found
 
 
 def _of_op(name: str, sentence: str, *ops: str) -> None:

@@ -1,0 +1,149 @@
+"""What a faulty backend is: the reference, with one method answered by a function that makes a mistake."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import hashlib
+import json
+import os
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple
+
+from npu_conformance.backends.reference import ReferenceBackend
+from npu_reference.errors import NpuError
+from npu_reference.options import OPTIONS
+
+__all__ = [
+    "FAULTY",
+    "REFERENCE",
+    "RECORDED",
+    "Answer",
+    "Faulty",
+    "Params",
+    "broken",
+    "changed",
+    "facets",
+    "graph_of",
+    "plain",
+    "to_host",
+    "with_values",
+]
+
+Params = Mapping[str, Any]
+Answer = Dict[str, Any]
+Ask = Callable[[Params], Answer]
+Fault = Callable[[Ask, Params], Answer]
+
+REFERENCE = ReferenceBackend()
+
+#: Digest of a `run` request to the reference's message, which an earlier run of cases recorded.
+RECORDED: Dict[str, str] = {}
+
+
+class Faulty(NamedTuple):
+    """One faulty backend; `area` is the table's, `sentence` what the documents say and it does not do."""
+
+    name: str
+    area: str
+    methods: List[str]
+    sentence: str
+    backend: ReferenceBackend
+
+
+#: By name, in the order written.
+FAULTY: Dict[str, Faulty] = {}
+
+
+def broken(area: str, sentence: str, *methods: str) -> Callable[[Fault], Fault]:
+    """Registers a backend whose `methods` (that of the area's name where none is given) are the decorated function."""
+    chosen = list(methods) or [area]
+
+    def register(fault: Fault) -> Fault:
+        name = fault.__name__
+        if name in FAULTY:
+            raise ValueError(f"two faulty backends are called {name}")
+        members: Dict[str, Any] = {"__doc__": sentence}
+        for method in chosen:
+            members[method] = _method(fault, functools.partial(_asked, method))
+        FAULTY[name] = Faulty(name, area, chosen, sentence, type("FaultyBackend", (ReferenceBackend,), members)())
+        return fault
+
+    return register
+
+
+def _method(fault: Fault, ask: Ask) -> Callable[[ReferenceBackend, Params], Answer]:
+    def answer(self: ReferenceBackend, params: Params) -> Answer:
+        return fault(ask, params)
+
+    return answer
+
+
+def _asked(method: str, params: Params) -> Answer:
+    content = b""
+    if "graph" in params and os.path.isfile(params["graph"]):
+        with open(params["graph"], "rb") as stream:
+            content = stream.read()  # laws write one graph after another to the same file
+    found, error = _answered(method, json.dumps(params, sort_keys=True), content)
+    if error is not None:
+        raise error.with_traceback(None)
+    answer: Answer = json.loads(found)
+    return answer
+
+
+@functools.lru_cache(maxsize=1 << 13)
+def _answered(method: str, request: str, content: bytes) -> Any:
+    key = hashlib.sha256(f"{method} {request}".encode() + content).hexdigest()
+    if method == "run" and key in RECORDED:
+        return RECORDED[key], None
+    try:
+        found = json.dumps(getattr(REFERENCE, method)(json.loads(request)))
+    except NpuError as error:
+        return "", error
+    if method == "run":
+        RECORDED[key] = found
+    return found, None
+
+
+def plain(value: Any) -> Any:
+    """A value without the field it stands in."""
+    return value["value"] if isinstance(value, dict) and set(value) == {"field", "value"} else value
+
+
+def with_values(params: Params, **changes: Any) -> Dict[str, Any]:
+    """The request with these values; None takes one out."""
+    values = {**params["values"], **changes}
+    return {**params, "values": {name: value for name, value in values.items() if value is not None}}
+
+
+def facets(params: Params) -> Dict[str, Any]:
+    """Option to how it is declared where the request is asked."""
+    key = (params["surface"], params["edition"])
+    return {name: option.facets[key] for name, option in OPTIONS.items() if key in option.facets}
+
+
+def changed(area: str, name: str, sentence: str, change: Callable[[Answer, Params], Any], *methods: str) -> None:
+    """Registers a backend that changes the reference's answer; `change` edits it, or returns another."""
+
+    def fault(ask: Ask, params: Params) -> Answer:
+        answer = ask(params)
+        found = change(answer, params)
+        return answer if found is None else found
+
+    fault.__name__ = name
+    broken(area, sentence, *methods)(fault)
+
+
+def graph_of(params: Params) -> Any:
+    """The request's graph, closed over feeds and fetches."""
+    return REFERENCE.graph(params)
+
+
+def to_host(answer: Answer, moved: Iterable[str], reason: str = "NOT_SUPPORTED") -> Answer:
+    """The partition with these operators on the host."""
+    found, gone = copy.deepcopy(answer), set(moved)
+    there = [name for geop in found["geops"] for name in geop["nodes"] if name in gone]
+    for geop in found["geops"]:
+        geop["nodes"] = [name for name in geop["nodes"] if name not in gone]
+    found["geops"] = [geop for geop in found["geops"] if geop["nodes"]]
+    found["host"] += [{"node": name, "op": "", "reason": reason} for name in there]
+    return found

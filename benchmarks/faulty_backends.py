@@ -1,0 +1,183 @@
+"""Judges faulty backends written by hand, and says how many of them the suite would call conformant.
+
+Usage: python benchmarks/faulty_backends.py [--area AREA ...] [--only NAME ...] [--recorded FILE] [--write]
+
+Each backend of `faulty/` is the reference with one mistake (or several) that a document forbids. Nobody wrote a case
+for them, and they were written without looking at the cases. A mistake in `run` needs TensorFlow; what the reference
+answers there is kept in FILE, so that a second run takes seconds. --write puts into results/faulty.toml the case that
+sees each, which is what the tests ask.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+import time
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [_HERE, os.path.join(_HERE, "..", "impl"), os.path.join(_HERE, "..", "conformance")]
+
+from faulty import combined, making  # noqa: E402
+
+from npu_conformance.backends.reference import tensorflow_version  # noqa: E402
+from npu_conformance.files import scratch, toml_file  # noqa: E402
+from npu_conformance.judging import judge  # noqa: E402
+from npu_conformance.library import library  # noqa: E402
+from npu_conformance.library.library import Library  # noqa: E402
+from npu_conformance.strength import hosting  # noqa: E402
+from npu_conformance.strength.laws import asking  # noqa: E402
+
+__all__ = ["FAULTY", "REVIEWED", "TABLES", "Panels", "Seen", "judged", "reviewed"]
+
+FAULTY = making.FAULTY
+TABLES = (*combined.TABLES, combined)
+
+#: What sees each, and why the others may live.
+REVIEWED = os.path.join(_HERE, "results", "faulty.toml")
+
+#: Random graphs asked for the laws: fewer than in a run.
+GRAPHS = 40
+
+
+class Seen(NamedTuple):
+    """What sees a faulty backend: an instance of a case, or a law; neither of one that is called conformant."""
+
+    name: str
+    by: str
+
+
+class Panels:
+    """The cases by method, asked of the reference once; close it."""
+
+    def __init__(self, shelf: Library) -> None:
+        self.shelf = shelf
+        self._scratch = scratch.Scratch("npu-conformance-")
+        self._made: Dict[str, hosting.Panel] = {}
+        #: Those that count against a verdict, by id.
+        self.instances = {one.id: one for one in shelf.instances() if not one.twin and one.case.level == "must"}
+
+    def __enter__(self) -> Panels:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._scratch.close()
+
+    @property
+    def folder(self) -> str:
+        return self._scratch.path
+
+    def of(self, method: str, ids: Sequence[str] = ()) -> hosting.Panel:
+        """The panel of a method's instances, all of them or those of some ids."""
+        key = f"{method} {' '.join(sorted(ids))}"
+        if key not in self._made:
+            asked = [self.instances[name] for name in ids] if ids else list(self.instances.values())
+            chosen = [one for one in asked if one.case.method == method]
+            folder = os.path.join(self.folder, str(len(self._made)))
+            os.mkdir(folder)
+            self._made[key] = hosting.Panel(chosen, folder)
+        return self._made[key]
+
+
+def judged(one: making.Faulty, panels: Panels) -> Seen:
+    """The first case, else the first law, that is not passed."""
+    for method in one.methods:
+        panel = panels.of(method)
+        for instance in panel.failures(one.backend, panel.sound):
+            return Seen(one.name, instance.id)
+    for law in broken_laws(one, panels):
+        return Seen(one.name, law)
+    return Seen(one.name, "")
+
+
+def broken_laws(one: making.Faulty, panels: Panels) -> Iterator[str]:
+    """The laws of its methods that a backend breaks."""
+    chosen = tuple(law for law in asking.instances() if law.case.method in one.methods)
+    if chosen:
+        claims = judge.Claims.of(one.backend.hello({"protocol": 1}))
+        plan = asking.Plan(GRAPHS, 0, chosen, panels.folder, panels.shelf)
+        here: Any = hosting.Here(one.backend, panels.folder)
+        for record in asking.run(plan, "here", here, claims):
+            if record.result.status == "fail":
+                yield record.instance.id
+
+
+def reviewed() -> Dict[str, Dict[str, Any]]:
+    """The committed table: name to its row."""
+    return {row["name"]: row for row in toml_file.load(REVIEWED)["faulty"]} if os.path.exists(REVIEWED) else {}
+
+
+@contextlib.contextmanager
+def _recorded(path: Optional[str]) -> Iterator[None]:
+    if path and os.path.exists(path):
+        with open(path, encoding="utf-8") as stream:
+            making.RECORDED.update(json.load(stream))
+    yield
+    if path:
+        with open(path, "w", encoding="utf-8") as stream:
+            json.dump(making.RECORDED, stream)
+
+
+def _write(found: Dict[str, str]) -> None:
+    before = reviewed()
+    lines = [
+        "# What sees each faulty backend of benchmarks/faulty, the first case or law. Of one called conformant",
+        "# `allowed` says why no document forbids it, or `hole` what the suite lacks.",
+        "# Made by benchmarks/faulty_backends.py --write; `allowed` and `hole` are written by hand, and kept.",
+    ]
+    for one in FAULTY.values():
+        row = before.get(one.name, {})
+        by = found.get(one.name, row.get("seen_by", ""))
+        lines += ["", "[[faulty]]", f'name = "{one.name}"', f'area = "{one.area}"']
+        if by:
+            lines.append(f'seen_by = "{by}"')
+        else:
+            key = "allowed" if "allowed" in row else "hole"
+            lines.append(f"{key} = {json.dumps(row.get(key, ''), ensure_ascii=False)}")
+    with open(REVIEWED, "w", encoding="utf-8") as stream:
+        stream.write("\n".join(lines) + "\n")
+
+
+def _table(found: Dict[str, str]) -> List[str]:
+    rows = ["area       asked  seen  allowed  conformant"]
+    known = reviewed()
+    total = [0, 0, 0]
+    for area in dict.fromkeys(one.area for one in FAULTY.values()):
+        names = [name for name in found if FAULTY[name].area == area]
+        seen = sum(bool(found[name]) for name in names)
+        allowed = sum(not found[name] and "allowed" in known.get(name, {}) for name in names)
+        if names:
+            rows.append(f"{area:10}{len(names):6}{seen:6}{allowed:9}{len(names) - seen - allowed:12}")
+        total = [a + b for a, b in zip(total, (len(names), seen, allowed))]
+    rows.append(f"{'all':10}{total[0]:6}{total[1]:6}{total[2]:9}{total[0] - total[1] - total[2]:12}")
+    return rows
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--area", action="append", default=[])
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--recorded", help="keeps what the reference answers to run")
+    parser.add_argument("--write", action="store_true")
+    asked = parser.parse_args()
+    chosen = [one for one in FAULTY.values() if (not asked.area or one.area in asked.area)
+              and (not asked.only or one.name in asked.only)]  # fmt: skip
+    if tensorflow_version() is None:
+        chosen = [one for one in chosen if "run" not in one.methods]
+    found: Dict[str, str] = {}
+    with _recorded(asked.recorded), Panels(library.load()) as panels:
+        for one in chosen:
+            began = time.process_time()
+            found[one.name] = judged(one, panels).by
+            print(f"{one.name}: {found[one.name] or 'CONFORMANT'} ({time.process_time() - began:.1f} s)", flush=True)
+    if asked.write:
+        _write(found)
+    print("\n".join(_table(found)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

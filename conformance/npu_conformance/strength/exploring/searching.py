@@ -1,0 +1,182 @@
+"""Asks a backend and the reference the same questions until time is up, and makes each kind of difference small."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from npu_conformance.backends import base
+from npu_conformance.backends.reference import ReferenceBackend
+from npu_conformance.judging.judge import Claims
+from npu_conformance.library.library import Library
+from npu_conformance.protocol import client, requests
+from npu_conformance.running.lanes import Settings
+from npu_conformance.strength import hosting
+from npu_conformance.strength.exploring import comparing, questions
+from npu_conformance.strength.exploring.comparing import Difference
+from npu_conformance.strength.exploring.questions import Question
+from npu_conformance.strength.laws import graphs
+from npu_conformance.strength.laws.shrink import shrink
+from npu_reference.errors import NpuError
+from npu_reference.graphs import write_graph
+
+__all__ = ["Exploration", "Finding", "Plan", "explore"]
+
+_SECONDS = 10.0  # for one question (assumed)
+_SHRINKS = 200  # questions spent on making one difference small (assumed)
+_SLOW_SHRINKS = 10  # of those that end a worker (assumed)
+_BAD_ENDINGS = 5  # of one kind; then the method is asked no more (assumed)
+_KINDS = 100  # of differences: more would say nothing more (assumed)
+
+
+class Plan(NamedTuple):
+    """What is asked: for so many seconds, at most so many questions (0: no bound), of these methods and editions."""
+
+    seconds: float
+    seed: int
+    methods: Tuple[str, ...] = questions.METHODS
+    editions: Tuple[str, ...] = ("legacy", "current")
+    most: int = 0
+
+
+class Finding(NamedTuple):
+    """One cause of differences: how many questions showed it, the first of them by number, and a smallest one."""
+
+    difference: Difference
+    times: int
+    first: int
+    question: Question
+
+
+class Exploration(NamedTuple):
+    """What came of it.
+
+    asked: questions; left: of these, those that the backend or the reference did not answer; stopped: methods asked no
+    more, since the backend ended too often; claims: of the backend.
+    """
+
+    findings: Tuple[Finding, ...]
+    asked: int
+    left: int
+    stopped: Tuple[str, ...]
+    claims: Claims
+
+
+def explore(
+    library: Library,
+    spec: str,
+    settings: Settings,
+    plan: Plan,
+    progress: Optional[Callable[[int, int], None]] = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Exploration:
+    """Ask until time or questions are used up; what was found by then is made small, which is not counted.
+
+    Args:
+        progress: called after every question with the numbers of questions and of causes.
+    Raises:
+        NpuError: BACKEND_UNAVAILABLE, or USAGE where the backend claims nothing of what is to be asked.
+    """
+    given = questions.material(library)
+    with settings.client(spec) as worker:
+        claims = Claims.of(worker.hello())
+        methods = [one for one in plan.methods if one in claims.features]
+        editions = [one for one in plan.editions if one in claims.editions]
+        if not methods or not editions:
+            raise NpuError("USAGE", spec, "claims nothing of what is to be explored", "Explore what its hello claims.")
+        asker = _Asker(worker, claims)
+        found: Dict[Tuple[str, str, str], List[Any]] = {}
+        endings: Dict[str, int] = {}
+        number = left = 0
+        end = clock() + plan.seconds
+        while methods and clock() < end and (not plan.most or number < plan.most):
+            question = questions.draw(plan.seed, number, methods, editions, given)
+            shown = asker.differences(question)
+            left += shown is None
+            for difference in shown or ():
+                if difference.cause in found:
+                    found[difference.cause][1] += 1
+                elif len(found) < _KINDS:
+                    found[difference.cause] = [difference, 1, number, question]
+                if difference.cause[1] == "ended":
+                    endings[question.method] = endings.get(question.method, 0) + 1
+            number += 1
+            methods = [one for one in methods if endings.get(one, 0) < _BAD_ENDINGS]
+            if progress is not None:
+                progress(number, len(found))
+        findings = [asker.smallest(Finding(*one)) for one in found.values()]
+    stopped = tuple(sorted(one for one, count in endings.items() if count >= _BAD_ENDINGS))
+    order = {"must": 0, "should": 1}
+    findings.sort(key=lambda one: (order[one.difference.level], -one.times, one.difference.cause))
+    return Exploration(tuple(findings), number, left, stopped, claims)
+
+
+class _Asker:
+    """Asks both, each question with the same files."""
+
+    def __init__(self, worker: client.Client, claims: Claims) -> None:
+        self.worker, self.claims = worker, claims
+        self.reference = ReferenceBackend()
+
+    def differences(self, question: Question) -> Optional[List[Difference]]:
+        """The differences of one question; None where there is nothing to compare."""
+        params: Dict[str, Any] = {**question.params, "edition": question.edition}
+        folder = os.path.join(self.worker.folder, "case")
+        ops: Mapping[str, str] = {}
+        if question.steps:
+            asked = graphs.request(question.steps)
+            if asked is None:
+                return None
+            os.makedirs(folder, exist_ok=True)
+            params.update(graph=os.path.join(folder, "graph.pb"), feeds=list(asked.feeds), fetches=list(asked.fetches))
+            write_graph(asked.graph, params["graph"])
+            ops = {node.name: node.op for node in asked.closed.nodes}
+            if "op_list" in self.claims.features:
+                params["op_list"] = graphs.OPERATORS
+        told: client.Outcome = self.worker.request(question.method, params, _SECONDS)
+        if isinstance(told, (client.Crashed, client.TimedOut, client.Nonsense)):
+            self.worker.fresh()
+        message = base.answer(self.reference, 1, question.method, params)
+        ours = hosting.outcome(message, question.method)
+        told, ours = (requests.without_paths(one, self.worker.folder, folder) for one in (told, ours))
+        if isinstance(told, client.Unsupported) or not isinstance(ours, (client.Answered, client.Rejected)):
+            return None
+        return comparing.differences(question, told, ours, self.claims, ops)
+
+    def shows(self, question: Question, cause: Tuple[str, str, str]) -> Optional[Difference]:
+        """The difference of this cause that a question shows, if it does."""
+        found = self.differences(question) or []
+        return next((one for one in found if one.cause == cause), None)
+
+    def smallest(self, finding: Finding) -> Finding:
+        """The finding with a smallest question that still shows its cause; one that a fresh worker does not show is
+        `unstable`."""
+        cause = finding.difference.cause
+        self.worker.fresh()
+        if self.shows(finding.question, cause) is None:
+            unstable = finding.difference._replace(
+                cause=(cause[0], "unstable", cause[2]), told=f"once, and not again: {finding.difference.words}"
+            )
+            return finding._replace(difference=unstable)
+        budget = _SLOW_SHRINKS if cause[1] == "ended" else _SHRINKS
+        best = self._fewest(finding.question, cause, budget)
+        if best.steps:
+            steps = shrink(
+                best.steps, lambda some: self.shows(best._replace(steps=tuple(some)), cause) is not None, budget
+            )
+            best = self._fewest(best._replace(steps=tuple(steps)), cause, budget)
+        shown = self.shows(best, cause)
+        return finding._replace(question=best, difference=shown) if shown is not None else finding
+
+    def _fewest(self, question: Question, cause: Tuple[str, str, str], budget: int) -> Question:
+        """The question without every entry that it does not need."""
+        changed = True
+        while changed and budget > 0:
+            changed = False
+            for candidate in questions.simpler(question):
+                budget -= 1
+                if self.shows(candidate, cause) is not None:
+                    question, changed = candidate, True
+                    break
+        return question
