@@ -477,3 +477,17 @@ another_library(
     flags(MatMulV2="false", Log="true"),
     lambda params: mode_of(params) == "mixed_float16",
 )
+answering(
+    "cube-mode-bars-what-follows",
+    "precision.cube.vector_black_aicpu",
+    "Keeps from the AI Core what is behind a blocklisted operator, too, under cube_fp16in_fp32out.",
+    dtypes("float16", "float32", lambda node: node["op"] == "MaxPool"),
+    cubed,
+)
+answering(
+    "products-of-batches-lowered",
+    "precision.domain",
+    "Lowers products of batches whatever the mode keeps.",
+    dtypes("float32", "float16", lambda node: node["op"].startswith("BatchMatMul")),
+    kept,
+)
