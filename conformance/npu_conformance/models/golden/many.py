@@ -133,10 +133,9 @@ class _Update:
 
 def _moved(question: Question, model: str) -> Question:
     """Paths, as they are written on a command line, seen from the folder of the model."""
-    folder = os.path.dirname(os.path.abspath(model))
     paths: Dict[str, Any] = {}
     for field in ("op_list", "ops_info", "device"):
         path = getattr(question, field)
         if path is not None and (field != "device" or ".toml" in path):
-            paths[field] = os.path.relpath(os.path.abspath(path), folder)
+            paths[field] = os.path.relpath(path, os.path.dirname(model) or os.curdir)
     return question._replace(**paths)
