@@ -396,7 +396,7 @@ def _measured_fast(one: Found, other: Found) -> Optional[Dict[str, Any]]:
             if not np.isfinite(squares + others):
                 return None
             np.abs(np.subtract(a, b, out=difference), out=difference)
-        gap = max(gap, float(difference.max()))
+        gap = max(gap, float(np.max(difference)))
         scale = max(scale, float(a.max()), -float(a.min()), float(b.max()), -float(b.min()))
     if min(squares, others) < _TINY:
         return None  # squares of small values are none either
