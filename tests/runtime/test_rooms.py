@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import signal
 import socket
+import tempfile
 import time
 
 import pytest
@@ -13,6 +15,13 @@ from npu_reference.errors import NpuError
 from npu_reference.runtime.scripts import rooms
 
 LATER = time.time() + 10_000
+
+
+@pytest.fixture
+def place():
+    """A folder with a short path: the address of a socket may have 107 bytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield pathlib.Path(folder)
 
 
 def kept(folder):
@@ -38,45 +47,45 @@ def inhabited(folder):
     return pid, path
 
 
-def test_a_room_goes_with_the_launch(tmp_path):
-    with rooms.room(str(tmp_path)) as path:
-        assert kept(tmp_path) == [os.path.basename(path)]
-    assert kept(tmp_path) == []
+def test_a_room_goes_with_the_launch(place):
+    with rooms.room(str(place)) as path:
+        assert kept(place) == [os.path.basename(path)]
+    assert kept(place) == []
 
 
-def test_the_room_of_a_launcher_that_was_killed_goes_with_the_next_launch(tmp_path):
-    pid, path = inhabited(tmp_path)
+def test_the_room_of_a_launcher_that_was_killed_goes_with_the_next_launch(place):
+    pid, path = inhabited(place)
     try:
-        rooms.sweep(str(tmp_path), LATER)
-        assert kept(tmp_path) == [os.path.basename(path)]  # it lives
+        rooms.sweep(str(place), LATER)
+        assert kept(place) == [os.path.basename(path)]  # it lives
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-    rooms.sweep(str(tmp_path))
-    assert kept(tmp_path) == [os.path.basename(path)]  # it is young: its maker may not have come to lock it
-    rooms.sweep(str(tmp_path), LATER)
-    assert kept(tmp_path) == []
+    rooms.sweep(str(place))
+    assert kept(place) == [os.path.basename(path)]  # it is young: its maker may not have come to lock it
+    rooms.sweep(str(place), LATER)
+    assert kept(place) == []
 
 
-def test_what_is_not_surely_a_room_of_ours_is_left_alone(tmp_path):
-    listening, full, linked = (tmp_path / f"{rooms.PREFIX}{name}" for name in ("listening", "full", "linked"))
-    outside = tmp_path / "outside"
+def test_what_is_not_surely_a_room_of_ours_is_left_alone(place):
+    listening, full, linked = (place / f"{rooms.PREFIX}{name}" for name in ("listening", "full", "linked"))
+    outside = place / "outside"
     for folder in (listening, full, outside):
         folder.mkdir()
     (full / "mine").write_text("mine")
     (outside / rooms.ADDRESS).write_text("mine")
     linked.symlink_to(outside)
-    (tmp_path / f"{rooms.PREFIX}file").write_text("mine")
+    (place / f"{rooms.PREFIX}file").write_text("mine")
     with socket.socket(socket.AF_UNIX) as listener:  # of a version without locks
         listener.bind(str(listening / rooms.ADDRESS))
         listener.listen(1)
-        rooms.sweep(str(tmp_path), LATER)
-    assert len(kept(tmp_path)) == 4 and (full / "mine").exists() and (outside / rooms.ADDRESS).exists()
-    rooms.sweep(str(tmp_path), LATER)
+        rooms.sweep(str(place), LATER)
+    assert len(kept(place)) == 4 and (full / "mine").exists() and (outside / rooms.ADDRESS).exists()
+    rooms.sweep(str(place), LATER)
     assert not listening.exists()
 
 
-def test_a_place_where_none_can_be_made_is_one_error(tmp_path):
-    with pytest.raises(NpuError) as caught, rooms.room(str(tmp_path / "missing")):
+def test_a_place_where_none_can_be_made_is_one_error(place):
+    with pytest.raises(NpuError) as caught, rooms.room(str(place / "missing")):
         pass
     assert caught.value.code == "SYSTEM" and "missing" in caught.value.subject
