@@ -133,16 +133,20 @@ def _summary(runs: Sequence[Run], group: str) -> Table:
         *metrics.columns(group),
     )  # fmt: skip
     rows = []
+    # What is the same in every run of a step: steps are run thousands of times.
+    known: Dict[Tuple[int, int], Tuple[str, ...]] = {}
     for one in _kernels(runs):
         step, kernel = one.run.profile, one.kernel
-        cost = step.compiled.costs[one.task.kernel]
+        place = (id(step), one.task.kernel)
+        if place not in known:
+            cost = step.compiled.costs[one.task.kernel]
+            known[place] = (*_described(step, kernel.node), *metrics.values(group, kernel, cost, step.compiled.device))
         blocks = int(step.compiled.device.ai_core) if one.unit == "AI_CORE" else 0
         rows.append(
             (
                 one.run.name, str(one.run.model), str(one.number), str(one.task.stream), str(one.iteration),
                 kernel.node, kernel.type, "dynamic" if step.settings.dynamic else "static", one.unit, us(one.start),
-                us(one.end - one.start), us(one.wait), str(blocks), "0", "NO", *_described(step, kernel.node),
-                *metrics.values(group, kernel, cost, step.compiled.device),
+                us(one.end - one.start), us(one.wait), str(blocks), "0", "NO", *known[place],
             )
         )  # fmt: skip
     return Table("op_summary", columns, tuple(rows))

@@ -109,6 +109,9 @@ def _stamp(runs: Sequence[Run], wanted: Collected) -> str:
 
 
 def _json(content: Any) -> bytes:
+    if isinstance(content, list):  # a timeline, of any length: an event a line, which is as readable and far quicker
+        lines = ",\n".join(json.dumps(one, sort_keys=True) for one in content)
+        return f"[\n{lines}\n]\n".encode("ascii")
     return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode("ascii")
 
 
