@@ -56,7 +56,7 @@ def _grouped() -> List[Tuple[str, List[Option]]]:
 def _contents() -> Iterator[str]:
     yield "## All options\n"
     for topic, options in _grouped():
-        links = ", ".join(f"[{option.name}](#{option.name})" for option in options)
+        links = ", ".join(f"[{option.name}](#{option.name.lower()})" for option in options)
         yield f"- **{topic}**: {links}"
     yield ""
 
