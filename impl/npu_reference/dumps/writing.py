@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import errno
 import os
 import re
@@ -12,7 +13,7 @@ import stat
 import threading
 import time
 import weakref
-from typing import Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, ContextManager, Dict, List, Optional, Sequence
 
 from npu_reference.dumps.form import Bytes
 from npu_reference.dumps.names import LONGEST, MAPPING, mapped, mapping_lines, safe
@@ -30,6 +31,8 @@ _MOST_TRIES = 86400
 _MOST_PARTS = 64
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+
+_NO_TURN = contextlib.nullcontext()
 
 #: Told of the bytes of every file before they are written; raises OSError for a full disk.
 Disk = Callable[[int], None]
@@ -179,6 +182,7 @@ class StepFiles:
         self._folder = os.open(place, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
         self._using = 0
         self._lock = threading.Lock()
+        self._making = threading.Lock()
         self._open = True
         self.count = 0
 
@@ -197,7 +201,7 @@ class StepFiles:
         try:
             if self._disk is not None:
                 self._disk(sum(memoryview(part).nbytes for part in parts))
-            _write(short, parts, self._folder)
+            _write(short, parts, self._folder, self._making)
         except OSError as error:
             raise cannot(self._target.option, self._target.path, error) from None
         else:
@@ -308,9 +312,17 @@ def cannot(option: str, path: str, error: Exception) -> NpuError:
     return NpuError("OUTPUT", f"{option}, {path}", f"the dump cannot be written: {why}.", remedy)
 
 
-def _write(path: str, parts: Sequence[Bytes], folder: Optional[int] = None) -> None:
-    """A new file; a name without a folder is one in ``folder``, which is open."""
-    handle = os.open(path, _FLAGS, 0o666, dir_fd=folder)
+def _write(
+    path: str, parts: Sequence[Bytes], folder: Optional[int] = None, turn: ContextManager[Any] = _NO_TURN
+) -> None:
+    """A new file; a name without a folder is one in ``folder``, which is open.
+
+    Args:
+        turn: taken while the file is made. Two made at once in one folder wait for each other in the system anyway, and
+            there it costs the processor that the step needs.
+    """
+    with turn:
+        handle = os.open(path, _FLAGS, 0o666, dir_fd=folder)
     try:
         for begin in range(0, len(parts), _MOST_PARTS):
             some = parts[begin : begin + _MOST_PARTS]
