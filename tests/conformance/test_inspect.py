@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 
 import pytest
 
-from npu_conformance.cli import main
 from npu_conformance.inspecting import dumps
 from npu_conformance.inspecting.registry import Inspected
-from npu_conformance.protocol import schema
 from npu_reference.dumps import form, names
 from npu_reference.dumps.writing import Target
+from tests.conformance.test_inspect_folders import answer, run
 
 np = pytest.importorskip("numpy")
 
@@ -33,21 +31,6 @@ def dump(folder, *ops, step=0, dtype="float32"):
     files.publish()
     target.close()
     return str(folder)
-
-
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as ended:
-        main(["inspect", *arguments])
-    told = capsys.readouterr()
-    return ended.value.code, told.out, told.err
-
-
-def answer(capsys, *arguments):
-    code, out, err = run(capsys, *arguments, "--format", "json")
-    assert not err
-    found = json.loads(out)
-    assert schema.fault(found, schema.load("inspect"), schema.load("inspect")) is None
-    return code, found
 
 
 def test_a_tensor_is_told_with_its_range_its_zeros_and_what_is_not_finite(tmp_path, capsys):

@@ -37,9 +37,7 @@ def repository(tmp_path):
 
 
 def run(script, folder, **env):
-    found = shutil.which("npu-conformance", path=commands())
-    if found is None:
-        pytest.skip("the command is not installed beside this interpreter")
+    assert shutil.which("npu-conformance", path=commands()), "the command is not installed beside this interpreter"
     path = os.pathsep.join([commands(), os.environ.get("PATH", os.defpath)])
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script], cwd=str(folder), timeout=120,

@@ -9,6 +9,7 @@ import click
 
 from npu_conformance.commands.shared import (
     BACKEND,
+    EDITIONS,
     FORMAT,
     WORKERS,
     echo_json,
@@ -47,13 +48,7 @@ _SCHEMA = {"name": "npu-conformance/explore", "version": 1}
     type=click.Choice(["options", "partition", "precision"]),
     help="Only questions of this method; may be repeated.",
 )
-@click.option(
-    "--edition",
-    "editions",
-    multiple=True,
-    type=click.Choice(["legacy", "current"]),
-    help="Only this edition; default both.",
-)
+@EDITIONS
 @WORKERS
 @click.option(
     "--out",

@@ -8,6 +8,7 @@ import click
 
 from npu_conformance.commands.shared import (
     BACKEND,
+    EDITIONS,
     FORMAT,
     WORKERS,
     echo_json,
@@ -32,13 +33,7 @@ _OUT = "npu-conformance-report"
     metavar="EXPR",
     help="Only instances whose id or requirement contains this; with and, or, not, ().",
 )
-@click.option(
-    "--edition",
-    "editions",
-    multiple=True,
-    type=click.Choice(["legacy", "current"]),
-    help="Only this edition; default both.",
-)
+@EDITIONS
 @click.option("--shard", default="", metavar="I/N", help="Only the I-th of N parts of what is selected.")
 @click.option(
     "--shard-times",

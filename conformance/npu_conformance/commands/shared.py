@@ -14,6 +14,7 @@ __all__ = [
     "BACKEND",
     "COMPARE",
     "EDITION",
+    "EDITIONS",
     "FORMAT",
     "MODEL",
     "MISNAMED",
@@ -51,6 +52,14 @@ EDITION = click.option(
     default="current",
     show_default=True,
     help="Age of the documents: legacy (001, 002, 004) or current (000, 003).",
+)
+#: Of questions that are asked in both, unless told otherwise.
+EDITIONS = click.option(
+    "--edition",
+    "editions",
+    multiple=True,
+    type=click.Choice(["legacy", "current"]),
+    help="Only this edition; default both.",
 )
 SURFACE = click.option(
     "--surface",
