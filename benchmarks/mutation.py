@@ -345,6 +345,7 @@ class Asker:
         coverage: a file that keeps which lines a case runs through, made anew when code or cases have changed; None
             asks without knowing.
         first: ids of instances that are tried before all others, by name of the mutant.
+        only: parts of ids; instances without any of them are not asked, nor laws. Empty: all are.
     """
 
     def __init__(
@@ -354,13 +355,16 @@ class Asker:
         tensorflow: bool = False,
         coverage: Optional[str] = None,
         first: Optional[Dict[str, str]] = None,
+        only: Sequence[str] = (),
     ) -> None:
-        self.folder, self.tensorflow, self.first = folder, tensorflow, dict(first or {})
+        self.folder, self.tensorflow, self.first, self.only = folder, tensorflow, dict(first or {}), only
         self.shelf = library.load()
         self.methods = [
             m for m in dict.fromkeys(m for a in areas for m in AREAS[a].methods) if m != "run" or tensorflow
         ]
         self.instances = [one for one in self.shelf.instances() if not one.twin and one.case.method in self.methods]
+        if only:
+            self.instances = [one for one in self.instances if any(part in one.id for part in only)]
         self.kills: Counter = Counter()
         self._whole: Optional[hosting.Panel] = None
         if tensorflow:
@@ -479,7 +483,7 @@ class Asker:
             said = self._of_all(panel if one.id in sound else runs, backend, [one])
             if said:
                 return said
-        for method in AREAS[mutant.area].methods:
+        for method in () if self.only else AREAS[mutant.area].methods:
             law = self._law(backend, method)
             if law:
                 return law
@@ -733,12 +737,13 @@ def judged(
     tensorflow: bool = False,
     coverage: Optional[str] = None,
     first: Optional[Dict[str, str]] = None,
+    only: Sequence[str] = (),
 ) -> List[Tuple[Mutant, str]]:
     """(mutant, what sees it) of as many as the time allows; arguments as of :class:`Asker`."""
     found: List[Tuple[Mutant, str]] = []
     areas = list(dict.fromkeys(one.area for one in chosen))
     with tempfile.TemporaryDirectory(prefix="npu-mutation-") as folder:
-        asker = Asker(folder, areas, tensorflow, coverage, first)
+        asker = Asker(folder, areas, tensorflow, coverage, first, only)
         end = time.monotonic() + seconds
         for one in chosen:
             if time.monotonic() > end:
@@ -767,6 +772,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--tensorflow", action="store_true", help="ask runs, too, by the TensorFlow of this Python")
     parser.add_argument("--coverage", metavar="FILE", help="keeps which lines a case runs through (asked once)")
     parser.add_argument("--name", action="append", help="only this change; may be repeated")
+    parser.add_argument("--case", action="append", help="ask only cases with this in their id; may be repeated")
     parser.add_argument("--told", action="store_true", help="say of those that are seen by what")
     parser.add_argument("--seconds", type=float, default=600.0, help="time after which no more are judged (600)")
     given = parser.parse_args(arguments)
@@ -784,7 +790,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         elif seen and given.told:
             print(f"seen    {one.name}  by {seen}", flush=True)
 
-    found = judged(chosen, given.seconds, report, given.tensorflow, given.coverage)
+    found = judged(chosen, given.seconds, report, given.tensorflow, given.coverage, only=given.case or ())
     made = scores(found, known)
     print(
         f"\n{'area':10} {'asked':>5} {'killed':>6} {'holes':>5} {'not reviewed':>12} {'equivalent':>10} {'silent':>6}"
