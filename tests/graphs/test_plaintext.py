@@ -19,7 +19,8 @@ SMALL = sorted(FILES, key=lambda path: path.stat().st_size)[: len(FILES) // 2]
 
 #: Words that the two may take differently.
 OTHERS = [
-    "[", "]", ",", ";", "<", "'a'", "-", "1e999", "01", "0x1", "1f", "inf", "nan", "{", "}", '"', '"a" "b"', "true", "True",
+    "[", "]", ",", ";", "<", "'a'", "-", "1e999", "01", "0x1", "1f", "inf", "nan", "{",
+    "}", '"', '"a" "b"', "true", "True",
     "DT_FLOAT", "99999999999999999999", "# x\n", "-0",
 ]  # fmt: skip
 
