@@ -10,7 +10,8 @@ from npu_reference.surface import missing, where
 
 __all__ = ["get_gen_ops"]
 
-_MODULES = ("npu_bridge.estimator.npu_ops", "npu_bridge.estimator.npu_aicore_ops", "npu_bridge.npu_cpu.npu_cpu_ops")
+_MODULES = ("npu_bridge.estimator.npu_ops", "npu_bridge.estimator.npu_aicore_ops", "npu_bridge.npu_cpu.npu_cpu_ops",
+            "npu_bridge.tbe.npu_vector_ops")  # fmt: skip
 #: Operators of the library that the functions called by hand name otherwise, where both take the same arguments.
 _OTHERWISE = {"random_choice_with_mask": "randomchoicewithmask", "npu_init": "initialize_system",
               "npu_shutdown": "shutdown_system"}  # fmt: skip

@@ -81,6 +81,10 @@ def _add_arg(args: Any, text: str) -> List[Tuple[str, str]]:
 
 _D = Declaration
 
+#: Arguments and results of a fused step of Adam: the gradient, three variables and numbers.
+_ADAM = " ".join(f"{name}:T" for name in (*(f"input{i}" for i in range(5)), *(f"mul{i}_x" for i in range(4)), "add2_y"))
+_ADAM_RESULTS = "output0:T output1:T output2:T"
+
 PRIVATE_OPS: List[Declaration] = [
     # What partitioning makes: a piece of the graph for the device, a data pipeline for it.
     _D("GeOp", "inputs:*Tin", "outputs:*Tout", attrs="function:func"),
@@ -188,6 +192,14 @@ PRIVATE_OPS: List[Declaration] = [
     _D("DeformableOffsetsGrad", "grad:T x:T offsets:T", "grad_x:T grad_offsets:T"),
     _D("RandomChoiceWithMask", "x:bool", "y:int32 mask:bool"),
     _D("LambApplyWeightAssign", " ".join(f"input{i}:T" for i in range(5)), "output0:T"),
+    _D(
+        "LambApplyOptimizerAssign",
+        "input0:T input1:T input2:T input3:T mul0_x:T mul1_x:T mul2_x:T mul3_x:T add2_y:T steps:T do_use_weight:T "
+        "weight_decay_rate:T",
+        "output0:T inputv:T inputm:T",
+    ),
+    _D("AdamApplyOneAssign", _ADAM, _ADAM_RESULTS),
+    _D("AdamApplyOneWithDecayAssign", _ADAM.replace("add2_y", "mul4_x:T add2_y"), _ADAM_RESULTS),
     _D(
         "KMeansCentroids",
         "x:T y:T sum_square_y:T sum_square_x:T",
