@@ -316,8 +316,8 @@ def test_the_library_has_the_operators_that_are_simulated_by_their_own_names():
         assert getattr(library, name).__name__ == getattr(npu_ops.gen_npu_ops, name).__name__ == name
     assert library.random_choice_with_mask.__name__ == randomchoicewithmask.__name__
     assert library.npu_alloc_float_status().dtype == tf.float32
-    with pytest.raises(AttributeError, match=r"k_means_centroids \(test_operators.py:\d+\)"):
-        library.k_means_centroids()
+    with pytest.raises(AttributeError, match=r"no_such_operator \(test_operators.py:\d+\)"):
+        library.no_such_operator()
 
 
 def test_compiling_ahead_changes_nothing():
@@ -367,3 +367,11 @@ class TestFusedOptimizerSteps:
         for one, wanted in zip(got, (self.new_v, self.new_m, weight - 0.1 * ratio * direction)):
             np.testing.assert_allclose(one, wanted, rtol=1e-3, atol=1e-6)
         assert operators() == {"LambApplyOptimizerAssign", "LambApplyWeightAssign"}
+
+
+def test_an_operator_of_the_library_that_no_function_builds_is_refused_by_its_name_and_place():
+    build = npu_ops.gen_npu_ops.get_next
+    with pytest.raises(
+        NotImplementedError, match=r"get_next \(test_operators.py:\d+\): it is not simulated: .*GetNext"
+    ):
+        build(output_types=[tf.int32], output_shapes=[[]], channel_name="c")

@@ -7,11 +7,11 @@ TensorFlow's own private operators (``_Arg``, ``_UnaryOpsComposition``, ``_Fused
 from __future__ import annotations
 
 import re
-from typing import Any, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 from .proto import message_class
 
-__all__ = ["COPY_MARK", "ITERATIONS_MARK", "OPERATOR_MARK", "PRIVATE_OPS", "SEEDED_MARK", "Declaration"]
+__all__ = ["COPY_MARK", "ITERATIONS_MARK", "OPERATOR_MARK", "PRIVATE_OPS", "SEEDED_MARK", "Declaration", "python_names"]
 
 #: Attribute of a FunctionDef that says of which of these operators it is the computation. A call of such a function
 #: is that operator: how TensorFlow, which does not have the operator, can hold and run it all the same.
@@ -207,3 +207,10 @@ PRIVATE_OPS: List[Declaration] = [
         is_stateful=False,
     ),
 ]
+
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def python_names() -> Dict[str, str]:
+    """The operators by the names that Python functions made of a library have: ``get_next`` -> ``GetNext``."""
+    return {_WORD.sub("_", declared.name).lower(): declared.name for declared in PRIVATE_OPS}
