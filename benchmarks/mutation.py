@@ -140,6 +140,10 @@ _SWAPPED = {
 _WORDS = {"NpuError", "Problem", "warn", "note", "Note", "Advice", "Reason", "Cause", "error", "declare", "Remark",
           "GrammarError", "echo", "_reason"}  # fmt: skip
 
+#: What types are made of.
+_TYPES = {"Callable", "Dict", "FrozenSet", "Iterable", "Iterator", "List", "Mapping", "NamedTuple", "Optional",
+          "Sequence", "Set", "Tuple", "Type", "Union"}  # fmt: skip
+
 
 class _Finder(ast.NodeVisitor):
     """All places of a module that can be changed, as (node, kind, part, words)."""
@@ -163,6 +167,8 @@ class _Finder(ast.NodeVisitor):
                 if not isinstance(statement, (ast.Import, ast.ImportFrom)) and not _is_all(statement):
                     self.visit(statement)
             return
+        if isinstance(node, ast.Subscript) and getattr(node.value, "id", "") in _TYPES:
+            return  # the name of a type, wherever it stands, decides nothing
         if isinstance(node, (ast.JoinedStr, ast.Raise, ast.Import, ast.ImportFrom)):
             if isinstance(node, ast.Raise):
                 self.found.append((node, "statement", 0))
