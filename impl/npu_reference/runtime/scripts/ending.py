@@ -6,8 +6,9 @@ from collections import Counter
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from npu_reference.errors import NpuError
-from npu_reference.partition import Reason, blame
+from npu_reference.partition import Reason, blame, only_initialises
 from npu_reference.partition.reasons import remedy_of
+from npu_reference.printing import shorten
 from npu_reference.runtime.observing.account import Account, SessionAccount, SignatureAccount
 
 __all__ = ["TOLD_FAULTS", "Change", "HostGroup", "first_change", "host_groups", "lines"]
@@ -22,6 +23,10 @@ _ALWAYS = (Reason.FEED, Reason.FETCH)
 
 #: How the remedy begins of what loses nothing by staying on the host, and is not worth a line.
 _NEEDLESS = "None needed"
+_INITIALISES = "None needed: the run only initialises iterators."
+
+#: Characters of why a time is not known, in the lines at the end.
+_WHY = 160
 
 
 #: Kinds of faults of which an account knows whether they happened: those of operators.
@@ -68,12 +73,15 @@ def host_groups(account: Account) -> List[HostGroup]:
     ops: Dict[Tuple[Reason, str], Counter[str]] = {}
     for session in account.sessions:
         for signature in session.signatures.values():
+            idle = only_initialises(signature.partition)
             for entry in signature.partition.host:
                 key = (session.number, entry.node)
                 if entry.reason in _ALWAYS or entry.op in ("_Arg", "_Retval") or key in seen:
                     continue
                 seen.add(key)
-                ops.setdefault((entry.reason, remedy_of(entry.reason, entry.op)), Counter())[entry.op] += 1
+                excluded = idle and entry.reason is Reason.GRAPH_EXCLUDED
+                remedy = _INITIALISES if excluded else remedy_of(entry.reason, entry.op)
+                ops.setdefault((entry.reason, remedy), Counter())[entry.op] += 1
     groups = [
         HostGroup(
             reason,
@@ -145,7 +153,8 @@ def _clock(account: Account) -> List[str]:
     untimed = [one for one in found if one.time.profile is None and one.partition.geops]
     if untimed:
         more = f" and {len(untimed) - 1} more" if len(untimed) > 1 else ""
-        return [f"{text}; no time is known of runs of {_run_name(untimed[0])}{more} ({untimed[0].time.reason})"]
+        why = shorten(untimed[0].time.reason.rstrip("."), _WHY)
+        return [f"{text}; no time is known of runs of {_run_name(untimed[0])}{more} ({why})."]
     return [text + "."]
 
 

@@ -21,8 +21,8 @@ from npu_reference.dumps.writing import Target
 from npu_reference.errors import DeviceError, NpuError
 from npu_reference.hardware import built_in
 from npu_reference.options.directives import directives
-from npu_reference.partition import Partition, Reason
-from npu_reference.partition.reasons import always_on_host
+from npu_reference.partition import Partition, Reason, only_initialises
+from npu_reference.partition.reasons import SAVED_GRAPH_HINT, always_on_host
 from npu_reference.runtime import ranks
 from npu_reference.runtime.agreement.agreement import Agreement
 from npu_reference.runtime.config import Settings, current_overrides, inner_config
@@ -351,10 +351,8 @@ class Engine:
         wanted = _some(signature.fetches + signature.targets)
         say(logging.INFO, Notice("partitioned", f"run of {wanted}", text), session=self.number)
         for note in parts.notes:
-            level = _LEVELS.get(note.level, logging.INFO)
-            if note.code == "FULL_OFFLOAD_INCOMPLETE" and _nothing_to_offload(parts):
-                level = logging.INFO  # every script that saves checkpoints would be warned of what nobody can change
-            say(level, Notice(note.code, note.subject, note.message), session=self.number)
+            say(_level(note, parts), Notice(note.code, note.subject, note.message.replace(SAVED_GRAPH_HINT, "")),
+                session=self.number)  # fmt: skip
         return plan
 
     def _prepare(self, graph_def: Any) -> int:
@@ -482,7 +480,12 @@ def _some(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
 
 
-def _nothing_to_offload(parts: Partition) -> bool:
-    """Whether only feeds, fetches, constants and what is none of the device's in any script stay on the host."""
-    ends = (Reason.FEED, Reason.FETCH, Reason.HOST_CONST, Reason.ISOLATED)
-    return all(entry.reason in ends or always_on_host(entry.reason, entry.op) for entry in parts.host)
+def _level(note: Any, parts: Partition) -> int:
+    """How loudly a run is told of a note: of what nobody can change it is not warned."""
+    if note.code == "FULL_OFFLOAD_INCOMPLETE":
+        ends = (Reason.FEED, Reason.FETCH, Reason.HOST_CONST, Reason.ISOLATED)
+        if all(entry.reason in ends or always_on_host(entry.reason, entry.op) for entry in parts.host):
+            return logging.INFO
+    if note.code == "NOTHING_OFFLOADED" and only_initialises(parts):
+        return logging.INFO
+    return _LEVELS.get(note.level, logging.INFO)
