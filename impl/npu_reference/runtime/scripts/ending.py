@@ -48,6 +48,10 @@ class HostGroup(NamedTuple):
     ops: Tuple[Tuple[str, int], ...]
     remedy: str
 
+    @property
+    def needless(self) -> bool:
+        return self.remedy.startswith(_NEEDLESS)
+
     def to_json(self) -> Dict[str, Any]:
         return {"reason": self.reason.value, "operators": self.operators, "ops": dict(self.ops), "remedy": self.remedy}
 
@@ -68,7 +72,7 @@ class Change(NamedTuple):
 
 
 def host_groups(account: Account) -> List[HostGroup]:
-    """What stays on the host, by reason and remedy, the most frequent first."""
+    """What stays on the host, by reason and remedy: the most frequent first, and last what loses nothing by it."""
     seen = set()
     ops: Dict[Tuple[Reason, str], Counter[str]] = {}
     for session in account.sessions:
@@ -91,7 +95,7 @@ def host_groups(account: Account) -> List[HostGroup]:
         )
         for (reason, remedy), found in ops.items()
     ]
-    return sorted(groups, key=lambda group: (-group.operators, group.reason.value, group.remedy))
+    return sorted(groups, key=lambda one: (one.needless, -one.operators, one.reason.value, one.remedy))
 
 
 def first_change(account: Account) -> Optional[Change]:
@@ -121,7 +125,7 @@ def _by_weight(account: Account) -> List[Tuple[SessionAccount, SignatureAccount]
 
 def lines(account: Account) -> List[str]:
     """A few lines for a person; none where everything ran on the device."""
-    groups = [group for group in host_groups(account) if not group.remedy.startswith(_NEEDLESS)]
+    groups = [group for group in host_groups(account) if not group.needless]
     found = []
     for group in groups[:_SHOWN]:
         names = ", ".join(f"{count} {op}" if count > 1 else op for op, count in group.ops[:_SHOWN])
