@@ -392,7 +392,8 @@ def _seen(config: Config, values: Dict[str, Any], edition: str, folder: str) -> 
 def _stand_ins(config: Config, values: Dict[str, Any], names: Sequence[str], edition: str) -> Dict[str, object]:
     """For the files that are not there to be read, contents that say next to nothing."""
     facets = {name: facet_of(config, name, edition) for name in names}
-    return {values[name]: _taken(facet.domain.read) for name, facet in facets.items() if facet is not None}
+    domains = {name: facet.domain for name, facet in facets.items() if facet is not None}
+    return {values[name]: _taken(domain.read) for name, domain in domains.items() if isinstance(domain, Path)}
 
 
 def _taken(read: Any) -> str:

@@ -49,8 +49,10 @@ def _find(module: str, name: str, depth: int) -> Optional[Signature]:
                 if (alias.asname or alias.name) == name and node.module.startswith(_OURS):
                     return _find(node.module, alias.name, depth + 1)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
-            if any(isinstance(target, ast.Name) and target.id == name for target in node.targets):
-                return _find(module, node.value.id, depth + 1)
+            named = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            found_as = node.value.id if name in named else ""
+            if found_as:
+                return _find(module, found_as, depth + 1)
     return None
 
 

@@ -106,4 +106,4 @@ def _is_making(node: Any, parents: Dict[Any, Any]) -> bool:
         node, above = above, parents.get(above)
     if isinstance(above, (ast.Attribute, ast.Subscript)):
         return True
-    return isinstance(above, ast.Call) and above.func is node and node.attr in _MAKING
+    return isinstance(above, ast.Call) and above.func is node and getattr(node, "attr", "") in _MAKING
