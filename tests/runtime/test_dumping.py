@@ -255,6 +255,21 @@ def test_an_exception_dump_that_cannot_be_written_leaves_the_scripts_own_error(t
     assert (tmp_path / "extra-info").read_text() == "a file"
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_a_folder_of_exception_dumps_that_is_not_there_is_told_before_anything_fails(
+    tmp_path, monkeypatch, caplog, there
+):
+    folder = tmp_path / "collected"
+    monkeypatch.setenv("NPU_COLLECT_PATH", str(folder))
+    if there:
+        folder.mkdir()
+    with caplog.at_level("WARNING"), v1.Session(config=config()):
+        pass
+    told = [record.getMessage() for record in caplog.records if "NPU_COLLECT_PATH" in record.getMessage()]
+    assert bool(told) != there
+    assert all(f"{folder} is no folder" in text for text in told)
+
+
 @pytest.mark.parametrize("check, kind", [("oom", "out_of_bounds"), ("check_flag", "unmatched_flag")])
 @pytest.mark.parametrize("mode", [0, 1, 2])
 def test_a_fault_that_a_check_finds_leaves_an_exception_dump(tmp_path, monkeypatch, check, kind, mode):
