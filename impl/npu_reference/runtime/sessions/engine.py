@@ -85,6 +85,7 @@ class Engine:
         self._plans: Dict[Signature, Plan] = {}
         self._planning = threading.RLock()
         self._dumping = self._open_dump(settings)
+        self._tell_of_exception_dump(settings)
         self._counting = threading.Lock()
         self._runs = 0
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
@@ -130,6 +131,18 @@ class Engine:
         dumping = Dumping(wanted, target, overflows)
         self._shadow.binder = dumping.bind
         return dumping
+
+    def _tell_of_exception_dump(self, settings: Settings) -> None:
+        """A folder that nothing can be written to is told before anything fails, which may be hours later."""
+        places = settings.places
+        wanted = exception_dump_of(settings.resolution, places.env, places.edition)
+        if wanted is None or wanted.option != "NPU_COLLECT_PATH":
+            return
+        path = places.of(wanted.base)
+        if not (os.path.isdir(path) and os.access(path, os.W_OK | os.X_OK)):
+            why = "is no folder" if not os.path.isdir(path) else "cannot be written to"
+            text = f"{path} {why}, so an operator that fails leaves no dump. Name a folder that exists."
+            say(logging.WARNING, Notice("exception_dump", wanted.option, text), session=self.number)
 
     @property
     def numerics(self) -> Optional[Numerics]:
