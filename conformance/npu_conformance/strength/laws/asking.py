@@ -68,9 +68,8 @@ class Asked(NamedTuple):
     """One question and what came of it: outcome by way of asking ("first", "renamed", "repeated", …).
 
     kind: "graph" for the partition of a random graph, "precise" for its dtypes, "moded" for those of a case's graph in
-    some mode, "case" for what an instance of a case
-    asks, "options" for values of one, "run" for the values of a graph; number: of the graph, or the place among the
-    instances.
+    some mode, "listed" with a type more on a list, "case" for what an instance of a case asks, "options" for values of
+    one, "run" for the values of a graph; number: of the graph, or the place among the instances.
     """
 
     number: int
@@ -99,6 +98,9 @@ class Finding(NamedTuple):
         if self.asked.kind == "moded":
             path, mode, edition = _moded(plan)[self.asked.number]
             return f"{os.path.basename(path)} with {mode} in {edition}"
+        if self.asked.kind == "listed":
+            path, edition, _ = _listed(plan)[self.asked.number]
+            return f"{os.path.basename(path)} in {edition}"
         return _shelved(plan, self.asked.kind)[self.asked.number].id
 
 
@@ -338,7 +340,7 @@ def _of_case(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findin
         values = case.params["values"]
         plain = set(values) <= {"precision_mode", "graph_run_mode", "mix_compile_mode"} and "ops_info" not in params
         mode = str(values.get("precision_mode", "")) if plain else ""  # a file may say otherwise
-        reading = precise.Precise(graph, mode, outcome.ok, asked.edition)
+        reading = precise.Precise(graph, mode, outcome.ok, asked.edition, "ops_info" not in params)
     for law in LAWS.values():
         if law.on_cases and law.method == case.method and law.faults and claims.features.issuperset(law.needs):
             for fault in law.faults(reading)[:1]:
@@ -372,11 +374,47 @@ def _of_moded(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findi
 
 def _moded(plan: Plan) -> List[Tuple[str, str, str]]:
     """Every graph of a precision case in every mode of each edition, as (path, mode, edition)."""
+    return [
+        (path, mode, edition)
+        for path in _precise_graphs(plan)
+        for edition in precise.MODES
+        for mode in precise.MODES[edition]
+    ]
+
+
+def _precise_graphs(plan: Plan) -> List[str]:
     if plan.library is None:
         return []
     cases = [case for case in plan.library.cases.values() if case.method == "precision"]
-    paths = list(dict.fromkeys(case.params["graph"] for case in cases if "feeds" not in case.params))
-    return [(path, mode, edition) for path in paths for edition in precise.MODES for mode in precise.MODES[edition]]
+    return list(dict.fromkeys(case.params["graph"] for case in cases if "feeds" not in case.params))
+
+
+def _listed(plan: Plan) -> List[Tuple[str, str, str]]:
+    """Every graph of a precision case that has a type for a list, as (path, edition, type), editions by turns."""
+    found = []
+    for number, path in enumerate(_precise_graphs(plan)):
+        listed = precise.listable(_closed(path, (), ()), plan.seed + number)
+        if listed is not None:
+            found.append((path, ("legacy", "current")[number % 2], listed))
+    return found
+
+
+def _of_listed(plan: Plan, asked: Asked) -> Dict[str, Finding]:
+    """How dtypes go the wrong way when a type is put on a list; a list may demand what no kernel has."""
+    found: Dict[str, Finding] = {}
+    path, edition, listed = _listed(plan)[asked.number]
+    answers = {}
+    for way, outcome in asked.outcomes.items():
+        if isinstance(outcome, client.Answered):
+            answers[way] = precise.Precise(_closed(path, (), ()), "allow_mix_precision", outcome.ok, edition)
+        elif not isinstance(outcome, client.Rejected):
+            words = client.describe(outcome) if outcome else "asked no more: it ended too often"
+            found.setdefault("precision-answered", Finding(asked, words, outcome))
+    for way in precise.LISTS:
+        if "first" in answers and way in answers:
+            for fault in precise.moved(answers["first"], answers[way], way, listed)[:1]:
+                found.setdefault("precision-lists", Finding(asked, f"{way}: {fault}", asked.outcomes[way]))
+    return found
 
 
 def _of_options(asked: Asked) -> Dict[str, Finding]:
@@ -500,6 +538,8 @@ def _findings(plan: Plan, claims: judge.Claims, answers: Sequence[Asked]) -> Dic
             broken = _of_precise(plan, claims, asked)
         elif asked.kind == "moded":
             broken = _of_moded(plan, claims, asked)
+        elif asked.kind == "listed":
+            broken = _of_listed(plan, asked)
         elif asked.kind == "run":
             broken = _of_run(_program_of(plan.seed, asked.number), asked)
         else:
@@ -513,15 +553,18 @@ def _concerns(plan: Plan, law: Law, asked: Asked) -> bool:
     """Whether the answers to a question are judged by a law."""
     if asked.kind == "case":
         return law.on_cases and _shelved(plan, "case")[asked.number].case.method == law.method
-    return law.method == _METHODS[asked.kind]
+    if asked.kind == "listed":
+        return law.name in ("precision-lists", "precision-answered")
+    return law.method == _METHODS[asked.kind] and law.name != "precision-lists"
 
 
 #: The kinds of questions, in the order in which their answers are kept.
-_KINDS = ("precise", "moded", "case", "options", "graph", "run")
+_KINDS = ("precise", "moded", "listed", "case", "options", "graph", "run")
 
 #: Kind of question to the method that answers; of a case it is the case's.
 _METHODS = {
-    "graph": "partition", "precise": "precision", "moded": "precision", "options": "options", "case": "", "run": "run",
+    "graph": "partition", "precise": "precision", "moded": "precision", "listed": "precision", "options": "options",
+    "case": "", "run": "run",
 }  # fmt: skip
 
 
@@ -603,7 +646,8 @@ class Questions:
         asker = _Asker(self._plan, worker, self._claims, part, self._progress)
         answers = []
         if "precision" in self._methods:
-            answers += _ask_precise(self._plan, asker, self._editions) + _ask_moded(self._plan, asker, self._editions)
+            for ask in (_ask_precise, _ask_moded, _ask_listed):
+                answers += ask(self._plan, asker, self._editions)
         answers += _ask_shelved(self._plan, asker, self._editions, self._methods)
         if "partition" in self._methods:
             answers += _ask_all(self._plan, asker, self._editions)
@@ -724,6 +768,25 @@ def _ask_moded(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked
             params = {"surface": "session", "edition": edition, "values": values, "graph": path}
             found.append(Asked(number, edition, {"first": asker.method("precision", params)}, "moded"))
     return found
+
+
+def _ask_listed(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:
+    """The dtypes of every graph of a precision case in mixed precision, plain and with a type more on either list."""
+    found = []
+    for number, (path, edition, listed) in enumerate(_listed(plan)):
+        if edition in editions and asker.asks(number):
+            values = {"precision_mode": "allow_mix_precision"}
+            params = {"surface": "session", "edition": edition, "values": values, "graph": path}
+            outcomes = {"first": asker.method("precision", params)}
+            for way, (name, _) in precise.LISTS.items():
+                text = json.dumps({name: {"to-add": [listed]}})
+                more = {"values": {**values, "modify_mixlist": _MIXLIST}, "files": {_MIXLIST: text}}
+                outcomes[way] = asker.method("precision", {**params, **more})
+            found.append(Asked(number, edition, outcomes, "listed"))
+    return found
+
+
+_MIXLIST = "/home/test/ops_info.json"
 
 
 def _ask_precise(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:

@@ -7,10 +7,10 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_conformance.observing import observe
 from npu_conformance.strength.laws.checks import Law
-from npu_reference.catalog import Catalog
+from npu_reference.catalog import Catalog, Descriptor
 from npu_reference.graphs import Graph
 
-__all__ = ["MODES", "PRECISION", "Precise", "facts"]
+__all__ = ["LISTS", "MODES", "PRECISION", "Precise", "facts", "listable", "moved"]
 
 #: Marks an operator of keep_dtype_scope.
 _KEPT = "_keep_dtype"
@@ -30,13 +30,24 @@ MODES: Mapping[str, Tuple[str, ...]] = {
 _CHOSEN = ("float16", "float32", "bfloat16")
 
 
+#: Lists of modify_mixlist, each with the way of asking that adds a type to it, and whether precision may rise by that.
+LISTS: Mapping[str, Tuple[str, bool]] = {
+    "with a type on the blocklist": ("black-list", True),
+    "with a type on the trustlist": ("white-list", False),
+}
+
+
 class Precise(NamedTuple):
-    """An answer to `precision`, with what was asked: the graph as the pass sees it, the mode, and the partition."""
+    """An answer to `precision`, with what was asked: the graph as the pass sees it, the mode, and the partition.
+
+    built_in: whether kernels are those of the built-in library.
+    """
 
     graph: Graph
     mode: str
     answer: Mapping[str, Any]
     edition: str = "current"
+    built_in: bool = True
 
 
 def _nodes(reading: Precise) -> Dict[int, Mapping[str, Any]]:
@@ -160,6 +171,98 @@ _WANTED = {
 }
 
 
+def _with_a_kernel(reading: Precise) -> List[str]:
+    """What the AI Core computes has the dtypes of one of its kernels, in the tensors that the kernel has."""
+    if not reading.built_in:
+        return []
+    faults = []
+    for node, one in _nodes(reading).items():
+        if one.get("engine") not in _AI_CORE:
+            continue
+        kernels = _kernels(one["op"] if "op" in one else reading.graph.nodes[node].op)
+        told = tuple(one["inputs"]), tuple(one["outputs"])
+        if kernels and not any(_matches(reading.graph, node, told, kernel) for kernel in kernels):
+            words = " ".join([*told[0], "->", *told[1]])
+            faults.append(f"{one['node']} is computed on the AI Core with {words}, of which its library has no kernel")
+    return faults
+
+
+_AI_CORE = ("cube", "vector")
+
+
+@functools.lru_cache(maxsize=512)
+def _kernels(op: str) -> Tuple[Descriptor, ...]:
+    """What is known of an operator's kernels of the AI Core, before and after graph fusion; a Cast is its own."""
+    descriptor = _catalog().get(op)
+    if descriptor is None or op == "Cast":
+        return ()
+    return tuple(one for one in (descriptor, descriptor.after_fusion()) if one.columns)
+
+
+def _matches(graph: Graph, node: int, told: Tuple[Tuple[str, ...], ...], kernel: Descriptor) -> bool:
+    """Whether some column has all tensors of the kernel as they are told; a list repeats its position.
+
+    What is given besides floats follows from what is taken.
+    """
+    op_def = graph.op_def(node)
+    sides = (
+        (op_def.inputs, kernel.takes_in, _named(graph.input_dtypes(node)), _HANDLES),
+        (op_def.outputs, kernel.takes_out, _named(graph.output_dtypes(node)), None),
+    )
+    wanted: List[List[Tuple[int, str]]] = []
+    for (args, takes, stated, free), dtypes in zip(sides, told):
+        lists = any(arg.is_list for arg in args)
+        if lists and len(args) > 1:
+            return True  # which tensor is of which argument is a question of its own
+        positions = [0] * len(stated) if lists else list(takes or range(len(stated)))
+        pairs = zip(positions, stated, dtypes)
+        wanted.append([
+            (position, dtype) for position, graphs, dtype in pairs
+            if position >= 0 and (graphs in _CHOSEN if free is None else graphs not in free)
+        ])  # fmt: skip
+    return any(
+        all(side[position : position + 1] in ((dtype,), ()) for side, pairs in zip(column, wanted)
+            for position, dtype in pairs)
+        for column in kernel.columns
+    )  # fmt: skip
+
+
+_HANDLES = ("resource", "variant")
+
+
+def listable(graph: Graph, number: int) -> Optional[str]:
+    """A type of the device that some operator of the graph becomes, and that a list may name; chosen by a number."""
+    names = set()
+    for node in graph.nodes:
+        descriptor = _catalog().get(node.op)
+        if descriptor is not None and descriptor.columns and descriptor.flag is not None:
+            if "float32" in _named((*graph.input_dtypes(node.id), *graph.output_dtypes(node.id))):
+                names.add(descriptor.ge_op)
+    return sorted(names)[number % len(names)] if names else None
+
+
+def moved(plain: Precise, other: Precise, way: str, listed: str) -> List[str]:
+    """How the answer with a type on a list goes the wrong way: up with one on the trustlist, down on the blocklist.
+
+    002 L770-774, 004 L15-17: what is listed may, or may not, be lowered, and gray operators do as those before them.
+    """
+    rises, graph = LISTS[way][1], plain.graph
+    before, faults = _nodes(plain), []
+    for node, one in _nodes(other).items():
+        if node not in before:
+            continue
+        pairs = [*zip(before[node]["inputs"], one["inputs"]), *zip(before[node]["outputs"], one["outputs"])]
+        wrong = ("float32", "float16") if rises else ("float16", "float32")
+        if wrong in pairs:
+            faults.append(f"{one['node']} goes from {wrong[0]} to {wrong[1]} when {listed} is put on that list")
+        descriptor = _catalog().get(graph.nodes[node].op)
+        if rises and descriptor is not None and descriptor.ge_op == listed and descriptor.fused is None:
+            stated = [*_named(graph.input_dtypes(node)), *_named(graph.output_dtypes(node))]
+            if ("float32", "float16") in zip(stated, (*one["inputs"], *one["outputs"])):
+                faults.append(f"{one['node']} is lowered, although {listed} is on the blocklist")
+    return faults
+
+
 def _stores(reading: Precise, node: int) -> bool:
     """Whether an operator writes a variable, which keeps its dtype (P14)."""
     dtypes = reading.graph.input_dtypes(node)
@@ -188,6 +291,11 @@ PRECISION = [
     Law("precision-modes", "Of an operator that supports float16 and float32 the mode decides",
         ("precision.s.force_fp16", "precision.s.force_fp32", "precision.s.must_keep"), (), _as_the_mode_says,
         "precision", True),
+    Law("precision-kernels", "What the AI Core computes has dtypes that one of its kernels has",
+        ("precision.domain",), ("engines",), _with_a_kernel, "precision", True),
+    Law("precision-lists", "A type more on the blocklist lowers no operator, one more on the trustlist raises none",
+        ("precision.s.flag_false_black", "precision.s.flag_true_white", "precision.mixlist.gray"), (), None,
+        "precision"),
     Law("precision-casts", "A cast stands exactly where the two ends of an edge disagree",
         ("precision.g.only_fp32_to_fp16",), ("casts",), _casts, "precision", True),
     Law("precision-renaming", "Other names give the same dtypes", ("precision.domain",), (), None, "precision"),
