@@ -334,8 +334,9 @@ def _of_case(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findin
     found: Dict[str, Finding] = {}
     reading: Any
     if case.method == "partition":
-        reading = read(Question(graph, None, case.params["values"].get("mix_compile_mode") is True), outcome.ok,
-                       claims.features)  # fmt: skip
+        values = case.params["values"]
+        mixed = values.get("mix_compile_mode") in (True, {"field": "b", "value": True})
+        reading = read(Question(graph, None, mixed, "in_out_pair" in values), outcome.ok, claims.features)
     else:
         values = case.params["values"]
         plain = set(values) <= {"precision_mode", "graph_run_mode", "mix_compile_mode"} and "ops_info" not in params

@@ -235,9 +235,9 @@ def listable(graph: Graph, number: int) -> Optional[str]:
     names = set()
     for node in graph.nodes:
         descriptor = _catalog().get(node.op)
-        if descriptor is not None and descriptor.columns and descriptor.flag is not None:
-            if "float32" in _named((*graph.input_dtypes(node.id), *graph.output_dtypes(node.id))):
-                names.add(descriptor.ge_op)
+        dtypes = _named((*graph.input_dtypes(node.id), *graph.output_dtypes(node.id)))
+        if descriptor is not None and descriptor.columns and descriptor.flag is not None and "float32" in dtypes:
+            names.add(descriptor.ge_op)
     return sorted(names)[number % len(names)] if names else None
 
 
