@@ -217,7 +217,7 @@ def test_parts_asked_in_any_order_by_any_workers_give_the_same_answers(tmp_path)
         plan = asking.Plan(20, 0, tuple(asking.instances()), str(tmp_path / name))
         questions = asking.Questions(plan, claims_of())
         for part in questions.parts[::-1] if backwards else questions.parts:
-            part(InProcess(ReferenceBackend, tmp_path / name))
+            questions.take(part(questions.common, InProcess(ReferenceBackend, tmp_path / name), None))
         results = [one.result for one in questions.records(lambda: InProcess(ReferenceBackend, tmp_path))]
         plans.append((results, (tmp_path / name / asking.FILE).read_bytes()))
     assert plans[0] == plans[1]
@@ -231,7 +231,7 @@ def test_a_backend_that_starts_no_more_ends_the_questions_and_not_the_run(tmp_pa
     plan = asking.Plan(16, 0, tuple(asking.instances(["current"])), str(tmp_path))
     questions = asking.Questions(plan, claims_of())
     for part in questions.parts:
-        part(Gone(ReferenceBackend, tmp_path))
+        questions.take(part(questions.common, Gone(ReferenceBackend, tmp_path), None))
     failed = {asking.law_of(one.instance).name: one.result.detail for one in questions.records(lambda: Gone(
         ReferenceBackend, tmp_path)) if one.result.status == "fail"}  # fmt: skip
     assert "asked no more" in failed["answered"]

@@ -73,6 +73,17 @@ def test_callables_with_and_without_feeds():
     compare(scenario)
 
 
+@pytest.mark.parametrize("make", [plain, npu])
+def test_a_callable_that_fetches_nothing_is_refused_when_it_is_called(make):
+    with tf.Graph().as_default():
+        chain()
+        with tf.Session(config=make()) as session:
+            assert session.run([]) == []
+            for nothing in (session.make_callable([]), session.make_callable({})):
+                with pytest.raises(tf.errors.InvalidArgumentError, match="at least one target"):
+                    nothing()
+
+
 def test_callables_from_options_as_keras_makes_them():
     from tensorflow.core.protobuf import config_pb2
 

@@ -12,7 +12,7 @@ from npu_conformance.lint.values import UNKNOWN, Object
 from npu_reference.errors import NpuError
 from npu_reference.options import CLASSES, EDITIONS, OPTIONS, Facet, resolve
 from npu_reference.options.domains import Boolean, Choice, Integer, Path, Text
-from npu_reference.options.fields import problem_with, unwrapped
+from npu_reference.options.fields import of_earlier, problem_with, unwrapped
 from npu_reference.options.fileview import LARGEST
 from npu_reference.options.grammars import GrammarError
 
@@ -161,7 +161,7 @@ def _alone(config: Config, given: Given, edition: str) -> Iterator[Problem]:
     if facet is None or facet.status in ("unsupported", "removed", "ignored"):
         return  # whether its value is right is no question
     if config.kind == OPTIMIZER:
-        if given.field != facet.field and facet.field in FIELDS:
+        if given.field != facet.field and facet.field in FIELDS and given.field != facet.earlier:
             reason = f"it is read from field .{facet.field}, not .{given.field}"
             if given.field == "?":
                 reason = "an entry of the parameter map cannot be assigned as a whole"
@@ -180,7 +180,8 @@ def _alone(config: Config, given: Given, edition: str) -> Iterator[Problem]:
         value = _of_field(given.field, unwrapped(value)[1])
         if isinstance(value, Object) or value is None or (value == "" and facet.field == "s"):
             continue
-        problem = problem_with(config.surface, given.name, facet, None, value)
+        meant = of_earlier(facet, None, value)
+        problem = problem_with(config.surface, given.name, facet, None, value if meant is None else meant)
         if problem is not None:
             yield Problem(config, given, problem.code, problem.reason, problem.remedy, value)
 

@@ -12,7 +12,7 @@ from .functions import Function, Library
 from .graph import Graph, Node
 from .importing import as_session_gives, in_creation_order
 from .ops import OPS, ArgDef, AttrDef, OpDef
-from .private_ops import COPY_MARK, ITERATIONS_MARK, OPERATOR_MARK, SEEDED_MARK
+from .private_ops import COPY_MARK, ITERATIONS_MARK, OPERATOR_MARK, SEEDED_MARK, python_names
 from .proto import message_class
 from .readers import graph_from_def, load_graph, parse_graph
 from .shapes import Shapes, batch_feeds, infer_shapes
@@ -53,5 +53,6 @@ __all__ = [
     "load_graph",
     "message_class",
     "parse_graph",
+    "python_names",
     "write_graph",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Dict, NamedTuple, Tuple
 
-__all__ = ["Cause", "REMEDIES", "Reason"]
+__all__ = ["Cause", "REMEDIES", "Reason", "always_on_host", "remedy_of"]
 
 
 class Reason(str, Enum):
@@ -65,6 +65,38 @@ REMEDIES: Dict[Reason, str] = {
     Reason.RANGE_INSIDE: "Leave it out of the ranges of in_out_pair.",
     Reason.RANGE_OUTSIDE: "Include it in a range of in_out_pair.",
 }
+
+_SUMMARY = (
+    "Summaries are always written by the framework: fetch them in a session.run of their own, every so many steps."
+)
+_CHECKPOINT = "None needed: checkpoints are always read and written by the framework."
+_PYTHON = "Compute it in Python before the run and feed it, or build it of operators the device has."
+
+#: Operators that no device has, whatever it is: what to do where the remedy of their reason would not help.
+_BY_OP: Dict[str, str] = {
+    **dict.fromkeys(
+        ("AudioSummary", "AudioSummaryV2", "HistogramSummary", "ImageSummary", "MergeSummary", "ScalarSummary",
+         "TensorSummary", "TensorSummaryV2"), _SUMMARY),
+    **dict.fromkeys(
+        ("MergeV2Checkpoints", "Restore", "RestoreSlice", "RestoreV2", "Save", "SaveSlices", "SaveV2",
+         "ShardedFilename", "ShardedFilespec"), _CHECKPOINT),
+    **dict.fromkeys(("EagerPyFunc", "PyFunc", "PyFuncStateless"), _PYTHON),
+}  # fmt: skip
+
+
+def remedy_of(reason: Reason, op: str) -> str:
+    """What would put an operator of this type on the device, or what to do with it where it is."""
+    if reason in (Reason.NOT_SUPPORTED, Reason.GRAY) and op in _BY_OP:
+        return _BY_OP[op]
+    if reason is Reason.STRING_EDGE and op == "Identity":
+        return REMEDIES[Reason.ISOLATED]
+    return REMEDIES[reason]
+
+
+def always_on_host(reason: Reason, op: str) -> bool:
+    """Whether an operator is none of the device's in any script: summaries, checkpoints and the strings they need."""
+    strings = (Reason.STRING_EDGE, Reason.STRING_JOIN)
+    return reason in strings or (reason is Reason.NOT_SUPPORTED and _BY_OP.get(op) in (_SUMMARY, _CHECKPOINT))
 
 
 class Cause(NamedTuple):

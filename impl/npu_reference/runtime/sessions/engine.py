@@ -21,6 +21,8 @@ from npu_reference.dumps.writing import Target
 from npu_reference.errors import DeviceError, NpuError
 from npu_reference.hardware import built_in
 from npu_reference.options.directives import directives
+from npu_reference.partition import Partition, Reason
+from npu_reference.partition.reasons import always_on_host
 from npu_reference.runtime import ranks
 from npu_reference.runtime.agreement.agreement import Agreement
 from npu_reference.runtime.config import Settings, current_overrides, inner_config
@@ -350,6 +352,8 @@ class Engine:
         say(logging.INFO, Notice("partitioned", f"run of {wanted}", text), session=self.number)
         for note in parts.notes:
             level = _LEVELS.get(note.level, logging.INFO)
+            if note.code == "FULL_OFFLOAD_INCOMPLETE" and _nothing_to_offload(parts):
+                level = logging.INFO  # every script that saves checkpoints would be warned of what nobody can change
             say(level, Notice(note.code, note.subject, note.message), session=self.number)
         return plan
 
@@ -476,3 +480,9 @@ def _some(names: Sequence[str]) -> str:
     """A few names for a log line."""
     shown = ", ".join(names[:3])
     return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
+
+
+def _nothing_to_offload(parts: Partition) -> bool:
+    """Whether only feeds, fetches, constants and what is none of the device's in any script stay on the host."""
+    ends = (Reason.FEED, Reason.FETCH, Reason.HOST_CONST, Reason.ISOLATED)
+    return all(entry.reason in ends or always_on_host(entry.reason, entry.op) for entry in parts.host)
