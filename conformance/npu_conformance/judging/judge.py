@@ -12,8 +12,8 @@ from npu_conformance.protocol import client
 from npu_reference.printing import clipped, shorten
 
 __all__ = [
-    "ORDER", "NEGATIVE", "Claims", "Difference", "Result", "judge", "applicable", "worst", "matches", "verdict",
-    "Pattern",
+    "ORDER", "NEGATIVE", "Claims", "Difference", "Result", "judge", "applicable", "aspect_of", "worst", "matches",
+    "verdict", "Pattern",
 ]  # fmt: skip
 
 #: Statuses, the worst first. `not-run` stands outside: no result at all.
@@ -175,7 +175,7 @@ class _Unseen:
         return hidden[0] if hidden else ""
 
     def _hides(self, text: str) -> bool:
-        aspect = next((aspect for expression, aspect in _WORDS if re.match(expression, text)), "")
+        aspect = aspect_of(text)
         words = text.split(" ")
         subject = words[1] if len(words) > 1 else ""
         return aspect in self._aspects and (aspect, subject) not in self._told
@@ -330,6 +330,11 @@ _WORDS = (
     (r"log ", "log"), (r"printed ", "output"), (r"file ", "files"),
     *[(word + " ", aspect) for word, aspect in timeline.WORDS.items()],
 )  # fmt: skip
+
+
+def aspect_of(text: str) -> str:
+    """The aspect that a fact is of, by its first words; empty where no fact begins so."""
+    return next((aspect for expression, aspect in _WORDS if re.match(expression, text)), "")
 
 
 def _aspect_of(text: str, expect: Expect, default: str) -> str:
