@@ -106,11 +106,12 @@ def _recompilation_needs_no_range(state: State) -> None:
 def _recompilation_does_not_loop(state: State) -> None:
     """With dynamic_graph_execute_mode lazy_recompile, iterations_per_loop has to be 1 (S16)."""
     lazy = state.value("dynamic_input") and state.value("dynamic_graph_execute_mode") == "lazy_recompile"
-    if lazy and state.has("iterations_per_loop") and state.value("iterations_per_loop") != 1:
+    iterations = state.value("iterations_per_loop")
+    if lazy and state.has("iterations_per_loop") and iterations != 1:
         state.error(
             "iterations_per_loop",
             "OPTION_CONFLICT",
-            f"iterations_per_loop only support 1 in lazy_recompile mode. Current is:{state.value('iterations_per_loop')}",
+            f"iterations_per_loop only support 1 in lazy_recompile mode. Current is:{iterations}",
             "Leave iterations_per_loop at 1, or set dynamic_graph_execute_mode to dynamic_execute.",
         )
 
