@@ -107,6 +107,7 @@ _SECONDS = 60  # of one question; who takes longer is seen (assumed)
 _BYTES = 4 << 30  # of memory, the same
 _BYTES_TENSORFLOW = 32 << 30  # of addresses, most of them never used
 _TOGETHER = ("timeline", "compile", "library")  # methods whose coverage is kept in one file
+_LINES = "lines-of-"  # files of processes forked off the one that asks
 _GRAPHS = 40  # random graphs for the laws: fewer than in a run
 
 
@@ -139,6 +140,10 @@ _SWAPPED = {
 _WORDS = {"NpuError", "Problem", "warn", "note", "Note", "Advice", "Reason", "Cause", "error", "declare", "Remark",
           "GrammarError", "echo", "_reason"}  # fmt: skip
 
+#: What types are made of.
+_TYPES = {"Callable", "Dict", "FrozenSet", "Iterable", "Iterator", "List", "Mapping", "NamedTuple", "Optional",
+          "Sequence", "Set", "Tuple", "Type", "Union"}  # fmt: skip
+
 
 class _Finder(ast.NodeVisitor):
     """All places of a module that can be changed, as (node, kind, part, words)."""
@@ -162,6 +167,8 @@ class _Finder(ast.NodeVisitor):
                 if not isinstance(statement, (ast.Import, ast.ImportFrom)) and not _is_all(statement):
                     self.visit(statement)
             return
+        if isinstance(node, ast.Subscript) and getattr(node.value, "id", "") in _TYPES:
+            return  # the name of a type, wherever it stands, decides nothing
         if isinstance(node, (ast.JoinedStr, ast.Raise, ast.Import, ast.ImportFrom)):
             if isinstance(node, ast.Raise):
                 self.found.append((node, "statement", 0))
@@ -344,6 +351,7 @@ class Asker:
         coverage: a file that keeps which lines a case runs through, made anew when code or cases have changed; None
             asks without knowing.
         first: ids of instances that are tried before all others, by name of the mutant.
+        only: parts of ids; instances without any of them are not asked, nor laws. Empty: all are.
     """
 
     def __init__(
@@ -353,20 +361,28 @@ class Asker:
         tensorflow: bool = False,
         coverage: Optional[str] = None,
         first: Optional[Dict[str, str]] = None,
+        only: Sequence[str] = (),
     ) -> None:
-        self.folder, self.tensorflow, self.first = folder, tensorflow, dict(first or {})
+        self.folder, self.tensorflow, self.first, self.only = folder, tensorflow, dict(first or {}), only
         self.shelf = library.load()
         self.methods = [
             m for m in dict.fromkeys(m for a in areas for m in AREAS[a].methods) if m != "run" or tensorflow
         ]
         self.instances = [one for one in self.shelf.instances() if not one.twin and one.case.method in self.methods]
+        if only:
+            self.instances = [one for one in self.instances if any(part in one.id for part in only)]
         self.kills: Counter = Counter()
         self._whole: Optional[hosting.Panel] = None
         if tensorflow:
             importlib.import_module("tensorflow")  # before any child: each would take seconds for it
         self.asked: Dict[str, Asked] = self._recorded(coverage) if coverage else {}
         names = set(self.first.values())
-        self._known = hosting.Panel([one for one in self.instances if one.id in names], folder) if names else None
+        named = [one for one in self.instances if one.id in names]
+        # Of runs the reference is not asked: a process that has run a session must not be forked.
+        self._known = [
+            hosting.Panel([one for one in named if (one.case.method == "run") is runs], folder, unasked=runs)
+            for runs in (False, True)
+        ]
 
     # -- what cases run through
 
@@ -388,9 +404,10 @@ class Asker:
         instances = [one for one in self.shelf.instances() if not one.twin and one.case.method in methods]
         panel = hosting.Panel(instances, self.folder, unasked=True)
         backend, found = _backend(None), {}
-        for one in instances:
+        # Ranks are forked off this process, which must have run no session until then.
+        for one in sorted(instances, key=lambda one: not _of_ranks(one)):
             _forget()
-            with _Lines() as lines:
+            with _Lines(self.folder) as lines:
                 start = time.process_time()
                 message = panel.message(backend, one)
                 seconds = time.process_time() - start
@@ -409,11 +426,15 @@ class Asker:
             through = self.asked[one.id].lines.get(inside, []) if self.asked else []
             if not self.asked or any(first <= line <= last for line in through) or (not last and through):
                 found.append(one)
-        if not found and self.tensorflow:  # ranks are processes of their own, whose lines nobody sees
-            found = [one for one in self.instances if "ranks" in one.case.params and one.id in self.asked]
         random.Random(0).shuffle(found)  # cases that see the same stand together in the library
         methods = AREAS[mutant.area].methods
-        found.sort(key=lambda one: (one.case.method == "run", -self.kills[one.id], methods.index(one.case.method)))
+
+        def worth(one: Any) -> float:
+            """What it has seen for what it costs."""
+            seconds = self.asked[one.id].seconds if self.asked else 1.0
+            return (self.kills[one.id] + 0.2) / (seconds + 0.02)
+
+        found.sort(key=lambda one: (one.case.method == "run", -worth(one), methods.index(one.case.method)))
         return found
 
     def reached(self, mutant: Mutant) -> int:
@@ -449,24 +470,43 @@ class Asker:
             backend = _backend(mutant)
         except Exception as error:  # noqa: BLE001
             return f"does not start: {type(error).__name__}"
-        if self._known is not None:
-            for one in self._known.failures(
-                backend, [o for o in self._known.sound if o.id == self.first.get(mutant.name)]
-            ):
-                return one.id
         signal.alarm(0)
+        for panel in self._known:
+            for one in [one for one in panel.sound if one.id == self.first.get(mutant.name)]:
+                asked = functools.partial(self._of_all, panel, backend, [one])
+                said = _forked(asked) if one.case.method == "run" and not _of_ranks(one) else asked()
+                if said:
+                    return said
+        chosen = self.ordered(mutant)
+        alone = [one for one in chosen if not _of_ranks(one)]
+        if len(alone) == len(chosen):
+            return self._all_seen(mutant, backend, alone)
+        # Ranks are forked off this process, which runs no session itself: a copy of one that has may never wake up.
+        said = _forked(lambda: self._all_seen(mutant, backend, alone))
+        runs = hosting.Panel(chosen, self.folder, unasked=True)
+        return said or self._of_all(runs, backend, [one for one in chosen if _of_ranks(one)])
+
+    def _all_seen(self, mutant: Mutant, backend: Any, chosen: Sequence[Any]) -> str:
+        """What of these instances, or else of the laws, sees the mutant."""
         panel = self.panel()
         sound = {one.id for one in panel.sound}
-        runs = hosting.Panel([one for one in self.instances if one.case.method == "run"], self.folder, unasked=True)
-        for one in self.ordered(mutant):
-            signal.alarm(_SECONDS)
-            for found in (panel if one.id in sound else runs).failures(backend, [one]):
-                return found.id
-        signal.alarm(0)
-        for method in AREAS[mutant.area].methods:
+        runs = hosting.Panel([one for one in chosen if one.case.method == "run"], self.folder, unasked=True)
+        for one in chosen:
+            said = self._of_all(panel if one.id in sound else runs, backend, [one])
+            if said:
+                return said
+        for method in () if self.only else AREAS[mutant.area].methods:
             law = self._law(backend, method)
             if law:
                 return law
+        return ""
+
+    def _of_all(self, panel: hosting.Panel, backend: Any, chosen: Sequence[Any]) -> str:
+        for one in chosen:
+            signal.alarm(_SECONDS)
+            for found in panel.failures(backend, [one]):
+                return found.id
+        signal.alarm(0)
         return ""
 
     def _law(self, backend: Any, method: str) -> str:
@@ -507,16 +547,36 @@ def _forked(call: Any) -> str:
     return found.decode("utf-8") if status == 0 else "ended without a word"
 
 
-class _Lines:
-    """Which lines of the reference run, by file, while this is entered."""
+def _of_ranks(one: Any) -> bool:
+    return "ranks" in one.case.params
 
-    def __init__(self) -> None:
+
+class _Lines:
+    """Which lines of the reference run, by file, while this is entered: in this process and in those forked off it.
+
+    Args:
+        folder: takes what forked processes leave, until this is left.
+    """
+
+    def __init__(self, folder: str) -> None:
         self.found: Dict[str, Set[int]] = {}
+        self._folder = folder
+        self._leave = os._exit
         self._names: Dict[str, str] = {}
         self._registry: Any = None
         self._plain: Any = None
 
     def __enter__(self) -> _Lines:
+        here = os.getpid()
+
+        def leave(status: int) -> None:
+            if os.getpid() != here:
+                sys.settrace(None)
+                with open(os.path.join(self._folder, f"{_LINES}{os.getpid()}"), "w", encoding="utf-8") as file:
+                    json.dump({name: sorted(of) for name, of in self.found.items()}, file)
+            self._leave(status)
+
+        os._exit = leave  # type: ignore[assignment]
         threading.settrace(self._call)
         sys.settrace(self._call)
         if "tensorflow" in sys.modules:
@@ -533,6 +593,13 @@ class _Lines:
     def __exit__(self, *unused: object) -> None:
         sys.settrace(None)
         threading.settrace(None)  # type: ignore[arg-type]
+        os._exit = self._leave  # type: ignore[assignment]
+        for name in [name for name in os.listdir(self._folder) if name.startswith(_LINES)]:
+            path = os.path.join(self._folder, name)
+            with open(path, encoding="utf-8") as file:
+                for inside, lines in json.load(file).items():
+                    self.found.setdefault(inside, set()).update(lines)
+            os.remove(path)
         if self._registry is not None:
             self._registry.__call__ = self._plain
 
@@ -615,7 +682,14 @@ def _backend(mutant: Optional[Mutant]) -> Any:
         _patch(mutant)
     # pytest loads the packages of its plugins by a loader of its own, ours among them once they are installed.
     sys.meta_path[:] = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("_pytest")]
-    return _Apart(lambda: importlib.import_module("npu_conformance.backends.reference").ReferenceBackend())
+
+    def make() -> Any:
+        # A process started anew would import the reference as it is: ranks are forked off this one.
+        forking = importlib.import_module("npu_reference.runtime.scripts.forking")
+        forking.Forker.ask = lambda self, params: forking.answer(params)  # type: ignore[attr-defined]
+        return importlib.import_module("npu_conformance.backends.reference").ReferenceBackend()
+
+    return _Apart(make)
 
 
 def _patch(mutant: Mutant) -> None:
@@ -675,12 +749,13 @@ def judged(
     tensorflow: bool = False,
     coverage: Optional[str] = None,
     first: Optional[Dict[str, str]] = None,
+    only: Sequence[str] = (),
 ) -> List[Tuple[Mutant, str]]:
     """(mutant, what sees it) of as many as the time allows; arguments as of :class:`Asker`."""
     found: List[Tuple[Mutant, str]] = []
     areas = list(dict.fromkeys(one.area for one in chosen))
     with tempfile.TemporaryDirectory(prefix="npu-mutation-") as folder:
-        asker = Asker(folder, areas, tensorflow, coverage, first)
+        asker = Asker(folder, areas, tensorflow, coverage, first, only)
         end = time.monotonic() + seconds
         for one in chosen:
             if time.monotonic() > end:
@@ -709,6 +784,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--tensorflow", action="store_true", help="ask runs, too, by the TensorFlow of this Python")
     parser.add_argument("--coverage", metavar="FILE", help="keeps which lines a case runs through (asked once)")
     parser.add_argument("--name", action="append", help="only this change; may be repeated")
+    parser.add_argument("--case", action="append", help="ask only cases with this in their id; may be repeated")
+    parser.add_argument("--seen", action="store_true", help="ask those again that are listed as seen, and no others")
     parser.add_argument("--told", action="store_true", help="say of those that are seen by what")
     parser.add_argument("--seconds", type=float, default=600.0, help="time after which no more are judged (600)")
     given = parser.parse_args(arguments)
@@ -716,6 +793,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     chosen = drawn(given.seed, areas, given.count)
     if given.name:
         chosen = [one for area in areas for one in mutants(area) if one.name in given.name]
+    listed = {one["name"]: one.get("by", "") for area in areas for one in entries("seen", area)} if given.seen else {}
+    if given.seen:
+        chosen = [one for area in areas for one in mutants(area) if one.name in listed]
     known = reviewed()
 
     def report(one: Mutant, seen: str, reached: int) -> None:
@@ -726,7 +806,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         elif seen and given.told:
             print(f"seen    {one.name}  by {seen}", flush=True)
 
-    found = judged(chosen, given.seconds, report, given.tensorflow, given.coverage)
+    found = judged(chosen, given.seconds, report, given.tensorflow, given.coverage, listed, given.case or ())
     made = scores(found, known)
     print(
         f"\n{'area':10} {'asked':>5} {'killed':>6} {'holes':>5} {'not reviewed':>12} {'equivalent':>10} {'silent':>6}"
@@ -736,7 +816,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         asked = sum(one)
         print(f"{area:10} {asked:5} {one.killed:6} {one.holes:5} {one.unreviewed:12} {one.equivalent:10} {one.silent:6}"
               f" {one.share:5.1f}%")  # fmt: skip
-    print(json.dumps({"seed": given.seed, "asked": len(found), "of": len(chosen)}))
+    unseen = sum(not seen for _, seen in found)
+    print(json.dumps({"seed": given.seed, "asked": len(found), "of": len(chosen), "unseen": unseen}))
     return 1 if any(one.unreviewed for one in made.values()) else 0
 
 

@@ -14,6 +14,7 @@ from npu_bridge.hccl import hccl_ops
 from npu_bridge.helper.helper import get_gen_ops
 from npu_bridge.npu_cpu.npu_cpu_ops import randomchoicewithmask
 from npu_bridge.npu_init import npu_config_proto
+from npu_bridge.tbe import npu_vector_ops
 from npu_bridge.tbe.npu_cube_ops import deformable_conv2d
 from npu_reference import NpuError, graphs
 from npu_reference.runtime import ranks
@@ -315,8 +316,8 @@ def test_the_library_has_the_operators_that_are_simulated_by_their_own_names():
         assert getattr(library, name).__name__ == getattr(npu_ops.gen_npu_ops, name).__name__ == name
     assert library.random_choice_with_mask.__name__ == randomchoicewithmask.__name__
     assert library.npu_alloc_float_status().dtype == tf.float32
-    with pytest.raises(AttributeError, match=r"lamb_apply_optimizer_assign \(test_operators.py:\d+\)"):
-        library.lamb_apply_optimizer_assign()
+    with pytest.raises(AttributeError, match=r"no_such_operator \(test_operators.py:\d+\)"):
+        library.no_such_operator()
 
 
 def test_compiling_ahead_changes_nothing():
@@ -324,3 +325,53 @@ def test_compiling_ahead_changes_nothing():
     with tf.Session(config=npu_config_proto()) as session:
         assert npu_compile(session, [x]) is None
         assert session.run(x).tolist() == [2.0, 4.0]
+
+
+class TestFusedOptimizerSteps:
+    """Each beside the formula of its paper, in float64."""
+
+    grad, v, m, w = (np.random.RandomState(seed).rand(3, 4).astype("f4") - 0.3 * (seed != 1) for seed in range(4))
+    new_v, new_m = 0.999 * v + 0.001 * grad**2, 0.9 * m + 0.1 * grad
+
+    def variables(self):
+        return [tf.Variable(value) for value in (self.v, self.m, self.w)]
+
+    def after(self, step, variables):
+        with tf.control_dependencies([tf.convert_to_tensor(result) for result in step]):
+            read = [variable.read_value() for variable in variables]
+        return run(read)
+
+    @pytest.mark.parametrize("decay", [(), (0.01,)])
+    def test_a_step_of_adam_moves_its_three_variables(self, decay):
+        variables = self.variables()
+        step = npu_ops.adam_apply_one_with_decay_assign if decay else npu_ops.adam_apply_one_assign
+        results = step(tf.constant(self.grad), *variables, tf.constant(0.1), 0.9, 0.1, 0.999, 1 - 0.999, *decay, 1e-6)
+        got = self.after(results, variables)
+        direction = self.new_m / (np.sqrt(self.new_v) + 1e-6) + (0.01 * self.w if decay else 0)
+        for one, wanted in zip(got, (self.new_v, self.new_m, self.w - 0.1 * direction)):
+            np.testing.assert_allclose(one, wanted, rtol=1e-4)
+        assert operators() == {"AdamApplyOneWithDecayAssign" if decay else "AdamApplyOneAssign"}
+
+    @pytest.mark.parametrize("weight", [w, 0 * w], ids=["a weight", "a weight of zeros, which has no ratio"])
+    def test_a_step_of_lamb_scales_by_the_two_norms(self, weight):
+        v, m, _ = self.variables()
+        w = tf.Variable(weight)
+        step = npu_vector_ops.lamb_apply_optimizer_assign(
+            tf.constant(self.grad), v, m, w, 0.9, 0.1, 0.999, 0.001, 1e-6, 3.0, 1.0, 0.01
+        )
+        with tf.control_dependencies(step[1:]):
+            new = npu_vector_ops.lamb_apply_weight_assign(tf.norm(w), tf.norm(step[0]), 0.1, step[0], w)
+        got = self.after([new], [v, m, w])
+        direction = self.new_m / (1 - 0.9**3) / (np.sqrt(self.new_v / (1 - 0.999**3)) + 1e-6) + 0.01 * weight
+        ratio = np.linalg.norm(weight) / np.linalg.norm(direction) if weight.any() else 1.0
+        for one, wanted in zip(got, (self.new_v, self.new_m, weight - 0.1 * ratio * direction)):
+            np.testing.assert_allclose(one, wanted, rtol=1e-3, atol=1e-6)
+        assert operators() == {"LambApplyOptimizerAssign", "LambApplyWeightAssign"}
+
+
+def test_an_operator_of_the_library_that_no_function_builds_is_refused_by_its_name_and_place():
+    build = npu_ops.gen_npu_ops.get_next
+    with pytest.raises(
+        NotImplementedError, match=r"get_next \(test_operators.py:\d+\): it is not simulated: .*GetNext"
+    ):
+        build(output_types=[tf.int32], output_shapes=[[]], channel_name="c")

@@ -152,9 +152,9 @@ def inside(name: str, facet: Facet) -> st.SearchStrategy:
 def outside(facet: Facet) -> st.SearchStrategy:
     """Values that the option refuses: of another type, or of the right type and outside its domain."""
     wrong: List[st.SearchStrategy] = [st.floats(), st.lists(st.integers(), max_size=2)]
-    if facet.field != "b":
+    if "b" not in (facet.field, facet.earlier):
         wrong.append(st.booleans())
-    if facet.field != "i":
+    if "i" not in (facet.field, facet.earlier):
         wrong.append(st.integers())
     if facet.field != "s":
         wrong.append(st.text(min_size=1).filter(lambda text: text != "None"))

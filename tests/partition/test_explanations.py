@@ -9,7 +9,7 @@ from npu_reference.catalog import OpList
 from npu_reference.graphs import GraphBuilder
 from npu_reference.partition import Reason, partition
 from npu_reference.partition.explain import blame, separations
-from npu_reference.partition.reasons import REMEDIES
+from npu_reference.partition.reasons import REMEDIES, always_on_host, remedy_of
 from npu_reference.partition.settings import Range, Settings
 from tests import strategies
 from tests.partition.graphs_for_tests import chain, closed, divide, host, mixed
@@ -58,7 +58,24 @@ def graph_of_everything():
 def test_each_reason_is_given_where_it_holds(reason):
     entry = host(partition(graph_of_everything(), MIX))[reason]
     assert entry.reason is Reason[reason.upper()]
-    assert entry.remedy == REMEDIES[entry.reason]
+    assert entry.remedy == remedy_of(entry.reason, entry.op)
+
+
+@pytest.mark.parametrize(
+    ("reason", "op", "start", "always"),
+    [
+        ("NOT_SUPPORTED", "ScalarSummary", "Summaries are always written by the framework", True),
+        ("NOT_SUPPORTED", "RestoreV2", "None needed: checkpoints", True),
+        ("NOT_SUPPORTED", "PyFunc", "Compute it in Python before the run and feed it", False),
+        ("NOT_SUPPORTED", "Bucketize", REMEDIES[Reason.NOT_SUPPORTED], False),
+        ("SCOPE", "ScalarSummary", REMEDIES[Reason.SCOPE], False),
+        ("STRING_EDGE", "Identity", "None needed: it computes nothing", True),
+        ("STRING_EDGE", "Switch", REMEDIES[Reason.STRING_EDGE], True),
+    ],
+)
+def test_a_remedy_is_one_that_helps_with_the_operator(reason, op, start, always):
+    assert remedy_of(Reason[reason], op).startswith(start)
+    assert always_on_host(Reason[reason], op) is always
 
 
 def single(options, *ops, op_list=None, **attrs):

@@ -141,6 +141,112 @@ def test_the_end_says_what_stays_on_the_host_and_what_to_change_first(script):
     assert said[-1].startswith("simulated NPU: 1 runs, 2 GEOPs, 1 host operators")
 
 
+SAVED = """
+x = tf.placeholder(tf.float32, [2, 3], name="x")
+v = tf.get_variable("v", [3, 4], use_resource=RESOURCE)
+loss = tf.reduce_sum(tf.matmul(x, v), name="loss")
+train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, name="train")
+saver = tf.train.Saver()
+tf.summary.scalar("told", loss)
+told = tf.summary.merge_all()
+with tf.Session(config=config()) as sess:
+    sess.run(tf.global_variables_initializer())
+    sess.run([loss, train], {x: [[1.0] * 3] * 2})
+    saver.save(sess, FOLDER + "/model")
+    saver.restore(sess, FOLDER + "/model")
+"""
+
+
+@pytest.mark.parametrize("resource", [False, True], ids=["reference", "resource"])
+def test_a_script_that_saves_checkpoints_is_told_nothing_that_nobody_can_change(script, tmp_path, resource):
+    account, said = Account(), []
+    text = SAVED.replace("RESOURCE", str(resource)).replace("FOLDER", repr(str(tmp_path)))
+    simulate(script(text), log=said.append, account=account, clock=True)
+    assert not any("Full offload leaves" in line or line.startswith("on the host") for line in said)
+    groups = {group.remedy: group for group in ending.host_groups(account)}
+    checkpoint = next(group for remedy, group in groups.items() if "checkpoints" in remedy)
+    assert {"SaveV2", "RestoreV2"} <= set(dict(checkpoint.ops)) and checkpoint.remedy.startswith("None needed")
+    # What a checkpoint gives has the size of the variable it is written to.
+    assert not any("no time is known" in line for line in said)
+
+
+def test_summaries_have_a_line_of_their_own_that_says_what_to_do_with_them(script, tmp_path):
+    said = []
+    text = SAVED.replace("RESOURCE", "False").replace("FOLDER", repr(str(tmp_path)))
+    run = "    sess.run([loss, told, train], {x: [[1.0] * 3] * 2})\n"
+    simulate(script(text + run), log=said.append)
+    (line,) = [line for line in said if line.startswith("on the host")]
+    assert "MergeSummary, ScalarSummary (NOT_SUPPORTED)" in line and "every so many steps" in line
+    assert not any("Full offload leaves" in line for line in said)
+
+
+def test_full_offload_warns_where_the_device_could_run_what_stays_behind(script):
+    said = []
+    run = "with tf.Session(config=config()) as sess:\n    sess.run(y, {x: [1.0, 2.0]})\n"
+    simulate(script(TWO_GEOPS + run), log=said.append)
+    assert len([line for line in said if "Full offload leaves operators on the host: PyFunc; 1 more" in line]) == 1
+
+
+def test_runs_are_told_apart_by_what_they_train(script):
+    said = []
+    text = """
+    x = tf.placeholder(tf.float32, [2, 3], name="x")
+    v = tf.get_variable("v", [3, 4])
+    loss, second, third = (tf.reduce_sum(tf.matmul(x, v), name=name) for name in ("loss", "second", "third"))
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, name="train")
+    with tf.Session(config=config()) as sess:
+        sess.run(v.initializer)
+        sess.run([loss, second, third, train], {x: [[1.0] * 3] * 2})
+    """
+    simulate(script(text), log=said.append, clock=True)
+    (line,) = [line for line in said if line.startswith("on the device's clock")]
+    assert line.endswith(" in 1 run of loss:0, second:0, train, ….")
+
+
+def test_a_script_that_reads_a_dataset_is_told_nothing_that_nobody_can_change(script):
+    account, said = Account(), []
+    text = """
+    data = tf.data.Dataset.from_tensor_slices([[1.0, 2.0], [3.0, 4.0]]).map(lambda row: row * 2.0).batch(2)
+    iterator = tf.data.make_initializable_iterator(data)
+    y = tf.exp(iterator.get_next(), name="y")
+    with tf.Session(config=config()) as sess:
+        sess.run(iterator.initializer)
+        sess.run(y)
+    """
+    simulate(script(text), log=said.append, account=account)
+    assert not any("Nothing is offloaded" in line or "Full offload leaves" in line for line in said)
+    (line,) = [line for line in said if line.startswith("on the host")]
+    assert "IteratorGetNext" in line and "enable_data_pre_proc" in line
+    excluded = [group for group in ending.host_groups(account) if group.reason.value == "GRAPH_EXCLUDED"]
+    assert [group.remedy for group in excluded] == ["None needed: the run only initialises iterators."]
+
+
+def test_an_iterator_that_is_initialised_together_with_training_is_a_warning(script):
+    said = []
+    text = """
+    iterator = tf.data.make_initializable_iterator(tf.data.Dataset.from_tensors([1.0, 2.0]))
+    y = tf.exp(iterator.get_next(), name="y")
+    w = tf.exp(tf.random.normal([2]), name="w")
+    with tf.Session(config=config()) as sess:
+        sess.run([iterator.initializer, w])
+        sess.run(iterator.initializer)
+        sess.run([y])
+    """
+    simulate(script(text), log=said.append)
+    (line,) = [line for line in said if "Nothing is offloaded" in line]
+    assert "Name feeds and fetches" not in line
+    assert any(line.endswith("Initialise iterators in a session.run of their own.") for line in said)
+
+
+def test_no_message_names_its_option_twice(script):
+    said = []
+    text = "tf.Session(config=config(dynamic_input=True, dynamic_graph_execute_mode='lazy_recompile')).close()\n"
+    simulate(script(text), log=said.append)
+    told = [line for line in said if "dynamic_" in line]
+    assert told and not any("dynamic_input: dynamic_input" in line or "mode: dynamic_graph" in line for line in told)
+    assert any(line.endswith("session 1: dynamic_input will be removed in a later version.") for line in told), told
+
+
 def test_where_everything_ran_on_the_device_the_end_is_one_line(script):
     account, said = Account(), []
     simulate(

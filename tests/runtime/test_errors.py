@@ -44,6 +44,16 @@ def test_an_error_in_a_geop_names_the_users_operator():
     assert "__npu" not in caught.value.message and "function_node" not in caught.value.message
 
 
+def test_an_error_in_a_geop_says_what_plain_tensorflow_says():
+    x, y, z = failing("product")
+    first = []
+    for config in (plain(), npu()):
+        with tf.Session(config=config) as session, pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(z, {x: np.ones([2, 2]), y: np.ones([4, 3])})
+        first.append(caught.value.message.split("\n\t [[")[0])
+    assert first[0] == first[1]
+
+
 def test_an_error_on_the_host_names_the_users_operator():
     def fail(_):
         raise ValueError("no such luck")

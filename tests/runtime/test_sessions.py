@@ -73,6 +73,17 @@ def test_callables_with_and_without_feeds():
     compare(scenario)
 
 
+@pytest.mark.parametrize("make", [plain, npu])
+def test_a_callable_that_fetches_nothing_is_refused_when_it_is_called(make):
+    with tf.Graph().as_default():
+        chain()
+        with tf.Session(config=make()) as session:
+            assert session.run([]) == []
+            for nothing in (session.make_callable([]), session.make_callable({})):
+                with pytest.raises(tf.errors.InvalidArgumentError, match="at least one target"):
+                    nothing()
+
+
 def test_callables_from_options_as_keras_makes_them():
     from tensorflow.core.protobuf import config_pb2
 
@@ -418,3 +429,25 @@ def test_dropout_and_shuffling_follow_the_graph_seed():
             return [session.run(y, {x: np.arange(8)}) for _ in range(2)]
 
     compare(scenario)
+
+
+def test_a_graph_that_grows_between_runs_is_read_only_as_far_as_a_run_reaches(monkeypatch):
+    from npu_reference import graphs
+
+    read = []
+    whole = graphs.graph_from_def
+    monkeypatch.setattr(
+        graphs, "graph_from_def", lambda given, **more: read.append(len(given.node)) or whole(given, **more)
+    )
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [2], name="x")
+        tails = [tf.square(tf.square(x)) for _ in range(30)]
+        with tf.Session(config=npu()) as session:
+            for number in range(5):
+                y = tf.multiply(x, float(number))
+                assert_same(session.run(y, {x: VALUES}), VALUES * number)
+            assert read == [3] * 5
+            # Asked again before it has grown, it is read whole, once for all that follow.
+            for tail in tails[:3]:
+                assert_same(session.run(tail, {x: VALUES}), VALUES**4)
+            assert read[5:] == [len(graph.get_operations())]

@@ -95,52 +95,54 @@ def run(
     from npu_conformance.library import library, selection, sharding
     from npu_conformance.report import answering, junit, summary, write
     from npu_conformance.report import text as render
-    from npu_conformance.running import progress, runner
+    from npu_conformance.running import progress, runner, seats
     from npu_conformance.strength.laws import asking
 
     stop_on_signals()
     backends.check(spec)
-    shelf = library.load()
-    seed = seed_of("--law-seed", law_seed)
-    demanded = laws is not None
-    graphs = asking.DEFAULT if laws is None else laws
-    more = asking.instances() if graphs else []
-    wanted = selection.select(shelf, areas=areas, editions=editions, keyword=keyword, more=more)
-    if not wanted:
-        raise NpuError("USAGE", "npu-conformance run", "the selection matches no case")
-    if demanded and graphs and not any(instance in more for instance in wanted):
-        remedy = "Laws are of the areas partition, precision and options."
-        raise NpuError("USAGE", f"--laws {laws}", "the selection leaves no law", remedy)
-    asked: Dict[str, Any] = {"areas": list(areas), "editions": list(editions), "keyword": keyword}
-    if times is not None and not shard:
-        raise NpuError("USAGE", "--shard-times", "divides nothing", "Give --shard as well.")
-    if shard:
-        part = sharding.parse(shard)
-        wanted = sharding.share(wanted, part, junit.seconds(times) if times is not None else None)
-        if not wanted:
-            raise NpuError("USAGE", f"--shard {shard}", "the selection has fewer parts", "Ask for fewer shards.")
-        asked["shard"] = str(part)
-        if times is not None:  # nobody can divide again by times that are elsewhere
-            asked["cases"] = list(dict.fromkeys(one.case.id for one in wanted if one not in more))
-    instances = [instance for instance in wanted if instance not in more]
-    lawful = tuple(instance for instance in wanted if instance in more)
-    graphs = graphs if lawful else 0
-    entries = known_failures.load(known, [*shelf.instances(), *more]) if known else []
-    if graphs:
-        asked.update(laws=graphs, law_seed=seed)
     settings = worker_settings(jobs, factor, variables, python)
-    with output.replaced_folder(out) as folder:
-        plan = asking.Plan(graphs, seed, lawful, folder, shelf)
+    with seats.seat(spec, settings, early=True) as first:  # a backend starts while the library is read
+        shelf = library.load()
+        seed = seed_of("--law-seed", law_seed)
+        demanded = laws is not None
+        graphs = asking.DEFAULT if laws is None else laws
+        more = asking.instances() if graphs else []
+        wanted = selection.select(shelf, areas=areas, editions=editions, keyword=keyword, more=more)
+        if not wanted:
+            raise NpuError("USAGE", "npu-conformance run", "the selection matches no case")
+        if demanded and graphs and not any(instance in more for instance in wanted):
+            remedy = "Laws are of the areas partition, precision and options."
+            raise NpuError("USAGE", f"--laws {laws}", "the selection leaves no law", remedy)
+        asked: Dict[str, Any] = {"areas": list(areas), "editions": list(editions), "keyword": keyword}
+        if times is not None and not shard:
+            raise NpuError("USAGE", "--shard-times", "divides nothing", "Give --shard as well.")
+        if shard:
+            part = sharding.parse(shard)
+            wanted = sharding.share(wanted, part, junit.seconds(times) if times is not None else None)
+            if not wanted:
+                raise NpuError("USAGE", f"--shard {shard}", "the selection has fewer parts", "Ask for fewer shards.")
+            asked["shard"] = str(part)
+            if times is not None:  # nobody can divide again by times that are elsewhere
+                asked["cases"] = list(dict.fromkeys(one.case.id for one in wanted if one not in more))
+        instances = [instance for instance in wanted if instance not in more]
+        lawful = tuple(instance for instance in wanted if instance in more)
+        graphs = graphs if lawful else 0
+        entries = known_failures.load(known, [*shelf.instances(), *more]) if known else []
+        if graphs:
+            asked.update(laws=graphs, law_seed=seed)
+        with output.replaced_folder(out) as folder:
+            plan = asking.Plan(graphs, seed, lawful, folder, shelf)
 
-        def further(claims: Any, progress: Any) -> runner.Further:
-            questions = asking.Questions(plan, claims, progress)
-            return runner.Further(questions.parts, questions.records)
+            def further(claims: Any) -> runner.Further:
+                questions = asking.Questions(plan, claims)
+                return runner.Further(
+                    questions.common, questions.parts, questions.take, questions.lost, questions.records
+                )
 
-        with progress.bar(len(instances) + graphs) as advance:
-            report = runner.run(
-                shelf, instances, spec, settings, entries, asked, advance, folder, further if graphs else None
-            )
-        missing = write.write(shelf, report, folder)
+            beside = further if graphs else None
+            with progress.bar(len(instances) + graphs) as advance:
+                report = runner.run(shelf, instances, spec, settings, entries, asked, advance, folder, beside, first)
+            missing = write.write(shelf, report, folder)
     if form == "json":
         echo_json(answering.answer(shelf, report))
     else:

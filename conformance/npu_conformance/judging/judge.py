@@ -22,6 +22,8 @@ ORDER = (
     "xfail", "unsupported", "pass", "not-run",
 )  # fmt: skip
 
+_RANK = {status: place for place, status in enumerate(ORDER)}
+
 #: Statuses that make a verdict negative whatever the level of the case.
 NEGATIVE = frozenset(["harness-error", "protocol-error", "crash", "timeout", "xpass", "overclaim", "unstable"])
 
@@ -72,7 +74,7 @@ class Result(NamedTuple):
 
 def worst(statuses: Sequence[str]) -> str:
     """The worst of some statuses; `not-run` when there are none."""
-    return min(statuses, key=ORDER.index) if statuses else "not-run"
+    return min(statuses, key=_RANK.__getitem__) if statuses else "not-run"
 
 
 def applicable(instance: Instance, claims: Claims) -> Optional[str]:
@@ -368,18 +370,23 @@ def _patterns(expect: Expect, texts: Sequence[str]) -> Iterator[Difference]:
         if not _any(wanted, texts):
             yield Difference("missing", wanted, _aspect_of(wanted, expect, "contains"))
     for unwanted in expect.forbid:
-        expression = Pattern(unwanted)
-        for text in texts:
-            if expression.fits(text):
-                yield Difference("forbidden", text, _aspect_of(text, expect, "forbid"))
+        for text in _fitting(unwanted, texts):
+            yield Difference("forbidden", text, _aspect_of(text, expect, "forbid"))
     if expect.any_of and not any(all(_any(one, texts) for one in group) for group in expect.any_of):
         shown = " | ".join(" and ".join(group) for group in expect.any_of)
         yield Difference("no-alternative", f"none of the allowed alternatives holds: {shown}", "any_of")
 
 
 def _any(wanted: str, texts: Sequence[str]) -> bool:
-    expression = Pattern(wanted)
-    return any(expression.fits(text) for text in texts)
+    return any(True for _ in _fitting(wanted, texts))
+
+
+def _fitting(wanted: str, texts: Sequence[str]) -> Iterator[str]:
+    """The texts that fit a pattern; most patterns are plain texts, which stand once among facts or not at all."""
+    if "*" in wanted:
+        yield from filter(Pattern(wanted).fits, texts)
+    elif wanted in texts:
+        yield from (text for text in texts if text == wanted)
 
 
 def _bounds(expect: Expect, texts: Sequence[str]) -> Iterator[Difference]:

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from npu_conformance.files import output
 from npu_conformance.judging import judge
 from npu_conformance.library.library import Instance
 from npu_conformance.protocol import client
 
-__all__ = ["Record", "Report", "blocked", "counts", "final_verdict"]
+__all__ = ["Record", "Report", "Written", "blocked", "counts", "final_verdict"]
+
+
+class Written(NamedTuple):
+    """What an answer says and the answer itself, as JSON: the text that a report has of them."""
+
+    facts: str
+    observation: str
+
+    @classmethod
+    def of(cls, facts: Sequence[str], observation: Optional[Mapping[str, Any]]) -> Written:
+        return cls(output.dumps(list(facts)), output.dumps(observation))
 
 
 class Record(NamedTuple):
@@ -16,6 +28,7 @@ class Record(NamedTuple):
 
     outcome: the answer judged, as the backend gave it; first: class and text of an earlier attempt that ended
     otherwise; known: pattern of the known failure that covers it; seconds: wall time, in no file but junit.xml.
+    written: stands for outcome and the result's facts where another process judged.
     """
 
     instance: Instance
@@ -24,6 +37,7 @@ class Record(NamedTuple):
     first: str
     known: str
     seconds: float
+    written: Optional[Written] = None
 
 
 class Report(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional
 from npu_conformance.lint.module import Import, Module, Place, Reference, is_adapter
 from npu_conformance.lint.scopes import BUILTINS, dotted
 from npu_reference import surface
+from npu_reference.graphs import python_names
 
 __all__ = ["Trouble", "Use", "troubles", "uses"]
 
@@ -25,8 +26,16 @@ _OTHERS = frozenset(
 )  # fmt: skip
 
 
+#: Objects that have every operator of the adapter's library.
+_LIBRARIES = ("gen_npu_ops", "gen_npu_cpu_ops")
+
 #: How many folders above a script are looked into for packages and modules of its project.
 _LEVELS = 6
+
+
+@lru_cache(maxsize=1)
+def _library() -> Dict[str, str]:
+    return python_names()
 
 
 class Use(NamedTuple):
@@ -161,7 +170,7 @@ class _References:
         return found, wrong
 
     def _follow(self, one: Reference, name: str, found: List[Use], wrong: List[Trouble]) -> None:
-        module, parts = "", name.split(".")
+        module, library, parts = "", False, name.split(".")
         while parts:
             part = parts.pop(0)
             if not module:
@@ -173,12 +182,15 @@ class _References:
                     return  # TensorFlow's, or Python's own
                 module = entry.dotted
             elif entry is not None and entry.kind == "object" and parts:
-                module = entry.module
+                module, library = entry.module, entry.name in _LIBRARIES
             elif entry is not None:
                 found.append(Use(entry, one.node, one.place))
                 return
             elif surface.is_module(f"{module}.{part}"):
                 module = f"{module}.{part}"
+            elif library and part in _library():
+                found.append(Use(surface.of_library(part, _library()[part]), one.node, one.place))
+                return
             else:
                 self._missing(one, part, module, wrong)
                 return

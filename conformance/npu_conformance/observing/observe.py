@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import re
 from collections import Counter
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
@@ -134,7 +135,7 @@ COUNTED = frozenset({"transfers", "moved", "run_moved"})
 
 def ascii_line(text: object) -> str:
     """``text`` on one line of printable ASCII; everything else is escaped."""
-    line = str(text)
+    line = text if isinstance(text, str) else str(text)
     if line.isascii() and line.isprintable() and "\\" not in line:
         return line
     return line.encode("unicode_escape").decode("ascii")
@@ -163,10 +164,8 @@ def observations(method: str, answer: Mapping[str, Any], folder: Optional[str] =
         left_files.BadFile: a file of the answer cannot be read.
         timeline.BadTimeline: a step contradicts itself.
     """
-    found: List[Fact] = []
-    for aspect, subject, text in _OBSERVERS[method](answer, folder):
-        found.append(Fact(aspect, subject, ascii_line(text)))
-    return sorted(found, key=lambda fact: fact.text)
+    found = [Fact(aspect, subject, ascii_line(text)) for aspect, subject, text in _OBSERVERS[method](answer, folder)]
+    return sorted(found, key=operator.attrgetter("text"))
 
 
 def rejection(body: Mapping[str, Any]) -> Fact:
@@ -178,12 +177,22 @@ def rejection(body: Mapping[str, Any]) -> Fact:
 _Triples = Iterator[Tuple[str, str, str]]
 
 
-_JSON = json.JSONEncoder(sort_keys=True).encode
+_ENCODER = json.JSONEncoder(sort_keys=True)
+
+
+def _json(value: Any) -> str:
+    """A value as JSON; the encoder itself is slow to begin, and most values are single ones."""
+    if value is None or value is True or value is False:
+        return _WORDS[value]
+    return str(value) if type(value) is int else _ENCODER.encode(value)
+
+
+_WORDS = {None: "null", True: "true", False: "false"}
 
 
 def _options(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     for name, effective in answer["effective"].items():
-        yield "effective", name, f"effective {name} = {_JSON(effective['value'])}"
+        yield "effective", name, f"effective {name} = {_json(effective['value'])}"
         if "origin" in effective:
             yield "origins", name, f"origin {name} = {effective['origin']}"
     for option, code in sorted({(warning["option"], warning["code"]) for warning in answer.get("warnings", [])}):
@@ -228,7 +237,7 @@ def _plain(told: Any, unordered: bool, sparse: bool) -> Any:
 def _leaves(words: str, told: Any) -> Iterator[str]:
     """A line for every leaf of nested tables; a list is a leaf."""
     if not isinstance(told, dict) or not told:
-        yield f"{words} = {_JSON(told)}"
+        yield f"{words} = {_json(told)}"
         return
     for key, part in told.items():
         yield from _leaves(f"{words} {key}", part)

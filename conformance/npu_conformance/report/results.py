@@ -13,7 +13,7 @@ from npu_conformance.judging.records import Record, Report, counts
 from npu_conformance.protocol import outcomes
 from npu_reference.errors import NpuError
 
-__all__ = ["Read", "footer", "is_evidence", "record_json", "write", "read"]
+__all__ = ["Read", "footer", "is_evidence", "record_json", "record_line", "write", "read"]
 
 _MAX_LINE = 64 << 20  # assumed: an observation of 16 MiB, its facts and differences
 
@@ -50,10 +50,21 @@ def record_json(record: Record) -> Dict[str, Any]:
     }
 
 
+def record_line(record: Record) -> str:
+    """One record as its line, in which what another process has written already stands as it is."""
+    line = output.dumps(record_json(record))
+    if record.written is not None:
+        for name, empty in (("facts", "[]"), ("observation", "null")):
+            # A quote inside a text is escaped, so nothing but the member is found.
+            before, _, after = line.partition(f', "{name}": {empty}, ')
+            line = f', "{name}": {getattr(record.written, name)}, '.join((before, after))
+    return line
+
+
 def write(report: Report, path: str) -> None:
     """Writes the file; the same report gives the same bytes."""
     lines = [output.dumps(report.header)]
-    lines += [output.dumps(record_json(record)) for record in report.records]
+    lines += map(record_line, report.records)
     lines.append(output.dumps(footer(report, _evidence(os.path.dirname(path)))))
     output.write_file(path, "\n".join(lines) + "\n")
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import datetime
 import platform
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, Deque, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Deque, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 import npu_reference
 from npu_conformance.judging import judge, known_failures
 from npu_conformance.judging.records import Record, Report, blocked, final_verdict
 from npu_conformance.library.library import COSTS, Case, Instance, Library
 from npu_conformance.protocol import client, schema
-from npu_conformance.running.lanes import Lane, Settings
+from npu_conformance.running.lanes import Settings, plain
+from npu_conformance.running.seats import Gone, Part, Seat, Terms, Unit, seat
 
 __all__ = ["run"]
 
@@ -23,17 +24,19 @@ _CHUNK = 24  # instances that one lane takes at a time: neighbours ask about the
 
 
 class Further(NamedTuple):
-    """What is asked beside the cases, by the same workers; its records are judged with theirs.
+    """What is asked beside the cases, by the same lanes; its records are judged with theirs.
 
-    parts: to be called once each, in any order, with any worker; records: what came of it, once all were called. It
-    takes a function that makes a client of the same backend.
+    common: what all parts need, sent to each lane once; parts: to be called once each, in any order, in any lane; take:
+    called with what each returned; lost: called for one that ended its lane's process twice, with how; records: what
+    came of it, once all are through. It takes a function that makes a client of the same backend.
     """
 
-    parts: Sequence[Callable[[client.Client], None]]
+    common: Any
+    parts: Sequence[Part]
+    take: Callable[[Any], None]
+    lost: Callable[[str], None]
     records: Callable[[Callable[[], client.Client]], List[Record]]
 
-
-Progress = Callable[[Any], None]
 
 _DEFAULTS = Settings()
 
@@ -47,7 +50,8 @@ def run(
     selection: Mapping[str, Any] = {},
     progress: Optional[Callable[[Record], None]] = None,
     keep: Optional[str] = None,
-    further: Optional[Callable[[judge.Claims, Progress], Further]] = None,
+    further: Optional[Callable[[judge.Claims], Further]] = None,
+    first: Optional[Seat] = None,
 ) -> Report:
     """Judges a backend.
 
@@ -55,39 +59,32 @@ def run(
         selection: what was asked for, for the record.
         progress: called after every instance, one call at a time, in the order they finish.
         keep: folder where tensors that came as files are kept, by digest.
-        further: takes the backend's claims and what to call after every answer, and says what to ask beside the cases.
+        further: takes the backend's claims, and says what to ask beside the cases.
+        first: the first lane's place, made beforehand by :func:`seats.seat` with the same SPEC and settings.
     Raises:
         NpuError: BACKEND_SPEC or BACKEND_UNAVAILABLE when it does not start at all.
     """
-    first = settings.client(spec)
-    try:
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(seat(spec, settings) if first is None else first)
         hello = first.hello()
-    except BaseException:
-        first.abort()
-        first.close()
-        raise
-    claims = judge.Claims.of(hello)
-    shared = _Shared(claims, library.fixtures, keep, settings.repeat, progress)
-    beside = further(claims, shared.report) if further is not None else None
-    units = _units(instances, beside.parts if beside is not None else ())
-    jobs = max(1, min(settings.jobs, len(units)))
-    found: Dict[int, Record] = {}
-    workers = [first] + [settings.client(spec) for _ in range(jobs - 1)]
-    pool = ThreadPoolExecutor(jobs)
-    try:
-        # An interruption may come with the first request already, so handing out the lanes is inside.
-        futures = [pool.submit(_lane, shared, worker, units, place % 2 == 1) for place, worker in enumerate(workers)]
-        for future in futures:
-            found.update(future.result())
-    except BaseException:
-        shared.stop.set()
-        for worker in workers:
-            worker.abort()
-        raise
-    finally:
-        pool.shutdown()
-        for worker in workers:
-            worker.close()  # those whose lane never began
+        claims = judge.Claims.of(hello)
+        beside = further(claims) if further is not None else None
+        terms = Terms(claims, library.fixtures, keep, settings.repeat, beside.common if beside is not None else None)
+        work = _Work(_units(instances, beside.parts if beside is not None else ()), terms, beside, progress)
+        lanes = max(1, min(settings.jobs, len(work.units)))
+        places = [first, *(stack.enter_context(seat(spec, settings)) for _ in range(lanes - 1))]
+        pool = stack.enter_context(ThreadPoolExecutor(lanes))
+        try:
+            # An interruption may come with the first request already, so handing out the lanes is inside.
+            futures = [pool.submit(work.lane, one, number % 2 == 1) for number, one in enumerate(places)]
+            for future in futures:
+                future.result()
+        except BaseException:
+            work.stop.set()
+            for one in places:
+                one.abort()
+            raise
+    found = work.found
     records = blocked([found[number] for number in range(len(instances))])
     if beside is not None:
         records += beside.records(lambda: settings.client(spec))
@@ -108,32 +105,78 @@ def run(
     return Report(header, tuple(records), tuple(errors), final_verdict(records, errors))
 
 
-class _Shared:
-    """What the lanes have in common."""
+class _Work:
+    """What the lanes share: what is left to ask, and what came of the rest."""
 
     def __init__(
         self,
-        claims: judge.Claims,
-        fixtures: str,
-        keep: Optional[str],
-        repeat: bool,
-        progress: Optional[Callable[[Record], None]],
+        units: Deque[Unit],
+        terms: Terms,
+        beside: Optional[Further],
+        progress: Optional[Callable[[Any], None]],
     ) -> None:
-        self.claims, self.fixtures, self.keep, self.repeat = claims, fixtures, keep, repeat
+        self.units, self.terms, self.beside, self._progress = units, terms, beside, progress
+        self.found: Dict[int, Record] = {}
         self.stop = threading.Event()
-        self._progress, self._lock = progress, threading.Lock()
+        self._lock = threading.Lock()
+        self._again: Set[Any] = set()  # numbers of instances, and parts, that were there when a lane's process ended
 
-    def report(self, record: Record) -> None:
-        if self._progress is not None:
-            with self._lock:
+    def heard(self, number: Optional[int], record: Optional[Record]) -> None:
+        with self._lock:
+            if number is not None and record is not None:
+                self.found[number] = record
+            if self._progress is not None:
                 self._progress(record)
 
+    def lane(self, place: Seat, from_the_right: bool = False) -> None:
+        """One lane's share: whatever is next, until nothing is left."""
+        with place:
+            place.begin(self.terms)
+            failures = 0
+            while not self.stop.is_set():
+                try:
+                    unit = self.units.pop() if from_the_right else self.units.popleft()
+                except IndexError:
+                    break
+                try:
+                    if failures >= _START_FAILURES:
+                        raise Gone("it does not start any more")
+                    done = place.do(unit, self.heard)
+                    if callable(unit) and self.beside is not None:
+                        self.beside.take(done)
+                except Gone as gone:
+                    if self.stop.is_set():
+                        break
+                    failures = 0 if gone.ready else failures + 1
+                    self._contain(unit, str(gone), failures)
+                    if failures < _START_FAILURES:
+                        place.renew()
 
-#: What a lane takes at a time: numbered instances, or something beside the cases.
-_Unit = Union[Sequence[Tuple[int, Instance]], Callable[[client.Client], None]]
+    def _contain(self, unit: Unit, how: str, failures: int) -> None:
+        """A lane's process has ended. What it was doing is done once more, everything by itself: what ends another is
+        at fault, and costs itself alone."""
+        reason = f"the process that judges ended: {how}"
+        asked = [unit] if callable(unit) else [number for number, _ in unit if number not in self.found]
+        over = set(asked) if failures >= _START_FAILURES else self._again.intersection(asked)
+        self._again.update(asked)
+        if callable(unit):
+            if unit not in over:
+                self.units.append(unit)
+            elif self.beside is not None:
+                self.beside.lost(reason)
+            return
+        for number, instance in unit:
+            if number in over:
+                self.heard(number, plain(instance, "harness-error", reason))
+            elif number not in self.found:
+                self.units.append([(number, instance)])
 
 
-def _units(instances: Sequence[Instance], parts: Sequence[Callable[[client.Client], None]]) -> Deque[_Unit]:
+#: A lane whose process does not start so often in succession is given up (assumed).
+_START_FAILURES = 3
+
+
+def _units(instances: Sequence[Instance], parts: Sequence[Part]) -> Deque[Unit]:
     """Everything to ask. From the left, what may take longest first: no lane begins it when the others are through.
 
     From the right, what several ranks run, as one unit, and then what is short: a lane that begins there needs
@@ -146,7 +189,7 @@ def _units(instances: Sequence[Instance], parts: Sequence[Callable[[client.Clien
         forked = one.case.method == "run" and "ranks" in one.case.params
         (ranks if forked else long if _length(one.case) > _SHORT else short).append((number, one))
     long.sort(key=lambda pair: _length(pair[1].case), reverse=True)  # stable: equals stay in order
-    found: Deque[_Unit] = collections.deque([pair] for pair in long)
+    found: Deque[Unit] = collections.deque([pair] for pair in long)
     found.extend(parts)
     found.extend(short[start : start + _CHUNK] for start in range(0, len(short), _CHUNK))
     found.extend([ranks] if ranks else [])
@@ -159,28 +202,3 @@ _SHORT = (COSTS["fast"], False, False)  # of :func:`_length`: neighbours are tak
 def _length(case: Case) -> Tuple[float, ...]:
     """How long a case may take, to be compared with others': what it declares, then what there is to run."""
     return case.seconds, "script" in case.params, case.method == "run"
-
-
-def _lane(
-    shared: _Shared, worker: client.Client, units: Deque[_Unit], from_the_right: bool = False
-) -> Dict[int, Record]:
-    """One worker's share: whatever is next, until nothing is left."""
-    found: Dict[int, Record] = {}
-    with worker:
-        lane = Lane(worker, shared.claims, shared.fixtures, shared.keep, shared.repeat)
-        while not shared.stop.is_set():
-            try:
-                unit = units.pop() if from_the_right else units.popleft()
-            except IndexError:
-                break
-            if callable(unit):
-                unit(worker)
-                continue
-            for number, instance in unit:
-                if shared.stop.is_set():
-                    break
-                started = time.monotonic()
-                record = lane.record(instance)._replace(seconds=time.monotonic() - started)
-                found[number] = record
-                shared.report(record)
-    return found

@@ -15,10 +15,13 @@ from npu_reference.options.classes import OptionValueError
 from npu_reference.runtime.operators.dropout import dropout
 from npu_reference.runtime.operators.recurrent import lstm_cell
 from npu_reference.runtime.operators.scaling import lars, lars_v2
+from npu_reference.runtime.operators.updating import adam_apply_one_assign, adam_apply_one_with_decay_assign
 
 __all__ = [
     "LARS",
     "LARSV2",
+    "adam_apply_one_assign",
+    "adam_apply_one_with_decay_assign",
     "basic_lstm_cell",
     "dropout",
     "gen_npu_ops",

@@ -1,1 +1,1 @@
-"""Package of the cube engine's operators; decides nothing itself."""
+"""Package of the cube and vector engines' operators; decides nothing itself."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .attrs import UNKNOWN_RANK, Attrs, FuncRef, Placeholder
 from .builder import FunctionBuilder, GraphBuilder
-from .closing import arg_shapes, close_over
+from .closing import arg_shapes, close_over, leading_to
 from .dtypes import DType
 from .edges import CONTROL, Edges
 from .frames import Frame, frames
@@ -12,7 +12,7 @@ from .functions import Function, Library
 from .graph import Graph, Node
 from .importing import as_session_gives, in_creation_order
 from .ops import OPS, ArgDef, AttrDef, OpDef
-from .private_ops import COPY_MARK, ITERATIONS_MARK, OPERATOR_MARK, SEEDED_MARK
+from .private_ops import COPY_MARK, ITERATIONS_MARK, OPERATOR_MARK, SEEDED_MARK, python_names
 from .proto import message_class
 from .readers import graph_from_def, load_graph, parse_graph
 from .shapes import Shapes, batch_feeds, infer_shapes
@@ -50,8 +50,10 @@ __all__ = [
     "graph_from_def",
     "in_creation_order",
     "infer_shapes",
+    "leading_to",
     "load_graph",
     "message_class",
     "parse_graph",
+    "python_names",
     "write_graph",
 ]

@@ -7,11 +7,11 @@ TensorFlow's own private operators (``_Arg``, ``_UnaryOpsComposition``, ``_Fused
 from __future__ import annotations
 
 import re
-from typing import Any, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 from .proto import message_class
 
-__all__ = ["COPY_MARK", "ITERATIONS_MARK", "OPERATOR_MARK", "PRIVATE_OPS", "SEEDED_MARK", "Declaration"]
+__all__ = ["COPY_MARK", "ITERATIONS_MARK", "OPERATOR_MARK", "PRIVATE_OPS", "SEEDED_MARK", "Declaration", "python_names"]
 
 #: Attribute of a FunctionDef that says of which of these operators it is the computation. A call of such a function
 #: is that operator: how TensorFlow, which does not have the operator, can hold and run it all the same.
@@ -80,6 +80,10 @@ def _add_arg(args: Any, text: str) -> List[Tuple[str, str]]:
 
 
 _D = Declaration
+
+#: Arguments and results of a fused step of Adam: the gradient, three variables and numbers.
+_ADAM = " ".join(f"{name}:T" for name in (*(f"input{i}" for i in range(5)), *(f"mul{i}_x" for i in range(4)), "add2_y"))
+_ADAM_RESULTS = "output0:T output1:T output2:T"
 
 PRIVATE_OPS: List[Declaration] = [
     # What partitioning makes: a piece of the graph for the device, a data pipeline for it.
@@ -189,9 +193,24 @@ PRIVATE_OPS: List[Declaration] = [
     _D("RandomChoiceWithMask", "x:bool", "y:int32 mask:bool"),
     _D("LambApplyWeightAssign", " ".join(f"input{i}:T" for i in range(5)), "output0:T"),
     _D(
+        "LambApplyOptimizerAssign",
+        "input0:T input1:T input2:T input3:T mul0_x:T mul1_x:T mul2_x:T mul3_x:T add2_y:T steps:T do_use_weight:T "
+        "weight_decay_rate:T",
+        "output0:T inputv:T inputm:T",
+    ),
+    _D("AdamApplyOneAssign", _ADAM, _ADAM_RESULTS),
+    _D("AdamApplyOneWithDecayAssign", _ADAM.replace("add2_y", "mul4_x:T add2_y"), _ADAM_RESULTS),
+    _D(
         "KMeansCentroids",
         "x:T y:T sum_square_y:T sum_square_x:T",
         "segment_sum:T segment_count:T kmean_total_sum:T",
         is_stateful=False,
     ),
 ]
+
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def python_names() -> Dict[str, str]:
+    """The operators by the names that Python functions made of a library have: ``get_next`` -> ``GetNext``."""
+    return {_WORD.sub("_", declared.name).lower(): declared.name for declared in PRIVATE_OPS}

@@ -116,6 +116,21 @@ def _ranks(call: Any) -> int:
     return size
 
 
+@rule("AdamApplyOneAssign", "AdamApplyOneWithDecayAssign")
+def _adam(call: Any) -> Sequence[Shape]:
+    return [call.shape(1), call.shape(2), call.shape(3)]
+
+
+@rule("LambApplyOptimizerAssign")
+def _lamb(call: Any) -> Sequence[Shape]:
+    return [call.shape(3), call.shape(1), call.shape(2)]
+
+
+@rule("LambApplyWeightAssign")
+def _lamb_weight(call: Any) -> Sequence[Shape]:
+    return [call.shape(4)]
+
+
 @rule("LARS")
 def _lars(call: Any) -> Sequence[Shape]:
     return [call.shape(k) for k in range((call.count - 1) // 2)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Callable, Dict, Mapping, NamedTuple, NoReturn, Optional, Tuple
+from typing import Callable, Dict, Mapping, NamedTuple, NoReturn, Optional, Sequence, Tuple
 
 from npu_reference.errors import NpuError
 from npu_reference.options.declaration import Facet
@@ -121,6 +121,22 @@ def first_problem(class_name: str, arguments: Mapping[str, object]) -> Optional[
 def checker(class_name: str) -> Callable[[Dict[str, object]], Optional[Problem]]:
     """A function that finds the first problem among keyword arguments of a class."""
     return functools.partial(first_problem, class_name)
+
+
+def named(class_name: str, ordered: Sequence[object], arguments: Mapping[str, object]) -> Dict[str, object]:
+    """The arguments of a call by their names.
+
+    Raises:
+        OptionTypeError: more in order than the class has, or one of them by its name as well.
+    """
+    names = [argument.name for argument in CLASSES[class_name]]
+    if len(ordered) > len(names):
+        reason = f"{len(ordered)} arguments are given in order, and there are {len(names)}."
+        raise OptionTypeError("OPTION_TYPE", class_name, reason, f"Its arguments are {', '.join(names)}.")
+    twice = [name for name in names[: len(ordered)] if name in arguments]
+    if twice:
+        raise OptionTypeError("OPTION_TYPE", f"{class_name}.{twice[0]}", "it is given twice.", "Give it by name alone.")
+    return {**dict(zip(names, ordered)), **arguments}
 
 
 def construct(class_name: str, arguments: Mapping[str, object]) -> Dict[str, object]:

@@ -8,7 +8,7 @@ from typing import Mapping, Optional, Tuple
 from npu_reference.options.declaration import Facet
 from npu_reference.options.domains import Problem, echo, with_article
 
-__all__ = ["FIELD_TYPES", "field_of", "problem_with", "unwrapped"]
+__all__ = ["FIELD_TYPES", "field_of", "of_earlier", "problem_with", "unwrapped"]
 
 #: Field to the Python type of its values; ``o`` is a configuration object.
 FIELD_TYPES = {"b": "bool", "i": "int", "f": "float", "s": "str", "o": "object"}
@@ -31,6 +31,13 @@ def field_of(value: object) -> str:
         if isinstance(value, kind):
             return field
     return "o"
+
+
+def of_earlier(facet: Facet, field: object, value: object) -> Optional[str]:
+    """The text that a value means in the type that an earlier adapter had for its option; None for all others (G26)."""
+    if not facet.earlier or field not in (None, facet.earlier) or field_of(value) != facet.earlier:
+        return None
+    return str(value).lower()
 
 
 def problem_with(surface: str, name: str, facet: Facet, field: object, value: object) -> Optional[Problem]:

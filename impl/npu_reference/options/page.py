@@ -127,6 +127,8 @@ def _cells(surface: str, facet: Facet) -> Sequence[str]:
         default = f"{default} (T), {_value(facet.default_inference)} (I)"
     applies = " and ".join(facet.applies) + (" alone" if facet.bound else "")
     typed = kind if surface == "runconfig" or facet.field == "o" else f"{kind}, `.{facet.field}`"
+    if facet.earlier:
+        typed += f", also {FIELD_TYPES[facet.earlier]} (G26)"
     return typed, facet.domain.describe(), default, applies, facet.status, facet.source
 
 

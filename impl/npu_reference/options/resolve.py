@@ -7,8 +7,8 @@ from typing import Collection, Dict, Iterable, Mapping, NamedTuple, Optional, Tu
 from npu_reference.errors import NpuError
 from npu_reference.options.classes import first_problem, session_values
 from npu_reference.options.declaration import EDITIONS, SURFACES, Facet
-from npu_reference.options.domains import ConfigObject, Path, Text, echo, nearest
-from npu_reference.options.fields import problem_with, unwrapped
+from npu_reference.options.domains import ConfigObject, Path, Text, echo, nearest, with_article
+from npu_reference.options.fields import FIELD_TYPES, of_earlier, problem_with, unwrapped
 from npu_reference.options.fileview import Disk, FileView, Given
 from npu_reference.options.outcome import Effective, Resolution
 from npu_reference.options.rules import RULES, Rule
@@ -182,11 +182,16 @@ def _accepted(state: State, view: _View, values: Mapping[str, object]) -> Dict[s
         if value == "None" and facet.field == "s" and field in (None, "s"):
             state.warn(name, "undocumented", f"the text None for {name} is taken as if nothing were given.", "G9")
             continue
+        text = of_earlier(facet, field, value)
+        given, field, value = value, (field if text is None else None), (value if text is None else text)
         problem = problem_with(state.surface, name, facet, field, value)
         if problem is None and isinstance(facet.domain, ConfigObject) and not facet.domain.foreign:
             problem = first_problem(facet.domain.class_name, facet.domain.arguments(value))
         if problem is None:
             accepted[name] = value
+            if text is not None:
+                kind = with_article(FIELD_TYPES[facet.earlier])
+                state.warn(name, "undocumented", f"{echo(given)} for {name} is {kind}; it is taken as {text!r}.", "G26")
             continue
         remedy = f"{problem.remedy} {_elsewhere(state, name, value)}".strip()
         state.errors.append((name, NpuError(problem.code, name, problem.reason, remedy, rule=_READINGS[problem.code])))
@@ -226,8 +231,14 @@ def _known(state: State, view: _View, name: object) -> Optional[Facet]:
         state.warn(shown, "unknown", f"There is no option {shown}; it is ignored.{hint}", "G1")
         return None
     if state.surface not in option.surfaces:
-        places = " and ".join(_PLACES[surface].format(name=name) for surface in option.surfaces)
-        message = f"{name} does not exist on the {state.surface} surface; it is ignored. It is {places}."
+        here = [surface for surface in option.surfaces if option.facet(surface, state.edition) is not None]
+        places = " and ".join(_PLACES[surface].format(name=name) for surface in here or option.surfaces)
+        if here:
+            message = f"{name} does not exist on the {state.surface} surface; it is ignored. It is {places}."
+        else:
+            other = "legacy" if state.edition == "current" else "current"
+            message = f"{name} does not exist in the {state.edition} edition; it is ignored."
+            message += f" In the {other} one it is {places}."
         state.warn(name, "not_on_surface", message, "G17" if state.surface == "runconfig" else "G1")
     else:
         other = "legacy" if state.edition == "current" else "current"

@@ -31,6 +31,14 @@ def schema(surface: str = "session", edition: str = "current") -> Dict[str, Any]
     }
 
 
+#: Values of the type that an earlier adapter had (G26).
+_EARLIER = {"b": {"type": "boolean"}, "i": {"type": "integer"}}
+
+
+def _typed(field: str) -> Dict[str, Any]:
+    return {"field": {"const": field}, "value": _EARLIER[field]}
+
+
 def _property(meaning: str, unit: str, facet: Facet) -> Dict[str, Any]:
     value = facet.domain.schema()
     described: Dict[str, Any] = {"title": meaning}
@@ -52,6 +60,8 @@ def _property(meaning: str, unit: str, facet: Facet) -> Dict[str, Any]:
         "additionalProperties": False,
     }
     alternatives = [value, field, unset]
+    if facet.earlier:
+        alternatives += [_EARLIER[facet.earlier], {**field, "properties": _typed(facet.earlier)}]
     if facet.field == "s":
         alternatives.append({"const": ""})
     return {**described, "anyOf": alternatives}

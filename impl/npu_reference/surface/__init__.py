@@ -19,6 +19,7 @@ from npu_reference.surface.refusing import (
     Refused,
     attribute_of,
     missing,
+    of_library,
     refusal,
     where,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "missing",
     "names_of",
     "nearest",
+    "of_library",
     "packages",
     "refusal",
     "star_names",

@@ -12,7 +12,7 @@ from npu_reference.surface.declaration import REFUSED, STAR, Name
 from npu_reference.surface.lookup import find, names_of, nearest, packages
 from npu_reference.surface.table import MODULES
 
-__all__ = ["MissingName", "NameRefused", "Refused", "attribute_of", "missing", "refusal", "where"]
+__all__ = ["MissingName", "NameRefused", "Refused", "attribute_of", "missing", "of_library", "refusal", "where"]
 
 
 class NameRefused(NpuError, NotImplementedError):
@@ -58,6 +58,13 @@ def where() -> str:
 
 def _beside(package: str) -> List[str]:
     return [os.path.join(os.path.dirname(package), name) for name in packages()]
+
+
+def of_library(name: str, operator: str) -> Name:
+    """What is said of an operator of the adapter's library that no function of the drop-in builds."""
+    remedy = "Call a function of npu_ops, npu_aicore_ops or hccl_ops, or TensorFlow's own operators."
+    behaviour = f"the operator {operator} of the adapter's library"
+    return Name(name, "npu_bridge.helper.helper", "function", REFUSED, behaviour, "scripts in use", remedy=remedy)
 
 
 class Refused:

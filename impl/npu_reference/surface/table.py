@@ -20,12 +20,16 @@ MODULES: Dict[str, str] = {
     "npu_bridge": "the adapter for TensorFlow 1",
     STAR: "everything of one star import",
     "npu_bridge.estimator": "operators, and the package of estimators",
+    "npu_bridge.embedding": "embeddings kept by a service on other machines",
+    "npu_bridge.embedding.embedding_resource": "embeddings kept by a service on other machines",
+    "npu_bridge.embedding.embedding_service": "embeddings kept by a service on other machines",
     "npu_bridge.estimator.npu_ops": "operators called by hand",
     "npu_bridge.estimator.npu_unary_ops": "activation functions",
     "npu_bridge.estimator.npu_aicore_ops": "operators of the vector engine called by hand",
     "npu_bridge.estimator.npu": "configuration, training, hooks",
     "npu_bridge.estimator.npu.keras_to_npu": "from a Keras model to an NPUEstimator",
     "npu_bridge.estimator.npu.npu_callbacks": "callbacks of Keras",
+    "npu_bridge.estimator.npu.npu_common": "the job that a launcher describes",
     "npu_bridge.estimator.npu.npu_compile": "graphs compiled ahead of their first run",
     "npu_bridge.estimator.npu.npu_config": "NPURunConfig and its objects",
     "npu_bridge.estimator.npu.npu_convert_dropout": "dropout layers on the device, by being imported",
@@ -37,16 +41,20 @@ MODULES: Dict[str, str] = {
     "npu_bridge.estimator.npu.npu_optimizer": "distributed optimizers",
     "npu_bridge.estimator.npu.npu_plugin": "the device itself, and memory shared between devices",
     "npu_bridge.estimator.npu.npu_rnn": "a recurrent layer of TensorFlow on the device",
+    "npu_bridge.estimator.npu.npu_saver": "checkpoints of variables that several devices share",
     "npu_bridge.estimator.npu.npu_scope": "scopes that mark operators",
     "npu_bridge.estimator.npu.npu_strategy": "a distribution strategy",
     "npu_bridge.estimator.npu.util": "settings of one graph",
+    "npu_bridge.experimental": "operators that may change",
+    "npu_bridge.experimental.get_shape": "shapes of tensors on the device",
     "npu_bridge.hccl": "collective communication",
     "npu_bridge.hccl.hccl_ops": "operators of collective communication",
     "npu_bridge.helper": "operators loaded by hand",
     "npu_bridge.helper.helper": "operators loaded by hand",
     "npu_bridge.npu_cpu": "operators of the device's CPU",
-    "npu_bridge.tbe": "operators of the cube engine",
+    "npu_bridge.tbe": "operators of the cube and vector engines",
     "npu_bridge.tbe.npu_cube_ops": "operators of the cube engine called by hand",
+    "npu_bridge.tbe.npu_vector_ops": "operators of the vector engine called by hand",
     "npu_bridge.npu_cpu.npu_cpu_ops": "operators of the device's CPU",
     "npu_bridge.profiler": "profiles taken by a script",
     "npu_bridge.profiler.profiler": "profiles taken by a script",
@@ -240,6 +248,9 @@ _of(
     ("npu_get_float_status", "function", SIMULATED, "reads the overflow flag"),
     ("npu_clear_float_status", "function", SIMULATED, "clears the overflow flag"),
     ("basic_lstm_cell", "function", SIMULATED, "one step of an LSTM", {"source": _SCRIPTS}),
+    ("adam_apply_one_assign", "function", SIMULATED, "one step of Adam, assigned", {"source": _SCRIPTS}),
+    ("adam_apply_one_with_decay_assign", "function", SIMULATED, "one step of Adam with decay, assigned",
+     {"source": _SCRIPTS}),
     ("npu_onnx_graph_op", "function", REFUSED, "a model in ONNX as an operator",
      _instead("Convert the model to TensorFlow and import its graph.")),
     ("gen_npu_ops", "object", SIMULATED, "the operators of the adapter's library by their own names",
@@ -286,6 +297,37 @@ _of(
 _of(
     "npu_bridge.tbe.npu_cube_ops", _SCRIPTS,
     ("deformable_conv2d", "function", SIMULATED, "a convolution at moved positions"),
+)  # fmt: skip
+_of(
+    "npu_bridge.tbe.npu_vector_ops", _SCRIPTS,
+    ("lamb_apply_optimizer_assign", "function", SIMULATED, "the direction of a LAMB step, its moments assigned"),
+    ("lamb_apply_weight_assign", "function", SIMULATED, "the weight after a LAMB step, assigned"),
+    ("PReLU", "class", REFUSED, "a Keras layer with a slope that is learnt", _instead("Use tf.keras.layers.PReLU.")),
+)  # fmt: skip
+_EMBEDDING = _instead("Keep the embedding in a variable and use tf.nn.embedding_lookup.")
+_of(
+    "npu_bridge.embedding.embedding_service", _SCRIPTS,
+    ("ESWorker", "class", REFUSED, "a client of a service that keeps embeddings", _EMBEDDING),
+)  # fmt: skip
+_of(
+    "npu_bridge.embedding.embedding_resource", _SCRIPTS,
+    ("NpuEmbeddingResource", "class", REFUSED, "an embedding that a service keeps", _EMBEDDING),
+)  # fmt: skip
+_of(
+    "npu_bridge.experimental.get_shape", _SCRIPTS,
+    ("getshape", "function", REFUSED, "the shape of a tensor on the device", _instead("Use tf.shape.")),
+)  # fmt: skip
+_of(
+    f"{_NPU}.npu_common", _SCRIPTS,
+    ("NPUBasics", "class", REFUSED, "reads a launcher's description of a job",
+     _instead("Read RANK_ID, RANK_SIZE and DEVICE_ID from the environment.")),
+)  # fmt: skip
+_of(
+    f"{_NPU}.npu_saver", _SCRIPTS,
+    ("NPUSaver", "class", REFUSED, "checkpoints of variables that several devices share",
+     _instead("Use tf.train.Saver.")),
+    ("NPUBulkSaverBuilder", "class", REFUSED, "checkpoints of variables that several devices share",
+     _instead("Use tf.train.Saver.")),
 )  # fmt: skip
 _of(
     "npu_bridge.estimator.npu_aicore_ops", _SCRIPTS,

@@ -15,9 +15,14 @@ import sys
 import threading
 
 
+def above(pid):
+    """Process id of the parent of a process."""
+    return int(subprocess.check_output(["ps", "-o", "ppid=", "-p", str(pid)]))
+
+
 def suite():
-    """Process id of the suite: the parent of what keeps this worker."""
-    return int(subprocess.check_output(["ps", "-o", "ppid=", "-p", str(os.getppid())]))
+    """Process id of what judges: the parent of what keeps this worker."""
+    return above(os.getppid())
 
 
 class Honest:
@@ -327,6 +332,26 @@ class StopsTheSuite(Honest):
 
     def partition(self, params):
         os.kill(suite(), int(sys.argv[2]))
+        threading.Event().wait()
+
+
+class StopsTheSuiteAbove(StopsTheSuite):
+    """The same, of whatever started the process that judges; of several workers the first to be asked."""
+
+    def partition(self, params):
+        try:
+            os.close(os.open(sys.argv[3], os.O_CREAT | os.O_EXCL))
+            os.kill(above(suite()), int(sys.argv[2]))
+        except FileExistsError:
+            pass
+        threading.Event().wait()
+
+
+class KillsItsJudge(Honest):
+    """Kills the process that judges it when it is asked for a partition."""
+
+    def partition(self, params):
+        os.kill(suite(), signal.SIGKILL)
         threading.Event().wait()
 
 

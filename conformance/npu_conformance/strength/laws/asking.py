@@ -10,7 +10,21 @@ from __future__ import annotations
 import functools
 import json
 import os
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 from npu_conformance.files import output
 from npu_conformance.judging import judge
@@ -51,6 +65,15 @@ _FRESH_SHRINKS = 40  # of those that need a fresh worker each, or a session of T
 _RUN_SECONDS = 60.0  # for a small graph that TensorFlow runs, which may have to be imported first (assumed)
 
 
+class Shelved(NamedTuple):
+    """What is asked of a library beside its cases: graphs with their options, each once; sets of option values; graphs
+    of precision cases with mode and edition."""
+
+    case: Tuple[Instance, ...] = ()
+    options: Tuple[Instance, ...] = ()
+    moded: Tuple[Tuple[str, str, str], ...] = ()
+
+
 class Plan(NamedTuple):
     """What is asked: that many graphs of `seed`, in these editions by turns, and where examples of faults are left.
 
@@ -61,7 +84,7 @@ class Plan(NamedTuple):
     seed: int
     instances: Tuple[Instance, ...]
     folder: str
-    library: Optional[Library] = None
+    library: Union[Library, Shelved, None] = None
 
 
 class Asked(NamedTuple):
@@ -97,9 +120,10 @@ class Finding(NamedTuple):
         if self.asked.kind in ("graph", "precise"):
             return f"graph {plan.seed}/{self.asked.number}"
         if self.asked.kind == "moded":
-            path, mode, edition = _moded(plan)[self.asked.number]
+            path, mode, edition = _shelved(plan).moded[self.asked.number]
             return f"{os.path.basename(path)} with {mode} in {edition}"
-        return _shelved(plan, self.asked.kind)[self.asked.number].id
+        shelved = _shelved(plan)
+        return (shelved.options if self.asked.kind == "options" else shelved.case)[self.asked.number].id
 
 
 def instances(editions: Sequence[str] = ()) -> List[Instance]:
@@ -138,31 +162,38 @@ def law_of(instance: Instance) -> Law:
 # -- what is asked beside random graphs ------------------------------------------------------------------------------
 
 
-def _shelved(plan: Plan, kind: str) -> List[Instance]:
-    """The instances of the library that are asked in this way: each graph with its options once, values by the seed."""
-    if plan.library is None:
-        return []
-    if kind == "options":
-        return settled.questions(plan.library, plan.seed, _SETS)
-    return _graphs_of(plan.library)
+_SHELVED: Dict[Tuple[str, int], Shelved] = {}
 
 
-_GRAPHS: Dict[str, List[Instance]] = {}
+def _shelved(plan: Plan) -> Shelved:
+    """What a plan asks of its library; found once."""
+    if plan.library is None or isinstance(plan.library, Shelved):
+        return plan.library or Shelved()
+    key = (plan.library.digest, plan.seed)
+    if key not in _SHELVED:
+        _SHELVED.clear()
+        sets = settled.questions(plan.library, plan.seed, _SETS)
+        _SHELVED[key] = Shelved(tuple(_graphs_of(plan.library)), tuple(sets), tuple(_moded_of(plan.library)))
+    return _SHELVED[key]
 
 
 def _graphs_of(library: Library) -> List[Instance]:
-    found = _GRAPHS.get(library.digest)
-    if found is None:
-        chosen: Dict[str, Instance] = {}
-        for one in library.instances():
-            case = one.case
-            plain = case.method in ("partition", "precision") and not one.twin and case.expect.rejected is None
-            if plain and case.params.get("policy", "documented") == "documented":
-                values = sorted(case.params.items(), key=repr)
-                chosen.setdefault(repr((case.method, values)), one)
-        _GRAPHS.clear()
-        found = _GRAPHS[library.digest] = list(chosen.values())
-    return found
+    """Each graph with its options once."""
+    chosen: Dict[str, Instance] = {}
+    for one in library.instances():
+        case = one.case
+        plain = case.method in ("partition", "precision") and not one.twin and case.expect.rejected is None
+        if plain and case.params.get("policy", "documented") == "documented":
+            values = sorted(case.params.items(), key=repr)
+            chosen.setdefault(repr((case.method, values)), one)
+    return list(chosen.values())
+
+
+def _moded_of(library: Library) -> List[Tuple[str, str, str]]:
+    """Every graph of a precision case in every mode of each edition, as (path, mode, edition)."""
+    cases = [case for case in library.cases.values() if case.method == "precision"]
+    paths = list(dict.fromkeys(case.params["graph"] for case in cases if "feeds" not in case.params))
+    return [(path, mode, edition) for path in paths for edition in precise.MODES for mode in precise.MODES[edition]]
 
 
 #: Of the random graphs: every how many are asked with other names, in a fresh worker, and for dtypes; and for how many
@@ -235,7 +266,7 @@ class _Asker:
         worker: client.Client,
         claims: judge.Claims,
         part: Optional[int] = None,
-        progress: Optional[Callable[[Any], None]] = None,
+        progress: Optional[Callable[[], None]] = None,
     ) -> None:
         self.plan, self.worker, self.claims, self.part, self.progress = plan, worker, claims, part, progress
         self.bad = 0
@@ -324,7 +355,7 @@ def _of_case(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findin
     outcome = asked.outcomes.get("first")
     if not isinstance(outcome, client.Answered):
         return {}
-    case = _shelved(plan, "case")[asked.number].case
+    case = _shelved(plan).case[asked.number].case
     params = case.params
     graph = _closed(params["graph"], tuple(params.get("feeds", ())), tuple(params.get("fetches", ())))
     if any(_TAKEN_APART in node.attrs for node in graph.nodes):
@@ -358,7 +389,7 @@ def _of_moded(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findi
     outcome = asked.outcomes.get("first")
     found: Dict[str, Finding] = {}
     if isinstance(outcome, client.Answered):
-        path, mode, _ = _moded(plan)[asked.number]
+        path, mode, _ = _shelved(plan).moded[asked.number]
         reading = precise.Precise(_closed(path, (), ()), mode, outcome.ok, asked.edition)
         for law in precise.PRECISION:
             if law.faults is not None and claims.features.issuperset(law.needs):
@@ -368,15 +399,6 @@ def _of_moded(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findi
         words = client.describe(outcome) if outcome else "asked no more: it ended too often"
         found["precision-answered"] = Finding(asked, words, outcome)
     return found
-
-
-def _moded(plan: Plan) -> List[Tuple[str, str, str]]:
-    """Every graph of a precision case in every mode of each edition, as (path, mode, edition)."""
-    if plan.library is None:
-        return []
-    cases = [case for case in plan.library.cases.values() if case.method == "precision"]
-    paths = list(dict.fromkeys(case.params["graph"] for case in cases if "feeds" not in case.params))
-    return [(path, mode, edition) for path in paths for edition in precise.MODES for mode in precise.MODES[edition]]
 
 
 def _of_options(asked: Asked) -> Dict[str, Finding]:
@@ -490,20 +512,26 @@ def _faults(steps: Sequence[Step], claims: judge.Claims, asked: Asked) -> Dict[s
     return found
 
 
-def _findings(plan: Plan, claims: judge.Claims, answers: Sequence[Asked]) -> Dict[Tuple[str, str], List[Finding]]:
-    """Graphs that break a law, by law and edition."""
+def _findings(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Finding]:
+    """How the answers to one question break laws, by law."""
+    if asked.kind == "graph":
+        return _faults(_drawn(plan, asked.number), claims, asked)
+    if asked.kind == "precise":
+        return _of_precise(plan, claims, asked)
+    if asked.kind == "moded":
+        return _of_moded(plan, claims, asked)
+    if asked.kind == "run":
+        return _of_run(_program_of(plan.seed, asked.number), asked)
+    return _of_case(plan, claims, asked) if asked.kind == "case" else _of_options(asked)
+
+
+#: Questions that break a law, by law and edition.
+Broken = Mapping[Tuple[str, str], List[Finding]]
+
+
+def _by_law(judged: Iterable[Tuple[Asked, Mapping[str, Finding]]]) -> Broken:
     found: Dict[Tuple[str, str], List[Finding]] = {}
-    for asked in answers:
-        if asked.kind == "graph":
-            broken = _faults(_drawn(plan, asked.number), claims, asked)
-        elif asked.kind == "precise":
-            broken = _of_precise(plan, claims, asked)
-        elif asked.kind == "moded":
-            broken = _of_moded(plan, claims, asked)
-        elif asked.kind == "run":
-            broken = _of_run(_program_of(plan.seed, asked.number), asked)
-        else:
-            broken = _of_case(plan, claims, asked) if asked.kind == "case" else _of_options(asked)
+    for asked, broken in judged:
         for law, finding in broken.items():
             found.setdefault((law, asked.edition), []).append(finding)
     return found
@@ -512,7 +540,7 @@ def _findings(plan: Plan, claims: judge.Claims, answers: Sequence[Asked]) -> Dic
 def _concerns(plan: Plan, law: Law, asked: Asked) -> bool:
     """Whether the answers to a question are judged by a law."""
     if asked.kind == "case":
-        return law.on_cases and _shelved(plan, "case")[asked.number].case.method == law.method
+        return law.on_cases and _shelved(plan).case[asked.number].case.method == law.method
     return law.method == _METHODS[asked.kind]
 
 
@@ -533,11 +561,11 @@ def records(
     plan: Plan,
     claims: judge.Claims,
     answers: Sequence[Asked],
-    broken: Optional[Mapping[Tuple[str, str], List[Finding]]] = None,
+    broken: Optional[Broken] = None,
 ) -> List[Record]:
     """A record of every law; the same answers give the same records. `broken`: the findings, where they are known."""
     made = []
-    broken = _findings(plan, claims, answers) if broken is None else broken
+    broken = _by_law((asked, _findings(plan, claims, asked)) for asked in answers) if broken is None else broken
     for instance in plan.instances:
         law = law_of(instance)
         lacking = judge.applicable(instance, claims)
@@ -576,56 +604,92 @@ def _record(
 # -- running ----------------------------------------------------------------------------------------------------------
 
 
+class Common(NamedTuple):
+    """What every part of the questions needs: whatever process asks it."""
+
+    plan: Plan
+    claims: judge.Claims
+    editions: Tuple[str, ...]
+    methods: FrozenSet[str]
+
+
+class Told(NamedTuple):
+    """What came of a part: every question with how its answers break laws, and outcomes of graphs asked again."""
+
+    judged: Sequence[Tuple[Asked, Mapping[str, Finding]]] = ()
+    repeated: Mapping[int, Optional[client.Outcome]] = {}
+
+
+def _ask_part(part: int, common: Common, worker: client.Client, tick: Optional[Callable[[], None]]) -> Told:
+    """Asks the questions of one part, and judges each; `tick` is called after every random graph."""
+    plan, claims, editions, methods = common
+    asker = _Asker(plan, worker, claims, part, tick)
+    answers: List[Asked] = []
+    if "precision" in methods:
+        answers += _ask_precise(plan, asker, editions) + _ask_moded(plan, asker, editions)
+    answers += _ask_shelved(plan, asker, editions, methods)
+    if "partition" in methods:
+        answers += _ask_all(plan, asker, editions)
+    if "run" in methods:
+        answers += _ask_runs(plan, asker, editions)
+    return Told([(asked, _findings(plan, claims, asked)) for asked in answers])
+
+
+def _ask_again(common: Common, worker: client.Client, tick: Optional[Callable[[], None]]) -> Told:
+    """Asks some graphs once more, in a fresh worker and the opposite order."""
+    worker.fresh()
+    plan = common.plan
+    asker = _Asker(plan, worker, common.claims)
+    repeated = {}
+    for number in reversed(range(0, plan.graphs, _REPEATED)):
+        repeated[number] = asker.once(_drawn(plan, number), number, _edition(common.editions, number))
+    return Told(repeated=repeated)
+
+
 class Questions:
-    """All questions of a plan, in parts that any workers may ask in any order, and what came of them.
+    """All questions of a plan, in parts that any workers may ask in any order and in any process, and what came of
+    them."""
 
-    Args:
-        progress: called after every random graph.
-    """
-
-    def __init__(self, plan: Plan, claims: judge.Claims, progress: Optional[Callable[[Any], None]] = None) -> None:
-        self._plan, self._claims, self._progress = plan, claims, progress
+    def __init__(self, plan: Plan, claims: judge.Claims) -> None:
+        self._plan, self._claims = plan, claims
         usable = [one for one in plan.instances if judge.applicable(one, claims) is None]
-        self._editions = list(dict.fromkeys(one.edition for one in usable))
-        self._methods = {one.case.method for one in usable}
-        self._answers: List[Asked] = []
+        editions = tuple(dict.fromkeys(one.edition for one in usable))
+        self._methods = frozenset(one.case.method for one in usable)
+        #: What each part takes, of the library no more than is asked.
+        self.common = Common(plan._replace(library=_shelved(plan)), claims, editions, self._methods)
+        self._told: List[Tuple[Asked, Mapping[str, Finding]]] = []
         self._repeated: Dict[int, Optional[client.Outcome]] = {}
+        self._lost = ""
 
     @property
-    def parts(self) -> List[Callable[[client.Client], None]]:
-        """What to call, each once and with any worker; the last part asks in a fresh one."""
+    def parts(self) -> List[Callable[..., Told]]:
+        """What to call, each once with `common`, any worker and what to call after a random graph; then `take` what it
+        returns. The last part asks in a fresh worker."""
         if not self._methods:
             return []
-        found = [functools.partial(self._ask, part) for part in range(_PARTS)]
-        return [*found, self._repeat] if "partition" in self._methods else [*found]
+        found: List[Callable[..., Told]] = [functools.partial(_ask_part, part) for part in range(_PARTS)]
+        return [*found, _ask_again] if "partition" in self._methods else found
 
-    def _ask(self, part: int, worker: client.Client) -> None:
-        asker = _Asker(self._plan, worker, self._claims, part, self._progress)
-        answers = []
-        if "precision" in self._methods:
-            answers += _ask_precise(self._plan, asker, self._editions) + _ask_moded(self._plan, asker, self._editions)
-        answers += _ask_shelved(self._plan, asker, self._editions, self._methods)
-        if "partition" in self._methods:
-            answers += _ask_all(self._plan, asker, self._editions)
-        if "run" in self._methods:
-            answers += _ask_runs(self._plan, asker, self._editions)
-        self._answers += answers
+    def take(self, told: Told) -> None:
+        """What came of one part."""
+        self._told += told.judged
+        self._repeated.update(told.repeated)
 
-    def _repeat(self, worker: client.Client) -> None:
-        worker.fresh()
-        asker = _Asker(self._plan, worker, self._claims)
-        for number in reversed(range(0, self._plan.graphs, _REPEATED)):
-            edition = _edition(self._editions, number)
-            self._repeated[number] = asker.once(_drawn(self._plan, number), number, edition)
+    def lost(self, reason: str) -> None:
+        """Of one part nothing can be known, by a fault of the suite."""
+        self._lost = reason
 
-    def _all(self) -> List[Asked]:
-        """Every question with its answers, by kind and number."""
+    def _all(self) -> List[Tuple[Asked, Mapping[str, Finding]]]:
+        """Every question with its answers and how they break laws, by kind and number."""
         order = {kind: place for place, kind in enumerate(_KINDS)}
         found = []
-        for asked in sorted(self._answers, key=lambda asked: (order[asked.kind], asked.number)):
+        for asked, broken in sorted(self._told, key=lambda one: (order[one[0].kind], one[0].number)):
             if asked.kind == "graph" and asked.number in self._repeated:
-                asked = asked._replace(outcomes={**asked.outcomes, "repeated": self._repeated[asked.number]})
-            found.append(asked)
+                again = self._repeated[asked.number]
+                differs = again != asked.outcomes["first"]
+                asked = asked._replace(outcomes={**asked.outcomes, "repeated": again})
+                broken = _findings(self._plan, self._claims, asked) if differs else broken
+            found.append((asked, broken))
         return found
 
     def records(self, start: Callable[[], client.Client]) -> List[Record]:
@@ -639,9 +703,11 @@ class Questions:
         plan, claims = self._plan, self._claims
         if not self._methods:
             return records(plan, claims, [])
-        answers = self._all()
+        if self._lost:
+            return [_record(instance, "harness-error", self._lost) for instance in plan.instances]
+        judged = self._all()
+        answers, broken = [asked for asked, _ in judged], _by_law(judged)
         _write(os.path.join(plan.folder, FILE), answers)
-        broken = _findings(plan, claims, answers)
         made = records(plan, claims, answers, broken)
         examples = list(_to_show(made, broken))
         if examples:
@@ -655,9 +721,7 @@ class Questions:
         return made
 
 
-def _to_show(
-    made: Sequence[Record], broken: Mapping[Tuple[str, str], List[Finding]]
-) -> Iterator[Tuple[Record, Finding]]:
+def _to_show(made: Sequence[Record], broken: Broken) -> Iterator[Tuple[Record, Finding]]:
     """Broken laws, each with the first random graph that breaks it: of a case the graph is at hand."""
     for record in made:
         if record.result.status == "fail":
@@ -678,7 +742,7 @@ def run(plan: Plan, spec: str, settings: Settings, claims: judge.Claims) -> List
     if parts:
         with settings.client(spec) as worker:
             for part in parts:
-                part(worker)
+                questions.take(part(questions.common, worker, None))
     return questions.records(lambda: settings.client(spec))
 
 
@@ -693,13 +757,13 @@ def whole(plan: Plan, answers: Sequence[Asked]) -> bool:
 def _ask_shelved(plan: Plan, asker: _Asker, editions: Sequence[str], methods: Any) -> List[Asked]:
     """The graphs of the cases once, and values of option cases in each way."""
     found = []
-    for number, one in enumerate(_shelved(plan, "case")):
+    for number, one in enumerate(_shelved(plan).case):
         if not asker.asks(number):
             continue
         if one.case.method in methods and one.edition in editions and judge.applicable(one, asker.claims) is None:
             params = requests.prepare(one, asker.worker.folder).params
             found.append(Asked(number, one.edition, {"first": asker.method(one.case.method, params)}, "case"))
-    for number, one in enumerate(_shelved(plan, "options")):
+    for number, one in enumerate(_shelved(plan).options):
         if not asker.asks(number):
             continue
         if "options" not in methods or one.edition not in editions or judge.applicable(one, asker.claims) is not None:
@@ -717,7 +781,7 @@ def _ask_shelved(plan: Plan, asker: _Asker, editions: Sequence[str], methods: An
 def _ask_moded(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:
     """The dtypes of every graph of a precision case in every mode."""
     found = []
-    for number, (path, mode, edition) in enumerate(_moded(plan)):
+    for number, (path, mode, edition) in enumerate(_shelved(plan).moded):
         if edition in editions and asker.asks(number):
             inference = mode == "force_fp16" or number % 2  # no document restricts the other modes (A7)
             values = {**({"graph_run_mode": 0} if inference else {}), "precision_mode": mode}
@@ -764,7 +828,7 @@ def _ask_all(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:
             outcomes["renamed"] = asker.once(steps, number, edition, renamed=True)
         found.append(Asked(number, edition, outcomes))
         if asker.progress is not None:
-            asker.progress(None)
+            asker.progress()
     return found
 
 

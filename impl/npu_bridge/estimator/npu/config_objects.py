@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Dict
 
-from npu_reference.options.classes import CLASSES, construct, session_values
+from npu_reference.options.classes import CLASSES, construct, named, session_values
 
 __all__ = ["ConfigObject", "DumpConfig", "ExperimentalConfig", "MemoryConfig", "ProfilingConfig"]
 
@@ -14,17 +14,17 @@ def _signature(class_name: str) -> inspect.Signature:
     """The constructor as ``help()`` shows it."""
     return inspect.Signature(
         [
-            inspect.Parameter(argument.name, inspect.Parameter.KEYWORD_ONLY, default=argument.default)
+            inspect.Parameter(argument.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=argument.default)
             for argument in CLASSES[class_name]
         ]
     )
 
 
 class ConfigObject:
-    """Keyword arguments of one class, checked when it is constructed (G10); each is an attribute.
+    """Arguments of one class, by keyword or in their order, checked when it is constructed (G10); each is an attribute.
 
     Raises:
-        OptionTypeError: an argument that the class does not have, or of the wrong type.
+        OptionTypeError: an argument that the class does not have, one given twice, or one of the wrong type.
         OptionValueError: a value that is not allowed.
     """
 
@@ -34,7 +34,8 @@ class ConfigObject:
         super().__init_subclass__(**options)
         cls.__signature__ = _signature(cls.__name__)
 
-    def __init__(self, **arguments: Any) -> None:
+    def __init__(self, *ordered: Any, **arguments: Any) -> None:
+        arguments = named(type(self).__name__, ordered, arguments)
         self.__dict__.update(construct(type(self).__name__, arguments))
         self._given = {name: value for name, value in arguments.items() if value is not None}
 

@@ -59,11 +59,13 @@ def _signature() -> inspect.Signature:
 
 
 class NpuExecutePlacement(enum.Enum):
-    """Where something is to be: anywhere on the device, on one of its engines, or on the host."""
+    """Where something is to be: anywhere on the device, on one of its engines or its processor, or on the host."""
 
     ALL = "ALL"
     CUBE = "CUBE"
     VECTOR = "VECTOR"
+    TAISHAN = "TAISHAN"
+    DVPP = "DVPP"
     HOST = "HOST"
 
 

@@ -30,9 +30,10 @@ class Rule(NamedTuple):
 
     def applies(self, state: State) -> bool:
         """Whether one of the triggers was given, and nothing that it is about was refused."""
-        if any(state.refused(name) for name in self.about):
-            return False
-        return any(trigger in state.given or trigger in state.env or trigger == ALWAYS for trigger in self.triggers)
+        for trigger in self.triggers:  # most rules are about nothing that was given
+            if trigger in state.given or trigger in state.env or trigger == ALWAYS:
+                return not any(state.refused(name) for name in self.about)
+        return False
 
     @property
     def meaning(self) -> str:

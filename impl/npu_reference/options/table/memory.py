@@ -61,8 +61,9 @@ OPTIONS = (
         "Static memory and the most dynamic memory of the network.",
         **both(_bytes(26), "s", str(26 * _GIB)),
         current=_IGNORED,
+        overrides={("runconfig", "legacy"): {"earlier": "i"}},
         unit="byte",
-        readings=("A22", "T11", "T12", "T31"),
+        readings=("A22", "T11", "T12", "T31", "G26"),
         requirements=("session.memory.",),
     ),
     declare(
@@ -71,7 +72,8 @@ OPTIONS = (
         "Memory of the variables.",
         **both(_bytes(5), "s", str(5 * _GIB)),
         current=_IGNORED,
+        overrides={("runconfig", "legacy"): {"earlier": "i"}},
         unit="byte",
-        readings=("A22", "T11", "T12", "T31"),
+        readings=("A22", "T11", "T12", "T31", "G26"),
     ),
 )

@@ -103,8 +103,8 @@ OPTIONS = (
         "jit_compile",
         _TOPIC,
         "Whether operators are compiled online or taken from prebuilt binaries.",
-        runconfig=Facet(Choice("auto", "true", "false"), "s", "auto", status="experimental"),
-        readings=("S15",),
+        runconfig=Facet(Choice("auto", "true", "false"), "s", "auto", status="experimental", earlier="b"),
+        readings=("S15", "G26"),
         advice=(Advice("It is for large recommendation models only.", "runconfig.jit_compile.notice", ("current",)),),
     ),
 )

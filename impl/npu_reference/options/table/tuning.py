@@ -54,6 +54,24 @@ OPTIONS = (
         overrides={("runconfig", "legacy"): {}},
         readings=("G19",),
     ),
+    *(
+        declare(
+            name,
+            _TOPIC,
+            meaning,
+            runconfig=Facet(Anything(), field, status="idle", source=f"{UNLISTED} (G19)"),
+            overrides={("runconfig", "legacy"): {}},
+            readings=("G19",),
+        )
+        for name, field, meaning in (
+            ("enable_compress_weight", "b", "Weights compressed for inference on other devices."),
+            ("compress_weight_conf", "s", "Which weights are compressed for inference on other devices."),
+            ("hcom_multi_mode", "b", "Communication that several processes of a device share."),
+            ("soc_config", "s", "The device to compile for where none is attached."),
+            ("topo_sorting_mode", "i", "In which order the compiler sorts operators."),
+            ("insert_op_file", "s", "Operators that prepare images, put before a graph."),
+        )
+    ),
     declare(
         "HCCL_algorithm",
         _TOPIC,

@@ -11,7 +11,7 @@ from npu_reference.partition.explaining.half import half_notes
 from npu_reference.partition.explaining.minimum import least_geops
 from npu_reference.partition.model import Argument, Border, Copy, Geop, HostNode, Partition, Step
 from npu_reference.partition.policies.adapter import Plan
-from npu_reference.partition.reasons import REMEDIES, Cause, Reason
+from npu_reference.partition.reasons import Cause, Reason, remedy_of
 
 __all__ = ["answer"]
 
@@ -92,7 +92,7 @@ def _host(plan: Plan) -> List[HostNode]:
         if home < 0:
             cause = plan.cause.get(node) or _late_cause(plan, node)
             witness = _witness(plan, node, cause)
-            remedy = cause.remedy or REMEDIES[cause.reason]
+            remedy = cause.remedy or remedy_of(cause.reason, nodes[node].op)
             found.append(HostNode(nodes[node].name, nodes[node].op, cause.reason, witness, remedy))
     return found
 

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence,
 from npu_reference.compiler import Compiled
 from npu_reference.device.timing import Profile, profile
 from npu_reference.errors import NpuError
-from npu_reference.graphs import infer_shapes
+from npu_reference.graphs import Graph, Shapes, infer_shapes
 from npu_reference.hardware import Device
 from npu_reference.options import Resolution
 from npu_reference.partition import Partition
@@ -42,8 +42,10 @@ class Timed(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Why there is no profile; empty where there is one."""
-        return "" if self.error is None else self.error.message
+        """Why there is no profile; empty where there is one. A size that a command could be told has no such remedy."""
+        if self.error is None:
+            return ""
+        return f"{self.error.subject}: {self.error.reason}" if self.error.code == "DEVICE_SIZES" else self.error.message
 
 
 class Compiling:
@@ -129,6 +131,8 @@ def _sizes(
         if shape is not None and None not in shape:
             continue
         shape = _better(shape, _inferred(tf_graph, name, int(slot)))
+        if shape is None:
+            shape = _written(graph, known, at, int(slot))
         shape = _solved(shape, crossed.get(border.source), graph.output_dtypes(at)[int(slot)].base.size)
         if shape is not None and None not in shape:
             sizes[border.source] = shape
@@ -141,6 +145,25 @@ def _inferred(tf_graph: Any, name: str, slot: int) -> Optional[_Shape]:
         return tuple(shape.as_list())
     except (KeyError, ValueError, IndexError):  # made by the partitioner, or of unknown rank
         return None
+
+
+def _written(graph: Graph, known: Shapes, node: int, slot: int) -> Optional[_Shape]:
+    """The shape of the variable that a tensor is written to as it is, such as one that a checkpoint gives."""
+    edges = graph.edges
+    for edge in graph.out_edges(node):
+        reader, place = edges.dst[edge], edges.dst_slot[edge]
+        if edges.src_slot[edge] != slot:
+            continue
+        op = graph.nodes[reader].op
+        if op == "Identity":
+            return _written(graph, known, reader, 0)
+        if op == "Assign" and place == 1:
+            return known.input(reader, 0)
+        if op == "AssignVariableOp" and place == 1:
+            handle, _ = known.sources(reader)[0]
+            shape = graph.nodes[handle].attr("shape") if graph.nodes[handle].op == "VarHandleOp" else None
+            return shape if isinstance(shape, tuple) else None
+    return None
 
 
 def _better(one: Optional[_Shape], other: Optional[_Shape]) -> Optional[_Shape]:

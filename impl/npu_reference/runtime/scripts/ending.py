@@ -6,8 +6,9 @@ from collections import Counter
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from npu_reference.errors import NpuError
-from npu_reference.partition import Reason, blame
-from npu_reference.partition.reasons import REMEDIES
+from npu_reference.partition import Reason, blame, only_initialises
+from npu_reference.partition.reasons import remedy_of
+from npu_reference.printing import shorten
 from npu_reference.runtime.observing.account import Account, SessionAccount, SignatureAccount
 
 __all__ = ["TOLD_FAULTS", "Change", "HostGroup", "first_change", "host_groups", "lines"]
@@ -20,8 +21,12 @@ _SHOWN = 3  # reasons, and operator types of each, in the lines at the end (assu
 #: What is on the host in every run, and no matter of anybody's script.
 _ALWAYS = (Reason.FEED, Reason.FETCH)
 
-#: What loses nothing by staying on the host, and is not worth a line.
-_NEEDLESS = (Reason.HOST_CONST, Reason.ISOLATED)
+#: How the remedy begins of what loses nothing by staying on the host, and is not worth a line.
+_NEEDLESS = "None needed"
+_INITIALISES = "None needed: the run only initialises iterators."
+
+#: Characters of why a time is not known, in the lines at the end.
+_WHY = 160
 
 
 #: Kinds of faults of which an account knows whether they happened: those of operators.
@@ -32,7 +37,8 @@ TOLD_FAULTS = (
 
 
 class HostGroup(NamedTuple):
-    """Operators that stay on the host for one reason, over all signatures, each counted once a session.
+    """Operators that stay on the host for one reason and have one remedy, over all signatures, each counted once a
+    session.
 
     ``ops``: operator type to count, the most frequent first.
     """
@@ -42,43 +48,54 @@ class HostGroup(NamedTuple):
     ops: Tuple[Tuple[str, int], ...]
     remedy: str
 
+    @property
+    def needless(self) -> bool:
+        return self.remedy.startswith(_NEEDLESS)
+
     def to_json(self) -> Dict[str, Any]:
         return {"reason": self.reason.value, "operators": self.operators, "ops": dict(self.ops), "remedy": self.remedy}
 
 
 class Change(NamedTuple):
-    """What would change most of one signature, as a sentence, and the signature's session and fetches."""
+    """What would change most of one signature, as a sentence, and the signature's session, fetches and targets.
+
+    ``run``: the signature in a few words.
+    """
 
     session: int
     run_of: Tuple[str, ...]
     text: str
+    run: str = ""
 
     def to_json(self) -> Dict[str, Any]:
         return {"session": self.session, "run_of": list(self.run_of), "text": self.text}
 
 
 def host_groups(account: Account) -> List[HostGroup]:
-    """What stays on the host, by reason, the most frequent first."""
+    """What stays on the host, by reason and remedy: the most frequent first, and last what loses nothing by it."""
     seen = set()
-    ops: Dict[Reason, Counter[str]] = {}
+    ops: Dict[Tuple[Reason, str], Counter[str]] = {}
     for session in account.sessions:
         for signature in session.signatures.values():
+            idle = only_initialises(signature.partition)
             for entry in signature.partition.host:
                 key = (session.number, entry.node)
                 if entry.reason in _ALWAYS or entry.op in ("_Arg", "_Retval") or key in seen:
                     continue
                 seen.add(key)
-                ops.setdefault(entry.reason, Counter())[entry.op] += 1
+                excluded = idle and entry.reason is Reason.GRAPH_EXCLUDED
+                remedy = _INITIALISES if excluded else remedy_of(entry.reason, entry.op)
+                ops.setdefault((entry.reason, remedy), Counter())[entry.op] += 1
     groups = [
         HostGroup(
             reason,
             sum(found.values()),
             tuple(sorted(found.items(), key=lambda item: (-item[1], item[0]))),
-            REMEDIES[reason],
+            remedy,
         )
-        for reason, found in ops.items()
+        for (reason, remedy), found in ops.items()
     ]
-    return sorted(groups, key=lambda group: (-group.operators, group.reason.value))
+    return sorted(groups, key=lambda one: (one.needless, -one.operators, one.reason.value, one.remedy))
 
 
 def first_change(account: Account) -> Optional[Change]:
@@ -96,7 +113,7 @@ def first_change(account: Account) -> Optional[Change]:
                 count = f"{one.nodes} {one.op}" if one.nodes > 1 else one.op
                 left = had - one.geops_saved
                 text = f"if the device had {count}, there would be {left} GEOP{'s' * (left != 1)} instead of {had}"
-                return Change(session.number, signature.fetches + signature.targets, text)
+                return Change(session.number, signature.fetches + signature.targets, text, _run_name(signature))
     return None
 
 
@@ -108,7 +125,7 @@ def _by_weight(account: Account) -> List[Tuple[SessionAccount, SignatureAccount]
 
 def lines(account: Account) -> List[str]:
     """A few lines for a person; none where everything ran on the device."""
-    groups = [group for group in host_groups(account) if group.reason not in _NEEDLESS]
+    groups = [group for group in host_groups(account) if not group.needless]
     found = []
     for group in groups[:_SHOWN]:
         names = ", ".join(f"{count} {op}" if count > 1 else op for op, count in group.ops[:_SHOWN])
@@ -116,12 +133,11 @@ def lines(account: Account) -> List[str]:
         found.append(f"on the host: {names}{more} ({group.reason.value}). {group.remedy}")
     rest = groups[_SHOWN:]
     if rest:
-        reasons = ", ".join(group.reason.value for group in rest)
+        reasons = ", ".join(dict.fromkeys(group.reason.value for group in rest))
         found.append(f"on the host: {sum(group.operators for group in rest)} more ({reasons})")
     change = first_change(account)
     if change is not None:
-        run = ", ".join(change.run_of[:2]) + (", …" if len(change.run_of) > 2 else "")
-        found.append(f"change first: in runs of {run} {change.text}.")
+        found.append(f"change first: in runs of {change.run} {change.text}.")
     return found + _clock(account)
 
 
@@ -133,9 +149,20 @@ def _clock(account: Account) -> List[str]:
         return []
     total = sum(one.device_ns for one in found)
     longest = max(timed, key=lambda one: one.device_ns)
-    name = ", ".join((longest.fetches + longest.targets)[:2])
+    name = _run_name(longest)
     text = f"on the device's clock: {total / 1e6:.3f} ms, by its model and not measured"
     if len(found) > 1:
-        text += f"; most of it, {longest.device_ns / 1e6:.3f} ms, in {longest.runs} runs of {name}"
-    untimed = len([one for one in found if one.time.profile is None and one.partition.geops])
-    return [text + (f"; {untimed} signatures have no known time" if untimed else "") + "."]
+        runs = f"{longest.runs} run{'s' * (longest.runs != 1)}"
+        text += f"; most of it, {longest.device_ns / 1e6:.3f} ms, in {runs} of {name}"
+    untimed = [one for one in found if one.time.profile is None and one.partition.geops]
+    if untimed:
+        more = f" and {len(untimed) - 1} more" if len(untimed) > 1 else ""
+        why = shorten(untimed[0].time.reason.rstrip("."), _WHY)
+        return [f"{text}; no time is known of runs of {_run_name(untimed[0])}{more} ({why})."]
+    return [text + "."]
+
+
+def _run_name(one: SignatureAccount) -> str:
+    """A signature in a few words: its first fetches, and its first target, which tells training from evaluation."""
+    shown = one.fetches[: 2 if one.fetches else 0] + one.targets[: 1 if one.fetches else 2]
+    return ", ".join(shown) + (", …" if len(shown) < len(one.fetches) + len(one.targets) else "")

@@ -15,6 +15,9 @@ _TAG = re.compile(r"\{\{node ([^\s}]+)\}\}")
 _FUNCTION_TAG = re.compile(r"\{\{function_node ([^\s}]+)\}\}\s*")
 _BARE = re.compile(r"\[\[([^\s\[\]{}]+)\]\]")
 
+#: What TensorFlow 1.15 puts before what goes wrong in a function; in the user's graph it is in none.
+_DERIVED = "[_Derived_]"
+
 _CLASSES: Dict[str, Any] = {}
 
 
@@ -101,7 +104,7 @@ def in_users_words(error: Any, graph: Any, origin: Mapping[str, str], geops: Map
     """
     text = error.message if isinstance(error.message, str) else error.message.decode("utf-8", "replace")
     inside = _geop_of(text, geops)
-    text = _FUNCTION_TAG.sub("", text)
+    text = _FUNCTION_TAG.sub("", text).replace(_DERIVED, "")
     text = _TAG.sub(lambda match: "{{node " + _own_name(match.group(1), origin, geops) + "}}", text)
     text = _BARE.sub(lambda match: "[[" + _own_name(match.group(1), origin, geops) + "]]", text)
     op = _first_op(text, graph, geops)

@@ -132,10 +132,19 @@ def _make_callable(self: Any, fetches: Any, feed_list: Any = None, accept_option
         result: Callable[..., Any] = _original("make_callable")(self, fetches, feed_list, accept_options)
         return result
     # What TensorFlow checks when the callable is made is checked then: a fetch that is none raises here.
-    tensorflow().session._FetchHandler(self._graph, fetches, {})
+    handler = tensorflow().session._FetchHandler(self._graph, fetches, {})
+    if not handler.fetches() and not handler.targets():
+        return _run_nothing
     if accept_options:
         return lambda options=None, run_metadata=None: self.run(fetches, options=options, run_metadata=run_metadata)
     return lambda: self.run(fetches)
+
+
+def _run_nothing(*args: Any, **kwargs: Any) -> Any:
+    """What calls a callable that fetches nothing: TensorFlow refuses the call, but not ``session.run([])``."""
+    raise tensorflow().v1.errors.InvalidArgumentError(
+        None, None, "Must specify at least one target to fetch or execute."
+    )
 
 
 def _make_callable_from_options(self: Any, callable_options: Any) -> Callable[..., Any]:

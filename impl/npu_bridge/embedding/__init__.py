@@ -1,0 +1,1 @@
+"""Package of embeddings kept by a service; decides nothing itself."""

@@ -1,0 +1,1 @@
+"""Package of operators that may change; decides nothing itself."""
