@@ -170,3 +170,12 @@ def test_a_name_too_long_for_a_file_stands_in_the_mapping() -> None:
     short = names.mapped(name)
     assert short.isdigit()
     assert names.mapping_lines([name]) == f"{short},{name}\n"
+
+
+@given(st.integers(2**49, 2**56 - 1))
+def test_what_is_kept_of_an_operator_and_a_time_make_the_beginning_of_its_file(time) -> None:
+    tensor = form.Tensor("float32", (2, 3), 24, "ND", "op", 1)
+    description = form.Description("op", time, (tensor,), (tensor, tensor))
+    start = form.encode(description, [], [])[0]
+    assert form.opening(description._replace(time=0)) + form.packed(time) == start
+    assert form.decode(start[8:]) == description._replace(inputs=(tensor._replace(source="", slot=0),))

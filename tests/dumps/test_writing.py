@@ -6,11 +6,12 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from npu_reference import NpuError
-from npu_reference.dumps import form, names, reading
+from npu_reference.dumps import form, names, reading, writing
 from npu_reference.dumps.writing import ASIDE, Clock, Target, write_alone
 
 TENSOR = form.Tensor("uint8", (3,), 3, "ND", "op", 0)
@@ -46,6 +47,33 @@ def test_nothing_is_to_be_seen_before_a_step_is_published(tmp_path) -> None:
     assert form.read(found.path).data("output", 0) == b"abc"
     target.close()
     assert not [name for name in os.listdir(str(tmp_path)) if name.startswith(ASIDE)]
+
+
+def test_a_step_is_published_when_what_is_being_written_is_whole(tmp_path, monkeypatch) -> None:
+    target = opened(tmp_path)
+    files = write(target)
+    begun, go_on, waiting = threading.Event(), threading.Event(), threading.Event()
+    wait = files._lock.wait
+    monkeypatch.setattr(files._lock, "wait", lambda: (waiting.set(), wait()))
+
+    def slow(*given):
+        begun.set()
+        assert go_on.wait(60)
+        own(*given)
+
+    own = writing._write
+    monkeypatch.setattr(writing, "_write", slow)
+    other = threading.Thread(target=lambda: files.write("Relu.other.2.0.2", parts("other", 2)))
+    other.start()
+    assert begun.wait(60)
+    last = threading.Thread(target=files.publish)
+    last.start()
+    assert waiting.wait(60)
+    assert reading.files(str(tmp_path)) == []
+    go_on.set()
+    other.join(60)
+    last.join(60)
+    assert [form.read(one.path).description.op_name for one in reading.files(str(tmp_path))] == ["op", "other"]
 
 
 def test_the_folders_are_time_device_model_number_and_step(tmp_path) -> None:

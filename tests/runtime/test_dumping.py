@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
+import threading
+import types
 
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ from npu_reference.dumps import form, reading, writing
 from npu_reference.dumps.settings import DataDump
 from npu_reference.runtime import ranks
 from npu_reference.runtime.config import current_overrides, overriding
+from npu_reference.runtime.execution import dumping, threads
 from npu_reference.runtime.sessions import iterations
 
 v1 = tf.compat.v1
@@ -88,7 +92,8 @@ def test_turns_of_a_loop_with_a_branch_and_a_loop_in_it_are_in_their_order(tmp_p
 
     def turn(i, a):
         a = v1.cond(tf.equal(i % 2, 0), lambda: tf.add(a, 10.0, name="even"), lambda: tf.identity(a))
-        _, a = v1.while_loop(lambda j, b: j < 2, lambda j, b: (j + 1, tf.multiply(b, 2.0, name="inner")), [0, a])
+        inner = lambda j, b: (j + 1, tf.multiply(b, 2.0, name="inner"))  # noqa: E731
+        _, a = v1.while_loop(lambda j, b: tf.less(j, 2, name="again"), inner, [0, a])
         return i + 1, tf.subtract(a, 1.0, name="outer")
 
     _, out = v1.while_loop(lambda i, a: i < 3, turn, [v1.constant(0), v1.placeholder(tf.float32, [], name="x")])
@@ -100,6 +105,43 @@ def test_turns_of_a_loop_with_a_branch_and_a_loop_in_it_are_in_their_order(tmp_p
     assert told["outer:0"] == [43.0, 171.0, 723.0]
     assert told["even:0"] == [11.0, 181.0]
     assert told["inner:0"] == [22.0, 44.0, 86.0, 172.0, 362.0, 724.0]
+    assert told["again:0"] == [1.0, 1.0, 0.0] * 3
+
+
+def test_what_follows_a_loop_waits_for_the_dumps_of_its_last_condition(tmp_path, monkeypatch):
+    if tf.__version__ >= "2":
+        v1.disable_control_flow_v2()
+    bound = []
+    monkeypatch.setattr(dumping, "_wait_turns", lambda body, own=dumping._wait_turns: (own(body), bound.append(body)))
+    again, turn = lambda i, a: tf.less(i, 3, name="again"), lambda i, a: (i + 1, tf.multiply(a, 2.0, name="turn"))
+    _, out = v1.while_loop(again, turn, [v1.constant(0), v1.placeholder(tf.float32, [], name="x")])
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
+        assert session.run(out, {"x:0": 1.0}) == 8.0
+    (body,) = [body for body in bound if any(node.op == "Exit" for node in body.node_def)]
+    nodes = {node.name: node for node in body.node_def}
+
+    def awaited(op):
+        ends = [one for node in body.node_def if node.op == op for one in node.input if one.startswith("^")]
+        return {text.split("/")[-2] for end in ends for text in nodes[end[1:]].input}
+
+    assert awaited("Exit") == {"again"}
+    assert {"again", "turn"} <= awaited("NextIteration")
+
+
+def test_a_thread_of_tensorflows_gets_its_state_of_python_once(tmp_path, monkeypatch):
+    taken = []
+    own = ctypes.pythonapi.PyGILState_Ensure
+    kept = types.SimpleNamespace(PyGILState_Ensure=lambda: (taken.append(threading.get_ident()), own()))
+    monkeypatch.setattr(threads, "_KEPT", threading.local())
+    monkeypatch.setattr(threads, "ctypes", types.SimpleNamespace(pythonapi=kept))
+    out = v1.placeholder(tf.float32, [3], name="x")
+    for _ in range(20):
+        out = tf.nn.relu(out)
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:
+        for _ in range(3):
+            session.run(out, {"x:0": [1.0, 2.0, 3.0]})
+    assert len(reading.files(str(tmp_path))) == 60
+    assert 0 < len(taken) == len(set(taken))
 
 
 def test_a_branch_that_is_not_taken_leaves_nothing(tmp_path):
@@ -211,6 +253,21 @@ def test_an_exception_dump_that_cannot_be_written_leaves_the_scripts_own_error(t
     with made as session, pytest.raises(tf.errors.InvalidArgumentError):
         session.run(taken, {"x:0": [1.0, 2.0, 3.0], "ids:0": [6]})
     assert (tmp_path / "extra-info").read_text() == "a file"
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_folder_of_exception_dumps_that_is_not_there_is_told_before_anything_fails(
+    tmp_path, monkeypatch, caplog, there
+):
+    folder = tmp_path / "collected"
+    monkeypatch.setenv("NPU_COLLECT_PATH", str(folder))
+    if there:
+        folder.mkdir()
+    with caplog.at_level("WARNING"), v1.Session(config=config()):
+        pass
+    told = [record.getMessage() for record in caplog.records if "NPU_COLLECT_PATH" in record.getMessage()]
+    assert bool(told) != there
+    assert all(f"{folder} is no folder" in text for text in told)
 
 
 @pytest.mark.parametrize("check, kind", [("oom", "out_of_bounds"), ("check_flag", "unmatched_flag")])

@@ -7,6 +7,7 @@ Every file of ours has an attribute that says that it was simulated.
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 import struct
@@ -24,9 +25,9 @@ __all__ = [
     "Tensor",
     "decode",
     "encode",
-    "head",
+    "opening",
+    "packed",
     "read",
-    "timed",
 ]
 
 #: Attribute of every file of ours: nothing here comes from a device.
@@ -43,6 +44,7 @@ Bytes = Union[bytes, bytearray, memoryview, Any]
 
 _LENGTH = struct.Struct("<Q")
 _TIME = b"\x10"  # field 2, a number
+_TIME_BYTES = 8  # of a number of microseconds, from 1987 to 4253
 
 
 class Tensor(NamedTuple):
@@ -168,20 +170,30 @@ def encode(description: Description, inputs: Sequence[Bytes], outputs: Sequence[
         description: the sizes of its tensors are those of the bytes given.
         inputs, outputs: the bytes of the tensors.
     """
-    message = head(description) + _number(2, description.time)
+    message = b"".join(_description(description)) + _number(2, description.time)
     spaces = [bytes(space.size) for space in description.spaces if space.size]
     return [_LENGTH.pack(len(message)) + message, *inputs, *outputs, *spaces]
 
 
-def head(description: Description) -> bytes:
-    """The message without its time, which is all that differs between two dumps of the same tensors."""
-    return b"".join(_description(description))
+def opening(description: Description) -> bytes:
+    """What a file without workspaces begins with, up to its time; then follow :func:`packed` and the tensors' bytes.
+
+    Two dumps of tensors of the same shapes differ in their time only.
+    """
+    message = b"".join(_description(description)) + _TIME
+    return _LENGTH.pack(len(message) + _TIME_BYTES) + message
 
 
-def timed(message: bytes, time: int) -> bytes:
-    """What comes before the bytes of the tensors, from what :func:`head` made, without workspaces."""
-    message += _TIME + _varint(time)
-    return _LENGTH.pack(len(message)) + message
+def packed(time: int) -> bytes:
+    """A time in microseconds since 1970."""
+    high, low = _high(time >> 21), time & 0x1FFFFF
+    return bytes((low & 127 | 128, low >> 7 & 127 | 128, low >> 14 | 128)) + high
+
+
+@functools.lru_cache(maxsize=4)
+def _high(time: int) -> bytes:
+    """The upper bits, which change every two seconds."""
+    return bytes([time >> 7 * at & 127 | 128 for at in range(_TIME_BYTES - 4)]) + bytes([time >> 7 * (_TIME_BYTES - 4)])
 
 
 def _description(description: Description) -> Iterator[bytes]:

@@ -181,7 +181,7 @@ class StepFiles:
         self._long: List[str] = []
         self._folder = os.open(place, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
         self._using = 0
-        self._lock = threading.Lock()
+        self._lock = threading.Condition(threading.Lock())
         self._making = threading.Lock()
         self._open = True
         self.count = 0
@@ -200,7 +200,7 @@ class StepFiles:
             self._using += 1
         try:
             if self._disk is not None:
-                self._disk(sum(memoryview(part).nbytes for part in parts))
+                self._disk(sum(map(_size, parts)))
             _write(short, parts, self._folder, self._making)
         except OSError as error:
             raise cannot(self._target.option, self._target.path, error) from None
@@ -239,20 +239,20 @@ class StepFiles:
         shutil.rmtree(self._place, ignore_errors=True)
 
     def _close(self) -> None:
+        """Wait for files that another run of the same GEOP is writing: the step must not have half of one."""
         with self._lock:
-            if self._open:
-                self._open = False
-                self._using += 1
-            else:
+            if not self._open:
                 return
-        self._release()
+            self._open = False
+            while self._using:
+                self._lock.wait()
+        os.close(self._folder)
 
     def _release(self) -> None:
-        """Who is last closes the folder: nobody may write through a number that stands for another file by then."""
         with self._lock:
             self._using -= 1
-            if self._using == 0 and not self._open:
-                os.close(self._folder)
+            if not self._open:
+                self._lock.notify_all()
 
 
 def write_alone(
@@ -287,7 +287,7 @@ def write_alone(
         goal = os.path.join(place, mapped(name))
         try:
             if disk is not None:
-                disk(sum(memoryview(part).nbytes for part in parts))
+                disk(sum(map(_size, parts)))
             _write(aside, parts)
             os.replace(aside, goal)
         except OSError:
@@ -327,9 +327,14 @@ def _write(
         for begin in range(0, len(parts), _MOST_PARTS):
             some = parts[begin : begin + _MOST_PARTS]
             written = os.writev(handle, some)
-            _rest(handle, some, written)
+            if written != sum(map(_size, some)):
+                _rest(handle, some, written)
     finally:
         os.close(handle)
+
+
+def _size(part: Bytes) -> int:
+    return len(part) if isinstance(part, (bytes, bytearray)) else int(part.nbytes)
 
 
 def _rest(handle: int, parts: Sequence[Bytes], written: int) -> None:

@@ -28,7 +28,7 @@ import numpy as np
 
 from npu_reference.device.numerics.body import in_order
 from npu_reference.dumps.dtypes import BY_NAME
-from npu_reference.dumps.form import SIMULATED, Description, Tensor, encode, head, timed
+from npu_reference.dumps.form import SIMULATED, Description, Tensor, encode, opening, packed
 from npu_reference.dumps.names import file_name
 from npu_reference.dumps.settings import DataDump
 from npu_reference.dumps.writing import StepFiles, Target
@@ -37,6 +37,7 @@ from npu_reference.graphs import COPY_MARK, OPERATOR_MARK, OPS, DType
 from npu_reference.graphs.signature import AttrProblem, arg_dtypes, count_args
 from npu_reference.partition import Partition
 from npu_reference.precision import Assignment
+from npu_reference.runtime.execution.threads import keep_thread
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["UNBOUND", "Dumping", "tensor_of"]
@@ -76,6 +77,12 @@ _BEFORE_INITIALISATION = ("Assign", "IsVariableInitialized")
 _Dtypes = Tuple[Tuple[str, ...], Tuple[str, ...], str]
 
 _BYTE = np.dtype(np.uint8)
+
+#: Dtypes whose arrays the system takes as they are; NumPy hands no buffer out of others, such as bfloat16.
+_OWN = frozenset("?" + np.typecodes["AllInteger"] + np.typecodes["AllFloat"])
+
+#: What a callback answers.
+_NOTHING: List[Any] = []
 
 #: Attribute of a function's copy whose calls do not write into a model's files yet; it cannot run.
 UNBOUND = "_npu_dump_unbound"
@@ -264,6 +271,7 @@ class Dumping:
         active, always = model.active, not self.wanted.overflow
 
         def write(*arrays: Any) -> Any:
+            keep_thread()
             if active and self._error is None and (always or self._is_wanted(meta)):
                 try:
                     self._write(frame, active, arrays)
@@ -271,7 +279,7 @@ class Dumping:
                     self._error = error
                 except OSError as error:
                     self._error = NpuError("OUTPUT", self.wanted.path, f"the dump cannot be written: {error}.")
-            return []
+            return _NOTHING
 
         return write
 
@@ -282,13 +290,12 @@ class Dumping:
         return self.wanted.overflow == "all" or (self.wanted.overflow == "atomic_overflow") == (meta.op_type in _ATOMIC)
 
     def _write(self, frame: _Frame, active: Sequence[StepFiles], arrays: Sequence[Any]) -> None:
-        message, data = frame.parts(arrays)
         stamp = self.target.clock.stamp()
         try:
             files = active[0]
         except IndexError:  # its step has ended meanwhile: another run of the same GEOP had taken its place
             return
-        files.write(f"{frame.name}{stamp}", [timed(message, stamp), *data])
+        files.write(f"{frame.name}{stamp}", frame.parts(arrays, stamp))
         if self.wanted.overflow:
             self._write_status(frame.meta, files)
 
@@ -319,26 +326,31 @@ class _Frame:
         # Where the device computes at float16 the values are the graph's float32 ones still.
         self._wanted = tuple(_at(dtypes[side], at) if dtypes is not None else "" for side, at in ends)
         self._as_given = "float16" not in self._wanted
-        self._known: Tuple[Any, bytes] = (None, b"")
+        self._known: Optional[List[Any]] = None
+        self._start, self._buffers = b"", False
 
-    def parts(self, arrays: Sequence[Any]) -> Tuple[bytes, List[Any]]:
-        """The description without its time, and the bytes of every tensor."""
+    def parts(self, arrays: Sequence[Any], stamp: int) -> List[Any]:
+        """A whole file: its description, and the bytes of every tensor."""
         key = [(array.dtype, array.shape) for array in arrays]
-        known, message = self._known
-        if known == key and self._as_given:
-            return message, [array.reshape(-1).view(_BYTE) for array in arrays]
+        if key == self._known:
+            start = self._start + packed(stamp)
+            return [start, *arrays] if self._buffers else [start, *map(_bytes_of, arrays)]
         meta = self.meta
         count = len(meta.inputs)
         found = [
             tensor_of(array, wanted, meta.format, *(("", 0) if at < count else (meta.op, meta.outputs[at - count])))
             for at, (array, wanted) in enumerate(zip(arrays, self._wanted))
         ]
-        if known != key:
-            tensors = tuple(tensor for tensor, _ in found)
-            message = head(Description(meta.op, 0, tensors[:count], tensors[count:]))
-            if all(_is_plain(array) for array in arrays):
-                self._known = (key, message)
-        return message, [data for _, data in found]
+        tensors = tuple(tensor for tensor, _ in found)
+        start = opening(Description(meta.op, 0, tensors[:count], tensors[count:]))
+        if self._as_given and all(_is_plain(array) for array in arrays):
+            self._known, self._start = key, start
+            self._buffers = all(array.dtype.char in _OWN for array in arrays)
+        return [start + packed(stamp), *(data for _, data in found)]
+
+
+def _bytes_of(array: Any) -> Any:
+    return array.reshape(-1).view(_BYTE)
 
 
 def _is_plain(array: Any) -> bool:
@@ -604,7 +616,8 @@ def _wait(function: Any) -> None:
 def _wait_turns(function: Any) -> None:
     """Let every turn of a v1 loop wait for the dumps of the one before, so that times tell the turns in their order.
 
-    What a branch within the loop may leave dead is not waited for: it would end the loop. O(nodes + edges).
+    What follows the loop waits for its last turn, in which only the condition runs. What a branch within the loop may
+    leave dead is not waited for: it would end the loop. O(nodes + edges).
     """
     loops = [node for node in function.node_def if node.op in ("NextIteration", "RefNextIteration")]
     if not loops:
@@ -615,6 +628,8 @@ def _wait_turns(function: Any) -> None:
     #: The sides of branches on which a node must stand to run.
     sides: Dict[str, FrozenSet[Tuple[str, str]]] = {}
     dumps: List[str] = []
+    #: Where an Exit itself stands; what reads it stands outside.
+    inside: Dict[str, Tuple[Tuple[str, ...], FrozenSet[Tuple[str, str]]]] = {}
     for node in in_order(function):
         ends = [text.lstrip("^").split(":") for text in node.input]
         ends = [end for end in ends if end[0] in sides]
@@ -627,6 +642,8 @@ def _wait_turns(function: Any) -> None:
         if node.op in ("Enter", "RefEnter"):
             around = (*around, node.attr["frame_name"].s.decode("utf-8", "replace"))
         elif node.op in ("Exit", "RefExit"):
+            loops.append(node)
+            inside[node.name] = (around, sides[node.name])
             around = around[:-1]
             sides[node.name] = frozenset(side for side in sides[node.name] if side[1] != _ENDED)
         elif around and node.op == "PyFunc" and _MARK in node.attr:
@@ -635,10 +652,11 @@ def _wait_turns(function: Any) -> None:
     names = set(ops) | {arg.name for arg in function.signature.input_arg}
     joined: Dict[Tuple[str, ...], str] = {}
     for node in loops:
-        certain = [one for one in dumps if frame[one] == frame[node.name] and sides[one] <= sides[node.name]]
+        around, needed = inside.get(node.name) or (frame[node.name], sides[node.name])
+        certain = [one for one in dumps if frame[one] == around and sides[one] <= needed]
         if not certain:
             continue
-        key = (*frame[node.name], *sorted(repr(side) for side in sides[node.name]))
+        key = (*around, *sorted(repr(side) for side in needed))
         if key not in joined:
             join = function.node_def.add(name=_fresh("npu_turn_dumped", names), op="NoOp")
             join.input.extend(f"^{name}" for name in certain)
@@ -646,17 +664,17 @@ def _wait_turns(function: Any) -> None:
         node.input.append(f"^{joined[key]}")
 
 
-#: The side of a loop's Switch that leads out of the loop.
-_ENDED = "ended"
+#: The sides of a loop's Switch that lead out of the loop, and into its body.
+_ENDED, _GOING = "ended", "going"
 
 
 def _side(end: Sequence[str], preds: Mapping[str, str], ops: Mapping[str, str]) -> FrozenSet[Tuple[str, str]]:
-    """The side of a branch that reading an output of a Switch means; of a loop's own, only the one that leads out."""
+    """The side of a branch that reading an output of a Switch means."""
     if end[0] not in preds or len(end) < 2:
         return frozenset()
     pred, side = preds[end[0]], ":".join(end[1:])
     if ops.get(pred.split(":")[0]) == "LoopCond":
-        return frozenset([(pred, _ENDED)]) if end[1] == "output_false" else frozenset()
+        return frozenset([(pred, _ENDED if end[1] == "output_false" else _GOING)])
     return frozenset([(pred, side)])
 
 

@@ -85,9 +85,11 @@ class Engine:
         self._plans: Dict[Signature, Plan] = {}
         self._planning = threading.RLock()
         self._dumping = self._open_dump(settings)
+        self._tell_of_exception_dump(settings)
         self._counting = threading.Lock()
         self._runs = 0
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
+        self._defined: Tuple[int, Any] = (-1, None)
         self._partial = PartialRuns(self.number, self.graph, self.run)
         hardware = settings.device or built_in()
         self._recording = recording(
@@ -129,6 +131,18 @@ class Engine:
         dumping = Dumping(wanted, target, overflows)
         self._shadow.binder = dumping.bind
         return dumping
+
+    def _tell_of_exception_dump(self, settings: Settings) -> None:
+        """A folder that nothing can be written to is told before anything fails, which may be hours later."""
+        places = settings.places
+        wanted = exception_dump_of(settings.resolution, places.env, places.edition)
+        if wanted is None or wanted.option != "NPU_COLLECT_PATH":
+            return
+        path = places.of(wanted.base)
+        if not (os.path.isdir(path) and os.access(path, os.W_OK | os.X_OK)):
+            why = "is no folder" if not os.path.isdir(path) else "cannot be written to"
+            text = f"{path} {why}, so an operator that fails leaves no dump. Name a folder that exists."
+            say(logging.WARNING, Notice("exception_dump", wanted.option, text), session=self.number)
 
     @property
     def numerics(self) -> Optional[Numerics]:
@@ -313,11 +327,35 @@ class Engine:
         with self._planning:
             version = self._graph.version
             if self._known[0] != version or self._known[1] is None:
-                graph_def = self._graph.as_graph_def()
-                _declare_operators(self._graph, graph_def)
-                self._known = (version, graphs.graph_from_def(graph_def, subject="session graph"))
+                self._known = (version, graphs.graph_from_def(self._definition(version), subject="session graph"))
+                self._defined = (-1, None)
             assert self._known[1] is not None
             return self._known[1]
+
+    def _definition(self, version: int) -> Any:
+        """The user's graph as a GraphDef; kept until it has been read whole."""
+        if self._defined[0] != version:
+            graph_def = self._graph.as_graph_def()
+            _declare_operators(self._graph, graph_def)
+            self._defined = (version, graph_def)
+        return self._defined[1]
+
+    def _reached(self, signature: Signature) -> graphs.Graph:
+        """The user's graph, or as much of it as the signature reaches where that is little.
+
+        A graph that grows between runs would else be read whole for every one of them. Whoever asks a second time
+        before it has grown gets it whole: what is read then serves all that follow.
+        """
+        version = self._graph.version
+        again = version in (self._known[0], self._defined[0])
+        if again or signature.connections or signature.settled:
+            return self.graph()
+        graph_def = self._definition(version)
+        names = [name.partition(":")[0] for name in (*signature.feeds, *signature.fetches, *signature.targets)]
+        part = graphs.leading_to(graph_def, names)
+        if part is None:
+            return self.graph()
+        return graphs.graph_from_def(part, subject="session graph")
 
     def _plan(self, signature: Signature) -> Plan:
         plan = self._plans.get(signature)
@@ -335,7 +373,7 @@ class Engine:
             return self._planned(signature)
 
     def _planned(self, signature: Signature) -> Plan:
-        graph = self.graph()
+        graph = self._reached(signature)
         if signature.connections or signature.settled:
             graph = _rewired(graph, {to: source for source, to in signature.connections}, set(signature.settled))
         plan = make_plan(graph, signature, self._settings, self._shadow, self._numerics, self._dumping, self._prepare)
