@@ -140,6 +140,10 @@ _SWAPPED = {
 _WORDS = {"NpuError", "Problem", "warn", "note", "Note", "Advice", "Reason", "Cause", "error", "declare", "Remark",
           "GrammarError", "echo", "_reason"}  # fmt: skip
 
+#: What types are made of.
+_TYPES = {"Callable", "Dict", "FrozenSet", "Iterable", "Iterator", "List", "Mapping", "NamedTuple", "Optional",
+          "Sequence", "Set", "Tuple", "Type", "Union"}  # fmt: skip
+
 
 class _Finder(ast.NodeVisitor):
     """All places of a module that can be changed, as (node, kind, part, words)."""
@@ -163,6 +167,8 @@ class _Finder(ast.NodeVisitor):
                 if not isinstance(statement, (ast.Import, ast.ImportFrom)) and not _is_all(statement):
                     self.visit(statement)
             return
+        if isinstance(node, ast.Subscript) and getattr(node.value, "id", "") in _TYPES:
+            return  # the name of a type, wherever it stands, decides nothing
         if isinstance(node, (ast.JoinedStr, ast.Raise, ast.Import, ast.ImportFrom)):
             if isinstance(node, ast.Raise):
                 self.found.append((node, "statement", 0))
@@ -371,7 +377,12 @@ class Asker:
             importlib.import_module("tensorflow")  # before any child: each would take seconds for it
         self.asked: Dict[str, Asked] = self._recorded(coverage) if coverage else {}
         names = set(self.first.values())
-        self._known = hosting.Panel([one for one in self.instances if one.id in names], folder) if names else None
+        named = [one for one in self.instances if one.id in names]
+        # Of runs the reference is not asked: a process that has run a session must not be forked.
+        self._known = [
+            hosting.Panel([one for one in named if (one.case.method == "run") is runs], folder, unasked=runs)
+            for runs in (False, True)
+        ]
 
     # -- what cases run through
 
@@ -460,11 +471,12 @@ class Asker:
         except Exception as error:  # noqa: BLE001
             return f"does not start: {type(error).__name__}"
         signal.alarm(0)
-        if self._known is not None:
-            named = [one for one in self._known.sound if one.id == self.first.get(mutant.name)]
-            said = self._of_all(self._known, backend, named)
-            if said:
-                return said
+        for panel in self._known:
+            for one in [one for one in panel.sound if one.id == self.first.get(mutant.name)]:
+                asked = functools.partial(self._of_all, panel, backend, [one])
+                said = _forked(asked) if one.case.method == "run" and not _of_ranks(one) else asked()
+                if said:
+                    return said
         chosen = self.ordered(mutant)
         alone = [one for one in chosen if not _of_ranks(one)]
         if len(alone) == len(chosen):
@@ -773,6 +785,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--coverage", metavar="FILE", help="keeps which lines a case runs through (asked once)")
     parser.add_argument("--name", action="append", help="only this change; may be repeated")
     parser.add_argument("--case", action="append", help="ask only cases with this in their id; may be repeated")
+    parser.add_argument("--seen", action="store_true", help="ask those again that are listed as seen, and no others")
     parser.add_argument("--told", action="store_true", help="say of those that are seen by what")
     parser.add_argument("--seconds", type=float, default=600.0, help="time after which no more are judged (600)")
     given = parser.parse_args(arguments)
@@ -780,6 +793,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     chosen = drawn(given.seed, areas, given.count)
     if given.name:
         chosen = [one for area in areas for one in mutants(area) if one.name in given.name]
+    listed = {one["name"]: one.get("by", "") for area in areas for one in entries("seen", area)} if given.seen else {}
+    if given.seen:
+        chosen = [one for area in areas for one in mutants(area) if one.name in listed]
     known = reviewed()
 
     def report(one: Mutant, seen: str, reached: int) -> None:
@@ -790,7 +806,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         elif seen and given.told:
             print(f"seen    {one.name}  by {seen}", flush=True)
 
-    found = judged(chosen, given.seconds, report, given.tensorflow, given.coverage, only=given.case or ())
+    found = judged(chosen, given.seconds, report, given.tensorflow, given.coverage, listed, given.case or ())
     made = scores(found, known)
     print(
         f"\n{'area':10} {'asked':>5} {'killed':>6} {'holes':>5} {'not reviewed':>12} {'equivalent':>10} {'silent':>6}"
@@ -800,7 +816,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         asked = sum(one)
         print(f"{area:10} {asked:5} {one.killed:6} {one.holes:5} {one.unreviewed:12} {one.equivalent:10} {one.silent:6}"
               f" {one.share:5.1f}%")  # fmt: skip
-    print(json.dumps({"seed": given.seed, "asked": len(found), "of": len(chosen)}))
+    unseen = sum(not seen for _, seen in found)
+    print(json.dumps({"seed": given.seed, "asked": len(found), "of": len(chosen), "unseen": unseen}))
     return 1 if any(one.unreviewed for one in made.values()) else 0
 
 

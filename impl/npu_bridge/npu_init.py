@@ -26,15 +26,21 @@ from npu_reference import surface
 from npu_reference.options.classes import OptionTypeError
 from npu_reference.runtime import ranks
 from npu_reference.runtime.config import names_npu
+from npu_reference.runtime.observing.log import LOG
 
 __all__ = list(surface.star_names())
 
 
 def npu_config_proto(config_proto: Any = None) -> Any:
-    """A copy of a ConfigProto, or a new one, that makes its session an NPU session."""
+    """A copy of a ConfigProto, or a new one, that makes its session an NPU session.
+
+    For what is no ConfigProto a new one is made, as the adapter does, with a warning.
+    """
     config = v1.ConfigProto(allow_soft_placement=True)
-    if config_proto is not None:
+    if isinstance(config_proto, config_pb2.ConfigProto):
         config.CopyFrom(config_proto)
+    elif config_proto is not None:
+        LOG.warning("npu_config_proto: a %s is no ConfigProto; a new one is made", type(config_proto).__name__)
     if not names_npu(config):
         npu_entry(config)
     switch_rewrites_off(config)

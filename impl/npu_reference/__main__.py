@@ -27,7 +27,7 @@ def main() -> int:
 
     try:
         if size is not None:
-            return simulate_ranks(size, arguments[0], arguments[1:])
+            return simulate_ranks(size, arguments[0], arguments[1:]).status
         simulate(arguments[0], arguments[1:])
     except NpuError as error:
         print(printable(error), file=sys.stderr)

@@ -169,6 +169,28 @@ class Hangs(ReferenceBackend):
         raise Ends(client.TimedOut(10.0, ""))
 
 
+class NothingComesBack(ReferenceBackend):
+    """Forgets the copies to the host."""
+
+    def timeline(self, params):
+        answer = super().timeline(params)
+        for step in [answer["base"], *answer["variants"].values()]:
+            if "transfers" in step:
+                step["transfers"] = [one for one in step["transfers"] if one["direction"] == "h2d"]
+        return answer
+
+
+class NeverWaits(ReferenceBackend):
+    """Knows no op_wait_timeout."""
+
+    def timeline(self, params):
+        def without(values):
+            return {name: value for name, value in values.items() if name != "op_wait_timeout"}
+
+        variants = {name: without(values) for name, values in params.get("variants", {}).items()}
+        return super().timeline({**params, "values": without(params["values"]), "variants": variants})
+
+
 def cause(result):
     return {one.difference.cause for one in result.findings}
 
@@ -188,7 +210,7 @@ def test_the_reference_differs_from_itself_in_nothing(explored):
     ],
 )
 def test_a_planted_difference_of_options_is_found_and_made_small(backend, method, about, values, explored):
-    [found] = explored(backend, 250, method).findings
+    [found] = explored(backend, 500, method).findings
     assert found.difference.cause == about and found.difference.level == "must" and found.times >= 1
     assert set(found.question.params["values"]) == values and not found.question.params.get("env")
 
@@ -205,6 +227,16 @@ def test_a_planted_difference_of_dtypes_is_found_and_made_small(explored):
     [found] = explored(Halves, 12, "precision").findings
     assert found.difference.cause == ("precision", "dtypes", "AddN")
     assert [step.kind for step in found.question.steps] == ["many"]
+
+
+def test_planted_differences_of_steps_are_found_and_made_small(explored):
+    found = explored(NothingComesBack, 12, "timeline").findings
+    assert found and all(one.difference.cause[:2] == ("timeline", "copies") for one in found)
+    assert all(one.question.requirements for one in found)
+    assert any(not one.question.params["values"] for one in found), "no option is needed to see it"
+    found = explored(NeverWaits, 150, "timeline").findings
+    assert {one.difference.cause[1] for one in found} == {"end"}
+    assert all("op_wait_timeout" in str(one.question.params) for one in found)
 
 
 def test_a_worker_that_dies_is_a_finding_and_exploring_goes_on(explored):
@@ -255,12 +287,14 @@ def _drawn(given, seed):
 @pytest.mark.parametrize(
     ("backend", "method", "most"),
     [
-        (CountsNoSteps, "options", 250),
-        (TakesAll, "options", 250),
-        (RefusesTuning, "options", 250),
+        (CountsNoSteps, "options", 500),
+        (TakesAll, "options", 500),
+        (RefusesTuning, "options", 500),
         (KeepsRelu, "partition", 100),
         (Halves, "precision", 12),
         (Dies, "partition", 15),
+        (NothingComesBack, "timeline", 12),
+        (NeverWaits, "timeline", 150),
     ],
 )
 def test_a_draft_is_a_case_that_the_reference_passes_and_the_backend_does_not(
@@ -281,13 +315,13 @@ def test_a_draft_is_a_case_that_the_reference_passes_and_the_backend_does_not(
 
 def test_questions_are_the_same_in_every_version_of_python():
     given = questions.material(library.load())
-    asked = [questions.draw(0, number, questions.METHODS, ("legacy", "current"), given) for number in range(3)]
-    assert [one.method for one in asked] == ["options", "partition", "precision"]
+    asked = [questions.draw(0, number, questions.METHODS, ("legacy", "current"), given) for number in range(4)]
+    assert [one.method for one in asked] == ["options", "partition", "precision", "timeline"]
     assert [one.edition for one in asked] == EDITIONS
     assert asked[1].steps and asked[2].params["values"]["precision_mode"]
 
 
-EDITIONS = ["current", "current", "legacy"]
+EDITIONS = ["current", "current", "legacy", "current"]
 
 
 # -- the command ------------------------------------------------------------------------------------------------------

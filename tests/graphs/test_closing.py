@@ -7,7 +7,7 @@ from typing import Any, List
 import pytest
 
 from npu_reference import NpuError
-from npu_reference.graphs import DType, Graph, GraphBuilder, close_over, frames
+from npu_reference.graphs import DType, Graph, GraphBuilder, close_over, frames, graph_from_def, leading_to
 from npu_reference.graphs.names import nearest
 
 
@@ -82,6 +82,30 @@ def test_functions_and_versions_are_kept() -> None:
     g.op("f", "call", [g.placeholder("x")])
     closed = close_over(g.build(), ["x"], ["call"])
     assert list(closed.functions) == ["f"] and closed.producer == 27
+
+
+def test_what_leads_to_a_few_nodes_closes_as_the_whole_graph_does() -> None:
+    g = GraphBuilder(producer=27)
+    g.function("f", {"a": "float32"}, {"b": "float32"})
+    x = g.placeholder("x")
+    for number in range(9):
+        g.op("Relu", f"beside_{number}", [x])
+    y = g.op("Add", "y", [x, g.op("Relu", "z", [x], control=[g.const("c", 1.0)])])
+    g.while_loop("w", [x], lambda n: g.op("Less", "less", [n, y]), lambda n: [g.op("AddV2", "add", [n, n])])
+    graph = g.build()
+    for feeds, fetches, targets in (([], ["y"], []), (["x"], ["y"], ["c"]), ([], ["w/Exit_0"], [])):
+        part = leading_to(graph.to_def(), [*feeds, *fetches, *targets])
+        if fetches == ["y"]:
+            assert [node.name for node in part.node] == ["x", "c", "z", "y"]
+        part = part or graph.to_def()
+        assert (
+            close_over(graph_from_def(part), feeds, fetches, targets).to_bytes()
+            == close_over(graph, feeds, fetches, targets).to_bytes()
+        )
+
+
+def test_what_leads_to_more_than_half_of_a_graph_is_no_part() -> None:
+    assert leading_to(_graph().to_def(), [node.name for node in _graph().nodes]) is None
 
 
 def test_loops_stay_whole() -> None:

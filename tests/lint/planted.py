@@ -165,7 +165,13 @@ PLANTED: List[Planted] = [
     # the entry
     Planted("a misspelt optimizer", "E110", SESSION.replace("NpuOptimizer", "NPUOptimizer"), (5,)),
     Planted("an optimizer without a name", "E110", SESSION.replace('custom_op.name = "NpuOptimizer"\n', 'custom_op.parameter_map["use_off_line"].b = True\n'), (4,)),
+    session("a mixlist that is not there, without its mode", "E107", 'custom_op.parameter_map["modify_mixlist"].s = b"/nowhere/ops.json"\ncustom_op.parameter_map["precision_mode"].s = b"force_fp32"\n'),
+    session("a configuration for nobody", "W107", 'custom_op.parameter_map["use_off_line"].b = True\nsess = tf.Session(config=npu_config_proto())\n', 2 - SESSION_LINES + 1),
+    after_star("a configuration for nobody in a function", "W107", "def session():\n    conf = tf.ConfigProto()\n    conf.gpu_options.allow_growth = True\n    op = conf.graph_options.rewrite_options.custom_optimizers.add()\n    op.name = 'NpuOptimizer'\n    return tf.Session()\n", 2),
     # names
+    after_star("a rate for keep_prob", "E205", "y = npu_ops.dropout(x, rate=0.1)\n"),
+    after_star("a weight decay left out", "E205", "g = npu_ops.LARSV2(w, g)\n"),
+    plain("an operator of the library", "W201", "from npu_bridge.estimator import npu_ops\na = npu_ops.gen_npu_ops.get_next(output_types=t)\n", 2),
     after_star("a misspelt function", "E202", "config = npu_confg_proto()\n"),
     after_star("a misspelt class", "E202", "optimizer = NPULossScaleOptimzer(opt, manager)\n"),
     after_star("a misspelt attribute", "E202", "y = npu_ops.dropot(x, 0.5)\n"),

@@ -134,3 +134,17 @@ def test_all_suggestions_of_a_large_script_are_made_in_one_go():
         before.append(PAIRS[name][0][len(TF) :])
         after.append(PAIRS[name][1].replace("from npu_bridge.npu_init import *\n", "")[len(TF) :])
     assert mended(TF + "".join(before)) == BOTH + "".join(after)
+
+
+def test_an_import_goes_above_a_line_that_uses_it_itself():
+    line = "import tensorflow as tf; sess = tf.Session({}); print(sess.run(tf.constant(1)))\n"
+    wanted = "from npu_bridge.npu_init import *\n" + line.format("config=npu_config_proto()")
+    assert mended("import os\n" + line.format("")) == "import os\n" + wanted
+    assert codes(wanted) == []
+
+
+def test_a_session_whose_arguments_are_out_of_sight_is_told_without_a_promise_to_mend_it():
+    text = "import tensorflow as tf\ndef run(**given):\n    return tf.Session(**given)\n"
+    (one,) = findings(text)
+    assert (one.code, one.fixable) == ("S401", False)
+    assert mended(text) == text

@@ -224,6 +224,30 @@ pairs = []
 pairs.append([["a"], ["b"]])
 custom_op.parameter_map["in_out_pair"].s = tf.compat.as_bytes(str(pairs))
 """,
+    "configurations that are used somewhere": SESSION + """
+custom_op.parameter_map["use_off_line"].b = True
+session = tf.Session(config=config)
+class Trainer(object):
+    def config(self):
+        conf = tf.ConfigProto()
+        op = conf.graph_options.rewrite_options.custom_optimizers.add()
+        op.name = "NpuOptimizer"
+        return conf
+    def session(self, given):
+        op = given.graph_options.rewrite_options.custom_optimizers.add()
+        op.name = "NpuOptimizer"
+        self.conf = tf.ConfigProto()
+        op = self.conf.graph_options.rewrite_options.custom_optimizers.add()
+        op.name = "NpuOptimizer"
+        other = tf.ConfigProto()
+        op = other.graph_options.rewrite_options.custom_optimizers.add()
+        op.name = "NpuOptimizer"
+        text = other.SerializeToString()
+        return lambda: tf.Session(config=given), text
+""",
+    "a bool as an earlier adapter had it": SESSION + """
+custom_op.parameter_map["jit_compile"].b = False
+""",
     "parameter maps of others": """
 params.parameter_map["learning_rate"].value = 3
 self.parameter_map[key] = value

@@ -128,3 +128,10 @@ def test_keras_is_given_a_session_of_the_device():
     session.close()
     other.close()
     v1.keras.backend.clear_session()
+
+
+@pytest.mark.parametrize("given", [{"not": "a config"}, object()])
+def test_for_what_is_no_config_proto_a_new_one_is_made_and_that_is_told(given, caplog):
+    answer = npu_init.npu_session_config_init(given)
+    assert entries(answer) == ["NpuOptimizer"]
+    assert f"a {type(given).__name__} is no ConfigProto; a new one is made" in caplog.text

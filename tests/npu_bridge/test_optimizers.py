@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from npu_bridge import npu_init
 from npu_bridge.estimator.npu.npu_optimizer import allreduce
+from npu_reference.runtime.config import current_overrides, overriding
 
 v1 = tf.compat.v1
 ROWS = np.array([[1.0, 2.0], [3.0, -1.0]], dtype=np.float32)
@@ -124,3 +125,40 @@ def test_gradients_reduced_over_one_device_are_what_is_given():
 def test_a_reduction_that_there_is_not_is_refused():
     with pytest.raises(ValueError, match="reduction: there is no 'average'"):
         npu_init.npu_allreduce([], reduction="average")
+
+
+@pytest.mark.parametrize("kind", ["NPULossScaleOptimizer", "NPUOptimizer"])
+def test_gradients_scaled_by_hand_are_applied_without_compute_gradients_and_left_out_when_they_overflow(kind):
+    with v1.Graph().as_default(), overriding(current_overrides()._replace(device_precision="on")):
+        weight, fed = v1.Variable([1.0, 2.0]), v1.placeholder(v1.float32, [])
+        manager = npu_init.ExponentialUpdateLossScaleManager(init_loss_scale=2.0**10, incr_every_n_steps=1000)
+        inner = v1.train.GradientDescentOptimizer(0.1)
+        if kind == "NPUOptimizer":
+            optimizer = npu_init.NPUOptimizer(inner, manager, is_loss_scale=True)
+        else:
+            optimizer = npu_init.NPULossScaleOptimizer(inner, manager)
+        scale = manager.get_loss_scale()
+        (gradient,) = v1.gradients(fed * v1.reduce_sum(weight * weight) * scale, [weight])
+        step = optimizer.apply_gradients([(gradient / scale, weight)])
+        with v1.Session(config=npu_init.npu_config_proto()) as session:
+            session.run(v1.global_variables_initializer())
+            session.run(step, {fed: 1.0})
+            assert session.run(weight).tolist() == pytest.approx([0.8, 1.6], rel=1e-3)
+            session.run(step, {fed: 3e38})
+            assert session.run(weight).tolist() == pytest.approx([0.8, 1.6], rel=1e-3)
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_a_loss_scale_optimizer_names_the_variables_of_its_manager_as_its_own(fixed):
+    with v1.Graph().as_default():
+        weight = v1.Variable([1.0])
+        if fixed:
+            manager = npu_init.FixedLossScaleManager(128)
+        else:
+            manager = npu_init.ExponentialUpdateLossScaleManager(1024, 1000)
+        scaled = npu_init.NPULossScaleOptimizer(v1.train.MomentumOptimizer(0.1, 0.9), manager)
+        optimizer = npu_init.npu_tf_optimizer(scaled)
+        optimizer.minimize(v1.reduce_sum(weight))
+        names = {variable.op.name for variable in optimizer.variables()}
+        state = {"loss_scale", "good_steps", "bad_steps"}
+        assert names - state == {"Variable/Momentum"} and (names & state == (set() if fixed else state))

@@ -32,6 +32,13 @@ def test_runconfig_implies_the_device_and_knows_no_ranges():  # A38
     assert warned(resolution) == [("use_off_line", "not_on_surface"), ("in_out_pair", "not_on_surface")]
 
 
+def test_a_name_of_the_other_edition_alone_is_not_sent_to_a_surface_that_lacks_it_too():
+    (warning,) = resolve({"precision_mode_v2": "fp16"}, edition="legacy").warnings
+    assert warning.message.endswith("In the current one it is an argument of NPURunConfig.")
+    (warning,) = resolve({"in_out_pair": "x"}, surface="runconfig").warnings
+    assert "does not exist on the runconfig surface" in warning.message
+
+
 def test_getnext_offload_has_a_default_for_each_surface():  # A17
     assert resolve({}).values["enable_data_pre_proc"] is False
     assert resolve({}, surface="runconfig").values["enable_data_pre_proc"] is True

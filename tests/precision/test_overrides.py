@@ -52,6 +52,16 @@ def test_more_dtypes_than_tensors_are_refused_and_fewer_leave_the_rest_to_the_mo
     assert dtypes(_custom("matmul::InputDtype:float32,OutputDtype:float32\n").by_name()["matmul"]).endswith(">float32")
 
 
+def test_a_bias_that_the_device_could_add_may_have_a_dtype() -> None:
+    """Files of real ports list the inputs of the device's MatMulV2, of which TensorFlow's has the first two."""
+    plain = _custom("OpType::MatMulV2:InputDtype:float16,float16,OutputDtype:float32\n").by_name()["matmul"]
+    text = "OpType::MatMulV2:InputDtype:float16,float16,float32,OutputDtype:float32\n"
+    assert dtypes(_custom(text).by_name()["matmul"]) == dtypes(plain) == "float16,float16>float32"
+    with pytest.raises(NpuError) as caught:
+        _custom("OpType::MatMulV2:InputDtype:float16,float16,float32,int8,int8,OutputDtype:float32\n")
+    assert "5 dtypes for 2 inputs" in caught.value.message
+
+
 def test_a_name_that_the_device_does_not_compute_is_warned_of() -> None:
     warnings = _custom("nowhere::InputDtype:float16,OutputDtype:float16\n").warnings
     assert [(note.code, note.subject) for note in warnings] == [("customize_no_node", "nowhere")]

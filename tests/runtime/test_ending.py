@@ -203,6 +203,50 @@ def test_runs_are_told_apart_by_what_they_train(script):
     assert line.endswith(" in 1 run of loss:0, second:0, train, ….")
 
 
+def test_a_script_that_reads_a_dataset_is_told_nothing_that_nobody_can_change(script):
+    account, said = Account(), []
+    text = """
+    data = tf.data.Dataset.from_tensor_slices([[1.0, 2.0], [3.0, 4.0]]).map(lambda row: row * 2.0).batch(2)
+    iterator = tf.data.make_initializable_iterator(data)
+    y = tf.exp(iterator.get_next(), name="y")
+    with tf.Session(config=config()) as sess:
+        sess.run(iterator.initializer)
+        sess.run(y)
+    """
+    simulate(script(text), log=said.append, account=account)
+    assert not any("Nothing is offloaded" in line or "Full offload leaves" in line for line in said)
+    (line,) = [line for line in said if line.startswith("on the host")]
+    assert "IteratorGetNext" in line and "enable_data_pre_proc" in line
+    excluded = [group for group in ending.host_groups(account) if group.reason.value == "GRAPH_EXCLUDED"]
+    assert [group.remedy for group in excluded] == ["None needed: the run only initialises iterators."]
+
+
+def test_an_iterator_that_is_initialised_together_with_training_is_a_warning(script):
+    said = []
+    text = """
+    iterator = tf.data.make_initializable_iterator(tf.data.Dataset.from_tensors([1.0, 2.0]))
+    y = tf.exp(iterator.get_next(), name="y")
+    w = tf.exp(tf.random.normal([2]), name="w")
+    with tf.Session(config=config()) as sess:
+        sess.run([iterator.initializer, w])
+        sess.run(iterator.initializer)
+        sess.run([y])
+    """
+    simulate(script(text), log=said.append)
+    (line,) = [line for line in said if "Nothing is offloaded" in line]
+    assert "Name feeds and fetches" not in line
+    assert any(line.endswith("Initialise iterators in a session.run of their own.") for line in said)
+
+
+def test_no_message_names_its_option_twice(script):
+    said = []
+    text = "tf.Session(config=config(dynamic_input=True, dynamic_graph_execute_mode='lazy_recompile')).close()\n"
+    simulate(script(text), log=said.append)
+    told = [line for line in said if "dynamic_" in line]
+    assert told and not any("dynamic_input: dynamic_input" in line or "mode: dynamic_graph" in line for line in told)
+    assert any(line.endswith(": dynamic_input will be removed in a later version.") for line in told), told
+
+
 def test_where_everything_ran_on_the_device_the_end_is_one_line(script):
     account, said = Account(), []
     simulate(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from tensorflow.python.framework import function
+from tensorflow.python.ops import gen_data_flow_ops
 
 from tests.runtime.comparing import compare, control_flow
 
@@ -115,5 +116,44 @@ def test_what_partial_runs_refuse_is_what_tensorflow_refuses(mixed):
                 refusal(lambda: session.partial_run(setup([a, b], [x, y]), y * 2.0)),
                 refusal(lambda: session.partial_run(setup([a, b], [x, y]), b, {x: np.float32(1)})),
             ]
+
+    compare(scenario, mix_compile_mode=mixed)
+
+
+@MODES
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_function_that_waits_for_a_queue_of_the_same_run_gets_what_the_run_puts_there(version, mixed):
+    def scenario(config):
+        with control_flow(version):
+            queue = tf.FIFOQueue(1, tf.float32, shapes=[[]], shared_name="apart")
+
+            @function.Defun(tf.resource)
+            def taken(handle):
+                value = gen_data_flow_ops.queue_dequeue_v2(handle, [tf.float32])[0]
+                return tf.py_func(lambda a: a, [value], tf.float32)
+
+            call = taken(queue.queue_ref)
+            call.set_shape([])
+            total = tf.while_loop(lambda i, _: i < 1, lambda i, a: (i + 1, a + queue.dequeue()), [0, call])[1]
+            put = queue.enqueue_many([tf.exp(tf.constant([0.0, 1.0]))])
+            waits = tf.RunOptions(timeout_in_ms=60000)
+            with tf.Session(config=config) as session:
+                return session.run([total * 2.0, put], options=waits)[0]
+
+    compare(scenario, mix_compile_mode=mixed)
+
+
+@MODES
+def test_a_data_set_that_waits_for_a_queue_of_the_same_run_gets_what_the_run_puts_there(mixed):
+    def scenario(config):
+        queue = tf.FIFOQueue(2, tf.float32, shapes=[[]])
+        numbers = tf.data.Dataset.range(3).map(lambda i: queue.dequeue() + tf.cast(i, tf.float32))
+        iterator = tf.data.make_initializable_iterator(numbers)
+        taken = iterator.get_next() * 2.0
+        put = queue.enqueue(tf.exp(tf.constant(1.0)))
+        waits = tf.RunOptions(timeout_in_ms=60000)
+        with tf.Session(config=config) as session:
+            session.run(iterator.initializer)
+            return [session.run([taken, put], options=waits)[0] for _ in range(3)]
 
     compare(scenario, mix_compile_mode=mixed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -12,6 +13,7 @@ import time
 
 import pytest
 
+from npu_conformance.protocol import schema
 from npu_reference.errors import NpuError
 from npu_reference.runtime.scripts.forking import Forker
 
@@ -34,9 +36,9 @@ def finished(process):
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def start(arguments, **more):
+def start(arguments, module="npu_reference", **more):
     return subprocess.Popen(
-        [sys.executable, "-m", "npu_reference", *map(str, arguments)],
+        [sys.executable, "-m", module, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(**more),
@@ -133,6 +135,23 @@ def test_a_rank_that_would_go_on_for_ever_is_ended_with_the_one_that_failed(fork
 def test_a_number_of_ranks_that_cannot_be_is_refused(forker):
     with pytest.raises(NpuError, match="Ask for 1 to 16"):
         asked(forker, "", ranks=17)
+
+
+def test_one_answer_and_one_page_tell_of_every_rank(tmp_path):
+    """Of one that failed what ended it, of one that was ended with it that nothing is told."""
+    script, page = tmp_path / "script.py", tmp_path / "page.html"
+    last = "if rank == 1: raise KeyError('</script><b>')\nimport threading; threading.Event().wait()\n"
+    script.write_text(f"{HEAD}{RUN}{last}")
+    words = ["simulate", "--ranks", "2", "--format", "json", "--html", page, script]
+    status, out, err = finished(start(words, module="npu_conformance"))
+    assert status == 1, err
+    answer = json.loads(out.splitlines()[-1])
+    assert schema.fault(answer, schema.load("simulate-ranks"), schema.load("simulate-ranks")) is None
+    assert (answer["first_to_fail"], [one["rank"] for one in answer["ranks"]]) == (1, [0, 1])
+    ended, failed = (one["answer"] for one in answer["ranks"])
+    assert ended is None and failed["failure"]["kind"] and failed["sessions"][0]["runs"] == 1
+    text = page.read_text(encoding="utf-8")
+    assert "KeyError" in text and "</script><b>" not in text and not list(tmp_path.glob("npu-conformance*"))
 
 
 def test_nothing_outlives_what_started_it(tmp_path):

@@ -333,6 +333,7 @@ def test_a_rank_that_fails_ends_the_others_wait_in_the_documented_time():
 
 def test_a_rank_whose_session_is_never_run_is_not_waited_for_for_ever(monkeypatch):
     monkeypatch.setenv("RANK_SIZE", "2")
+    monkeypatch.setenv("HCCL_CONNECT_TIMEOUT", "1")
     with v1.Graph().as_default():
         y = hccl_ops.allreduce(v1.constant([1.0]), "sum")
         late = pytest.raises(tf.errors.OpError, match="rank 1 has not come")

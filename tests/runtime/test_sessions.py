@@ -429,3 +429,25 @@ def test_dropout_and_shuffling_follow_the_graph_seed():
             return [session.run(y, {x: np.arange(8)}) for _ in range(2)]
 
     compare(scenario)
+
+
+def test_a_graph_that_grows_between_runs_is_read_only_as_far_as_a_run_reaches(monkeypatch):
+    from npu_reference import graphs
+
+    read = []
+    whole = graphs.graph_from_def
+    monkeypatch.setattr(
+        graphs, "graph_from_def", lambda given, **more: read.append(len(given.node)) or whole(given, **more)
+    )
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [2], name="x")
+        tails = [tf.square(tf.square(x)) for _ in range(30)]
+        with tf.Session(config=npu()) as session:
+            for number in range(5):
+                y = tf.multiply(x, float(number))
+                assert_same(session.run(y, {x: VALUES}), VALUES * number)
+            assert read == [3] * 5
+            # Asked again before it has grown, it is read whole, once for all that follow.
+            for tail in tails[:3]:
+                assert_same(session.run(tail, {x: VALUES}), VALUES**4)
+            assert read[5:] == [len(graph.get_operations())]

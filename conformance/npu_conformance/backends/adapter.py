@@ -8,10 +8,12 @@ as users do, and writes what its session.run calls had where.
 
 import base64
 import collections
+import concurrent.futures
 import contextlib
 import gzip
 import importlib
 import inspect
+import itertools
 import json
 import os
 import platform
@@ -22,15 +24,20 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 
 #: Which edition of the documents the adapter follows; a vendor says otherwise by ``--backend-env``.
 EDITION_VARIABLE = "NPU_ADAPTER_EDITION"
 
-#: Features that a vendor knows of his device and nobody can ask: `device_precision`, where it computes as it decides.
+#: Features that a vendor knows of his device and nobody can ask: `device_precision`, where it computes as it decides,
+#: `ranks`, where processes that a launch script starts on this machine find each other.
 FEATURES_VARIABLE = "NPU_ADAPTER_FEATURES"
 
 #: Environments that are kept with an interpreter of their own each (assumed: cases of one come together).
 KEPT = 2
+
+#: Seconds that ranks have together: one that waits for another which is gone does so for half an hour.
+WAITED = 120.0
 
 #: Features that are answered as far as an adapter can be asked.
 IN_PART = ("options", "run")
@@ -38,9 +45,10 @@ IN_PART = ("options", "run")
 #: Sides of an answer to ``options`` of which an installed adapter tells nothing, or only some.
 UNSEEN = ["effective", "origins", "warnings", "meaning", "directives", "advice"]
 
-#: The same of answers to ``run``, and what else is unseen where a run gave no partition graphs.
-UNSEEN_OF_RUNS = ["transfers", "log", "files"]
-UNSEEN_PLACES = ["engine", "run_geops", "run_placement"]
+#: The same of answers to ``run`` (placement of operators that TensorFlow has optimised away), and what else is unseen
+#: where a run gave no partition graphs.
+UNSEEN_OF_RUNS = ["transfers", "log", "run_placement"]
+UNSEEN_PLACES = ["engine", "run_geops"]
 
 #: Options that speak of the graph, so that a graph of ours would be refused for the graph's sake.
 OF_A_GRAPH = ("in_out_pair", "input_shape", "dynamic_dims", "dynamic_node_type", "dynamic_inputs_shape_range")
@@ -79,13 +87,16 @@ class Adapter:
         self.v1 = self.tf.compat.v1
         self.api = importlib.import_module("npu_bridge.npu_init")
         self.others = collections.OrderedDict()
+        self.jobs = itertools.count()
 
     def hello(self, params):
         major = int(self.tf.__version__.partition(".")[0])
-        features = ["options", "run", "trace", "tensorflow", f"tf{major}"]
-        features += [name for name in os.environ.get(FEATURES_VARIABLE, "").split(",") if name == "device_precision"]
+        features = ["options", "run", "trace", "dump", "tensorflow", f"tf{major}"]
+        told = os.environ.get(FEATURES_VARIABLE, "").split(",")
+        features += [name for name in told if name == "device_precision"]
         if major == 1:  # the documents' scripts are of version 1; later ones have other names
             features += ["output", "keras", "estimator"]
+            features += [name for name in told if name == "ranks"]
         package = sys.modules["npu_bridge"]
         return {
             "protocol": 1,
@@ -102,11 +113,12 @@ class Adapter:
     def options(self, params):
         if params.get("env"):
             return self._under(params.pop("env"), "options", params)
-        values = params["values"]
-        with room(params):
+        with room(params) as place:
+            values = place.staged(params["values"])
             if params["surface"] == "runconfig":
                 config = self._run_config(values)
-                return {"effective": self._attributes(config, values), "warnings": [], "unseen": UNSEEN}
+                told = place.shown(self._attributes(config, values))
+                return {"effective": told, "warnings": [], "unseen": UNSEEN}
             lacking = [name for name in OF_A_GRAPH if name in values]
             if lacking:
                 raise NotImplementedError(f"{lacking[0]} without its graph")
@@ -116,16 +128,18 @@ class Adapter:
     def run(self, params):
         if params.get("env"):
             return self._under(params.pop("env"), "run", params)
-        for name in ("ranks", "faults", "may_fail", "tell"):
+        for name in ("faults", "may_fail", "tell"):
             if params.get(name):
                 raise NotImplementedError(f"{name} of a run")
-        with room(params) as folder:
+        with room(params) as place:
+            if "ranks" in params:
+                return self._ranks(params, place)
             if "script" in params:
-                return self._script(params, folder)
+                return {**self._script(params, place), **place.left()}
             if params.get("surface") == "runconfig" and params.get("values"):
                 raise NotImplementedError("NPURunConfig for a graph without an Estimator")
-            fetched, trace = self._graph(params)
-            return {"fetches": fetched, **told(trace)}
+            fetched, trace = self._graph({**params, "values": place.staged(params.get("values", {}))})
+            return {"fetches": fetched, **told(trace), **place.left()}
 
     def reset(self, params):
         return {}
@@ -140,7 +154,7 @@ class Adapter:
         if key not in self.others:
             while len(self.others) >= KEPT:
                 self.others.popitem(last=False)[1].close()
-            self.others[key] = Other(env)
+            self.others[key] = Other(Place(os.getcwd()).staged(env))
         self.others.move_to_end(key)
         try:
             body = self.others[key].ask(method, params)
@@ -240,25 +254,59 @@ class Adapter:
                     found = self._call(session, fetched, feeds, values)
         return {name: to_wire(value) for name, value in zip(names, found) if ":" in name}, trace
 
-    def _script(self, params, folder):
+    def _script(self, params, place, around=None, process=None):
         """A process of its own, as users run it."""
+        process = process or self._started(params, place, "trace", around)
+        out, err = process.communicate()
+        trace = read_trace(place.beside("trace"))
+        return self._ended(process, out, err, trace)
+
+    def _started(self, params, place, name, around=None):
+        """The script's process; what its runs had where comes to lie under that name beside its folder."""
         if self.tf.__version__.partition(".")[0] != "1":
             raise NotImplementedError("scripts of TensorFlow 1")
-        seen = os.path.join(os.path.dirname(folder), os.path.basename(folder) + ".trace")
-        command = [
-            sys.executable,
-            os.path.abspath(__file__),
-            "--watch",
-            seen,
-            params["script"],
-            *params.get("args", []),
-        ]
-        done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-        trace = read_trace(seen)
-        if done.returncode != 0:
-            lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise Refused(RuntimeError(f"the script ended with {done.returncode}: {' | '.join(lines[-3:])}"))
-        return {"fetches": {}, "output": done.stdout.decode("utf-8", "replace"), **told(trace)}
+        command = [sys.executable, os.path.abspath(__file__), "--watch", place.beside(name)]
+        command += [params["script"], *params.get("args", [])]
+        pipe = subprocess.PIPE
+        env = {**os.environ, **(around or {})}
+        return subprocess.Popen(
+            command, cwd=place.folder, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe
+        )
+
+    def _ended(self, process, out, err, trace):
+        if process.returncode != 0:
+            lines = err.decode("utf-8", "replace").strip().splitlines()
+            raise Refused(RuntimeError(f"the script ended with {process.returncode}: {' | '.join(lines[-3:])}"))
+        return {"fetches": {}, "output": out.decode("utf-8", "replace"), **told(trace)}
+
+    def _ranks(self, params, place):
+        """The script as so many processes, with the variables that a launch script sets."""
+        size = params["ranks"]
+        job = f"{os.getpid()}-{next(self.jobs)}"
+        started = []
+        for rank in range(size):
+            number = str(rank)
+            around = {"RANK_SIZE": str(size), "RANK_ID": number, "DEVICE_ID": number, "ASCEND_DEVICE_ID": number}
+            started.append(self._started(params, place, f"trace{rank}", {**around, "JOB_ID": job}))
+        answers = []
+        ending = threading.Timer(WAITED, lambda: [process.kill() for process in started])
+        ending.start()
+        try:
+            with concurrent.futures.ThreadPoolExecutor(size) as pool:
+                texts = list(pool.map(lambda process: process.communicate(), started))  # all at once: pipes fill up
+        finally:
+            late = not ending.is_alive()
+            ending.cancel()
+        if late:
+            raise NotImplementedError("ranks that wait for each other in real time")
+        for rank, (process, (out, err)) in enumerate(zip(started, texts)):
+            trace = read_trace(place.beside(f"trace{rank}"))
+            try:
+                answers.append({"ok": self._ended(process, out, err, trace)})
+            except Refused as error:
+                answers.append({"rejected": error.body})
+        unseen = sorted({name for one in answers for name in one.get("ok", {}).get("unseen", ())})
+        return {"fetches": {}, "ranks": answers, "unseen": unseen or UNSEEN_OF_RUNS, **place.left()}
 
 
 class Other:
@@ -464,30 +512,118 @@ def in_field(value):
     raise NotImplementedError("a value that no field of a parameter map takes")
 
 
-@contextlib.contextmanager
-def room(params):
-    """The current directory and the environment of one request, with its files in it."""
-    before, environment = os.getcwd(), dict(os.environ)
-    folder = tempfile.mkdtemp(prefix="request-", dir=before)
-    try:
-        for name, content in params.get("files", {}).items():
-            if os.path.isabs(name) or ".." in name.split("/"):
+#: A path from the root in a text: at its begin, or behind what paths stand behind in options' texts.
+_ROOTED = re.compile(r"(^|[\"'=,:])/(?=[^/\s])")
+
+#: More than this of a file an answer says the length alone.
+_LARGEST = 1 << 16
+
+
+class Place:
+    """Where a request takes place: a current directory, and a folder that stands for the root of the machine."""
+
+    def __init__(self, base, folder=""):
+        self.root, self.folder, self.given = os.path.join(base, "root"), folder, set()
+
+    def staged(self, value):
+        """The value with paths from the root below the folder that stands for it, so that nothing else is touched."""
+        if isinstance(value, str):
+            return _ROOTED.sub(lambda found: f"{found.group(1)}{self.root}/", value)
+        if isinstance(value, list):
+            return [self.staged(one) for one in value]
+        return {key: self.staged(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+    def shown(self, value):
+        """The value as the request wrote it."""
+        if isinstance(value, str):
+            return value.replace(self.root + "/", "/")
+        if isinstance(value, list):
+            return [self.shown(one) for one in value]
+        return {key: self.shown(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+    def beside(self, name):
+        """A file that is no part of the request's folder."""
+        return f"{self.folder}.{name}"
+
+    def fill(self, files):
+        """The request's files.
+
+        Raises:
+            NotImplementedError: permissions are asked for, and this user has all of them.
+        """
+        for name, content in files.items():
+            if ".." in name.split("/"):
                 raise NotImplementedError("files outside the current directory")
-            if not isinstance(content, str):
-                raise NotImplementedError("permissions of files")
-            path = os.path.join(folder, name)
+            path = self.staged(name) if name.startswith("/") else os.path.join(self.folder, name)
             os.makedirs(path if name.endswith("/") else os.path.dirname(path), exist_ok=True)
-            if not name.endswith("/"):
+            self.given.add(path)
+            if isinstance(content, str) and not name.endswith("/"):
                 with open(path, "w", encoding="utf-8", newline="") as stream:
                     stream.write(content)
-        os.environ.update(params.get("env", {}))
-        os.chdir(folder)
-        yield folder
+        for name, content in files.items():
+            if not isinstance(content, str):
+                self._allow(self.staged(name) if name.startswith("/") else os.path.join(self.folder, name), content)
+
+    def _allow(self, path, content):
+        if set(content) != {"access"}:
+            raise NotImplementedError("files of other kinds")
+        if not os.path.lexists(path):
+            with open(path, "w", encoding="utf-8"):
+                pass
+        mode = (0o500 if os.path.isdir(path) else 0) | (0o400 if "r" in content["access"] else 0)
+        os.chmod(path, mode | (0o200 if "w" in content["access"] else 0))
+        wanted = (os.R_OK if "r" in content["access"] else 0) | (os.W_OK if "w" in content["access"] else 0)
+        if not wanted or os.access(path, os.R_OK | os.W_OK) is not (wanted == os.R_OK | os.W_OK):
+            raise NotImplementedError("permissions, of a user who has them all")
+
+    def left(self):
+        """What a run left: name from the request's folder, or from what stands for the root, to its content."""
+        files = {}
+        for base in (self.root, self.folder):
+            for folder, _, names in os.walk(base):
+                for name in sorted(names):
+                    path = os.path.join(folder, name)
+                    size = os.path.getsize(path) if os.path.isfile(path) and not os.path.islink(path) else None
+                    if size is None or path in self.given:
+                        continue
+                    files[os.path.relpath(path, base)] = contents(path, size)
+        return {"files": files}
+
+
+def contents(path, size):
+    """A file's content, or of a large one its length."""
+    if size > _LARGEST:
+        return {"bytes": size}
+    with open(path, "rb") as stream:
+        return {"b64": base64.b64encode(stream.read()).decode("ascii")}
+
+
+@contextlib.contextmanager
+def room(params):
+    """The current directory, the root and the environment of one request, with its files in them."""
+    before, environment = os.getcwd(), dict(os.environ)
+    place = Place(before, tempfile.mkdtemp(prefix="request-", dir=before))
+    try:
+        os.makedirs(place.root, exist_ok=True)
+        place.fill(params.get("files", {}))
+        os.environ.update(place.staged(params.get("env", {})))
+        os.chdir(place.folder)
+        yield place
     finally:
         os.chdir(before)
         os.environ.clear()
         os.environ.update(environment)
-        shutil.rmtree(folder, ignore_errors=True)
+        for folder in (place.root, place.folder):
+            removed(folder)
+
+
+def removed(folder):
+    """Removes a folder, though a request took permissions from what is in it."""
+    for path, names, _ in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                os.chmod(os.path.join(path, name), 0o700)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def read_graph(v1, path):

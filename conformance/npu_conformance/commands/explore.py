@@ -45,7 +45,7 @@ _SCHEMA = {"name": "npu-conformance/explore", "version": 1}
     "--area",
     "areas",
     multiple=True,
-    type=click.Choice(["options", "partition", "precision"]),
+    type=click.Choice(["options", "partition", "precision", "timeline"]),
     help="Only questions of this method; may be repeated.",
 )
 @EDITIONS

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+import contextlib
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import click
 
@@ -80,7 +81,7 @@ def simulate(
     if html:
         output.check_writable(html)  # before the script has run for an hour
     if ranks is not None:
-        _check_of_ranks(html, form, dump_plain)
+        _check_of_ranks(dump_plain)
     given: Dict[str, Any] = {
         "device_precision": device_precision,
         "edition": edition,
@@ -90,9 +91,7 @@ def simulate(
         "faults": parse_text(faults),
     }
     if ranks is not None:
-        from npu_reference.runtime.scripts.several import simulate_ranks
-
-        return simulate_ranks(ranks, script, list(arguments), **given)
+        return _ranks(ranks, script, list(arguments), given, html, form)
     account = Account()
     ended: Optional[SystemExit] = None
     try:
@@ -106,10 +105,45 @@ def simulate(
     return ExitStatus.OK
 
 
-def _check_of_ranks(html: Optional[str], form: str, dump_plain: Optional[str]) -> None:
-    if html or form == "json" or dump_plain:
-        what = "--html" if html else "--format json" if form == "json" else "--dump-plain"
-        raise NpuError("USAGE", what, "it tells of one rank, and --ranks runs several.", "Use --trace FILE.")
+def _check_of_ranks(dump_plain: Optional[str]) -> None:
+    if dump_plain:
+        what = "it holds the dump of one rank, and --ranks runs several."
+        raise NpuError("USAGE", "--dump-plain", what, "Use the options of data dumps, which have a folder a device.")
+
+
+def _ranks(
+    size: int, script: str, arguments: List[str], given: Dict[str, Any], html: Optional[str], form: str
+) -> int:
+    """Several ranks; each leaves what is told of it in a folder, from which one page or answer is made."""
+    from npu_conformance.files import scratch
+    from npu_conformance.protocol import schema
+    from npu_conformance.report import script_ranks
+    from npu_reference.runtime.scripts.several import simulate_ranks
+
+    if not html and form != "json":
+        return simulate_ranks(size, script, arguments, **given).status
+    with contextlib.closing(scratch.Scratch("npu-conformance-ranks-")) as made:
+        folder = made.path
+
+        def tell(rank: int, account: Any, status: int) -> None:
+            script_ranks.leave(folder, rank, account, script, status, bool(html))
+
+        ended = simulate_ranks(size, script, arguments, tell=tell, **given)
+        answer = script_ranks.answer(folder, script, ended)
+        if html:
+            _write_page(html, lambda: script_ranks.page(folder, answer))
+        if form == "json":
+            echo_json({"schema": schema.header("simulate-ranks"), **answer})
+    return ended.status
+
+
+def _write_page(path: str, make: Callable[[], str]) -> None:
+    from npu_conformance.files import output
+
+    try:
+        output.write_file(path, make())
+    except NpuError as error:  # the script's own end is worth more than the page
+        click.echo(f"error{error}", err=True)
 
 
 def _status(ended: Optional[SystemExit]) -> int:
@@ -120,17 +154,12 @@ def _status(ended: Optional[SystemExit]) -> int:
 
 
 def _tell(account: Any, script: str, status: int, html: Optional[str], form: str) -> None:
-    from npu_conformance.files import output
     from npu_conformance.models import script as scripts
     from npu_conformance.protocol import schema
+    from npu_conformance.report import script_page
 
     told = scripts.tell(account, script, status)
     if html:
-        from npu_conformance.report import script_page
-
-        try:
-            output.write_file(html, script_page.page(told))
-        except NpuError as error:  # the script's own end is worth more than the page
-            click.echo(f"error{error}", err=True)
+        _write_page(html, lambda: script_page.page(told))
     if form == "json":
         echo_json({"schema": schema.header("simulate"), **told.answer})

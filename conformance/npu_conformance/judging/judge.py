@@ -12,8 +12,8 @@ from npu_conformance.protocol import client
 from npu_reference.printing import clipped, shorten
 
 __all__ = [
-    "ORDER", "NEGATIVE", "Claims", "Difference", "Result", "judge", "applicable", "worst", "matches", "verdict",
-    "Pattern",
+    "ORDER", "NEGATIVE", "Claims", "Difference", "Result", "judge", "applicable", "aspect_of", "worst", "matches",
+    "verdict", "Pattern",
 ]  # fmt: skip
 
 #: Statuses, the worst first. `not-run` stands outside: no result at all.
@@ -126,7 +126,7 @@ def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[
     if case.method == "options" and not (in_part and "effective" in ok.get("unseen", ())):
         found = found + _unset(case.expect, edition, found)
     texts = tuple(observe.texts(found))
-    if case.method == "options" and not tells_origins and not in_part:
+    if case.method == "options" and not tells_origins:
         case = _without_origins(case)
         if not _asserts(case.expect):
             detail = "the answer tells the origin of no value, which the protocol leaves to it"
@@ -175,9 +175,10 @@ class _Unseen:
         return hidden[0] if hidden else ""
 
     def _hides(self, text: str) -> bool:
-        aspect = next((aspect for expression, aspect in _WORDS if re.match(expression, text)), "")
+        aspect = aspect_of(text)
         words = text.split(" ")
-        subject = words[1] if len(words) > 1 else ""
+        place = 3 if aspect == "run_placement" else 1  # "run 0 host NODE"
+        subject = words[place] if len(words) > place else ""
         return aspect in self._aspects and (aspect, subject) not in self._told
 
 
@@ -330,6 +331,11 @@ _WORDS = (
     (r"log ", "log"), (r"printed ", "output"), (r"file ", "files"),
     *[(word + " ", aspect) for word, aspect in timeline.WORDS.items()],
 )  # fmt: skip
+
+
+def aspect_of(text: str) -> str:
+    """The aspect that a fact is of, by its first words; empty where no fact begins so."""
+    return next((aspect for expression, aspect in _WORDS if re.match(expression, text)), "")
 
 
 def _aspect_of(text: str, expect: Expect, default: str) -> str:

@@ -246,11 +246,9 @@ def _together(config: Config, layout: _Layout, edition: str, folder: str) -> Ite
     values = {name: _plain(given) for name, given in layout.certain.items()}
     unread = [name for name in values if _names_missing_file(config, name, values[name], edition, folder)]
     maybe = dict(layout.maybe)
-    for name in unread:
-        maybe[name] = (UNKNOWN,)
-    values = {name: value for name, value in values.items() if name not in unread}
-    files = _files(config, values, edition, folder)
+    files = {**_files(config, values, edition, folder), **_stand_ins(config, values, unread, edition)}
     found = _resolved(config, values, edition, files)
+    found = {key: problem for key, problem in found.items() if key[0] not in unread or key[1] == "OPTION_CONFLICT"}
     if not found:
         return
     for name, given in maybe.items():
@@ -258,7 +256,7 @@ def _together(config: Config, layout: _Layout, edition: str, folder: str) -> Ite
             changed = {key: part for key, part in values.items() if key != name}
             if value is not None:
                 changed[name] = value
-            also = _resolved(config, changed, edition, {**files, **_seen(config, changed, edition, folder)})
+            also = _resolved(config, changed, edition, {**_seen(config, changed, edition, folder), **files})
             found = {key: problem for key, problem in found.items() if key in also}
     if not config.complete and found:
         for name in _unseen(config, values, maybe, edition):
@@ -389,6 +387,13 @@ def _seen(config: Config, values: Dict[str, Any], edition: str, folder: str) -> 
             found.pop(_UNSEEN + "/", None)
             found[_UNSEEN] = _taken(facet.domain.read)
     return found
+
+
+def _stand_ins(config: Config, values: Dict[str, Any], names: Sequence[str], edition: str) -> Dict[str, object]:
+    """For the files that are not there to be read, contents that say next to nothing."""
+    facets = {name: facet_of(config, name, edition) for name in names}
+    domains = {name: facet.domain for name, facet in facets.items() if facet is not None}
+    return {values[name]: _taken(domain.read) for name, domain in domains.items() if isinstance(domain, Path)}
 
 
 def _taken(read: Any) -> str:

@@ -121,10 +121,17 @@ def adapter_import(module: Module, *names: str) -> List[Edit]:
         ]
     for statement in module.tree.body:
         if _imports_tensorflow(statement):
-            edit = insert_lines(module.source, statement, lines, behind=True)
+            edit = insert_lines(module.source, statement, lines, behind=True) or _above(module, statement, lines)
             return [edit] if edit is not None else []
     edits = [import_edit(module, line) for line in lines]
     return [edit for edit in edits if edit is not None][:1]
+
+
+def _above(module: Module, statement: ast.stmt, lines: List[str]) -> Optional[Edit]:
+    """Lines above a line of several statements: what stands behind the import may need them."""
+    first = next(one for one in module.tree.body if one.lineno == statement.lineno)
+    index = at(module.source, first)
+    return None if index is None else Edit(index, index, "".join(line + module.source.newline for line in lines))
 
 
 def _imports_tensorflow(statement: ast.stmt) -> bool:

@@ -22,6 +22,9 @@ class Signature(NamedTuple):
     any_keyword: bool
 
 
+#: Packages that hold what the adapter's names are: the drop-in, and what it is thin over.
+_OURS = (*surface.packages(), "npu_reference.")
+
 _KNOWN: Dict[str, Optional[Signature]] = {}
 _TREES: Dict[str, Optional[ast.Module]] = {}
 
@@ -43,8 +46,13 @@ def _find(module: str, name: str, depth: int) -> Optional[Signature]:
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for alias in node.names:
-                if (alias.asname or alias.name) == name and node.module.startswith(surface.packages()):
+                if (alias.asname or alias.name) == name and node.module.startswith(_OURS):
                     return _find(node.module, alias.name, depth + 1)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+            named = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            found_as = node.value.id if name in named else ""
+            if found_as:
+                return _find(module, found_as, depth + 1)
     return None
 
 

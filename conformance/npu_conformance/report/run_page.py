@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 from npu_conformance.judging import judge
 from npu_conformance.judging.records import Record, Report, counts
 from npu_conformance.library.library import Library
-from npu_conformance.report import causes, summary
+from npu_conformance.report import causes, summary, unasked
 from npu_conformance.report.page import render_page
 from npu_reference.printing import clipped, printable
 
@@ -88,6 +88,7 @@ def page(library: Library, report: Report) -> str:
         documents=_documents(requirements),
         twins=_twins(report),
         slowest=_slowest(report),
+        unasked=unasked.reasons(report.records),
         environment=_environment(report),
     )
 

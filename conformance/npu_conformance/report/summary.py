@@ -10,6 +10,7 @@ from npu_conformance.judging.records import Record, Report, counts
 from npu_conformance.library import inventory
 from npu_conformance.library.library import Library
 from npu_conformance.protocol import schema
+from npu_conformance.report import unasked
 
 __all__ = ["Area", "areas", "by_case", "grouped", "requirement_statuses", "badge", "statement", "answer"]
 
@@ -110,6 +111,10 @@ def answer(report: Report) -> Dict[str, Any]:
             }
             for area in areas(report)
         },
+        "unsupported": [
+            {"reason": row.text, "instances": row.instances, "areas": dict(row.areas)}
+            for row in unasked.reasons(report.records)
+        ],
     }
 
 

@@ -41,6 +41,7 @@ _STEPS = 4  # links shown of a chain of evictions, or of a path
 _SAME = 5  # notes of one code shown
 _PAIRS = 5  # separated pairs of GEOPs shown
 _BLAMED = 5  # missing operators ranked
+_REASONS = 12  # why cases were not judged, those of most cases first
 _CAUSES = 10  # of failures, those of most cases first
 
 _STYLES = {
@@ -76,6 +77,7 @@ def run(library: Library, report: Report, areas: Sequence[Area], out: str, no_pa
     for text in report.errors:
         console.print(Text("known failures ", style="red") + _plain(text))
     console.print(table)
+    _unasked(console, report)
     backend = report.header["backend"]["backend"]
     good = report.verdict == "conformant"
     device = report.header["backend"].get("runtime", {}).get("device")
@@ -85,6 +87,21 @@ def run(library: Library, report: Report, areas: Sequence[Area], out: str, no_pa
     console.print(Text(report.verdict, style="bold green" if good else "bold red") + _plain(f": {what}"))
     path = os.path.join(out, "results.jsonl" if no_page else "report.html")
     console.print(Text("Report: ") + _plain(path), soft_wrap=True)
+
+
+def _unasked(console: Console, report: Report) -> None:
+    """What a backend was not judged by, by reason: how many cases, and of which areas."""
+    from npu_conformance.report import unasked
+
+    found = unasked.reasons(report.records)
+    if not found:
+        return
+    table = _table("Not judged", "Cases", "Areas", numbers=["Cases"])
+    for row in found[:_REASONS]:
+        areas = sorted(row.areas, key=lambda name: (-row.areas[name], name))
+        table.add_row(_plain(row.text), str(row.instances), ", ".join(f"{name} {row.areas[name]}" for name in areas))
+    console.print(table)
+    _rest(console, _REASONS, len(found))
 
 
 def _causes(console: Console, library: Library, report: Report) -> None:

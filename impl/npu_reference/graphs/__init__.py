@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .attrs import UNKNOWN_RANK, Attrs, FuncRef, Placeholder
 from .builder import FunctionBuilder, GraphBuilder
-from .closing import arg_shapes, close_over
+from .closing import arg_shapes, close_over, leading_to
 from .dtypes import DType
 from .edges import CONTROL, Edges
 from .frames import Frame, frames
@@ -50,6 +50,7 @@ __all__ = [
     "graph_from_def",
     "in_creation_order",
     "infer_shapes",
+    "leading_to",
     "load_graph",
     "message_class",
     "parse_graph",

@@ -9,7 +9,7 @@ from .graph import Graph, assemble
 from .names import nearest, output_number, shorten
 from .shapes import infer_shapes
 
-__all__ = ["arg_shapes", "close_over", "tensor_name"]
+__all__ = ["arg_shapes", "close_over", "leading_to", "tensor_name"]
 
 #: Control edges out of a fed one of these become control edges out of its _Arg; others keep the node alive.
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
@@ -38,6 +38,30 @@ def close_over(graph: Graph, feeds: Iterable[str], fetches: Iterable[str], targe
         raise NpuError("GRAPH_FEED_FETCH", graph.subject, "neither a fetch nor a target is given")
     args = {tensor: _arg_name(graph, tensor, i) for i, tensor in enumerate(fed)}
     return assemble(_closed_def(graph, args, fetched, wanted), graph.subject)
+
+
+def leading_to(graph_def: Any, names: Iterable[str]) -> Any:
+    """A GraphDef of only those nodes that lead to nodes of these names, in their order, with all functions.
+
+    None where it would be more than half of the graph. O(V + E), and much less than to check a graph.
+    """
+    places = {node.name: place for place, node in enumerate(graph_def.node)}
+    waiting = [places[name] for name in names if name in places]
+    kept: Set[int] = set(waiting)
+    most = len(places) // 2
+    while waiting:
+        for text in graph_def.node[waiting.pop()].input:
+            place = places.get(text[1:] if text.startswith("^") else text.partition(":")[0])
+            if place is not None and place not in kept:
+                kept.add(place)
+                waiting.append(place)
+        if len(kept) > most:
+            return None
+    part = type(graph_def)()
+    part.versions.CopyFrom(graph_def.versions)
+    part.library.CopyFrom(graph_def.library)
+    part.node.extend(graph_def.node[place] for place in sorted(kept))
+    return part
 
 
 def arg_shapes(

@@ -191,7 +191,7 @@ def _accepted(state: State, view: _View, values: Mapping[str, object]) -> Dict[s
             accepted[name] = value
             if text is not None:
                 kind = with_article(FIELD_TYPES[facet.earlier])
-                state.warn(name, "undocumented", f"{echo(given)} for {name} is {kind}; it is taken as {text!r}.", "G26")
+                state.warn(name, "undocumented", f"{echo(given)} for {name} is {kind}; it is taken as {text!r}.", "G27")
             continue
         remedy = f"{problem.remedy} {_elsewhere(state, name, value)}".strip()
         state.errors.append((name, NpuError(problem.code, name, problem.reason, remedy, rule=_READINGS[problem.code])))
@@ -231,8 +231,14 @@ def _known(state: State, view: _View, name: object) -> Optional[Facet]:
         state.warn(shown, "unknown", f"There is no option {shown}; it is ignored.{hint}", "G1")
         return None
     if state.surface not in option.surfaces:
-        places = " and ".join(_PLACES[surface].format(name=name) for surface in option.surfaces)
-        message = f"{name} does not exist on the {state.surface} surface; it is ignored. It is {places}."
+        here = [surface for surface in option.surfaces if option.facet(surface, state.edition) is not None]
+        places = " and ".join(_PLACES[surface].format(name=name) for surface in here or option.surfaces)
+        if here:
+            message = f"{name} does not exist on the {state.surface} surface; it is ignored. It is {places}."
+        else:
+            other = "legacy" if state.edition == "current" else "current"
+            message = f"{name} does not exist in the {state.edition} edition; it is ignored."
+            message += f" In the {other} one it is {places}."
         state.warn(name, "not_on_surface", message, "G17" if state.surface == "runconfig" else "G1")
     else:
         other = "legacy" if state.edition == "current" else "current"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from npu_reference.partition.api import FLAVOURS, POLICIES, partition
 from npu_reference.partition.building.build import build
-from npu_reference.partition.explain import blame, separations
+from npu_reference.partition.explain import blame, only_initialises, separations
 from npu_reference.partition.explaining.annotate import annotate
 from npu_reference.partition.model import Border, Geop, HostNode, Note, Partition
 from npu_reference.partition.reasons import Reason
@@ -21,6 +21,7 @@ __all__ = [
     "annotate",
     "blame",
     "build",
+    "only_initialises",
     "partition",
     "separations",
 ]

@@ -13,7 +13,18 @@ from npu_reference.partition.model import Blame, Partition, Separation
 from npu_reference.partition.reasons import Reason
 from npu_reference.partition.settings import Settings
 
-__all__ = ["blame", "separations"]
+__all__ = ["blame", "only_initialises", "separations"]
+
+
+def only_initialises(result: Partition) -> bool:
+    """Whether a graph computes no floating point at all, as the run of an iterator's initializer does not."""
+    graph = result.graph
+    return not any(
+        "float" in dtype.base.name or dtype.base.name in ("complex64", "complex128")
+        for node in graph.nodes
+        if node.op not in ("Const", "_Arg", "_Retval")
+        for dtype in graph.output_dtypes(node.id)
+    )
 
 
 def separations(result: Partition, *, most: int = 1000) -> List[Separation]:

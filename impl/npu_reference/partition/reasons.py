@@ -5,7 +5,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import Dict, NamedTuple, Tuple
 
-__all__ = ["Cause", "REMEDIES", "Reason", "always_on_host", "remedy_of"]
+__all__ = ["Cause", "REMEDIES", "Reason", "SAVED_GRAPH_HINT", "always_on_host", "remedy_of"]
+
+#: What a note adds where nothing is offloaded of a graph that may hold more than one session.run does.
+SAVED_GRAPH_HINT = " Name feeds and fetches to see the graph as one session.run does."
 
 
 class Reason(str, Enum):
@@ -70,6 +73,10 @@ _SUMMARY = (
     "Summaries are always written by the framework: fetch them in a session.run of their own, every so many steps."
 )
 _CHECKPOINT = "None needed: checkpoints are always read and written by the framework."
+_INPUT = (
+    "Input pipelines run in the framework, and what they give is copied in; with enable_data_pre_proc the device takes "
+    "it itself."
+)
 _PYTHON = "Compute it in Python before the run and feed it, or build it of operators the device has."
 
 #: Operators that no device has, whatever it is: what to do where the remedy of their reason would not help.
@@ -80,13 +87,15 @@ _BY_OP: Dict[str, str] = {
     **dict.fromkeys(
         ("MergeV2Checkpoints", "Restore", "RestoreSlice", "RestoreV2", "Save", "SaveSlices", "SaveV2",
          "ShardedFilename", "ShardedFilespec"), _CHECKPOINT),
+    **dict.fromkeys(
+        ("Iterator", "IteratorGetNext", "IteratorGetNextSync", "IteratorV2", "OneShotIterator"), _INPUT),
     **dict.fromkeys(("EagerPyFunc", "PyFunc", "PyFuncStateless"), _PYTHON),
 }  # fmt: skip
 
 
 def remedy_of(reason: Reason, op: str) -> str:
     """What would put an operator of this type on the device, or what to do with it where it is."""
-    if reason in (Reason.NOT_SUPPORTED, Reason.GRAY) and op in _BY_OP:
+    if reason in (Reason.NOT_SUPPORTED, Reason.GRAY, Reason.RESOURCE) and op in _BY_OP:
         return _BY_OP[op]
     if reason is Reason.STRING_EDGE and op == "Identity":
         return REMEDIES[Reason.ISOLATED]
@@ -94,9 +103,10 @@ def remedy_of(reason: Reason, op: str) -> str:
 
 
 def always_on_host(reason: Reason, op: str) -> bool:
-    """Whether an operator is none of the device's in any script: summaries, checkpoints and the strings they need."""
-    strings = (Reason.STRING_EDGE, Reason.STRING_JOIN)
-    return reason in strings or (reason is Reason.NOT_SUPPORTED and _BY_OP.get(op) in (_SUMMARY, _CHECKPOINT))
+    """Whether an operator is none of the device's in any script: input, summaries, checkpoints, and their strings."""
+    if reason in (Reason.DATASET, Reason.STRING_EDGE, Reason.STRING_JOIN):
+        return True
+    return reason in (Reason.NOT_SUPPORTED, Reason.RESOURCE) and _BY_OP.get(op, _PYTHON) != _PYTHON
 
 
 class Cause(NamedTuple):

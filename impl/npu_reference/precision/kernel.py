@@ -317,12 +317,19 @@ def _side(column: Column, output: bool) -> Tuple[str, ...]:
     return column.outputs if output else column.inputs
 
 
+#: Inputs that the device's operator may have behind those of TensorFlow's: bias and offset_w. Files of real ports give
+#: them dtypes, too, which say nothing of an operator without them (P21).
+_OPTIONAL_INPUTS = {
+    "BatchMatMulV2": 2, "Conv2D": 2, "Conv3D": 2, "DepthwiseConv2D": 2, "MatMul": 1, "MatMulV2": 2,
+}  # fmt: skip
+
+
 def _check_count(question: Question, custom: Dtypes, subject: str) -> None:
-    for names, dtypes, word in (
-        (custom.inputs, question.inputs, "inputs"),
-        (custom.outputs, question.outputs, "outputs"),
+    for names, dtypes, word, more in (
+        (custom.inputs, question.inputs, "inputs", _OPTIONAL_INPUTS.get(question.kernel, 0)),
+        (custom.outputs, question.outputs, "outputs", 0),
     ):
-        if len(names) > len(dtypes):
+        if len(names) > len(dtypes) + more:
             raise NpuError(
                 "PRECISION_DTYPES",
                 subject,

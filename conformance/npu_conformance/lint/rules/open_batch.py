@@ -10,6 +10,7 @@ choose a batch size that divides their number instead.
     # right
     import tensorflow as tf
     dataset = tf.data.Dataset.range(10).batch(4, drop_remainder=True)
+    single = tf.data.Dataset.range(10).batch(1)
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from npu_conformance.lint.finding import Edit, Fix
 from npu_conformance.lint.module import Call, Module
 from npu_conformance.lint.porting import added_argument, argument, is_open, known_name, ports
 from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.values import constant
 
 #: Methods of datasets that make batches, and where ``drop_remainder`` is among their arguments.
 _BATCHES = {"batch": 1, "padded_batch": 3}
@@ -42,7 +44,8 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
         if not isinstance(function, ast.Attribute) or function.attr not in _BATCHES or is_open(call.node):
             continue
         given = argument(call.node, "drop_remainder", _BATCHES[function.attr])
-        if given is None and (call.node.args or call.node.keywords) and _is_dataset(module, function.value, call):
+        size = argument(call.node, "batch_size", 0)
+        if given is None and size is not None and constant(size) != 1 and _is_dataset(module, function.value, call):
             yield Report(call.node, message, _fix(module, call.node))
     for one in found:
         if one.name not in _CALLS or is_open(one.call.node):

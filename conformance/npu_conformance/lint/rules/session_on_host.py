@@ -57,7 +57,8 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
         if one.name in _SESSIONS:
             lines, line = _what(module, one)
             message = f"This session stays on the host. Add at line {line}: {'; '.join(lines)}"
-            yield Report(one.call.node, message, _fix(module, one))
+            unknown = is_open(one.call.node) and _config(one) is None
+            yield Report(one.call.node, message, None if unknown else _fix(module, one))
 
 
 def _config(one: Ported) -> Optional[ast.expr]:
@@ -111,8 +112,6 @@ def _root(one: Ported) -> str:
 def _fix(module: Module, one: Ported) -> Fix:
     def fix(tokens: List[Any]) -> Optional[List[Edit]]:
         node, place, made = one.call.node, one.call.place, _made(module, one)
-        if is_open(node) and _config(one) is None:
-            return None
         if made is not None:
             lines, _ = _what(module, one)
             edit = insert_lines(module.source, made, lines, behind=True)

@@ -24,6 +24,13 @@ _COMPARED: Mapping[str, Mapping[str, Tuple[str, str]]] = {
         "dtypes": ("dtypes", "must"), "engines": ("engine", "should"), "lists": ("list", "should"),
         "impl_modes": ("implementation mode", "should"), "notices": ("warning", "should"),
     },
+    # Orders and counts that documents state whatever a device's durations are.
+    "timeline": {
+        "ended": ("end", "must"), "launches": ("launches", "must"), "iterations": ("iterations", "must"),
+        "moved": ("copies", "must"), "transfer_counts": ("copies", "must"), "ran_on": ("device", "must"),
+        "dataset": ("data", "must"), "tuned": ("tuning", "must"), "tuning": ("tuning", "must"),
+        "profile": ("profile", "must"), "profile_operators": ("profile", "must"),
+    },
 }  # fmt: skip
 _LEVELS = ("must", "should")
 _STANDS_FOR = ("_arg_", "_retval_")
@@ -85,6 +92,12 @@ def differences(
     return _of_answers(question, told.ok, ours.ok, claims, ops)
 
 
+def _topic(question: Question) -> str:
+    """What a step is about, which folds what differs: the option of its case's first requirement."""
+    parts = question.requirements[0].split(".") if question.requirements else [""]
+    return parts[1] if len(parts) > 2 else ".".join(parts)
+
+
 def _subject(outcome: client.Rejected, ops: Mapping[str, str]) -> str:
     subject = str(outcome.body.get("subject", ""))
     return ops.get(subject, subject)
@@ -116,12 +129,18 @@ def _of_answers(
         said, meant = (
             {one for one in some if one.subject in nodes or one.aspect == "notices"} for some in (said, meant)
         )
+    if method == "timeline":  # of a step that ends otherwise, nothing else can be the same
+        ends = {fact.text.split(" ")[1] for fact in said ^ meant if fact.aspect == "ended"}
+        said, meant = (
+            {one for one in some if one.aspect == "ended" or one.text.split(" ")[1] not in ends}
+            for some in (said, meant)
+        )
     groups: Dict[Tuple[str, str, str], Tuple[List[str], List[str], Set[str]]] = {}
     texts = [{fact.text for fact in observe.observations(method, answer)} for answer in (told, ours)]
     for place, facts in enumerate((meant - said, said - meant)):
         for fact in sorted((one for one in facts if one.text not in texts[place]), key=lambda one: one.text):
             kind, level = _COMPARED[method][fact.aspect]
-            about = ops.get(fact.subject, fact.subject)
+            about = _topic(question) if method == "timeline" else ops.get(fact.subject, fact.subject)
             group = groups.setdefault((method, kind, about), ([], [], set()))
             (group[0] if place == 0 else group[1]).append(fact.text)
             group[2].add(level)
@@ -159,6 +178,8 @@ def _candidates(question: Question, difference: Difference) -> Sequence[str]:
     method, kind, about = difference.cause
     option = about or next(iter(question.params["values"]), "")
     surfaces = [question.surface, "session" if question.surface == "runconfig" else "runconfig"]
+    if method == "timeline" and question.requirements:
+        return question.requirements
     if method == "partition":
         if "in_out_pair" in question.params["values"]:
             flag = question.params["values"].get("in_out_pair_flag", True)

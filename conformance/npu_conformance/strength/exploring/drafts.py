@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
 
 from npu_conformance.files import output
@@ -113,6 +114,10 @@ def _case(draft: Draft, folder: str, claims: Claims) -> str:
         params.update(graph=name, feeds=list(asked.feeds), fetches=list(asked.fetches))
         if "op_list" in claims.features:
             params["op_list"] = _OPERATORS
+    elif "graph" in params:
+        name = f"graphs/{draft.id}{_ending(params['graph'])}"
+        shutil.copyfile(params["graph"], os.path.join(folder, "fixtures", name))
+        params["graph"] = name
     aspects = {fact.partition(" ")[0] for fact in (*difference.missing, *difference.extra)}
     needs = sorted({one.feature for one in observe.ASPECTS.values() if one.feature and _word(one.name) in aspects})
     lines = {
@@ -128,6 +133,12 @@ def _case(draft: Draft, folder: str, claims: Claims) -> str:
         "expect": _expected(difference, question),
     }
     return "[[case]]\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in lines.items())
+
+
+def _ending(path: str) -> str:
+    """What says the form of a graph's file."""
+    base = os.path.basename(path)
+    return base[base.index(".") :]
 
 
 def _word(aspect: str) -> str:

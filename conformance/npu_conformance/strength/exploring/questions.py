@@ -1,47 +1,68 @@
-"""What is asked: options of several cases together and a little changed, and random graphs under random options.
+"""What is asked: options of several cases together and a little changed, random graphs, steps of cases changed.
 
 A seed and a number give the same question in every version of Python.
 """
 
 from __future__ import annotations
 
+import os
 import random
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
 from npu_conformance.library.library import Library
 from npu_conformance.strength.laws import graphs, precise
 from npu_conformance.strength.laws.graphs import Step
 
-__all__ = ["METHODS", "Material", "Question", "draw", "material", "simpler"]
+__all__ = ["METHODS", "Material", "Question", "Timed", "claimed", "draw", "material", "simpler"]
 
 #: Methods that are asked; an area of the documents is explored by the method of its cases.
-METHODS = ("options", "partition", "precision")
+METHODS = ("options", "partition", "precision", "timeline")
 
 #: What of a question are tables whose entries can be left out.
-_TABLES = ("values", "env", "files")
+_TABLES = ("values", "env", "files", "variants")
+
+#: Options whose values name folders, files or operators of one case: not given to the step of another.
+_OF_ITS_OWN = frozenset(
+    {
+        "profiling_options", "profiling_mode", "profiling_config", "dump_config", "in_out_pair", "input_shape",
+        "dynamic_dims", "dynamic_node_type", "dynamic_inputs_shape_range",
+    }
+)  # fmt: skip
 
 
 class Question(NamedTuple):
     """One question.
 
-    params: as a case has them, without edition and graph; steps: of the graph, none for options.
+    params: as a case has them, without edition and graph; steps: of the graph, none for options. A question of a
+    `timeline` has the graph of a case, and its requirements.
     """
 
     method: str
     edition: str
     params: Mapping[str, Any]
     steps: Tuple[Step, ...] = ()
+    requirements: Tuple[str, ...] = ()
 
     @property
     def surface(self) -> str:
         return str(self.params["surface"])
 
 
+class Timed(NamedTuple):
+    """The parameters of a case of `timeline`, what a backend must claim to be asked, and what the case is about."""
+
+    params: Mapping[str, Any]
+    needs: FrozenSet[str]
+    requirements: Tuple[str, ...]
+
+
 class Material(NamedTuple):
-    """What the cases give, by (surface, edition): parameters, and the values of each option."""
+    """What the cases give, by (surface, edition): parameters, and the values of each option; and steps, with the
+    features that they need and the requirements they are about."""
 
     params: Mapping[Tuple[str, str], Sequence[Mapping[str, Any]]]
     values: Mapping[Tuple[str, str], Mapping[str, Sequence[Any]]]
+    steps: Mapping[Tuple[str, str], Sequence[Timed]]
 
 
 def material(library: Library) -> Material:
@@ -61,7 +82,32 @@ def material(library: Library) -> Material:
         key: {name: [found[text] for text in sorted(found)] for name, found in sorted(options.items())}
         for key, options in values.items()
     }
-    return Material({key: params[key] for key in sorted(params)}, pools)
+    return Material({key: params[key] for key in sorted(params)}, pools, _timed(library))
+
+
+def _timed(library: Library) -> Mapping[Tuple[str, str], Sequence[Timed]]:
+    found: Dict[Tuple[str, str], List[Timed]] = {}
+    for one in library.instances():
+        params = {"surface": "session", "values": {}, **one.case.params}
+        if one.case.method != "timeline" or one.twin or not os.path.isfile(params["graph"]) or set(params) & _FIXTURES:
+            continue
+        key = (params["surface"], one.edition)
+        found.setdefault(key, []).append(Timed(params, frozenset(one.case.needs), tuple(one.case.requirements)))
+    return {key: found[key] for key in sorted(found)}
+
+
+#: Parameters that are files of the library beside the graph.
+_FIXTURES = frozenset({"op_list", "ops_info", "device"})
+
+
+def claimed(given: Material, features: Collection[str], editions: Collection[str]) -> Material:
+    """The material without steps that a backend of these claims is not asked."""
+    steps = {
+        key: [one for one in some if one.needs <= set(features)]
+        for key, some in given.steps.items()
+        if key[1] in editions
+    }
+    return given._replace(steps={key: some for key, some in steps.items() if some})
 
 
 Below = Callable[[int], int]
@@ -78,6 +124,8 @@ def draw(seed: int, number: int, methods: Sequence[str], editions: Sequence[str]
     edition = editions[below(len(editions))]
     if method == "options":
         return _of_options(below, edition, given)
+    if method == "timeline":
+        return _of_step(below, edition, given)
     return _of_graph(below, method, edition, f"explore/{seed}/{number}")
 
 
@@ -97,6 +145,32 @@ def _of_options(below: Below, edition: str, given: Material) -> Question:
         value = pool[below(len(pool))]
         params["values"][name] = _nudged(below, value) if below(2) else value
     return Question("options", edition, params)
+
+
+def _of_step(below: Below, edition: str, given: Material) -> Question:
+    """The step of a case with options of another one, and a number of one of them changed."""
+    keys = [key for key in given.steps if key[1] == edition] or list(given.steps)
+    key = keys[below(len(keys))]
+    pool = given.steps[key]
+    one = pool[below(len(pool))]
+    params = {name: value for name, value in one.params.items() if name != "edition"}
+    params["values"] = dict(params["values"])
+    if below(2):
+        other = pool[below(len(pool))].params
+        if not other.get("files"):
+            more = {name: value for name, value in other["values"].items() if name not in _OF_ITS_OWN}
+            params["values"] = {**more, **params["values"]}
+    names = [name for name, value in sorted(params["values"].items()) if type(value) is int]
+    if names and below(2):
+        name = names[below(len(names))]
+        params["values"][name] = _nudged(below, params["values"][name])
+    faults = [dict(fault) for fault in params.get("faults", ())]
+    if faults and below(2):
+        fault = faults[below(len(faults))]
+        if isinstance(fault.get("seconds"), int):
+            fault["seconds"] = max(1, _nudged(below, fault["seconds"]))
+        params["faults"] = faults
+    return Question("timeline", key[1], params, (), one.requirements)
 
 
 def _nudged(below: Below, value: Any) -> Any:
@@ -138,3 +212,6 @@ def simpler(question: Question) -> Iterator[Question]:
             if not rest and table != "values":
                 del params[table]
             yield question._replace(params=params)
+    faults = list(question.params.get("faults", ()))
+    for place in range(len(faults) if len(faults) > 1 else 0):
+        yield question._replace(params={**question.params, "faults": faults[:place] + faults[place + 1 :]})

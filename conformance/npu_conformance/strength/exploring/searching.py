@@ -85,6 +85,8 @@ def explore(
         editions = [one for one in plan.editions if one in claims.editions]
         if not methods or not editions:
             raise NpuError("USAGE", spec, "claims nothing of what is to be explored", "Explore what its hello claims.")
+        given = questions.claimed(given, claims.features, editions)
+        methods = [one for one in methods if one != "timeline" or given.steps]
         asker = _Asker(worker, claims)
         found: Dict[Tuple[str, str, str], List[Any]] = {}
         endings: Dict[str, int] = {}

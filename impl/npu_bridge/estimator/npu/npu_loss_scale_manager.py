@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, List
 
 from npu_bridge._names import module_getattr
 from npu_bridge._tensorflow import v1
@@ -25,6 +25,10 @@ class LossScaleManager:
             finite_grads: bool scalar tensor, whether nothing overflowed.
         """
         raise NotImplementedError
+
+    def state(self) -> List[Any]:
+        """The variables that the factor is kept in; none, for one that does not change."""
+        return []
 
     def get_enable_overflow_check(self) -> bool:
         """Whether a step in which something overflowed is left out."""
@@ -97,6 +101,9 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
         self._loss_scale = _state("loss_scale", start, v1.float32)
         self._good = _state("good_steps", 0, v1.int32)
         self._bad = _state("bad_steps", 0, v1.int32)
+
+    def state(self) -> List[Any]:
+        return [self._loss_scale, self._good, self._bad]
 
     def get_loss_scale(self) -> Any:
         return v1.identity(self._loss_scale)

@@ -8,7 +8,7 @@ from npu_bridge._names import module_getattr
 from npu_bridge._tensorflow import v1
 from npu_bridge.estimator import npu_ops
 from npu_bridge.estimator.npu.npu_loss_scale_manager import LossScaleManager
-from npu_reference.options.classes import OptionTypeError, OptionValueError
+from npu_reference.options.classes import OptionTypeError
 from npu_reference.runtime.agreement.training import LOSS_SCALE
 from npu_reference.runtime.operators.gradients import reduced
 
@@ -61,13 +61,6 @@ class NPULossScaleOptimizer(v1.train.Optimizer):
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: Optional[str] = None) -> Any:
         """One step of ``opt``, unless something overflowed."""
-        if self._status is None:
-            raise OptionValueError(
-                "OPTION_VALUE",
-                "apply_gradients",
-                "it is called before compute_gradients, which marks where overflow begins to count.",
-                "Call compute_gradients of the same optimizer first.",
-            )
         pairs = list(grads_and_vars)
         return guarded(self._opt, self._manager, self._status, pairs, global_step, name, self._is_distributed)
 
@@ -78,7 +71,8 @@ class NPULossScaleOptimizer(v1.train.Optimizer):
         return self._opt.get_slot_names(*args, **kwargs)
 
     def variables(self) -> List[Any]:
-        return self._opt.variables()
+        """Those of ``opt`` and of the manager: Keras makes what an optimizer says is its own."""
+        return [*self._opt.variables(), *self._manager.state()]
 
 
 def scaled_gradients(
@@ -107,7 +101,12 @@ def guarded(
     name: Any,
     is_distributed: bool = False,
 ) -> Any:
-    """Apply gradients if the flag is not up, here or if distributed on any rank; then clear it, tell the manager."""
+    """Apply gradients if the flag is not up, here or if distributed on any rank; then clear it, tell the manager.
+
+    ``status`` is what compute_gradients made; None where a script scales the loss, and its gradients, by hand.
+    """
+    if status is None:
+        status = npu_ops.npu_alloc_float_status()
     v1.add_to_collection(LOSS_SCALE, 1)
 
     def apply() -> Any:

@@ -102,7 +102,7 @@ class NPUOptimizer(NPUDistributedOptimizer):
 
     def apply_gradients(self, *args: Any, **kwargs: Any) -> Any:
         v1.add_to_collection(TAILING, int(self._is_tailing_optimization))  # a bool could not be exported
-        if self._manager is None or self._status is None:
+        if self._manager is None:
             return super().apply_gradients(*args, **kwargs)
         return self._apply_unless_overflow(*args, **kwargs)
 
@@ -110,6 +110,9 @@ class NPUOptimizer(NPUDistributedOptimizer):
         assert self._manager is not None
         pairs = list(grads_and_vars)
         return guarded(self._optimizer, self._manager, self._status, pairs, global_step, name, self._is_distributed)
+
+    def variables(self) -> List[Any]:
+        return [*super().variables(), *(() if self._manager is None else self._manager.state())]
 
 
 class KerasDistributeOptimizer:

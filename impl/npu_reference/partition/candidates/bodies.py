@@ -7,8 +7,9 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 from npu_reference.catalog import OpList
 from npu_reference.graphs import Library
 from npu_reference.partition.reasons import Reason
+from npu_reference.partition.structure.calls import called_functions
 
-__all__ = ["Bodies", "Culprit", "called_functions", "marked_inside"]
+__all__ = ["Bodies", "Culprit", "marked_inside"]
 
 
 class Culprit(NamedTuple):
@@ -17,19 +18,6 @@ class Culprit(NamedTuple):
     path: Tuple[str, ...]
     op: str
     reason: Reason
-
-
-def called_functions(attrs: Any) -> List[str]:
-    """Names of the functions in a node's attributes (AttrValue messages by name), sorted by attribute."""
-    names = []
-    for key in sorted(attrs):
-        value = attrs[key]
-        field = value.WhichOneof("value")
-        if field == "func":
-            names.append(value.func.name)
-        elif field == "list":
-            names.extend(function.name for function in value.list.func)
-    return names
 
 
 def marked_inside(function: Any) -> List[str]:

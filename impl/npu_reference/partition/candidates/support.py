@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.catalog import OpList
-from npu_reference.partition.candidates.bodies import Bodies, called_functions
+from npu_reference.partition.candidates.bodies import Bodies
 from npu_reference.partition.reasons import Cause, Reason
 from npu_reference.partition.settings import Settings
+from npu_reference.partition.structure.calls import called_functions
 from npu_reference.partition.structure.wires import RESOURCE, STRING, Wires
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import sys
 from array import array
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
 
-from npu_reference.partition.candidates.bodies import called_functions
 from npu_reference.partition.model import Note
+from npu_reference.partition.structure.calls import called_functions
 
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph

@@ -33,7 +33,7 @@ from npu_reference.partition.policies.adapter import (
     where_of_uninitialized,
     with_graph_options,
 )
-from npu_reference.partition.reasons import Cause, Reason
+from npu_reference.partition.reasons import SAVED_GRAPH_HINT, Cause, Reason
 from npu_reference.partition.settings import Settings
 from npu_reference.partition.structure.hidden import hidden_edges
 from npu_reference.partition.structure.wires import REF, Wires
@@ -113,7 +113,7 @@ class _Planner:
             self.cause.update((node.id, idle) for node in self.graph.nodes)
             # A saved graph holds what several runs need; only one of them initialises the iterator.
             whole = idle.reason is Reason.GRAPH_EXCLUDED and not any(node.op == "_Retval" for node in self.graph.nodes)
-            hint = " Name feeds and fetches to see the graph as one session.run does." if whole else ""
+            hint = SAVED_GRAPH_HINT if whole else ""
             self._note("NOTHING_OFFLOADED", f"Nothing is offloaded: {idle.detail}.{hint}", level="warning")
             return self._plan([-1] * len(self.graph.nodes), Copies(set(), set()))
         self._choose()

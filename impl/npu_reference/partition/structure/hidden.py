@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, List, NamedTuple, Set, Tuple
+from typing import TYPE_CHECKING, Dict, FrozenSet, List, NamedTuple, Set, Tuple
 
+from npu_reference.partition.structure.calls import called_functions
 from npu_reference.partition.structure.scc import components
 from npu_reference.partition.structure.wires import Wires
 
@@ -58,6 +59,15 @@ _ROLES: Dict[str, _Role] = {
     ),
 }  # fmt: skip
 
+#: What has a handle and can be waited at, without the V2 behind its name.
+_STORES = frozenset(
+    ("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue", "Barrier", "Mutex",
+     "ConditionalAccumulator", "SparseConditionalAccumulator", "ResourceConditionalAccumulator")
+)  # fmt: skip
+
+#: What makes an element of a data set. Which functions the data set calls was said in another run.
+_ELEMENTS = ("IteratorGetNext", "MultiDeviceIteratorGetNext")
+
 #: What a handle passes through on its way.
 _PASSES = frozenset({"Identity", "RefIdentity", "Enter", "RefEnter", "Switch", "RefSwitch", "Merge", "RefMerge"})
 
@@ -69,11 +79,15 @@ def hidden_edges(graph: Graph, wires: Wires) -> List[Tuple[int, int]]:
     out is what the graph itself orders. O(nodes + edges) beside the pairs.
     """
     stores: Dict[object, Dict[str, List[int]]] = {}
+    found = False
     for node in graph.nodes:
-        role = _ROLES.get(node.op[:-2] if node.op.endswith(("V2", "V3")) else node.op)
+        role = _ROLES.get(_plain(node.op))
         if role is not None:
             store = _store(graph, wires, node.id, role.store)
             stores.setdefault(store, {}).setdefault(role.part, []).append(node.id)
+        found = found or _plain(node.op) in _STORES
+    if found and graph.functions:
+        _join_calls(graph, wires, stores)
     one_way: List[Tuple[int, int]] = []
     mutual: List[Tuple[int, int]] = []
     for parts in stores.values():
@@ -86,8 +100,68 @@ def hidden_edges(graph: Graph, wires: Wires) -> List[Tuple[int, int]]:
         mutual.extend((one, other) for one in parts.get("meets", ()) for other in parts["meets"] if one != other)
         if len(locks) > 1:
             # Whoever comes first holds off the others until it frees the lock.
-            mutual.extend((free, lock) for free in parts.get("frees", ()) for lock in locks)
+            mutual.extend((free, lock) for free in parts.get("frees", ()) for lock in locks if free != lock)
     return _without_cycles(graph, wires, one_way) + mutual
+
+
+def _plain(op: str) -> str:
+    return op[:-2] if op.endswith(("V2", "V3")) else op
+
+
+def _join_calls(graph: Graph, wires: Wires, stores: Dict[object, Dict[str, List[int]]]) -> None:
+    """Let operators that call functions wait, where they give them a handle, as the operators in these functions do.
+
+    An element of a data set may wait at every store for which a function of the graph has an operator.
+    """
+    parts = _parts_of_functions(graph)
+    if not any(parts.values()):
+        return
+    everything = frozenset().union(*parts.values())
+    elements = []
+    for node in graph.nodes:
+        called = [node.op, *called_functions(node.proto.attr)]
+        own = frozenset().union(*(parts.get(name, frozenset()) for name in called))
+        if own:
+            for store in _stores_given(graph, wires, node.id):
+                for part in sorted(own):
+                    stores.setdefault(store, {}).setdefault(part, []).append(node.id)
+        elif node.op.startswith(_ELEMENTS):
+            elements.append(node.id)
+    for members in stores.values():
+        for part in sorted(everything) if elements else ():
+            members.setdefault(part, []).extend(elements)
+
+
+def _parts_of_functions(graph: Graph) -> Dict[str, FrozenSet[str]]:
+    """How the operators of each function, and of those that it calls, take part in waiting."""
+    parts: Dict[str, Set[str]] = {}
+    callers: Dict[str, List[str]] = {}
+    for name, function in graph.functions.items():
+        roles = [_ROLES.get(_plain(node.op)) for node in function.proto.node_def]
+        parts[name] = {role.part for role in roles if role is not None}
+        for node in function.proto.node_def:
+            for called in (node.op, *called_functions(node.attr)):
+                if called in graph.functions:
+                    callers.setdefault(called, []).append(name)
+    pending = [name for name in parts if parts[name]]
+    while pending:
+        name = pending.pop()
+        for caller in callers.get(name, ()):
+            if not parts[name] <= parts[caller]:
+                parts[caller] |= parts[name]
+                pending.append(caller)
+    return {name: frozenset(found) for name, found in parts.items()}
+
+
+def _stores_given(graph: Graph, wires: Wires, node: int) -> List[object]:
+    """What the handles among a node's inputs belong to."""
+    positions = sorted({wires.dst_slot[edge] for edge in graph.in_edges(node) if wires.dst_slot[edge] >= 0})
+    makers = {position: _handle(graph, wires, node, position) for position in positions}
+    return [
+        _store(graph, wires, node, position)
+        for position, maker in makers.items()
+        if maker >= 0 and _plain(graph.nodes[maker].op) in _STORES
+    ]
 
 
 def _without_cycles(graph: Graph, wires: Wires, pairs: List[Tuple[int, int]]) -> List[Tuple[int, int]]:
@@ -138,8 +212,9 @@ def _is_bounded(graph: Graph, wires: Wires, put: int) -> bool:
     """Whether what puts may have to wait for what takes."""
     if graph.nodes[put].has_attr("capacity"):  # staging areas: 0 is without end
         return bool(graph.nodes[put].attr("capacity") or graph.nodes[put].attr("memory_limit", 0))
-    source = _handle(graph, wires, put, 0)
-    return source >= 0 and int(graph.nodes[source].attr("capacity", -1) or -1) > 0
+    positions = {wires.dst_slot[edge] for edge in graph.in_edges(put) if wires.dst_slot[edge] >= 0}
+    sources = [_handle(graph, wires, put, position) for position in positions]
+    return any(source >= 0 and int(graph.nodes[source].attr("capacity", -1) or -1) > 0 for source in sources)
 
 
 def _after(graph: Graph, wires: Wires, node: int) -> Set[int]:

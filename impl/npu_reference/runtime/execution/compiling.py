@@ -42,8 +42,10 @@ class Timed(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Why there is no profile; empty where there is one."""
-        return "" if self.error is None else self.error.message
+        """Why there is no profile; empty where there is one. A size that a command could be told has no such remedy."""
+        if self.error is None:
+            return ""
+        return f"{self.error.subject}: {self.error.reason}" if self.error.code == "DEVICE_SIZES" else self.error.message
 
 
 class Compiling:

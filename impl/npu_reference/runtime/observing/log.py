@@ -35,7 +35,9 @@ class Entry(NamedTuple):
 def say(level: int, notice: Notice, *, session: int = 0) -> None:
     """Log a notice; with the number of the session it concerns, if it is one's."""
     where = f"session {session}: " if session else ""
-    subject = f"{notice.subject}: " if notice.subject else ""
+    # Texts about an option begin with its name, since commands show them without a subject.
+    named = notice.subject and notice.message.startswith((f"{notice.subject} ", f"{notice.subject}: "))
+    subject = f"{notice.subject}: " if notice.subject and not named else ""
     extra = {"npu_code": notice.code, "npu_subject": notice.subject, "npu_said": notice.message}
     LOG.log(level, "%s%s%s", where, subject, notice.message, extra=extra)
 

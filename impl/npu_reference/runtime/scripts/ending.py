@@ -6,8 +6,9 @@ from collections import Counter
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from npu_reference.errors import NpuError
-from npu_reference.partition import Reason, blame
+from npu_reference.partition import Reason, blame, only_initialises
 from npu_reference.partition.reasons import remedy_of
+from npu_reference.printing import shorten
 from npu_reference.runtime.observing.account import Account, SessionAccount, SignatureAccount
 
 __all__ = ["TOLD_FAULTS", "Change", "HostGroup", "first_change", "host_groups", "lines"]
@@ -22,6 +23,10 @@ _ALWAYS = (Reason.FEED, Reason.FETCH)
 
 #: How the remedy begins of what loses nothing by staying on the host, and is not worth a line.
 _NEEDLESS = "None needed"
+_INITIALISES = "None needed: the run only initialises iterators."
+
+#: Characters of why a time is not known, in the lines at the end.
+_WHY = 160
 
 
 #: Kinds of faults of which an account knows whether they happened: those of operators.
@@ -43,6 +48,10 @@ class HostGroup(NamedTuple):
     ops: Tuple[Tuple[str, int], ...]
     remedy: str
 
+    @property
+    def needless(self) -> bool:
+        return self.remedy.startswith(_NEEDLESS)
+
     def to_json(self) -> Dict[str, Any]:
         return {"reason": self.reason.value, "operators": self.operators, "ops": dict(self.ops), "remedy": self.remedy}
 
@@ -63,17 +72,20 @@ class Change(NamedTuple):
 
 
 def host_groups(account: Account) -> List[HostGroup]:
-    """What stays on the host, by reason and remedy, the most frequent first."""
+    """What stays on the host, by reason and remedy: the most frequent first, and last what loses nothing by it."""
     seen = set()
     ops: Dict[Tuple[Reason, str], Counter[str]] = {}
     for session in account.sessions:
         for signature in session.signatures.values():
+            idle = only_initialises(signature.partition)
             for entry in signature.partition.host:
                 key = (session.number, entry.node)
                 if entry.reason in _ALWAYS or entry.op in ("_Arg", "_Retval") or key in seen:
                     continue
                 seen.add(key)
-                ops.setdefault((entry.reason, remedy_of(entry.reason, entry.op)), Counter())[entry.op] += 1
+                excluded = idle and entry.reason is Reason.GRAPH_EXCLUDED
+                remedy = _INITIALISES if excluded else remedy_of(entry.reason, entry.op)
+                ops.setdefault((entry.reason, remedy), Counter())[entry.op] += 1
     groups = [
         HostGroup(
             reason,
@@ -83,7 +95,7 @@ def host_groups(account: Account) -> List[HostGroup]:
         )
         for (reason, remedy), found in ops.items()
     ]
-    return sorted(groups, key=lambda group: (-group.operators, group.reason.value, group.remedy))
+    return sorted(groups, key=lambda one: (one.needless, -one.operators, one.reason.value, one.remedy))
 
 
 def first_change(account: Account) -> Optional[Change]:
@@ -113,7 +125,7 @@ def _by_weight(account: Account) -> List[Tuple[SessionAccount, SignatureAccount]
 
 def lines(account: Account) -> List[str]:
     """A few lines for a person; none where everything ran on the device."""
-    groups = [group for group in host_groups(account) if not group.remedy.startswith(_NEEDLESS)]
+    groups = [group for group in host_groups(account) if not group.needless]
     found = []
     for group in groups[:_SHOWN]:
         names = ", ".join(f"{count} {op}" if count > 1 else op for op, count in group.ops[:_SHOWN])
@@ -145,7 +157,8 @@ def _clock(account: Account) -> List[str]:
     untimed = [one for one in found if one.time.profile is None and one.partition.geops]
     if untimed:
         more = f" and {len(untimed) - 1} more" if len(untimed) > 1 else ""
-        return [f"{text}; no time is known of runs of {_run_name(untimed[0])}{more} ({untimed[0].time.reason})"]
+        why = shorten(untimed[0].time.reason.rstrip("."), _WHY)
+        return [f"{text}; no time is known of runs of {_run_name(untimed[0])}{more} ({why})."]
     return [text + "."]
 
 

@@ -4,33 +4,44 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, List, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence
 
 from npu_reference.errors import NpuError
 from npu_reference.printing import printable
 from npu_reference.runtime.exchange.joining import topology_of
+from npu_reference.runtime.observing.account import Account
 from npu_reference.runtime.scripts.launching import Ended, launch
 from npu_reference.runtime.scripts.simulate import prefer_keras_2, simulate
 from npu_reference.runtime.tf_api import tensorflow
 
-__all__ = ["simulate_ranks"]
+__all__ = ["Tell", "simulate_ranks"]
+
+#: Takes a rank, its account and its exit status, in the rank's own process, after the script has ended.
+Tell = Callable[[int, Any, int], None]
 
 #: Most ranks that one machine is asked to run (assumed: each is a process with a TensorFlow of its own).
 _MOST = 64
 
 
 def simulate_ranks(
-    size: int, script: str, argv: Sequence[str] = (), *, trace_file: Optional[str] = None, **given: Any
-) -> int:
+    size: int,
+    script: str,
+    argv: Sequence[str] = (),
+    *,
+    trace_file: Optional[str] = None,
+    tell: Optional[Tell] = None,
+    **given: Any,
+) -> Ended:
     """Run a script as ``size`` processes, each of them one rank, and print what they print.
 
     Args:
         size: how many; 1 to 64.
         script, argv, given: as of :func:`simulate`.
         trace_file: where each rank writes its trace, with ``.rankK`` before the ending.
+        tell: called in each rank's process with what became of its script; not for a rank that is ended from outside.
 
     Returns:
-        0, or the exit status of the rank that failed first; the others are ended with it.
+        How they ended: with status 0, or with that of the rank that failed first; the others are ended with it.
 
     Raises:
         NpuError: SCRIPT_FILE, TENSORFLOW_MISSING, SYSTEM, OPTION_VALUE, OUTPUT.
@@ -44,8 +55,16 @@ def simulate_ranks(
     tensorflow()
 
     def act(rank: int) -> int:
+        account = None if tell is None else Account()
+        status = run(rank, account)
+        if tell is not None:
+            tell(rank, account, status)
+        return status
+
+    def run(rank: int, account: Optional[Account]) -> int:
+        path = None if trace_file is None else _of_rank(trace_file, rank)
         try:
-            simulate(script, argv, trace_file=None if trace_file is None else _of_rank(trace_file, rank), **given)
+            simulate(script, argv, trace_file=path, account=account, **given)
         except SystemExit as leaving:
             if leaving.code is None or isinstance(leaving.code, int):
                 return leaving.code or 0
@@ -61,7 +80,7 @@ def simulate_ranks(
     ended = launch(size, act, _Printer())
     for line in _told(ended):
         print(line, file=sys.stderr)
-    return ended.status
+    return ended
 
 
 class _Printer:

@@ -21,8 +21,8 @@ from npu_reference.dumps.writing import Target
 from npu_reference.errors import DeviceError, NpuError
 from npu_reference.hardware import built_in
 from npu_reference.options.directives import directives
-from npu_reference.partition import Partition, Reason
-from npu_reference.partition.reasons import always_on_host
+from npu_reference.partition import Partition, Reason, only_initialises
+from npu_reference.partition.reasons import SAVED_GRAPH_HINT, always_on_host
 from npu_reference.runtime import ranks
 from npu_reference.runtime.agreement.agreement import Agreement
 from npu_reference.runtime.config import Settings, current_overrides, inner_config
@@ -89,6 +89,7 @@ class Engine:
         self._counting = threading.Lock()
         self._runs = 0
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
+        self._defined: Tuple[int, Any] = (-1, None)
         self._partial = PartialRuns(self.number, self.graph, self.run)
         hardware = settings.device or built_in()
         self._recording = recording(
@@ -326,11 +327,35 @@ class Engine:
         with self._planning:
             version = self._graph.version
             if self._known[0] != version or self._known[1] is None:
-                graph_def = self._graph.as_graph_def()
-                _declare_operators(self._graph, graph_def)
-                self._known = (version, graphs.graph_from_def(graph_def, subject="session graph"))
+                self._known = (version, graphs.graph_from_def(self._definition(version), subject="session graph"))
+                self._defined = (-1, None)
             assert self._known[1] is not None
             return self._known[1]
+
+    def _definition(self, version: int) -> Any:
+        """The user's graph as a GraphDef; kept until it has been read whole."""
+        if self._defined[0] != version:
+            graph_def = self._graph.as_graph_def()
+            _declare_operators(self._graph, graph_def)
+            self._defined = (version, graph_def)
+        return self._defined[1]
+
+    def _reached(self, signature: Signature) -> graphs.Graph:
+        """The user's graph, or as much of it as the signature reaches where that is little.
+
+        A graph that grows between runs would else be read whole for every one of them. Whoever asks a second time
+        before it has grown gets it whole: what is read then serves all that follow.
+        """
+        version = self._graph.version
+        again = version in (self._known[0], self._defined[0])
+        if again or signature.connections or signature.settled:
+            return self.graph()
+        graph_def = self._definition(version)
+        names = [name.partition(":")[0] for name in (*signature.feeds, *signature.fetches, *signature.targets)]
+        part = graphs.leading_to(graph_def, names)
+        if part is None:
+            return self.graph()
+        return graphs.graph_from_def(part, subject="session graph")
 
     def _plan(self, signature: Signature) -> Plan:
         plan = self._plans.get(signature)
@@ -348,7 +373,7 @@ class Engine:
             return self._planned(signature)
 
     def _planned(self, signature: Signature) -> Plan:
-        graph = self.graph()
+        graph = self._reached(signature)
         if signature.connections or signature.settled:
             graph = _rewired(graph, {to: source for source, to in signature.connections}, set(signature.settled))
         plan = make_plan(graph, signature, self._settings, self._shadow, self._numerics, self._dumping, self._prepare)
@@ -364,10 +389,8 @@ class Engine:
         wanted = _some(signature.fetches + signature.targets)
         say(logging.INFO, Notice("partitioned", f"run of {wanted}", text), session=self.number)
         for note in parts.notes:
-            level = _LEVELS.get(note.level, logging.INFO)
-            if note.code == "FULL_OFFLOAD_INCOMPLETE" and _nothing_to_offload(parts):
-                level = logging.INFO  # every script that saves checkpoints would be warned of what nobody can change
-            say(level, Notice(note.code, note.subject, note.message), session=self.number)
+            say(_level(note, parts), Notice(note.code, note.subject, note.message.replace(SAVED_GRAPH_HINT, "")),
+                session=self.number)  # fmt: skip
         return plan
 
     def _prepare(self, graph_def: Any) -> int:
@@ -495,7 +518,12 @@ def _some(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
 
 
-def _nothing_to_offload(parts: Partition) -> bool:
-    """Whether only feeds, fetches, constants and what is none of the device's in any script stay on the host."""
-    ends = (Reason.FEED, Reason.FETCH, Reason.HOST_CONST, Reason.ISOLATED)
-    return all(entry.reason in ends or always_on_host(entry.reason, entry.op) for entry in parts.host)
+def _level(note: Any, parts: Partition) -> int:
+    """How loudly a run is told of a note: of what nobody can change it is not warned."""
+    if note.code == "FULL_OFFLOAD_INCOMPLETE":
+        ends = (Reason.FEED, Reason.FETCH, Reason.HOST_CONST, Reason.ISOLATED)
+        if all(entry.reason in ends or always_on_host(entry.reason, entry.op) for entry in parts.host):
+            return logging.INFO
+    if note.code == "NOTHING_OFFLOADED" and only_initialises(parts):
+        return logging.INFO
+    return _LEVELS.get(note.level, logging.INFO)
