@@ -126,7 +126,7 @@ def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[
     if case.method == "options" and not (in_part and "effective" in ok.get("unseen", ())):
         found = found + _unset(case.expect, edition, found)
     texts = tuple(observe.texts(found))
-    if case.method == "options" and not tells_origins and not in_part:
+    if case.method == "options" and not tells_origins:
         case = _without_origins(case)
         if not _asserts(case.expect):
             detail = "the answer tells the origin of no value, which the protocol leaves to it"
@@ -177,7 +177,8 @@ class _Unseen:
     def _hides(self, text: str) -> bool:
         aspect = aspect_of(text)
         words = text.split(" ")
-        subject = words[1] if len(words) > 1 else ""
+        place = 3 if aspect == "run_placement" else 1  # "run 0 host NODE"
+        subject = words[place] if len(words) > place else ""
         return aspect in self._aspects and (aspect, subject) not in self._told
 
 
