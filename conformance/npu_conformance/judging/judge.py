@@ -225,7 +225,7 @@ def _rejected(case: Case, body: Mapping[str, Any], in_part: bool) -> Result:
     expected = case.expect.rejected
     differences = []
     if expected is None:
-        differences.append(Difference("refused", f"{fact.text}: {body['message']}", "rejected"))
+        differences.append(Difference("refused", f"{fact.text}: {clipped(str(body['message']), _LONGEST)}", "rejected"))
     else:
         codes, subject, message = expected
         unseen = frozenset(body.get("unseen", ())) if in_part else frozenset()
@@ -234,7 +234,8 @@ def _rejected(case: Case, body: Mapping[str, Any], in_part: bool) -> Result:
         if "subject" not in unseen and not matches(subject, str(body["subject"])):
             differences.append(Difference("subject", f"{fact.text}; expected subject {subject}", "rejected"))
         if "message" not in unseen and not matches(message, str(body["message"])):
-            differences.append(Difference("message", f"{body['message']}; expected {message}", "rejected"))
+            said = clipped(str(body["message"]), _LONGEST)
+            differences.append(Difference("message", f"{said}; expected {message}", "rejected"))
         differences.extend(_too_early_or_late(case.expect.after, body.get("after_ns")))
     return _result(case, differences, (fact.text,))
 
