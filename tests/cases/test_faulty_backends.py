@@ -39,7 +39,7 @@ def test_every_one_was_judged_and_almost_none_is_conformant() -> None:
     assert sorted(REVIEWED) == sorted(faulty_backends.FAULTY)
     assert all(row.get("seen_by") or row.get("allowed") or row.get("hole") for row in REVIEWED.values())
     breaking = [row for row in REVIEWED.values() if "allowed" not in row]
-    assert len(breaking) > 400
+    assert len(breaking) > 600
     assert len(SEEN) >= GOAL * len(breaking), [row["name"] for row in breaking if "seen_by" not in row]
 
 

@@ -35,7 +35,8 @@ one_environment = pytest.mark.skipif((tensorflow_version() or (0,))[0] != 1, rea
 
 
 def settings(kind: str) -> runner.Settings:
-    env = {"PYTHONPATH": os.path.join(BACKENDS, "adapters", kind), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    folder, _, fault = kind.partition(":")
+    env = {"PYTHONPATH": os.path.join(BACKENDS, "adapters", folder), "TF_CPP_MIN_LOG_LEVEL": "2", "NPU_CHANGED": fault}
     return runner.Settings(factor=3.0, repeat=False, env=env)
 
 
@@ -90,6 +91,30 @@ def test_a_copy_that_leaves_ranges_where_they_are_without_is_not_conformant() ->
     assert misplacing.verdict == "not conformant"
     aspects = {one.aspect for record in misplacing.records for one in record.result.differences}
     assert "run_placement" in aspects
+
+
+#: A fault of a copy, and cases that see it.
+FAULTS = {
+    "takes_anything": "session-dump-step-grammar-refuses",
+    "offloads_nothing": "sample-001-true",
+    "dumps_nothing": "dump-on",
+    "narrows": "carried-integers",
+    "other_default": "precision-domain",
+}
+
+
+@one_environment
+def test_what_sees_the_faults_below_is_passed_without_them() -> None:
+    report = judged("good", keyword=" or ".join(FAULTS.values()))
+    passed = {record.instance.case.id for record in report.records if record.result.status == "pass"}
+    assert report.verdict == "conformant"
+    assert {name for name, keyword in FAULTS.items() if not any(keyword in case for case in passed)} == set()
+
+
+@one_environment
+@pytest.mark.parametrize("fault", sorted(FAULTS))
+def test_a_copy_with_one_fault_is_not_conformant(fault: str) -> None:
+    assert judged(f"changed:{fault}", keyword=FAULTS[fault]).verdict == "not conformant"
 
 
 @one_environment

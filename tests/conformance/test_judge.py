@@ -139,6 +139,14 @@ def test_a_refusal_where_an_answer_is_due_fails(shelf: Shelf) -> None:
     assert (result.status, result.signature) == ("fail", "partition/refused/rejected")
 
 
+def test_the_words_of_a_refusal_are_told_in_bounded_length(shelf: Shelf) -> None:
+    """A million characters of it in each of five thousand cases would be a page that nobody opens."""
+    outcome = client.Rejected({"code": "USAGE", "message": "m" * 1000000, "subject": "s"})
+    for expect in ('forbid = ["q"]', 'rejected = { code = "USAGE", message = "never" }'):
+        [difference] = judged(shelf, expect, outcome).differences
+        assert len(difference.fact) < 2000
+
+
 def fetched(*numbers: float) -> dict:
     raw = struct.pack(f"<{len(numbers)}f", *numbers)
     tensor = {"dtype": "float32", "shape": [len(numbers)], "b64": base64.b64encode(raw).decode()}

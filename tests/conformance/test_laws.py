@@ -330,6 +330,59 @@ def test_the_laws_of_options_and_of_precision_see_what_is_wrong(tmp_path):
     assert failed(ReferenceBackend, "options") == set()  # of precision: whatever runs the reference
 
 
+def relisted(change):
+    """The reference with other files of lists: a text, as the change makes it."""
+
+    class Relisted(ReferenceBackend):
+        def precision(self, params):
+            files = {
+                name: change(text) if isinstance(text, str) else text for name, text in params.get("files", {}).items()
+            }
+            return super().precision({**params, "files": files} if files else params)
+
+    return Relisted
+
+
+class OnTheAiCore(ReferenceBackend):
+    """Says of everything on the AI CPU that the AI Core computes it."""
+
+    def precision(self, params):
+        answer = super().precision(params)
+        nodes = [{**n, "engine": "vector"} if n.get("engine") == "aicpu" else n for n in answer["nodes"]]
+        return {**answer, "nodes": nodes}
+
+
+class Lowered(ReferenceBackend):
+    """Lowers what the AI Core has in float32 alone."""
+
+    def precision(self, params):
+        answer = super().precision(params)
+        half = {"inputs": ["float16"], "outputs": ["float16"]}
+        return {**answer, "nodes": [{**n, **half} if n["op"] == "Dawsn" else n for n in answer["nodes"]], "casts": []}
+
+
+@pytest.mark.parametrize(
+    "factory, law",
+    [
+        pytest.param(relisted(lambda text: "{}"), "precision-lists", id="reads no list"),
+        pytest.param(
+            relisted(lambda text: text.replace("black", "?").replace("white", "black").replace("?", "white")),
+            "precision-lists",
+            id="takes one list for the other",
+        ),
+        pytest.param(OnTheAiCore, "precision-kernels", id="takes what it has no kernel for"),
+        pytest.param(Lowered, "precision-kernels", id="lowers what is there in float32 alone"),
+    ],
+)
+def test_the_laws_of_lists_and_kernels_see_what_breaks_them(factory, law, tmp_path):
+    chosen = tuple(one for one in asking.instances(["legacy"]) if one.case.method == "precision")
+    plan = asking.Plan(2, 0, chosen, str(tmp_path), library.load())
+    made = asking.run(plan, "here", Lanes(factory, tmp_path), claims_of())
+    again = asking.records(plan, claims_of(), asking.load(str(tmp_path)))
+    assert [one.result for one in again] == [one.result for one in made]
+    assert law in {asking.law_of(one.instance).name for one in made if one.result.status == "fail"}
+
+
 def test_the_table_of_laws_in_the_guide_is_the_one_declared():
     guide = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "run.md")
     with open(guide, encoding="utf-8") as stream:

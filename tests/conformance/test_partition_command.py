@@ -40,7 +40,7 @@ def test_an_operator_that_stays_on_the_host_fails_with_its_reason_and_remedy(cap
     assert f"failed --require-offload {wanted}" in done.out
     unfolded = " ".join(done.out.split())
     assert "mid (PyFunc): NOT_SUPPORTED, the built-in operator list has no entry for PyFunc" in unfolded
-    assert "remedy for NOT_SUPPORTED: Replace it" in done.out
+    assert "remedy for NOT_SUPPORTED: Compute it in Python" in done.out
     assert done.out.endswith("Verdict: failed\n")
 
 
@@ -327,7 +327,7 @@ def test_the_last_line_says_what_runs_on_the_device_and_what_to_change_first(cap
     # 2 x 3 x 4 multiplications and additions, against 12 elements at most of any other operator
     assert last.startswith("On the device: 80.0 % of 5 compute operators (100 % of the operations), in ")
     assert "Change first: PyFunc (1 operator on the host; without: 1 GEOP less" in last
-    assert "Replace it by operators the device has" in last
+    assert "Compute it in Python before the run and feed it, or build it of operators the device has" in last
     found = answer(capsys, path, *words, "--batch", "2")["conclusion"]
     assert found["compute_operators"] == 5 and found["compute_operators_on_device"] == 4
     assert found["operations"] == found["operations_on_device"] >= 48

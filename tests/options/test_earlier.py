@@ -1,4 +1,4 @@
-"""Values in the type that an earlier adapter had for an option that is a text now (G26)."""
+"""Values in the type that an earlier adapter had for an option that is a text now (G27)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_a_bool_for_jit_compile_is_its_text_and_is_told(surface, value):
     given = value["value"] if isinstance(value, dict) else value
     assert resolution.values["jit_compile"] == str(given).lower()
     assert [str(error) for error in resolution.errors] == []
-    (told,) = [warning for warning in resolution.warnings if warning.rule == "G26"]
+    (told,) = [warning for warning in resolution.warnings if warning.rule == "G27"]
     assert (told.option, told.code) == ("jit_compile", "undocumented")
     assert f"{given} for jit_compile is a bool; it is taken as '{str(given).lower()}'." in told.text
 

@@ -597,3 +597,13 @@ def test_errors_and_warnings_come_in_table_order():
     assert [error.subject for error in resolution.errors] == ["graph_run_mode", "mix_compile_mode", "op_wait_timeout"]
     backwards = resolve({"graph_run_mode": 7, "mix_compile_mode": 1, "zebra": 1, "op_wait_timeout": 0})
     assert [error.message for error in backwards.errors] == [error.message for error in resolution.errors]
+
+
+@pytest.mark.parametrize("surface", ["session", "runconfig"])
+@pytest.mark.parametrize("edition", ["legacy", "current"])
+def test_recompiling_for_every_shape_does_not_loop(surface, edition):
+    lazy = {"dynamic_input": True, "dynamic_graph_execute_mode": "lazy_recompile"}
+    (error,) = resolve({**lazy, "iterations_per_loop": 10}, surface=surface, edition=edition).errors
+    assert (error.subject, error.code, error.rule) == ("iterations_per_loop", "OPTION_CONFLICT", "S16")
+    assert not resolve({**lazy, "iterations_per_loop": 1}, surface=surface, edition=edition).errors
+    assert not resolve({"iterations_per_loop": 10}, surface=surface, edition=edition).errors

@@ -244,7 +244,7 @@ def test_no_message_names_its_option_twice(script):
     simulate(script(text), log=said.append)
     told = [line for line in said if "dynamic_" in line]
     assert told and not any("dynamic_input: dynamic_input" in line or "mode: dynamic_graph" in line for line in told)
-    assert any(line.endswith("session 1: dynamic_input will be removed in a later version.") for line in told), told
+    assert any(line.endswith(": dynamic_input will be removed in a later version.") for line in told), told
 
 
 def test_where_everything_ran_on_the_device_the_end_is_one_line(script):

@@ -24,6 +24,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 
 #: Which edition of the documents the adapter follows; a vendor says otherwise by ``--backend-env``.
 EDITION_VARIABLE = "NPU_ADAPTER_EDITION"
@@ -35,15 +36,19 @@ FEATURES_VARIABLE = "NPU_ADAPTER_FEATURES"
 #: Environments that are kept with an interpreter of their own each (assumed: cases of one come together).
 KEPT = 2
 
+#: Seconds that ranks have together: one that waits for another which is gone does so for half an hour.
+WAITED = 120.0
+
 #: Features that are answered as far as an adapter can be asked.
 IN_PART = ("options", "run")
 
 #: Sides of an answer to ``options`` of which an installed adapter tells nothing, or only some.
 UNSEEN = ["effective", "origins", "warnings", "meaning", "directives", "advice"]
 
-#: The same of answers to ``run``, and what else is unseen where a run gave no partition graphs.
-UNSEEN_OF_RUNS = ["transfers", "log"]
-UNSEEN_PLACES = ["engine", "run_geops", "run_placement"]
+#: The same of answers to ``run`` (placement of operators that TensorFlow has optimised away), and what else is unseen
+#: where a run gave no partition graphs.
+UNSEEN_OF_RUNS = ["transfers", "log", "run_placement"]
+UNSEEN_PLACES = ["engine", "run_geops"]
 
 #: Options that speak of the graph, so that a graph of ours would be refused for the graph's sake.
 OF_A_GRAPH = ("in_out_pair", "input_shape", "dynamic_dims", "dynamic_node_type", "dynamic_inputs_shape_range")
@@ -284,8 +289,16 @@ class Adapter:
             around = {"RANK_SIZE": str(size), "RANK_ID": number, "DEVICE_ID": number, "ASCEND_DEVICE_ID": number}
             started.append(self._started(params, place, f"trace{rank}", {**around, "JOB_ID": job}))
         answers = []
-        with concurrent.futures.ThreadPoolExecutor(size) as pool:
-            texts = list(pool.map(lambda process: process.communicate(), started))  # all at once: pipes fill up
+        ending = threading.Timer(WAITED, lambda: [process.kill() for process in started])
+        ending.start()
+        try:
+            with concurrent.futures.ThreadPoolExecutor(size) as pool:
+                texts = list(pool.map(lambda process: process.communicate(), started))  # all at once: pipes fill up
+        finally:
+            late = not ending.is_alive()
+            ending.cancel()
+        if late:
+            raise NotImplementedError("ranks that wait for each other in real time")
         for rank, (process, (out, err)) in enumerate(zip(started, texts)):
             trace = read_trace(place.beside(f"trace{rank}"))
             try:

@@ -126,7 +126,7 @@ def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[
     if case.method == "options" and not (in_part and "effective" in ok.get("unseen", ())):
         found = found + _unset(case.expect, edition, found)
     texts = tuple(observe.texts(found))
-    if case.method == "options" and not tells_origins and not in_part:
+    if case.method == "options" and not tells_origins:
         case = _without_origins(case)
         if not _asserts(case.expect):
             detail = "the answer tells the origin of no value, which the protocol leaves to it"
@@ -177,7 +177,8 @@ class _Unseen:
     def _hides(self, text: str) -> bool:
         aspect = aspect_of(text)
         words = text.split(" ")
-        subject = words[1] if len(words) > 1 else ""
+        place = 3 if aspect == "run_placement" else 1  # "run 0 host NODE"
+        subject = words[place] if len(words) > place else ""
         return aspect in self._aspects and (aspect, subject) not in self._told
 
 
@@ -224,7 +225,7 @@ def _rejected(case: Case, body: Mapping[str, Any], in_part: bool) -> Result:
     expected = case.expect.rejected
     differences = []
     if expected is None:
-        differences.append(Difference("refused", f"{fact.text}: {body['message']}", "rejected"))
+        differences.append(Difference("refused", f"{fact.text}: {clipped(str(body['message']), _LONGEST)}", "rejected"))
     else:
         codes, subject, message = expected
         unseen = frozenset(body.get("unseen", ())) if in_part else frozenset()
@@ -233,7 +234,8 @@ def _rejected(case: Case, body: Mapping[str, Any], in_part: bool) -> Result:
         if "subject" not in unseen and not matches(subject, str(body["subject"])):
             differences.append(Difference("subject", f"{fact.text}; expected subject {subject}", "rejected"))
         if "message" not in unseen and not matches(message, str(body["message"])):
-            differences.append(Difference("message", f"{body['message']}; expected {message}", "rejected"))
+            said = clipped(str(body["message"]), _LONGEST)
+            differences.append(Difference("message", f"{said}; expected {message}", "rejected"))
         differences.extend(_too_early_or_late(case.expect.after, body.get("after_ns")))
     return _result(case, differences, (fact.text,))
 

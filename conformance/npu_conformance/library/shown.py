@@ -8,7 +8,7 @@ from npu_conformance.library import library
 from npu_reference.options.declaration import Option
 from npu_reference.options.table import OPTIONS
 
-__all__ = ["WORDS", "shown"]
+__all__ = ["UNCHANGED", "WORDS", "shown"]
 
 #: What shows a requirement, in the words of the inventory, and what a user would call it; in the order of the page.
 WORDS: Mapping[str, str] = {
@@ -21,6 +21,10 @@ WORDS: Mapping[str, str] = {
     "error": "refusals",
     "config": "the effective value",
 }
+
+#: What a case of values shows of options that change none there.
+UNCHANGED = "values, which stay as they are"
+_CHANGE_NO_VALUES = ("external_weight", "input_fusion_size", "op_precision_mode", "variable_format_optimize")
 
 #: What the effective options alone can show; everything else shows where they are at work.
 _TOLD = ("log", "error", "config")
@@ -50,9 +54,13 @@ def shown(cases: Optional[library.Library] = None) -> Dict[str, List[Tuple[str, 
                 kinds.setdefault("artifact-file", []).extend(left)
         best = [(kind, _best(option, kinds[kind], kind)) for kind in WORDS if kinds.get(kind)]
         found[option.name] = [
-            (WORDS[kind], case.id) for kind, case in best if kind in _TOLD or case.method != "options"
+            (_word(option, kind), case.id) for kind, case in best if kind in _TOLD or case.method != "options"
         ]
     return found
+
+
+def _word(option: Option, kind: str) -> str:
+    return UNCHANGED if kind == "numerics" and option.name in _CHANGE_NO_VALUES else WORDS[kind]
 
 
 def _is_of(option: Option, name: str) -> bool:
@@ -77,7 +85,7 @@ def _best(option: Option, cases: List[library.Case], kind: str) -> library.Case:
 
 
 #: Of cases that are alike those that show the effect, where others show that there is none.
-_PLAINER = ("scope-fusion-runconfig-named",)
+_PLAINER = ("dump-with-quant-dumpable", "scope-fusion-runconfig-named")
 
 
 def _weight(option: Option, case: library.Case, kind: str) -> int:

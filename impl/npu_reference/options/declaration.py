@@ -42,7 +42,7 @@ class Facet(NamedTuple):
     ``applies`` is ``T`` (training), ``I`` (online inference) or ``TI``; outside of it there is a warning, and the
     option is ignored where it is ``bound`` to that mode, that is, where it means nothing in the other (G13).
     ``switch`` is the bool option without which this one has no effect, whatever its text says (D27).
-    ``earlier`` is the field that an earlier adapter had for what is a text now; values of that type are taken (G26).
+    ``earlier`` is the field that an earlier adapter had for what is a text now; values of that type are taken (G27).
     """
 
     domain: Domain

@@ -34,7 +34,7 @@ def field_of(value: object) -> str:
 
 
 def of_earlier(facet: Facet, field: object, value: object) -> Optional[str]:
-    """The text that a value means in the type that an earlier adapter had for its option; None for all others (G26)."""
+    """The text that a value means in the type that an earlier adapter had for its option; None for all others (G27)."""
     if not facet.earlier or field not in (None, facet.earlier) or field_of(value) != facet.earlier:
         return None
     return str(value).lower()

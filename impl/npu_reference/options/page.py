@@ -128,7 +128,7 @@ def _cells(surface: str, facet: Facet) -> Sequence[str]:
     applies = " and ".join(facet.applies) + (" alone" if facet.bound else "")
     typed = kind if surface == "runconfig" or facet.field == "o" else f"{kind}, `.{facet.field}`"
     if facet.earlier:
-        typed += f", also {FIELD_TYPES[facet.earlier]} (G26)"
+        typed += f", also {FIELD_TYPES[facet.earlier]} (G27)"
     return typed, facet.domain.describe(), default, applies, facet.status, facet.source
 
 

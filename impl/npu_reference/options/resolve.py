@@ -191,7 +191,7 @@ def _accepted(state: State, view: _View, values: Mapping[str, object]) -> Dict[s
             accepted[name] = value
             if text is not None:
                 kind = with_article(FIELD_TYPES[facet.earlier])
-                state.warn(name, "undocumented", f"{echo(given)} for {name} is {kind}; it is taken as {text!r}.", "G26")
+                state.warn(name, "undocumented", f"{echo(given)} for {name} is {kind}; it is taken as {text!r}.", "G27")
             continue
         remedy = f"{problem.remedy} {_elsewhere(state, name, value)}".strip()
         state.errors.append((name, NpuError(problem.code, name, problem.reason, remedy, rule=_READINGS[problem.code])))

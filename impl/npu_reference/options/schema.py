@@ -31,7 +31,7 @@ def schema(surface: str = "session", edition: str = "current") -> Dict[str, Any]
     }
 
 
-#: Values of the type that an earlier adapter had (G26).
+#: Values of the type that an earlier adapter had (G27).
 _EARLIER = {"b": {"type": "boolean"}, "i": {"type": "integer"}}
 
 

@@ -578,8 +578,11 @@ _FUSION: List[Tuple[str, str, Fault]] = [
     (
         "files.fusion_result.repository_hit_times",
         "Counts a hit wherever a pass takes effect.",
-        _said(_RESULT, r'("effect_times": )("\d+")((?:,\s*"match_times": "\d+")?,\s*"repository_hit_times": )"\d+"',
-              r'\1\2\3\2'),
+        _said(
+            _RESULT,
+            r'("effect_times": )("\d+")((?:,\s*"match_times": "\d+")?,\s*"repository_hit_times": )"\d+"',
+            r"\1\2\3\2",
+        ),
     ),
     (
         "files.fusion_result.path_default",

@@ -67,11 +67,12 @@ _RUN_SECONDS = 60.0  # for a small graph that TensorFlow runs, which may have to
 
 class Shelved(NamedTuple):
     """What is asked of a library beside its cases: graphs with their options, each once; sets of option values; graphs
-    of precision cases with mode and edition."""
+    of precision cases with mode and edition; the same with an edition, for lists."""
 
     case: Tuple[Instance, ...] = ()
     options: Tuple[Instance, ...] = ()
     moded: Tuple[Tuple[str, str, str], ...] = ()
+    listed: Tuple[Tuple[str, str], ...] = ()
 
 
 class Plan(NamedTuple):
@@ -91,9 +92,8 @@ class Asked(NamedTuple):
     """One question and what came of it: outcome by way of asking ("first", "renamed", "repeated", …).
 
     kind: "graph" for the partition of a random graph, "precise" for its dtypes, "moded" for those of a case's graph in
-    some mode, "case" for what an instance of a case
-    asks, "options" for values of one, "run" for the values of a graph; number: of the graph, or the place among the
-    instances.
+    some mode, "listed" with a type more on a list, "case" for what an instance of a case asks, "options" for values of
+    one, "run" for the values of a graph; number: of the graph, or the place among the instances.
     """
 
     number: int
@@ -122,6 +122,9 @@ class Finding(NamedTuple):
         if self.asked.kind == "moded":
             path, mode, edition = _shelved(plan).moded[self.asked.number]
             return f"{os.path.basename(path)} with {mode} in {edition}"
+        if self.asked.kind == "listed":
+            path, edition = _shelved(plan).listed[self.asked.number]
+            return f"{os.path.basename(path)} in {edition}"
         shelved = _shelved(plan)
         return (shelved.options if self.asked.kind == "options" else shelved.case)[self.asked.number].id
 
@@ -173,7 +176,9 @@ def _shelved(plan: Plan) -> Shelved:
     if key not in _SHELVED:
         _SHELVED.clear()
         sets = settled.questions(plan.library, plan.seed, _SETS)
-        _SHELVED[key] = Shelved(tuple(_graphs_of(plan.library)), tuple(sets), tuple(_moded_of(plan.library)))
+        paths = _precise_graphs(plan.library)
+        listed = [(path, ("legacy", "current")[number % 2]) for number, path in enumerate(paths)]
+        _SHELVED[key] = Shelved(tuple(_graphs_of(plan.library)), tuple(sets), tuple(_moded_of(paths)), tuple(listed))
     return _SHELVED[key]
 
 
@@ -189,10 +194,14 @@ def _graphs_of(library: Library) -> List[Instance]:
     return list(chosen.values())
 
 
-def _moded_of(library: Library) -> List[Tuple[str, str, str]]:
-    """Every graph of a precision case in every mode of each edition, as (path, mode, edition)."""
+def _precise_graphs(library: Library) -> List[str]:
+    """The graphs of precision cases."""
     cases = [case for case in library.cases.values() if case.method == "precision"]
-    paths = list(dict.fromkeys(case.params["graph"] for case in cases if "feeds" not in case.params))
+    return list(dict.fromkeys(case.params["graph"] for case in cases if "feeds" not in case.params))
+
+
+def _moded_of(paths: Sequence[str]) -> List[Tuple[str, str, str]]:
+    """Every graph of a precision case in every mode of each edition, as (path, mode, edition)."""
     return [(path, mode, edition) for path in paths for edition in precise.MODES for mode in precise.MODES[edition]]
 
 
@@ -363,13 +372,14 @@ def _of_case(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findin
     found: Dict[str, Finding] = {}
     reading: Any
     if case.method == "partition":
-        reading = read(Question(graph, None, case.params["values"].get("mix_compile_mode") is True), outcome.ok,
-                       claims.features)  # fmt: skip
+        values = case.params["values"]
+        mixed = values.get("mix_compile_mode") in (True, {"field": "b", "value": True})
+        reading = read(Question(graph, None, mixed, "in_out_pair" in values), outcome.ok, claims.features)
     else:
         values = case.params["values"]
         plain = set(values) <= {"precision_mode", "graph_run_mode", "mix_compile_mode"} and "ops_info" not in params
         mode = str(values.get("precision_mode", "")) if plain else ""  # a file may say otherwise
-        reading = precise.Precise(graph, mode, outcome.ok, asked.edition)
+        reading = precise.Precise(graph, mode, outcome.ok, asked.edition, "ops_info" not in params)
     for law in LAWS.values():
         if law.on_cases and law.method == case.method and law.faults and claims.features.issuperset(law.needs):
             for fault in law.faults(reading)[:1]:
@@ -398,6 +408,26 @@ def _of_moded(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findi
     elif not isinstance(outcome, client.Rejected):
         words = client.describe(outcome) if outcome else "asked no more: it ended too often"
         found["precision-answered"] = Finding(asked, words, outcome)
+    return found
+
+
+def _of_listed(plan: Plan, asked: Asked) -> Dict[str, Finding]:
+    """How dtypes go the wrong way when a type is put on a list; a list may demand what no kernel has."""
+    found: Dict[str, Finding] = {}
+    path, edition = _shelved(plan).listed[asked.number]
+    graph = _closed(path, (), ())
+    listed = precise.listable(graph, plan.seed + asked.number)
+    answers = {}
+    for way, outcome in asked.outcomes.items():
+        if isinstance(outcome, client.Answered):
+            answers[way] = precise.Precise(graph, "allow_mix_precision", outcome.ok, edition)
+        elif not isinstance(outcome, client.Rejected):
+            words = client.describe(outcome) if outcome else "asked no more: it ended too often"
+            found.setdefault("precision-answered", Finding(asked, words, outcome))
+    for way in precise.LISTS:
+        if "first" in answers and way in answers and listed is not None:
+            for fault in precise.moved(answers["first"], answers[way], way, listed)[:1]:
+                found.setdefault("precision-lists", Finding(asked, f"{way}: {fault}", asked.outcomes[way]))
     return found
 
 
@@ -520,6 +550,8 @@ def _findings(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findi
         return _of_precise(plan, claims, asked)
     if asked.kind == "moded":
         return _of_moded(plan, claims, asked)
+    if asked.kind == "listed":
+        return _of_listed(plan, asked)
     if asked.kind == "run":
         return _of_run(_program_of(plan.seed, asked.number), asked)
     return _of_case(plan, claims, asked) if asked.kind == "case" else _of_options(asked)
@@ -541,15 +573,18 @@ def _concerns(plan: Plan, law: Law, asked: Asked) -> bool:
     """Whether the answers to a question are judged by a law."""
     if asked.kind == "case":
         return law.on_cases and _shelved(plan).case[asked.number].case.method == law.method
-    return law.method == _METHODS[asked.kind]
+    if asked.kind == "listed":
+        return law.name in ("precision-lists", "precision-answered")
+    return law.method == _METHODS[asked.kind] and law.name != "precision-lists"
 
 
 #: The kinds of questions, in the order in which their answers are kept.
-_KINDS = ("precise", "moded", "case", "options", "graph", "run")
+_KINDS = ("precise", "moded", "listed", "case", "options", "graph", "run")
 
 #: Kind of question to the method that answers; of a case it is the case's.
 _METHODS = {
-    "graph": "partition", "precise": "precision", "moded": "precision", "options": "options", "case": "", "run": "run",
+    "graph": "partition", "precise": "precision", "moded": "precision", "listed": "precision", "options": "options",
+    "case": "", "run": "run",
 }  # fmt: skip
 
 
@@ -626,7 +661,8 @@ def _ask_part(part: int, common: Common, worker: client.Client, tick: Optional[C
     asker = _Asker(plan, worker, claims, part, tick)
     answers: List[Asked] = []
     if "precision" in methods:
-        answers += _ask_precise(plan, asker, editions) + _ask_moded(plan, asker, editions)
+        for ask in (_ask_precise, _ask_moded, _ask_listed):
+            answers += ask(plan, asker, editions)
     answers += _ask_shelved(plan, asker, editions, methods)
     if "partition" in methods:
         answers += _ask_all(plan, asker, editions)
@@ -788,6 +824,29 @@ def _ask_moded(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked
             params = {"surface": "session", "edition": edition, "values": values, "graph": path}
             found.append(Asked(number, edition, {"first": asker.method("precision", params)}, "moded"))
     return found
+
+
+def _ask_listed(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:
+    """The dtypes of every graph of a precision case in mixed precision, plain and with a type more on either list."""
+    found = []
+    for number, (path, edition) in enumerate(_shelved(plan).listed):
+        if edition not in editions or not asker.asks(number):
+            continue
+        listed = precise.listable(_closed(path, (), ()), plan.seed + number)
+        if listed is None:
+            continue
+        values = {"precision_mode": "allow_mix_precision"}
+        params = {"surface": "session", "edition": edition, "values": values, "graph": path}
+        outcomes = {"first": asker.method("precision", params)}
+        for way, (name, _) in precise.LISTS.items():
+            text = json.dumps({name: {"to-add": [listed]}})
+            more = {"values": {**values, "modify_mixlist": _MIXLIST}, "files": {_MIXLIST: text}}
+            outcomes[way] = asker.method("precision", {**params, **more})
+        found.append(Asked(number, edition, outcomes, "listed"))
+    return found
+
+
+_MIXLIST = "/home/test/ops_info.json"
 
 
 def _ask_precise(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:

@@ -7,10 +7,10 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_conformance.observing import observe
 from npu_conformance.strength.laws.checks import Law
-from npu_reference.catalog import Catalog
+from npu_reference.catalog import Catalog, Descriptor
 from npu_reference.graphs import Graph
 
-__all__ = ["MODES", "PRECISION", "Precise", "facts"]
+__all__ = ["LISTS", "MODES", "PRECISION", "Precise", "facts", "listable", "moved"]
 
 #: Marks an operator of keep_dtype_scope.
 _KEPT = "_keep_dtype"
@@ -30,13 +30,24 @@ MODES: Mapping[str, Tuple[str, ...]] = {
 _CHOSEN = ("float16", "float32", "bfloat16")
 
 
+#: Lists of modify_mixlist, each with the way of asking that adds a type to it, and whether precision may rise by that.
+LISTS: Mapping[str, Tuple[str, bool]] = {
+    "with a type on the blocklist": ("black-list", True),
+    "with a type on the trustlist": ("white-list", False),
+}
+
+
 class Precise(NamedTuple):
-    """An answer to `precision`, with what was asked: the graph as the pass sees it, the mode, and the partition."""
+    """An answer to `precision`, with what was asked: the graph as the pass sees it, the mode, and the partition.
+
+    built_in: whether kernels are those of the built-in library.
+    """
 
     graph: Graph
     mode: str
     answer: Mapping[str, Any]
     edition: str = "current"
+    built_in: bool = True
 
 
 def _nodes(reading: Precise) -> Dict[int, Mapping[str, Any]]:
@@ -109,15 +120,43 @@ def _casts(reading: Precise) -> List[str]:
     return faults + [f"a cast on {a} -> {b} from {c} to {d} without need" for a, b, c, d in sorted(found - expected)]
 
 
-def _both(op: str) -> Optional[str]:
-    """The list of a vector operator whose kernel has float16 throughout and float32 throughout; None for all others."""
+@functools.lru_cache(maxsize=2048)
+def _demanded(op: str, mode: str, edition: str) -> Optional[Tuple[str, str]]:
+    """At which dtype a mode has the float inputs and outputs of an operator of the AI Core, "kept" for the graph's.
+
+    None where more than the mode decides: what stands before it, fusion, or which engine there is.
+    """
     descriptor = _catalog().get(op)
-    if descriptor is None or descriptor.engine != "vector" or descriptor.fused is not None or op == "Cast":
+    if descriptor is None or descriptor.engine not in _AI_CORE or descriptor.fused is not None or op == "Cast":
         return None  # fusion makes another kernel of it, and a Cast is there for its dtypes
-    floats = [
-        {dtype for dtype in (*column.inputs, *column.outputs) if dtype in _CHOSEN} for column in descriptor.columns
-    ]
-    return descriptor.flag if {"float16"} in floats and {"float32"} in floats else None
+    floats = [{dtype for dtype in (*one.inputs, *one.outputs) if dtype in _CHOSEN} for one in descriptor.columns]
+    some, flag = {dtype for found in floats for dtype in found}, descriptor.flag
+    cubes = descriptor.fp16_priority and edition == "current"  # A8, A11
+    if {"float16"} in floats and {"float32"} in floats:
+        if cubes and mode == "allow_fp32_to_fp16":
+            return "float16", "float16"
+        if cubes and mode in ("force_fp32", "cube_fp16in_fp32out"):
+            return ("float16" if _widens(descriptor) else "float32"), "float32"
+        wanted = _WANTED.get((mode, flag or "")) or _WANTED.get((mode, ""))
+        return (wanted, wanted) if wanted is not None else None
+    if some == {"float32"}:
+        return None if (mode, edition) == ("must_keep_origin_dtype", "legacy") else ("float32", "float32")
+    if some == {"float16"} and (mode in _LOWERING or (mode in _MIXED and flag == "trustlist")):
+        return "float16", "float16"
+    return None
+
+
+def _widens(descriptor: Descriptor) -> bool:
+    """Whether a kernel takes float16 throughout and gives float32 throughout."""
+    return any(
+        {dtype for dtype in one.inputs if dtype in _CHOSEN} == {"float16"}
+        and {dtype for dtype in one.outputs if dtype in _CHOSEN} == {"float32"}
+        for one in descriptor.columns
+    )
+
+
+_LOWERING = ("allow_fp32_to_fp16", "force_fp16")
+_MIXED = ("allow_mix_precision", "allow_mix_precision_fp16")
 
 
 @functools.lru_cache(maxsize=1)
@@ -126,25 +165,25 @@ def _catalog() -> Catalog:
 
 
 def _as_the_mode_says(reading: Precise) -> List[str]:
-    """Of an operator that supports both types the mode decides, in the documents' words; those of others go by more."""
-    faults = []
-    for node, one in _nodes(reading).items():
-        listed = _both(reading.graph.nodes[node].op)
+    """What the mode alone decides, in the documents' words: of operators that support both types, or only one."""
+    faults: List[str] = []
+    for node, one in _nodes(reading).items() if reading.built_in and reading.mode else ():
+        demanded = _demanded(reading.graph.nodes[node].op, reading.mode, reading.edition)
+        if demanded is None or one.get("engine", "vector") not in _AI_CORE:
+            continue
+        if reading.graph.nodes[node].attr(_KEPT, 0) or _stores(reading, node):
+            continue
         stated = _named(reading.graph.input_dtypes(node)), _named(reading.graph.output_dtypes(node))
-        if listed is None or reading.graph.nodes[node].attr(_KEPT, 0) or _stores(reading, node):
-            continue
-        wanted = _WANTED.get((reading.mode, listed)) or _WANTED.get((reading.mode, ""))
-        if wanted is None:
-            continue
-        for given, told in (*zip(stated[0], one["inputs"]), *zip(stated[1], one["outputs"])):
-            if given not in ("float16", "float32"):
-                continue
-            right = given if wanted == "kept" else wanted
-            if told != right:
-                faults.append(f"{one['node']} ({one['op']}) has {told} instead of {right} under {reading.mode}")
+        for wanted, graphs, told in zip(demanded, stated, (one["inputs"], one["outputs"])):
+            right = [given if wanted == "kept" or given not in _MOVED else wanted for given in graphs]
+            if any(given in _MOVED and it != other for given, it, other in zip(graphs, told, right)):
+                words = f"{' '.join(told)} instead of {' '.join(right)}"
+                faults.append(f"{one['node']} ({one['op']}) has {words} under {reading.mode}")
                 break
     return faults
 
+
+_MOVED = ("float16", "float32")
 
 #: Mode, and list where it matters, to the type of an operator that supports both: 002 L162-168, 003 L322-341.
 _WANTED = {
@@ -158,6 +197,101 @@ _WANTED = {
     ("allow_mix_precision_fp16", "trustlist"): "float16",
     ("allow_mix_precision_fp16", "blocklist"): "kept",
 }
+
+
+def _with_a_kernel(reading: Precise) -> List[str]:
+    """What the AI Core computes has the dtypes of one of its kernels, in the tensors that the kernel has."""
+    if not reading.built_in:
+        return []
+    faults = []
+    for node, one in _nodes(reading).items():
+        if one.get("engine") not in _AI_CORE:
+            continue
+        kernels = _kernels(reading.graph.nodes[node].op)
+        told = tuple(one["inputs"]), tuple(one["outputs"])
+        if told[0] == told[1] and reading.graph.nodes[node].op == "Cast":
+            continue  # a Cast to the same dtype is removed
+        if kernels and not any(_matches(reading.graph, node, told, kernel) for kernel in kernels):
+            words = " ".join([*told[0], "->", *told[1]])
+            faults.append(f"{one['node']} is computed on the AI Core with {words}, of which its library has no kernel")
+    return faults
+
+
+_AI_CORE = ("cube", "vector")
+
+
+@functools.lru_cache(maxsize=512)
+def _kernels(op: str) -> Tuple[Descriptor, ...]:
+    """What is known of an operator's kernels of the AI Core, before and after graph fusion."""
+    descriptor = _catalog().get(op)
+    if descriptor is None:
+        return ()
+    return tuple(one for one in (descriptor, descriptor.after_fusion()) if one.columns)
+
+
+def _matches(graph: Graph, node: int, told: Tuple[Tuple[str, ...], ...], kernel: Descriptor) -> bool:
+    """Whether some column has all tensors of the kernel as they are told; a list repeats its position.
+
+    What is given besides floats follows from what is taken, but for a Cast.
+    """
+    op_def = graph.op_def(node)
+    free_out = _HANDLES if graph.nodes[node].op == "Cast" else None
+    sides = (
+        (op_def.inputs, kernel.takes_in, _named(graph.input_dtypes(node)), _HANDLES),
+        (op_def.outputs, kernel.takes_out, _named(graph.output_dtypes(node)), free_out),
+    )
+    wanted: List[List[Tuple[int, str]]] = []
+    for (args, takes, stated, free), dtypes in zip(sides, told):
+        lists = any(arg.is_list for arg in args)
+        if lists and len(args) > 1:
+            return True  # which tensor is of which argument is a question of its own
+        positions = [0] * len(stated) if lists else list(takes or range(len(stated)))
+        pairs = zip(positions, stated, dtypes)
+        wanted.append([
+            (position, dtype) for position, graphs, dtype in pairs
+            if position >= 0 and (graphs in _CHOSEN if free is None else graphs not in free)
+        ])  # fmt: skip
+    return any(
+        all(side[position : position + 1] in ((dtype,), ()) for side, pairs in zip(column, wanted)
+            for position, dtype in pairs)
+        for column in kernel.columns
+    )  # fmt: skip
+
+
+_HANDLES = ("resource", "variant")
+
+
+def listable(graph: Graph, number: int) -> Optional[str]:
+    """A type of the device that some operator of the graph becomes, and that a list may name; chosen by a number."""
+    names = set()
+    for node in graph.nodes:
+        descriptor = _catalog().get(node.op)
+        dtypes = _named((*graph.input_dtypes(node.id), *graph.output_dtypes(node.id)))
+        if descriptor is not None and descriptor.columns and descriptor.flag is not None and "float32" in dtypes:
+            names.add(descriptor.ge_op)
+    return sorted(names)[number % len(names)] if names else None
+
+
+def moved(plain: Precise, other: Precise, way: str, listed: str) -> List[str]:
+    """How the answer with a type on a list goes the wrong way: up with one on the trustlist, down on the blocklist.
+
+    002 L770-774, 004 L15-17: what is listed may, or may not, be lowered, and gray operators do as those before them.
+    """
+    rises, graph = LISTS[way][1], plain.graph
+    before, faults = _nodes(plain), []
+    for node, one in _nodes(other).items():
+        if node not in before:
+            continue
+        pairs = [*zip(before[node]["inputs"], one["inputs"]), *zip(before[node]["outputs"], one["outputs"])]
+        wrong = ("float32", "float16") if rises else ("float16", "float32")
+        if wrong in pairs:
+            faults.append(f"{one['node']} goes from {wrong[0]} to {wrong[1]} when {listed} is put on that list")
+        descriptor = _catalog().get(graph.nodes[node].op)
+        if rises and descriptor is not None and descriptor.ge_op == listed and descriptor.fused is None:
+            stated = [*_named(graph.input_dtypes(node)), *_named(graph.output_dtypes(node))]
+            if ("float32", "float16") in zip(stated, (*one["inputs"], *one["outputs"])):
+                faults.append(f"{one['node']} is lowered, although {listed} is on the blocklist")
+    return faults
 
 
 def _stores(reading: Precise, node: int) -> bool:
@@ -188,6 +322,11 @@ PRECISION = [
     Law("precision-modes", "Of an operator that supports float16 and float32 the mode decides",
         ("precision.s.force_fp16", "precision.s.force_fp32", "precision.s.must_keep"), (), _as_the_mode_says,
         "precision", True),
+    Law("precision-kernels", "What the AI Core computes has dtypes that one of its kernels has",
+        ("precision.domain",), ("engines",), _with_a_kernel, "precision", True),
+    Law("precision-lists", "A type more on the blocklist lowers no operator, one more on the trustlist raises none",
+        ("precision.s.flag_false_black", "precision.s.flag_true_white", "precision.mixlist.gray"), (), None,
+        "precision"),
     Law("precision-casts", "A cast stands exactly where the two ends of an edge disagree",
         ("precision.g.only_fp32_to_fp16",), ("casts",), _casts, "precision", True),
     Law("precision-renaming", "Other names give the same dtypes", ("precision.domain",), (), None, "precision"),

@@ -102,6 +102,20 @@ def _recompilation_needs_no_range(state: State) -> None:
         state.drop("dynamic_inputs_shape_range", "S16")
 
 
+@RULES.rule("S16", "iterations_per_loop", about=("dynamic_graph_execute_mode", "dynamic_input"))
+def _recompilation_does_not_loop(state: State) -> None:
+    """With dynamic_graph_execute_mode lazy_recompile, iterations_per_loop has to be 1 (S16)."""
+    lazy = state.value("dynamic_input") and state.value("dynamic_graph_execute_mode") == "lazy_recompile"
+    iterations = state.value("iterations_per_loop")
+    if lazy and state.has("iterations_per_loop") and iterations != 1:
+        state.error(
+            "iterations_per_loop",
+            "OPTION_CONFLICT",
+            f"iterations_per_loop only support 1 in lazy_recompile mode. Current is:{iterations}",
+            "Leave iterations_per_loop at 1, or set dynamic_graph_execute_mode to dynamic_execute.",
+        )
+
+
 @RULES.rule(
     "session.dynamic_graph_execute_mode.only_when_dynamic", "dynamic_graph_execute_mode", about=("dynamic_input",)
 )

@@ -29,7 +29,7 @@ def _trace_points(state: State) -> None:
         remedy = "Name the first forward and the last backward operator."
         state.error("profiling_options", "OPTION_CONFLICT", reason, remedy)
     else:
-        state.warn("profiling_options", "incomplete", f"profiling_options: {reason}")
+        state.warn("profiling_options", "incomplete", reason)
 
 
 @RULES.rule("session.profiling_options.inference.no_training_trace", "profiling_options")

@@ -63,7 +63,7 @@ OPTIONS = (
         current=_IGNORED,
         overrides={("runconfig", "legacy"): {"earlier": "i"}},
         unit="byte",
-        readings=("A22", "T11", "T12", "T31", "G26"),
+        readings=("A22", "T11", "T12", "T31", "G27"),
         requirements=("session.memory.",),
     ),
     declare(
@@ -74,6 +74,6 @@ OPTIONS = (
         current=_IGNORED,
         overrides={("runconfig", "legacy"): {"earlier": "i"}},
         unit="byte",
-        readings=("A22", "T11", "T12", "T31", "G26"),
+        readings=("A22", "T11", "T12", "T31", "G27"),
     ),
 )

@@ -104,7 +104,7 @@ OPTIONS = (
         _TOPIC,
         "Whether operators are compiled online or taken from prebuilt binaries.",
         runconfig=Facet(Choice("auto", "true", "false"), "s", "auto", status="experimental", earlier="b"),
-        readings=("S15", "G26"),
+        readings=("S15", "G27"),
         advice=(Advice("It is for large recommendation models only.", "runconfig.jit_compile.notice", ("current",)),),
     ),
 )
