@@ -182,8 +182,8 @@ class Shelf:
                 memory[at] = 1
 
     def tell(self):
-        where = "memory" if self.in_memory else "disk"
-        print(f"files in {where}; to make an empty one takes {max(self.prices) * 1e6:.0f} us of processor")
+        where = "in memory" if self.in_memory else "on a disk"
+        print(f"files {where}; to make an empty one takes {max(self.prices) * 1e6:.0f} us of processor")
 
 
 def _in_memory(path):

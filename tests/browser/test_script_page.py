@@ -131,6 +131,16 @@ def test_nothing_is_wider_than_a_phone(browser, path, told):
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
+def test_on_a_phone_every_value_has_the_name_of_its_column(browser, path, told):
+    script = """() => [...document.querySelectorAll("table.wide td[data-head]:not([data-head=''])")].slice(0, 40)
+        .map(cell => getComputedStyle(cell, "::before").content)"""
+    for opened in open_page(browser, path, told.answer):
+        assert set(opened.page.evaluate(script)) == {"none"}
+        opened.page.set_viewport_size({"width": 400, "height": 800})
+        named = opened.page.evaluate(script)
+        assert named and all(":" in one for one in named)
+
+
 def test_the_dark_page_is_dark(browser, path, told):
     for opened in open_page(browser, path, told.answer, color_scheme="dark"):
         colour = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")

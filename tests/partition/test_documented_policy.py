@@ -232,6 +232,39 @@ def test_what_fills_a_queue_and_what_it_feeds_are_not_one_geop():
     assert "REPAIRED_QUEUE" in codes(result)
 
 
+@pytest.mark.parametrize("nested", [False, True])
+def test_what_fills_a_queue_and_what_a_function_takes_from_it_feeds_are_not_one_geop(nested):
+    g = GraphBuilder()
+    x = g.placeholder("x", "float32", [2])
+    queue = g.op("FIFOQueueV2", "queue", component_types=["float32"], shapes=[[2]], shared_name="q")
+    f = g.function("taken", {"q": "resource"}, {"value": "float32"})
+    take = f.op("QueueDequeueV2", "take", [f.args["q"]], component_types=["float32"])
+    f.returns(value=f.op("PyFunc", "seen", [[take[0]]], Tout=["float32"], token="t")[0])
+    if nested:
+        outer = g.function("outer", {"q": "resource"}, {"value": "float32"})
+        outer.returns(value=outer.op("taken", "inner", [outer.args["q"]]))
+    g.op("QueueEnqueueV2", "put", [queue, [g.op("Relu", "a", [x])]])
+    call = g.op("StatefulPartitionedCall", "call", [[queue]], Tout=["float32"], f="outer" if nested else "taken")
+    g.op("Exp", "b", [call[0]])
+    graph = closed(g, ["x"], ["b:0"], ["put"])
+    assert sets(mixed(graph, policy="adapter")) == [["a", "b"]]
+    assert sets(mixed(graph)) == [["a"], ["b"]]
+
+
+def test_what_fills_a_queue_and_what_an_element_of_a_data_set_feeds_are_not_one_geop():
+    g = GraphBuilder()
+    x = g.placeholder("x", "float32", [2])
+    queue = g.op("FIFOQueueV2", "queue", component_types=["float32"], shapes=[[2]], shared_name="q")
+    f = g.function("element", {"i": "int64", "q": "resource"}, {"value": "float32"})
+    f.returns(value=f.op("QueueDequeueV2", "take", [f.args["q"]], component_types=["float32"])[0])
+    typed = {"output_types": ["float32"], "output_shapes": [[2]]}
+    iterator = g.op("IteratorV2", "iterator", shared_name="it", container="", **typed)
+    element = g.op("IteratorGetNext", "element_of", [iterator], **typed)
+    g.op("QueueEnqueueV2", "put", [queue, [g.op("Relu", "a", [x])]])
+    g.op("Exp", "b", [element[0]])
+    assert sets(mixed(closed(g, ["x"], ["b:0"], ["put"]))) == [["a"], ["b"]]
+
+
 def test_lazy_recompilation_never_joins_two_regions_that_a_host_path_joins():
     from npu_reference.partition import partition
     from npu_reference.partition.settings import Settings

@@ -85,7 +85,7 @@ def _best(option: Option, cases: List[library.Case], kind: str) -> library.Case:
 
 
 #: Of cases that are alike those that show the effect, where others show that there is none.
-_PLAINER = ("scope-fusion-runconfig-named",)
+_PLAINER = ("dump-with-quant-dumpable", "scope-fusion-runconfig-named")
 
 
 def _weight(option: Option, case: library.Case, kind: str) -> int:
