@@ -16,8 +16,8 @@ Exit status 1: the comparison takes ten seconds or longer, or names another oper
 What is not measured is the same for all sides. ext4 passes over the places of files that were deleted in the last
 minutes, one by one, whenever it makes a file: ten times the price. So nothing is deleted before the end on a disk, and
 every side has a folder in which files are made at the usual price (told); only what scripts leave in memory goes after
-each turn. Before a turn the disk has written all that is due, and as much memory as a step fills has been touched and
-given back: the first touch of a virtual machine's memory is its host's work. What a disk cannot take at once waits in
+each turn. Before a turn the disk has written all that is due, and a file as large as a step has been written and given
+up: the first touch of a virtual machine's memory is its host's work. What a disk cannot take at once waits in
 memory, up to a tenth of it: longer dumps than that go at the disk's pace.
 """
 
@@ -29,7 +29,6 @@ import fcntl
 import functools
 import gzip
 import json
-import mmap
 import os
 import platform
 import resource
@@ -148,7 +147,7 @@ class Shelf:
     """Folders for what is measured."""
 
     def __init__(self, base):
-        self.base, self.in_memory, self.prices = base, _in_memory(base), []
+        self.base, self.in_memory, self.prices, self.places = base, _in_memory(base), [], []
         with contextlib.suppress(OSError), open(base) as folder:  # ext4: what is made in there spreads over the disk
             fcntl.ioctl(folder, FS_IOC_SETFLAGS, struct.pack("i", FS_TOPDIR_FL))
 
@@ -157,15 +156,21 @@ class Shelf:
         found = []
         while len(found) < MOST_PROBED and (not found or min(found)[0] > USUAL):
             place = tempfile.mkdtemp(dir=self.base)
-            os.mkdir(os.path.join(place, "probe"))
-            used = processor(resource.RUSAGE_SELF)
-            for number in range(PROBES):
-                os.close(os.open(os.path.join(place, "probe", f"empty.{number}"), os.O_WRONLY | os.O_CREAT))
-            found.append(((processor(resource.RUSAGE_SELF) - used) / PROBES, place))
+            found.append((self._price(place), place))
         price, place = min(found)
         self.prices.append(price)
+        self.places.append(place)
         os.mkdir(os.path.join(place, "used"))
         return os.path.join(place, "used")
+
+    @staticmethod
+    def _price(place):
+        """Seconds of processor that it takes to make an empty file in a new folder of a place."""
+        probe = tempfile.mkdtemp(dir=place)
+        used = processor(resource.RUSAGE_SELF)
+        for number in range(PROBES):
+            os.close(os.open(os.path.join(probe, f"empty.{number}"), os.O_WRONLY | os.O_CREAT))
+        return (processor(resource.RUSAGE_SELF) - used) / PROBES
 
     def used(self, folder):
         """What a turn left is no longer needed."""
@@ -177,13 +182,16 @@ class Shelf:
         """Bring disk and memory into the same state before every turn."""
         if not self.in_memory:
             os.sync()
-        with contextlib.closing(mmap.mmap(-1, max(mmap.PAGESIZE, min(size, MOST_TOUCHED)))) as memory:
-            for at in range(0, len(memory), mmap.PAGESIZE):
-                memory[at] = 1
+        piece = bytes(1 << 20)
+        with tempfile.TemporaryFile(dir=self.base, buffering=0) as scratch:
+            for _ in range(min(size, MOST_TOUCHED) >> 20):
+                scratch.write(piece)
 
     def tell(self):
         where = "in memory" if self.in_memory else "on a disk"
-        print(f"files {where}; to make an empty one takes {max(self.prices) * 1e6:.0f} us of processor")
+        after = max(map(self._price, self.places))
+        first = max(self.prices)
+        print(f"files {where}; an empty one takes {first * 1e6:.0f} us of processor, {after * 1e6:.0f} at the end")
 
 
 def _in_memory(path):
