@@ -101,7 +101,8 @@ def run(
     stop_on_signals()
     backends.check(spec)
     settings = worker_settings(jobs, factor, variables, python)
-    with seats.seat(spec, settings, early=True) as first:  # a backend starts while the library is read
+    # Where the report is to lie is looked at first; then a backend starts while the library is read.
+    with output.replaced_folder(out) as folder, seats.seat(spec, settings, early=True) as first:
         shelf = library.load()
         seed = seed_of("--law-seed", law_seed)
         demanded = laws is not None
@@ -130,19 +131,16 @@ def run(
         entries = known_failures.load(known, [*shelf.instances(), *more]) if known else []
         if graphs:
             asked.update(laws=graphs, law_seed=seed)
-        with output.replaced_folder(out) as folder:
-            plan = asking.Plan(graphs, seed, lawful, folder, shelf)
+        plan = asking.Plan(graphs, seed, lawful, folder, shelf)
 
-            def further(claims: Any) -> runner.Further:
-                questions = asking.Questions(plan, claims)
-                return runner.Further(
-                    questions.common, questions.parts, questions.take, questions.lost, questions.records
-                )
+        def further(claims: Any) -> runner.Further:
+            questions = asking.Questions(plan, claims)
+            return runner.Further(questions.common, questions.parts, questions.take, questions.lost, questions.records)
 
-            beside = further if graphs else None
-            with progress.bar(len(instances) + graphs) as advance:
-                report = runner.run(shelf, instances, spec, settings, entries, asked, advance, folder, beside, first)
-            missing = write.write(shelf, report, folder)
+        beside = further if graphs else None
+        with progress.bar(len(instances) + graphs) as advance:
+            report = runner.run(shelf, instances, spec, settings, entries, asked, advance, folder, beside, first)
+        missing = write.write(shelf, report, folder)
     if form == "json":
         echo_json(answering.answer(shelf, report))
     else:
