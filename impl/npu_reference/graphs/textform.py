@@ -6,7 +6,6 @@ import re
 from typing import Any, List, Tuple
 
 from ..errors import NpuError
-from . import plaintext
 from .limits import MAX_TEXT_BYTES, MAX_TEXT_DEPTH, MAX_TEXT_STRING
 from .names import shorten
 
@@ -97,9 +96,6 @@ def parse_text(text: str, message: Any, subject: str) -> Any:
     """``message`` filled from ``text``; fields newer than this package are passed over. NpuError GRAPH_FORMAT."""
     from google.protobuf import text_format
 
-    if plaintext.fill(text, message):
-        return message
-    message.Clear()
     try:
         text_format.Parse(text, message, allow_unknown_field=True)
     except text_format.ParseError as error:
