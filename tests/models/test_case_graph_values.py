@@ -21,6 +21,8 @@ NAMES = sorted({os.path.basename(path) for path in glob.glob(os.path.join(CASES,
 
 #: What cannot be equal, and why.
 UNEQUAL = {"retaining_random.pbtxt": "its generators have no seed: TensorFlow does not agree with itself either"}
+#: Two updates of one variable that nothing orders: either may come first, and the sum is rounded as they come.
+UNORDERED = {"shared_variable_in_range.pbtxt"}
 
 #: Feeds that must be something in particular; n grows in loops that end when it is large.
 PARTICULAR = {"n:0": 2, "axis:0": 0, "preprocess/shape:0": [-1], "default:0": -1}
@@ -69,7 +71,7 @@ def config(**options):
 def fed(placeholder, turn):
     """A value for a placeholder: the same in every run that is compared, another at each turn."""
     dtype = placeholder.outputs[0].dtype
-    shape = [size or UNKNOWN for size in placeholder.outputs[0].shape.as_list()]
+    shape = [UNKNOWN if size is None else size for size in placeholder.outputs[0].shape.as_list()]
     tensor = placeholder.outputs[0].name
     if tensor in PARTICULAR:
         return np.asarray(PARTICULAR[tensor], dtype.as_numpy_dtype)
@@ -148,7 +150,7 @@ def values(name, settings):
 
 
 @pytest.mark.parametrize("mixed", [True, False], ids=["mixed", "full"])
-@pytest.mark.parametrize("name", sorted(set(NAMES) - set(UNEQUAL)))
+@pytest.mark.parametrize("name", sorted(set(NAMES) - set(UNEQUAL) - UNORDERED))
 def test_a_case_graph_gives_the_same_bits(name, mixed):
     own = values(name, config())
     process_trace().clear()

@@ -114,6 +114,15 @@ def test_a_script_answers_what_it_printed(tmp_path):
     assert caught.value.code == "RUN_FAILED" and "KeyError: 'gone'" in caught.value.reason
 
 
+def test_what_a_script_switches_for_all_of_tensorflow_is_as_before_for_the_next():
+    ask = "import tensorflow.compat.v1 as tf\nprint(tf.control_flow_v2_enabled(), tf.resource_variables_enabled())\n"
+    before = runner.run_script({"source": ask, "edition": "current"})["output"]
+    for verb in ("enable", "disable"):
+        switch = f"import tensorflow.compat.v1 as tf\ntf.{verb}_control_flow_v2()\ntf.{verb}_resource_variables()\n"
+        runner.run_script({"source": switch, "edition": "current"})
+        assert runner.run_script({"source": ask, "edition": "current"})["output"] == before
+
+
 @pytest.mark.parametrize(
     "value",
     [

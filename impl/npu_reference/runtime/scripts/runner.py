@@ -114,7 +114,8 @@ def execute(path: str, args: Sequence[str], edition: Optional[str]) -> str:
         err.write(line + "\n")
 
     v1 = tensorflow().v1
-    with v1.Graph().as_default(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    streams = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
+    with v1.Graph().as_default(), _own_switches(), streams[0], streams[1]:
         try:
             simulate(path, list(args), log=hear, edition=edition)
         except SystemExit as leaving:
@@ -122,6 +123,20 @@ def execute(path: str, args: Sequence[str], edition: Optional[str]) -> str:
                 tail = " | ".join(err.getvalue().strip().splitlines()[-3:])
                 raise NpuError("RUN_FAILED", path, f"the script ended with {leaving.code}: {tail}.") from None
     return out.getvalue()
+
+
+@contextlib.contextmanager
+def _own_switches() -> Iterator[None]:
+    """What a script switches for the whole process is as it was afterwards: the next one's graph depends on it."""
+    v1 = tensorflow().v1
+    ways = v1.disable_control_flow_v2, v1.enable_control_flow_v2
+    kinds = v1.disable_resource_variables, v1.enable_resource_variables
+    way, kind = v1.control_flow_v2_enabled(), v1.resource_variables_enabled()
+    try:
+        yield
+    finally:
+        ways[way]()
+        kinds[kind]()
 
 
 @contextlib.contextmanager
