@@ -9,72 +9,40 @@ import re
 import struct
 from typing import Any, Callable, Dict, List
 
-from faulty.making import Answer, Params, broken, changed, graph_of, plain, to_host, with_values
+from faulty.making import (
+    Answer,
+    Params,
+    accepts,
+    asks,
+    broken,
+    changed,
+    denies,
+    graph_of,
+    is_about,
+    is_mixed,
+    node_change,
+    place,
+    plain,
+    steps,
+    tells,
+    to_host,
+    turn_values,
+    turns,
+    value_of,
+    with_values,
+)
 from npu_conformance.backends.mutants import edits
 from npu_reference.errors import NpuError
 
 
-def _given(params: Params, name: str) -> Any:
-    return plain(params["values"].get(name))
-
-
-def _is(params: Params, surface: str = "", edition: str = "") -> bool:
-    return surface in ("", params["surface"]) and edition in ("", params["edition"])
-
-
-def accepts(name: str, sentence: str, option: str, when: Callable[[Params], bool], **instead: Any) -> None:
-    """What is refused because of `option` is taken where `when` holds; the answer is that of the values `instead`."""
-
-    def fault(ask: Any, params: Params) -> Answer:
-        try:
-            return ask(params)
-        except NpuError as error:
-            if error.subject != option or not when(params):
-                raise
-            answer = ask(with_values(params, **(instead or {option: None})))
-            for one in {option, *instead} & set(params["values"]):
-                answer["effective"][one] = {"value": _given(params, one), "origin": "given"}
-            return answer
-
-    fault.__name__ = name
-    broken("options", sentence)(fault)
-
-
-def denies(name: str, sentence: str, option: str, when: Callable[[Params], bool], method: str = "options") -> None:
-    """What a document allows is refused."""
-
-    def fault(ask: Any, params: Params) -> Answer:
-        answer = ask(params)
-        if when(params):
-            raise NpuError("OPTION_VALUE", option, "is out of range")
-        return answer
-
-    fault.__name__ = name
-    broken("options", sentence, method)(fault)
-
-
-def tells(name: str, sentence: str, change: Callable[[Answer, Params], Any]) -> None:
-    changed("options", name, sentence, change)
-
-
-def asks(name: str, sentence: str, area: str, change: Callable[[Params], Params], *methods: str) -> None:
-    """Another question is answered."""
-
-    def fault(ask: Any, params: Params) -> Answer:
-        return ask(change(params))
-
-    fault.__name__ = name
-    broken(area, sentence, *methods)(fault)
-
-
 def _file_of(params: Params, option: str) -> Any:
-    path = _given(params, option)
+    path = value_of(params, option)
     text = params.get("files", {}).get(path) if isinstance(path, str) else None
     return text if isinstance(text, str) else None
 
 
 def _with_file(params: Params, option: str, text: str) -> Params:
-    return {**params, "files": {**params["files"], _given(params, option): text}}
+    return {**params, "files": {**params["files"], value_of(params, option): text}}
 
 
 def _without_env(params: Params, *names: str) -> Params:
@@ -86,8 +54,8 @@ def _without_env(params: Params, *names: str) -> Params:
 
 def _quantum(answer: Answer, params: Params) -> None:
     seconds = answer.get("directives", {}).get("timeouts", {}).get("hccl_seconds")
-    given = _given(params, "hccl_timeout")
-    if isinstance(given, int) and given % 68 == 0 and given > 68 and _is(params, "runconfig", "current"):
+    given = value_of(params, "hccl_timeout")
+    if isinstance(given, int) and given % 68 == 0 and given > 68 and is_about(params, "runconfig", "current"):
         answer["directives"]["timeouts"]["hccl_seconds"] = seconds - 68
 
 
@@ -96,7 +64,7 @@ denies(
     "end_of_hccl_timeout_refused",
     "003 hccl_timeout: (0, 17340]",
     "hccl_timeout",
-    lambda params: _given(params, "hccl_timeout") == 17340,
+    lambda params: value_of(params, "hccl_timeout") == 17340,
 )
 
 
@@ -111,13 +79,13 @@ denies(
     "whole_32_mb_refused",
     "003 input_fusion_size: maximum 33554432",
     "input_fusion_size",
-    lambda params: _given(params, "input_fusion_size") == 33554432,
+    lambda params: value_of(params, "input_fusion_size") == 33554432,
 )
 denies(
     "int32_max_refused",
     "003 graph_max_parallel_model_num: [1, INT32_MAX]",
     "graph_max_parallel_model_num",
-    lambda params: _given(params, "graph_max_parallel_model_num") == 2147483647,
+    lambda params: value_of(params, "graph_max_parallel_model_num") == 2147483647,
 )
 accepts(
     "sum_of_memory_without_defaults",
@@ -130,25 +98,26 @@ denies(
     "002: the sum is at most 31G",
     "graph_memory_max_size",
     lambda params: (
-        _is(params, "session", "legacy")
+        is_about(params, "session", "legacy")
         and all(
-            re.fullmatch("[0-9]+", str(_given(params, one)))
+            re.fullmatch("[0-9]+", str(value_of(params, one)))
             for one in ("graph_memory_max_size", "variable_memory_max_size")
         )
-        and int(_given(params, "graph_memory_max_size")) + int(_given(params, "variable_memory_max_size")) == 31 << 30
+        and int(value_of(params, "graph_memory_max_size")) + int(value_of(params, "variable_memory_max_size"))
+        == 31 << 30
     ),
 )
 accepts(
     "one_range_for_both_engines",
     "002 stream_max_parallel_num: [1,13] and [1,3]",
     "stream_max_parallel_num",
-    lambda params: bool(re.search("DNN_V100:([4-9]|1[0-3])(,|$)", str(_given(params, "stream_max_parallel_num")))),
+    lambda params: bool(re.search("DNN_V100:([4-9]|1[0-3])(,|$)", str(value_of(params, "stream_max_parallel_num")))),
 )
 
 
 def _junk_is_on(answer: Answer, params: Params) -> None:
     try:
-        said = json.loads(_given(params, "profiling_options"))
+        said = json.loads(value_of(params, "profiling_options"))
     except (TypeError, ValueError):
         return
     meaning = answer.get("meaning", {}).get("profiling_options")
@@ -162,7 +131,7 @@ tells("junk_turns_task_trace_on", "002 task_trace: another value is off", _junk_
 def _profile(name: str, sentence: str, when: Callable[[Dict[str, Any]], bool]) -> None:
     def held(params: Params) -> bool:
         try:
-            found = json.loads(_given(params, "profiling_options"))
+            found = json.loads(value_of(params, "profiling_options"))
         except (TypeError, ValueError):
             return False
         return isinstance(found, dict) and when(found)
@@ -185,7 +154,7 @@ _profile(
 
 def _metrics(answer: Answer, params: Params) -> None:
     meaning = answer.get("meaning", {}).get("profiling_options")
-    if meaning and "aic_metrics" not in str(_given(params, "profiling_options")):
+    if meaning and "aic_metrics" not in str(value_of(params, "profiling_options")):
         meaning["aic_metrics"] = "ArithmeticUtilization"
 
 
@@ -219,7 +188,7 @@ accepts(
     "003 precision_mode_v2: cannot be used together with precision_mode",
     "precision_mode_v2",
     lambda params: (
-        (_given(params, "precision_mode"), _given(params, "precision_mode_v2"))
+        (value_of(params, "precision_mode"), value_of(params, "precision_mode_v2"))
         in (("force_fp16", "fp16"), ("must_keep_origin_dtype", "origin"), ("allow_mix_precision", "mixed_float16"))
     ),
 )
@@ -228,23 +197,23 @@ accepts(
     "003 precision_mode_v2: fp16, origin, cube_fp16in_fp32out, mixed_float16",
     "precision_mode_v2",
     lambda params: (
-        _given(params, "precision_mode_v2") in ("allow_mix_precision", "force_fp16", "must_keep_origin_dtype")
+        value_of(params, "precision_mode_v2") in ("allow_mix_precision", "force_fp16", "must_keep_origin_dtype")
     ),
 )
 accepts(
     "one_profile_is_enough_again",
     "002 dynamic_dims: more than one profile",
     "dynamic_dims",
-    lambda params: ";" not in str(_given(params, "dynamic_dims")),
+    lambda params: ";" not in str(value_of(params, "dynamic_dims")),
 )
 accepts(
     "first_profile_counted",
     "002 dynamic_dims: as many sizes in each profile as input_shape has -1",
     "dynamic_dims",
     lambda params: (
-        ";" in str(_given(params, "dynamic_dims"))
-        and str(_given(params, "dynamic_dims")).split(";")[0].count(",") + 1
-        == str(_given(params, "input_shape")).count("-1")
+        ";" in str(value_of(params, "dynamic_dims"))
+        and str(value_of(params, "dynamic_dims")).split(";")[0].count(",") + 1
+        == str(value_of(params, "input_shape")).count("-1")
     ),
 )
 accepts(
@@ -257,19 +226,19 @@ accepts(
     "other_names_of_inputs",
     "002 dynamic_inputs_shape_range: getnext and data, and no other",
     "dynamic_inputs_shape_range",
-    lambda params: bool(re.match("(?!getnext|data)[A-Za-z_]+:", str(_given(params, "dynamic_inputs_shape_range")))),
+    lambda params: bool(re.match("(?!getnext|data)[A-Za-z_]+:", str(value_of(params, "dynamic_inputs_shape_range")))),
 )
 denies(
     "no_scalars_in_ranges",
     "003 dynamic_inputs_shape_range: [] for scalars",
     "dynamic_inputs_shape_range",
-    lambda params: "[]" in str(_given(params, "dynamic_inputs_shape_range")),
+    lambda params: "[]" in str(value_of(params, "dynamic_inputs_shape_range")),
 )
 
 
 def _default(name: str, sentence: str, option: str, value: Any, surface: str, edition: str) -> None:
     def change(answer: Answer, params: Params) -> None:
-        if _is(params, surface, edition) and option not in params["values"] and option in answer["effective"]:
+        if is_about(params, surface, edition) and option not in params["values"] and option in answer["effective"]:
             answer["effective"][option]["value"] = value
 
     tells(name, sentence, change)
@@ -321,7 +290,7 @@ accepts(
     "oom_with_level_2",
     "003 op_debug_level 2 cannot be used together with oom",
     "op_debug_config",
-    lambda params: _given(params, "op_debug_level") == 2,
+    lambda params: value_of(params, "op_debug_level") == 2,
 )
 accepts(
     "oom_while_collecting",
@@ -369,7 +338,7 @@ accepts(
 
 def _aoe_by_env(answer: Answer, params: Params) -> None:
     said = params.get("env", {}).get("AOE_MODE")
-    if said and "aoe_mode" in params["values"] and _is(params, "", "current"):
+    if said and "aoe_mode" in params["values"] and is_about(params, "", "current"):
         answer["effective"]["aoe_mode"] = {"value": said, "origin": "environment"}
         if "directives" in answer:
             answer["directives"]["tuning"]["aoe"] = said
@@ -398,26 +367,26 @@ accepts(
     "small_host",
     "003 variable_placement: Device or Host",
     "variable_placement",
-    lambda params: _given(params, "variable_placement") in ("host", "device", "HOST", "DEVICE"),
+    lambda params: value_of(params, "variable_placement") in ("host", "device", "HOST", "DEVICE"),
 )
 accepts(
     "iterations_mixed_in_a_session",
     "000: iterations_per_loop must be 1 in mixed computing",
     "iterations_per_loop",
-    lambda params: _is(params, "session") and isinstance(_given(params, "iterations_per_loop"), int),
+    lambda params: is_about(params, "session") and isinstance(value_of(params, "iterations_per_loop"), int),
     mix_compile_mode=None,
 )
 accepts(
     "iterations_mixed_in_a_config",
     "000: iterations_per_loop must be 1 in mixed computing",
     "iterations_per_loop",
-    lambda params: _is(params, "runconfig") and _given(params, "iterations_per_loop") == 2,
+    lambda params: is_about(params, "runconfig") and value_of(params, "iterations_per_loop") == 2,
     mix_compile_mode=None,
 )
 
 
 def _channel(answer: Answer, params: Params) -> None:
-    if _given(params, "graph_run_mode") == 0 and _given(params, "enable_small_channel") == 0:
+    if value_of(params, "graph_run_mode") == 0 and value_of(params, "enable_small_channel") == 0:
         answer["effective"]["enable_small_channel"] = {"value": 0, "origin": "given"}
 
 
@@ -435,20 +404,20 @@ accepts(
     "true_is_one",
     "002 graph_run_mode: 0 or 1, through .i",
     "graph_run_mode",
-    lambda params: _given(params, "graph_run_mode") is True,
+    lambda params: value_of(params, "graph_run_mode") is True,
 )
 accepts(
     "iterations_as_text",
     "002 iterations_per_loop: written through .i",
     "iterations_per_loop",
-    lambda params: _is(params, "session") and isinstance(_given(params, "iterations_per_loop"), str),
+    lambda params: is_about(params, "session") and isinstance(value_of(params, "iterations_per_loop"), str),
 )
 
 
 def _both_hold(answer: Answer, params: Params) -> None:
     for name in ("op_select_implmode", "optypelist_for_implmode"):
         if name in params["values"] and "op_precision_mode" in params["values"]:
-            answer["effective"][name] = {"value": _given(params, name), "origin": "given"}
+            answer["effective"][name] = {"value": value_of(params, name), "origin": "given"}
 
 
 tells("implementation_modes_beside_file", "002 op_precision_mode: only this one holds", _both_hold)
@@ -477,13 +446,13 @@ accepts(
     "third_kind_of_statistics",
     "003 export_compile_stat: 0, 1 or 2",
     "export_compile_stat",
-    lambda params: _given(params, "export_compile_stat") == 3,
+    lambda params: value_of(params, "export_compile_stat") == 3,
 )
 accepts(
     "both_inputs_dynamic",
     "002 dynamic_node_type: 0 or 1",
     "dynamic_node_type",
-    lambda params: _given(params, "dynamic_node_type") == 2,
+    lambda params: value_of(params, "dynamic_node_type") == 2,
 )
 accepts(
     "any_type_of_implementation_again",
@@ -501,49 +470,41 @@ accepts(
     "more_deterministic",
     "003 deterministic: 0 or 1",
     "deterministic",
-    lambda params: _given(params, "deterministic") == 2,
+    lambda params: value_of(params, "deterministic") == 2,
 )
 accepts(
     "spaces_in_cache_paths",
     "003 op_compiler_cache_dir: letters, digits, _, - and .",
     "op_compiler_cache_dir",
-    lambda params: " " in str(_given(params, "op_compiler_cache_dir")),
+    lambda params: " " in str(value_of(params, "op_compiler_cache_dir")),
 )
 accepts(
     "signs_in_fusion_paths",
     "003 fusion_switch_file: letters, digits, _, - and .",
     "fusion_switch_file",
-    lambda params: _is(params, "runconfig", "current") and _file_of(params, "fusion_switch_file") is not None,
+    lambda params: is_about(params, "runconfig", "current") and _file_of(params, "fusion_switch_file") is not None,
 )
 denies(
     "no_chinese_paths",
     "002 op_compiler_cache_dir: Chinese characters are allowed",
     "op_compiler_cache_dir",
-    lambda params: bool(re.search("[\u4e00-\u9fff]", str(_given(params, "op_compiler_cache_dir")))),
+    lambda params: bool(re.search("[\u4e00-\u9fff]", str(value_of(params, "op_compiler_cache_dir")))),
 )
 
 
 # Partition
 
 
-def _mixed(params: Params) -> bool:
-    return _given(params, "mix_compile_mode") is True and params.get("policy") != "adapter"
-
-
 def _pairs(params: Params) -> Any:
     try:
-        return ast.literal_eval(str(_given(params, "in_out_pair")))
+        return ast.literal_eval(str(value_of(params, "in_out_pair")))
     except (SyntaxError, ValueError):
         return None
 
 
-def place(name: str, sentence: str, change: Callable[[Answer, Params], Any]) -> None:
-    changed("partition", name, sentence, lambda answer, params: change(answer, params) if _mixed(params) else None)
-
-
 def _last_outside(answer: Answer, params: Params) -> Any:
     pairs = _pairs(params)
-    if not pairs or _given(params, "in_out_pair_flag") is False:
+    if not pairs or value_of(params, "in_out_pair_flag") is False:
         return None
     return to_host(answer, [name for pair in pairs for name in pair[1]])
 
@@ -554,7 +515,7 @@ place("ends_of_ranges_outside", "001: what lies in in_nodes to out_nodes is offl
 def _with_pairs(name: str, sentence: str, change: Callable[[Any], Any], flag: Any = None) -> None:
     def other(params: Params) -> Params:
         pairs = _pairs(params)
-        if not pairs or flag not in (None, _given(params, "in_out_pair_flag") is not False):
+        if not pairs or flag not in (None, value_of(params, "in_out_pair_flag") is not False):
             return params
         return with_values(params, in_out_pair=str(change(pairs)))
 
@@ -568,7 +529,7 @@ _with_pairs("first_way_out_only", "001: out_nodes holds several", lambda pairs: 
 
 
 def _all_host(answer: Answer, params: Params) -> Any:
-    if _pairs(params) and _given(params, "in_out_pair_flag") is False:
+    if _pairs(params) and value_of(params, "in_out_pair_flag") is False:
         return to_host(answer, [name for geop in answer["geops"] for name in geop["nodes"]])
     return None
 
@@ -577,7 +538,7 @@ place("all_on_the_host_with_flag_false", "002 in_out_pair_flag: what is outside 
 
 
 def _outside_stays(answer: Answer, params: Params) -> Any:
-    if not _pairs(params) or _given(params, "in_out_pair_flag") is False:
+    if not _pairs(params) or value_of(params, "in_out_pair_flag") is False:
         return None
     graph = graph_of(params)
     free = [one["node"] for one in answer["host"] if one.get("reason") == "RANGE_OUTSIDE"]
@@ -658,7 +619,7 @@ changed("partition", "second_copies_not_told", "protocol: copies are nodes that 
 
 
 def _host_variables(answer: Answer, params: Params) -> Any:
-    if _given(params, "variable_placement") != "Host":
+    if value_of(params, "variable_placement") != "Host":
         return None
     graph = graph_of(params)
     host = [one["node"] for one in answer["host"] if one["node"] in graph.index]
@@ -676,7 +637,7 @@ asks(
     "no_config_mixes",
     "000: NPURunConfig(mix_compile_mode=True)",
     "partition",
-    lambda params: with_values(params, mix_compile_mode=None) if _is(params, "runconfig") else params,
+    lambda params: with_values(params, mix_compile_mode=None) if is_about(params, "runconfig") else params,
 )
 asks(
     "scope_without_mixing",
@@ -696,14 +657,14 @@ asks(
     "partition",
     lambda params: (
         with_values(params, mix_compile_mode=True)
-        if "in_out_pair" in params["values"] and _given(params, "mix_compile_mode") is not True
+        if "in_out_pair" in params["values"] and value_of(params, "mix_compile_mode") is not True
         else params
     ),
 )
 
 
 def _reads(answer: Answer, params: Params) -> Any:
-    if not _is(params, "session", "legacy") or "enable_data_pre_proc" in params["values"] or _mixed(params):
+    if not is_about(params, "session", "legacy") or "enable_data_pre_proc" in params["values"] or is_mixed(params):
         return None
     graph = graph_of(params)
     host = [one["node"] for one in answer["host"] if one["node"] in graph.index]
@@ -724,18 +685,8 @@ place("thirteenth_on_the_host", "000: offloadable operators are offloaded", _big
 # Precision
 
 
-def node_change(name: str, sentence: str, change: Callable[[Dict[str, Any], Params, Any], Any]) -> None:
-    def edit(answer: Answer, params: Params) -> None:
-        graph = graph_of(params)
-        ops = {node.name: node for node in graph.nodes}
-        for node in answer["nodes"]:
-            change(node, params, ops.get(node["node"]))
-
-    changed("precision", name, sentence, edit)
-
-
 def _mode(params: Params) -> Any:
-    return _given(params, "precision_mode") or _given(params, "precision_mode_v2")
+    return value_of(params, "precision_mode") or value_of(params, "precision_mode_v2")
 
 
 def _float(node: Dict[str, Any], old: str, new: str) -> None:
@@ -781,7 +732,7 @@ def _lists(name: str, sentence: str, change: Callable[[Dict[str, Any]], None], e
             change(found)
         except (ValueError, TypeError, AttributeError, KeyError):
             return params
-        return _with_file(params, "modify_mixlist", json.dumps(found)) if _is(params, "", edition) else params
+        return _with_file(params, "modify_mixlist", json.dumps(found)) if is_about(params, "", edition) else params
 
     asks(name, sentence, "precision", other)
 
@@ -852,7 +803,7 @@ asks(
     "precision",
     lambda params: (
         with_values(params, precision_mode="allow_fp32_to_fp16")
-        if _given(params, "precision_mode") == "must_keep_origin_dtype" and "customize_dtypes" in params["values"]
+        if value_of(params, "precision_mode") == "must_keep_origin_dtype" and "customize_dtypes" in params["values"]
         else params
     ),
 )
@@ -882,7 +833,7 @@ asks(
     "precision",
     lambda params: (
         with_values(params, graph_run_mode=1)
-        if _is(params, "", "legacy") and _given(params, "graph_run_mode") == 0
+        if is_about(params, "", "legacy") and value_of(params, "graph_run_mode") == 0
         else params
     ),
 )
@@ -891,7 +842,7 @@ asks(
 def _everywhere(answer: Answer, params: Params) -> None:
     if "optypelist_for_implmode" in params["values"]:
         for node in answer["nodes"]:
-            node["impl_mode"] = _given(params, "op_select_implmode")
+            node["impl_mode"] = value_of(params, "op_select_implmode")
 
 
 changed("precision", "mode_of_every_type", "002 optypelist_for_implmode: the operators in the list", _everywhere)
@@ -913,7 +864,7 @@ asks(
     "precision",
     lambda params: (
         with_values(params, precision_mode=None)
-        if _given(params, "precision_mode") == "allow_mix_precision_fp16"
+        if value_of(params, "precision_mode") == "allow_mix_precision_fp16"
         else params
     ),
 )
@@ -988,9 +939,9 @@ asks(
     "run",
     lambda params: (
         with_values(
-            params, dump_step=re.sub("([0-9]+)-([0-9]+)", lambda found: found.group(1), _given(params, "dump_step"))
+            params, dump_step=re.sub("([0-9]+)-([0-9]+)", lambda found: found.group(1), value_of(params, "dump_step"))
         )
-        if isinstance(_given(params, "dump_step"), str)
+        if isinstance(value_of(params, "dump_step"), str)
         else params
     ),
 )
@@ -1000,7 +951,7 @@ asks(
     "run",
     lambda params: (
         with_values(params, dump_mode="all")
-        if _given(params, "enable_dump") is True and "dump_mode" not in params["values"]
+        if value_of(params, "enable_dump") is True and "dump_mode" not in params["values"]
         else params
     ),
 )
@@ -1008,7 +959,7 @@ asks(
     "dumps_outputs_instead_of_inputs",
     "002 dump_mode: input",
     "run",
-    lambda params: with_values(params, dump_mode="output") if _given(params, "dump_mode") == "input" else params,
+    lambda params: with_values(params, dump_mode="output") if value_of(params, "dump_mode") == "input" else params,
 )
 asks(
     "profiles_of_shapes_forgotten",
@@ -1033,14 +984,6 @@ changed("run", "sums_are_means", "the sum of all ranks is the sum", _mean)
 
 
 # Time
-
-
-def steps(name: str, sentence: str, change: Callable[[Dict[str, Any], Params, Dict[str, Any]], Any]) -> None:
-    def edit(answer: Answer, params: Params) -> None:
-        for key, step in [("", answer["base"]), *answer.get("variants", {}).items()]:
-            change(step, params, {**params["values"], **params.get("variants", {}).get(key, {})})
-
-    changed("timeline", name, sentence, edit)
 
 
 def variants(name: str, sentence: str, change: Callable[[Dict[str, Any]], Dict[str, Any]]) -> None:
@@ -1131,18 +1074,6 @@ steps("no_training_trace", "002 training_trace: collects the iterations", _trace
 # Files of compilation, tuning, library
 
 
-def turns(name: str, sentence: str, change: Callable[[Dict[str, Any], Dict[str, Any]], Any]) -> None:
-    def edit(answer: Answer, params: Params) -> None:
-        values = dict(params["values"])
-        given = params.get("turns") or [{}]
-        for turn, asked in zip(answer["turns"], given):
-            values.update(asked.get("values") or {})
-            if "rejected" not in turn:
-                change(turn, {**asked, "values": values, "env": {**params.get("env", {}), **(asked.get("env") or {})}})
-
-    changed("artifacts", name, sentence, edit, "compile")
-
-
 def _renamed(turn: Dict[str, Any], keep: Callable[[str], Any]) -> None:
     for member in ("files", "left"):
         found = {keep(path): one for path, one in turn.get(member, {}).items()}
@@ -1204,20 +1135,7 @@ turns(
 )
 
 
-def _turn_values(name: str, sentence: str, change: Callable[[Dict[str, Any]], Dict[str, Any]]) -> None:
-    def fault(ask: Any, params: Params) -> Answer:
-        found = {**params, "values": change(dict(params["values"]))}
-        if params.get("turns"):
-            found["turns"] = [
-                {**one, "values": change(dict(one["values"]))} if one.get("values") else one for one in params["turns"]
-            ]
-        return ask(found)
-
-    fault.__name__ = name
-    broken("artifacts", sentence, "compile")(fault)
-
-
-_turn_values(
+turn_values(
     "force_is_enable",
     "003 op_compiler_cache_mode force: the existing cache is cleared",
     lambda values: (
@@ -1226,17 +1144,17 @@ _turn_values(
         else values
     ),
 )
-_turn_values(
+turn_values(
     "debug_files_elsewhere",
     "003 debug_dir -> ASCEND_WORK_PATH -> current path",
     lambda values: {key: value for key, value in values.items() if key != "debug_dir"},
 )
-_turn_values(
+turn_values(
     "level_3_is_level_0",
     "003 op_debug_level 3: the .o and .json files are retained",
     lambda values: {**values, "op_debug_level": 0} if plain(values.get("op_debug_level")) == 3 else values,
 )
-_turn_values(
+turn_values(
     "level_4_is_level_3",
     "003 op_debug_level 4: .cce and _compute.json too",
     lambda values: {**values, "op_debug_level": 3} if plain(values.get("op_debug_level")) == 4 else values,

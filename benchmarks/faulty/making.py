@@ -26,6 +26,18 @@ __all__ = [
     "graph_of",
     "plain",
     "to_host",
+    "turn_values",
+    "accepts",
+    "asks",
+    "denies",
+    "value_of",
+    "is_about",
+    "is_mixed",
+    "node_change",
+    "place",
+    "steps",
+    "tells",
+    "turns",
     "with_values",
 ]
 
@@ -133,6 +145,21 @@ def changed(area: str, name: str, sentence: str, change: Callable[[Answer, Param
     broken(area, sentence, *methods)(fault)
 
 
+def turn_values(name: str, sentence: str, change: Callable[[Dict[str, Any]], Dict[str, Any]]) -> None:
+    """Registers a fault of compilation: the values of every turn are changed before they are taken."""
+
+    def fault(ask: Any, params: Params) -> Answer:
+        found = {**params, "values": change(dict(params["values"]))}
+        if params.get("turns"):
+            found["turns"] = [
+                {**one, "values": change(dict(one["values"]))} if one.get("values") else one for one in params["turns"]
+            ]
+        return ask(found)
+
+    fault.__name__ = name
+    broken("artifacts", sentence, "compile")(fault)
+
+
 def graph_of(params: Params) -> Any:
     """The request's graph, closed over feeds and fetches."""
     return REFERENCE.graph(params)
@@ -147,3 +174,94 @@ def to_host(answer: Answer, moved: Iterable[str], reason: str = "NOT_SUPPORTED")
     found["geops"] = [geop for geop in found["geops"] if geop["nodes"]]
     found["host"] += [{"node": name, "op": "", "reason": reason} for name in there]
     return found
+
+
+def value_of(params: Params, name: str) -> Any:
+    return plain(params["values"].get(name))
+
+
+def is_about(params: Params, surface: str = "", edition: str = "") -> bool:
+    return surface in ("", params["surface"]) and edition in ("", params["edition"])
+
+
+def accepts(name: str, sentence: str, option: str, when: Callable[[Params], bool], **instead: Any) -> None:
+    """What is refused because of `option` is taken where `when` holds; the answer is that of the values `instead`."""
+
+    def fault(ask: Any, params: Params) -> Answer:
+        try:
+            return ask(params)
+        except NpuError as error:
+            if error.subject != option or not when(params):
+                raise
+            answer = ask(with_values(params, **(instead or {option: None})))
+            for one in {option, *instead} & set(params["values"]):
+                answer["effective"][one] = {"value": value_of(params, one), "origin": "given"}
+            return answer
+
+    fault.__name__ = name
+    broken("options", sentence)(fault)
+
+
+def denies(name: str, sentence: str, option: str, when: Callable[[Params], bool], method: str = "options") -> None:
+    """What a document allows is refused."""
+
+    def fault(ask: Any, params: Params) -> Answer:
+        answer = ask(params)
+        if when(params):
+            raise NpuError("OPTION_VALUE", option, "is out of range")
+        return answer
+
+    fault.__name__ = name
+    broken("options", sentence, method)(fault)
+
+
+def tells(name: str, sentence: str, change: Callable[[Answer, Params], Any]) -> None:
+    changed("options", name, sentence, change)
+
+
+def asks(name: str, sentence: str, area: str, change: Callable[[Params], Params], *methods: str) -> None:
+    """Another question is answered."""
+
+    def fault(ask: Any, params: Params) -> Answer:
+        return ask(change(params))
+
+    fault.__name__ = name
+    broken(area, sentence, *methods)(fault)
+
+
+def node_change(name: str, sentence: str, change: Callable[[Dict[str, Any], Params, Any], Any]) -> None:
+    def edit(answer: Answer, params: Params) -> None:
+        graph = graph_of(params)
+        ops = {node.name: node for node in graph.nodes}
+        for node in answer["nodes"]:
+            change(node, params, ops.get(node["node"]))
+
+    changed("precision", name, sentence, edit)
+
+
+def place(name: str, sentence: str, change: Callable[[Answer, Params], Any]) -> None:
+    changed("partition", name, sentence, lambda answer, params: change(answer, params) if is_mixed(params) else None)
+
+
+def steps(name: str, sentence: str, change: Callable[[Dict[str, Any], Params, Dict[str, Any]], Any]) -> None:
+    def edit(answer: Answer, params: Params) -> None:
+        for key, step in [("", answer["base"]), *answer.get("variants", {}).items()]:
+            change(step, params, {**params["values"], **params.get("variants", {}).get(key, {})})
+
+    changed("timeline", name, sentence, edit)
+
+
+def turns(name: str, sentence: str, change: Callable[[Dict[str, Any], Dict[str, Any]], Any]) -> None:
+    def edit(answer: Answer, params: Params) -> None:
+        values = dict(params["values"])
+        given = params.get("turns") or [{}]
+        for turn, asked in zip(answer["turns"], given):
+            values.update(asked.get("values") or {})
+            if "rejected" not in turn:
+                change(turn, {**asked, "values": values, "env": {**params.get("env", {}), **(asked.get("env") or {})}})
+
+    changed("artifacts", name, sentence, edit, "compile")
+
+
+def is_mixed(params: Params) -> bool:
+    return value_of(params, "mix_compile_mode") is True and params.get("policy") != "adapter"

@@ -7,26 +7,28 @@ import json
 import re
 from typing import Any, Callable, Dict, List
 
-from faulty.fresh import (
+from faulty.making import (
+    Answer,
+    Params,
     accepts,
     asks,
+    broken,
+    changed,
     denies,
+    graph_of,
+    is_about,
     node_change,
     place,
+    plain,
     steps,
     tells,
+    to_host,
+    turn_values,
     turns,
+    value_of,
+    with_values,
 )
-from faulty.making import Answer, Params, broken, changed, graph_of, plain, to_host, with_values
 from npu_conformance.backends.mutants import edits
-
-
-def _given(params: Params, name: str) -> Any:
-    return plain(params["values"].get(name))
-
-
-def _is(params: Params, surface: str = "", edition: str = "") -> bool:
-    return surface in ("", params["surface"]) and edition in ("", params["edition"])
 
 
 def meaning(name: str, sentence: str, option: str, change: Callable[[Any], Any]) -> None:
@@ -72,7 +74,7 @@ tells("device_of_environment_ignored", "003 session_device_id: precedence over A
 
 
 def _text_order(params: Params) -> bool:
-    found = re.findall("([0-9]+)-([0-9]+)", str(_given(params, "dump_step")))
+    found = re.findall("([0-9]+)-([0-9]+)", str(value_of(params, "dump_step")))
     return any(first > last for first, last in found)
 
 
@@ -81,7 +83,7 @@ denies(
     "no_blanks_in_ranges",
     "002 dynamic_inputs_shape_range: [128 ,3~5, 2~128, -1]",
     "dynamic_inputs_shape_range",
-    lambda params: " ," in str(_given(params, "dynamic_inputs_shape_range")),
+    lambda params: " ," in str(value_of(params, "dynamic_inputs_shape_range")),
 )
 meaning(
     "placeholders_lost_beside_datasets",
@@ -140,7 +142,7 @@ accepts(
     "profiles_to_nowhere",
     "002 profiling_options output: created in advance",
     "profiling_options",
-    lambda params: "/tmp/missing" in str(_given(params, "profiling_options")),
+    lambda params: "/tmp/missing" in str(value_of(params, "profiling_options")),
     profiling_options=None,
     profiling_mode=None,
 )
@@ -148,13 +150,13 @@ denies(
     "path_without_dump",
     "002 dump_path: required only with enable_dump",
     "dump_path",
-    lambda params: _given(params, "enable_dump") is False and "dump_path" not in params["values"],
+    lambda params: value_of(params, "enable_dump") is False and "dump_path" not in params["values"],
 )
 
 
 def _by_place(answer: Answer, params: Params) -> None:
     text, found = (
-        str(_given(params, "stream_max_parallel_num")),
+        str(value_of(params, "stream_max_parallel_num")),
         answer.get("meaning", {}).get("stream_max_parallel_num"),
     )
     if found and re.match("(DNN_V100|AIcoreEngine):.*,", text):
@@ -167,7 +169,7 @@ tells("engines_by_their_place", "002 stream_max_parallel_num: by name", _by_plac
 
 def _no_other(answer: Answer, params: Params) -> None:
     text, found = (
-        str(_given(params, "stream_max_parallel_num")),
+        str(value_of(params, "stream_max_parallel_num")),
         answer.get("meaning", {}).get("stream_max_parallel_num"),
     )
     if found and "," not in text and ":" in text:
@@ -179,19 +181,19 @@ accepts(
     "steps_as_number",
     "002 dump_step: written through .s",
     "dump_step",
-    lambda params: isinstance(_given(params, "dump_step"), int),
+    lambda params: isinstance(value_of(params, "dump_step"), int),
 )
 denies(
     "four_levels_in_legacy",
     "002 op_debug_level: 4",
     "op_debug_level",
-    lambda params: _is(params, "", "legacy") and _given(params, "op_debug_level") == 4,
+    lambda params: is_about(params, "", "legacy") and value_of(params, "op_debug_level") == 4,
 )
 accepts(
     "host_variables_without_mixing",
     "003 variable_placement Host: mixed computing must be enabled",
     "variable_placement",
-    lambda params: _given(params, "variable_placement") == "Host",
+    lambda params: value_of(params, "variable_placement") == "Host",
 )
 accepts(
     "work_path_read_only",
@@ -222,7 +224,7 @@ tells("warnings_of_the_question_before", "a session warns of its own options", _
 def _negative(answer: Answer, params: Params) -> None:
     for name in ("stream_sync_timeout", "event_sync_timeout"):
         told = answer.get("directives", {}).get("timeouts", {})
-        if _given(params, name) == -1 and f"{name[:-8]}_milliseconds" in told:
+        if value_of(params, name) == -1 and f"{name[:-8]}_milliseconds" in told:
             told[f"{name[:-8]}_milliseconds"] = 0
 
 
@@ -234,7 +236,7 @@ tells("no_wait_is_nought", "003 stream_sync_timeout: -1", _negative)
 
 def _prefix(params: Params) -> Params:
     """Names of in_out_pair that no operator has stand for the first that begins so."""
-    text = str(_given(params, "in_out_pair"))
+    text = str(value_of(params, "in_out_pair"))
     if "in_out_pair" not in params["values"]:
         return params
     names = sorted(node.name for node in graph_of(params).nodes)
@@ -251,13 +253,13 @@ denies(
     "no_operator_twice",
     "001: the sample names an operator twice",
     "in_out_pair",
-    lambda params: bool(re.search(r"('[^']+'),(?: '[^']+',)* \1", str(_given(params, "in_out_pair")))),
+    lambda params: bool(re.search(r"('[^']+'),(?: '[^']+',)* \1", str(value_of(params, "in_out_pair")))),
     "partition",
 )
 
 
 def _consts_left(answer: Answer, params: Params) -> Any:
-    if "in_out_pair" not in params["values"] or _given(params, "in_out_pair_flag") is not False:
+    if "in_out_pair" not in params["values"] or value_of(params, "in_out_pair_flag") is not False:
         return None
     graph = graph_of(params)
     host = [one["node"] for one in answer["host"] if one["node"] in graph.index]
@@ -294,7 +296,7 @@ place("batch_norm_never_offloaded_again", "000: its fifth output is not supporte
 
 def _all_consts(answer: Answer, params: Params) -> Any:
     graph = graph_of(params)
-    if _given(params, "variable_placement") != "Host":
+    if value_of(params, "variable_placement") != "Host":
         return None
     return to_host(answer, [node.name for node in graph.nodes if node.op == "Const"])
 
@@ -315,7 +317,7 @@ asks(
     "partition",
     lambda params: (
         with_values(params, use_off_line=True)
-        if _given(params, "mix_compile_mode") is True and "use_off_line" in params["values"]
+        if value_of(params, "mix_compile_mode") is True and "use_off_line" in params["values"]
         else params
     ),
 )
@@ -363,7 +365,7 @@ asks(
     "precision",
     lambda params: (
         with_values(params, precision_mode="allow_fp32_to_fp16")
-        if _is(params, "", "legacy") and _given(params, "precision_mode") == "force_fp32"
+        if is_about(params, "", "legacy") and value_of(params, "precision_mode") == "force_fp32"
         else params
     ),
 )
@@ -371,7 +373,7 @@ asks(
 
 def _file_change(name: str, sentence: str, option: str, change: Callable[[str], str]) -> None:
     def other(params: Params) -> Params:
-        path = _given(params, option)
+        path = value_of(params, option)
         text = params.get("files", {}).get(path) if isinstance(path, str) else None
         return {**params, "files": {**params["files"], path: change(text)}} if isinstance(text, str) else params
 
@@ -554,20 +556,7 @@ steps("two_seconds_late", "003: timeout intervals", _late)
 # Compilation
 
 
-def _turn_change(name: str, sentence: str, change: Callable[[Dict[str, Any]], Dict[str, Any]]) -> None:
-    def fault(ask: Any, params: Params) -> Answer:
-        found = {**params, "values": change(dict(params["values"]))}
-        if params.get("turns"):
-            found["turns"] = [
-                {**one, "values": change(dict(one["values"]))} if one.get("values") else one for one in params["turns"]
-            ]
-        return ask(found)
-
-    fault.__name__ = name
-    broken("artifacts", sentence, "compile")(fault)
-
-
-_turn_change(
+turn_values(
     "disabled_cache_used",
     "003 op_compiler_cache_mode disable: disabled",
     lambda values: (

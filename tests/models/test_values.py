@@ -27,14 +27,18 @@ RECORDINGS = [""] if VERSION[0] == 1 else ["", "_tf221"]
 
 TINY = ["resnet50_tiny_v3", *(f"{model}_tiny{recording}" for model in MODELS for recording in RECORDINGS)]
 
-#: Small models are run in every version. A full-size one shows that size changes nothing, which the oldest version and
-#: the last before Keras 3 do; BERT-base is half a minute and 4 GB a test.
+#: BERT-base is half a minute and 4 GB a test: one recording of it is enough.
 FULL = [
     f"{model}{recording}"
     for model in MODELS
     for recording in RECORDINGS
-    if VERSION in ((1, 15), (2, 15)) and (model, recording) != ("bert_base", "_tf221")
+    if (model, recording) != ("bert_base", "_tf221")
 ]
+
+#: Small models are run in every version. A full-size one shows that size changes nothing, once for each major version.
+full_size = pytest.mark.skipif(
+    VERSION not in ((1, 15), (2, 15)), reason="models of full size are run with TensorFlow 1.15 and 2.15"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -97,6 +101,7 @@ def test_a_small_model_gives_the_same_bits_in_mixed_computing(name, tmp_path):
     assert must_offload(name) <= {run for run, any_geop in offloaded.items() if any_geop}
 
 
+@full_size
 @pytest.mark.parametrize("name", FULL)
 def test_a_full_size_model_gives_the_same_bits_in_mixed_computing(name, tmp_path):
     own = recorded_models.run(name, plain(), str(tmp_path))

@@ -112,7 +112,7 @@ def run(
         if not wanted:
             raise NpuError("USAGE", "npu-conformance run", "the selection matches no case")
         if demanded and graphs and not any(instance in more for instance in wanted):
-            remedy = "Laws are of the areas partition, precision and options."
+            remedy = "Laws are of the areas partition, precision, options and run."
             raise NpuError("USAGE", f"--laws {laws}", "the selection leaves no law", remedy)
         asked: Dict[str, Any] = {"areas": list(areas), "editions": list(editions), "keyword": keyword}
         if times is not None and not shard:

@@ -80,7 +80,11 @@ def without_paths(outcome: client.Outcome, folder: str, fixtures: str) -> client
 
 
 def _says(outcome: client.Outcome, paths: Sequence[str]) -> bool:
-    """Whether one of the paths is part of a text or name in an outcome: most say none, and need not be copied."""
+    """Whether one of the paths may be part of a text or name in an outcome: most say none, and need not be copied.
+
+    The outcome as Python writes it is searched at once. How a quote is written depends on the text around it, so that a
+    path with one counts as said.
+    """
     shown = repr(tuple(outcome))
     return any(repr(path)[1:-1] in shown or "'" in path for path in paths)
 

@@ -51,14 +51,13 @@ def record_json(record: Record) -> Dict[str, Any]:
 
 
 def record_line(record: Record) -> str:
-    """One record as its line, in which what another process has written already stands as it is."""
-    line = output.dumps(record_json(record))
-    if record.written is not None:
-        for name, empty in (("facts", "[]"), ("observation", "null")):
-            # A quote inside a text is escaped, so nothing but the member is found.
-            before, _, after = line.partition(f', "{name}": {empty}, ')
-            line = f', "{name}": {getattr(record.written, name)}, '.join((before, after))
-    return line
+    """One record as its line; what another process has written as JSON already stands there as it is."""
+    told = record_json(record)
+    if record.written is None:
+        return output.dumps(told)
+    members = {name: output.dumps(value) for name, value in told.items()}
+    members.update(record.written._asdict())
+    return "{" + ", ".join(f"{output.dumps(name)}: {members[name]}" for name in sorted(members)) + "}"
 
 
 def write(report: Report, path: str) -> None:

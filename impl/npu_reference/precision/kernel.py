@@ -317,8 +317,8 @@ def _side(column: Column, output: bool) -> Tuple[str, ...]:
     return column.outputs if output else column.inputs
 
 
-#: Inputs that the device's operator may have behind those of TensorFlow's: bias and offset_w. Files of real ports give
-#: them dtypes, too, which say nothing of an operator without them (P21).
+#: How many inputs the device's operator may have behind those of TensorFlow's: bias and offset_w. Files of real ports
+#: give MatMulV2 a dtype for its bias, which says nothing of an operator without one (P21); the other rows are assumed.
 _OPTIONAL_INPUTS = {
     "BatchMatMulV2": 2, "Conv2D": 2, "Conv3D": 2, "DepthwiseConv2D": 2, "MatMul": 1, "MatMulV2": 2,
 }  # fmt: skip

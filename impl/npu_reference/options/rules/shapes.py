@@ -5,7 +5,7 @@ from __future__ import annotations
 from npu_reference.options.rules.rule import RuleBook
 from npu_reference.options.state import State
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "no_loops"]
 
 RULES = RuleBook()
 
@@ -102,6 +102,11 @@ def _recompilation_needs_no_range(state: State) -> None:
         state.drop("dynamic_inputs_shape_range", "S16")
 
 
+def no_loops(iterations: object) -> str:
+    """What lazy recompilation says of loops, in the words of the adapter's recorded refusal."""
+    return f"iterations_per_loop only support 1 in lazy_recompile mode. Current is:{iterations}"
+
+
 @RULES.rule("S16", "iterations_per_loop", about=("dynamic_graph_execute_mode", "dynamic_input"))
 def _recompilation_does_not_loop(state: State) -> None:
     """With dynamic_graph_execute_mode lazy_recompile, iterations_per_loop has to be 1 (S16)."""
@@ -111,7 +116,7 @@ def _recompilation_does_not_loop(state: State) -> None:
         state.error(
             "iterations_per_loop",
             "OPTION_CONFLICT",
-            f"iterations_per_loop only support 1 in lazy_recompile mode. Current is:{iterations}",
+            no_loops(iterations),
             "Leave iterations_per_loop at 1, or set dynamic_graph_execute_mode to dynamic_execute.",
         )
 

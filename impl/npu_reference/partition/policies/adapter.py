@@ -8,6 +8,7 @@ from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
 from npu_reference.graphs import as_session_gives
 from npu_reference.graphs.frames import frames
+from npu_reference.options.rules.shapes import no_loops
 from npu_reference.partition.borders.crossing import (
     Copies,
     copy_constants,
@@ -115,11 +116,7 @@ def with_graph_options(graph: Graph, settings: Settings) -> Settings:
 
 def check_options(settings: Settings) -> None:
     if settings.lazy_recompile and settings.iterations != 1:
-        raise NpuError(
-            "OPTION_CONFLICT",
-            "",
-            f"iterations_per_loop only support 1 in lazy_recompile mode. Current is:{settings.iterations}",
-        )
+        raise NpuError("OPTION_CONFLICT", "", no_loops(settings.iterations))
     if settings.ranges_text is not None:
         if not settings.mix:
             raise NpuError("OPTION_CONFLICT", "", "mix_compile_mode must be True when use in_out_pair.")

@@ -114,8 +114,7 @@ def execute(path: str, args: Sequence[str], edition: Optional[str]) -> str:
         err.write(line + "\n")
 
     v1 = tensorflow().v1
-    streams = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
-    with v1.Graph().as_default(), _own_switches(), streams[0], streams[1]:
+    with v1.Graph().as_default(), _own_switches(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             simulate(path, list(args), log=hear, edition=edition)
         except SystemExit as leaving:
