@@ -47,6 +47,15 @@ def _half(value: float) -> float:
 # Values
 
 answers("values_in_half_precision", "002 must_keep_origin_dtype: the original precision", _floats(_half))
+answers(
+    "kernels_left_by_default",
+    "002 op_debug_level 0: no debugging, of which kernel files are left behind",
+    lambda answer, params: (
+        answer.setdefault("files", {}).update({"kernel_meta/te_abs.json": {"b64": "e30="}})
+        if not params.get("values")
+        else None
+    ),
+)
 answers("values_a_little_off", "003 deterministic: the same output", _floats(lambda one: one * 1.0009765625))
 answers("negatives_are_nought", "000: operators compute what TensorFlow computes", _floats(lambda one: max(one, 0.0)))
 answers(
