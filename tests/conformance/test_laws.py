@@ -279,7 +279,7 @@ def test_the_command_judges_by_laws_and_verify_judges_again(tmp_path, capsys):
 
 def test_laws_without_their_area_are_a_usage_error(tmp_path, capsys):
     assert run("run", "--area", "mixed", "--laws", "5", "--out", str(tmp_path / "r")) == 2
-    assert "the areas partition, precision and options" in capsys.readouterr().err
+    assert "the areas partition, precision, options and run" in capsys.readouterr().err
 
 
 def test_a_run_that_says_nothing_of_laws_is_judged_by_them_and_a_fresh_seed_is_told(tmp_path, capsys):
