@@ -416,15 +416,19 @@ class Asker:
         return found
 
     def ordered(self, mutant: Mutant) -> List[Any]:
-        """Instances for a mutant: those that come through the line; through its file, if it is in no function."""
+        """Instances for a mutant: those that come through the line; through its file, if it is in no function.
+
+        All of them where none comes through the file: it holds tables, and no code of its own.
+        """
         inside = os.path.relpath(mutant.path, os.path.join(_ROOT, "impl", "npu_reference"))
         first, last = mutant.lines
+        tables = not last and not any(inside in one.lines for one in self.asked.values())
         found = []
         for one in self.instances:
             if one.case.method not in AREAS[mutant.area].methods or (self.asked and one.id not in self.asked):
                 continue
             through = self.asked[one.id].lines.get(inside, []) if self.asked else []
-            if not self.asked or any(first <= line <= last for line in through) or (not last and through):
+            if not self.asked or tables or any(first <= line <= last for line in through) or (not last and through):
                 found.append(one)
         random.Random(0).shuffle(found)  # cases that see the same stand together in the library
         methods = AREAS[mutant.area].methods
