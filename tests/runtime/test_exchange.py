@@ -193,7 +193,7 @@ def test_who_was_told_first_and_has_left_is_not_named_as_the_cause():
     def second(meeting):
         waiting.wait()
         with meeting._changed:  # rank 0 does not wake up before rank 1 has gone
-            with pytest.raises(Broken, match="rank 0 waits in .*; rank 1 waits in "):
+            with pytest.raises(Broken, match=r"rank 0 waits in .*; rank 1 waits in "):
                 meeting.take_part(1, part(name="b"), [zeros])
             meeting.leave(1)
 
