@@ -11,7 +11,6 @@ from collections import Counter
 from contextlib import contextmanager, suppress
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
-
 from npu_reference import graphs
 from npu_reference.collection import no_collection
 from npu_reference.device.faults import Faults

@@ -25,6 +25,7 @@ __all__ = ["Operator", "Read", "dump", "is_exception", "readable"]
 #: What ends a dataset, and what was told to stop, is no exception of an operator.
 _NO_EXCEPTION = ("OutOfRangeError", "CancelledError", "AbortedError", "UnavailableError")
 
+
 class Operator(NamedTuple):
     """An operator that failed.
 
