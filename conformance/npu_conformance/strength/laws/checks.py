@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from npu_conformance.observing import observe
 from npu_reference.graphs import Graph
+from npu_reference.graphs.frames import frames
 
 __all__ = ["LAWS", "Law", "Question", "Reading", "facts", "read"]
 
@@ -374,6 +375,156 @@ def _in_order(reads: Sequence[Sequence[int]]) -> List[int]:
     return order
 
 
+# -- what must be where ----------------------------------------------------------------------------------------------
+
+_KINDS_THAT_STAY = ("resource", "variant")
+_SWITCHES, _MERGES = ("Switch", "RefSwitch"), ("Merge", "RefMerge")
+
+
+def _shared(graph: Graph, *more: str) -> List[int]:
+    """The edges that carry what cannot cross a border: a reference, a handle, a variant (M20); types `more`."""
+    edges, found = graph.edges, []
+    for edge, (source, slot, target, place) in enumerate(zip(edges.src, edges.src_slot, edges.dst, edges.dst_slot)):
+        if slot < 0:
+            continue
+        given = graph.output_dtypes(source)[slot]
+        if given.base.name in (*_KINDS_THAT_STAY, *more) or (given.is_ref and graph.input_dtypes(target)[place].is_ref):
+            found.append(edge)
+    return found
+
+
+def _branches(graph: Graph) -> Dict[int, int]:
+    """Nodes of conditionals, from each Switch up to its Merge, with one number for each conditional.
+
+    What a loop's own Switch gives is no branch.
+    """
+    edges, nodes = graph.edges, graph.nodes
+    reads: List[List[int]] = [[] for _ in nodes]
+    tests = {source for source, slot in zip(edges.src, edges.src_slot) if nodes[source].op == "LoopCond"}
+    own = {target for source, target in zip(edges.src, edges.dst) if source in tests}
+    for edge, (source, target) in enumerate(zip(edges.src, edges.dst)):
+        if nodes[source].op not in _BACK:
+            reads[target].append(edge)
+    parent = list(range(len(nodes)))
+
+    def find(node: int) -> int:
+        while parent[node] != node:
+            parent[node] = node = parent[parent[node]]
+        return node
+
+    inside = set()
+    for node in _in_order([[edges.src[edge] for edge in found] for found in reads]):
+        for edge in reads[node]:
+            source = edges.src[edge]
+            cut = nodes[source].op in _SWITCHES and source not in own and edges.src_slot[edge] >= 0
+            if cut or (source in inside and nodes[source].op not in _MERGES):
+                inside |= {source, node}
+                parent[find(node)] = find(source)
+    return {node: find(node) for node in inside}
+
+
+def _whole(reading: Reading) -> List[str]:
+    """Loops and conditionals are in one place each (M21); references, handles and variants cross no border (M20)."""
+    graph, home = reading.question.graph, reading.home
+    faults = []
+    for edge in _shared(graph):
+        source, target = graph.edges.src[edge], graph.edges.dst[edge]
+        if home[source] != home[target] and not reading.copied(source, home[target]):
+            faults.append(f"{reading.name(target)} takes over a border what {reading.name(source)} has")
+    first: Dict[object, int] = {}
+    for node, frame in enumerate(frames(graph)):
+        if frame is not None and graph.nodes[node].op != "Const":
+            one = first.setdefault(frame, node)
+            if home[one] != home[node]:
+                faults.append(f"the loop {frame.name} is cut: {reading.name(one)} is elsewhere than {reading.name(node)}")
+    for node, branch in sorted(_branches(graph).items()):
+        one = first.setdefault(branch, node)
+        if home[one] != home[node] and "Const" not in (graph.nodes[node].op, graph.nodes[one].op):
+            faults.append(f"a conditional is cut: {reading.name(one)} is elsewhere than {reading.name(node)}")
+    return faults
+
+
+def _offloaded(reading: Reading) -> List[str]:
+    """What no sentence keeps on the host is on the device; in full offload, where nothing is kept there at all."""
+    graph, operators, mixed, _ = reading.question
+    if operators is None:
+        return []
+    kept = {node.id for node in graph.nodes if _stays(graph, node.id, operators, mixed)}
+    if any(graph.nodes[node].op not in _ENDS for node in kept):
+        kept |= _handed_on(graph)
+    kept = _spread(graph, kept)
+    if not mixed and any(graph.nodes[node].op not in _ENDS for node in kept):
+        return []  # the largest region is on the device, and which that is depends on how regions are made (M2)
+    free = ("Const", "NoOp", "Identity")  # constants follow who reads them (M13), and tiny regions may stay (M27)
+    return [
+        f"{reading.name(node)} ({graph.nodes[node].op}) is on the host, and nothing keeps it there"
+        for node, home in sorted(reading.home.items())
+        if home == _HOST and node not in kept and graph.nodes[node].op not in free
+    ]
+
+
+def _stays(graph: Graph, node: int, operators: Mapping[str, Mapping[str, bool]], mixed: bool) -> bool:
+    """Whether an operator, or what it calls, stays on the host for what it is (M1, M22)."""
+    own = graph.nodes[node]
+    if own.op == "Const":
+        return False
+    if own.op in _ENDS or (mixed and own.attr("_without_npu_compile") is True):
+        return True
+    pending, seen = [own.op], set()
+    function = own.attr("f")
+    if function is not None:
+        pending.append(function.name)
+    while pending:
+        name = pending.pop()
+        if name not in graph.functions:
+            if name not in operators or (mixed and operators[name].get("isGray")):
+                return True
+        elif name not in seen:
+            seen.add(name)
+            pending += [inner.op for inner in graph.functions[name].proto.node_def]
+    return False
+
+
+def _spread(graph: Graph, kept: Set[int]) -> Set[int]:
+    """With all that shares a reference, a handle, a variant or a text with them, and whole loops and conditionals."""
+    found = set(kept)
+    loops, branches, edges = frames(graph), _branches(graph), graph.edges
+    shared = [(edges.src[edge], edges.dst[edge]) for edge in _shared(graph, "string")]
+    while True:
+        before = len(found)
+        for source, target in shared:
+            if source in found or target in found:
+                found |= {source, target}
+        touched = set()
+        for node in found:
+            frame = loops[node]
+            while frame is not None:
+                touched.add(frame)
+                frame = frame.parent
+        cut = {branches[node] for node in found if node in branches}
+        # Of a loop inside of one that is kept no reading says where it is.
+        found |= {node for node, frame in enumerate(loops) if frame is not None and _among(frame, touched)}
+        found |= {node for node, branch in branches.items() if branch in cut}
+        if len(found) == before:
+            return found
+
+
+def _among(frame: Any, touched: Set[Any]) -> bool:
+    while frame is not None:
+        if frame in touched:
+            return True
+        frame = frame.parent
+    return False
+
+
+def _handed_on(graph: Graph) -> Set[int]:
+    """Operators that hand a reference on: where the host is between such, which of them stay depends on how regions
+    are made. What takes it from the variable itself is apart: each GEOP may have a copy of that."""
+    edges = graph.edges
+    ends = [(edges.src[edge], edges.dst[edge]) for edge in _shared(graph)]
+    return {node for pair in ends if graph.nodes[pair[0]].op not in _COPIED for node in pair}
+
+
 class Law(NamedTuple):
     """One law.
 
@@ -416,6 +567,10 @@ _ALL = [
         ("mixed.partition.geop_split", "mixed.default.full_offload"), (), _counted, on_cases=True),
     Law("minimum", "The least number of GEOPs is what a path through the host makes necessary",
         ("mixed.partition.geop_split",), ("min_geops",), _least, on_cases=True),
+    Law("whole", "No loop or conditional is cut, and no reference, handle or variant crosses a border",
+        ("mixed.partition.geop_acyclic",), (), _whole, on_cases=True),
+    Law("offloaded", "What nothing keeps on the host is on the device",
+        ("mixed.purpose.host_fallback", "mixed.default.full_offload"), ("op_list",), _offloaded),
     Law("renaming", "Other names give the same partition", ("mixed.partition.order_preserved",), (), None),
     Law("repeating", "The same graph gives the same partition, in any order and in any process",
         ("mixed.partition.order_preserved",), (), None),
