@@ -42,7 +42,7 @@ def examine(asked, number, counts):
     graph, (options, flavour) = asked.closed, choice(number)
     result = partition(graph, options, flavour=flavour)
     answer = result.to_json()
-    reading = read(Question(graph, _LISTED, options.mix), answer)
+    reading = read(Question(graph, _LISTED, options.mix, False, options.variables_on_host), answer)
     for law in LAWS.values():
         faults = law.faults(reading) if law.faults else []
         if faults:

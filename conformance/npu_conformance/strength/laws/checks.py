@@ -18,20 +18,23 @@ __all__ = ["LAWS", "Law", "Question", "Reading", "facts", "read"]
 _ENDS = ("_Arg", "_Retval")
 _BACK = ("NextIteration", "RefNextIteration")
 #: What a GEOP may hold a copy of, so that nothing crosses.
-_COPIED = ("Const", "VariableV2", "VarHandleOp")
+_VARIABLES = ("VariableV2", "VarHandleOp")
+_COPIED = ("Const", *_VARIABLES)
 _HOST = -1
 
 
 class Question(NamedTuple):
     """What was asked: the graph as the pass sees it, the device's operators, and whether computing is mixed.
 
-    ranged: whether in_out_pair is given, of whose ranges no document says that neighbours are one.
+    ranged: whether in_out_pair is given, of whose ranges no document says that neighbours are one. kept_variables:
+    whether variable_placement is Host.
     """
 
     graph: Graph
     operators: Optional[Mapping[str, Mapping[str, bool]]]
     mixed: bool
     ranged: bool = False
+    kept_variables: bool = False
 
 
 class Reading(NamedTuple):
@@ -118,7 +121,7 @@ def _placed_once(reading: Reading) -> List[str]:
 
 
 def _only_device_operators(reading: Reading) -> List[str]:
-    graph, operators, mixed, _ = reading.question
+    graph, operators, mixed = reading.question[:3]
     faults = []
     for node, home in reading.home.items():
         if home == _HOST:
@@ -446,10 +449,12 @@ def _whole(reading: Reading) -> List[str]:
 
 def _offloaded(reading: Reading) -> List[str]:
     """What no sentence keeps on the host is on the device; in full offload, where nothing is kept there at all."""
-    graph, operators, mixed, _ = reading.question
+    graph, operators, mixed, _, kept_variables = reading.question
     if operators is None:
         return []
     kept = {node.id for node in graph.nodes if _stays(graph, node.id, operators, mixed)}
+    if kept_variables:
+        kept |= {node.id for node in graph.nodes if node.op in _VARIABLES}
     if any(graph.nodes[node].op not in _ENDS for node in kept):
         kept |= _handed_on(graph)
     kept = _spread(graph, kept)

@@ -155,7 +155,8 @@ class _Planner:
         support = judge.run()
         if self.settings.mix:
             for where in where_of_uninitialized(self.graph, self.wires):
-                if where in support.cause and support.cause[where].reason is Reason.GRAY:
+                marked = self.graph.nodes[where].attr("_without_npu_compile") is True
+                if where in support.cause and support.cause[where].reason is Reason.GRAY and not marked:
                     del support.cause[where]
         self._note_ignored_scopes()
         self.notes.extend(control_flow_note(self.graph, self.settings))
