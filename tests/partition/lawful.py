@@ -126,7 +126,8 @@ def _in_another_order(graph, options, flavour, planned, counts):
 
 
 def _cut(planned):
-    return any(cause.reason is Reason.REF_EDGE and cause.via < 0 for cause in planned.cause.values())
+    shared = (Reason.REF_EDGE, Reason.RESOURCE_EDGE, Reason.VARIANT_EDGE)
+    return any(cause.reason in shared and cause.via < 0 for cause in planned.cause.values())
 
 
 def _told(planned, mix):

@@ -6,6 +6,7 @@ them (`_arg_x_0_0` stands for `x:0`); operators that only stand for a feed or a 
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -156,7 +157,53 @@ def _acyclic(reading: Reading) -> List[str]:
         if number in rest:
             member = next(node for node, home in sorted(reading.home.items()) if home == number)
             return [f"the GEOP of {reading.name(member)} would wait for itself: a path leaves it and comes back"]
+    return _around_loops(reading)
+
+
+def _around_loops(reading: Reading) -> List[str]:
+    """Every turn of a loop on the host needs what the loop is given, and what is behind it needs the last turn."""
+    graph, home = reading.question.graph, reading.home
+    loops = _loops(graph)
+    if loops is None:
+        return []
+    inside = {frame for frame, place in _homes(reading, loops).items() if place is not None and place != _HOST}
+    vertices: Dict[object, int] = {}
+    vertex = []
+    for node in range(len(graph.nodes)):
+        outer, frame = None, loops[node]
+        while frame is not None:
+            outer, frame = outer if frame in inside else frame, frame.parent
+        key = ("loop", outer) if outer is not None else ("geop", home[node]) if home[node] != _HOST else ("node", node)
+        vertex.append(vertices.setdefault(key, len(vertices)))
+    after: List[Set[int]] = [set() for _ in vertices]
+    edges = graph.edges
+    for source, slot, target in zip(edges.src, edges.src_slot, edges.dst):
+        copied = slot >= 0 and reading.copied(source, home[target])
+        if vertex[source] != vertex[target] and not copied:
+            after[vertex[source]].add(vertex[target])
+    rest = _on_cycles(after)
+    for node, number in enumerate(vertex):
+        if number in rest and home[node] != _HOST and loops[node] is None:
+            return [f"the GEOP of {reading.name(node)} would wait for a loop that waits for it in every turn"]
     return []
+
+
+@functools.lru_cache(maxsize=8)
+def _loops(graph: Graph) -> Optional[Sequence[Any]]:
+    """The loop of every node; None where there is none."""
+    return frames(graph) if any(node.op in ("Enter", "RefEnter") for node in graph.nodes) else None
+
+
+def _homes(reading: Reading, loops: Sequence[Any]) -> Dict[object, Optional[int]]:
+    """Loop to where all of it is, loops inside as well; None where it is in several places."""
+    found: Dict[object, Optional[int]] = {}
+    for node, frame in enumerate(loops):
+        while frame is not None:
+            if reading.question.graph.nodes[node].op != "Const":
+                place = found.setdefault(frame, reading.home[node])
+                found[frame] = place if place == reading.home[node] else None
+            frame = frame.parent
+    return found
 
 
 def _on_cycles(after: Sequence[Set[int]]) -> Set[int]:
@@ -415,14 +462,16 @@ def _branches(graph: Graph) -> Dict[int, int]:
             parent[node] = node = parent[parent[node]]
         return node
 
-    inside = set()
+    inside, dead = set(), set()
     for node in _in_order([[edges.src[edge] for edge in found] for found in reads]):
         for edge in reads[node]:
             source = edges.src[edge]
             cut = nodes[source].op in _SWITCHES and source not in own and edges.src_slot[edge] >= 0
-            if cut or (source in inside and nodes[source].op not in _MERGES):
+            if cut or source in dead:
                 inside |= {source, node}
                 parent[find(node)] = find(source)
+                if nodes[node].op not in _MERGES:
+                    dead.add(node)
     return {node: find(node) for node in inside}
 
 
@@ -435,16 +484,35 @@ def _whole(reading: Reading) -> List[str]:
         if home[source] != home[target] and not reading.copied(source, home[target]):
             faults.append(f"{reading.name(target)} takes over a border what {reading.name(source)} has")
     first: Dict[object, int] = {}
-    for node, frame in enumerate(frames(graph)):
+    loops = _loops(graph)
+    faults += _levels(reading, loops) if loops is not None else []
+    for node, frame in enumerate(loops or ()):
         if frame is not None and graph.nodes[node].op != "Const":
             one = first.setdefault(frame, node)
             if home[one] != home[node]:
-                faults.append(f"the loop {frame.name} is cut: {reading.name(one)} is elsewhere than {reading.name(node)}")
+                words = f"{reading.name(one)} is elsewhere than {reading.name(node)}"
+                faults.append(f"the loop {frame.name} is cut: {words}")
     for node, branch in sorted(_branches(graph).items()):
         one = first.setdefault(branch, node)
         if home[one] != home[node] and "Const" not in (graph.nodes[node].op, graph.nodes[one].op):
             faults.append(f"a conditional is cut: {reading.name(one)} is elsewhere than {reading.name(node)}")
     return faults
+
+
+def _levels(reading: Reading, loops: Sequence[Any]) -> List[str]:
+    """A GEOP runs at one level, in the graph itself or in the turns of one loop: the loops it holds, it holds whole."""
+    whole = _homes(reading, loops)
+    found: Dict[int, Tuple[int, object]] = {}
+    for node, frame in enumerate(loops):
+        home = reading.home[node]
+        if home == _HOST or reading.question.graph.nodes[node].op == "Const":
+            continue
+        while frame is not None and whole[frame] == home:
+            frame = frame.parent
+        one, level = found.setdefault(home, (node, frame))
+        if level is not frame:
+            return [f"{reading.name(one)} and {reading.name(node)} are in one GEOP, and not in the same loops"]
+    return []
 
 
 def _offloaded(reading: Reading) -> List[str]:
@@ -493,7 +561,7 @@ def _stays(graph: Graph, node: int, operators: Mapping[str, Mapping[str, bool]],
 def _spread(graph: Graph, kept: Set[int]) -> Set[int]:
     """With all that shares a reference, a handle, a variant or a text with them, and whole loops and conditionals."""
     found = set(kept)
-    loops, branches, edges = frames(graph), _branches(graph), graph.edges
+    loops, branches, edges = _loops(graph) or [None] * len(graph.nodes), _branches(graph), graph.edges
     shared = [(edges.src[edge], edges.dst[edge]) for edge in _shared(graph, "string")]
     while True:
         before = len(found)

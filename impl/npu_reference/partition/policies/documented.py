@@ -345,7 +345,7 @@ class _Planner:
             )
 
     def _cut_references(self, groups: Sequence[int]) -> List[int]:
-        """Evict what would take or give over a border what cannot cross it (full offload dissolves regions after all)."""
+        """Evict what would take over a border what cannot cross it, or give it (full offload dissolves regions)."""
         wires, nodes = self.wires, self.graph.nodes
         copies = self._copies(groups)
         able = bytes(self.candidate)
