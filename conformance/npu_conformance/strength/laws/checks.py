@@ -431,24 +431,36 @@ _KINDS_THAT_STAY = ("resource", "variant")
 _SWITCHES, _MERGES = ("Switch", "RefSwitch"), ("Merge", "RefMerge")
 
 
-def _shared(graph: Graph, *more: str) -> List[int]:
+@functools.lru_cache(maxsize=8)
+def _shared(graph: Graph, *more: str) -> Sequence[int]:
     """The edges that carry what cannot cross a border: a reference, a handle, a variant (M20); types `more`."""
     edges, found = graph.edges, []
+    special = {
+        node.id: dtypes
+        for node in graph.nodes
+        for dtypes in [graph.output_dtypes(node.id)]
+        if any(dtype.is_ref or dtype.name in (*_KINDS_THAT_STAY, *more) for dtype in dtypes)
+    }
+    if not special:
+        return []
     for edge, (source, slot, target, place) in enumerate(zip(edges.src, edges.src_slot, edges.dst, edges.dst_slot)):
-        if slot < 0:
+        if slot < 0 or source not in special:
             continue
-        given = graph.output_dtypes(source)[slot]
+        given = special[source][slot]
         if given.base.name in (*_KINDS_THAT_STAY, *more) or (given.is_ref and graph.input_dtypes(target)[place].is_ref):
             found.append(edge)
     return found
 
 
-def _branches(graph: Graph) -> Dict[int, int]:
+@functools.lru_cache(maxsize=8)
+def _branches(graph: Graph) -> Mapping[int, int]:
     """Nodes of conditionals, from each Switch up to its Merge, with one number for each conditional.
 
     What a loop's own Switch gives is no branch.
     """
     edges, nodes = graph.edges, graph.nodes
+    if not any(node.op in _SWITCHES for node in nodes):
+        return {}
     reads: List[List[int]] = [[] for _ in nodes]
     tests = {source for source, slot in zip(edges.src, edges.src_slot) if nodes[source].op == "LoopCond"}
     own = {target for source, target in zip(edges.src, edges.dst) if source in tests}
