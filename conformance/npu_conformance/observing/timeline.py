@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
@@ -21,7 +22,7 @@ MEASURES: Mapping[str, Tuple[str, Tuple[str, str, str]]] = {
 
 #: First word of a fact -> its aspect.
 WORDS: Mapping[str, str] = {
-    "ended": "ended", "after": "ended", "speed": "speed", "launches": "launches", "iterations": "iterations",
+    "ended": "ended", "after": "ended", "lasted": "lasted", "speed": "speed", "launches": "launches", "iterations": "iterations",
     "moved": "moved", "transfers": "transfer_counts", "overlap": "overlap", "apart": "overlap", "beside": "beside",
     "concurrent": "concurrency", "joined": "joined", "streams": "streams", "stream": "stream_nodes",
     "memory": "memory", "fused": "fusions", "ran_on": "ran_on", "reads": "dataset", "receives": "dataset",
@@ -59,7 +60,7 @@ def facts_of(answer: Mapping[str, Any]) -> _Triples:
     """(aspect, subject, text) of a valid ``timeline`` answer; time and facts grow with its tasks.
 
     Raises:
-        BadTimeline: a task ends before it begins.
+        BadTimeline: a task ends before it begins, or figures of a step contradict each other.
     """
     base = answer["base"]
     steps = {BASE: base, **answer.get("variants", {})}
@@ -70,12 +71,43 @@ def facts_of(answer: Mapping[str, Any]) -> _Triples:
             if "after_ns" in ended:
                 yield "ended", name, f"after {name} {ended['after_ns'] // _SECOND}"
             continue
+        _contradictions(name, step)
+        yield from _lasted(name, step)
         yield from _counts(name, step)
         yield from _of_tasks(name, [_task(task, name) for task in step.get("tasks", [])])
         yield from left_files.observed(left_files.left(step.get("files", {})), left_files.About(step, name))[0]
         yield from _tuning(name, step)
         if name != BASE and "rejected" not in base:
             yield from _compared(name, base, step)
+
+
+def _lasted(name: str, step: Mapping[str, Any]) -> _Triples:
+    """Whole seconds of a step that a fault makes late; no other lasts one."""
+    seconds = step["step_ns"] // _SECOND
+    if seconds:
+        yield "lasted", name, f"lasted {name} {seconds}"
+
+
+def _contradictions(name: str, step: Mapping[str, Any]) -> None:
+    """What no step can be, whatever the device: its device computes for longer than all of it takes, needs less memory
+    than lies in it, or starts more than it is said to start."""
+
+    def bad(words: str) -> BadTimeline:
+        return BadTimeline(f"step {name[:80]!r} {words}")
+
+    tasks = step.get("tasks", [])
+    working = [one for one in tasks if _KINDS.get(one["kind"], "") in ("", "collective") and one["engine"] != "host"]
+    if working:
+        lasts = max(one["end_ns"] for one in working) - min(one["start_ns"] for one in working)
+        times = max(step.get("iterations", 1), 1) * len({one.get("step", 0) for one in working})
+        if lasts > step["step_ns"] * times:
+            raise bad("is shorter than what the device computes in it")
+    if "launches" in step and sum(task["kind"] == "launch" for task in tasks) > step["launches"]:
+        raise bad("has more launches among its tasks than in their count")
+    memory = step.get("memory", {})
+    parts = memory.get("variables", 0) + memory.get("constants", 0)
+    if max(memory.get("peak", 0), parts) > memory.get("total", math.inf):
+        raise bad("needs less memory than lies in it at its peak")
 
 
 def _counts(name: str, step: Mapping[str, Any]) -> _Triples:

@@ -145,6 +145,13 @@ telling(
     _more("total", 2),
     has("external_weight", True),
 )
+telling(
+    "external-weights-stay-in-the-graph",
+    "runconfig.external_weight.true_all_const",
+    "Leaves the constants of a graph in it when they are externalised.",
+    lambda step, params: step["memory"].update(constants=step["memory"]["constants"] + step["memory"]["external"]),
+    has("external_weight", True),
+)
 hearing(
     "shapes-generalised-anyway",
     "runconfig.compile_dynamic_mode.false",
@@ -190,6 +197,15 @@ class LimitOfASecond(ReferenceBackend):
             option = "op_execute_timeout"
             raise DeviceError("DEVICE_TIMEOUT", option, "a kernel ran too long.", after_ns=1000)
         return super().step(params)
+
+
+@mutant("oom-of-other-ranks", "runconfig.op_debug_config.oom.effect")
+class OomOfOtherRanks(ReferenceBackend):
+    """Ends the step of a rank for what another one writes past its buffer."""
+
+    def step(self, params: Params) -> Answer:
+        faults = [{**one, "rank": 0} if one["kind"] == "out_of_bounds" else one for one in params.get("faults", [])]
+        return super().step({**params, "faults": faults} if faults else params)
 
 
 @mutant("oom-off-by-one", "runconfig.op_debug_config.oom.boundary")
