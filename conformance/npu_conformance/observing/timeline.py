@@ -90,7 +90,7 @@ def _lasted(name: str, step: Mapping[str, Any]) -> _Triples:
 
 def _contradictions(name: str, step: Mapping[str, Any]) -> None:
     """What no step can be, whatever the device: its device computes for longer than all of it takes, needs less memory
-    than lies in it, or starts more than it is said to start."""
+    than lies in it, starts more than it is said to start, or copies other bytes than it is said to copy."""
 
     def bad(words: str) -> BadTimeline:
         return BadTimeline(f"step {name[:80]!r} {words}")
@@ -104,10 +104,29 @@ def _contradictions(name: str, step: Mapping[str, Any]) -> None:
             raise bad("is shorter than what the device computes in it")
     if "launches" in step and sum(task["kind"] == "launch" for task in tasks) > step["launches"]:
         raise bad("has more launches among its tasks than in their count")
+    if step.get("iterations", 1) == 1:
+        for direction in ("h2d", "d2h"):
+            moved, told = _bytes_of_tasks(tasks, direction), _bytes_of_transfers(step, direction)
+            if None not in (moved, told) and moved != told:
+                raise bad(f"has other bytes in its {direction} tasks than in its transfers")
     memory = step.get("memory", {})
     parts = memory.get("variables", 0) + memory.get("constants", 0)
     if max(memory.get("peak", 0), parts) > memory.get("total", math.inf):
         raise bad("needs less memory than lies in it at its peak")
+
+
+def _bytes_of_tasks(tasks: Sequence[Mapping[str, Any]], direction: str) -> Optional[int]:
+    """Bytes of all copies among the tasks; None where there are none, or one does not tell its own."""
+    told = [task.get("bytes") for task in tasks if task["kind"] == direction]
+    return None if not told or None in told else sum(told)
+
+
+def _bytes_of_transfers(step: Mapping[str, Any], direction: str) -> Optional[int]:
+    """The same of the transfers; what goes to another device is none of the step's own copies."""
+    if "transfers" not in step:
+        return None
+    own = [one for one in step["transfers"] if one["direction"] == direction and "device" not in one]
+    return sum(one["bytes"] * one.get("times", 1) for one in own)
 
 
 def _counts(name: str, step: Mapping[str, Any]) -> _Triples:
