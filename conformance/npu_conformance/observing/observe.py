@@ -122,6 +122,7 @@ _ASPECTS = [
     Aspect("profile", "timeline", "timeline.files"),
     Aspect("profile_operators", "timeline", "timeline.files"),
     Aspect("profile_points", "timeline", "timeline.files"),
+    Aspect("profile_faults", "timeline", "timeline.files"),
     Aspect("tuning", "timeline", "timeline.files"),
     Aspect("tuned", "timeline", "timeline.tuning"),
     Aspect("rejected", "", ""),
