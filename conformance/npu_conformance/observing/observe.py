@@ -103,6 +103,7 @@ _ASPECTS = [
     Aspect("overflow_dump", "run", "dump"),
     Aspect("exception_dump", "run", "exception_dump"),
     Aspect("ended", "timeline", ""),
+    Aspect("contradictions", "timeline", ""),
     Aspect("lasted", "timeline", ""),
     Aspect("speed", "timeline", ""),
     Aspect("launches", "timeline", "timeline.launches"),
