@@ -114,6 +114,8 @@ _ASPECTS = [
     Aspect("dataset", "timeline", "timeline.dataset"),
     Aspect("overlap", "timeline", "timeline.tasks"),
     Aspect("beside", "timeline", "timeline.tasks"),
+    Aspect("order", "timeline", "timeline.tasks"),
+    Aspect("sequence", "timeline", "timeline.tasks"),
     Aspect("concurrency", "timeline", "timeline.tasks"),
     Aspect("joined", "timeline", "timeline.tasks"),
     Aspect("streams", "timeline", "timeline.streams"),

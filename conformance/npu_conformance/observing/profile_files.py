@@ -119,7 +119,8 @@ def _unequal(row: Mapping[str, str], name: str, last: str, first: str, between: 
 
 def _iteration(row: Mapping[str, str]) -> Iterator[str]:
     forward, backward, end, refresh = (
-        _number(row.get(column)) for column in ("FP Start(us)", "BP End(us)", "Iteration End(us)", "Iteration Refresh(us)")
+        _number(row.get(column))
+        for column in ("FP Start(us)", "BP End(us)", "Iteration End(us)", "Iteration Refresh(us)")
     )
     order = [moment for moment in (forward, backward, end) if moment is not None]
     if order != sorted(order):

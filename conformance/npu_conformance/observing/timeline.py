@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from bisect import bisect_left
@@ -22,14 +23,16 @@ MEASURES: Mapping[str, Tuple[str, Tuple[str, str, str]]] = {
 
 #: First word of a fact -> its aspect.
 WORDS: Mapping[str, str] = {
-    "ended": "ended", "after": "ended", "lasted": "lasted", "step": "contradictions", "speed": "speed", "launches": "launches", "iterations": "iterations",
+    "ended": "ended", "after": "ended", "lasted": "lasted", "step": "contradictions",
+    "speed": "speed", "launches": "launches", "iterations": "iterations",
     "moved": "moved", "transfers": "transfer_counts", "overlap": "overlap", "apart": "overlap", "beside": "beside",
     "concurrent": "concurrency", "joined": "joined", "streams": "streams", "stream": "stream_nodes",
     "memory": "memory", "fused": "fusions", "ran_on": "ran_on", "reads": "dataset", "receives": "dataset",
-    "sends": "dataset", "profile": "profile",
+    "sends": "dataset", "profile": "profile", "before": "order", "sequence": "sequence",
 }  # fmt: skip
 
 _SECOND = 10**9
+_MOST_IN_SEQUENCE = 64  # operators of a step whose order is told (assumed)
 _ENGINES = {"aicore": "aicore", "cube": "aicore", "vector": "aicore", "aicpu": "aicpu", "host": "host"}
 _KINDS = {"h2d": "h2d", "d2h": "d2h", "collective": "collective", "launch": "host", "send": "h2d"}
 
@@ -115,8 +118,8 @@ def _contradictions(name: str, step: Mapping[str, Any]) -> _Triples:
 
 def _bytes_of_tasks(tasks: Sequence[Mapping[str, Any]], direction: str) -> Optional[int]:
     """Bytes of all copies among the tasks; None where there are none, or one does not tell its own."""
-    told = [task.get("bytes") for task in tasks if task["kind"] == direction]
-    return None if not told or None in told else sum(told)
+    copies = [task for task in tasks if task["kind"] == direction]
+    return sum(task["bytes"] for task in copies) if copies and all("bytes" in task for task in copies) else None
 
 
 def _bytes_of_transfers(step: Mapping[str, Any], direction: str) -> Optional[int]:
@@ -203,9 +206,24 @@ def _of_tasks(name: str, tasks: Sequence[_Task]) -> _Triples:
     for group in order:
         number = _most_at_once([(task.start, task.end) for task in groups[group]])
         yield "concurrency", group, f"concurrent {name} {group} {number}"
+    for one, other in itertools.permutations(order, 2):
+        if max(task.end for task in groups[one]) <= min(task.start for task in groups[other]):
+            yield "order", f"{one} {other}", f"before {name} {one} {other}"
+    yield from _sequence(name, tasks)
     yield from _concurrent_steps(name, tasks)
     yield from _overlaps(name, {group: groups[group] for group in order})
     yield from _streams(name, {group: groups[group] for group in order})
+
+
+def _sequence(name: str, tasks: Sequence[_Task]) -> _Triples:
+    """Operators in the order in which they begin, from 0; of a step of few alone, where an order says something."""
+    begins: Dict[str, int] = {}
+    for task in tasks:
+        for node in task.nodes:
+            begins[node] = min(task.start, begins.get(node, task.start))
+    if len(begins) <= _MOST_IN_SEQUENCE:
+        for place, node in enumerate(sorted(begins, key=lambda one: (begins[one], one))):
+            yield "sequence", node, f"sequence {name} {place} {node}"
 
 
 def _concurrent_steps(name: str, tasks: Sequence[_Task]) -> _Triples:

@@ -153,6 +153,27 @@ telling(
     has("external_weight", True),
 )
 hearing(
+    "ranges-in-the-order-of-the-script",
+    "runconfig.dynamic_inputs_shape_range.order_named",
+    "Takes the ranges of placeholders in the order in which the script makes them.",
+    lambda params: params.get("feeds") == ["a:0", "b:0"],
+    dynamic_inputs_shape_range=lambda told: "data:" + ",".join(reversed(told[len("data:") :].split(","))),
+)
+hearing(
+    "ranges-of-datasets-ignored",
+    "runconfig.dynamic_inputs_shape_range.keywords",
+    "Looks at the ranges of placeholders alone.",
+    lambda params: "getnext" in str(value_of(params, "dynamic_inputs_shape_range")),
+    dynamic_inputs_shape_range=lambda told: told.rpartition(";")[2],
+)
+telling(
+    "older-iterators-are-no-datasets",
+    "runconfig.local_rank_id.shared_preproc",
+    "Counts no element of an iterator of the older kind.",
+    lambda step, params: step.pop("dataset", None),
+    lambda params: params.get("fetches") == ["core:0"],
+)
+hearing(
     "shapes-generalised-anyway",
     "runconfig.compile_dynamic_mode.false",
     "Generalises shapes although compile_dynamic_mode is False.",

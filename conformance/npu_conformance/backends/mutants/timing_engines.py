@@ -44,9 +44,9 @@ def _steps_together(step: Answer, params: Params) -> None:
 telling(
     "what-is-chosen-is-folded",
     "runconfig.mix_compile_mode.false",
-    "Computes what reads one of two constants when it compiles the graph.",
+    "Computes what reads constants alone, or one of two, when it compiles the graph, random numbers too.",
     lambda step, params: step.update(tasks=[task for task in step["tasks"] if not engine_is("aicpu")(task)]),
-    lambda params: params.get("feeds") == ["go:0"],
+    lambda params: params.get("fetches") == ["cpu:0"],
 )
 hearing(
     "ac-parallel-ignored",
