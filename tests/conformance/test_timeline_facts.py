@@ -249,6 +249,10 @@ def test_forty_thousand_tasks_of_as_many_engines_are_judged_at_once() -> None:
             },
             "other bytes in its h2d tasks",
         ),
+        (
+            {"transfers": [{"direction": "h2d", "bytes": 8}], "tasks": [dict(STEP["tasks"][0], bytes=9)]},
+            "other bytes in its h2d tasks",
+        ),
         ({"memory": {"peak": 513, "total": 512}}, "needs less memory than lies in it"),
         ({"memory": {"variables": 300, "constants": 213, "total": 512}}, "needs less memory than lies in it"),
     ],
@@ -266,6 +270,7 @@ def test_a_step_whose_figures_contradict_each_other_fails_every_case(
     [
         {"step_ns": 30},
         {"iterations": 60, "step_ns": 1},
+        {"transfers": [{"direction": "h2d", "bytes": 8, "times": 2}], "tasks": [dict(STEP["tasks"][0], bytes=8)]},
         {"memory": {"peak": 512, "total": 512}},
         {"memory": {"variables": 300, "constants": 212, "total": 512}},
         {"tasks": [task("pcie", 0, 10**6, kind="h2d"), task("host", 0, 10**6, kind="launch")]},

@@ -104,9 +104,11 @@ def _contradictions(name: str, step: Mapping[str, Any]) -> _Triples:
             found.append("it is shorter than what the device computes in it")
     if "launches" in step and sum(task["kind"] == "launch" for task in tasks) > step["launches"]:
         found.append("it has more launches among its tasks than in their count")
-    for direction in ("h2d", "d2h") if step.get("iterations", 1) == 1 else ():
+    for direction in ("h2d", "d2h"):
         moved, told = _bytes_of_tasks(tasks, direction), _bytes_of_transfers(step, direction)
-        if None not in (moved, told) and moved != told:
+        if moved is None or told is None:
+            continue
+        if moved > told or (moved < told and step.get("iterations", 1) == 1):  # of a loop some turns may be told alone
             found.append(f"it has other bytes in its {direction} tasks than in its transfers")
     memory = step.get("memory", {})
     parts = memory.get("variables", 0) + memory.get("constants", 0)
