@@ -41,6 +41,7 @@ class Precise(NamedTuple):
     """An answer to `precision`, with what was asked: the graph as the pass sees it, the mode, and the partition.
 
     built_in: whether kernels are those of the built-in library.
+    customised: whether a file gives operators dtypes of their own.
     """
 
     graph: Graph
@@ -48,6 +49,7 @@ class Precise(NamedTuple):
     answer: Mapping[str, Any]
     edition: str = "current"
     built_in: bool = True
+    customised: bool = False
 
 
 def _nodes(reading: Precise) -> Dict[int, Mapping[str, Any]]:
@@ -73,6 +75,8 @@ def _once(reading: Precise) -> List[str]:
 
 
 def _only_floats(reading: Precise) -> List[str]:
+    if reading.customised:
+        return []  # a file may give whole numbers another type
     faults = []
     for node, one in _nodes(reading).items():
         pairs = [*zip(_named(reading.graph.input_dtypes(node)), one["inputs"])]
@@ -194,8 +198,11 @@ _THROUGH = frozenset({"Identity", "PlaceholderWithDefault", "PreventGradient", "
 
 #: Where tensors begin: no producers that a gray operator could follow (P2).
 _BEGINNINGS = frozenset(
-    {"Const", "Placeholder", "PlaceholderV2", "ReadVariableOp", "Variable", "VariableV2", "VarHandleOp", "_Arg"}
-)
+    {
+        "Const", "Placeholder", "PlaceholderV2", "ReadVariableOp", "TemporaryVariable", "Variable", "VariableV2",
+        "VarHandleOp", "_Arg",
+    }
+)  # fmt: skip
 
 
 @functools.lru_cache(maxsize=1024)
