@@ -96,7 +96,7 @@ AREAS: Dict[str, Area] = {
     "device": Area(("timeline", "compile", "run"), ("device/numerics/", "hardware/page.py"), ("device", "hardware")),
     "artifacts": Area(("compile", "library", "run")),
     "profiling": Area(("timeline", "run")),
-    "tuning": Area(("timeline", "run")),
+    "tuning": Area(("timeline", "compile", "run")),
     "dumps": Area(("run",)),
     "numerics": Area(("run",), (), ("device/numerics",)),
     "runtime": Area(("run",)),
