@@ -21,12 +21,10 @@ from faulty.making import (
     denies,
     facets,
     graph_of,
-    is_about,
     is_mixed,
     node_change,
     plain,
     steps,
-    tells,
     to_host,
     turn_values,
     turns,
@@ -170,9 +168,9 @@ def collective_timeouts_round_up(ask: Any, params: Params) -> Answer:
 @broken("options", "003: what HCCL_EXEC_TIMEOUT says is the interval where hccl_timeout is not given")
 def the_environment_wins_over_a_longer_timeout(ask: Any, params: Params) -> Answer:
     env, given = params.get("env", {}), value_of(params, "hccl_timeout")
-    if "HCCL_EXEC_TIMEOUT" in env and isinstance(given, int) and env["HCCL_EXEC_TIMEOUT"].isdigit():
-        if int(env["HCCL_EXEC_TIMEOUT"]) > given:
-            return ask(with_values(params, hccl_timeout=None))
+    longer = env.get("HCCL_EXEC_TIMEOUT", "")
+    if isinstance(given, int) and longer.isdigit() and int(longer) > given:
+        return ask(with_values(params, hccl_timeout=None))
     return ask(params)
 
 
@@ -236,13 +234,9 @@ def both_engines_have_the_wider_range(ask: Any, params: Params) -> Answer:
 @broken("options", "002, 003: an engine that the text does not name keeps a parallelism of 1")
 def an_engine_that_is_left_out_takes_the_other_ones_number(ask: Any, params: Params) -> Answer:
     answer = ask(params)
-    told = answer["directives"]["engines"]
-    if isinstance(value_of(params, "stream_max_parallel_num"), str) and ":" in value_of(
-        params, "stream_max_parallel_num"
-    ):
-        if value_of(params, "stream_max_parallel_num").count(":") == 1:
-            most = max(told.values())
-            answer["directives"]["engines"] = {name: most for name in told}
+    told, text = answer["directives"]["engines"], value_of(params, "stream_max_parallel_num")
+    if isinstance(text, str) and text.count(":") == 1:
+        answer["directives"]["engines"] = dict.fromkeys(told, max(told.values()))
     return answer
 
 
@@ -409,8 +403,10 @@ accepts(
 
 @broken("options", "003: Host and Device, in these letters")
 def places_in_any_letters(ask: Any, params: Params) -> Answer:
-    return ask(_all_values(params, _mapped("variable_placement",
-                                           lambda value: value.capitalize() if isinstance(value, str) else value)))  # fmt: skip
+    def capital(value: Any) -> Any:
+        return value.capitalize() if isinstance(value, str) else value
+
+    return ask(_all_values(params, _mapped("variable_placement", capital)))
 
 
 @broken(
@@ -440,15 +436,6 @@ def inference_defaults_as_training_does(ask: Any, params: Params) -> Answer:
     answer = ask(params)
     if params["edition"] == "legacy" and value_of(params, "precision_mode") is None:
         _effective(answer, "precision_mode", "allow_fp32_to_fp16")
-    return answer
-
-
-@broken("options", "003: allow_fp32_to_fp16 is the default, whatever the graph is run for")
-def current_inference_has_the_legacy_default(ask: Any, params: Params) -> Answer:
-    answer = ask(params)
-    if params["edition"] == "current" and value_of(params, "graph_run_mode") == 0:
-        if value_of(params, "precision_mode") is None and value_of(params, "precision_mode_v2") is None:
-            _effective(answer, "precision_mode", "force_fp16")
     return answer
 
 
@@ -639,18 +626,6 @@ asks(
     "001: in_out_pair_flag False keeps the range on the host",
     "partition",
     lambda params: params if value_of(params, "graph_run_mode") == 0 else with_values(params, in_out_pair_flag=None),
-)
-asks(
-    "ranges_hold_without_mixed_computing",
-    "001: ranges belong to mixed computing",
-    "partition",
-    lambda params: (
-        with_values(params, mix_compile_mode={"field": "b", "value": True})
-        if value_of(params, "in_out_pair") is not None
-        and params["surface"] == "session"
-        and params.get("policy") != "adapter"
-        else params
-    ),
 )
 
 
@@ -898,7 +873,7 @@ asks(
         else params
     ),
 )
-_unseen("precision", "implementation_modes_are_taken_and_forgotten", "003: op_select_implmode selects the implementation",
+_unseen("precision", "implementation_modes_are_taken_and_forgotten", "003: the mode selects the implementation",
         "op_select_implmode", "precision")  # fmt: skip
 _unseen("precision", "the_implementation_list_is_for_all", "002: the listed types use the mode, others do not",
         "optypelist_for_implmode", "precision")  # fmt: skip
@@ -943,8 +918,8 @@ changed(
 
 # Timeline and tuning
 
-_unseen("timeline", "threads_of_inference_are_taken_and_forgotten",
-        "003: graph_max_parallel_model_num threads run at once", "graph_max_parallel_model_num", "timeline")  # fmt: skip
+_unseen("timeline", "threads_of_inference_are_taken_and_forgotten", "003: so many threads run at once",
+        "graph_max_parallel_model_num", "timeline")  # fmt: skip
 _unseen("timeline", "small_inputs_are_never_fused", "003: input_fusion_size fuses small inputs",
         "input_fusion_size", "timeline")  # fmt: skip
 _unseen("timeline", "tailing_is_taken_and_forgotten",
@@ -1244,7 +1219,7 @@ turns(
 
 
 def _library_text(answer: Answer, change: Callable[[Any], Any]) -> None:
-    for one in answer["files"]:
+    for one in answer.get("files", ()):  # of precision there are none
         if one["path"].endswith(".json"):
             one["text"] = json.dumps(change(json.loads(one["text"])))
 
@@ -1261,6 +1236,7 @@ changed(
         },
     ),
     "library",
+    "precision",
 )
 changed(
     "artifacts",
@@ -1360,7 +1336,7 @@ _run(
         answer, params, lambda files: dict(sorted(files.items())[:-1]) if len(files) > 3 else files
     ),
 )
-_unseen("run", "exceptions_leave_what_they_left_by_default", "003: enable_exception_dump says what a failing operator leaves",
+_unseen("run", "exceptions_leave_what_they_left_by_default", "003: it says what a failing operator leaves",
         "enable_exception_dump", "run")  # fmt: skip
 _unseen("run", "a_session_runs_on_device_zero", "002: session_device_id is the device", "session_device_id", "run")
 _unseen(
@@ -1450,8 +1426,8 @@ def all_operators_are_offloaded(ask: Any, params: Params) -> Answer:
 
 @broken("vendor", "000: operators are offloaded by default", "partition")
 def no_operator_is_offloaded(ask: Any, params: Params) -> Answer:
-    return {"geops": [], "host": [{"node": node.name, "op": node.op, "reason": "NOT_SUPPORTED"} for node in graph_of(params).nodes],
-            "borders": [], "min_geops": 0, "notes": []}  # fmt: skip
+    host = [{"node": node.name, "op": node.op, "reason": "NOT_SUPPORTED"} for node in graph_of(params).nodes]
+    return {"geops": [], "host": host, "borders": [], "min_geops": 0, "notes": []}
 
 
 @broken("vendor", "003: values are checked", "options")

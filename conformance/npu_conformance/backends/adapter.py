@@ -269,9 +269,7 @@ class Adapter:
         command += [params["script"], *params.get("args", [])]
         pipe = subprocess.PIPE
         env = {**os.environ, **(around or {})}
-        return subprocess.Popen(
-            command, cwd=place.folder, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe
-        )
+        return subprocess.Popen(command, cwd=place.folder, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
 
     def _ended(self, process, out, err, trace):
         if process.returncode != 0:

@@ -111,9 +111,7 @@ def _check_of_ranks(dump_plain: Optional[str]) -> None:
         raise NpuError("USAGE", "--dump-plain", what, "Use the options of data dumps, which have a folder a device.")
 
 
-def _ranks(
-    size: int, script: str, arguments: List[str], given: Dict[str, Any], html: Optional[str], form: str
-) -> int:
+def _ranks(size: int, script: str, arguments: List[str], given: Dict[str, Any], html: Optional[str], form: str) -> int:
     """Several ranks; each leaves what is told of it in a folder, from which one page or answer is made."""
     from npu_conformance.files import scratch
     from npu_conformance.protocol import schema
