@@ -1404,7 +1404,7 @@ def _constant(method: str) -> None:
             seen[key] = _reference_answer(method, params)
         return copy.deepcopy(seen[key])
 
-    fault.__name__ = f"{method}_answers_what_it_answered_first"
+    fault.__name__ = f"{method}_repeats_the_answer_of_the_question_before"
     broken("vendor", "the protocol: a request is answered by what it asks", method)(fault)
 
 
