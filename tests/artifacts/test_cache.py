@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npu_reference.artifacts.binaries import seal_of
-from npu_reference.artifacts.cache import USES, KernelCache, uses
+from npu_reference.artifacts.cache import USES, KernelCache, flaw, uses
 from npu_reference.artifacts.folder import Folder
 from npu_reference.device import faults
 from npu_reference.errors import NpuError
@@ -114,6 +114,17 @@ def test_no_change_of_a_description_is_trusted(tmp_path_factory, data):
     with contextlib.suppress(ValueError):
         same = json.loads(changed.decode("ascii")) == json.loads(raw.decode("ascii"))
     assert counts(machine.compile()) == ((2, 0) if same else (1, 1))
+
+
+def test_an_entry_that_is_cut_off_anywhere_is_no_entry(machine):
+    machine.compile()
+    for path in entries(machine, ".json"):
+        stem = path.name[: -len(".json")]
+        description, code = path.read_bytes(), path.with_suffix(".o").read_bytes()
+        assert flaw(stem, description, code) is None
+        # Without the end of its last line a description still says all there is.
+        assert all(flaw(stem, description[:size], code) for size in range(len(description) - 1))
+        assert all(flaw(stem, description, code[:size]) for size in range(len(code)))
 
 
 @pytest.mark.parametrize("key, value", [("version", "0.0.1"), ("form", 2), ("form", None)])

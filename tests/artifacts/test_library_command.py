@@ -8,9 +8,13 @@ import stat
 
 import pytest
 from benchmarks import killed_writers
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from npu_conformance import cli
 from npu_conformance.protocol import schema
+from npu_reference.catalog import Catalog
+from npu_reference.errors import NpuError
 
 PATH = "opp/built-in/op_impl/ai_core/tbe/config/ascend910/aic-ascend910-ops-info.json"
 
@@ -65,3 +69,55 @@ def test_a_program_killed_at_any_moment_leaves_nothing_torn_that_another_takes(t
     found = [killed_writers.one(tmp_path, seed) for seed in range(6)]
     assert sum(one["torn"] for one in found) == 0 and sum(one["refused"] for one in found) == 0
     assert sum(one["entries"] for one in found) > 0
+
+
+def asked(*arguments):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["precision", "fixtures/graphs/cases/plain_chain.pbtxt", *map(str, arguments)])
+    return ended.value.code
+
+
+def test_a_file_that_an_editor_gave_a_mark_and_other_line_ends_is_taken_back(tmp_path, capsys):
+    ran(tmp_path)
+    capsys.readouterr()
+    text = (tmp_path / PATH).read_bytes().replace(b"\n", b"\r\n")
+    (tmp_path / "mine.json").write_bytes(b"\xef\xbb\xbf" + text)
+    assert asked("--ops-info", tmp_path / "mine.json") == 0
+    own = capsys.readouterr().out
+    assert asked() == 0 and capsys.readouterr().out == own
+
+
+@pytest.mark.parametrize("option", ["--ops-info", "--op-list"])
+@pytest.mark.parametrize("name", ["", "missing", ".", "\udcff", "x" * 5000])
+def test_a_file_that_is_none_is_refused_and_never_passed_over(capsys, option, name):
+    assert asked(option, name) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error[OP") and told.count("\n") == 1 and "cannot be read" in told
+
+
+def test_the_library_is_written_into_a_directory_that_is_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert ran("") == 2 and "it is no path" in capsys.readouterr().err
+    assert os.listdir(str(tmp_path)) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes")
+def test_a_pipe_in_its_place_keeps_nobody_waiting(tmp_path, capsys):
+    (tmp_path / PATH).parent.mkdir(parents=True)
+    os.mkfifo(str(tmp_path / PATH))
+    assert ran(tmp_path) == 2 and "may be yours" in capsys.readouterr().err
+
+
+@given(st.data())
+@settings(max_examples=80, deadline=None)
+def test_an_edited_library_is_read_or_refused_at_one_place(data):
+    text = '{"Relu": {"precision_reduce": {"flag": "false"}, "input0": {"dtype": "float16,float"}}}'
+    at = data.draw(st.integers(0, len(text)))
+    word = data.draw(
+        st.sampled_from(['"', "{", "}", ",", ":", "[", "\0", "NaN", "1e999", '"Relu": {},', "\ud800", "é"])
+    )
+    changed = text[:at] + word + text[at + data.draw(st.integers(0, 9)) :]
+    try:
+        Catalog.built_in().with_ops_info(changed, "mine.json")
+    except NpuError as problem:
+        assert problem.code == "OPS_INFO_FILE" and problem.subject.startswith("mine.json: ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 
 import pytest
@@ -131,12 +132,24 @@ def test_what_cannot_be_shown_is_one_line(tmp_path, capsys, monkeypatch, argumen
     assert err.startswith("error[") and err.count("\n") == 1
 
 
-def test_a_file_that_was_cut_off_is_an_error_with_its_name(tmp_path, capsys):
-    folder = dump(tmp_path / "a", ("op", [1.0, 2.0]))
-    (path,) = [os.path.join(place, name) for place, _, found in os.walk(folder) for name in found]
+def test_a_file_that_was_cut_off_is_a_line_with_its_name_and_hides_no_other(tmp_path, capsys):
+    folder = dump(tmp_path / "a", ("op", [1.0, 2.0]), ("whole", [3.0]))
+    other = dump(tmp_path / "b", ("op", [1.0, 2.0]), ("whole", [3.0]))
+    (path,) = [os.path.join(place, name) for place, _, found in os.walk(folder) for name in found if ".op." in name]
     os.truncate(path, os.path.getsize(path) - 1)
-    code, _, err = run(capsys, folder)
-    assert code == 2 and "cut off" in err and os.path.basename(path) in err
+    code, content = answer(capsys, folder)
+    assert code == 0 and [row["op"] for row in content["content"]["tensors"]] == ["whole"]
+    (flaw,) = content["content"]["flaws"]
+    assert "cut off" in flaw["why"] and os.path.basename(path) in flaw["file"]
+    code, out, _ = run(capsys, folder)
+    assert code == 0 and re.search(r"^flaw: ", out, re.M) and "whole:0" in out
+    for pair in ((folder, other), (other, folder)):
+        code, compared = answer(capsys, pair[0], "--against", pair[1])
+        assert code == 1, "what cannot be read is not equal"
+        assert [os.path.basename(one["file"]) for one in compared["comparison"]["flaws"]] == [os.path.basename(path)]
+        assert compared["comparison"]["compared"] == 1 and compared["comparison"]["first"] is None
+    code, _, err = run(capsys, folder, "--tensor", "op")
+    assert code == 2 and "cut off" in err
 
 
 @pytest.mark.parametrize("dtypes", [("float32", "float32"), ("float16", "float32"), ("float16", "float16")])

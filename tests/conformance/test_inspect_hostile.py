@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from npu_conformance.inspecting import profiles, registry, tree, weights
 from npu_conformance.protocol import schema
+from npu_reference.dumps import form
+from npu_reference.dumps import reading as dump_reading
 from npu_reference.errors import NpuError
 from tests.conformance.test_inspect_folders import answer, cached, machine, profile, run
 
@@ -139,6 +141,13 @@ def test_a_time_that_is_none_is_left_out(tmp_path, text):
     assert content["operators"][-1]["op"] in ("a", "b") and content["wall_us"] >= 2
 
 
+@pytest.mark.parametrize("head", ["=cmd,Task Type", "Op Name,Task Duration(us)", ""])
+def test_a_table_of_somebody_elses_is_said_to_be_none(tmp_path, head):
+    put(tmp_path, PLACES[0], head.encode() + b"\na,1\n")
+    (content,) = looked(tmp_path)
+    assert "has no column Task" in content["flaws"][0]["why"]
+
+
 def test_bounds_are_told_and_not_crossed(tmp_path, monkeypatch):
     monkeypatch.setattr(profiles, "_MOST_ROWS", 3)
     monkeypatch.setattr(profiles, "_MOST_NAMES", 2)
@@ -172,6 +181,20 @@ def test_nothing_is_written_or_touched(tmp_path):
     assert state() == before
 
 
+def test_names_and_descriptions_of_dumps_are_markup_nowhere(tmp_path, capsys):
+    place = tmp_path / "20260101000000" / "0" / "GeOp_0" / "1" / "0"
+    place.mkdir(parents=True)
+    for task, op in enumerate(("<script>alert(1)</script>", "\x1b[31mred\u202e", "'\"><img src=x onerror=alert(1)>")):
+        tensor = form.Tensor("float32", (1,), 4, "ND", op, 0)
+        parts = form.encode(form.Description(op, 1, (), (tensor,), (), (form.SIMULATED,)), [], [b"\0" * 4])
+        (place / f"Add.op{task}.{task}.0.{task + 1}").write_bytes(b"".join(bytes(part) for part in parts))
+    (place / "<img src=x onerror=alert(1)>.c.3.0.3").write_bytes(b"torn")
+    code, out, _ = run(capsys, str(tmp_path), "--html", str(tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert code == 0 and "\x1b" not in out and "\u202e" not in out
+    assert not any(tag in page for tag in ("<script>alert(1)", "<img src=x", "\x1b"))
+
+
 @pytest.mark.parametrize("name", ["missing", "file", "x" * 5000])
 def test_what_is_no_folder_is_one_sentence(tmp_path, capsys, name):
     (tmp_path / "file").write_text("x")
@@ -179,10 +202,11 @@ def test_what_is_no_folder_is_one_sentence(tmp_path, capsys, name):
     assert code == 2 and not out and err.startswith("error[INSPECT_FOLDER]") and err.count("\n") == 1
 
 
-def test_the_schema_says_what_several_folders_look_like(tmp_path, capsys):
+def test_the_schema_says_what_several_folders_look_like(tmp_path, capsys, monkeypatch):
     profile(tmp_path / "p")
     cached(tmp_path)
     put(tmp_path / "d", "Relu.x.1.1.5", b"no dump at all")
+    monkeypatch.setattr(dump_reading, "MAX_FILES", 0)
     _, found = answer(capsys, str(tmp_path))
     assert schema.fault(found, schema.load("inspect"), schema.load("inspect")) is None
     wrong = [one for one in found["folders"] if "error" in one]

@@ -245,6 +245,169 @@ def test_the_end_of_a_dataset_is_no_exception_of_an_operator(tmp_path, monkeypat
     assert os.listdir(str(tmp_path)) == []
 
 
+FAILING = {
+    # what fails: operator of the dump (TF 1, TF 2), its index
+    "call": ("called/taken", "PartitionedCall/taken"),
+    "nested": ("called_1/called/taken", "PartitionedCall/PartitionedCall/taken"),
+    "second": ("called_1/taken", "PartitionedCall_1/taken"),
+    "condition": ("cond.1/branch1/chosen", "cond.1/branch1/chosen"),
+    "loop": ("while.1/body/chosen", "while.1/body/chosen"),
+    "old condition": ("cond/chosen", "cond/chosen"),
+    "old loop": ("while/chosen", "while/chosen"),
+    "old condition in a call": ("called/cond/chosen", "PartitionedCall/cond.1/branch1/chosen"),
+    "check": ("called/checked", "StatefulPartitionedCall/checked"),
+}
+
+
+def in_function(body, *types, name="called"):
+    if tf.__version__ >= "2":
+        return tf.function(body)
+    from tensorflow.python.framework import function
+
+    return function.Defun(*types, func_name=name)(body)
+
+
+def failing(kind, x, ids):
+    """Something that gathers from ``2 * x``, the last time out of range."""
+    gathering = in_function(lambda a, i: tf.gather(a * 2.0, i, name="taken") * 1.0, tf.float32, tf.int32)
+    chosen = lambda i: tf.identity(tf.gather(x * 2.0, i, name="chosen"))  # noqa: E731
+    new = kind in ("condition", "loop")
+    (v1.enable_control_flow_v2 if new else v1.disable_control_flow_v2)()
+    try:
+        if kind == "call":
+            return gathering(x, ids)
+        if kind == "nested":
+            around = in_function(lambda a, i: gathering(a, i) + 1.0, tf.float32, tf.int32, name="called_1")
+            return around(x, ids)
+        if kind == "second":
+            return gathering(x, ids - 9) + gathering(x, ids)
+        if kind.endswith("condition"):
+            return v1.cond(x[0] > 0.0, lambda: chosen(ids), lambda: tf.identity(x[:1]))
+        if kind.endswith("loop"):
+            turn = lambda i, a: (i + 3, a + chosen(ids - 9 + i))  # noqa: E731
+            return v1.while_loop(lambda i, a: i < 30, turn, [v1.constant(0), v1.zeros([1])])[1]
+        if kind == "check":
+            checked = lambda a: v1.debugging.check_numerics(v1.log(a), "", name="checked")  # noqa: E731
+            body = lambda a, i: checked(a - 5.0 * tf.cast(i, tf.float32)) * 1.0  # noqa: E731
+            return in_function(body, tf.float32, tf.int32)(x, ids)
+
+        def branching(a, i):
+            return v1.cond(a[0] > 0.0, lambda: tf.gather(a * 2.0, i, name="chosen"), lambda: a[:1])
+
+        return in_function(branching, tf.float32, tf.int32)(x, ids)
+    finally:
+        v1.disable_control_flow_v2()
+
+
+@pytest.mark.parametrize("kind", sorted(FAILING))
+def test_an_operator_that_fails_in_a_function_a_branch_or_a_loop_leaves_what_it_read(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    x = v1.placeholder(tf.float32, [3], name="x")
+    ids = v1.placeholder(tf.int32, [1], name="ids")
+    out = failing(kind, x, ids)
+    with v1.Session(config=config(enable_exception_dump=1)) as session:
+        for _ in range(2):
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(out, {x: [1.0, 2.0, 3.0], ids: [9]})
+    files = reading.files(str(tmp_path / "extra-info" / "data-dump" / "0"))
+    assert len(files) == 2
+    for one in files:
+        record = form.read(one.path)
+        assert record.description.op_name == FAILING[kind][tf.__version__ >= "2"]
+        assert record.description.attr("note") is None
+        if kind == "check":
+            assert np.isnan(np.frombuffer(record.data("input", 0), "<f4")).all()
+            continue
+        assert np.frombuffer(record.data("input", 0), "<f4").tolist() == [2.0, 4.0, 6.0]
+        # Turns of a loop are beside each other; of those that failed it is the first.
+        assert np.frombuffer(record.data("input", 1), "<i4").tolist() == [3 if kind.endswith("loop") else 9]
+        assert [(one.shape, one.size) for one in record.description.outputs] == [((1,), 4)]
+
+
+def test_the_names_of_exception_dumps_in_functions_are_those_of_data_dumps(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    x = v1.placeholder(tf.float32, [3], name="x")
+    ids = v1.placeholder(tf.int32, [1], name="ids")
+    out = failing("condition", x, ids)
+    options = config(enable_exception_dump=2, enable_dump=True, dump_path=str(tmp_path))
+    with v1.Session(config=options) as session:
+        session.run(out, {x: [1.0, 2.0, 3.0], ids: [1]})
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(out, {x: [1.0, 2.0, 3.0], ids: [9]})
+    files = [one for one in reading.files(str(tmp_path)) if "chosen" in one.name.op_name]
+    assert len(files) == 2
+    assert len({(one.name.op_type, one.name.op_name, one.name.task) for one in files}) == 1
+
+
+def test_a_function_that_keeps_failing_does_not_make_the_graph_of_its_session_grow(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    x = v1.placeholder(tf.float32, [3], name="x")
+    ids = v1.placeholder(tf.int32, [1], name="ids")
+    out = failing("call", x, ids)
+    sizes = []
+    with v1.Session(config=config(enable_exception_dump=2)) as session:
+        for step in range(4):
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(out, {x: [1.0, 2.0, 3.0], ids: [9 + step]})
+            sizes.append(dict(session._npu_reference_engine._shadow.sent))
+    read = [form.read(one.path).data("input", 1) for one in reading.files(str(tmp_path))]
+    assert [np.frombuffer(one, "<i4")[0] for one in read] == [9, 10, 11, 12]
+    assert sizes[1:] == sizes[:1] * 3
+
+
+def test_in_functions_an_exception_dump_has_the_devices_dtypes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    x = v1.placeholder(tf.float32, [3], name="x")
+    ids = v1.placeholder(tf.int32, [1], name="ids")
+    out = failing("call", x, ids)
+    options = config(precision_mode="force_fp16", graph_run_mode=0, enable_exception_dump=1)
+    given = current_overrides()._replace(device_precision="on")
+    with overriding(given), v1.Session(config=options) as session, pytest.raises(tf.errors.InvalidArgumentError):
+        session.run(out, {x: [1.0, 2.0, 3.0], ids: [9]})
+    (one,) = reading.files(str(tmp_path))
+    description = form.read(one.path).description
+    assert [tensor.dtype for tensor in description.inputs][:2] == ["float16", "int32"]
+    assert description.outputs[0].dtype == "float16"
+
+
+@pytest.mark.parametrize("referenced", [False, True])
+def test_a_dump_of_a_failure_writes_to_no_variable_again(tmp_path, monkeypatch, referenced):
+    monkeypatch.chdir(tmp_path)
+    weight = v1.get_variable("weight", [], initializer=v1.zeros_initializer(), use_resource=not referenced)
+    x = v1.placeholder(tf.float32, [3], name="x")
+    with v1.control_dependencies([v1.assign_add(weight, 1.0)]):
+        rows = tf.identity(x)
+    taken = tf.gather(rows, v1.placeholder(tf.int32, [1], name="ids"), name="taken")
+    with v1.Session(config=config(enable_exception_dump=1)) as session:
+        session.run(v1.global_variables_initializer())
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(taken, {"x:0": [1.0, 2.0, 3.0], "ids:0": [9]})
+        assert session.run(weight) == 1.0
+    assert "ssign" in exception_of(tmp_path / "extra-info" / "data-dump" / "0", "taken").description.attr("note")
+
+
+def test_a_function_that_writes_to_a_variable_is_not_run_again(tmp_path, monkeypatch):
+    if tf.__version__ < "2":
+        pytest.skip("a Defun of TensorFlow 1 takes no variable")
+    monkeypatch.chdir(tmp_path)
+    weight = v1.get_variable("weight", [], initializer=v1.zeros_initializer(), use_resource=True)
+
+    @tf.function
+    def body(a, i):
+        weight.assign_add(1.0)
+        return tf.gather(a, i, name="taken")
+
+    out = body(v1.placeholder(tf.float32, [3], name="x"), v1.placeholder(tf.int32, [1], name="ids"))
+    with v1.Session(config=config(enable_exception_dump=1)) as session:
+        session.run(v1.global_variables_initializer())
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(out, {"x:0": [1.0, 2.0, 3.0], "ids:0": [9]})
+        assert session.run(weight) <= 1.0
+    (one,) = reading.files(str(tmp_path))
+    assert one.name.op_name == "StatefulPartitionedCall_taken"
+    assert "AssignAdd" in form.read(one.path).description.attr("note")
+
+
 def test_an_exception_dump_that_cannot_be_written_leaves_the_scripts_own_error(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "extra-info").write_text("a file")

@@ -181,6 +181,26 @@ def test_one_rank_that_fails_lets_no_other_collective_of_it_wait():
     assert all(isinstance(one, Broken) for one in outcomes([meeting] * 3, works))
 
 
+def test_who_was_told_first_and_has_left_is_not_named_as_the_cause():
+    meeting = Meeting(topology(2))
+    for rank in (0, 1):
+        meeting.join(rank)
+    waiting, zeros = threading.Event(), np.zeros(2, np.float32)
+
+    def first(meeting):
+        meeting.take_part(0, part(name="a"), [zeros], lambda change: waiting.set())
+
+    def second(meeting):
+        waiting.wait()
+        with meeting._changed:  # rank 0 does not wake up before rank 1 has gone
+            with pytest.raises(Broken, match=r"rank 0 waits in .*; rank 1 waits in "):
+                meeting.take_part(1, part(name="b"), [zeros])
+            meeting.leave(1)
+
+    broken, _ = outcomes([meeting] * 2, [first, second])
+    assert broken.kind == "mismatch"
+
+
 def test_sends_and_receives_pair_by_tag():
     one, two = part("send", "one", tag=1), part("send", "two", tag=2)
     waits = part("receive", "got")

@@ -14,6 +14,7 @@ from npu_bridge.hccl import hccl_ops
 from npu_reference.device.faults import parse
 from npu_reference.runtime import ranks
 from npu_reference.runtime.config import current_overrides, overriding
+from npu_reference.runtime.exchange import joining
 from npu_reference.runtime.observing.trace import process_trace
 from npu_reference.runtime.operators.communicating import hccl_seconds
 
@@ -302,7 +303,7 @@ def test_ranks_that_differ_are_told_of_both_and_of_the_tensor(other):
         return hccl_ops.allreduce(x, "sum") if rank == 0 else other(x)
 
     for error in refusals(2, build):
-        assert error.code == "COLLECTIVE_MISMATCH", error
+        assert error.code == "COLLECTIVE_MISMATCH", str(error)
         assert "rank 0" in str(error) and "rank 1" in str(error) and "HcomAllReduce" in str(error)
 
 
@@ -334,11 +335,26 @@ def test_a_rank_that_fails_ends_the_others_wait_in_the_documented_time():
 def test_a_rank_whose_session_is_never_run_is_not_waited_for_for_ever(monkeypatch):
     monkeypatch.setenv("RANK_SIZE", "2")
     monkeypatch.setenv("HCCL_CONNECT_TIMEOUT", "1")
+    monkeypatch.setattr(joining, "_MEETINGS", {})
+    # Something else runs in this process, as far as is known, which could let rank 1 come.
+    monkeypatch.setattr(ranks, "nobody_else", lambda: None)
     with v1.Graph().as_default():
         y = hccl_ops.allreduce(v1.constant([1.0]), "sum")
         late = pytest.raises(tf.errors.OpError, match="rank 1 has not come")
         with v1.Session(config=config(session_device_id=0)) as session, late:
             session.run(y)
+
+
+def test_a_thread_that_only_lacks_a_processor_is_not_taken_to_wait_for_another(monkeypatch):
+    end = threading.Event()
+    waiting = threading.Thread(target=end.wait)
+    waiting.start()
+    try:
+        monkeypatch.setattr(ranks, "_could_go_on", lambda: True)
+        assert ranks.nobody_else() is None
+    finally:
+        end.set()
+        waiting.join()
 
 
 @pytest.mark.parametrize("clock", [False, True])

@@ -99,7 +99,7 @@ class ReferenceBackend:
         if version is not None:
             features += ["run", "tensorflow", "tf1" if version[0] == 1 else "tf2", "trace", "log", "output"]
             features += ["device_precision", "dump", "exception_dump", "faults", "may_fail", "devices", "collectives"]
-            features += ["run.memory", "run.timeline", "run.transfers"]
+            features += ["run.memory", "run.profile", "run.timeline", "run.transfers"]
             features += [name for name in ("estimator", "keras") if _has(name, version)]
         return {
             "protocol": protocol.VERSION,

@@ -47,8 +47,8 @@ def inspect(
     Known are dumps, profiles, kernel caches, kernel files, fusion results, external weights, the bank of tuning and
     the operator information library.
 
-    With --against the answer is what differs between two dumps or two profiles. The status is 1 if an operator departs,
-    or if FOLDER's iteration is slower.
+    With --against the answer is what differs between two dumps or two profiles. The status is 1 if an operator departs
+    or cannot be read, or if FOLDER's iteration is slower.
     """
     from npu_conformance.inspecting import registry
     from npu_conformance.protocol import schema
@@ -85,7 +85,9 @@ def inspect(
 
         text_inspect.show(answer)
     comparison = answer.get("comparison", {})
-    departs = comparison.get("first") is not None or comparison.get("slower") is True
+    # Of dumps what cannot be read is not equal; of profiles it is a part of the time alone.
+    unread = answer["kind"] == "dump" and bool(comparison.get("flaws"))
+    departs = comparison.get("first") is not None or comparison.get("slower") is True or unread
     return ExitStatus.NEGATIVE if departs else ExitStatus.OK
 
 

@@ -8,9 +8,12 @@ from typing import Optional
 import click
 
 from npu_conformance.commands.shared import EDITION, FORMAT, echo_json
+from npu_conformance.files import reading
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["library"]
+
+_LARGEST = 16 << 20  # bytes of a file that is compared with what would be written
 
 
 @click.command()
@@ -30,8 +33,10 @@ def library(directory: str, ops_info: Optional[str], edition: str, form: str) ->
     from npu_reference.artifacts import library as built_in
     from npu_reference.catalog import Catalog
 
+    if not directory:
+        raise NpuError("USAGE", "DIRECTORY", "it is no path.", "Name a directory; . is the one you are in.")
     catalog = Catalog.built_in()
-    if ops_info:
+    if ops_info is not None:
         catalog = catalog.with_ops_info(precise.read_ops_info(ops_info), ops_info)
     written = []
     for one in built_in.files(catalog, edition):
@@ -58,7 +63,6 @@ def library(directory: str, ops_info: Optional[str], edition: str, form: str) ->
 
 def _text(path: str) -> Optional[str]:
     try:
-        with open(path, encoding="utf-8") as stream:
-            return stream.read()
+        return reading.content(path, _LARGEST).decode("utf-8")
     except (OSError, ValueError):
         return None

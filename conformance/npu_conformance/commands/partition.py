@@ -102,7 +102,7 @@ def partition(
     warnings = names_first(resolution.warnings, strict)
     if policy != "adapter":  # whose own pass reads the values its own way
         resolution.raise_first()
-    operators = OpList.load(op_list) if op_list else None
+    operators = OpList.load(op_list) if op_list is not None else None
     loaded = load_graph(graph)
     sizes, _ = precise.sizes(loaded, given, batch, feeds)
     tensors, targets = split_fetches(list(fetches))

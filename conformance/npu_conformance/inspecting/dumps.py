@@ -70,11 +70,18 @@ class Found(NamedTuple):
         return f"{self.op}:{self.slot}" if self.side == "output" else f"{self.op} input {self.number}"
 
 
-def tensors(asked: Inspected) -> Iterator[Found]:
+#: Files of which nothing can be told: where each lies, and why.
+Flaws = List[Dict[str, str]]
+
+
+def tensors(asked: Inspected, flaws: Optional[Flaws] = None) -> Iterator[Found]:
     """The tensors of a folder that are asked for, in the order in which operators ran.
 
+    Args:
+        flaws: takes the files that cannot be read, which are then passed over.
+
     Raises:
-        NpuError: DUMP_FILE.
+        NpuError: DUMP_FILE; where ``flaws`` is given, of the folder only.
     """
     step, op = asked.filters.get("step"), asked.filters.get("op")
     turns: Dict[Tuple[Any, ...], int] = {}
@@ -83,7 +90,13 @@ def tensors(asked: Inspected) -> Iterator[Found]:
             continue
         if op and not fnmatch.fnmatchcase(file.name.op_name, names.safe(op)):
             continue
-        record = form.read(file.path)
+        try:
+            record = form.read(file.path)
+        except NpuError as problem:
+            if flaws is None:
+                raise
+            flaws.append(_flaw(file, problem))
+            continue
         if op and not fnmatch.fnmatchcase(record.description.op_name, op):
             continue
         if file.name.op_type == "Opdebug":
@@ -93,6 +106,11 @@ def tensors(asked: Inspected) -> Iterator[Found]:
         for side, ends in (("input", record.description.inputs), ("output", record.description.outputs)):
             for number in range(len(ends)):
                 yield Found(file, record, side, number, turn)
+
+
+def _flaw(file: reading.DumpFile, problem: NpuError) -> Dict[str, str]:
+    reason = problem.reason.rstrip(".")
+    return {"file": file.relative, "why": reason[3:] if reason.startswith("it ") else reason}
 
 
 def find(asked: Inspected, name: str) -> Found:
@@ -142,14 +160,25 @@ def _find(tree: Tree) -> List[str]:
 def _look(asked: Inspected) -> Dict[str, Any]:
     _numpy()
     rows: List[Dict[str, Any]] = []
+    flaws: Flaws = []
     simulated = True
-    for one in tensors(asked):
+    for one in tensors(asked, flaws):
         if len(rows) == _MOST_ROWS:
             raise NpuError("DUMP_FILE", asked.folder, f"it has more than {_MOST_ROWS} tensors.", "Give --step or --op.")
         simulated = simulated and dict(one.record.description.attrs).get("simulated") is not None
-        rows.append(row(one))
-    overflowed = [_status(file) for file in reading.files(asked.folder) if file.name.op_type == "Opdebug"]
-    return {"simulated": simulated, "tensors": rows, "overflow": overflowed}
+        try:
+            rows.append(row(one))
+        except NpuError as problem:  # it was cut off meanwhile
+            flaws.append(_flaw(one.file, problem))
+    overflowed = []
+    for file in reading.files(asked.folder):
+        if file.name.op_type == "Opdebug":
+            try:
+                overflowed.append(_status(file))
+            except NpuError as problem:
+                if _flaw(file, problem) not in flaws:
+                    flaws.append(_flaw(file, problem))
+    return {"simulated": simulated, "tensors": rows, "overflow": overflowed, "flaws": flaws}
 
 
 def row(one: Found) -> Dict[str, Any]:
@@ -226,11 +255,12 @@ def _compare(asked: Inspected, other: str, limits: Mapping[str, float]) -> Dict[
     if not os.path.isdir(other):
         raise NpuError("DUMP_FILE", other, "there is no such folder.")
     theirs: Dict[Tuple[Any, ...], List[Found]] = {}
-    for one in tensors(Inspected(other, asked.filters)):
+    flaws: Dict[str, Flaws] = {asked.folder: [], other: []}
+    for one in tensors(Inspected(other, asked.filters), flaws[other]):
         theirs.setdefault(one.key, []).append(one)
     pairs: List[Tuple[Found, Found]] = []
     alone: List[str] = []
-    for one in tensors(asked):
+    for one in tensors(asked, flaws[asked.folder]):
         found = _counterpart(one, theirs)
         if found is None:
             alone.append(one.label)
@@ -248,6 +278,9 @@ def _compare(asked: Inspected, other: str, limits: Mapping[str, float]) -> Dict[
         "first": departing[0] if departing else None,
         "only_here": alone,
         "only_there": [one.label for left in theirs.values() for one in left],
+        "flaws": [
+            {**one, "file": os.path.join(folder, one["file"])} for folder, found in flaws.items() for one in found
+        ],
     }
 
 

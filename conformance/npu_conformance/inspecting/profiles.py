@@ -62,6 +62,13 @@ class Task(NamedTuple):
     row: Mapping[str, str]
 
 
+#: Columns without which a row says nothing.
+_NEEDED: Mapping[str, Tuple[str, ...]] = {
+    "op_summary": ("Task Start Time(us)", "Task Duration(us)"),
+    "task_time": ("task_start(us)", "task_time(us)"),
+}
+
+
 # -- where they are ----------------------------------------------------------------------------------------------------
 
 
@@ -118,6 +125,10 @@ def _rows(table: _Csv, flaws: Dict[str, str]) -> Iterator[Tuple[Mapping[str, str
         with reading.opened(table.path) as stream:
             reader = csv.reader(_lines(io.TextIOWrapper(stream, "utf-8", "replace", newline="")))
             heads = [head.strip().lstrip("\ufeff") for head in next(reader, [])]
+            lacking = [head for head in _NEEDED.get(table.name, ()) if head not in heads]
+            if lacking:
+                flaws[table.relative] = f"has no column {lacking[0]}: nothing can be told of it"
+                return
             for count, cells in enumerate(reader):
                 if count >= _MOST_ROWS:
                     flaws[table.relative] = f"has more than {_MOST_ROWS} rows: those are told"

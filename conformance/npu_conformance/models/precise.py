@@ -14,6 +14,8 @@ __all__ = [
 ]  # fmt: skip
 
 _MAX_OPS_INFO = 16 << 20
+
+_LIBRARY = "`npu-conformance library DIR` writes one to start from."
 _FORMS = ("precision_mode", "precision_mode_v2")
 _SHAPE = re.compile(r"([^:\s]+?)(?::0)?:([0-9]+(?:,[0-9]+)*)?\Z")
 
@@ -66,7 +68,7 @@ def ask(question: Question, other: Sequence[Mapping[str, Any]] = ()) -> List[Ask
     from npu_reference.precision.flops import work_of
 
     found_options = resolutions(question, other)
-    operators = OpList.load(question.op_list) if question.op_list else None
+    operators = OpList.load(question.op_list) if question.op_list is not None else None
     catalog = catalog_of(question)
     graph = load_graph(question.graph)
     shapes, batch = sizes(graph, question.shapes, _batch(question), question.feeds)
@@ -102,7 +104,9 @@ def catalog_of(question: Question) -> Any:
     from npu_reference.catalog import Catalog
 
     catalog = Catalog.built_in()
-    return catalog.with_ops_info(read_ops_info(question.ops_info), question.ops_info) if question.ops_info else catalog
+    if question.ops_info is None:
+        return catalog
+    return catalog.with_ops_info(read_ops_info(question.ops_info), question.ops_info)
 
 
 def _batch(question: Question) -> Optional[int]:
@@ -124,14 +128,16 @@ def read_ops_info(path: str) -> str:
     try:
         with open(path, "rb") as stream:
             data = stream.read(_MAX_OPS_INFO + 1)
-    except OSError as problem:
-        raise NpuError("OPS_INFO_FILE", path, f"it cannot be read: {problem.strerror}.") from None
+    except (OSError, ValueError) as problem:
+        why = getattr(problem, "strerror", None) or "it is no path"
+        raise NpuError("OPS_INFO_FILE", path or "--ops-info", f"it cannot be read: {why}.", _LIBRARY) from None
     if len(data) > _MAX_OPS_INFO:
-        raise NpuError("OPS_INFO_FILE", path, f"it is larger than {_MAX_OPS_INFO} bytes.")
+        raise NpuError("OPS_INFO_FILE", path, f"it is larger than {_MAX_OPS_INFO} bytes.", _LIBRARY)
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
-        raise NpuError("OPS_INFO_FILE", path, f"it is not UTF-8 at byte {problem.start}.") from None
+        remedy = "Save it as UTF-8."
+        raise NpuError("OPS_INFO_FILE", path, f"it is not UTF-8 at byte {problem.start}.", remedy) from None
 
 
 def parse_shapes(texts: Sequence[str]) -> Dict[str, Tuple[int, ...]]:

@@ -92,7 +92,7 @@ def ask(
 
     machine = load(device)
     resolutions = precise.resolutions(question, other)
-    operators = OpList.load(question.op_list) if question.op_list else None
+    operators = OpList.load(question.op_list) if question.op_list is not None else None
     catalog = precise.catalog_of(question)
     graph = load_graph(question.graph)
     shapes, _ = precise.sizes(graph, question.shapes, question.batch, question.feeds)

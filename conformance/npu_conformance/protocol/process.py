@@ -120,14 +120,10 @@ class Process:
     def line(self, seconds: float) -> bytes:
         """The next line with its newline; more than the protocol's limit without one where it is longer.
 
-        The limit counts what worker and suite had of the machine: time in which their threads were ready and other
-        programs had the processors is granted again, up to ten times the limit.
-
         Raises:
             Late, Mute, Ended: there is none.
         """
-        began = time.monotonic()
-        deadline, base, ours = began + seconds, None, 0
+        limit = _Limit(self, seconds)
         while True:
             at = self._read.find(b"\n", self._searched, protocol.MAX_LINE)
             self._searched = len(self._read)
@@ -138,19 +134,10 @@ class Process:
                 raise Ended(-9 if self.status is None else self.status)
             if self._mute:
                 raise Mute
-            now = time.monotonic()
-            if base is None and now >= began + seconds * _BASE_SHARE:
-                base, ours = self._delay(), _own_delay()
-                if now >= deadline:  # the suite itself had no processor in all that time: it begins anew
-                    began, deadline = now, now + seconds
-            elif now >= deadline:
-                waited = (self._delay() - base + _own_delay() - ours) / 1e9 if base is not None else 0.0
-                deadline = began + seconds + min(waited, seconds * (_MOST_LOADED - 1))
-                if time.monotonic() >= deadline:
-                    raise Late
-            else:
-                until = deadline if base is not None else began + seconds * _BASE_SHARE
-                self._turn(max(until - now, 0.0))
+            left = limit.left()
+            if left <= 0:
+                raise Late
+            self._turn(left)
 
     def _taken(self, size: int) -> bytes:
         found = bytes(self._read[:size])
@@ -181,10 +168,13 @@ class Process:
 
     def wait(self, seconds: float) -> Optional[int]:
         """The status with which the worker ends by itself; None where it does not in time."""
-        deadline = time.monotonic() + seconds
-        while self.status is None and not self._gone and time.monotonic() < deadline:
+        limit = _Limit(self, seconds)
+        while self.status is None and not self._gone:
             self._forget()
-            self._turn(max(deadline - time.monotonic(), 0.0))
+            left = limit.left()
+            if left <= 0:
+                break
+            self._turn(left)
         return self.status
 
     def stderr(self) -> str:
@@ -335,7 +325,7 @@ class Process:
                     break
                 take()
 
-    def _delay(self) -> int:
+    def delay(self) -> int:
         """Nanoseconds for which the worker has had to wait for a processor; 0 where nobody knows."""
         del self._delays[:]
         self._tell(b"d")
@@ -343,6 +333,40 @@ class Process:
         while not self._delays and not self._gone and self.status is None and time.monotonic() < until:
             self._turn(0.05)
         return self._delays[-1] if self._delays else 0
+
+
+class _Limit:
+    """What is left of a time limit.
+
+    It counts what worker and suite had of the machine: time in which their threads were ready and other programs had
+    the processors is granted again, up to ten times the limit. How long they have waited is asked after the first part
+    of it, since that costs the worker's keeper a look at all of its threads, and most answers come sooner.
+    """
+
+    def __init__(self, process: Process, seconds: float) -> None:
+        self._process = process
+        self._seconds = seconds
+        self._began = time.monotonic()
+        self._base: Optional[int] = None
+
+    def left(self) -> float:
+        """Seconds for which nothing has to be decided; none are left where it is 0 or less."""
+        now = time.monotonic()
+        if self._base is None:
+            first = self._began + self._seconds * _BASE_SHARE
+            if now < first:
+                return first - now
+            self._base = self._waited()
+            if now >= self._began + self._seconds:  # the suite itself had no processor in all that time
+                self._began = now
+        deadline = self._began + self._seconds
+        if now >= deadline:
+            waited = (self._waited() - self._base) / 1e9
+            deadline += min(max(waited, 0.0), self._seconds * (_MOST_LOADED - 1))
+        return deadline - time.monotonic()
+
+    def _waited(self) -> int:
+        return self._process.delay() + _own_delay()
 
 
 def _own_delay() -> int:

@@ -366,12 +366,13 @@ def _dump(content: Mapping[str, Any]) -> Iterator[Any]:
     head += f", steps {_spans(steps)}" if steps else ""
     head += "; simulated, nothing of it comes from a device" if content["simulated"] and rows else ""
     yield Line("dump", head)
-    for row in rows:
-        word = next((key for key in ("note", "tiling") if row.get(key)), None)
-        if word:
-            yield Line(f"{row['op']} {word}", str(row[word]), "note")
+    words = ("note", "tiling")
+    told = {(row["op"], row["file"], word): str(row[word]) for row in rows for word in words if row.get(word)}
+    for (op, _, word), text in told.items():
+        yield Line(f"{op} {word}", text, "note")
     for one in content["overflow"]:
         yield Line("overflow", f"step {one['step']}: {one['op']} ({one['acc_type']})", "bad")
+    yield from _flaws(content["flaws"])
     step = "" if len(steps) <= 1 else "Step#|"
     cells = [([row["step"]] if step else []) + _tensor(row) for row in rows[:_KEPT]]
     yield _table(f"{step}Tensor|Type|Dtype|Shape|Min#|Max#|Mean#|NaN#|Inf#|Zero#", cells, 200, len(rows))
@@ -393,7 +394,11 @@ def _dumps(found: Mapping[str, Any]) -> Iterator[Any]:
     for key, where in (("only_here", "here"), ("only_there", found["against"])):
         if found[key]:
             yield Line("operators", f"only {where}: {len(found[key])} ({_named(found[key])})", "note")
+    yield from _flaws(found["flaws"])
     first: Optional[Mapping[str, Any]] = found["first"]
+    if first is None and found["flaws"]:
+        yield Line("", "no operator departs of those that can be read", "note")
+        return
     if first is None:
         yield Line("", "no operator departs", "good")
         return

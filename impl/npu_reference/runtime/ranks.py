@@ -6,11 +6,11 @@ a session: its device is its rank.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import sys
 import threading
-from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.compiler.collectives import Split
@@ -94,7 +94,7 @@ _RUNNING: Dict[int, List[Callable[[], bool]]] = {}
 _RUNNING_LOCK = threading.Lock()
 
 
-@contextmanager
+@contextlib.contextmanager
 def acting(place: Place) -> Iterator[None]:
     """Let this thread be a rank: what asks for ranks in it, and sessions made in it, are told so."""
     before = getattr(_THREAD, "acting", None)
@@ -234,7 +234,7 @@ def _devices_on_server(place: Place) -> Dict[int, int]:
     return {rank - first: rank for rank in range(first, min(first + _DEVICES, place.size))}
 
 
-@contextmanager
+@contextlib.contextmanager
 def running(waits: Callable[[], bool]) -> Iterator[None]:
     """Around a run of a session: its thread can do nothing else meanwhile.
 
@@ -278,7 +278,21 @@ def nobody_else() -> Optional[Tuple[Any, ...]]:
         if frame.f_code.co_filename not in _BLOCKED_IN:
             return None
         stand.append((thread.ident, id(frame), frame.f_lasti))
-    return tuple(stand)
+    return None if stand and _could_go_on() else tuple(stand)
+
+
+def _could_go_on() -> bool:
+    """Whether another thread of this process runs, or waits for nothing but a processor or a disk.
+
+    On a machine with much to do a thread may stand at one place for seconds though nothing holds it. False where the
+    system does not tell.
+    """
+    ready = 0
+    with contextlib.suppress(OSError):
+        for task in os.listdir("/proc/self/task"):
+            with contextlib.suppress(OSError), open(f"/proc/self/task/{task}/stat", "rb") as stream:
+                ready += stream.read().rpartition(b") ")[2][:1] in (b"R", b"D")
+    return ready > 1  # this thread runs
 
 
 def members(group: str = WORLD) -> Tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Mutants of what runs leave: data dumps and exception dumps; their cases run something, so they need TensorFlow."""
+"""Mutants of what runs leave: dumps, exception dumps, profiles; their cases run something, so they need TensorFlow."""
 
 from __future__ import annotations
 
@@ -165,6 +165,35 @@ _MUTANTS: List[Tuple[str, str, Fault]] = [
 ]
 
 
+def _forward_earlier(run: Run, params: Params) -> Answer:
+    """Forward begins with the first operator, whatever fp_point says."""
+    options = str(params["values"].get("profiling_options", "")).replace('"fp_point":"core1"', '"fp_point":"core0"')
+    return run(with_values(params, profiling_options=options)) if options else run(params)
+
+
+#: Of profiles that runs leave.
+_OF_PROFILES: List[Tuple[str, str, Fault]] = [
+    ("session.profiling_mode.true", "Profiles no session that computes.", _keeps(lambda name: "PROF_" not in name)),
+    ("session.profiling_mode.false", "Profiles wherever there are profiling_options.", _asks(profiling_mode=True)),
+    (
+        "session.profiling_options.training_trace.meaning",
+        "Leaves iterations out of the profile of a run.",
+        _keeps(lambda name: "/step_trace_" not in name),
+    ),
+    (
+        "session.profiling_options.aicpu.meaning",
+        "Leaves the AI CPU out of the profile of a run.",
+        _keeps(lambda name: "/aicpu_" not in name),
+    ),
+    ("session.profiling_options.fp_point.meaning", "Takes the first operator for fp_point.", _forward_earlier),
+    (
+        "session.profiling_options.output.relative",
+        "Puts the profile of a run into the root.",
+        _moves(r"\Aresults/", ""),
+    ),
+]
+
+
 def _declare(requirement: str, sentence: str, fault: Fault, name: str = "") -> None:
     def run(self: ReferenceBackend, params: Params) -> Answer:
         return fault(lambda asked: ReferenceBackend.run(self, asked), params)
@@ -175,6 +204,14 @@ def _declare(requirement: str, sentence: str, fault: Fault, name: str = "") -> N
 
 for _requirement, _sentence, _fault in _MUTANTS:
     _declare(_requirement, _sentence, _fault)
+for _requirement, _sentence, _fault in _OF_PROFILES:
+    _declare(_requirement, _sentence, _fault, f"run.profile.{_requirement}")
+_declare(
+    "session.enable_exception_dump.1",
+    "Leaves nothing of an operator that failed in a function.",
+    _keeps(lambda name: "_branch" not in name),
+    "run.files.exception_dumps_in_functions",
+)
 _declare(
     "session.enable_dump.true",
     "Dumps nothing of functions that are called.",

@@ -89,7 +89,7 @@ class _Asked:
             self._path(question.op_list), self._path(question.ops_info), question.shapes, question.batch,
         )  # fmt: skip
         (self.resolution,) = precise.resolutions(where)
-        operators = OpList.load(where.op_list) if where.op_list else None
+        operators = OpList.load(where.op_list) if where.op_list is not None else None
         self.catalog = precise.catalog_of(where)
         graph = load_graph(model)
         self.shapes, _ = precise.sizes(graph, question.shapes, question.batch, question.feeds)

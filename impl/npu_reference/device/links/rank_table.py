@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import os
+import stat
 from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Tuple
 
 from npu_reference.options.classes import OptionValueError
@@ -67,6 +69,9 @@ def read(path: str, subject: str = "RANK_TABLE_FILE") -> RankTable:
         OptionValueError: OPTION_FILE where it cannot be read, is none, or contradicts itself, with the field.
     """
     try:
+        # A pipe or device would keep the run waiting, or never end.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise ValueError("it is no file")
         with open(path, "rb") as stream:
             data = stream.read(_LARGEST + 1)
     except (OSError, ValueError) as error:

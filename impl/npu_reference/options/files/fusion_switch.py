@@ -14,6 +14,7 @@ __all__ = ["EXAMPLE", "SECTIONS", "FusionSwitch", "parse", "write"]
 
 EXAMPLE = '{"Switch":{"GraphFusion":{"ALL":"off","SoftmaxFusionPass":"on"},"UBFusion":{"ALL":"off"}}}'
 SECTIONS = ("GraphFusion", "UBFusion")
+_MOST_NEAR = 10
 _FORM = f"Write on or off for passes of the two sections, such as {EXAMPLE}."
 
 
@@ -57,11 +58,14 @@ def parse(text: str) -> FusionSwitch:
 
 
 def _about_passes(section: str, switches: Dict[str, bool]) -> Iterator[Note]:
+    unknown = 0
     for name, on in switches.items():
         if name in FIXED and not on:
             yield Note(f"{section}.{name} cannot be switched off; it stays on.")
         elif name not in KNOWN and name != "ALL":
-            near = nearest(name, KNOWN, 0.8)
+            unknown += 1
+            # More are not shown, and a file of megabytes must not be compared with every pass there is.
+            near = nearest(name, KNOWN, 0.8) if unknown <= _MOST_NEAR else ""
             hint = f" Did you mean {near}?" if near else ""
             yield Note(f"no documented fusion pass is called {name}.{hint}")
 

@@ -57,7 +57,10 @@ def meeting_of_process(
         if key not in _MEETINGS:
             if not _ENDINGS:
                 atexit.register(part)
-            _MEETINGS[key] = Meeting(topology_of(size, env), nobody_else) if rank is None else _join(rank, size, env)
+            if rank is None:
+                _MEETINGS[key] = Meeting(topology_of(size, env), nobody_else, _seconds(env))
+            else:
+                _MEETINGS[key] = _join(rank, size, env)
         return _MEETINGS[key]
 
 

@@ -245,7 +245,8 @@ class Meeting:
         self._changed.notify_all()
 
     def _break(self, one: _Round, broken: Broken) -> None:
-        if one.complete:
+        """It will never be completed. The first reason stays: who was told it and left is the cause of nothing."""
+        if one.complete or one.done:
             return
         one.broken = broken
         self._finish(one)

@@ -11,8 +11,6 @@ from collections import Counter
 from contextlib import contextmanager, suppress
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
-import numpy as np
-
 from npu_reference import graphs
 from npu_reference.collection import no_collection
 from npu_reference.device.faults import Faults
@@ -41,10 +39,12 @@ from npu_reference.runtime.observing import account, watching
 from npu_reference.runtime.observing.log import LOG, Notice, say
 from npu_reference.runtime.observing.trace import RunRecord, process_trace
 from npu_reference.runtime.operators.communicating import TOKEN, Communicator, own_tokens, token_of
-from npu_reference.runtime.sessions import exception_dump
 from npu_reference.runtime.sessions.callables import Callable_
-from npu_reference.runtime.sessions.failures import in_users_words, refused, session_error
+from npu_reference.runtime.sessions.exception_dump import is_exception
+from npu_reference.runtime.sessions.failed_operators import FailedOperators, Run
+from npu_reference.runtime.sessions.failures import failed_at, in_users_words, refused, session_error
 from npu_reference.runtime.sessions.partial import PartialRuns
+from npu_reference.runtime.sessions.running_again import Told, Watching
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["Engine"]
@@ -86,6 +86,9 @@ class Engine:
         self._planning = threading.RLock()
         self._dumping = self._open_dump(settings)
         self._tell_of_exception_dump(settings)
+        self._failed = FailedOperators(
+            settings, self._numerics, self.number, self._told_device, self._plan_again, self._execute_again
+        )
         self._counting = threading.Lock()
         self._runs = 0
         self._known: Tuple[int, Optional[graphs.Graph]] = (-1, None)
@@ -195,7 +198,8 @@ class Engine:
                 try:
                     turn = self._clocking.begin(signature, plan.partition, feeds, loops)
                 except DeviceError as error:
-                    self._dump_failure(error.subject, plan, signature, feeds)
+                    told_op = Told(error.subject, whole=True)
+                    self._failed.dump(told_op, Run(plan, signature, feeds), by_fault=True)
                     raise
                 self._check_overflows(turn)
         values: List[Any] = []
@@ -219,10 +223,11 @@ class Engine:
                 self._tell_end_of_data()
             if failure is not None:
                 raise session_error(failure) from None
-            told = in_users_words(error, self._graph, self._shadow.origin, plan.geop_names)
-            if told.op is not None and exception_dump.is_exception(error):
-                self._dump_failure(told.op.name, plan, signature, feeds)
-            raise told from None
+            if is_exception(error):
+                failed = failed_at(error, self._shadow.origin, plan.geop_names)
+                if failed is not None:
+                    self._failed.dump(failed, Run(plan, signature, feeds))
+            raise in_users_words(error, self._graph, self._shadow.origin, plan.geop_names) from None
         finally:
             if turn is not None and turn.endured.overflows and self._numerics is not None:
                 self._numerics.status.ask(())
@@ -249,42 +254,26 @@ class Engine:
         with refused():
             self._dumping.end(begun)
 
-    def _dump_failure(self, op: str, plan: Plan, signature: Signature, feeds: Dict[str, Any]) -> None:
-        """Write what the options want of an operator that failed."""
-        places = self._settings.places
-        own = places.root is not None  # a folder that is the run's own
-        wanted = exception_dump_of(self._settings.resolution, places.env, places.edition, unasked=own)
-        if wanted is None:
-            return
+    def _plan_again(self, signature: Signature, watching: Optional[Watching]) -> Plan:
+        """A plan of what leads to an operator that failed."""
+        with self._planning, no_collection():
+            dumping, binder = self._dumping if watching is None else watching, self._shadow.binder
+            try:
+                if watching is not None:
+                    self._shadow.binder = watching.bind
+                plan = make_plan(self.graph(), signature, self._settings, self._shadow, self._numerics, dumping)
+            finally:
+                self._shadow.binder = binder
+            self._inner._extend_graph()
+            self._shadow.release()
+            return plan
 
-        def again(tensors: Sequence[str]) -> Optional[List[Any]]:
-            fed = [tensor for tensor in tensors if tensor in feeds]
-            missing = tuple(dict.fromkeys(tensor for tensor in tensors if tensor not in feeds))
-            values = {tensor: feeds[tensor] for tensor in fed}
-            if missing:
-                found = self._computed_again(signature._replace(fetches=missing, targets=()), feeds)
-                if found is None:
-                    return None
-                values.update(zip(missing, found))
-            return [values[tensor] for tensor in tensors]
-
-        shapes = {name: np.shape(value) for name, value in feeds.items()}
-        dtypes = () if self._numerics is None else self._numerics.dtypes_of(op)
-        failure = exception_dump.Failure(op, plan.partition, dtypes or ((), ()), shapes)
-        exception_dump.dump(wanted, failure, again, places, self._told_device, self.number)
-
-    def _computed_again(self, signature: Signature, feeds: Dict[str, Any]) -> Optional[List[Any]]:
-        """The values of tensors that only repeatable operators lead to; None where they fail again."""
+    def _execute_again(self, plan: Plan, feeds: Dict[str, Any]) -> List[Any]:
+        taken = {plan.feeds[name]: value for name, value in feeds.items() if name in plan.feeds}
         try:
-            with self._planning, no_collection():
-                graph = self.graph()
-                plan = make_plan(graph, signature, self._settings, self._shadow, self._numerics, self._dumping)
-                self._inner._extend_graph()
-                self._shadow.release()
-            taken = {plan.feeds[name]: value for name, value in feeds.items() if name in plan.feeds}
-            return list(self._inner._call_tf_sessionrun(None, taken, plan.fetches, [], None)[: plan.wanted])
-        except (NpuError, tensorflow().v1.errors.OpError):
-            return None
+            return list(self._inner._call_tf_sessionrun(None, taken, plan.fetches, plan.targets, None)[: plan.wanted])
+        finally:
+            self._shadow.meter.take(plan.counting)
 
     def _tell_end_of_data(self) -> None:
         """What the main process has read to the end, the others have, too."""

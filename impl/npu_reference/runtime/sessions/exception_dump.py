@@ -1,10 +1,10 @@
-"""What is written when an operator of a GEOP fails: its tensors, found by running again what it reads."""
+"""What is written when an operator of a GEOP fails: its tensors, where they can be had."""
 
 from __future__ import annotations
 
 import json
 import logging
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -16,42 +16,46 @@ from npu_reference.dumps.settings import ExceptionDump
 from npu_reference.dumps.writing import PROCESS_CLOCK, write_alone
 from npu_reference.errors import NpuError
 from npu_reference.graphs import Graph
-from npu_reference.partition import Partition
 from npu_reference.runtime.config import Places
 from npu_reference.runtime.execution.dumping import tensor_of
 from npu_reference.runtime.observing.log import Notice, say
 
-__all__ = ["Failure", "dump"]
-
-#: Operators that have state and still give, run again, what they gave before.
-_REPEATABLE = frozenset(
-    (
-        *("_Arg", "Placeholder", "PlaceholderV2", "NoOp", "Assert"),
-        *("Variable", "VariableV2", "VarHandleOp", "ReadVariableOp", "VarIsInitializedOp"),
-    )
-)
+__all__ = ["Operator", "Read", "dump", "is_exception", "readable"]
 
 #: What ends a dataset, and what was told to stop, is no exception of an operator.
 _NO_EXCEPTION = ("OutOfRangeError", "CancelledError", "AbortedError", "UnavailableError")
 
-#: Values of tensors by name ``node:slot``; None where they cannot be had.
-Again = Callable[[Sequence[str]], Optional[List[Any]]]
 
-
-class Failure(NamedTuple):
+class Operator(NamedTuple):
     """An operator that failed.
 
     Attributes:
-        op: its name in the user's graph.
-        partition: of the run that failed.
+        name: in the user's graph; of one in a function, below the calls that lead to it, as in data dumps.
+        graph: in which it stands: the user's, or a function's body.
+        number: its node there.
+        task: where in its model it stands.
         device_dtypes: dtypes that the device computes its inputs and outputs at; empty for the graph's own.
-        feeds: shapes of what was fed, by tensor.
+        shapes: what was fed, or is known otherwise, by tensor of the graph.
     """
 
-    op: str
-    partition: Partition
+    name: str
+    graph: Graph
+    number: int
+    task: int
     device_dtypes: Tuple[Tuple[str, ...], Tuple[str, ...]] = ((), ())
-    feeds: Mapping[str, Tuple[int, ...]] = {}
+    shapes: Mapping[str, Tuple[int, ...]] = {}
+
+
+class Read(NamedTuple):
+    """What it read.
+
+    Attributes:
+        values: by position; None where they cannot be had.
+        note: why not.
+    """
+
+    values: Optional[Mapping[int, Any]]
+    note: str = ""
 
 
 def is_exception(error: BaseException) -> bool:
@@ -59,35 +63,35 @@ def is_exception(error: BaseException) -> bool:
     return not any(kind.__name__ in _NO_EXCEPTION for kind in type(error).__mro__)
 
 
+def readable(graph: Graph, number: int) -> List[int]:
+    """Positions of an operator's inputs that a dump can hold."""
+    dtypes = graph.input_dtypes(number)
+    return [at for at, dtype in enumerate(dtypes) if dtype.base.name in BY_NAME]
+
+
 def dump(
-    wanted: ExceptionDump, failure: Failure, again: Again, places: Places, device: int, session: int
+    wanted: ExceptionDump, operator: Operator, read: Read, places: Places, device: int, session: int
 ) -> Optional[str]:
-    """Write the dump of an operator that failed; answers its path, None where it is no operator of a GEOP.
+    """Write the dump of an operator that failed; answers its path, None where it cannot be written.
 
     It raises nothing: what failed is more important. What cannot be written is told in the log.
 
     Args:
-        again: gives values of tensors of the run that failed, computed once more.
         device: the number that its folder is called by.
     """
-    partition = failure.partition
-    graph = partition.graph
-    number = graph.index.get(failure.op)
-    if number is None or partition.assignment[number] < 0:
-        return None
     stamp = PROCESS_CLOCK.stamp()
-    node = graph.nodes[number]
-    inputs, note = _inputs(graph, number, failure, again)
-    outputs = _outputs(graph, number, failure)
+    node = operator.graph.nodes[operator.number]
+    inputs = _inputs(operator, read)
+    outputs = _outputs(operator)
     attrs = [SIMULATED, ("exception_dump", "2" if wanted.lite else "1"), ("op_type", node.op)]
-    if note:
-        attrs.append(("note", note))
+    if read.note:
+        attrs.append(("note", read.note))
     if wanted.lite:
         attrs.append(("tiling", _tiling(outputs)))
         inputs = [(_without_description(tensor), data) for tensor, data in inputs]
         outputs = [(_without_description(tensor), data) for tensor, data in outputs]
     description = Description(
-        failure.op,
+        operator.name,
         stamp,
         tuple(tensor for tensor, _ in inputs),
         tuple(tensor for tensor, _ in outputs),
@@ -95,94 +99,50 @@ def dump(
         tuple(attrs),
     )
     parts = encode(description, [data for _, data in inputs], [data for _, data in outputs])
-    name = exception_name(node.op, failure.op, number + 1, stamp)
+    name = exception_name(node.op, operator.name, operator.task, stamp)
     try:
         path = write_alone(places.of(wanted.base), wanted.folders(device), name, parts, option=wanted.option)
     except NpuError as error:
         text = f"its exception dump: {error.message}"
-        say(logging.WARNING, Notice("exception_dump", failure.op, text), session=session)
+        say(logging.WARNING, Notice("exception_dump", operator.name, text), session=session)
         return None
     text = f"[AIC_INFO] the operator failed; its inputs and outputs are in {path}."
-    say(logging.ERROR, Notice("exception_dump", failure.op, text), session=session)
+    say(logging.ERROR, Notice("exception_dump", operator.name, text), session=session)
     return path
 
 
 _Part = Tuple[Tensor, Any]
 
 
-def _inputs(graph: Graph, number: int, failure: Failure, again: Again) -> Tuple[List[_Part], str]:
-    edges = graph.edges
-    reads: Dict[int, str] = {}
-    for edge in graph.in_edges(number):
-        if edges.dst_slot[edge] >= 0:
-            reads[edges.dst_slot[edge]] = _tensor_name(graph, edges.src[edge], edges.src_slot[edge], failure)
+def _inputs(operator: Operator, read: Read) -> List[_Part]:
+    graph, number = operator.graph, operator.number
     dtypes = graph.input_dtypes(number)
-    wanted = [slot for slot in sorted(reads) if slot < len(dtypes) and dtypes[slot].base.name in BY_NAME]
-    keeper = _keeps_no_record(graph, number)
-    values = again([reads[slot] for slot in wanted]) if wanted and not keeper else None
-    if wanted and values is None:
-        why = f"{keeper} gives other values when it runs again" if keeper else "they cannot be computed again"
-        unknown = [(Tensor(dtypes[slot].base.name, None, 0), b"") for slot in wanted]
-        return unknown, f"values of inputs are missing: {why}"
-    found = []
-    for slot, value in zip(wanted, values or ()):
-        computed = failure.device_dtypes[0][slot] if slot < len(failure.device_dtypes[0]) else ""
-        found.append(tensor_of(value, computed, _layout(graph, number), "", 0))
-    return found, ""
-
-
-def _tensor_name(graph: Graph, node: int, slot: int, failure: Failure) -> str:
-    """As the user's graph has it: an ``_Arg`` stands for a tensor that was fed, in the order of their names."""
-    index = graph.nodes[node].attr("index", -1) if graph.nodes[node].op == "_Arg" else -1
-    fed = sorted(failure.feeds)
-    return fed[index] if 0 <= index < len(fed) else f"{graph.nodes[node].name}:{slot}"
-
-
-def _keeps_no_record(graph: Graph, number: int) -> str:
-    """The first operator before this one whose values are gone: a dataset, a queue, a random draw; empty for none."""
-    seen: Set[int] = set()
-    waiting = [graph.edges.src[edge] for edge in graph.in_edges(number)]
-    while waiting:
-        at = waiting.pop()
-        if at in seen:
+    found: List[_Part] = []
+    for slot in readable(graph, number):
+        if read.values is None or slot not in read.values:
+            found.append((Tensor(dtypes[slot].base.name, None, 0), b""))
             continue
-        seen.add(at)
-        node = graph.nodes[at]
-        if node.op not in _REPEATABLE and (graph.op_def(at).is_stateful or _is_control_flow(node.op)):
-            return str(node.name)
-        waiting.extend(graph.edges.src[edge] for edge in graph.in_edges(at))
-    return ""
+        computed = operator.device_dtypes[0][slot] if slot < len(operator.device_dtypes[0]) else ""
+        found.append(tensor_of(read.values[slot], computed, _layout(graph, number), "", 0))
+    return found
 
 
-def _is_control_flow(op: str) -> bool:
-    return op in ("Enter", "RefEnter", "Switch", "RefSwitch", "Merge", "RefMerge", "NextIteration", "Exit", "RefExit")
-
-
-def _outputs(graph: Graph, number: int, failure: Failure) -> List[_Part]:
+def _outputs(operator: Operator) -> List[_Part]:
     """The outputs' memory: the operator did not come to write it, so it is zeros."""
-    shapes = graphs.infer_shapes(graph, feeds=_shapes_of_arguments(graph, failure))
+    graph, number = operator.graph, operator.number
+    shapes = graphs.infer_shapes(graph, feeds=operator.shapes)
     found = []
     for slot, dtype in enumerate(graph.output_dtypes(number)):
         if dtype.base.name not in BY_NAME:
             continue
-        computed = failure.device_dtypes[1][slot] if slot < len(failure.device_dtypes[1]) else ""
+        computed = operator.device_dtypes[1][slot] if slot < len(operator.device_dtypes[1]) else ""
         name = computed if computed in BY_NAME else dtype.base.name
         shape = shapes.known(number, slot)
         if shape is None:
-            found.append((Tensor(name, None, 0, "", failure.op, slot), b""))
+            found.append((Tensor(name, None, 0, "", operator.name, slot), b""))
             continue
         size = BY_NAME[name].size * int(np.prod(shape, dtype=np.int64))
-        found.append((Tensor(name, tuple(shape), size, _layout(graph, number), failure.op, slot), bytes(size)))
-    return found
-
-
-def _shapes_of_arguments(graph: Graph, failure: Failure) -> Dict[str, Tuple[int, ...]]:
-    """Shapes of the ``_Arg`` nodes that stand for what was fed, in the order of the feeds' names."""
-    fed = [failure.feeds[name] for name in sorted(failure.feeds)]
-    found = {}
-    for node in graph.nodes:
-        if node.op == "_Arg" and 0 <= node.attr("index", -1) < len(fed):
-            found[node.name] = tuple(fed[node.attr("index", -1)])
+        found.append((Tensor(name, tuple(shape), size, _layout(graph, number), operator.name, slot), bytes(size)))
     return found
 
 

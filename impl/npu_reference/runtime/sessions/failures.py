@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Type
 
 from npu_reference.errors import DeviceError, NpuError
+from npu_reference.runtime.sessions.running_again import Told
 from npu_reference.runtime.tf_api import tensorflow
 
-__all__ = ["in_users_words", "refused", "session_error"]
+__all__ = ["failed_at", "in_users_words", "refused", "session_error"]
 
 _TAG = re.compile(r"\{\{node ([^\s}]+)\}\}")
 _FUNCTION_TAG = re.compile(r"\{\{function_node ([^\s}]+)\}\}\s*")
+_BRACKET = re.compile(r"\[\[([^\[\]]+)\]\]")
 _BARE = re.compile(r"\[\[([^\s\[\]{}]+)\]\]")
 
 #: What TensorFlow 1.15 puts before what goes wrong in a function; in the user's graph it is in none.
@@ -112,6 +114,31 @@ def in_users_words(error: Any, graph: Any, origin: Mapping[str, str], geops: Map
     if inside is not None:
         text = f"{text}\n\t (on the simulated NPU, in GEOP {inside})"
     return type(error)(None if op is None else op.node_def, op, text)
+
+
+def failed_at(error: Any, origin: Mapping[str, str], geops: Mapping[str, str]) -> Optional[Told]:
+    """What an OpError of the partitioned graph says of the operator in a GEOP that failed; None where it names none."""
+    text = error.message if isinstance(error.message, str) else error.message.decode("utf-8", "replace")
+    text = text.replace(_DERIVED, "")
+    names: List[str] = []
+    first = _BRACKET.search(text)
+    if first is None:
+        return None
+    for found in _BRACKET.finditer(text):
+        name = _own_name(_bare_name(found.group(1)), origin, geops)
+        if _lookup(name, geops) is not None:
+            break
+        names.append(name)
+    functions = _FUNCTION_TAG.findall(text[: first.end()])
+    functions = [name for name in functions if _lookup(name, geops) is None]
+    if not names:
+        return None
+    return Told(names[0], functions[-1] if functions else "", tuple(names[1:]))
+
+
+def _bare_name(text: str) -> str:
+    found = _TAG.search(text)
+    return found.group(1) if found else text
 
 
 def _geop_of(text: str, geops: Mapping[str, str]) -> Optional[str]:
