@@ -6,11 +6,12 @@ import functools
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_conformance.observing import observe
+from npu_conformance.observing.text_files import json_object
 from npu_conformance.strength.laws.checks import Law
 from npu_reference.catalog import Catalog, Descriptor
 from npu_reference.graphs import Graph
 
-__all__ = ["LISTS", "MODES", "PRECISION", "Precise", "facts", "listable", "moved"]
+__all__ = ["LISTS", "MODES", "PRECISION", "Precise", "facts", "listable", "moved", "unlike_the_library"]
 
 #: Marks an operator of keep_dtype_scope.
 _KEPT = "_keep_dtype"
@@ -411,6 +412,34 @@ def moved(plain: Precise, other: Precise, way: str, listed: str) -> List[str]:
     return faults
 
 
+#: The list of mixed precision that a flag of the operator information library puts an operator on; None without one.
+_LIST_OF = {"true": "trustlist", "false": "blocklist", None: "graylist"}
+
+
+def unlike_the_library(reading: Precise, library: Mapping[str, Any]) -> List[str]:
+    """Operators on another list than their flag in the built-in library says (003 L405-416, 004 L15-17).
+
+    An operator whose type the library does not have, or that is part of another one, is left out.
+    """
+    flags: Dict[str, Any] = {}
+    for one in library["files"]:
+        for name, entry in (json_object(one["text"].encode("utf-8", "replace")) or {}).items():
+            if isinstance(entry, dict):
+                reduced = entry.get("precision_reduce")
+                flags[name] = reduced.get("flag") if isinstance(reduced, dict) else None
+    faults = []
+    for node, one in sorted(_nodes(reading).items()):
+        descriptor = _catalog().get(reading.graph.nodes[node].op)
+        if descriptor is None or descriptor.fused is not None or descriptor.ge_op not in flags:
+            continue
+        stated = _LIST_OF.get(flags[descriptor.ge_op])
+        if one.get("list") is not None and stated is not None and one["list"] != stated:
+            faults.append(
+                f"{one['node']} is on the {one['list']}, and the library puts {descriptor.ge_op} on the {stated}"
+            )
+    return faults
+
+
 def _stores(reading: Precise, node: int) -> bool:
     """Whether an operator writes a variable, which keeps its dtype (P14)."""
     dtypes = reading.graph.input_dtypes(node)
@@ -446,6 +475,8 @@ PRECISION = [
     Law("precision-lists", "A type more on the blocklist lowers no operator, one more on the trustlist raises none",
         ("precision.s.flag_false_black", "precision.s.flag_true_white", "precision.mixlist.gray"), (), None,
         "precision"),
+    Law("precision-library", "An operator is on the list that its flag in the operator information library says",
+        ("precision.mixlist.query_path", "precision.g.flag_absent"), ("library", "lists"), None, "precision"),
     Law("precision-casts", "A cast stands exactly where the two ends of an edge disagree",
         ("precision.g.only_fp32_to_fp16",), ("casts",), _casts, "precision", True),
     Law("precision-renaming", "Other names give the same dtypes", ("precision.domain",), (), None, "precision"),
