@@ -123,7 +123,17 @@ def first_geop(answer, **fields):
     return {**answer, "geops": [{**geop, **made}, *answer["geops"][1:]]}
 
 
+def kept(answer, wanted):
+    """The answer with the operators of that name, or part of one, on the host."""
+    geops = [{**g, "nodes": [n for n in g["nodes"] if wanted not in n]} for g in answer["geops"]]
+    gone = [n for g in answer["geops"] for n in g["nodes"] if wanted in n]
+    return {**answer, "geops": geops, "host": [*answer["host"], *({"node": n, "reason": "GRAY"} for n in gone)]}
+
+
 FAULTS = {
+    "an operator that could go is kept": (lambda a, p: kept(a, "addn"), "offloaded"),
+    "a loop is cut": (lambda a, p: kept(a, "/add"), "whole"),
+    "a reference crosses": (lambda a, p: kept(a, "assign"), "whole"),
     "an operator is left out": (lambda a, p: first_geop(a, nodes=lambda n: n[1:]), "placed-once"),
     "an operator is in two places": (
         lambda a, p: {**a, "host": [*a["host"], *({"node": g["nodes"][0], "reason": "GRAY"} for g in a["geops"])]},
@@ -170,6 +180,11 @@ def test_every_law_sees_the_fault_it_forbids(fault, tmp_path):
     edit, law = FAULTS[fault]
     found = broken(edited(edit), tmp_path)
     assert law in found, found
+
+
+def test_a_conditional_that_is_cut_is_seen(tmp_path):
+    found = broken(edited(lambda a, p: kept(a, "/true")), tmp_path, graphs=80)
+    assert "a conditional is cut" in found["whole"].detail
 
 
 def test_a_backend_that_remembers_breaks_repetition(tmp_path):

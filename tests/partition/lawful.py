@@ -42,7 +42,7 @@ def examine(asked, number, counts):
     graph, (options, flavour) = asked.closed, choice(number)
     result = partition(graph, options, flavour=flavour)
     answer = result.to_json()
-    reading = read(Question(graph, _LISTED, options.mix), answer)
+    reading = read(Question(graph, _LISTED, options.mix, False, options.variables_on_host), answer)
     for law in LAWS.values():
         faults = law.faults(reading) if law.faults else []
         if faults:
@@ -126,7 +126,8 @@ def _in_another_order(graph, options, flavour, planned, counts):
 
 
 def _cut(planned):
-    return any(cause.reason is Reason.REF_EDGE and cause.via < 0 for cause in planned.cause.values())
+    shared = (Reason.REF_EDGE, Reason.RESOURCE_EDGE, Reason.VARIANT_EDGE)
+    return any(cause.reason in shared and cause.via < 0 for cause in planned.cause.values())
 
 
 def _told(planned, mix):

@@ -6,18 +6,21 @@ them (`_arg_x_0_0` stands for `x:0`); operators that only stand for a feed or a 
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_conformance.observing import observe
 from npu_reference.graphs import Graph
+from npu_reference.graphs.frames import frames
 
 __all__ = ["LAWS", "Law", "Question", "Reading", "facts", "read"]
 
 _ENDS = ("_Arg", "_Retval")
 _BACK = ("NextIteration", "RefNextIteration")
 #: What a GEOP may hold a copy of, so that nothing crosses.
-_COPIED = ("Const", "VariableV2", "VarHandleOp")
+_VARIABLES = ("VariableV2", "VarHandleOp")
+_COPIED = ("Const", *_VARIABLES)
 #: Functions of Python, which no device has.
 _PYTHON = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
 _HOST = -1
@@ -26,13 +29,15 @@ _HOST = -1
 class Question(NamedTuple):
     """What was asked: the graph as the pass sees it, the device's operators, and whether computing is mixed.
 
-    ranged: whether in_out_pair is given, of whose ranges no document says that neighbours are one.
+    ranged: whether in_out_pair is given, of whose ranges no document says that neighbours are one. kept_variables:
+    whether variable_placement is Host.
     """
 
     graph: Graph
     operators: Optional[Mapping[str, Mapping[str, bool]]]
     mixed: bool
     ranged: bool = False
+    kept_variables: bool = False
 
 
 class Reading(NamedTuple):
@@ -119,7 +124,7 @@ def _placed_once(reading: Reading) -> List[str]:
 
 
 def _only_device_operators(reading: Reading) -> List[str]:
-    graph, operators, mixed, _ = reading.question
+    graph, operators, mixed = reading.question[:3]
     faults = []
     for node, home in reading.home.items():
         if home == _HOST:
@@ -154,7 +159,53 @@ def _acyclic(reading: Reading) -> List[str]:
         if number in rest:
             member = next(node for node, home in sorted(reading.home.items()) if home == number)
             return [f"the GEOP of {reading.name(member)} would wait for itself: a path leaves it and comes back"]
+    return _around_loops(reading)
+
+
+def _around_loops(reading: Reading) -> List[str]:
+    """Every turn of a loop on the host needs what the loop is given, and what is behind it needs the last turn."""
+    graph, home = reading.question.graph, reading.home
+    loops = _loops(graph)
+    if loops is None:
+        return []
+    inside = {frame for frame, place in _homes(reading, loops).items() if place is not None and place != _HOST}
+    vertices: Dict[object, int] = {}
+    vertex = []
+    for node in range(len(graph.nodes)):
+        outer, frame = None, loops[node]
+        while frame is not None:
+            outer, frame = outer if frame in inside else frame, frame.parent
+        key = ("loop", outer) if outer is not None else ("geop", home[node]) if home[node] != _HOST else ("node", node)
+        vertex.append(vertices.setdefault(key, len(vertices)))
+    after: List[Set[int]] = [set() for _ in vertices]
+    edges = graph.edges
+    for source, slot, target in zip(edges.src, edges.src_slot, edges.dst):
+        copied = slot >= 0 and reading.copied(source, home[target])
+        if vertex[source] != vertex[target] and not copied:
+            after[vertex[source]].add(vertex[target])
+    rest = _on_cycles(after)
+    for node, number in enumerate(vertex):
+        if number in rest and home[node] != _HOST and loops[node] is None:
+            return [f"the GEOP of {reading.name(node)} would wait for a loop that waits for it in every turn"]
     return []
+
+
+@functools.lru_cache(maxsize=8)
+def _loops(graph: Graph) -> Optional[Sequence[Any]]:
+    """The loop of every node; None where there is none."""
+    return frames(graph) if any(node.op in ("Enter", "RefEnter") for node in graph.nodes) else None
+
+
+def _homes(reading: Reading, loops: Sequence[Any]) -> Dict[object, Optional[int]]:
+    """Loop to where all of it is, loops inside as well; None where it is in several places."""
+    found: Dict[object, Optional[int]] = {}
+    for node, frame in enumerate(loops):
+        while frame is not None:
+            if reading.question.graph.nodes[node].op != "Const":
+                place = found.setdefault(frame, reading.home[node])
+                found[frame] = place if place == reading.home[node] else None
+            frame = frame.parent
+    return found
 
 
 def _on_cycles(after: Sequence[Set[int]]) -> Set[int]:
@@ -393,6 +444,191 @@ def _in_order(reads: Sequence[Sequence[int]]) -> List[int]:
     return order
 
 
+# -- what must be where ----------------------------------------------------------------------------------------------
+
+_KINDS_THAT_STAY = ("resource", "variant")
+_SWITCHES, _MERGES = ("Switch", "RefSwitch"), ("Merge", "RefMerge")
+
+
+@functools.lru_cache(maxsize=8)
+def _shared(graph: Graph, *more: str) -> Sequence[int]:
+    """The edges that carry what cannot cross a border: a reference, a handle, a variant (M20); types `more`."""
+    edges, found = graph.edges, []
+    special = {
+        node.id: dtypes
+        for node in graph.nodes
+        for dtypes in [graph.output_dtypes(node.id)]
+        if any(dtype.is_ref or dtype.name in (*_KINDS_THAT_STAY, *more) for dtype in dtypes)
+    }
+    if not special:
+        return []
+    for edge, (source, slot, target, place) in enumerate(zip(edges.src, edges.src_slot, edges.dst, edges.dst_slot)):
+        if slot < 0 or source not in special:
+            continue
+        given = special[source][slot]
+        if given.base.name in (*_KINDS_THAT_STAY, *more) or (given.is_ref and graph.input_dtypes(target)[place].is_ref):
+            found.append(edge)
+    return found
+
+
+@functools.lru_cache(maxsize=8)
+def _branches(graph: Graph) -> Mapping[int, int]:
+    """Nodes of conditionals, from each Switch up to its Merge, with one number for each conditional.
+
+    What a loop's own Switch gives is no branch.
+    """
+    edges, nodes = graph.edges, graph.nodes
+    if not any(node.op in _SWITCHES for node in nodes):
+        return {}
+    reads: List[List[int]] = [[] for _ in nodes]
+    tests = {source for source, slot in zip(edges.src, edges.src_slot) if nodes[source].op == "LoopCond"}
+    own = {target for source, target in zip(edges.src, edges.dst) if source in tests}
+    for edge, (source, target) in enumerate(zip(edges.src, edges.dst)):
+        if nodes[source].op not in _BACK:
+            reads[target].append(edge)
+    parent = list(range(len(nodes)))
+
+    def find(node: int) -> int:
+        while parent[node] != node:
+            parent[node] = node = parent[parent[node]]
+        return node
+
+    inside, dead = set(), set()
+    for node in _in_order([[edges.src[edge] for edge in found] for found in reads]):
+        for edge in reads[node]:
+            source = edges.src[edge]
+            cut = nodes[source].op in _SWITCHES and source not in own and edges.src_slot[edge] >= 0
+            if cut or source in dead:
+                inside |= {source, node}
+                parent[find(node)] = find(source)
+                if nodes[node].op not in _MERGES:
+                    dead.add(node)
+    return {node: find(node) for node in inside}
+
+
+def _whole(reading: Reading) -> List[str]:
+    """Loops and conditionals are in one place each (M21); references, handles and variants cross no border (M20)."""
+    graph, home = reading.question.graph, reading.home
+    faults = []
+    for edge in _shared(graph):
+        source, target = graph.edges.src[edge], graph.edges.dst[edge]
+        if home[source] != home[target] and not reading.copied(source, home[target]):
+            faults.append(f"{reading.name(target)} takes over a border what {reading.name(source)} has")
+    first: Dict[object, int] = {}
+    loops = _loops(graph)
+    faults += _levels(reading, loops) if loops is not None else []
+    for node, frame in enumerate(loops or ()):
+        if frame is not None and graph.nodes[node].op != "Const":
+            one = first.setdefault(frame, node)
+            if home[one] != home[node]:
+                words = f"{reading.name(one)} is elsewhere than {reading.name(node)}"
+                faults.append(f"the loop {frame.name} is cut: {words}")
+    for node, branch in sorted(_branches(graph).items()):
+        one = first.setdefault(branch, node)
+        if home[one] != home[node] and "Const" not in (graph.nodes[node].op, graph.nodes[one].op):
+            faults.append(f"a conditional is cut: {reading.name(one)} is elsewhere than {reading.name(node)}")
+    return faults
+
+
+def _levels(reading: Reading, loops: Sequence[Any]) -> List[str]:
+    """A GEOP runs at one level, in the graph itself or in the turns of one loop: the loops it holds, it holds whole."""
+    whole = _homes(reading, loops)
+    found: Dict[int, Tuple[int, object]] = {}
+    for node, frame in enumerate(loops):
+        home = reading.home[node]
+        if home == _HOST or reading.question.graph.nodes[node].op == "Const":
+            continue
+        while frame is not None and whole[frame] == home:
+            frame = frame.parent
+        one, level = found.setdefault(home, (node, frame))
+        if level is not frame:
+            return [f"{reading.name(one)} and {reading.name(node)} are in one GEOP, and not in the same loops"]
+    return []
+
+
+def _offloaded(reading: Reading) -> List[str]:
+    """What no sentence keeps on the host is on the device; in full offload, where nothing is kept there at all."""
+    graph, operators, mixed, _, kept_variables = reading.question
+    if operators is None:
+        return []
+    kept = {node.id for node in graph.nodes if _stays(graph, node.id, operators, mixed)}
+    if kept_variables:
+        kept |= {node.id for node in graph.nodes if node.op in _VARIABLES}
+    if any(graph.nodes[node].op not in _ENDS for node in kept):
+        kept |= _handed_on(graph)
+    kept = _spread(graph, kept)
+    if not mixed and any(graph.nodes[node].op not in _ENDS for node in kept):
+        return []  # the largest region is on the device, and which that is depends on how regions are made (M2)
+    free = ("Const", "NoOp", "Identity")  # constants follow who reads them (M13), and tiny regions may stay (M27)
+    return [
+        f"{reading.name(node)} ({graph.nodes[node].op}) is on the host, and nothing keeps it there"
+        for node, home in sorted(reading.home.items())
+        if home == _HOST and node not in kept and graph.nodes[node].op not in free
+    ]
+
+
+def _stays(graph: Graph, node: int, operators: Mapping[str, Mapping[str, bool]], mixed: bool) -> bool:
+    """Whether an operator, or what it calls, stays on the host for what it is (M1, M22)."""
+    own = graph.nodes[node]
+    if own.op == "Const":
+        return False
+    if own.op in _ENDS or (mixed and own.attr("_without_npu_compile") is True):
+        return True
+    pending, seen = [own.op], set()
+    function = own.attr("f")
+    if function is not None:
+        pending.append(function.name)
+    while pending:
+        name = pending.pop()
+        if name not in graph.functions:
+            if name not in operators or (mixed and operators[name].get("isGray")):
+                return True
+        elif name not in seen:
+            seen.add(name)
+            pending += [inner.op for inner in graph.functions[name].proto.node_def]
+    return False
+
+
+def _spread(graph: Graph, kept: Set[int]) -> Set[int]:
+    """With all that shares a reference, a handle, a variant or a text with them, and whole loops and conditionals."""
+    found = set(kept)
+    loops, branches, edges = _loops(graph) or [None] * len(graph.nodes), _branches(graph), graph.edges
+    shared = [(edges.src[edge], edges.dst[edge]) for edge in _shared(graph, "string")]
+    while True:
+        before = len(found)
+        for source, target in shared:
+            if source in found or target in found:
+                found |= {source, target}
+        touched = set()
+        for node in found:
+            frame = loops[node]
+            while frame is not None:
+                touched.add(frame)
+                frame = frame.parent
+        cut = {branches[node] for node in found if node in branches}
+        # Of a loop inside of one that is kept no reading says where it is.
+        found |= {node for node, frame in enumerate(loops) if frame is not None and _among(frame, touched)}
+        found |= {node for node, branch in branches.items() if branch in cut}
+        if len(found) == before:
+            return found
+
+
+def _among(frame: Any, touched: Set[Any]) -> bool:
+    while frame is not None:
+        if frame in touched:
+            return True
+        frame = frame.parent
+    return False
+
+
+def _handed_on(graph: Graph) -> Set[int]:
+    """Operators that hand a reference on: where the host is between such, which of them stay depends on how regions
+    are made. What takes it from the variable itself is apart: each GEOP may have a copy of that."""
+    edges = graph.edges
+    ends = [(edges.src[edge], edges.dst[edge]) for edge in _shared(graph)]
+    return {node for pair in ends if graph.nodes[pair[0]].op not in _COPIED for node in pair}
+
+
 class Law(NamedTuple):
     """One law.
 
@@ -435,6 +671,10 @@ _ALL = [
         ("mixed.partition.geop_split", "mixed.default.full_offload"), (), _counted, on_cases=True),
     Law("minimum", "The least number of GEOPs is what a path through the host makes necessary",
         ("mixed.partition.geop_split",), ("min_geops",), _least, on_cases=True),
+    Law("whole", "No loop or conditional is cut, and no reference, handle or variant crosses a border",
+        ("mixed.partition.geop_acyclic",), (), _whole, on_cases=True),
+    Law("offloaded", "What nothing keeps on the host is on the device",
+        ("mixed.purpose.host_fallback", "mixed.default.full_offload"), ("op_list",), _offloaded),
     Law("renaming", "Other names give the same partition", ("mixed.partition.order_preserved",), (), None),
     Law("repeating", "The same graph gives the same partition, in any order and in any process",
         ("mixed.partition.order_preserved",), (), None),

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, List, NamedTuple, Optional, Sequence, Set, Tup
 from npu_reference.partition.borders.crossing import Copies
 from npu_reference.partition.borders.deadness import Deadness
 from npu_reference.partition.structure.scc import components
-from npu_reference.partition.structure.wires import REF, Wires
+from npu_reference.partition.structure.wires import REF, RESOURCE, VARIANT, Wires
 
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
 
-__all__ = ["Surroundings", "Violation", "keys_of_groups", "violations"]
+__all__ = ["STAYS", "Surroundings", "Violation", "keys_of_groups", "violations"]
+
+#: What cannot cross a border but as a copy of its variable (M20), in words.
+STAYS = {REF: "reference", RESOURCE: "resource", VARIANT: "variant"}
 
 _NEXT_ITERATIONS = ("NextIteration", "RefNextIteration")
 
@@ -49,17 +52,18 @@ def violations(
         if cycle is not None:
             found.append(Violation("QUEUE", cycle, f"{graph.nodes[cycle].name} would wait for a queue it fills itself"))
     if around.frames is not None:
-        found.extend(_frames(graph, wires, group, around.frames))
+        found.extend(_frames(graph, wires, group, around.frames, around.hidden))
     return found
 
 
 def _references(graph: Graph, wires: Wires, group: Sequence[int], copies: Copies) -> List[Violation]:
     for edge, kind in enumerate(wires.kind):
-        if kind == REF:
+        if kind in STAYS:
             source, target = wires.src[edge], wires.dst[edge]
             if group[source] != group[target] and (source, group[target]) not in copies:
                 name = graph.nodes[target].name
-                return [Violation("REF", target, f"{name} takes the reference of {graph.nodes[source].name}")]
+                word = STAYS[kind]
+                return [Violation("REF", target, f"{name} takes the {word} of {graph.nodes[source].name}")]
     return []
 
 
@@ -135,7 +139,9 @@ def _whole_frames(group: Sequence[int], frames: Sequence) -> dict:
     return {frame: next(iter(found)) for frame, found in homes.items() if len(found) == 1 and -1 not in found}
 
 
-def _frames(graph: Graph, wires: Wires, group: Sequence[int], frames: Sequence) -> List[Violation]:
+def _frames(
+    graph: Graph, wires: Wires, group: Sequence[int], frames: Sequence, hidden: Sequence[Tuple[int, int]]
+) -> List[Violation]:
     keys = keys_of_groups(group, frames)
     for node, home in enumerate(group):
         if home < 0 or frames[node] is None or graph.nodes[node].op == "Const":
@@ -144,18 +150,23 @@ def _frames(graph: Graph, wires: Wires, group: Sequence[int], frames: Sequence) 
         if keys[home] is _MIXED or keys[home] is frames[node]:
             name = graph.nodes[node].name
             return [Violation("FRAME", node, f"{name} is in a loop of which its GEOP holds only a part")]
-    return _loops(graph, wires, group, frames, keys)
+    return _loops(graph, wires, group, frames, keys, hidden)
 
 
 def _loops(
-    graph: Graph, wires: Wires, group: Sequence[int], frames: Sequence, keys: Sequence[object]
+    graph: Graph,
+    wires: Wires,
+    group: Sequence[int],
+    frames: Sequence,
+    keys: Sequence[object],
+    hidden: Sequence[Tuple[int, int]],
 ) -> List[Violation]:
-    """A GEOP on a cycle over a loop's back edge must lie within that loop."""
+    """A GEOP on a cycle over a loop's back edge, hidden orders among the edges, must lie within that loop."""
     nodes = graph.nodes
     count = len(keys)
     vertex = [home if home >= 0 else count + node for node, home in enumerate(group)]
     successors: List[List[int]] = [[] for _ in range(count + len(nodes))]
-    for source, target in zip(wires.src, wires.dst):
+    for source, target in (*zip(wires.src, wires.dst), *hidden):
         if vertex[source] != vertex[target]:
             successors[vertex[source]].append(vertex[target])
     component = components(successors)

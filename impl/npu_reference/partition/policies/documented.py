@@ -8,7 +8,7 @@ from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
 from npu_reference.graphs import in_creation_order
 from npu_reference.graphs.frames import frames
-from npu_reference.partition.borders.checks import Surroundings, Violation, violations
+from npu_reference.partition.borders.checks import STAYS, Surroundings, Violation, violations
 from npu_reference.partition.borders.crossing import Copies, copy_constants, copy_variables, stray_readers
 from npu_reference.partition.borders.deadness import find_dead
 from npu_reference.partition.candidates.bodies import marked_inside
@@ -36,7 +36,7 @@ from npu_reference.partition.policies.adapter import (
 from npu_reference.partition.reasons import SAVED_GRAPH_HINT, Cause, Reason
 from npu_reference.partition.settings import Settings
 from npu_reference.partition.structure.hidden import hidden_edges
-from npu_reference.partition.structure.wires import REF, Wires
+from npu_reference.partition.structure.wires import REF, RESOURCE, VARIANT, Wires
 
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 __all__ = ["plan"]
 
 _ENTERS = ("Enter", "RefEnter")
+
+#: Why an operator stays on the host that shares what cannot cross with another region.
+_CUT = {REF: Reason.REF_EDGE, RESOURCE: Reason.RESOURCE_EDGE, VARIANT: Reason.VARIANT_EDGE}
 
 #: Reasons that the adapter does not know, and what it would do instead.
 _DIFFERENCES = (
@@ -152,7 +155,8 @@ class _Planner:
         support = judge.run()
         if self.settings.mix:
             for where in where_of_uninitialized(self.graph, self.wires):
-                if where in support.cause and support.cause[where].reason is Reason.GRAY:
+                marked = self.graph.nodes[where].attr("_without_npu_compile") is True
+                if where in support.cause and support.cause[where].reason is Reason.GRAY and not marked:
                     del support.cause[where]
         self._note_ignored_scopes()
         self.notes.extend(control_flow_note(self.graph, self.settings))
@@ -341,22 +345,22 @@ class _Planner:
             )
 
     def _cut_references(self, groups: Sequence[int]) -> List[int]:
-        """Evict what would take or give a reference over a border (full offload dissolves regions after all)."""
+        """Evict what would take over a border what cannot cross it, or give it (full offload dissolves regions)."""
         wires, nodes = self.wires, self.graph.nodes
         copies = self._copies(groups)
         able = bytes(self.candidate)
         evicted = []
         for edge, kind in enumerate(wires.kind):
             source, target = wires.src[edge], wires.dst[edge]
-            if kind != REF or groups[source] == groups[target] or (source, groups[target]) in copies:
+            if kind not in STAYS or groups[source] == groups[target] or (source, groups[target]) in copies:
                 continue
             for node, other in ((source, target), (target, source)):
                 if groups[node] >= 0 and self.candidate[node]:
                     self.candidate[node] = 0
-                    detail = f"it shares a reference with {nodes[other].name} ({nodes[other].op})"
+                    detail = f"it shares a {STAYS[kind]} with {nodes[other].name} ({nodes[other].op})"
                     if able[other]:  # neither is the other's cause
-                        detail += ", which is in another region, and references cross no border"
-                    self.cause[node] = Cause(Reason.REF_EDGE, detail, -1 if able[other] else other)
+                        detail += f", which is in another region, and a {STAYS[kind]} crosses no border"
+                    self.cause[node] = Cause(_CUT[kind], detail, -1 if able[other] else other)
                     evicted.append(node)
         return evicted
 

@@ -99,8 +99,10 @@ def hidden_edges(graph: Graph, wires: Wires) -> List[Tuple[int, int]]:
                 mutual.extend((take, put) for put in puts if put not in after and take not in _after(graph, wires, put))
         mutual.extend((one, other) for one in parts.get("meets", ()) for other in parts["meets"] if one != other)
         if len(locks) > 1:
-            # Whoever comes first holds off the others until it frees the lock.
-            mutual.extend((free, lock) for free in parts.get("frees", ()) for lock in locks if free != lock)
+            # Whoever comes first holds off the others until it frees the lock, but for those that the graph puts first.
+            for lock in locks:
+                after = _after(graph, wires, lock)
+                mutual.extend((free, lock) for free in parts.get("frees", ()) if free not in after)
     return _without_cycles(graph, wires, one_way) + mutual
 
 
