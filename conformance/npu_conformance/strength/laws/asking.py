@@ -178,7 +178,8 @@ def _shelved(plan: Plan) -> Shelved:
         sets = settled.questions(plan.library, plan.seed, _SETS)
         paths = _precise_graphs(plan.library)
         listed = [(path, ("legacy", "current")[number % 2]) for number, path in enumerate(paths)]
-        _SHELVED[key] = Shelved(tuple(_graphs_of(plan.library)), tuple(sets), tuple(_moded_of(paths)), tuple(listed))
+        graphs = _graphs_of(plan.library)
+        _SHELVED[key] = Shelved(tuple(graphs), tuple(sets), tuple(_moded_of(paths, graphs)), tuple(listed))
     return _SHELVED[key]
 
 
@@ -200,9 +201,25 @@ def _precise_graphs(library: Library) -> List[str]:
     return list(dict.fromkeys(case.params["graph"] for case in cases if "feeds" not in case.params))
 
 
-def _moded_of(paths: Sequence[str]) -> List[Tuple[str, str, str]]:
-    """Every graph of a precision case in every mode of each edition, as (path, mode, edition)."""
-    return [(path, mode, edition) for path in paths for edition in precise.MODES for mode in precise.MODES[edition]]
+def _plain(case: Case) -> bool:
+    """Whether a precision case says no more than its mode, and where the graph runs."""
+    values = {"precision_mode", "graph_run_mode", "mix_compile_mode"}
+    return values.issuperset(case.params["values"]) and "ops_info" not in case.params
+
+
+def _moded_of(paths: Sequence[str], graphs: Sequence[Instance]) -> List[Tuple[str, str, str]]:
+    """Every graph of a precision case that says no more than its mode, in every mode of each edition, as (path, mode,
+    edition); but for what is asked of `graphs` as it is."""
+    cases = [(one.case, one.edition) for one in graphs if one.case.method == "precision" and _plain(one.case)]
+    plain = {case.params["graph"] for case, _ in cases}
+    asked = {(case.params["graph"], case.params["values"].get("precision_mode"), edition) for case, edition in cases}
+    return [
+        (path, mode, edition)
+        for path in paths
+        for edition in precise.MODES
+        for mode in precise.MODES[edition]
+        if path in plain and (path, mode, edition) not in asked
+    ]
 
 
 #: Of the random graphs: every how many are asked with other names, in a fresh worker, and for dtypes; and for how many
@@ -385,9 +402,10 @@ def _of_case(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findin
         reading = read(Question(graph, None, mixed, "in_out_pair" in values), outcome.ok, claims.features)
     else:
         values = case.params["values"]
-        plain = set(values) <= {"precision_mode", "graph_run_mode", "mix_compile_mode"} and "ops_info" not in params
-        mode = str(values.get("precision_mode", "")) if plain else ""  # a file may say otherwise
-        reading = precise.Precise(graph, mode, outcome.ok, asked.edition, "ops_info" not in params)
+        mode = str(values.get("precision_mode", "")) if _plain(case) else ""  # a file may say otherwise
+        reading = precise.Precise(
+            graph, mode, outcome.ok, asked.edition, "ops_info" not in params, "customize_dtypes" in values
+        )
     for law in LAWS.values():
         if law.on_cases and law.method == case.method and law.faults and claims.features.issuperset(law.needs):
             for fault in law.faults(reading)[:1]:
