@@ -280,6 +280,13 @@ for _surface, _requirement in (
         dynamic_inputs_shape_range=_unbounded,
     )
 hearing(
+    "ranges-of-fixed-inputs",
+    "session.dynamic_input.false",
+    "Holds fixed inputs to the ranges of dynamic ones.",
+    lambda params: given("session", "dynamic_inputs_shape_range")(params) and not value_of(params, "dynamic_input"),
+    dynamic_input=True,
+)
+hearing(
     "sizes-of-no-profile",
     "session.dynamic_dims.only_profiles",
     "Runs with sizes that no profile has.",
