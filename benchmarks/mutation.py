@@ -422,10 +422,7 @@ class Asker:
         return found
 
     def ordered(self, mutant: Mutant) -> List[Any]:
-        """Instances for a mutant: those that come through the line; through its file, if it is in no function.
-
-        All of them where none comes through the file: it holds tables, and no code of its own.
-        """
+        """Instances for a mutant: those that come through the line; through its file, if it is in no function."""
         inside = os.path.relpath(mutant.path, os.path.join(_ROOT, "impl", "npu_reference"))
         first, last = mutant.lines
         if last and self.asked and any(first <= line <= last for line in self.asked[_IMPORT].lines.get(inside, [])):
