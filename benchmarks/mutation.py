@@ -313,7 +313,7 @@ def _statements(tree: ast.Module) -> Dict[Tuple[int, int], Tuple[Tuple[int, int]
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             names, called = (*names, node.name), called or isinstance(node, ast.FunctionDef)
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.stmt):
+            if isinstance(child, (ast.stmt, ast.ExceptHandler)):
                 body = getattr(child, "body", None)
                 last = max(child.lineno, body[0].lineno - 1) if body else child.end_lineno or child.lineno
                 found[child.lineno, last] = ((child.lineno, last) if called else (0, 0), ".".join(names))

@@ -24,7 +24,7 @@ _TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
 
 #: Folders and files whose tests execute graphs in TensorFlow.
 _NEEDS_TENSORFLOW = [
-    "cases/test_run_cases.py", "cases/test_run_mutation.py", "conformance/test_adapter.py",
+    "cases/test_run_cases.py", "cases/test_run_mutation.py", "cases/test_shown_runs.py", "conformance/test_adapter.py",
     "runtime", "device", "npu_bridge", "models/test_values.py",
 ]  # fmt: skip
 

@@ -64,6 +64,11 @@ def test_the_facts_of_a_step() -> None:
         "apart base aicpu collective",
         "apart base aicpu h2d",
         "apart base collective h2d",
+        "before base aicore collective",
+        "before base aicpu collective",
+        "before base h2d aicore",
+        "before base h2d aicpu",
+        "before base h2d collective",
         "beside base bias aicpu",
         "beside base inverse aicore",
         "beside base product aicpu",
@@ -82,6 +87,11 @@ def test_the_facts_of_a_step() -> None:
         "moved base h2d 8",
         "moved base h2d 8",
         "overlap base aicore aicpu",
+        "sequence base 0 bias",
+        "sequence base 1 product",
+        "sequence base 2 inverse",
+        "sequence base 3 relu",
+        "sequence base 4 reduce",
         "stream base bias node bias",
         "stream base bias node product",
         "stream base bias node relu",
@@ -222,8 +232,57 @@ def test_the_order_of_tasks_does_not_matter(found: Any, random: Any) -> None:
 def test_forty_thousand_tasks_of_as_many_engines_are_judged_at_once() -> None:
     tasks = [task(f"engine{number}", 0, 10 + number, f"n{number}", stream=0) for number in range(40_000)]
     begun = time.process_time()
-    found = observe.facts("timeline", {"base": {"step_ns": 1, "tasks": tasks}})
+    found = observe.facts("timeline", {"base": {"step_ns": 50_000, "tasks": tasks}})
     assert len(found) < 3 * len(tasks) and time.process_time() - begun < 20  # a square of it would take an hour
+
+
+@pytest.mark.parametrize(
+    "more, words",
+    [
+        ({"step_ns": 29}, "is shorter than what the device computes in it"),
+        ({"launches": 0}, "has more launches among its tasks than in their count"),
+        (
+            {
+                "transfers": [{"direction": "h2d", "bytes": 8}],
+                "tasks": [dict(STEP["tasks"][0], bytes=9)],
+                "iterations": 1,
+            },
+            "other bytes in its h2d tasks",
+        ),
+        (
+            {"transfers": [{"direction": "h2d", "bytes": 8}], "tasks": [dict(STEP["tasks"][0], bytes=9)]},
+            "other bytes in its h2d tasks",
+        ),
+        ({"memory": {"peak": 513, "total": 512}}, "needs less memory than lies in it"),
+        ({"memory": {"variables": 300, "constants": 213, "total": 512}}, "needs less memory than lies in it"),
+    ],
+)
+def test_a_step_whose_figures_contradict_each_other_fails_every_case(
+    shelf: Shelf, more: Dict[str, Any], words: str
+) -> None:
+    result = judged(shelf, 'contains = ["ended base done"]', {"base": changed(**more)})
+    assert result.status == "fail" and result.signature == "timeline/forbidden/contradictions"
+    assert [words in one.fact for one in result.differences] == [True]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"step_ns": 30},
+        {"iterations": 60, "step_ns": 1},
+        {"transfers": [{"direction": "h2d", "bytes": 8, "times": 2}], "tasks": [dict(STEP["tasks"][0], bytes=8)]},
+        {"memory": {"peak": 512, "total": 512}},
+        {"memory": {"variables": 300, "constants": 212, "total": 512}},
+        {"tasks": [task("pcie", 0, 10**6, kind="h2d"), task("host", 0, 10**6, kind="launch")]},
+    ],
+)
+def test_figures_that_only_look_so_are_taken(more: Dict[str, Any]) -> None:
+    assert not any("contradicts" in text for text in facts({"base": changed(**more)}))
+
+
+def test_whole_seconds_of_a_step_are_told_where_a_fault_makes_it_last_some() -> None:
+    assert not any(text.startswith("lasted") for text in facts({"base": changed(step_ns=10**9 - 1)}))
+    assert "lasted base 90" in facts({"base": changed(step_ns=91 * 10**9 - 1)})
 
 
 # Cases

@@ -108,3 +108,19 @@ def test_files_that_are_only_told_of_are_never_written(folder):
     with overriding(Overrides(files={})):
         run(op_debug_level=1, debug_dir=folder / "debug")
     assert files(folder) == []
+
+
+def test_what_a_session_leaves_counts_from_the_directory_in_which_it_was_made(folder, monkeypatch):  # D8
+    v1 = tensorflow().v1
+    options = {"op_debug_level": 3, "enable_exception_dump": 1, "enable_dump": True, "dump_path": "dumps"}
+    own = v1.Session
+    for name in ("one", "two"):
+        (folder / name / "dumps").mkdir(parents=True)
+        monkeypatch.chdir(folder / name)
+        # It runs elsewhere than it was made.
+        monkeypatch.setattr(v1, "Session", lambda **given: (own(**given), monkeypatch.chdir(folder))[0])
+        run(**options)
+        monkeypatch.setattr(v1, "Session", own)
+        left = {path.split("/")[1] for path in files(folder) if path.startswith(name)}
+        assert left == {"dumps", "kernel_meta"}
+    assert {path.split("/")[0] for path in files(folder)} == {"one", "two"}

@@ -136,6 +136,9 @@ def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[
         difference = Difference("accepted", f"accepted; it should be refused with {codes}", "rejected")
         return _result(case, [difference], texts)
     differences = list(_unanswered(case, ok))
+    differences += [
+        Difference("forbidden", fact.text, fact.aspect) for fact in found if fact.aspect == "contradictions"
+    ]
     differences += _exact(case.expect, edition, found)
     differences += _patterns(case.expect, texts)
     differences += _bounds(case.expect, texts)

@@ -24,7 +24,13 @@ WORDS: Mapping[str, str] = {
 
 #: What a case of values shows of options that change none there.
 UNCHANGED = "values, which stay as they are"
-_CHANGE_NO_VALUES = ("external_weight", "input_fusion_size", "op_precision_mode", "variable_format_optimize")
+_CHANGE_NO_VALUES = (
+    "deterministic",
+    "external_weight",
+    "input_fusion_size",
+    "op_precision_mode",
+    "variable_format_optimize",
+)
 
 #: What the effective options alone can show; everything else shows where they are at work.
 _TOLD = ("log", "error", "config")
@@ -44,8 +50,16 @@ def shown(cases: Optional[library.Library] = None) -> Dict[str, List[Tuple[str, 
         for name in case.requirements:
             by_requirement.setdefault(name, []).append(case)
     found: Dict[str, List[Tuple[str, str]]] = {}
+    by_reading: Dict[str, List[library.Case]] = {}
+    for case in cases.cases.values():
+        for name in case.readings:
+            by_reading.setdefault(name, []).append(case)
     for option in OPTIONS.values():
         kinds: Dict[str, List[library.Case]] = {}
+        if not option.requirements:
+            # No document has it: what a reading says of it is told.
+            read = [case for name in option.readings for case in by_reading.get(name, ())]
+            kinds["log"] = [case for case in read if _weight(option, case, "log")]
         for name, requirement in cases.requirements.items():
             if _is_of(option, name):
                 kinds.setdefault(requirement.observable, []).extend(by_requirement.get(name, ()))

@@ -133,7 +133,7 @@ def observed(files: Iterable[Left], about: About) -> Tuple[List[Tuple[str, str, 
 
 
 #: Aspects of ``run`` that stand for those which other methods have of the same kinds of files.
-_OF_RUN = {"contents": "files", "profile": "files", "profile_operators": "files", "profile_points": "files"}
+_OF_RUN = dict.fromkeys(("contents", "profile", "profile_operators", "profile_points", "profile_faults"), "files")
 
 
 def observations(answer: Mapping[str, Any]) -> Triples:

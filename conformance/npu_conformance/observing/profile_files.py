@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_conformance.observing.left_files import About, Left, Triples, kind
 
@@ -32,17 +32,19 @@ METRICS: Mapping[str, str] = {
 
 #: Two moments that tables write with three digits of a microsecond are one if they are no further apart.
 _NEAR = 0.0015
+_MORE, _NONE = "\n", "\r\n"  # stand for cells without a column, and columns without a cell: no cell is a line's end
 _MOST_ROWS = 200000  # of one table that are looked at (assumed)
 
 
 class _Table(NamedTuple):
-    """A table that was found: where its tree lies, which tree, and its rows by column."""
+    """A table that was found: where its tree lies, which tree, its rows by column, and whether one has other cells."""
 
     where: str
     tree: str
     name: str
     columns: FrozenSet[str]
     rows: List[Dict[str, str]]
+    ragged: bool = False
 
 
 def _recognises(name: str) -> bool:
@@ -66,6 +68,65 @@ def profile_facts(files: Sequence[Left], about: About) -> Triples:
     for table in found:
         if table.name == "step_trace":
             yield from _steps(label, table, found)
+    for words in dict.fromkeys(_wrong(found, about)):
+        yield "profile_faults", "", f"profile {label} wrong: {words}"
+
+
+#: What documents have training_trace tell of (002 § profiling_options) -> the column of an iteration that does.
+_TOLD = {"data augmentation": "Data Aug Bound(us)", "updates": "Iteration Refresh(us)"}
+
+
+def _wrong(found: Sequence[_Table], about: About) -> Iterator[str]:
+    """How tables contradict themselves, each other, or the step that they are of."""
+    for table in found:
+        if table.ragged:
+            yield f"{table.name} has a row with more or fewer cells than columns"
+        for row in table.rows:
+            if table.name == "task_time":
+                yield from _unequal(row, "kernel_name", "task_stop(us)", "task_start(us)", "task_time(us)")
+            elif table.name == "op_summary":
+                lasts, works = _number(row.get("Task Duration(us)")), _number(row.get("aicore_time(us)"))
+                if lasts is not None and works is not None and works > lasts + _NEAR:
+                    yield f"{row.get('Op Name', '')} computes for longer than it lasts"
+            elif table.name == "step_trace":
+                yield from _iteration(row)
+    moments: Dict[str, Dict[str, List[float]]] = {}
+    for table in found:
+        for name, column, start in (
+            ("op_summary", "Op Name", "Task Start Time(us)"),
+            ("task_time", "kernel_name", "task_start(us)"),
+        ):
+            for row in table.rows if table.name == name else ():
+                moment = _number(row.get(start))
+                if moment is not None:
+                    moments.setdefault(name, {}).setdefault(row.get(column, ""), []).append(moment)
+    one, other = moments.get("op_summary"), moments.get("task_time")
+    for operator in sorted({*one, *other}) if one and other else ():
+        if sorted(one.get(operator, [])) != sorted(other.get(operator, [])):  # type: ignore[union-attr]
+            yield f"op_summary and task_time do not tell the same begins of {operator}"
+    known = one or other
+    for task in about.answer.get("tasks", ()) if known else ():
+        names = {task.get("node"), *task.get("nodes", ())} - {None}
+        if task["kind"] == "kernel" and names and names.isdisjoint(known):  # type: ignore[arg-type]
+            yield f"no task of {min(names)} is told"
+
+
+def _unequal(row: Mapping[str, str], name: str, last: str, first: str, between: str) -> Iterator[str]:
+    end, start, lasts = (_number(row.get(column)) for column in (last, first, between))
+    if end is not None and start is not None and lasts is not None and abs(end - start - lasts) > _NEAR:
+        yield f"{row.get(name, '')} lasts another time than from its begin to its end"
+
+
+def _iteration(row: Mapping[str, str]) -> Iterator[str]:
+    forward, backward, end, refresh = (
+        _number(row.get(column))
+        for column in ("FP Start(us)", "BP End(us)", "Iteration End(us)", "Iteration Refresh(us)")
+    )
+    order = [moment for moment in (forward, backward, end) if moment is not None]
+    if order != sorted(order):
+        yield "an iteration does not go from forward to backward to its end"
+    if backward is not None and end is not None and refresh is not None and abs(end - backward - refresh) > _NEAR:
+        yield "an update does not last from the end of backward to that of the iteration"
 
 
 def _table(one: Left) -> Optional[_Table]:
@@ -74,17 +135,19 @@ def _table(one: Left) -> Optional[_Table]:
         return None
     rows: List[Dict[str, str]] = []
     columns: FrozenSet[str] = frozenset()
+    ragged = False
     if one.content is not None:
-        reader = csv.DictReader(io.StringIO(one.content.decode("utf-8", "replace")), restval="")
+        reader = csv.DictReader(io.StringIO(one.content.decode("utf-8", "replace")), restkey=_MORE, restval=_NONE)
         try:
             for row in reader:
-                rows.append({str(key): str(value) for key, value in row.items()})
+                ragged = ragged or _MORE in row or _NONE in row.values()
+                rows.append({str(key): "" if value is _NONE else str(value) for key, value in row.items()})
                 if len(rows) >= _MOST_ROWS:
                     break
         except csv.Error:
             rows = []
         columns = frozenset(reader.fieldnames or ())
-    return _Table(place["where"].rstrip("/"), place["tree"], place["table"], columns, rows)
+    return _Table(place["where"].rstrip("/"), place["tree"], place["table"], columns, rows, ragged)
 
 
 def _operators(label: str, found: List[_Table]) -> Triples:
@@ -113,6 +176,9 @@ def _steps(label: str, table: _Table, found: List[_Table]) -> Triples:
     yield "profile", "iterations", f"profile {label} iterations {len(table.rows)}"
     if any(_number(row.get("Reduce Start(us)")) is not None for row in table.rows):
         yield "profile", "aggregation", f"profile {label} tells of gradient aggregation"
+    for what, column in _TOLD.items():
+        if table.rows and all(_number(row.get(column)) is not None for row in table.rows):
+            yield "profile", what, f"profile {label} tells of {what}"
     for row in table.rows:
         forward, backward = _number(row.get("FP Start(us)")), _number(row.get("BP End(us)"))
         for name in _at(starts, forward):

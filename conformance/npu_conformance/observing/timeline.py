@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from bisect import bisect_left
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
@@ -21,14 +23,16 @@ MEASURES: Mapping[str, Tuple[str, Tuple[str, str, str]]] = {
 
 #: First word of a fact -> its aspect.
 WORDS: Mapping[str, str] = {
-    "ended": "ended", "after": "ended", "speed": "speed", "launches": "launches", "iterations": "iterations",
+    "ended": "ended", "after": "ended", "lasted": "lasted", "step": "contradictions",
+    "speed": "speed", "launches": "launches", "iterations": "iterations",
     "moved": "moved", "transfers": "transfer_counts", "overlap": "overlap", "apart": "overlap", "beside": "beside",
     "concurrent": "concurrency", "joined": "joined", "streams": "streams", "stream": "stream_nodes",
     "memory": "memory", "fused": "fusions", "ran_on": "ran_on", "reads": "dataset", "receives": "dataset",
-    "sends": "dataset", "profile": "profile",
+    "sends": "dataset", "profile": "profile", "before": "order", "sequence": "sequence",
 }  # fmt: skip
 
 _SECOND = 10**9
+_MOST_IN_SEQUENCE = 64  # operators of a step whose order is told (assumed)
 _ENGINES = {"aicore": "aicore", "cube": "aicore", "vector": "aicore", "aicpu": "aicpu", "host": "host"}
 _KINDS = {"h2d": "h2d", "d2h": "d2h", "collective": "collective", "launch": "host", "send": "h2d"}
 
@@ -70,12 +74,62 @@ def facts_of(answer: Mapping[str, Any]) -> _Triples:
             if "after_ns" in ended:
                 yield "ended", name, f"after {name} {ended['after_ns'] // _SECOND}"
             continue
+        yield from _contradictions(name, step)
+        yield from _lasted(name, step)
         yield from _counts(name, step)
         yield from _of_tasks(name, [_task(task, name) for task in step.get("tasks", [])])
         yield from left_files.observed(left_files.left(step.get("files", {})), left_files.About(step, name))[0]
         yield from _tuning(name, step)
         if name != BASE and "rejected" not in base:
             yield from _compared(name, base, step)
+
+
+def _lasted(name: str, step: Mapping[str, Any]) -> _Triples:
+    """Whole seconds of a step that a fault makes late; no other lasts one."""
+    seconds = step["step_ns"] // _SECOND
+    if seconds:
+        yield "lasted", name, f"lasted {name} {seconds}"
+
+
+def _contradictions(name: str, step: Mapping[str, Any]) -> _Triples:
+    """What no step can be, whatever the device: its device computes for longer than all of it takes, needs less memory
+    than lies in it, starts more than it is said to start, or copies other bytes than it is said to copy."""
+    tasks = step.get("tasks", [])
+    found = []
+    working = [one for one in tasks if _KINDS.get(one["kind"], "") in ("", "collective") and one["engine"] != "host"]
+    if working:
+        lasts = max(one["end_ns"] for one in working) - min(one["start_ns"] for one in working)
+        times = max(step.get("iterations", 1), 1) * len({one.get("step", 0) for one in working})
+        if lasts > step["step_ns"] * times:
+            found.append("it is shorter than what the device computes in it")
+    if "launches" in step and sum(task["kind"] == "launch" for task in tasks) > step["launches"]:
+        found.append("it has more launches among its tasks than in their count")
+    for direction in ("h2d", "d2h"):
+        moved, told = _bytes_of_tasks(tasks, direction), _bytes_of_transfers(step, direction)
+        if moved is None or told is None:
+            continue
+        if moved > told or (moved < told and step.get("iterations", 1) == 1):  # of a loop some turns may be told alone
+            found.append(f"it has other bytes in its {direction} tasks than in its transfers")
+    memory = step.get("memory", {})
+    parts = memory.get("variables", 0) + memory.get("constants", 0)
+    if max(memory.get("peak", 0), parts) > memory.get("total", math.inf):
+        found.append("it needs less memory than lies in it at its peak")
+    for words in found:
+        yield "contradictions", name, f"step {name} contradicts itself: {words}"
+
+
+def _bytes_of_tasks(tasks: Sequence[Mapping[str, Any]], direction: str) -> Optional[int]:
+    """Bytes of all copies among the tasks; None where there are none, or one does not tell its own."""
+    copies = [task for task in tasks if task["kind"] == direction]
+    return sum(task["bytes"] for task in copies) if copies and all("bytes" in task for task in copies) else None
+
+
+def _bytes_of_transfers(step: Mapping[str, Any], direction: str) -> Optional[int]:
+    """The same of the transfers; what goes to another device is none of the step's own copies."""
+    if "transfers" not in step:
+        return None
+    own = [one for one in step["transfers"] if one["direction"] == direction and "device" not in one]
+    return sum(one["bytes"] * one.get("times", 1) for one in own)
 
 
 def _counts(name: str, step: Mapping[str, Any]) -> _Triples:
@@ -154,9 +208,24 @@ def _of_tasks(name: str, tasks: Sequence[_Task]) -> _Triples:
     for group in order:
         number = _most_at_once([(task.start, task.end) for task in groups[group]])
         yield "concurrency", group, f"concurrent {name} {group} {number}"
+    for one, other in itertools.permutations(order, 2):
+        if max(task.end for task in groups[one]) <= min(task.start for task in groups[other]):
+            yield "order", f"{one} {other}", f"before {name} {one} {other}"
+    yield from _sequence(name, tasks)
     yield from _concurrent_steps(name, tasks)
     yield from _overlaps(name, {group: groups[group] for group in order})
     yield from _streams(name, {group: groups[group] for group in order})
+
+
+def _sequence(name: str, tasks: Sequence[_Task]) -> _Triples:
+    """Operators in the order in which they begin, from 0; of a step of few alone, where an order says something."""
+    begins: Dict[str, int] = {}
+    for task in tasks:
+        for node in task.nodes:
+            begins[node] = min(task.start, begins.get(node, task.start))
+    if len(begins) <= _MOST_IN_SEQUENCE:
+        for place, node in enumerate(sorted(begins, key=lambda one: (begins[one], one))):
+            yield "sequence", node, f"sequence {name} {place} {node}"
 
 
 def _concurrent_steps(name: str, tasks: Sequence[_Task]) -> _Triples:

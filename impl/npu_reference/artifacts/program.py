@@ -99,23 +99,32 @@ class Program:
         self._weights: Dict[int, weights.Weights] = {}
         self._cleared: Set[str] = set()
 
-    def compile(self, model: Model, resolution: Resolution, env: Mapping[str, str], session: int = 0) -> Left:
+    def compile(
+        self,
+        model: Model,
+        resolution: Resolution,
+        env: Mapping[str, str],
+        session: int = 0,
+        place: Optional[Place] = None,
+    ) -> Left:
         """Leaves what compiling a model leaves.
 
         Args:
             env: the environment that the options were resolved with; session: the session's number, from 0.
+            place: where its names count from; the program's own where there is none.
         Raises:
             NpuError: FILES_LEFT, where a directory that was asked for cannot take a file; KERNEL_FAILURE, where a fault
                 says so: kernels compiled before are cached then.
         """
         plan = plan_of(resolution, env, self._process, session)
+        place = place or self._place
         notes: List[Remark] = []
         kernels = CoreKernels(
             model.compiled, model.partition, model.assignment, model.shapes, SOC, _options(resolution, model)
         )
-        cache = self._cache(plan, notes)
-        records, fresh, removed = self._kernels(kernels, resolution, env, plan, cache, notes)
-        constants = self._constants(model.partition, plan, session)
+        cache = self._cache(plan, place, notes)
+        records, fresh, removed = self._kernels(kernels, resolution, env, plan, place, cache, notes)
+        constants = self._constants(model.partition, plan, place, session)
         self._fusion_result(model, plan, session)
         hits = len({one.kernel for one in records if one.origin == "reused"} - fresh)
         core = tuple(records) + _others(model.compiled)
@@ -153,10 +162,11 @@ class Program:
         resolution: Resolution,
         env: Mapping[str, str],
         plan: Plan,
+        place: Place,
         cache: Optional[KernelCache],
         notes: List[Remark],
     ) -> Tuple[List[KernelRecord], FrozenSet[str], List[str]]:
-        meta = self._folder(plan.kernel_meta)
+        meta = self._folder(plan.kernel_meta, place)
         if meta is not None:
             meta.make()
         done: Dict[str, bool] = {}  # stem -> whether it was compiled
@@ -210,10 +220,10 @@ class Program:
                     "KERNEL_FAILURE", node, f"compiling its kernel failed (E40021). {fault.asked}", number="E40021"
                 )
 
-    def _cache(self, plan: Plan, notes: List[Remark]) -> Optional[KernelCache]:
+    def _cache(self, plan: Plan, place: Place, notes: List[Remark]) -> Optional[KernelCache]:
         if plan.cache is None or (self._asked_only and not plan.cache.asked):
             return None
-        data, home = self._folder(plan.cache), self._folder(plan.ini)
+        data, home = self._folder(plan.cache, place), self._folder(plan.ini, place)
         assert data is not None
         try:
             data.make()
@@ -251,8 +261,8 @@ class Program:
 
     # -- the rest -------------------------------------------------------------------------------------------------
 
-    def _constants(self, partition: Partition, plan: Plan, session: int) -> Tuple[weights.Constant, ...]:
-        folder = self._folder(plan.weights)
+    def _constants(self, partition: Partition, plan: Plan, place: Place, session: int) -> Tuple[weights.Constant, ...]:
+        folder = self._folder(plan.weights, place)
         if folder is None:
             return tuple(weights.constants(partition))
         if session not in self._weights:
@@ -262,7 +272,7 @@ class Program:
     def _fusion_result(self, model: Model, plan: Plan, session: int) -> None:
         first = self._graphs.get(session, 0)
         self._graphs[session] = first + len(model.partition.geops)
-        folder = self._folder(plan.fusion_result)
+        folder = self._folder(plan.fusion_result, self._place)  # of the program
         if folder is None or plan.fusion_result is None or (self._asked_only and not plan.fusion_result.asked):
             return
         if folder.path not in self._fusion:
@@ -275,10 +285,10 @@ class Program:
         if plan.fusion_when == 2:  # D19
             folder.write(fusions.NAME, iter([fusions.text(entries)]))
 
-    def _folder(self, named: Optional[Named]) -> Optional[Folder]:
+    def _folder(self, named: Optional[Named], place: Place) -> Optional[Folder]:
         if named is None:
             return None
-        path = self._place.path(named.name)
+        path = place.path(named.name)
         return Folder(path, named.option, *named.below, disk=self._disk, shown=named.name)
 
 

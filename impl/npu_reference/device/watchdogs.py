@@ -270,6 +270,8 @@ class _Watch:
         debug: Any = self.resolution.parsed.get("op_debug_config")
         if debug is None or self.resolution.values.get("op_debug_config") is None or option not in debug.options:
             return False
+        if not debug.has_list:  # kernels that compilation has put in are compiled with it, too
+            return True
         graph = self.partition.graph
         nodes = [graph.nodes[graph.index[name]] for name in self._members(task) if name in graph.index]
         return any(debug.covers(node.name, node.op, graph.index) for node in nodes)

@@ -90,7 +90,7 @@ def _option(option: Option, shown: Sequence[Tuple[str, str]]) -> Iterator[str]:
         yield f"- {rule.meaning} (`{rule.name}`{_where(rule)})"
     if rules:
         yield ""
-    readings = f" Readings: {', '.join(option.readings)}." if option.readings else ""
+    readings = f"Readings: {', '.join(option.readings)}." if option.readings else ""
     for advice in option.advice:
         only = f", {advice.editions[0]} only" if len(advice.editions) == 1 else ""
         yield f"- Note: {advice.text} (`{advice.requirement}`{only})"
@@ -99,7 +99,7 @@ def _option(option: Option, shown: Sequence[Tuple[str, str]]) -> Iterator[str]:
     visible = ", ".join(f"{what} (`{case}`)" for what, case in shown)
     yield (f"Visible in {visible}." if visible else "No case shows it.") + "\n"
     requirements = ", ".join(f"`{name}`" for name in option.requirements)
-    yield (f"Requirements: {requirements}." if requirements else "") + f"{readings}\n"
+    yield " ".join(filter(None, (f"Requirements: {requirements}." if requirements else "", readings))) + "\n"
 
 
 def described(option: Option) -> Iterator[Tuple[str, str]]:

@@ -145,6 +145,34 @@ telling(
     _more("total", 2),
     has("external_weight", True),
 )
+telling(
+    "external-weights-stay-in-the-graph",
+    "runconfig.external_weight.true_all_const",
+    "Leaves the constants of a graph in it when they are externalised.",
+    lambda step, params: step["memory"].update(constants=step["memory"]["constants"] + step["memory"]["external"]),
+    has("external_weight", True),
+)
+hearing(
+    "ranges-in-the-order-of-the-script",
+    "runconfig.dynamic_inputs_shape_range.order_named",
+    "Takes the ranges of placeholders in the order in which the script makes them.",
+    lambda params: params.get("feeds") == ["a:0", "b:0"],
+    dynamic_inputs_shape_range=lambda told: "data:" + ",".join(reversed(told[len("data:") :].split(","))),
+)
+hearing(
+    "ranges-of-datasets-ignored",
+    "runconfig.dynamic_inputs_shape_range.keywords",
+    "Looks at the ranges of placeholders alone.",
+    lambda params: "getnext" in str(value_of(params, "dynamic_inputs_shape_range")),
+    dynamic_inputs_shape_range=lambda told: told.rpartition(";")[2],
+)
+telling(
+    "older-iterators-are-no-datasets",
+    "runconfig.local_rank_id.shared_preproc",
+    "Counts no element of an iterator of the older kind.",
+    lambda step, params: step.pop("dataset", None),
+    lambda params: params.get("fetches") == ["core:0"],
+)
 hearing(
     "shapes-generalised-anyway",
     "runconfig.compile_dynamic_mode.false",
@@ -190,6 +218,15 @@ class LimitOfASecond(ReferenceBackend):
             option = "op_execute_timeout"
             raise DeviceError("DEVICE_TIMEOUT", option, "a kernel ran too long.", after_ns=1000)
         return super().step(params)
+
+
+@mutant("oom-of-other-ranks", "runconfig.op_debug_config.oom.effect")
+class OomOfOtherRanks(ReferenceBackend):
+    """Ends the step of a rank for what another one writes past its buffer."""
+
+    def step(self, params: Params) -> Answer:
+        faults = [{**one, "rank": 0} if one["kind"] == "out_of_bounds" else one for one in params.get("faults", [])]
+        return super().step({**params, "faults": faults} if faults else params)
 
 
 @mutant("oom-off-by-one", "runconfig.op_debug_config.oom.boundary")

@@ -41,6 +41,13 @@ def _steps_together(step: Answer, params: Params) -> None:
         moved(task, task["start_ns"] - begins[task["step"]])
 
 
+telling(
+    "what-is-chosen-is-folded",
+    "runconfig.mix_compile_mode.false",
+    "Computes what reads constants alone, or one of two, when it compiles the graph, random numbers too.",
+    lambda step, params: step.update(tasks=[task for task in step["tasks"] if not engine_is("aicpu")(task)]),
+    lambda params: params.get("fetches") == ["cpu:0"],
+)
 hearing(
     "ac-parallel-ignored",
     "runconfig.ac_parallel_enable.1",

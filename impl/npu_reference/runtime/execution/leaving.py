@@ -6,7 +6,7 @@ import atexit
 import threading
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Set
 
-from npu_reference.artifacts import Model, Program, Remark
+from npu_reference.artifacts import Model, Place, Program, Remark
 from npu_reference.artifacts.places import plan_of
 from npu_reference.device.faults import Faults
 from npu_reference.options import Resolution
@@ -37,18 +37,19 @@ atexit.register(end)
 
 
 def leaving(
-    resolution: Resolution, env: Mapping[str, str], session: int, compiling: Compiling, faults: Faults
+    resolution: Resolution, env: Mapping[str, str], session: int, compiling: Compiling, faults: Faults, folder: str
 ) -> Optional[Leaving]:
     """What a session leaves; None where nothing is asked for.
 
     Args:
         env: the environment that the options were resolved with; session: the session's number.
+        folder: the current directory when the session was made: its relative names count from there (D8).
     """
     plan = plan_of(resolution, env, "0", session)
     asked = [plan.kernel_meta, plan.cache, plan.fusion_result, plan.weights]
     if not any(named is not None and named.asked for named in asked):
         return None
-    return Leaving(resolution, env, session, compiling, faults)
+    return Leaving(resolution, env, session, compiling, faults, folder)
 
 
 class Leaving:
@@ -59,10 +60,16 @@ class Leaving:
     """
 
     def __init__(
-        self, resolution: Resolution, env: Mapping[str, str], session: int, compiling: Compiling, faults: Faults
+        self,
+        resolution: Resolution,
+        env: Mapping[str, str],
+        session: int,
+        compiling: Compiling,
+        faults: Faults,
+        folder: str,
     ) -> None:
         self._resolution, self._env, self._session = resolution, dict(env), session
-        self._compiling, self._faults = compiling, faults
+        self._compiling, self._faults, self._place = compiling, faults, Place("", folder)
         self._left: Dict[Any, None] = {}
         self._told: Set[str] = set()
 
@@ -91,9 +98,9 @@ class Leaving:
                 return self._new([Remark("NOT_COMPILED", "kernel files", f"none are left of this run: {timed.reason}")])
             self._left[signature] = None
             if not _PROGRAM:
-                _PROGRAM.append(Program(asked_only=True, faults=self._faults))
+                _PROGRAM.append(Program(self._place, asked_only=True, faults=self._faults))
             model = Model(parts, assign(parts, self._resolution), timed.compiled, timed.shapes)
-            left = _PROGRAM[0].compile(model, self._resolution, self._env, self._session)
+            left = _PROGRAM[0].compile(model, self._resolution, self._env, self._session, self._place)
             found = self._new(left.notes)
             if left.hits or left.misses:
                 counts = f"{left.hits} kernels were taken from the cache, {left.misses} were compiled."

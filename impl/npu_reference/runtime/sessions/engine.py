@@ -426,7 +426,8 @@ class Engine:
         if around.files is not None:
             return None
         env = dict(os.environ) if around.env is None else around.env
-        return leaving(settings.resolution, env, self.number, self._compiling, settings.faults)
+        folder = settings.places.folder
+        return leaving(settings.resolution, env, self.number, self._compiling, settings.faults, folder)
 
     def _leave(
         self, signature: Signature, plan: Plan, feeds: Dict[str, Any], copies: Optional[Sequence[Any]] = None
