@@ -31,6 +31,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 from collections import Counter
 from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -95,7 +96,7 @@ AREAS: Dict[str, Area] = {
     "device": Area(("timeline", "compile", "run"), ("device/numerics/", "hardware/page.py"), ("device", "hardware")),
     "artifacts": Area(("compile", "library", "run")),
     "profiling": Area(("timeline", "run")),
-    "tuning": Area(("timeline", "run")),
+    "tuning": Area(("timeline", "compile", "run")),
     "dumps": Area(("run",)),
     "numerics": Area(("run",), (), ("device/numerics",)),
     "runtime": Area(("run",)),
@@ -109,6 +110,8 @@ _BYTES = 4 << 30  # of memory, the same
 _BYTES_TENSORFLOW = 32 << 30  # of addresses, most of them never used
 _TOGETHER = ("timeline", "compile", "library")  # methods whose coverage is kept in one file
 _LINES = "lines-of-"  # files of processes forked off the one that asks
+_TABLES = {"npu_reference.options.resolve": "_VIEWS"}  # what a module prepares once, by its name
+_IMPORT = "import"  # stands for an instance: the lines of functions that an import of the reference calls
 _GRAPHS = 40  # random graphs for the laws: fewer than in a run
 
 
@@ -164,7 +167,7 @@ class _Finder(ast.NodeVisitor):
                 self.visit(statement)
             return
         if isinstance(node, ast.Module):
-            for statement in node.body:
+            for statement in node.body[ast.get_docstring(node, clean=False) is not None :]:
                 if not isinstance(statement, (ast.Import, ast.ImportFrom)) and not _is_all(statement):
                     self.visit(statement)
             return
@@ -404,7 +407,10 @@ class Asker:
         os.chdir(self.folder)
         instances = [one for one in self.shelf.instances() if not one.twin and one.case.method in methods]
         panel = hosting.Panel(instances, self.folder, unasked=True)
-        backend, found = _backend(None), {}
+        found: Dict[str, Any] = {}
+        with _Lines(self.folder) as lines:
+            backend = _backend(None)
+        found[_IMPORT] = (0.0, {name: sorted(of) for name, of in lines.found.items()})
         # Ranks are forked off this process, which must have run no session until then.
         for one in sorted(instances, key=lambda one: not _of_ranks(one)):
             _forget()
@@ -417,9 +423,14 @@ class Asker:
         return found
 
     def ordered(self, mutant: Mutant) -> List[Any]:
-        """Instances for a mutant: those that come through the line; through its file, if it is in no function."""
+        """Instances for a mutant: those that come through the line; through its file, if it is in no function.
+
+        All of them where none comes through the file: it holds tables, and no code of its own.
+        """
         inside = os.path.relpath(mutant.path, os.path.join(_ROOT, "impl", "npu_reference"))
         first, last = mutant.lines
+        if last and self.asked and any(first <= line <= last for line in self.asked[_IMPORT].lines.get(inside, [])):
+            last = 0  # an import runs through it, and all that comes later may show it
         found = []
         for one in self.instances:
             if one.case.method not in AREAS[mutant.area].methods or (self.asked and one.id not in self.asked):
@@ -427,6 +438,9 @@ class Asker:
             through = self.asked[one.id].lines.get(inside, []) if self.asked else []
             if not self.asked or any(first <= line <= last for line in through) or (not last and through):
                 found.append(one)
+        if not last and not found:  # a file of tables, which no case runs through
+            methods = AREAS[mutant.area].methods
+            found = [one for one in self.instances if one.case.method in methods and one.id in self.asked]
         random.Random(0).shuffle(found)  # cases that see the same stand together in the library
         methods = AREAS[mutant.area].methods
 
@@ -444,7 +458,8 @@ class Asker:
             return -1
         inside = os.path.relpath(mutant.path, os.path.join(_ROOT, "impl", "npu_reference"))
         first, last = mutant.lines
-        return sum(any(first <= n <= last for n in one.lines.get(inside, [])) for one in self.asked.values())
+        cases = [one for name, one in self.asked.items() if name != _IMPORT]
+        return sum(any(first <= n <= last for n in one.lines.get(inside, [])) for one in cases)
 
     # -- asking
 
@@ -628,6 +643,8 @@ def _forget() -> None:
     for one in gc.get_objects():
         if isinstance(one, functools._lru_cache_wrapper) and str(one.__module__).startswith("npu_reference"):
             one.cache_clear()
+        elif isinstance(one, types.ModuleType) and one.__name__ in _TABLES:
+            getattr(one, _TABLES[one.__name__]).clear()
 
 
 def _digest() -> str:

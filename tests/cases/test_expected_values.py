@@ -73,3 +73,48 @@ def test_the_variable_takes_the_values_its_goldens_say():
         first, second = reads[run]
         assert f"fetch read1:0 float32 [] {_bits([first])}" in _golden(name)
         assert f"fetch read2:0 float32 [] {_bits([second])}" in _golden(name)
+
+
+def test_dumps_hold_what_the_operators_read_and_gave():
+    x, y, start = [1.5, -2.0], [0.25, 4.0], [-8.0, 16.0]
+    total = [a + b for a, b in zip(x, y)]
+    held = {
+        "math/total input 0": x,
+        "math/total input 1": y,
+        "math/total output 0": total,
+        "math/parts output 0": total[:1],
+        "math/parts output 1": total[1:],
+        "math/left output 0": [total[0] ** 2],
+        "image/biased input 0": total,
+        "image/biased output 0": [a + b for a, b in zip(total, y)],
+    }
+    golden = _golden("dump-of-both-sides")
+    for which, values in held.items():
+        assert f"dump out step 0 {which} holds {_bits(values)}" in golden
+    contains = corpus().cases["dump-of-both-sides"].expect.contains
+    after = [a + b for a, b in zip(start, total)]
+    for which, values in {"input 0": start, "input 1": total, "output 0": after}.items():
+        assert f"dump out step 0 state/old {which} holds {_bits(values)}" in contains
+
+
+def test_collectives_give_what_their_definitions_say():
+    given = [[float(10 * rank + k) for k in range(4)] for rank in range(2)]
+    turned = given[1] + given[0]
+    sums = [a + b for a, b in zip(*given)]
+    golden = _golden("run-collectives-of-two-ranks")
+    for rank in range(2):
+        said = {
+            "sum": sums,
+            "prod": [a * b for a, b in zip(*given)],
+            "max": [max(pair) for pair in zip(*given)],
+            "min": [min(pair) for pair in zip(*given)],
+            "turned allgather": turned,
+            "turned broadcast": given[1],
+            "reduce_scatter": sums[2 * rank : 2 * rank + 2],
+            "turned reduce_scatter": sums[2 - 2 * rank : 4 - 2 * rank],
+            "several times": [2 * max(pair) - sum(pair) for pair in zip(*given)],
+            "sum of int8": sums,
+            "number": [12.0],
+        }
+        for name, values in said.items():
+            assert f"rank {rank} printed {name}: {[int(value) for value in values]}" in golden

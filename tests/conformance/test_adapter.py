@@ -34,17 +34,19 @@ node { name: "y" op: "Add" input: "x" input: "x" attr { key: "T" value { type: D
 one_environment = pytest.mark.skipif((tensorflow_version() or (0,))[0] != 1, reason="judged with TensorFlow 1")
 
 
-def settings(kind: str) -> runner.Settings:
+def settings(kind: str, features: str = "") -> runner.Settings:
     folder, _, fault = kind.partition(":")
     env = {"PYTHONPATH": os.path.join(BACKENDS, "adapters", folder), "TF_CPP_MIN_LOG_LEVEL": "2", "NPU_CHANGED": fault}
+    env["NPU_ADAPTER_FEATURES"] = features
     return runner.Settings(factor=3.0, repeat=False, env=env)
 
 
-def judged(kind: str, keep: str = "", keyword: str = ASKED) -> Report:
+def judged(kind: str, keep: str = "", keyword: str = ASKED, features: str = "") -> Report:
     shelf = library.load()
     asked = {"areas": [], "editions": [], "keyword": keyword}
     wanted = selection.select(shelf, keyword=keyword)
-    return runner.run(shelf, wanted, f"adapter:{sys.executable}", settings(kind), selection=asked, keep=keep or None)
+    how = settings(kind, features)
+    return runner.run(shelf, wanted, f"adapter:{sys.executable}", how, selection=asked, keep=keep or None)
 
 
 def statuses(report: Report) -> Set[str]:
@@ -74,6 +76,13 @@ def test_our_drop_in_is_conformant_as_a_vendors_adapter_and_the_report_holds(tmp
     shelf = library.load()
     write.write(shelf, report, str(tmp_path))
     assert verify.verify(shelf, str(tmp_path)).faults == ()
+
+
+@one_environment
+def test_ranks_that_a_launch_script_starts_share_what_the_main_process_reads() -> None:
+    """Whoever of them is done first: the main process may end before another has begun."""
+    report = judged("good", keyword="run-main-process-reads-for-both", features="ranks")
+    assert sorted(record.result.status for record in report.records) == ["pass", "unsupported"]  # one edition is asked
 
 
 @one_environment

@@ -376,9 +376,29 @@ class Lowered(ReferenceBackend):
         return {**answer, "nodes": [{**n, **half} if n["op"] == "Dawsn" else n for n in answer["nodes"]], "casts": []}
 
 
+class Unmoved(ReferenceBackend):
+    """Lowers no gray operator of one type, and its own casts are right."""
+
+    def precision(self, params):
+        answer = super().precision(params)
+        kept = {"inputs": ["float32", "float32"], "outputs": ["float32"]}
+        return {**answer, "nodes": [{**n, **kept} if n["op"] == "AddV2" else n for n in answer["nodes"]], "casts": []}
+
+
+class OnTheAiCpu(ReferenceBackend):
+    """Has the AI CPU compute what the AI Core has in both types."""
+
+    def precision(self, params):
+        answer = super().precision(params)
+        nodes = [{**n, "engine": "aicpu"} if n["op"] == "AddV2" else n for n in answer["nodes"]]
+        return {**answer, "nodes": nodes}
+
+
 @pytest.mark.parametrize(
     "factory, law",
     [
+        pytest.param(Unmoved, "precision-gray", id="leaves gray operators as they are"),
+        pytest.param(OnTheAiCpu, "precision-modes", id="keeps the AI Core from what it supports"),
         pytest.param(relisted(lambda text: "{}"), "precision-lists", id="reads no list"),
         pytest.param(
             relisted(lambda text: text.replace("black", "?").replace("white", "black").replace("?", "white")),

@@ -76,6 +76,35 @@ def test_a_reference_is_dumped_as_it_was_before_the_operator_wrote_to_it(tmp_pat
     assert list(found[0, "step:0", 0]) == [2.0, 3.0]
 
 
+def test_what_an_operator_read_of_a_variable_is_dumped_as_it_was_then(tmp_path, graph):
+    """What reads a variable by reference has its memory, which the optimizer writes to in the same step."""
+    rng = np.random.RandomState(0)
+    size = 48
+    values = (rng.randn(4, size * size) / 7).astype(np.float32)
+    weights = [
+        v1.get_variable(f"w{k}", initializer=values[k].reshape(size, size), use_resource=False) for k in range(3)
+    ]
+    flat = v1.get_variable("flat", initializer=values[3], use_resource=False)
+    y = v1.placeholder(tf.float32, [size, size], name="x")
+    for weight in [*weights, v1.reshape(flat, [size, size], name="folded")]:
+        y = v1.tanh(v1.matmul(y, weight))  # its gradient reads what comes of the product: it comes first
+    train = v1.train.GradientDescentOptimizer(0.5).minimize(v1.reduce_mean(y))
+    steps = 8
+    with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path), dump_mode="all")) as session:
+        session.run(v1.global_variables_initializer())
+        for _ in range(steps):
+            session.run([y, train], {"x:0": rng.randn(size, size)})
+    for name in ("MatMul", "MatMul_1", "MatMul_2", "MatMul_3"):
+        found = tensors(tmp_path, op=name)
+        for step in range(steps):
+            one, other, out = (found[step, f"{name}{end}", 0] for end in (" input 0", " input 1", ":0"))
+            np.testing.assert_allclose(one @ other, out, rtol=1e-3, atol=1e-3)
+        if name == "MatMul_3":
+            folded = tensors(tmp_path, op="folded")
+            for step in range(steps):
+                np.testing.assert_array_equal(folded[step, "folded:0", 0], found[step, f"{name} input 1", 0])
+
+
 def test_every_turn_of_a_loop_has_its_own_file(tmp_path):
     if tf.__version__ >= "2":
         v1.disable_control_flow_v2()

@@ -227,6 +227,53 @@ def test_elements_are_handed_out_in_order_and_end():
     assert together([reads, takes_all])[1] == list(range(300))
 
 
+def test_who_ends_first_takes_nothing_away_that_it_has_handed_out(tmp_path):
+    path = str(tmp_path / "exchange")
+    host = Host(joining.listen(path), Meeting(topology(2)))
+    first = RemoteMeeting(0, 2, lambda: joining._connected(path))
+    first.hand_out(0, "data", 1, [np.array(7)])
+    first.hand_out(0, "data", 1, END)
+    first.close()
+    late = RemoteMeeting(1, 2, lambda: joining._connected(path))
+    assert late.receive(1, "data", 0) == [np.array(7)]
+    assert late.receive(1, "data", 0) is END
+    late.close()
+    host.close()
+
+
+def test_a_main_process_that_is_done_waits_for_those_that_have_not_begun(monkeypatch, tmp_path):
+    monkeypatch.setattr(joining, "meeting_place", lambda: str(tmp_path))
+    env = {"JOB_ID": "late", "RANK_SIZE": "2"}
+    monkeypatch.setattr(joining, "_MEETINGS", {})
+    monkeypatch.setattr(joining, "_ENDINGS", [])
+    main = joining.meeting_of_process(0, 2, env, lambda: None)
+    main.hand_out(0, "data", 1, [np.array(7)])
+    ending = threading.Thread(target=joining.part, args=("has ended",), daemon=True)
+    ending.start()
+    path = joining._folder_of(env) + "/exchange"
+    late = RemoteMeeting(1, 2, lambda: joining._connected(path))
+    assert late.receive(1, "data", 0) == [np.array(7)]
+    late.close()
+    ending.join(BOUND)
+    assert not ending.is_alive()
+
+
+def test_elements_wait_for_a_rank_that_has_not_come_as_long_as_it_has_time():
+    meeting = Meeting(topology(3), connect_seconds=0.0)
+    meeting.join(0)
+    meeting.hand_out(0, "data", 1, END)
+    meeting.wait_until_fetched()
+    patient = Meeting(topology(3), connect_seconds=BOUND)
+    patient.join(0)
+    patient.join(2)
+    patient.hand_out(0, "data", 1, END)
+    came = threading.Thread(target=patient.join, args=(1,), daemon=True)
+    came.start()
+    patient.wait_until_fetched()
+    came.join(BOUND)
+    assert patient.present == [0, 1, 2]
+
+
 def test_a_process_that_dies_is_known_by_its_connection(hosted):
     meeting, remotes = hosted(2)
     remotes[1]._member.shutdown(socket.SHUT_RDWR)

@@ -15,6 +15,7 @@ __all__: List[str] = []
 
 _PLACE = re.compile(r"(?:(?P<base>.+)/)?(?P<time>\d{14})/\d+/[^/]+/\d+/(?P<step>\d+)\Z")
 _NAMELESS = r"\1<device>"
+_SHOWN = 300  # characters of a tensor's bits
 _DEVICE = re.compile(r"(.*extra-info/data-dump/)\d+\Z")
 
 
@@ -65,6 +66,12 @@ def _tensors(
             shape = "?" if tensor.shape is None else ",".join(str(size) for size in tensor.shape)
             layout = f" {tensor.format}" if aspect == "exception_dump" else ""
             yield aspect, op, f"{words} {side} {number} {tensor.dtype} [{shape}]{layout}"
+        if tensor.size and (side == "input" or aspect == "dump"):  # of what failed no result was written
+            # A lite dump describes no tensor: its bytes stand as they lie there.
+            known = tensor.shape is not None and tensor.dtype in tensors.DTYPES
+            shown = tensors.bits(tensor.dtype, raw) if known else raw.hex()
+            if len(shown) <= _SHOWN:
+                yield f"{aspect}_bits", op, f"{words} {side} {number} holds {shown}"
         name = fetched.get((tensor.dtype, tensor.shape, raw))
         if side == "output" and aspect == "dump" and name is not None and tensor.size:
             yield "dump_values", op, f"{words} {side} {number} is fetch {name}"

@@ -8,7 +8,7 @@ from typing import Any, List
 from npu_conformance.backends.mutants import mutant
 from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend
 from npu_conformance.backends.mutants.timing_edits import given, has, hearing, telling, value_of
-from npu_reference.errors import DeviceError
+from npu_reference.errors import DeviceError, NpuError
 
 __all__: List[str] = []
 
@@ -217,6 +217,16 @@ class LimitOfASecond(ReferenceBackend):
         if value_of(params, "op_execute_timeout") == 1:
             option = "op_execute_timeout"
             raise DeviceError("DEVICE_TIMEOUT", option, "a kernel ran too long.", after_ns=1000)
+        return super().step(params)
+
+
+@mutant("sizes-by-value-refused", "runconfig.mix_compile_mode.false")
+class SizesByValueRefused(ReferenceBackend):
+    """Refuses a step whose sizes depend on values."""
+
+    def step(self, params: Params) -> Answer:
+        if params.get("fetches") == ["rows:0"]:
+            raise NpuError("DEVICE_SIZES", "chosen", "its sizes depend on values.")
         return super().step(params)
 
 

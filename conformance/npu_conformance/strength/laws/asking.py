@@ -178,7 +178,8 @@ def _shelved(plan: Plan) -> Shelved:
         sets = settled.questions(plan.library, plan.seed, _SETS)
         paths = _precise_graphs(plan.library)
         listed = [(path, ("legacy", "current")[number % 2]) for number, path in enumerate(paths)]
-        _SHELVED[key] = Shelved(tuple(_graphs_of(plan.library)), tuple(sets), tuple(_moded_of(paths)), tuple(listed))
+        graphs = _graphs_of(plan.library)
+        _SHELVED[key] = Shelved(tuple(graphs), tuple(sets), tuple(_moded_of(paths, graphs)), tuple(listed))
     return _SHELVED[key]
 
 
@@ -200,14 +201,33 @@ def _precise_graphs(library: Library) -> List[str]:
     return list(dict.fromkeys(case.params["graph"] for case in cases if "feeds" not in case.params))
 
 
-def _moded_of(paths: Sequence[str]) -> List[Tuple[str, str, str]]:
-    """Every graph of a precision case in every mode of each edition, as (path, mode, edition)."""
-    return [(path, mode, edition) for path in paths for edition in precise.MODES for mode in precise.MODES[edition]]
+def _plain(case: Case) -> bool:
+    """Whether a precision case says no more than its mode, and where the graph runs."""
+    values = {"precision_mode", "graph_run_mode", "mix_compile_mode"}
+    return values.issuperset(case.params["values"]) and "ops_info" not in case.params
+
+
+def _moded_of(paths: Sequence[str], graphs: Sequence[Instance]) -> List[Tuple[str, str, str]]:
+    """Every graph of a precision case that says no more than its mode, in every mode of each edition, as (path, mode,
+    edition); but for what is asked of `graphs` as it is."""
+    cases = [(one.case, one.edition) for one in graphs if one.case.method == "precision" and _plain(one.case)]
+    plain = {case.params["graph"] for case, _ in cases}
+    asked = {(case.params["graph"], case.params["values"].get("precision_mode"), edition) for case, edition in cases}
+    return [
+        (path, mode, edition)
+        for path in paths
+        for edition in precise.MODES
+        for mode in precise.MODES[edition]
+        if path in plain and (path, mode, edition) not in asked
+    ]
 
 
 #: Of the random graphs: every how many are asked with other names, in a fresh worker, and for dtypes; and for how many
 #: one is run (assumed: a run takes a hundred times as long).
 _RENAMED, _REPEATED, _PRECISE, _RUN = 2, 4, 6, 20
+
+#: One random graph of so many is asked without an operator list, so that the backend's own decides (assumed).
+_UNLISTED = 8
 
 
 def _runs(plan: Plan) -> int:
@@ -248,9 +268,14 @@ def _params(asked: Request, number: int, edition: str, claims: judge.Claims) -> 
         "feeds": list(asked.feeds),
         "fetches": list(asked.fetches),
     }
-    if "op_list" in claims.features:
+    if _listed(number, claims):
         params["op_list"] = OPERATORS
     return params
+
+
+def _listed(number: int, claims: judge.Claims) -> bool:
+    """Whether a random graph is asked with an operator list; without one the backend's own decides."""
+    return "op_list" in claims.features and number % _UNLISTED != _UNLISTED - 1
 
 
 def _renamed(asked: Request) -> Tuple[Graph, twins.Twin]:
@@ -377,9 +402,10 @@ def _of_case(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findin
         reading = read(Question(graph, None, mixed, "in_out_pair" in values), outcome.ok, claims.features)
     else:
         values = case.params["values"]
-        plain = set(values) <= {"precision_mode", "graph_run_mode", "mix_compile_mode"} and "ops_info" not in params
-        mode = str(values.get("precision_mode", "")) if plain else ""  # a file may say otherwise
-        reading = precise.Precise(graph, mode, outcome.ok, asked.edition, "ops_info" not in params)
+        mode = str(values.get("precision_mode", "")) if _plain(case) else ""  # a file may say otherwise
+        reading = precise.Precise(
+            graph, mode, outcome.ok, asked.edition, "ops_info" not in params, "customize_dtypes" in values
+        )
     for law in LAWS.values():
         if law.on_cases and law.method == case.method and law.faults and claims.features.issuperset(law.needs):
             for fault in law.faults(reading)[:1]:
@@ -419,6 +445,8 @@ def _of_listed(plan: Plan, asked: Asked) -> Dict[str, Finding]:
     listed = precise.listable(graph, plan.seed + asked.number)
     answers = {}
     for way, outcome in asked.outcomes.items():
+        if way == _LIBRARY:
+            continue
         if isinstance(outcome, client.Answered):
             answers[way] = precise.Precise(graph, "allow_mix_precision", outcome.ok, edition)
         elif not isinstance(outcome, client.Rejected):
@@ -428,6 +456,10 @@ def _of_listed(plan: Plan, asked: Asked) -> Dict[str, Finding]:
         if "first" in answers and way in answers and listed is not None:
             for fault in precise.moved(answers["first"], answers[way], way, listed)[:1]:
                 found.setdefault("precision-lists", Finding(asked, f"{way}: {fault}", asked.outcomes[way]))
+    library = asked.outcomes.get(_LIBRARY)
+    if "first" in answers and isinstance(library, client.Answered):
+        for fault in precise.unlike_the_library(answers["first"], library.ok)[:1]:
+            found["precision-library"] = Finding(asked, fault, asked.outcomes["first"])
     return found
 
 
@@ -525,7 +557,8 @@ def _faults(steps: Sequence[Step], claims: judge.Claims, asked: Asked) -> Dict[s
         return found  # there is nothing to judge, and a law says so
     drawn = request(steps)
     assert drawn is not None
-    question = Question(drawn.closed, OPERATORS if "op_list" in claims.features else None, _mixed(asked.number))
+    listed = OPERATORS if _listed(asked.number, claims) else None
+    question = Question(drawn.closed, listed, _mixed(asked.number))
     reading = read(question, answers["first"].ok, claims.features)
     for law in checks.LAWS.values():
         if law.faults is not None and claims.features.issuperset(law.needs):
@@ -574,8 +607,9 @@ def _concerns(plan: Plan, law: Law, asked: Asked) -> bool:
     if asked.kind == "case":
         return law.on_cases and _shelved(plan).case[asked.number].case.method == law.method
     if asked.kind == "listed":
-        return law.name in ("precision-lists", "precision-answered")
-    return law.method == _METHODS[asked.kind] and law.name != "precision-lists"
+        here = ("precision-lists", "precision-answered")
+        return law.name in here or (law.name == "precision-library" and _LIBRARY in asked.outcomes)
+    return law.method == _METHODS[asked.kind] and law.name not in ("precision-lists", "precision-library")
 
 
 #: The kinds of questions, in the order in which their answers are kept.
@@ -829,6 +863,7 @@ def _ask_moded(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked
 def _ask_listed(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:
     """The dtypes of every graph of a precision case in mixed precision, plain and with a type more on either list."""
     found = []
+    widest = _widest(_shelved(plan).listed)
     for number, (path, edition) in enumerate(_shelved(plan).listed):
         if edition not in editions or not asker.asks(number):
             continue
@@ -838,6 +873,8 @@ def _ask_listed(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Aske
         values = {"precision_mode": "allow_mix_precision"}
         params = {"surface": "session", "edition": edition, "values": values, "graph": path}
         outcomes = {"first": asker.method("precision", params)}
+        if number in widest and asker.claims.features.issuperset(("library", "lists")):
+            outcomes[_LIBRARY] = asker.method("library", {"surface": "session", "edition": edition, "values": {}})
         for way, (name, _) in precise.LISTS.items():
             text = json.dumps({name: {"to-add": [listed]}})
             more = {"values": {**values, "modify_mixlist": _MIXLIST}, "files": {_MIXLIST: text}}
@@ -846,6 +883,18 @@ def _ask_listed(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Aske
     return found
 
 
+@functools.lru_cache(maxsize=4)
+def _widest(listed: Tuple[Tuple[str, str], ...]) -> FrozenSet[int]:
+    """Of each edition the question whose graph has most types: beside it the library is asked, which is large."""
+    types = [len({node.op for node in _closed(path, (), ()).nodes}) for path, _ in listed]
+    of: Dict[str, List[int]] = {}
+    for number, (_, edition) in enumerate(listed):
+        of.setdefault(edition, []).append(number)
+    return frozenset(max(numbers, key=lambda one: (types[one], -one)) for numbers in of.values())
+
+
+#: The way of asking beside "first" that is answered by the operator information library.
+_LIBRARY = "library"
 _MIXLIST = "/home/test/ops_info.json"
 
 

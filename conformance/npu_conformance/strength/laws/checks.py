@@ -21,6 +21,8 @@ _BACK = ("NextIteration", "RefNextIteration")
 #: What a GEOP may hold a copy of, so that nothing crosses.
 _VARIABLES = ("VariableV2", "VarHandleOp")
 _COPIED = ("Const", *_VARIABLES)
+#: Functions of Python, which no device has.
+_PYTHON = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
 _HOST = -1
 
 
@@ -134,7 +136,7 @@ def _only_device_operators(reading: Reading) -> List[str]:
             faults.append(f"{reading.name(node)} ({op}) was built inside without_npu_compile_scope")
         elif op in graph.functions or op == "Const":
             continue
-        elif op == "PyFunc" or (operators is not None and op not in operators):
+        elif op in _PYTHON or (operators is not None and op not in operators):
             faults.append(f"{reading.name(node)} is a {op}, which the device does not have")
         elif mixed and operators is not None and operators[op].get("isGray"):
             faults.append(f"{reading.name(node)} is a {op}, which stays on the host in mixed computing")
@@ -276,12 +278,29 @@ def _borders(reading: Reading) -> List[str]:
         if key in given:
             faults.append(f"{key[0]} crosses {key[1]} twice in one step")
         given[key] = border.get("dtype")
+        size = _bytes(graph, key[0])
+        if size is not None and border.get("bytes") not in (None, size):
+            faults.append(f"{key[0]} crosses with {border['bytes']} bytes, of which its shape and dtype need {size}")
     faults += [f"{name} crosses {way} and is no border" for name, way in sorted(set(expected) - set(given))]
     faults += [f"{name} is a border {way} and does not cross" for name, way in sorted(set(given) - set(expected))]
     for key, dtype in sorted(expected.items()):
         if given.get(key) not in (None, dtype):
             faults.append(f"{key[0]} crosses as {given[key]}, the graph says {dtype}")
     return faults
+
+
+def _bytes(graph: Graph, tensor: str) -> Optional[int]:
+    """Size of a placeholder's tensor, in bytes; None of what the graph leaves open, and of other operators."""
+    name, _, slot = tensor.rpartition(":")
+    node = graph.nodes[graph.index[name]] if name in graph.index else None
+    if node is None or node.op != "Placeholder":
+        return None
+    shape, size = node.attr("shape"), graph.output_dtypes(node.id)[int(slot)].base.size
+    if not isinstance(shape, tuple) or size is None or any(one is None or one < 0 for one in shape):
+        return None
+    for one in shape:
+        size *= one
+    return size
 
 
 def _inlined(reading: Reading) -> List[str]:

@@ -6,11 +6,12 @@ import functools
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_conformance.observing import observe
+from npu_conformance.observing.text_files import json_object
 from npu_conformance.strength.laws.checks import Law
 from npu_reference.catalog import Catalog, Descriptor
 from npu_reference.graphs import Graph
 
-__all__ = ["LISTS", "MODES", "PRECISION", "Precise", "facts", "listable", "moved"]
+__all__ = ["LISTS", "MODES", "PRECISION", "Precise", "facts", "listable", "moved", "unlike_the_library"]
 
 #: Marks an operator of keep_dtype_scope.
 _KEPT = "_keep_dtype"
@@ -41,6 +42,7 @@ class Precise(NamedTuple):
     """An answer to `precision`, with what was asked: the graph as the pass sees it, the mode, and the partition.
 
     built_in: whether kernels are those of the built-in library.
+    customised: whether a file gives operators dtypes of their own.
     """
 
     graph: Graph
@@ -48,6 +50,7 @@ class Precise(NamedTuple):
     answer: Mapping[str, Any]
     edition: str = "current"
     built_in: bool = True
+    customised: bool = False
 
 
 def _nodes(reading: Precise) -> Dict[int, Mapping[str, Any]]:
@@ -73,6 +76,8 @@ def _once(reading: Precise) -> List[str]:
 
 
 def _only_floats(reading: Precise) -> List[str]:
+    if reading.customised:
+        return []  # a file may give whole numbers another type
     faults = []
     for node, one in _nodes(reading).items():
         pairs = [*zip(_named(reading.graph.input_dtypes(node)), one["inputs"])]
@@ -121,14 +126,14 @@ def _casts(reading: Precise) -> List[str]:
 
 
 @functools.lru_cache(maxsize=2048)
-def _demanded(op: str, mode: str, edition: str) -> Optional[Tuple[str, str]]:
+def _demanded(op: str, mode: str, edition: str, fused: bool = False) -> Optional[Tuple[str, str]]:
     """At which dtype a mode has the float inputs and outputs of an operator of the AI Core, "kept" for the graph's.
 
-    None where more than the mode decides: what stands before it, fusion, or which engine there is.
+    None where more than the mode decides: what stands before it, or which engine there is.
     """
-    descriptor = _catalog().get(op)
-    if descriptor is None or descriptor.engine not in _AI_CORE or descriptor.fused is not None or op == "Cast":
-        return None  # fusion makes another kernel of it, and a Cast is there for its dtypes
+    descriptor = _kernel(op, fused)
+    if descriptor is None or descriptor.engine not in _AI_CORE or op == "Cast":
+        return None  # a Cast is there for its dtypes
     floats = [{dtype for dtype in (*one.inputs, *one.outputs) if dtype in _CHOSEN} for one in descriptor.columns]
     some, flag = {dtype for found in floats for dtype in found}, descriptor.flag
     cubes = descriptor.fp16_priority and edition == "current"  # A8, A11
@@ -168,12 +173,16 @@ def _as_the_mode_says(reading: Precise) -> List[str]:
     """What the mode alone decides, in the documents' words: of operators that support both types, or only one."""
     faults: List[str] = []
     for node, one in _nodes(reading).items() if reading.built_in and reading.mode else ():
-        demanded = _demanded(reading.graph.nodes[node].op, reading.mode, reading.edition)
-        if demanded is None or one.get("engine", "vector") not in _AI_CORE:
-            continue
-        if reading.graph.nodes[node].attr(_KEPT, 0) or _stores(reading, node):
+        op = reading.graph.nodes[node].op
+        fused = _is_fused(reading.graph, node)
+        demanded = None if fused is None else _demanded(op, reading.mode, reading.edition, fused)
+        if demanded is None or reading.graph.nodes[node].attr(_KEPT, 0) or _stores(reading, node):
             continue
         stated = _named(reading.graph.input_dtypes(node)), _named(reading.graph.output_dtypes(node))
+        if one.get("engine", "vector") not in _AI_CORE:
+            if stated[0] and all(dtype in _MOVED for dtype in stated[0]):
+                faults.append(f"{one['node']} ({op}) is not on the AI Core, which supports it under {reading.mode}")
+            continue
         for wanted, graphs, told in zip(demanded, stated, (one["inputs"], one["outputs"])):
             right = [given if wanted == "kept" or given not in _MOVED else wanted for given in graphs]
             if any(given in _MOVED and it != other for given, it, other in zip(graphs, told, right)):
@@ -184,6 +193,115 @@ def _as_the_mode_says(reading: Precise) -> List[str]:
 
 
 _MOVED = ("float16", "float32")
+
+#: Operators that compute nothing: who reads one of them reads what it reads.
+_THROUGH = frozenset({"Identity", "PlaceholderWithDefault", "PreventGradient", "Snapshot", "StopGradient"})
+
+#: Where tensors begin: no producers that a gray operator could follow (P2).
+_BEGINNINGS = frozenset(
+    {
+        "Const", "Placeholder", "PlaceholderV2", "ReadVariableOp", "TemporaryVariable", "Variable", "VariableV2",
+        "VarHandleOp", "_Arg",
+    }
+)  # fmt: skip
+
+
+@functools.lru_cache(maxsize=1024)
+def _kernel(op: str, fused: bool) -> Optional[Descriptor]:
+    """What is known of an operator before graph fusion, or after it."""
+    descriptor = _catalog().get(op)
+    return descriptor.after_fusion() if fused and descriptor is not None else descriptor
+
+
+def _is_fused(graph: Graph, node: int) -> Optional[bool]:
+    """Whether graph fusion makes another kernel of an operator: what becomes an attribute is a constant (P36).
+
+    None where that is no question of constants alone.
+    """
+    op = graph.nodes[node].op
+    descriptor = _catalog().get(op)
+    if descriptor is None or descriptor.fused is None:
+        return False
+    if op == "TopKV2":
+        return None
+    reads, args = _reads(graph).get(node, {}), graph.op_def(node).inputs
+    for dropped in descriptor.fused.drops:
+        behind = any(arg.is_list for arg in args[:dropped])
+        source = reads.get(len(graph.input_dtypes(node)) + dropped - len(args) if behind else dropped)
+        if source is None or graph.nodes[source[0]].op != "Const":
+            return False
+    return True
+
+
+_READS: Dict[int, Tuple[Graph, Dict[int, Dict[int, Tuple[int, int]]]]] = {}
+
+
+def _reads(graph: Graph) -> Dict[int, Dict[int, Tuple[int, int]]]:
+    """Node to the source and slot of each of its inputs; of the graph asked about last."""
+    found = _READS.get(0)
+    if found is None or found[0] is not graph:
+        table: Dict[int, Dict[int, Tuple[int, int]]] = {}
+        edges = graph.edges
+        for source, slot, target, at in zip(edges.src, edges.src_slot, edges.dst, edges.dst_slot):
+            if slot >= 0:
+                table.setdefault(target, {})[at] = source, slot
+        found = _READS[0] = graph, table
+    return found[1]
+
+
+def _voices(graph: Graph, node: int, kernel: Descriptor) -> List[bool]:
+    """For every input whether the kernel has it in float16 (P1)."""
+    args, count = graph.op_def(node).inputs, len(graph.input_dtypes(node))
+    positions: List[int] = []
+    for arg, position in zip(args, kernel.takes_in or range(len(args))):
+        positions += [position] * (count - len(args) + 1 if arg.is_list else 1)
+    return [any(one.inputs[at : at + 1] == ("float16",) for one in kernel.columns if at >= 0) for at in positions]
+
+
+def _gray(reading: Precise) -> List[str]:
+    """A gray operator that has both types is lowered where everything that has a say gives it float16 (P1, P2, P37)."""
+    if not reading.built_in or reading.mode not in _MIXED:
+        return []
+    graph, told, faults = reading.graph, _nodes(reading), []
+    if not all(one.get("geop") for one in told.values()):
+        return []  # what begins at a border is not told
+
+    def begins(source: int, node: int) -> bool:
+        if source not in told or _geop(told, source) != _geop(told, node) or graph.nodes[source].op in _BEGINNINGS:
+            return True
+        return graph.nodes[source].op in _THROUGH and all(
+            begins(before, source) for before, _ in _reads(graph).get(source, {}).values()
+        )
+
+    for node, one in told.items():
+        op, fused = graph.nodes[node].op, _is_fused(graph, node)
+        kernel = None if fused is None else _kernel(op, fused)
+        if kernel is None or kernel.flag != "graylist" or one.get("engine", "vector") not in _AI_CORE:
+            continue
+        args = graph.op_def(node).inputs
+        floats = [{dtype for dtype in (*each.inputs, *each.outputs) if dtype in _CHOSEN} for each in kernel.columns]
+        both = {"float16"} in floats and {"float32"} in floats
+        if not both or op in _CYCLE or graph.nodes[node].attr(_KEPT, 0) or _stores(reading, node):
+            continue
+        if sum(arg.is_list for arg in args) > 1:
+            continue  # which tensor is of which argument is a question of its own
+        stated, voices, given = _named(graph.input_dtypes(node)), _voices(graph, node, kernel), []
+        says = [at for at, dtype in enumerate(stated) if dtype == "float32" and voices[at]]
+        for at in says:
+            source, slot = _reads(graph)[node][at]
+            if not begins(source, node):
+                cast = graph.nodes[source].op == "Cast"  # no document says whether what it casts up may go down again
+                given.append("?" if cast else told[source]["outputs"][slot])
+        if "?" in given or not says:
+            continue
+        wanted = "float16" if given and set(given) == {"float16"} else "float32"
+        if any(one["inputs"][at] != wanted for at in says):
+            faults.append(f"{one['node']} ({op}) reads {' '.join(one['inputs'])} where its producers give {given}")
+    return faults
+
+
+#: Of a loop's own operators the dtype is a matter of all that meets in them (P4).
+_CYCLE = frozenset({"Merge", "RefMerge"})
 
 #: Mode, and list where it matters, to the type of an operator that supports both: 002 L162-168, 003 L322-341.
 _WANTED = {
@@ -294,6 +412,34 @@ def moved(plain: Precise, other: Precise, way: str, listed: str) -> List[str]:
     return faults
 
 
+#: The list of mixed precision that a flag of the operator information library puts an operator on; None without one.
+_LIST_OF = {"true": "trustlist", "false": "blocklist", None: "graylist"}
+
+
+def unlike_the_library(reading: Precise, library: Mapping[str, Any]) -> List[str]:
+    """Operators on another list than their flag in the built-in library says (003 L405-416, 004 L15-17).
+
+    An operator whose type the library does not have, or that is part of another one, is left out.
+    """
+    flags: Dict[str, Any] = {}
+    for one in library["files"]:
+        for name, entry in (json_object(one["text"].encode("utf-8", "replace")) or {}).items():
+            if isinstance(entry, dict):
+                reduced = entry.get("precision_reduce")
+                flags[name] = reduced.get("flag") if isinstance(reduced, dict) else None
+    faults = []
+    for node, one in sorted(_nodes(reading).items()):
+        descriptor = _catalog().get(reading.graph.nodes[node].op)
+        if descriptor is None or descriptor.fused is not None or descriptor.ge_op not in flags:
+            continue
+        stated = _LIST_OF.get(flags[descriptor.ge_op])
+        if one.get("list") is not None and stated is not None and one["list"] != stated:
+            faults.append(
+                f"{one['node']} is on the {one['list']}, and the library puts {descriptor.ge_op} on the {stated}"
+            )
+    return faults
+
+
 def _stores(reading: Precise, node: int) -> bool:
     """Whether an operator writes a variable, which keeps its dtype (P14)."""
     dtypes = reading.graph.input_dtypes(node)
@@ -322,11 +468,15 @@ PRECISION = [
     Law("precision-modes", "Of an operator that supports float16 and float32 the mode decides",
         ("precision.s.force_fp16", "precision.s.force_fp32", "precision.s.must_keep"), (), _as_the_mode_says,
         "precision", True),
+    Law("precision-gray", "A gray operator is lowered exactly where its producers are",
+        ("precision.s.gray_follow_both_ways", "precision.mixlist.gray"), (), _gray, "precision", True),
     Law("precision-kernels", "What the AI Core computes has dtypes that one of its kernels has",
         ("precision.domain",), ("engines",), _with_a_kernel, "precision", True),
     Law("precision-lists", "A type more on the blocklist lowers no operator, one more on the trustlist raises none",
         ("precision.s.flag_false_black", "precision.s.flag_true_white", "precision.mixlist.gray"), (), None,
         "precision"),
+    Law("precision-library", "An operator is on the list that its flag in the operator information library says",
+        ("precision.mixlist.query_path", "precision.g.flag_absent"), ("library", "lists"), None, "precision"),
     Law("precision-casts", "A cast stands exactly where the two ends of an edge disagree",
         ("precision.g.only_fp32_to_fp16",), ("casts",), _casts, "precision", True),
     Law("precision-renaming", "Other names give the same dtypes", ("precision.domain",), (), None, "precision"),

@@ -18,7 +18,7 @@ from npu_reference.device.links import Topology, rank_table, topology
 from npu_reference.errors import NpuError
 from npu_reference.runtime.exchange.meeting import CONNECT_SECONDS, Meeting
 from npu_reference.runtime.exchange.parts import Broken
-from npu_reference.runtime.exchange.remote import Host, RemoteMeeting
+from npu_reference.runtime.exchange.remote import ENDED, Host, RemoteMeeting
 
 __all__ = ["ADDRESS", "AnyMeeting", "forget", "listen", "meeting_of_process", "meeting_place", "part", "topology_of"]
 
@@ -88,7 +88,7 @@ def part(why: str = "") -> None:
         why: told to those who wait for this rank; without it that it has ended, or failed if Python says so.
     """
     if not why:
-        why = "has failed" if getattr(sys, "last_value", None) is not None else "has ended"
+        why = "has failed" if getattr(sys, "last_value", None) is not None else ENDED
     with _LOCK:
         endings = list(reversed(_ENDINGS))
         del _ENDINGS[:]
@@ -146,11 +146,13 @@ def _hosted(address: str, folder: str, size: int, env: Mapping[str, str]) -> Mee
             reason = "another rank 0 of this job is running."
             raise NpuError("OPTION_VALUE", "RANK_ID", reason, "Give each job a JOB_ID, and each process a rank.")
         os.unlink(address)  # left by a process that was killed
-    meeting = Meeting(topology_of(size, env))
+    meeting = Meeting(topology_of(size, env), connect_seconds=_seconds(env))
     host = Host(listen(address), meeting)
     meeting.join(0)
 
     def end(why: str) -> None:
+        if why == ENDED:
+            meeting.wait_until_fetched()
         meeting.leave(0, why)
         host.wait_until_left()
         with suppress(OSError):

@@ -113,6 +113,18 @@ class Meeting:
                 self._elements.clear()
             self._changed.notify_all()
 
+    def wait_until_fetched(self) -> None:
+        """Return once no element waits for a rank that has not come yet, or that rank has had its time to come.
+
+        Who ends before the others have begun takes nothing away that it has handed out.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: not self._expected(), self._connect_seconds)
+
+    def _expected(self) -> List[int]:
+        waited = {to for (_, to), queue in self._elements.items() if queue}
+        return sorted(waited - set(self._there) - set(self._gone))
+
     @property
     def present(self) -> List[int]:
         """Ranks that are there now."""

@@ -15,7 +15,10 @@ from npu_reference.runtime.exchange import wire
 from npu_reference.runtime.exchange.meeting import END, Meeting
 from npu_reference.runtime.exchange.parts import Broken, Part
 
-__all__ = ["Host", "RemoteMeeting"]
+__all__ = ["ENDED", "Host", "RemoteMeeting"]
+
+#: Why a rank leaves that nothing went wrong with.
+ENDED = "has ended"
 
 
 class Host:
@@ -95,6 +98,8 @@ class Host:
             goodbye = wire.read(connection)
             if goodbye is not None:
                 why = str(goodbye[0]["bye"])[:200]
+            if why == ENDED:
+                self._meeting.wait_until_fetched()
         except (OSError, ValueError, KeyError):
             pass
         finally:
@@ -156,10 +161,10 @@ class RemoteMeeting:
     def join(self, rank: int) -> None:
         """Nothing: a process has come when it is connected."""
 
-    def leave(self, rank: int, why: str = "has ended") -> None:
+    def leave(self, rank: int, why: str = ENDED) -> None:
         """Nothing: a process leaves when it ends, or with :meth:`close`."""
 
-    def close(self, why: str = "has ended") -> None:
+    def close(self, why: str = ENDED) -> None:
         """Say goodbye: this rank will bring nothing any more, and why."""
         with self._lock:
             member, self._member = self._member, None

@@ -40,10 +40,10 @@ from npu_reference.precision import Assignment
 from npu_reference.runtime.execution.threads import keep_thread
 from npu_reference.runtime.tf_api import tensorflow
 
-__all__ = ["UNBOUND", "Dumping", "tensor_of"]
+__all__ = ["MARK", "UNBOUND", "Dumping", "let_run", "meta_of", "tensor_of"]
 
 #: Node attribute that carries what a callback must know from where a body is instrumented to where it gets its name.
-_MARK = "_npu_dump"
+MARK = "_npu_dump"
 _TOKEN = b"npu_dump"
 
 #: These have no task of their own on the device: nothing is computed, so there is nothing to dump.
@@ -72,6 +72,27 @@ _ATOMIC = ("ScatterAdd", "ScatterNd", "ScatterNdAdd", "UnsortedSegmentSum", "Bia
 
 #: These take references to what holds nothing yet.
 _BEFORE_INITIALISATION = ("Assign", "IsVariableInitialized")
+
+#: What these give may lie in the memory of what they take.
+_SHARES = frozenset(
+    (
+        *("Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "CheckNumerics", "CheckNumericsV2"),
+        *("Reshape", "Squeeze", "ExpandDims", "Bitcast", "Slice", "StridedSlice", "Split", "SplitV", "Unpack"),
+        *("Switch", "RefSwitch", "_SwitchN", "Merge", "RefMerge", "NextIteration", "RefNextIteration"),
+        *("Enter", "RefEnter", "Exit", "RefExit", "RefIdentity", "RefSelect"),
+    )
+)
+
+#: Dtypes of which every version of TensorFlow makes copies.
+_COPIED = frozenset(
+    (
+        *("bool", "int8", "uint8", "int16", "uint16", "int32", "int64", "float16", "float32", "float64"),
+        *("complex64", "complex128"),
+    )
+)
+
+#: Of v1 control flow: these begin before all that they take is there, or in another turn.
+_JOINS = ("Merge", "RefMerge", "NextIteration", "RefNextIteration")
 
 #: Dtypes that an operator's inputs and outputs are computed at, and its engine.
 _Dtypes = Tuple[Tuple[str, ...], Tuple[str, ...], str]
@@ -182,7 +203,7 @@ class Dumping:
             functions: of the request, by name; the body's own copies of those it calls are added.
         """
         bodies = self._own(function, function.signature.name, functions)
-        calls = [node for body in bodies for node in body.node_def if node.op == "PyFunc" and _MARK in node.attr]
+        calls = [node for body in bodies for node in body.node_def if node.op == "PyFunc" and MARK in node.attr]
         if not calls:
             return
         for body in bodies:
@@ -191,10 +212,10 @@ class Dumping:
             model = self._models[function.signature.name] = _Model(geop, len(self._models) + 1)
         script_ops = importlib.import_module("tensorflow.python.ops.script_ops")
         for node in calls:
-            callback = self._writer(_meta(node.attr[_MARK].s), model)
+            callback = self._writer(meta_of(node.attr[MARK].s), model)
             self._alive.append(callback)
             node.attr["token"].s = script_ops._py_funcs.insert(callback).encode()
-            del node.attr[_MARK]
+            del node.attr[MARK]
 
     def _own(self, body: Any, model: str, functions: Dict[str, Any]) -> List[Any]:
         """A body and those that its calls lead to, which become its model's own."""
@@ -213,7 +234,7 @@ class Dumping:
                 _wait(copy)
                 # What writes files must not be taken for something that does nothing, or that nobody needs.
                 node.op = _STATEFUL.get(node.op, node.op)
-                _let_run(body, node.name)
+                let_run(body, node.name)
         return found
 
     # -- running -------------------------------------------------------------------------------------------------
@@ -453,8 +474,10 @@ class _Geop:
         self.tasks = 0
         self.nodes = 0
         self.digest = ""
+        self.has_references = False
 
     def run(self, body: Any) -> None:
+        self.has_references = any(_gives_reference(node) for node in body.node_def)
         # What does the same is one function in the session, whichever run asks for it: so its copies are called alike.
         if any(_calls(node, self.functions) for node in body.node_def):
             alone = type(body)()
@@ -464,7 +487,9 @@ class _Geop:
         self._body(body, self._in_geop, set(self.graph.index), 0)
 
     def _body(self, body: Any, operator: Callable[[Any], Optional[_Operator]], names: Set[str], depth: int) -> None:
-        adding = _Adding(body, self.functions, self.wanted)
+        # What a function is given may be a variable of the GEOP.
+        given = [arg.name for arg in body.signature.input_arg] if depth and self.has_references else []
+        adding = _Adding(body, self.functions, self.wanted, _shared(body, given))
         scopes = {name[:at] for name in names for at, char in enumerate(name) if char == "/"}
         for proto in in_order(body):
             one = operator(proto)
@@ -518,9 +543,18 @@ class _Geop:
 
 
 class _Adding:
-    """One body to which calls are added."""
+    """One body to which calls are added.
 
-    def __init__(self, function: Any, functions: Mapping[str, Any], wanted: DataDump) -> None:
+    Attributes:
+        shared: nodes and arguments whose tensors may be the memory of a variable that is written to by reference: what
+            is dumped of them is a copy, which is made while they are what the operator reads or gives.
+    """
+
+    def __init__(
+        self, function: Any, functions: Mapping[str, Any], wanted: DataDump, shared: FrozenSet[str] = frozenset()
+    ) -> None:
+        self.shared = shared
+        self.readers = _readers(function, shared)
         self.function = function
         self.functions = functions
         self.wanted = wanted
@@ -540,13 +574,15 @@ class _Adding:
                     continue
                 if dtype.is_ref and one.op in _BEFORE_INITIALISATION:
                     continue
-                texts.append(self._before(proto, text, dtype, position) if dtype.is_ref else text)
+                is_shared = dtype.is_ref or self._is_shared(text, dtype)
+                texts.append(self._before(proto, text, dtype, position) if is_shared else text)
                 types.append(dtype.base.number)
                 inputs.append(position)
         if self.wanted.mode in ("output", "all"):
             for slot, (text, dtype) in enumerate(zip(ends.texts, ends.outputs)):
                 if _can_be_dumped(dtype) and text not in self.quantised:
-                    texts.append(text)
+                    is_shared = not dtype.is_ref and self._is_shared(text, dtype)
+                    texts.append(self._behind(proto, text, dtype, slot) if is_shared else text)
                     types.append(dtype.base.number)
                     outputs.append(slot)
         if not texts:
@@ -559,16 +595,31 @@ class _Adding:
         call.attr["token"].s = _TOKEN
         call.attr["Tin"].list.type.extend(types)
         call.attr["Tout"].list.SetInParent()
-        _let_run(self.function, call.name)
-        call.attr[_MARK].s = json.dumps([*one[:4], task, inputs, outputs, one.layout]).encode("ascii")
+        let_run(self.function, call.name)
+        call.attr[MARK].s = json.dumps([*one[:4], task, inputs, outputs, one.layout]).encode("ascii")
+
+    def _is_shared(self, text: str, dtype: DType) -> bool:
+        return text.partition(":")[0] in self.shared and dtype.base.name in _COPIED
 
     def _before(self, proto: Any, text: str, dtype: DType, position: int) -> str:
-        """What a reference holds before the operator writes to it."""
-        copy = self.function.node_def.add(name=_fresh(f"{proto.name}/npu_before_{position}", self.names), op="DeepCopy")
+        """What a variable holds before the operator writes to it, or lets another one do so."""
+        copy = self._copy(f"{proto.name}/npu_before_{position}", text, dtype)
+        proto.input.append(f"^{copy}")
+        return f"{copy}:y:0"
+
+    def _behind(self, proto: Any, text: str, dtype: DType, slot: int) -> str:
+        """What the operator gave, before who reads it lets another one write there."""
+        copy = self._copy(f"{proto.name}/npu_behind_{slot}", text, dtype)
+        for reader in self.readers.get(proto.name, ()):
+            if reader.op not in _JOINS and f"^{copy}" not in reader.input:
+                reader.input.append(f"^{copy}")
+        return f"{copy}:y:0"
+
+    def _copy(self, wish: str, text: str, dtype: DType) -> str:
+        copy = self.function.node_def.add(name=_fresh(wish, self.names), op="DeepCopy")
         copy.input.append(text)
         copy.attr["T"].type = dtype.base.number
-        proto.input.append(f"^{copy.name}")
-        return f"{copy.name}:y:0"
+        return str(copy.name)
 
     def _only_quantised(self) -> Any:
         """Texts of tensors that quantisations read and nothing else: compilation fuses what makes them."""
@@ -581,7 +632,32 @@ class _Adding:
         return {text for text, ops in readers.items() if all(op in _QUANTISE for op in ops)}
 
 
-def _let_run(function: Any, node: str) -> None:
+def _gives_reference(node: Any) -> bool:
+    op_def = OPS.get(node.op)
+    return op_def is not None and any(arg.is_ref for arg in op_def.outputs)
+
+
+def _shared(function: Any, given: Iterable[str]) -> FrozenSet[str]:
+    """Nodes and arguments of a body that may give a variable's own memory: see :class:`_Adding`. O(nodes + edges)."""
+    found = set(given)
+    for node in in_order(function):
+        sources = (text.partition(":")[0] for text in node.input)
+        if _gives_reference(node) or (node.op in _SHARES and any(source in found for source in sources)):
+            found.add(node.name)
+    return frozenset(found)
+
+
+def _readers(function: Any, sources: FrozenSet[str]) -> Dict[str, List[Any]]:
+    """Who reads some nodes, by node."""
+    found: Dict[str, List[Any]] = {}
+    for node in function.node_def if sources else ():
+        for source in dict.fromkeys(text.partition(":")[0] for text in node.input):
+            if source in sources:
+                found.setdefault(source, []).append(node)
+    return found
+
+
+def let_run(function: Any, node: str) -> None:
     """Let a node of a function run whoever reads it."""
     if node in function.control_ret.values():
         return
@@ -598,7 +674,7 @@ def _wait(function: Any) -> None:
     TensorFlow takes the body of a loop or a condition apart, and keeps of it what leads to a result. A loop's next turn
     begins when all of this one is dumped, so that times tell the turns in their order.
     """
-    dumps = [node.name for node in function.node_def if node.op == "PyFunc" and _MARK in node.attr]
+    dumps = [node.name for node in function.node_def if node.op == "PyFunc" and MARK in node.attr]
     if not dumps or any(node.op in _DIES for node in function.node_def):
         return
     names = {node.name for node in function.node_def} | {arg.name for arg in function.signature.input_arg}
@@ -646,7 +722,7 @@ def _wait_turns(function: Any) -> None:
             inside[node.name] = (around, sides[node.name])
             around = around[:-1]
             sides[node.name] = frozenset(side for side in sides[node.name] if side[1] != _ENDED)
-        elif around and node.op == "PyFunc" and _MARK in node.attr:
+        elif around and node.op == "PyFunc" and MARK in node.attr:
             dumps.append(node.name)
         frame[node.name] = around
     names = set(ops) | {arg.name for arg in function.signature.input_arg}
@@ -726,6 +802,6 @@ def _dtype(number: int) -> DType:
     return DType.of(number)
 
 
-def _meta(text: bytes) -> _Meta:
+def meta_of(text: bytes) -> _Meta:
     op, function, node, op_type, task, inputs, outputs, layout = json.loads(text.decode("ascii"))
     return _Meta(op, function, node, op_type, task, tuple(inputs), tuple(outputs), layout)

@@ -105,7 +105,7 @@ class Watching(dumping.Dumping):
 
     def instrument(self, graph_def: Any, partition: Partition) -> None:
         super().instrument(graph_def, partition)
-        metas = [dumping._meta(node.attr[dumping._MARK].s) for _, node in _marked(graph_def.library.function)]
+        metas = [dumping.meta_of(node.attr[dumping.MARK].s) for _, node in _marked(graph_def.library.function)]
         self.found = _likely(self.told, [_place(meta, partition) for meta in metas])
         wanted = {(place.op, place.task): number for number, place in enumerate(self.found)}
         number = next(_NUMBERS)
@@ -121,11 +121,11 @@ class Watching(dumping.Dumping):
                 node.attr["parallel_iterations"].i = 1
         names = {(place.op, place.task): number for number, place in enumerate(self.found)}
         for _, call in list(_marked([body])):
-            meta = dumping._meta(call.attr[dumping._MARK].s)
+            meta = dumping.meta_of(call.attr[dumping.MARK].s)
             name = f"{meta.node}/npu_watched_{names[meta.op, meta.task]}"
             _rename(body, meta.node, name)
             # It runs whoever reads it, as its dump does.
-            dumping._let_run(body, name)
+            dumping.let_run(body, name)
             for node in body.node_def:
                 if node.op == "NoOp" and f"^{call.name}" in node.input:
                     node.input.append(f"^{name}")
@@ -160,7 +160,7 @@ def places(told: Told, partition: Partition) -> List[Place]:
 def _marked(bodies: Iterable[Any]) -> Iterator[Tuple[Any, Any]]:
     for body in bodies:
         for node in body.node_def:
-            if node.op == "PyFunc" and dumping._MARK in node.attr:
+            if node.op == "PyFunc" and dumping.MARK in node.attr:
                 yield body, node
 
 
@@ -206,7 +206,7 @@ def _keep(body: Any, wanted: Mapping[Tuple[str, int], int]) -> None:
     """Of the calls in a body, only those of operators that are wanted, each before its operator begins."""
     gone: Set[str] = set()
     for _, call in _marked([body]):
-        meta = dumping._meta(call.attr[dumping._MARK].s)
+        meta = dumping.meta_of(call.attr[dumping.MARK].s)
         if (meta.op, meta.task) not in wanted:
             gone.add(call.name)
             continue
