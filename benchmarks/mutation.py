@@ -105,6 +105,7 @@ AREAS: Dict[str, Area] = {
 #: Modules that stay as they are in the process of a mutant: errors are told apart by their class.
 _KEPT = ("npu_reference.errors", "npu_reference.printing", "npu_reference.place")
 _SECONDS = 60  # of one question; who takes longer is seen (assumed)
+_SECONDS_OF_LAWS = 300  # of all questions of the laws of one method, the same
 _BYTES = 4 << 30  # of memory, the same
 _BYTES_TENSORFLOW = 32 << 30  # of addresses, most of them never used
 _TOGETHER = ("timeline", "compile", "library")  # methods whose coverage is kept in one file
@@ -529,10 +530,10 @@ class Asker:
         here: Any = hosting.Here(backend, self.folder)
         asking._SHRINKS = asking._FRESH_SHRINKS = 0
         plan = asking.Plan(_GRAPHS, 0, chosen, self.folder, self.shelf)
-        for record in asking.run(plan, "here", here, claims):
-            if record.result.status == "fail":
-                return record.instance.id
-        return ""
+        signal.alarm(_SECONDS_OF_LAWS)
+        records = asking.run(plan, "here", here, claims)
+        signal.alarm(0)
+        return next((record.instance.id for record in records if record.result.status == "fail"), "")
 
 
 def _forked(call: Any) -> str:

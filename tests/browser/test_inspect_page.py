@@ -10,6 +10,7 @@ import pytest
 
 from npu_conformance import cli
 from tests.browser.conftest import open_page
+from tests.conformance.test_inspect import dump
 from tests.conformance.test_inspect_folders import cached, profile
 
 
@@ -115,3 +116,16 @@ def test_a_large_profile_opens_with_its_first_hundred_thousand_kernels(browser, 
         assert opened.page.evaluate("N") == 100_000 and "first 100,000 of 100,500" in opened.page.inner_text("#about")
         opened.page.click("#in")
         assert opened.page.evaluate("to - from < D.end")
+
+
+def test_words_of_a_narrow_table_stay_whole_and_the_table_scrolls(browser, tmp_path):
+    folder = dump(tmp_path / "d", *((f"scope/of/a/layer_{number}/with/a/long/name", [1.0, 2.0]) for number in range(3)))
+    for opened in open_page(browser, *written(tmp_path, folder)):
+        opened.page.set_viewport_size({"width": 400, "height": 800})
+        lines_of = opened.page.locator(".scroll td:not(.name)").evaluate_all(
+            "cells => cells.map(c => { const r = document.createRange(); r.selectNodeContents(c);"
+            " return [c.innerText.trim(), new Set([...r.getClientRects()].map(b => Math.round(b.top))).size]; })"
+        )
+        broken = [text for text, lines in lines_of if " " not in text and lines > 1]
+        assert broken == []
+        assert opened.page.evaluate("document.documentElement.scrollWidth") == 400

@@ -24,6 +24,7 @@ SPEC = f"exec:{sys.executable} {os.path.join(BACKENDS, 'independent_options.py')
 OTHERWISE = {
     "aoe-cfg-unknown-key", "rc-implmode-without-value",
     "severity-jit-compile-as-a-bool", "severity-size-as-a-number",
+    "severity-key-of-other-devices", "severity-keywords-of-other-devices",
 }  # fmt: skip
 
 

@@ -115,6 +115,16 @@ def test_what_only_one_dump_has_is_named(tmp_path, capsys):
     assert (found["comparison"]["only_here"], found["comparison"]["only_there"]) == (["y:0"], ["z:0"])
 
 
+def test_two_dumps_that_have_nothing_in_common_are_not_alike(tmp_path, capsys):
+    first, second = dump(tmp_path / "a", ("x", [1.0])), dump(tmp_path / "b", ("z", [1.0]))
+    code, found = answer(capsys, first, "--against", second)
+    assert code == 1 and found["comparison"]["compared"] == 0
+    assert "nothing is compared" in run(capsys, first, "--against", second)[1]
+    (tmp_path / "empty").mkdir()
+    code, out, err = run(capsys, first, "--against", str(tmp_path / "empty"))
+    assert code == 2 and not out and "holds no dump" in err
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -344,3 +344,21 @@ def test_the_edition_is_that_of_the_surroundings():
         assert NPURunConfig(graph_memory_max_size="1024").graph_memory_max_size == "1024"
         assert session_settings(npu_session_config(NPURunConfig())).resolution.edition == "legacy"
         assert NPURunConfig()._npu_resolution.edition == "legacy"
+
+
+def test_a_session_of_a_run_config_dumps_what_overflows_and_one_by_itself_does_not(tmp_path):  # A36, A49
+    own = DumpConfig(enable_dump_debug=True, dump_path=str(tmp_path), dump_debug_mode="aicore_overflow")
+    wanted = session_settings(npu_session_config(NPURunConfig(dump_config=own))).dump
+    assert (wanted.overflow, wanted.path) == ("aicore_overflow", str(tmp_path))
+    proto = npu_session_config(NPURunConfig())
+    assert session_settings(proto).dump is None
+    (entry,) = [one for one in proto.graph_options.rewrite_options.custom_optimizers if one.name == "NpuOptimizer"]
+    del entry.parameter_map["npu_run_config"]
+    entry.parameter_map["enable_dump_debug"].b = True
+    entry.parameter_map["dump_path"].s = str(tmp_path).encode()
+    assert session_settings(proto).dump is None
+
+
+def test_what_overflows_is_dumped_only_into_a_folder_that_is_named():  # session.dump_path.required
+    with pytest.raises(ValueError, match="dump_path is not given"):
+        NPURunConfig(dump_config=DumpConfig(enable_dump_debug=True))

@@ -399,6 +399,24 @@ def test_in_functions_an_exception_dump_has_the_devices_dtypes(tmp_path, monkeyp
     assert description.outputs[0].dtype == "float16"
 
 
+def test_a_fault_in_a_function_leaves_what_the_operator_would_have_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    x = v1.placeholder(tf.float32, [3], name="x")
+    ids = v1.placeholder(tf.int32, [1], name="ids")
+    out = failing("call", x, ids)
+    node = FAILING["call"][tf.__version__ >= "2"]
+    given = current_overrides()._replace(clock=True, faults=faults.parse([{"kind": "hang", "node": node}]))
+    with overriding(given):
+        made = v1.Session(config=config(enable_exception_dump=1))
+    with made as session, pytest.raises(NpuError, match=node) as caught:
+        session.run(out, {x: [1.0, 2.0, 3.0], ids: [1]})
+    assert caught.value.code == "DEVICE_ENDLESS"
+    record = exception_of(tmp_path / "extra-info", node.replace("/", "_"))
+    assert record.description.op_name == node
+    assert np.frombuffer(record.data("input", 0), "<f4").tolist() == [2.0, 4.0, 6.0]
+    assert np.frombuffer(record.data("input", 1), "<i4").tolist() == [1]
+
+
 @pytest.mark.parametrize("referenced", [False, True])
 def test_a_dump_of_a_failure_writes_to_no_variable_again(tmp_path, monkeypatch, referenced):
     monkeypatch.chdir(tmp_path)

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from npu_reference.runtime.config import Overrides, overriding
+from npu_reference.runtime.config import RUN_CONFIG_MARK, Overrides, overriding
 from npu_reference.runtime.execution import leaving
 from npu_reference.runtime.observing.log import listening
 from npu_reference.runtime.sessions import activation
@@ -124,3 +124,14 @@ def test_what_a_session_leaves_counts_from_the_directory_in_which_it_was_made(fo
         left = {path.split("/")[1] for path in files(folder) if path.startswith(name)}
         assert left == {"dumps", "kernel_meta"}
     assert {path.split("/")[0] for path in files(folder)} == {"one", "two"}
+
+
+@pytest.mark.parametrize("by", ["a run config", "a session"])
+def test_what_a_run_config_has_tuned_lies_in_its_work_path(
+    folder, by
+):  # runconfig.aoe_mode, session.aoe_mode.unsupported
+    (folder / "work").mkdir()
+    mark = {RUN_CONFIG_MARK: True} if by == "a run config" else {}
+    run(aoe_mode="2", work_path=str(folder / "work"), **mark)
+    told = ["work/aoe_config.json", "work/aoe_result_opat.json"] if mark else []
+    assert [name for name in files(folder) if not name.endswith("aoe_bank.json")] == told

@@ -85,8 +85,8 @@ def inspect(
 
         text_inspect.show(answer)
     comparison = answer.get("comparison", {})
-    # Of dumps what cannot be read is not equal; of profiles it is a part of the time alone.
-    unread = answer["kind"] == "dump" and bool(comparison.get("flaws"))
+    # Of dumps what cannot be read is not equal, nor is what is never compared; of profiles it is a part of the time.
+    unread = answer["kind"] == "dump" and bool(comparison) and bool(comparison["flaws"] or not comparison["compared"])
     departs = comparison.get("first") is not None or comparison.get("slower") is True or unread
     return ExitStatus.NEGATIVE if departs else ExitStatus.OK
 

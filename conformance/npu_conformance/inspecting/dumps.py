@@ -258,6 +258,8 @@ def _compare(asked: Inspected, other: str, limits: Mapping[str, float]) -> Dict[
     flaws: Dict[str, Flaws] = {asked.folder: [], other: []}
     for one in tensors(Inspected(other, asked.filters), flaws[other]):
         theirs.setdefault(one.key, []).append(one)
+    if not theirs and not flaws[other]:
+        raise NpuError("DUMP_FILE", other, "it holds no dump of what is asked for.", "Name the folder of another dump.")
     pairs: List[Tuple[Found, Found]] = []
     alone: List[str] = []
     for one in tensors(asked, flaws[asked.folder]):

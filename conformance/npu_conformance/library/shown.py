@@ -93,10 +93,13 @@ def _best(option: Option, cases: List[library.Case], kind: str) -> library.Case:
         cases,
         key=lambda case: (
             _weight(option, case, kind) == 0, order.get(case.method, len(order)), -_weight(option, case, kind),
-            case.expect.rejected is not None, case.id not in _PLAINER, case.id,
+            case.expect.rejected is not None, case.id not in _PLAINER, not case.id.startswith(_DEFAULTS), case.id,
         ),
     )  # fmt: skip
 
+
+#: Cases that ask for nothing but the defaults of all options begin so.
+_DEFAULTS = "defaults-on-"
 
 #: Of cases that are alike those that show the effect, where others show that there is none.
 _PLAINER = ("dump-with-quant-dumpable", "scope-fusion-runconfig-named")

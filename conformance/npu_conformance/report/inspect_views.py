@@ -167,7 +167,8 @@ def _part(part: float, whole: float) -> float:
 
 def _profiles(found: Mapping[str, Any]) -> Iterator[Any]:
     times = found["iteration_us"]
-    change = "" if found["faster"] is None else f", {found['faster']:.3g} times as fast"
+    faster = "" if found["faster"] is None else f"{found['faster']:.3g}"
+    change = f", {'' if faster == '1' else faster + ' times '}as fast" if faster else ""
     text = f"{_us(times['here'])} here, {_us(times['there'])} in {found['against']}{change}"
     tone = "bad" if found["slower"] else "good" if times["here"] < times["there"] else "plain"
     yield Line("iteration", text, tone)
@@ -366,6 +367,8 @@ def _dump(content: Mapping[str, Any]) -> Iterator[Any]:
     head += f", steps {_spans(steps)}" if steps else ""
     head += "; simulated, nothing of it comes from a device" if content["simulated"] and rows else ""
     yield Line("dump", head)
+    for op, op_type, _ in dict.fromkeys((row["op"], row["op_type"], row["file"]) for row in rows if _failed(row)):
+        yield Line("exception", f"{op} ({op_type}) failed; its outputs are zeros, it did not come to write them", "bad")
     words = ("note", "tiling")
     told = {(row["op"], row["file"], word): str(row[word]) for row in rows for word in words if row.get(word)}
     for (op, _, word), text in told.items():
@@ -376,6 +379,10 @@ def _dump(content: Mapping[str, Any]) -> Iterator[Any]:
     step = "" if len(steps) <= 1 else "Step#|"
     cells = [([row["step"]] if step else []) + _tensor(row) for row in rows[:_KEPT]]
     yield _table(f"{step}Tensor|Type|Dtype|Shape|Min#|Max#|Mean#|NaN#|Inf#|Zero#", cells, 200, len(rows))
+
+
+def _failed(row: Mapping[str, Any]) -> bool:
+    return "exception_dump" in row
 
 
 def _tensor(row: Mapping[str, Any]) -> List[Any]:
@@ -396,6 +403,9 @@ def _dumps(found: Mapping[str, Any]) -> Iterator[Any]:
             yield Line("operators", f"only {where}: {len(found[key])} ({_named(found[key])})", "note")
     yield from _flaws(found["flaws"])
     first: Optional[Mapping[str, Any]] = found["first"]
+    if not found["compared"]:
+        yield Line("", "nothing is compared: no tensor is in both", "bad")
+        return
     if first is None and found["flaws"]:
         yield Line("", "no operator departs of those that can be read", "note")
         return

@@ -222,15 +222,16 @@ class _Watch:
                     yield fault, found[skipped % len(found)], skipped // len(found)
 
     def _task_of(self, fault: Fault) -> Optional[int]:
-        """The task of a fault's operator; of none, the first kernel. None where this step has no such operator."""
+        """The task of a fault's operator, in a function that is called, too; of none, the first kernel. None where this
+        step has no such operator."""
         kernels = [number for number, task in enumerate(self.tasks) if _on_device(task)]
         if fault.node is None:
             return kernels[0] if kernels else None
-        if fault.node not in self.partition.graph.index:
-            return None
         for number in kernels:
             if fault.node in self._members(number):
                 return number
+        if fault.node not in self.partition.graph.index:
+            return None
         at = self.partition.assignment[self.partition.graph.index[fault.node]]
         where = "it runs on the host" if at < 0 else "it has no kernel: compilation leaves nothing of it to run"
         raise NpuError("FAULT_VALUE", fault.text, f"{where}.", "Name an operator that the device computes.")

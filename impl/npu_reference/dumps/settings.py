@@ -46,8 +46,8 @@ def data_dump(resolution: Resolution) -> Optional[DataDump]:
     config: Mapping[str, object] = own if isinstance(own, Mapping) else {}
     path = values.get("dump_path")
     overflow = ""
-    if config.get("enable_dump_debug"):
-        overflow = str(config.get("dump_debug_mode") or "all")
+    if config.get("enable_dump_debug") or (resolution.of_run_config and values.get("enable_dump_debug")):
+        overflow = str(config.get("dump_debug_mode") or values.get("dump_debug_mode") or "all")
     if not path or not (values.get("enable_dump") or overflow):
         return None
     steps = resolution.parsed.get("dump_step")

@@ -17,6 +17,8 @@ __all__ = [
     "Argument",
     "OptionTypeError",
     "OptionValueError",
+    "carried_facet",
+    "carried_values",
     "checker",
     "construct",
     "first_problem",
@@ -159,6 +161,20 @@ def raise_for_python(error: NpuError) -> NoReturn:
     """Raise an error about an option as what a Python caller expects: a TypeError or a ValueError."""
     kind = OptionTypeError if error.code == "OPTION_TYPE" else OptionValueError
     raise kind(error.code, error.subject, error.reason, error.remedy)
+
+
+def carried_values(class_name: str, arguments: Mapping[str, object]) -> Dict[str, object]:
+    """What a session that an NPURunConfig describes carries of the given arguments: :func:`session_values`, and those
+    that a session takes from such an object only (A36)."""
+    own = {argument.name for argument in CLASSES.get(class_name, ()) if argument.name in OPTIONS}
+    values = {name: value for name, value in arguments.items() if name in own}
+    return {**values, **session_values(class_name, arguments)}
+
+
+def carried_facet(name: str) -> Optional[Facet]:
+    """What a configuration class documents of an option that a session has from its objects only; None for none."""
+    found = (one.facet for arguments in CLASSES.values() for one in arguments if one.name == name)
+    return next((facet for facet in found if facet is not None), None)
 
 
 def session_values(class_name: str, arguments: Mapping[str, object]) -> Dict[str, object]:

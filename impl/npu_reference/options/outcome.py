@@ -86,9 +86,13 @@ class Resolution:
         errors: :class:`NpuError` of codes OPTION_*, in table order.
         warnings: :class:`Warning_`, in table order.
         notes: :class:`Remark`, in table order.
+        of_run_config: whether an NPURunConfig gave them, also where a session carries what it wrote.
     """
 
-    __slots__ = ("_values", "edition", "effective", "errors", "notes", "parsed", "run_mode", "surface", "warnings")
+    __slots__ = (
+        *("_values", "edition", "effective", "errors", "notes", "of_run_config", "parsed", "run_mode", "surface"),
+        "warnings",
+    )
 
     def __init__(
         self,
@@ -100,7 +104,9 @@ class Resolution:
         errors: Tuple[NpuError, ...],
         warnings: Tuple[Warning_, ...],
         notes: Tuple[Remark, ...] = (),
+        of_run_config: bool = False,
     ) -> None:
+        self.of_run_config = of_run_config or surface == "runconfig"
         self.surface = surface
         self.edition = edition
         self.run_mode = run_mode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Collection, Dict, Iterable, Mapping, NamedTuple, Optional, Tuple, Union
 
 from npu_reference.errors import NpuError
-from npu_reference.options.classes import first_problem, session_values
+from npu_reference.options.classes import carried_facet, first_problem, session_values
 from npu_reference.options.declaration import EDITIONS, SURFACES, Facet
 from npu_reference.options.domains import ConfigObject, Path, Text, echo, nearest, with_article
 from npu_reference.options.fields import FIELD_TYPES, of_earlier, problem_with, unwrapped
@@ -106,6 +106,7 @@ def resolve(
         _errors(state.errors),
         tuple(sorted(warnings, key=lambda warning: _position(warning.option))),
         tuple(sorted(notes, key=lambda note: _position(note.option))),
+        bool(carried),
     )
 
 
@@ -153,7 +154,7 @@ def _with_carried(view: _View, edition: str, carried: Collection[str]) -> _View:
     """The session's view in which the carried options are those of NPURunConfig; defaults stay the session's."""
     facets = dict(view.facets)
     for name in carried:
-        facet = OPTIONS[name].facet("runconfig", edition) if name in OPTIONS else None
+        facet = (OPTIONS[name].facet("runconfig", edition) or carried_facet(name)) if name in OPTIONS else None
         if facet is not None and facet.field != "o":
             facets[name] = facet
     return view._replace(facets=facets)

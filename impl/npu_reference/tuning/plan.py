@@ -49,7 +49,7 @@ def plan_of(resolution: Resolution) -> Optional[Plan]:
     """What the options ask for; None where nothing is: a session tunes nothing (session.aoe_mode.unsupported)."""
     values = resolution.values
     mode = values.get("aoe_mode")
-    if resolution.surface != "runconfig" or mode not in _WORDS:
+    if not resolution.of_run_config or mode not in _WORDS:
         return None
     config: Any = resolution.parsed.get("aoe_config_file")
     listed = config is not None and (config.names or config.types)

@@ -8,7 +8,7 @@ from typing import Any, List
 from npu_conformance.backends.mutants import mutant
 from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend
 from npu_conformance.backends.mutants.timing_edits import given, has, hearing, telling, value_of
-from npu_reference.errors import DeviceError
+from npu_reference.errors import DeviceError, NpuError
 
 __all__: List[str] = []
 
@@ -220,6 +220,16 @@ class LimitOfASecond(ReferenceBackend):
         return super().step(params)
 
 
+@mutant("sizes-by-value-refused", "runconfig.mix_compile_mode.false")
+class SizesByValueRefused(ReferenceBackend):
+    """Refuses a step whose sizes depend on values."""
+
+    def step(self, params: Params) -> Answer:
+        if params.get("fetches") == ["rows:0"]:
+            raise NpuError("DEVICE_SIZES", "chosen", "its sizes depend on values.")
+        return super().step(params)
+
+
 @mutant("oom-of-other-ranks", "runconfig.op_debug_config.oom.effect")
 class OomOfOtherRanks(ReferenceBackend):
     """Ends the step of a rank for what another one writes past its buffer."""
@@ -269,6 +279,13 @@ for _surface, _requirement in (
         given(_surface, "dynamic_inputs_shape_range"),
         dynamic_inputs_shape_range=_unbounded,
     )
+hearing(
+    "ranges-of-fixed-inputs",
+    "session.dynamic_input.false",
+    "Holds fixed inputs to the ranges of dynamic ones.",
+    lambda params: given("session", "dynamic_inputs_shape_range")(params) and not value_of(params, "dynamic_input"),
+    dynamic_input=True,
+)
 hearing(
     "sizes-of-no-profile",
     "session.dynamic_dims.only_profiles",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Dict
 
-from npu_reference.options.classes import CLASSES, construct, named, session_values
+from npu_reference.options.classes import CLASSES, carried_values, construct, named
 
 __all__ = ["ConfigObject", "DumpConfig", "ExperimentalConfig", "MemoryConfig", "ProfilingConfig"]
 
@@ -45,7 +45,7 @@ class ConfigObject:
 
     def session_options(self) -> Dict[str, Any]:
         """The session options that the arguments given stand for (A48, A49)."""
-        return session_values(type(self).__name__, self._given)
+        return carried_values(type(self).__name__, self._given)
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self._given.items())

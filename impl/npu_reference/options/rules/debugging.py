@@ -45,7 +45,9 @@ def _dump_needs_a_path(state: State) -> None:
 def _dumps(state: State) -> bool:
     """Whether anything is dumped: every operator, or by a DumpConfig those whose results overflow (A36)."""
     config = state.parsed.get("dump_config")
-    return bool(state.value("enable_dump") or (isinstance(config, dict) and config.get("enable_dump_debug")))
+    by_object = isinstance(config, dict) and config.get("enable_dump_debug")
+    # A session that is given it by itself takes no notice; one that an NPURunConfig describes has it from its object.
+    return bool(state.value("enable_dump") or by_object or state.value("enable_dump_debug"))
 
 
 @RULES.rule("session.enable_dump.false", "dump_path", "dump_step", "dump_mode", about=("enable_dump",))

@@ -52,7 +52,7 @@ def recording(
     """
     wanted, plan = profiling.collected(resolution), tuning.plan_of(resolution)
     bank: Mapping[Gemm, Tile] = {}
-    if resolution.surface == "runconfig" or plan is not None:
+    if resolution.of_run_config or plan is not None:
         folder = place(str(resolution.values.get("work_path") or "."))
         bank, complaint = tuning.read(folder, device)
         if complaint is not None:
