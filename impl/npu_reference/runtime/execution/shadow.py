@@ -19,7 +19,6 @@ from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["Placed", "Request", "Shadow"]
 
-_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
 _ENTERS = ("Enter", "RefEnter")
 _ITERATORS = ("Iterator", "IteratorV2", "MultiDeviceIterator")
