@@ -210,7 +210,7 @@ def test_the_reference_differs_from_itself_in_nothing(explored):
     ],
 )
 def test_a_planted_difference_of_options_is_found_and_made_small(backend, method, about, values, explored):
-    [found] = explored(backend, 500, method).findings
+    [found] = explored(backend, 1000, method).findings
     assert found.difference.cause == about and found.difference.level == "must" and found.times >= 1
     assert set(found.question.params["values"]) == values and not found.question.params.get("env")
 
@@ -287,9 +287,9 @@ def _drawn(given, seed):
 @pytest.mark.parametrize(
     ("backend", "method", "most"),
     [
-        (CountsNoSteps, "options", 500),
-        (TakesAll, "options", 500),
-        (RefusesTuning, "options", 500),
+        (CountsNoSteps, "options", 1000),
+        (TakesAll, "options", 1000),
+        (RefusesTuning, "options", 1000),
         (KeepsRelu, "partition", 100),
         (Halves, "precision", 12),
         (Dies, "partition", 15),

@@ -73,7 +73,7 @@ _OF_STATUS = {
     "xpass": "Remove the entry from the known failures, or correct its outcome and signature.",
     "overclaim": "Leave the feature out of what hello claims, or answer it.",
     "unstable": "Forget at reset all that earlier requests left; or an answer depends on chance.",
-    "not-run": "See first why the worker does not start any more.",
+    "not-run": "See first why the worker does not start, or does not answer, any more.",
     "fail": "Answer the request, or refuse it with a code; the error is the backend's own.",
     "blocked": "Mend the case that it waits for first.",
 }

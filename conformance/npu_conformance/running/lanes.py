@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import Any, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from npu_conformance.files import output
 from npu_conformance.judging import judge
@@ -19,6 +19,12 @@ __all__ = ["Lane", "Settings", "plain", "unstable"]
 
 _FAILURE_REPEATS = 20  # a lane repeats this many plain failures in a fresh worker, so that a bad backend ends (assumed)
 _START_FAILURES = 3  # a lane gives up after this many failed starts in succession (assumed)
+
+#: Questions of one method in succession without an answer in time: after so many each is asked once, and for half the
+#: time of the one before, and after so many the lane asks that method no more (assumed). A worker that hangs at
+#: everything would take hours otherwise.
+_HANGS_UNTIL_SHORTER, _HANGS_UNTIL_THE_END = 3, 20
+_SHORTEST = 0.125  # of a time limit (assumed)
 
 _LONGEST = 1000  # characters of a reason
 
@@ -64,6 +70,7 @@ class Lane:
         self.worker, self.claims, self.fixtures, self.keep = worker, claims, fixtures, keep
         self.failure_repeats = _FAILURE_REPEATS if repeat else 0
         self.start_failures = 0
+        self.hangs: Dict[str, int] = {}  # by method, in succession
 
     def record(self, instance: Instance) -> Record:
         """What came of one instance."""
@@ -72,6 +79,12 @@ class Lane:
             return plain(instance, "unsupported", f"the backend does not claim {lacking}")
         if self.start_failures >= _START_FAILURES:
             return plain(instance, "not-run", "the backend does not start any more")
+        method = instance.case.method
+        if self.hangs.get(method, 0) >= _HANGS_UNTIL_THE_END:
+            reason = (
+                f"no more of {method} is asked: {_HANGS_UNTIL_THE_END} questions in succession had no answer in time"
+            )
+            return plain(instance, "not-run", reason)
         try:
             return self._ask(instance, self.worker.room())
         except NpuError as error:
@@ -96,7 +109,7 @@ class Lane:
         used = self.worker.served > 0
         outcome = self._once(instance, prepared, reset=used)
         result = self._judged(instance, outcome, prepared)
-        if self._repeats(outcome, result, used):
+        if self._repeats(instance, outcome, result, used):
             self.worker.fresh()
             again = self._once(instance, prepared, reset=False)
             second = self._judged(instance, again, prepared)
@@ -107,22 +120,27 @@ class Lane:
                 return Record(instance, found, self._kept(again), first, "", 0.0)
             outcome, result = again, second
         self.start_failures = 0
+        hangs = isinstance(outcome, client.TimedOut)
+        self.hangs[instance.case.method] = self.hangs.get(instance.case.method, 0) + 1 if hangs else 0
         return Record(instance, result, self._kept(outcome), "", "", 0.0)
 
-    def _repeats(self, outcome: client.Outcome, result: judge.Result, used: bool) -> bool:
+    def _repeats(self, instance: Instance, outcome: client.Outcome, result: judge.Result, used: bool) -> bool:
         if isinstance(outcome, _ENDED_BADLY):
-            return True
+            hangs = isinstance(outcome, client.TimedOut)
+            return not hangs or self.hangs.get(instance.case.method, 0) < _HANGS_UNTIL_SHORTER
         if result.status == "fail" and used and self.failure_repeats > 0:
             self.failure_repeats -= 1
             return True
         return False
 
     def _once(self, instance: Instance, prepared: requests.Prepared, reset: bool) -> client.Outcome:
+        beyond = max(self.hangs.get(instance.case.method, 0) - _HANGS_UNTIL_SHORTER + 1, 0)
+        seconds = instance.case.seconds * max(0.5**beyond, _SHORTEST)
         if reset:
-            outcome = self.worker.request("reset", {}, instance.case.seconds)
+            outcome = self.worker.request("reset", {}, seconds)
             if isinstance(outcome, _ENDED_BADLY):
                 return outcome
-        outcome = self.worker.request(instance.case.method, prepared.params, instance.case.seconds)
+        outcome = self.worker.request(instance.case.method, prepared.params, seconds)
         return self._sound(requests.without_paths(outcome, self.worker.folder, self.fixtures))
 
     def _sound(self, outcome: client.Outcome) -> client.Outcome:
