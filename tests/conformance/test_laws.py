@@ -247,9 +247,12 @@ def test_a_backend_that_starts_no_more_ends_the_questions_and_not_the_run(tmp_pa
     questions = asking.Questions(plan, claims_of())
     for part in questions.parts:
         questions.take(part(questions.common, Gone(ReferenceBackend, tmp_path), None))
-    failed = {asking.law_of(one.instance).name: one.result.detail for one in questions.records(lambda: Gone(
-        ReferenceBackend, tmp_path)) if one.result.status == "fail"}  # fmt: skip
-    assert "asked no more" in failed["answered"]
+    found = {
+        asking.law_of(one.instance).name: one.result
+        for one in questions.records(lambda: Gone(ReferenceBackend, tmp_path))
+    }
+    assert found["answered"].status == "fail" and "asked no more" in found["answered"].detail
+    assert "pass" not in {result.status for result in found.values()}, "a law holds of answers, not of questions"
 
 
 def test_laws_that_a_backend_does_not_show_are_unsupported_and_never_pass(tmp_path):

@@ -612,6 +612,12 @@ def _concerns(plan: Plan, law: Law, asked: Asked) -> bool:
     return law.method == _METHODS[asked.kind] and law.name not in ("precision-lists", "precision-library")
 
 
+def _has_answer(asked: Asked) -> bool:
+    """Whether the backend said anything to a question, so that a law can hold of it."""
+    ended_badly = (client.Crashed, client.TimedOut, client.Nonsense)
+    return any(outcome is not None and not isinstance(outcome, ended_badly) for outcome in asked.outcomes.values())
+
+
 #: The kinds of questions, in the order in which their answers are kept.
 _KINDS = ("precise", "moded", "listed", "case", "options", "graph", "run")
 
@@ -641,18 +647,21 @@ def records(
         if lacking is not None:
             made.append(_record(instance, "unsupported", f"the backend does not claim {lacking}"))
             continue
-        count = sum(1 for asked in answers if asked.edition == instance.edition and _concerns(plan, law, asked))
+        concerned = [asked for asked in answers if asked.edition == instance.edition and _concerns(plan, law, asked)]
+        count = sum(1 for asked in concerned if law.name.endswith("answered") or _has_answer(asked))
         found = broken.get((law.name, instance.edition), [])
-        if not count:
-            made.append(_record(instance, "not-run", "no graph was asked in this edition; ask for more"))
-        elif not found:
-            made.append(_record(instance, "pass", "", facts=(f"law {law.name} holds of {count} {_OF[law.method]}",)))
-        else:
-            detail = f"broken by {len(found)} of {count} {_OF[law.method]}: {found[0].fault}"
+        if found:
+            detail = f"broken by {len(found)} of {len(concerned)} {_OF[law.method]}: {found[0].fault}"
             differences = tuple(
                 judge.Difference("law", f"{one.named(plan)}: {one.fault}", law.name) for one in found[:_SHOWN]
             )
             made.append(_record(instance, "fail", detail, differences))
+        elif count:
+            made.append(_record(instance, "pass", "", facts=(f"law {law.name} holds of {count} {_OF[law.method]}",)))
+        elif concerned:
+            made.append(_record(instance, "not-run", "nothing that was asked had an answer"))
+        else:
+            made.append(_record(instance, "not-run", "no graph was asked in this edition; ask for more"))
     return made
 
 
