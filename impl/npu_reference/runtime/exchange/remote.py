@@ -71,11 +71,19 @@ class Host:
         with suppress(OSError, ValueError, KeyError, TypeError):
             hello = wire.read(connection)
             if hello is not None:
-                rank = int(hello[0]["rank"])
-                wrong = self._refusal(hello[0], rank)
-                wire.write(connection, {"refused": wrong} if wrong else {})
-                if not wrong:
-                    self._stay(connection, rank) if hello[0]["member"] else self._answer(connection, rank)
+                rank, member = int(hello[0]["rank"]), bool(hello[0]["member"])
+                with self._changed:  # of two that come as one rank at once the second is refused
+                    wrong = self._refusal(hello[0], rank)
+                    if member and not wrong:
+                        self._meeting.join(rank)
+                        self._members += 1
+                if wrong:
+                    wire.write(connection, {"refused": wrong})
+                elif member:
+                    self._stay(connection, rank)
+                else:
+                    wire.write(connection, {})
+                    self._answer(connection, rank)
         with self._changed:
             self._connections.pop(number, None)
         connection.close()
@@ -90,11 +98,10 @@ class Host:
         return ""
 
     def _stay(self, connection: socket.socket, rank: int) -> None:
-        self._meeting.join(rank)
-        with self._changed:
-            self._members += 1
+        """Welcome a rank that has joined, and let it leave."""
         why = "is gone: its process died"
         try:
+            wire.write(connection, {})
             goodbye = wire.read(connection)
             if goodbye is not None:
                 why = str(goodbye[0]["bye"])[:200]
