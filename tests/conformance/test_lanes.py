@@ -51,7 +51,7 @@ def test_a_worker_that_hangs_is_asked_for_less_time_and_then_no_more(shelf: Shel
     lane = lane_of(worker, shelf)
     found = [lane.record(one).result for _ in range(40)]
     assert [result.status for result in found] == ["timeout"] * 20 + ["not-run"] * 20
-    assert "20 questions in a row" in found[-1].detail
+    assert "20 questions in succession" in found[-1].detail
     full = one.case.seconds
     assert [seconds for _, seconds in worker.asked] == [full] * 6 + [full / 2, full / 4] + [full / 8] * 15
 
