@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import tempfile
 import threading
 
 import numpy as np
@@ -241,8 +242,15 @@ def test_who_ends_first_takes_nothing_away_that_it_has_handed_out(tmp_path):
     host.close()
 
 
-def test_a_main_process_that_is_done_waits_for_those_that_have_not_begun(monkeypatch, tmp_path):
-    monkeypatch.setattr(joining, "meeting_place", lambda: str(tmp_path))
+@pytest.fixture
+def short_folder():
+    """A folder whose path leaves room in the name of a socket, which has a hundred characters."""
+    with tempfile.TemporaryDirectory(prefix="n", dir="/tmp") as folder:
+        yield folder
+
+
+def test_a_main_process_that_is_done_waits_for_those_that_have_not_begun(monkeypatch, short_folder):
+    monkeypatch.setattr(joining, "meeting_place", lambda: short_folder)
     env = {"JOB_ID": "late", "RANK_SIZE": "2"}
     monkeypatch.setattr(joining, "_MEETINGS", {})
     monkeypatch.setattr(joining, "_ENDINGS", [])
