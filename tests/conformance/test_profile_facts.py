@@ -68,3 +68,7 @@ def test_tables_that_contradict_themselves_or_each_other_are_told(tables: Dict[s
 
 def test_joined_operators_are_told_by_any_of_their_names() -> None:
     assert wrong(op_summary=SUMMARY.replace("mul", "neg"), task_time=TIMES.replace("mul", "neg")) == []
+
+
+def test_moments_that_tables_round_otherwise_are_the_same() -> None:
+    assert wrong(op_summary=SUMMARY.replace("mul,3.000", "mul,3.001")) == []

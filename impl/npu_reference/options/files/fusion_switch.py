@@ -14,7 +14,7 @@ __all__ = ["EXAMPLE", "SECTIONS", "FusionSwitch", "parse", "write"]
 
 EXAMPLE = '{"Switch":{"GraphFusion":{"ALL":"off","SoftmaxFusionPass":"on"},"UBFusion":{"ALL":"off"}}}'
 SECTIONS = ("GraphFusion", "UBFusion")
-_MOST_NEAR = 10
+_MOST_NEAR = 10  # unknown passes to which the nearest known one is told (assumed)
 _FORM = f"Write on or off for passes of the two sections, such as {EXAMPLE}."
 
 

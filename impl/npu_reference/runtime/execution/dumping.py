@@ -40,19 +40,26 @@ from npu_reference.precision import Assignment
 from npu_reference.runtime.execution.threads import keep_thread
 from npu_reference.runtime.tf_api import tensorflow
 
-__all__ = ["MARK", "UNBOUND", "Dumping", "let_run", "meta_of", "tensor_of"]
+__all__ = ["CONTROL_FLOW", "MARK", "UNBOUND", "Dumping", "let_run", "meta_of", "tensor_of"]
 
 #: Node attribute that carries what a callback must know from where a body is instrumented to where it gets its name.
 MARK = "_npu_dump"
 _TOKEN = b"npu_dump"
+
+#: Control flow of version 1.
+CONTROL_FLOW = frozenset(
+    (
+        *("Enter", "RefEnter", "Switch", "RefSwitch", "Merge", "RefMerge"),
+        *("NextIteration", "RefNextIteration", "Exit", "RefExit"),
+    )
+)
 
 #: These have no task of their own on the device: nothing is computed, so there is nothing to dump.
 _NO_TASK = frozenset(
     (
         *("Const", "HostConst", "NoOp", "Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "_Arg", "_Retval"),
         *("ControlTrigger", "Variable", "VariableV2", "TemporaryVariable", "VarHandleOp", "LoopCond"),
-        *("Switch", "RefSwitch", "_SwitchN", "Merge", "RefMerge", "NextIteration", "RefNextIteration"),
-        *("Enter", "RefEnter", "Exit", "RefExit"),
+        *("_SwitchN", *CONTROL_FLOW),
         # What only passes a tensor on is taken out of the device's graph: the tensor is its maker's, or a variable.
         *("Identity", "IdentityN", "ReadVariableOp", "StopGradient", "PreventGradient", "Snapshot"),
     )
@@ -78,8 +85,7 @@ _SHARES = frozenset(
     (
         *("Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "CheckNumerics", "CheckNumericsV2"),
         *("Reshape", "Squeeze", "ExpandDims", "Bitcast", "Slice", "StridedSlice", "Split", "SplitV", "Unpack"),
-        *("Switch", "RefSwitch", "_SwitchN", "Merge", "RefMerge", "NextIteration", "RefNextIteration"),
-        *("Enter", "RefEnter", "Exit", "RefExit", "RefIdentity", "RefSelect"),
+        *("RefIdentity", "RefSelect", "_SwitchN", *CONTROL_FLOW),
     )
 )
 

@@ -35,15 +35,8 @@ _CALLS = frozenset(
     )
 )
 
-_CONTROL_FLOW = frozenset(
-    (
-        *("Enter", "RefEnter", "Switch", "RefSwitch", "Merge", "RefMerge"),
-        *("NextIteration", "RefNextIteration", "Exit", "RefExit"),
-    )
-)
-
 #: These take a reference to pass it on, or to read it.
-_ONLY_PASS = _CONTROL_FLOW | frozenset(("RefIdentity", "RefSelect", "IsVariableInitialized"))
+_ONLY_PASS = dumping.CONTROL_FLOW | frozenset(("RefIdentity", "RefSelect", "IsVariableInitialized"))
 
 #: Attribute of a body that tells its watch from others: what does the same is one function in the session.
 _NUMBER = "_npu_watched"
@@ -299,4 +292,4 @@ def _other_values(graph: Graph, number: int, functions: Set[str]) -> str:
 
 def is_control_flow(op: str) -> bool:
     """Whether an operator is one of version 1's control flow: what it gives, it gives once a turn."""
-    return op in _CONTROL_FLOW
+    return op in dumping.CONTROL_FLOW
