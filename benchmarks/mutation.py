@@ -62,11 +62,15 @@ __all__ = [
 REVIEWED = os.path.join(_ROOT, "benchmarks", "results", "mutation")
 
 
+#: What scripts import, beside the package of the reference.
+_DROP_IN = ("npu_bridge", "npu_device", "hccl")
+
+
 class Area(NamedTuple):
     """What is changed together, and who is asked.
 
     methods: whose cases see it, the likeliest first; `run` is asked with TensorFlow only. hidden: files and folders
-    that no answer of the protocol shows. rooms: folders of the reference, of which the first has the area's name.
+    that no answer of the protocol shows. rooms: folders of the reference, or packages of the drop-in.
     """
 
     methods: Tuple[str, ...]
@@ -100,6 +104,7 @@ AREAS: Dict[str, Area] = {
     "dumps": Area(("run",)),
     "numerics": Area(("run",), (), ("device/numerics",)),
     "runtime": Area(("run",)),
+    "surface": Area(("run",), ("surface/page.py",), ("surface", *_DROP_IN)),
 }  # fmt: skip
 
 #: Modules that stay as they are in the process of a mutant: errors are told apart by their class.
@@ -252,16 +257,22 @@ def mutants(area: str) -> List[Mutant]:
     """Every change of an area that is not in a reviewed scope, in the order of its files."""
     found: List[Mutant] = []
     scopes = _scopes()
-    package = os.path.join(_ROOT, "impl", "npu_reference")
     for room in AREAS[area].rooms or (area,):
-        for place, folders, names in os.walk(os.path.join(package, *room.split("/"))):
+        package = () if room in _DROP_IN else ("npu_reference",)
+        for place, folders, names in os.walk(os.path.join(_ROOT, "impl", *package, *room.split("/"))):
             folders.sort()
             for name in sorted(names):
                 path = os.path.join(place, name)
-                inside = os.path.relpath(path, package)
+                inside = _inside(path)
                 if name.endswith(".py") and not inside.startswith(AREAS[area].hidden) and "_generate" not in inside:
                     found += (one for one in _of_file(area, path) if scopes.isdisjoint(_places(one)))
     return found
+
+
+def _inside(path: str) -> str:
+    """Where a file of the checkout is: in the package of the reference, or in the drop-in with its package's name."""
+    found = os.path.relpath(path, os.path.join(_ROOT, "impl"))
+    return found[len("npu_reference/") :] if found.startswith("npu_reference") else found
 
 
 def _places(mutant: Mutant) -> List[str]:
@@ -282,7 +293,7 @@ def _of_file(area: str, path: str) -> Iterator[Mutant]:
     tree = ast.parse(source)
     finder = _Finder()
     finder.visit(tree)
-    inside = os.path.relpath(path, os.path.join(_ROOT, "impl", "npu_reference"))
+    inside = _inside(path)
     lines, rows = _statements(tree), source.encode("utf-8").split(b"\n")
     seen: Counter = Counter()
     for index, (node, kind, part) in enumerate(finder.found):
@@ -424,7 +435,7 @@ class Asker:
 
     def ordered(self, mutant: Mutant) -> List[Any]:
         """Instances for a mutant: those that come through the line; through its file, if it is in no function."""
-        inside = os.path.relpath(mutant.path, os.path.join(_ROOT, "impl", "npu_reference"))
+        inside = _inside(mutant.path)
         first, last = mutant.lines
         if last and self.asked and any(first <= line <= last for line in self.asked[_IMPORT].lines.get(inside, [])):
             last = 0  # an import runs through it, and all that comes later may show it
@@ -453,7 +464,7 @@ class Asker:
         """How many instances come through the changed line; -1 where it is in no function, or nothing is known."""
         if not self.asked or not mutant.lines[1]:
             return -1
-        inside = os.path.relpath(mutant.path, os.path.join(_ROOT, "impl", "npu_reference"))
+        inside = _inside(mutant.path)
         first, last = mutant.lines
         cases = [one for name, one in self.asked.items() if name != _IMPORT]
         return sum(any(first <= n <= last for n in one.lines.get(inside, [])) for one in cases)
@@ -620,9 +631,10 @@ class _Lines:
         path = frame.f_code.co_filename
         name = self._names.get(path)
         if name is None:
-            name = self._names[path] = (
-                path.rpartition(os.sep + "npu_reference" + os.sep)[2] if "npu_ref" in path else ""
-            )
+            parts = path.split(os.sep)
+            first = next((parts.index(one) for one in _DROP_IN if one in parts), 0)
+            first = first or (parts.index("npu_reference") + 1 if "npu_reference" in parts else len(parts))
+            name = self._names[path] = os.sep.join(parts[first:])
         if not name or frame.f_code.co_name == "<module>":
             return None
         lines = self.found.setdefault(name, set())
