@@ -22,6 +22,7 @@ import gc
 import hashlib
 import importlib
 import importlib.machinery
+import inspect
 import json
 import os
 import random
@@ -33,7 +34,7 @@ import threading
 import time
 import types
 from collections import Counter
-from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 _ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 for _room in ("impl", "conformance"):
@@ -421,7 +422,9 @@ class Asker:
         found: Dict[str, Any] = {}
         with _Lines(self.folder) as lines:
             backend = _backend(None)
-        found[_IMPORT] = (0.0, {name: sorted(of) for name, of in lines.found.items()})
+        imported: Dict[str, Set[int]] = {}
+        for told in (lines.found, lines.imported):
+            _joined(imported, told)
         # Ranks are forked off this process, which must have run no session until then.
         for one in sorted(instances, key=lambda one: not _of_ranks(one)):
             _forget()
@@ -429,8 +432,10 @@ class Asker:
                 start = time.process_time()
                 message = panel.message(backend, one)
                 seconds = time.process_time() - start
+            _joined(imported, lines.imported)
             if panel.judged(one, message).status == "pass":
-                found[one.id] = (round(seconds, 3), {name: sorted(of) for name, of in lines.found.items()})
+                found[one.id] = (round(seconds, 3), _listed(lines.found))
+        found[_IMPORT] = (0.0, _listed(imported))
         return found
 
     def ordered(self, mutant: Mutant) -> List[Any]:
@@ -575,8 +580,19 @@ def _of_ranks(one: Any) -> bool:
     return "ranks" in one.case.params
 
 
+def _listed(lines: Dict[str, Set[int]]) -> Dict[str, List[int]]:
+    return {name: sorted(of) for name, of in lines.items()}
+
+
+def _joined(kept: Dict[str, Set[int]], more: Mapping[str, Iterable[int]]) -> None:
+    for name, lines in more.items():
+        kept.setdefault(name, set()).update(lines)
+
+
 class _Lines:
     """Which lines of the reference run, by file, while this is entered: in this process and in those forked off it.
+
+    What an import calls is kept apart, in `imported`: it runs for the first who needs the module, and serves all.
 
     Args:
         folder: takes what forked processes leave, until this is left.
@@ -584,6 +600,8 @@ class _Lines:
 
     def __init__(self, folder: str) -> None:
         self.found: Dict[str, Set[int]] = {}
+        self.imported: Dict[str, Set[int]] = {}
+        self._importing = 0
         self._folder = folder
         self._leave = os._exit
         self._names: Dict[str, str] = {}
@@ -597,7 +615,7 @@ class _Lines:
             if os.getpid() != here:
                 sys.settrace(None)
                 with open(os.path.join(self._folder, f"{_LINES}{os.getpid()}"), "w", encoding="utf-8") as file:
-                    json.dump({name: sorted(of) for name, of in self.found.items()}, file)
+                    json.dump([_listed(self.found), _listed(self.imported)], file)
             self._leave(status)
 
         os._exit = leave  # type: ignore[assignment]
@@ -621,8 +639,8 @@ class _Lines:
         for name in [name for name in os.listdir(self._folder) if name.startswith(_LINES)]:
             path = os.path.join(self._folder, name)
             with open(path, encoding="utf-8") as file:
-                for inside, lines in json.load(file).items():
-                    self.found.setdefault(inside, set()).update(lines)
+                for kept, told in zip((self.found, self.imported), json.load(file)):
+                    _joined(kept, told)
             os.remove(path)
         if self._registry is not None:
             self._registry.__call__ = self._plain
@@ -635,9 +653,12 @@ class _Lines:
             first = next((parts.index(one) for one in _DROP_IN if one in parts), 0)
             first = first or (parts.index("npu_reference") + 1 if "npu_reference" in parts else len(parts))
             name = self._names[path] = os.sep.join(parts[first:])
-        if not name or frame.f_code.co_name == "<module>":
-            return None
-        lines = self.found.setdefault(name, set())
+        if name and frame.f_code.co_name == "<module>":
+            self._importing += 1
+            return self._module
+        if not name or not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+            return None  # the body of a class is no function
+        lines = (self.imported if self._importing else self.found).setdefault(name, set())
 
         def line(inner: Any, event: str, argument: object) -> Any:
             lines.add(inner.f_lineno)
@@ -645,6 +666,10 @@ class _Lines:
 
         lines.add(frame.f_lineno)
         return line
+
+    def _module(self, frame: Any, event: str, argument: object) -> Any:
+        self._importing -= event == "return"
+        return self._module
 
 
 def _forget() -> None:
