@@ -333,10 +333,9 @@ class _Lowering:
                 self.held.append(self._tensor(f"{one.name}/held", size * self.control.turns[node]))
         if one.op in GETNEXT_OPERATORS:
             self._take(node)
-        elif one.op in _VARIABLES:
-            self._keep(node, "variable")
-        elif one.op in _CONSTANTS:
-            self._keep(node, "constant")
+        elif one.op in _VARIABLES + _CONSTANTS:
+            self._keep(node, "variable" if one.op in _VARIABLES else "constant")
+            self.kernel_of[node] = self._control_waits(node)
         elif assigned is None or assigned.engine in ("local", "rts") or one.op in _SAME_DATA or one.op in _ITERATORS:
             self._pass_on(node)
         elif one.op in _REDUCTIONS and self._reduces_nothing(node):
