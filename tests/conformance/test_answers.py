@@ -1,16 +1,15 @@
-"""A worker is asked the same question once, as long as it lives, and where nothing is left behind."""
+"""What a law needs, and a case has asked, is not asked again while the worker lives, where nothing is left behind."""
 
 from __future__ import annotations
 
-import json
 from typing import Any, List
 
 import pytest
 
+from npu_conformance.judging import judge
 from npu_conformance.library import library
 from npu_conformance.protocol import answers, client
 from npu_conformance.protocol.answers import Answers, Kept
-from npu_conformance.running import runner
 from npu_conformance.strength.laws import asking
 
 QUESTION = {"surface": "session", "edition": "current", "values": {"mix_compile_mode": True}}
@@ -62,18 +61,6 @@ def test_another_process_is_asked_again() -> None:
         assert worker.request("options", QUESTION, 60) == first
 
 
-def test_instances_that_ask_the_same_stand_behind_one_another() -> None:
-    units = runner._units(library.load().instances(), [])
-    asked = [_question(one) for unit in units if not callable(unit) for _, one in unit]
-    short = [text for text in asked if json.loads(text)[0] in ("options", "partition", "precision")]
-    places = [place for place, text in enumerate(short) if place == 0 or short[place - 1] != text]
-    assert len(places) == len(set(short)) < len(short)
-
-
-def _question(one: library.Instance) -> str:
-    return json.dumps([one.case.method, one.edition, one.case.params], sort_keys=True)
-
-
 def test_every_question_of_the_laws_about_a_graph_is_of_one_part() -> None:
     paths = sorted({str(one.case.params["graph"]) for one in library.load().instances() if "graph" in one.case.params})
     nobody: Any = None
@@ -81,3 +68,13 @@ def test_every_question_of_the_laws_about_a_graph_is_of_one_part() -> None:
     shares = [[path for path in paths if part.asks_about(path)] for part in parts]
     assert sorted(path for share in shares for path in share) == paths
     assert min(map(len, shares)) > len(paths) // asking._PARTS // 2
+
+
+def test_a_law_takes_what_a_case_was_answered() -> None:
+    claims = judge.Claims(frozenset(("options",)), frozenset(("current",)), frozenset())
+    with client.Client("reference") as worker:
+        asker = asking._Asker(asking.Plan(0, 0, (), worker.folder), worker, claims)
+        first = worker.request("options", QUESTION, 60)
+        assert asker.method("options", QUESTION) == first and worker.served == 1
+        worker.fresh()
+        assert asker.method("options", QUESTION) == first and worker.served == 2  # to forget, and the question

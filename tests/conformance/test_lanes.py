@@ -29,9 +29,6 @@ class Hanging:
     def fresh(self) -> None:
         """It is as it was."""
 
-    def known(self, method: str, params: Any) -> None:
-        """It has answered nothing."""
-
     def request(self, method: str, params: Any, seconds: float) -> client.Outcome:
         self.asked.append((method, seconds))
         if len(self.asked) in self.answered:

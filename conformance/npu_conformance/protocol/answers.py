@@ -1,4 +1,7 @@
-"""Remembers what a worker has answered, so that a question that leaves nothing behind is asked once."""
+"""Remembers what a worker has answered, so that laws need not ask what a case has asked.
+
+Cases ask each time: what answers the same question otherwise is found so.
+"""
 
 from __future__ import annotations
 

@@ -136,9 +136,6 @@ class Lane:
     def _once(self, instance: Instance, prepared: requests.Prepared, reset: bool) -> client.Outcome:
         beyond = max(self.hangs.get(instance.case.method, 0) - _HANGS_UNTIL_SHORTER + 1, 0)
         seconds = instance.case.seconds * max(0.5**beyond, _SHORTEST)
-        known = self.worker.known(instance.case.method, prepared.params)
-        if known is not None:
-            return requests.without_paths(known, self.worker.folder, self.fixtures)
         if reset:
             outcome = self.worker.request("reset", {}, seconds)
             if isinstance(outcome, _ENDED_BADLY):

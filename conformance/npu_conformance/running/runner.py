@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import datetime
-import json
 import platform
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -189,22 +188,12 @@ def _units(instances: Sequence[Instance], parts: Sequence[Part]) -> Deque[Unit]:
     for number, one in enumerate(instances):
         forked = one.case.method == "run" and "ranks" in one.case.params
         (ranks if forked else long if _length(one.case) > _SHORT else short).append((number, one))
-    short = _together(short)
     long.sort(key=lambda pair: _length(pair[1].case), reverse=True)  # stable: equals stay in order
     found: Deque[Unit] = collections.deque([pair] for pair in long)
     found.extend(parts)
     found.extend(short[start : start + _CHUNK] for start in range(0, len(short), _CHUNK))
     found.extend([ranks] if ranks else [])
     return found
-
-
-def _together(instances: Sequence[Tuple[int, Instance]]) -> List[Tuple[int, Instance]]:
-    """The same instances, those that ask the same behind one another: a worker is asked once."""
-    found: Dict[str, List[Tuple[int, Instance]]] = {}
-    for pair in instances:
-        case = pair[1].case
-        found.setdefault(json.dumps([case.method, pair[1].edition, case.params], sort_keys=True), []).append(pair)
-    return [pair for pairs in found.values() for pair in pairs]
 
 
 _SHORT = (COSTS["fast"], False, False)  # of :func:`_length`: neighbours are taken together
