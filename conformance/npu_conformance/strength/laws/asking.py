@@ -262,15 +262,26 @@ def _mixed(number: int) -> bool:
 
 def _params(asked: Request, number: int, edition: str, claims: judge.Claims) -> Dict[str, Any]:
     params: Dict[str, Any] = {
-        "surface": "session",
+        "surface": _surface(number, edition),
         "edition": edition,
-        "values": {"mix_compile_mode": _mixed(number)},
+        "values": {**_run_mode(number), "mix_compile_mode": _mixed(number)},
         "feeds": list(asked.feeds),
         "fetches": list(asked.fetches),
     }
     if _listed(number, claims):
         params["op_list"] = OPERATORS
     return params
+
+
+def _surface(number: int, edition: str) -> str:
+    """Where the options stand; operators are where they are on either surface. No document has NPURunConfig's earlier
+    table."""
+    return "runconfig" if edition == "current" and number % 4 == 3 else "session"
+
+
+def _run_mode(number: int) -> Dict[str, int]:
+    """Online inference by turns: no document makes a division depend on it."""
+    return {"graph_run_mode": 0} if number % 5 == 2 else {}
 
 
 def _listed(number: int, claims: judge.Claims) -> bool:
@@ -463,7 +474,7 @@ def _of_listed(plan: Plan, asked: Asked) -> Dict[str, Finding]:
     return found
 
 
-def _of_options(asked: Asked) -> Dict[str, Finding]:
+def _of_options(plan: Plan, asked: Asked) -> Dict[str, Finding]:
     """How answers for the same values, given in other ways, differ, by law."""
     found: Dict[str, Finding] = {}
     first = asked.outcomes.get("first")
@@ -478,7 +489,9 @@ def _of_options(asked: Asked) -> Dict[str, Finding]:
             found[law] = Finding(asked, f"{way}: {words}", other)
             continue
         aspects = ("effective",) if law == "options-settled" else ("effective", "origins", "meaning", "directives")
-        said, told = settled.facts(first.ok, aspects), settled.facts(other.ok, aspects)
+        params = _shelved(plan).options[asked.number].case.params
+        said = settled.comparable(way, params, settled.facts(first.ok, aspects))
+        told = settled.comparable(way, params, settled.facts(other.ok, aspects))
         for fact in sorted(said ^ told)[:1]:
             found[law] = Finding(asked, f"{way}, it says {'no more' if fact in said else 'besides'}: {fact}", other)
     return found
@@ -587,7 +600,7 @@ def _findings(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findi
         return _of_listed(plan, asked)
     if asked.kind == "run":
         return _of_run(_program_of(plan.seed, asked.number), asked)
-    return _of_case(plan, claims, asked) if asked.kind == "case" else _of_options(asked)
+    return _of_case(plan, claims, asked) if asked.kind == "case" else _of_options(plan, asked)
 
 
 #: Questions that break a law, by law and edition.
@@ -864,7 +877,17 @@ def _ask_moded(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked
         if edition in editions and asker.asks(number):
             inference = mode == "force_fp16" or number % 2  # no document restricts the other modes (A7)
             values = {**({"graph_run_mode": 0} if inference else {}), "precision_mode": mode}
-            params = {"surface": "session", "edition": edition, "values": values, "graph": path}
+            if number % 3 == 0 and mode == ("force_fp16" if inference else "allow_fp32_to_fp16"):
+                del values["precision_mode"]  # the default says the same (A6)
+            second = precise.SECOND.get(mode, "") if edition == "current" and number % 3 == 1 else ""
+            if second:
+                values = {"precision_mode_v2": second}
+            params = {
+                "surface": "runconfig" if second else "session",
+                "edition": edition,
+                "values": values,
+                "graph": path,
+            }
             found.append(Asked(number, edition, {"first": asker.method("precision", params)}, "moded"))
     return found
 
@@ -879,8 +902,11 @@ def _ask_listed(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Aske
         listed = precise.listable(_closed(path, (), ()), plan.seed + number)
         if listed is None:
             continue
-        values = {"precision_mode": "allow_mix_precision"}
-        params = {"surface": "session", "edition": edition, "values": values, "graph": path}
+        values = {"precision_mode": "allow_mix_precision", **_run_mode(number)}
+        surface = _surface(number, edition)
+        if surface == "runconfig":
+            values = {"precision_mode_v2": precise.SECOND["allow_mix_precision"], **_run_mode(number)}
+        params = {"surface": surface, "edition": edition, "values": values, "graph": path}
         outcomes = {"first": asker.method("precision", params)}
         if number in widest and asker.claims.features.issuperset(("library", "lists")):
             outcomes[_LIBRARY] = asker.method("library", {"surface": "session", "edition": edition, "values": {}})
@@ -976,7 +1002,8 @@ def _example(plan: Plan, asker: _Asker, record: Record, number: int, claims: jud
         text = stream.read()
     words = [f"--feed {feed}" for feed in asked.feeds] + [f"--fetch {fetch}" for fetch in asked.fetches]
     head = f"# Breaks the law '{law.name}': {law.title}.\n# Found as graph {plan.seed}/{number}; asked as by:\n"
-    mixed = f"-o mix_compile_mode={_mixed(number)}"
+    given = {**_run_mode(number), "mix_compile_mode": _mixed(number)}
+    mixed = f"--surface {_surface(number, edition)} " + " ".join(f"-o {name}={value}" for name, value in given.items())
     head += f"# npu-conformance partition {name} --edition {edition} {mixed} {' '.join(words)}\n"
     output.write_file(path, head + text)
 
