@@ -372,7 +372,9 @@ def flags_of_users_are_for_training(ask: Any, params: Params) -> Answer:
         for part in content.values():
             if isinstance(part, dict):
                 part.pop("precision_reduce", None)
-        return ask({**params, "ops_info": json.dumps(content)})
+        kept = {name: part for name, part in content.items() if part}
+        rest = {key: value for key, value in params.items() if key != "ops_info"}
+        return ask({**rest, "ops_info": json.dumps(kept)} if kept else rest)
     return ask(params)
 
 
