@@ -54,6 +54,7 @@ LAWS: Mapping[str, Law] = {
 #: Where a report keeps the answers.
 FILE = "laws.jsonl"
 _SETS = 60  # of option values asked in other ways (assumed)
+_REFUSED = 30  # of those that are refused (assumed)
 _SECONDS = 10.0  # for one small graph (assumed)
 #: So many parts the questions are dealt to, one after the other; what comes of a part depends on none of the others,
 #: nor on the worker that it meets (assumed: enough for the processors of one machine).
@@ -176,6 +177,7 @@ def _shelved(plan: Plan) -> Shelved:
     if key not in _SHELVED:
         _SHELVED.clear()
         sets = settled.questions(plan.library, plan.seed, _SETS)
+        sets += settled.refused(plan.library, plan.seed, _REFUSED)
         paths = _precise_graphs(plan.library)
         listed = [(path, ("legacy", "current")[number % 2]) for number, path in enumerate(paths)]
         graphs = _graphs_of(plan.library)
@@ -478,6 +480,11 @@ def _of_options(plan: Plan, asked: Asked) -> Dict[str, Finding]:
     """How answers for the same values, given in other ways, differ, by law."""
     found: Dict[str, Finding] = {}
     first = asked.outcomes.get("first")
+    if isinstance(first, client.Rejected):
+        other = asked.outcomes.get("beside others")
+        if isinstance(other, client.Answered):
+            found["options-beside"] = Finding(asked, "beside others, it takes what it refuses alone", other)
+        return found
     if not isinstance(first, client.Answered):
         return found
     for way, law in settled.WAYS.items():
@@ -866,6 +873,8 @@ def _ask_shelved(plan: Plan, asker: _Asker, editions: Sequence[str], methods: An
             for way in settled.ways(params):
                 asked = settled.asked_for(way, params, outcomes["first"].ok)
                 outcomes[way] = asker.method("options", asked)
+        elif isinstance(outcomes["first"], client.Rejected) and "beside others" in settled.ways(params):
+            outcomes["beside others"] = asker.method("options", settled.asked_for("beside others", params, {}))
         found.append(Asked(number, one.edition, outcomes, "options"))
     return found
 
