@@ -9,6 +9,7 @@ from faulty import (
     first,
     fourth_venda,
     fourth_venda_second,
+    fourth_venda_third,
     fresh,
     options,
     partition,
@@ -36,6 +37,7 @@ TABLES = (
     vendor,
     fourth_venda,
     fourth_venda_second,
+    fourth_venda_third,
 )
 
 

@@ -108,7 +108,13 @@ def ways(params: Mapping[str, Any]) -> List[str]:
 
 
 def _may_stand_beside(params: Mapping[str, Any]) -> bool:
-    return "RANK_SIZE" not in params.get("env", {}) and {"stream_sync_timeout"}.isdisjoint(params["values"])
+    return "RANK_SIZE" not in params.get("env", {})
+
+
+def _launched(params: Mapping[str, Any]) -> Dict[str, str]:
+    """What a launch script sets, of one rank alone where a cluster would make a difference (T33), and by turns."""
+    alone = "stream_sync_timeout" in params["values"] or len(params["values"]) % 2 == 0
+    return {**_LAUNCHED, **({"RANK_SIZE": "1", "RANK_ID": "0"} if alone else {}), **params.get("env", {})}
 
 
 def _others(params: Mapping[str, Any]) -> Dict[str, Any]:
@@ -144,7 +150,7 @@ def asked_for(way: str, params: Mapping[str, Any], first: Mapping[str, Any]) -> 
     elif way == "in another order":
         values = dict(sorted(values.items(), reverse=True))
     elif way == "beside others":
-        return {**params, "values": {**_others(params), **values}, "env": {**_LAUNCHED, **params.get("env", {})}}
+        return {**params, "values": {**_others(params), **values}, "env": _launched(params)}
     else:
         for name, value in params["values"].items():
             effective = first["effective"].get(name)
