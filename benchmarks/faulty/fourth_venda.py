@@ -924,7 +924,7 @@ _SEEN: Dict[str, str] = {}
 
 
 @broken("combined", "003 L388: the file is read when the option is", "precision")
-def a_list_is_read_once(ask: Any, params: Params) -> Answer:
+def the_lists_of_the_question_before(ask: Any, params: Params) -> Answer:
     path = value_of(params, "modify_mixlist")
     if isinstance(path, str) and isinstance(params.get("files", {}).get(path), str):
         files = {**params["files"], path: _SEEN.setdefault(path, params["files"][path])}
