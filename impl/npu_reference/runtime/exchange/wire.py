@@ -9,6 +9,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from npu_reference.runtime.tf_api import tensorflow
+
 __all__ = ["dtype_of", "know_dtype", "read", "write"]
 
 _LENGTH = struct.Struct("!I")
@@ -29,6 +31,9 @@ def know_dtype(name: str, dtype: Any) -> None:
 
 def dtype_of(name: str) -> Any:
     """The type of a name; ValueError where there is none that is numbers."""
+    if name == "bfloat16" and name not in _DTYPES:
+        # Who only hands it on, or is handed the first, has met no array of it yet.
+        know_dtype(name, tensorflow().v1.bfloat16.as_numpy_dtype)
     if name in _DTYPES:
         return _DTYPES[name]
     try:
