@@ -1,15 +1,16 @@
 """Measures what dumping and profiling cost, and how long `inspect --against` takes to find a planted wrong operator.
 
 Usage: python benchmarks/dumps.py cost [--model resnet50] [--steps 6] [--batch 1] [--side dumped|profiled]
-       python benchmarks/dumps.py script [--steps 200] [--rounds 3] [--side dumped|profiled]
+       python benchmarks/dumps.py script [--model resnet50] [--steps 200] [--rounds 3] [--side dumped|profiled]
        python benchmarks/dumps.py find [--model bert_base]
 
 `cost`: two sessions of the simulated device in one process take turns, one step each: without a dump, and with the
 outputs of every operator dumped. A third turn writes files of the same sizes from one buffer and does nothing else,
 which is what the file system alone asks for (TMPDIR chooses it). Exit status 1: the dump costs more than twice the run
 without, and more than a quarter over run and plain files together. `script`: the same of a whole script with steps of a
-few milliseconds, as processes of their own, with their start; `--side profiled`: with a profile instead of a dump, and
-of `cost` with what it takes to write the profile at the session's end beside it.
+few milliseconds, as processes of their own, with their start; with `--model`, of a program that restores a recorded
+model and trains it for `--steps` steps. `--side profiled`: with a profile instead of a dump, and of `cost` with what it
+takes to write the profile at the session's end beside it.
 `find`: a model is dumped as it is, and with one operator in its middle replaced by another; the two dumps are compared.
 Exit status 1: the comparison takes ten seconds or longer, or names another operator.
 
@@ -244,7 +245,7 @@ def script(args) -> int:
             for side in ("without", args.side):
                 folder = shelf.folder()
                 command = [sys.executable, os.path.abspath(__file__), "child", "--steps", str(args.steps)]
-                command += ["--folder", folder, "--side", side]
+                command += ["--folder", folder, "--side", side, "--model", args.model]
                 shelf.settle(MOST_TOUCHED)
                 run = functools.partial(subprocess.run, command, check=True, stdout=subprocess.DEVNULL)
                 turns.take(side, run, who=resource.RUSAGE_CHILDREN)
@@ -256,13 +257,22 @@ def script(args) -> int:
                 turns.take("files", lambda: [plain_files(folder, step, buffer) for step in sizes])  # noqa: B023
                 shelf.used(folder)
         files, size = sum(map(len, sizes)), sum(map(sum, sizes))
-        print(f"{os.path.basename(SCRIPT)}, {args.steps} steps, {machine()}; {files} files, {size >> 20} MiB")
+        what = args.model or os.path.basename(SCRIPT)
+        print(f"{what}, {args.steps} steps, {machine()}; {files} files, {size >> 20} MiB")
         shelf.tell()
         return turns.tell("a run", args.side)
 
 
 def child(args) -> int:
-    """The script as it is, dumped, or with an option more in its config, in a copy of its own."""
+    """The script as it is, dumped, or with an option more in its config, in a copy of its own; or a recorded model."""
+    if args.model:
+        activation.activate()
+        graph_def, sidecar = read(args.model)
+        made, step = session(graph_def, sidecar, args.batch, None if args.side == "without" else args.folder, args.side)
+        for _ in range(args.steps):
+            step()
+        made.close()
+        return 0
     wanted = DataDump(args.folder, None, "output") if args.side == "dumped" else None
     with open(SCRIPT, encoding="utf-8") as file:
         text = file.read()

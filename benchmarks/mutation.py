@@ -22,6 +22,7 @@ import gc
 import hashlib
 import importlib
 import importlib.machinery
+import inspect
 import json
 import os
 import random
@@ -33,7 +34,7 @@ import threading
 import time
 import types
 from collections import Counter
-from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 _ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 for _room in ("impl", "conformance"):
@@ -62,11 +63,15 @@ __all__ = [
 REVIEWED = os.path.join(_ROOT, "benchmarks", "results", "mutation")
 
 
+#: What scripts import, beside the package of the reference.
+_DROP_IN = ("npu_bridge", "npu_device", "hccl")
+
+
 class Area(NamedTuple):
     """What is changed together, and who is asked.
 
     methods: whose cases see it, the likeliest first; `run` is asked with TensorFlow only. hidden: files and folders
-    that no answer of the protocol shows. rooms: folders of the reference, of which the first has the area's name.
+    that no answer of the protocol shows. rooms: folders of the reference, or packages of the drop-in.
     """
 
     methods: Tuple[str, ...]
@@ -100,6 +105,7 @@ AREAS: Dict[str, Area] = {
     "dumps": Area(("run",)),
     "numerics": Area(("run",), (), ("device/numerics",)),
     "runtime": Area(("run",)),
+    "surface": Area(("run",), ("surface/page.py",), ("surface", *_DROP_IN)),
 }  # fmt: skip
 
 #: Modules that stay as they are in the process of a mutant: errors are told apart by their class.
@@ -252,16 +258,22 @@ def mutants(area: str) -> List[Mutant]:
     """Every change of an area that is not in a reviewed scope, in the order of its files."""
     found: List[Mutant] = []
     scopes = _scopes()
-    package = os.path.join(_ROOT, "impl", "npu_reference")
     for room in AREAS[area].rooms or (area,):
-        for place, folders, names in os.walk(os.path.join(package, *room.split("/"))):
+        package = () if room in _DROP_IN else ("npu_reference",)
+        for place, folders, names in os.walk(os.path.join(_ROOT, "impl", *package, *room.split("/"))):
             folders.sort()
             for name in sorted(names):
                 path = os.path.join(place, name)
-                inside = os.path.relpath(path, package)
+                inside = _inside(path)
                 if name.endswith(".py") and not inside.startswith(AREAS[area].hidden) and "_generate" not in inside:
                     found += (one for one in _of_file(area, path) if scopes.isdisjoint(_places(one)))
     return found
+
+
+def _inside(path: str) -> str:
+    """Where a file of the checkout is: in the package of the reference, or in the drop-in with its package's name."""
+    found = os.path.relpath(path, os.path.join(_ROOT, "impl"))
+    return found[len("npu_reference/") :] if found.startswith("npu_reference") else found
 
 
 def _places(mutant: Mutant) -> List[str]:
@@ -282,7 +294,7 @@ def _of_file(area: str, path: str) -> Iterator[Mutant]:
     tree = ast.parse(source)
     finder = _Finder()
     finder.visit(tree)
-    inside = os.path.relpath(path, os.path.join(_ROOT, "impl", "npu_reference"))
+    inside = _inside(path)
     lines, rows = _statements(tree), source.encode("utf-8").split(b"\n")
     seen: Counter = Counter()
     for index, (node, kind, part) in enumerate(finder.found):
@@ -410,7 +422,9 @@ class Asker:
         found: Dict[str, Any] = {}
         with _Lines(self.folder) as lines:
             backend = _backend(None)
-        found[_IMPORT] = (0.0, {name: sorted(of) for name, of in lines.found.items()})
+        imported: Dict[str, Set[int]] = {}
+        for told in (lines.found, lines.imported):
+            _joined(imported, told)
         # Ranks are forked off this process, which must have run no session until then.
         for one in sorted(instances, key=lambda one: not _of_ranks(one)):
             _forget()
@@ -418,13 +432,15 @@ class Asker:
                 start = time.process_time()
                 message = panel.message(backend, one)
                 seconds = time.process_time() - start
+            _joined(imported, lines.imported)
             if panel.judged(one, message).status == "pass":
-                found[one.id] = (round(seconds, 3), {name: sorted(of) for name, of in lines.found.items()})
+                found[one.id] = (round(seconds, 3), _listed(lines.found))
+        found[_IMPORT] = (0.0, _listed(imported))
         return found
 
     def ordered(self, mutant: Mutant) -> List[Any]:
         """Instances for a mutant: those that come through the line; through its file, if it is in no function."""
-        inside = os.path.relpath(mutant.path, os.path.join(_ROOT, "impl", "npu_reference"))
+        inside = _inside(mutant.path)
         first, last = mutant.lines
         if last and self.asked and any(first <= line <= last for line in self.asked[_IMPORT].lines.get(inside, [])):
             last = 0  # an import runs through it, and all that comes later may show it
@@ -453,7 +469,7 @@ class Asker:
         """How many instances come through the changed line; -1 where it is in no function, or nothing is known."""
         if not self.asked or not mutant.lines[1]:
             return -1
-        inside = os.path.relpath(mutant.path, os.path.join(_ROOT, "impl", "npu_reference"))
+        inside = _inside(mutant.path)
         first, last = mutant.lines
         cases = [one for name, one in self.asked.items() if name != _IMPORT]
         return sum(any(first <= n <= last for n in one.lines.get(inside, [])) for one in cases)
@@ -564,8 +580,19 @@ def _of_ranks(one: Any) -> bool:
     return "ranks" in one.case.params
 
 
+def _listed(lines: Dict[str, Set[int]]) -> Dict[str, List[int]]:
+    return {name: sorted(of) for name, of in lines.items()}
+
+
+def _joined(kept: Dict[str, Set[int]], more: Mapping[str, Iterable[int]]) -> None:
+    for name, lines in more.items():
+        kept.setdefault(name, set()).update(lines)
+
+
 class _Lines:
     """Which lines of the reference run, by file, while this is entered: in this process and in those forked off it.
+
+    What an import calls is kept apart, in `imported`: it runs for the first who needs the module, and serves all.
 
     Args:
         folder: takes what forked processes leave, until this is left.
@@ -573,6 +600,8 @@ class _Lines:
 
     def __init__(self, folder: str) -> None:
         self.found: Dict[str, Set[int]] = {}
+        self.imported: Dict[str, Set[int]] = {}
+        self._importing = 0
         self._folder = folder
         self._leave = os._exit
         self._names: Dict[str, str] = {}
@@ -586,7 +615,7 @@ class _Lines:
             if os.getpid() != here:
                 sys.settrace(None)
                 with open(os.path.join(self._folder, f"{_LINES}{os.getpid()}"), "w", encoding="utf-8") as file:
-                    json.dump({name: sorted(of) for name, of in self.found.items()}, file)
+                    json.dump([_listed(self.found), _listed(self.imported)], file)
             self._leave(status)
 
         os._exit = leave  # type: ignore[assignment]
@@ -610,8 +639,8 @@ class _Lines:
         for name in [name for name in os.listdir(self._folder) if name.startswith(_LINES)]:
             path = os.path.join(self._folder, name)
             with open(path, encoding="utf-8") as file:
-                for inside, lines in json.load(file).items():
-                    self.found.setdefault(inside, set()).update(lines)
+                for kept, told in zip((self.found, self.imported), json.load(file)):
+                    _joined(kept, told)
             os.remove(path)
         if self._registry is not None:
             self._registry.__call__ = self._plain
@@ -620,12 +649,16 @@ class _Lines:
         path = frame.f_code.co_filename
         name = self._names.get(path)
         if name is None:
-            name = self._names[path] = (
-                path.rpartition(os.sep + "npu_reference" + os.sep)[2] if "npu_ref" in path else ""
-            )
-        if not name or frame.f_code.co_name == "<module>":
-            return None
-        lines = self.found.setdefault(name, set())
+            parts = path.split(os.sep)
+            first = next((parts.index(one) for one in _DROP_IN if one in parts), 0)
+            first = first or (parts.index("npu_reference") + 1 if "npu_reference" in parts else len(parts))
+            name = self._names[path] = os.sep.join(parts[first:])
+        if name and frame.f_code.co_name == "<module>":
+            self._importing += 1
+            return self._module
+        if not name or not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+            return None  # the body of a class is no function
+        lines = (self.imported if self._importing else self.found).setdefault(name, set())
 
         def line(inner: Any, event: str, argument: object) -> Any:
             lines.add(inner.f_lineno)
@@ -633,6 +666,10 @@ class _Lines:
 
         lines.add(frame.f_lineno)
         return line
+
+    def _module(self, frame: Any, event: str, argument: object) -> Any:
+        self._importing -= event == "return"
+        return self._module
 
 
 def _forget() -> None:

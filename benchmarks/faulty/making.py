@@ -39,6 +39,19 @@ __all__ = [
     "tells",
     "turns",
     "with_values",
+    "all_values",
+    "with_env",
+    "without",
+    "edited",
+    "mapped",
+    "texts",
+    "told_value",
+    "ops_of",
+    "types_of",
+    "offloaded",
+    "to_device",
+    "with_pairs",
+    "judged_when",
 ]
 
 Params = Mapping[str, Any]
@@ -265,3 +278,112 @@ def turns(name: str, sentence: str, change: Callable[[Dict[str, Any], Dict[str, 
 
 def is_mixed(params: Params) -> bool:
     return value_of(params, "mix_compile_mode") is True and params.get("policy") != "adapter"
+
+
+def all_values(params: Params, change: Callable[[Dict[str, Any]], Dict[str, Any]]) -> Dict[str, Any]:
+    """The request with the values of every variant and turn changed."""
+    found: Dict[str, Any] = {**params, "values": change(dict(params.get("values", {})))}
+    if "variants" in params:
+        found["variants"] = {name: change(dict(values)) for name, values in params["variants"].items()}
+    if "turns" in params:
+        found["turns"] = [
+            {**one, "values": change(dict(one["values"]))} if one.get("values") else one for one in params["turns"]
+        ]
+    return found
+
+
+def with_env(params: Params, change: Callable[[Dict[str, str]], Dict[str, str]]) -> Dict[str, Any]:
+    found: Dict[str, Any] = {**params, "env": change(dict(params.get("env", {})))}
+    if "turns" in params:
+        found["turns"] = [
+            {**one, "env": change(dict(one["env"]))} if one.get("env") else one for one in params["turns"]
+        ]
+    return found
+
+
+def without(*names: str) -> Callable[[Dict[str, Any]], Dict[str, Any]]:
+    return lambda values: {name: value for name, value in values.items() if name not in names}
+
+
+def edited(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A value changed, whatever field it stands in."""
+    if isinstance(value, dict) and set(value) == {"field", "value"}:
+        return {**value, "value": change(value["value"])}
+    return change(value)
+
+
+def mapped(name: str, change: Callable[[Any], Any]) -> Callable[[Dict[str, Any]], Dict[str, Any]]:
+    return lambda values: {
+        key: edited(value, change) if key == name and plain(value) is not None else value
+        for key, value in values.items()
+    }
+
+
+def texts(params: Params, named: str, change: Callable[[str], str]) -> Dict[str, Any]:
+    """The request with the text of the file that an option names changed."""
+    path = value_of(params, named)
+    files = dict(params.get("files", {}))
+    if isinstance(path, str) and isinstance(files.get(path), str):
+        files[path] = change(files[path])
+    return {**params, "files": files}
+
+
+def told_value(answer: Answer, name: str, value: Any, origin: str = "") -> None:
+    if name in answer["effective"]:
+        answer["effective"][name] = {"value": value, "origin": origin or answer["effective"][name].get("origin")}
+
+
+def ops_of(params: Params) -> Mapping[str, Any]:
+    return {node.name: node for node in graph_of(params).nodes}
+
+
+def types_of(op: Any) -> List[str]:
+    """The dtypes among an operator's attributes."""
+    return [getattr(op.attrs[name], "name", "") for name in op.attrs]
+
+
+def offloaded(answer: Answer) -> List[str]:
+    return [name for geop in answer["geops"] for name in geop["nodes"]]
+
+
+def to_device(answer: Answer, moved: List[str]) -> Answer:
+    """The partition with these operators in the first GEOP, or in one of their own."""
+    answer["host"] = [one for one in answer["host"] if one["node"] not in moved]
+    if moved and answer["geops"]:
+        answer["geops"][0]["nodes"] = sorted({*answer["geops"][0]["nodes"], *moved})
+    elif moved:
+        answer["geops"] = [{"name": "GeOp_0", "nodes": sorted(moved), "args": [], "rets": [], "copies": []}]
+    return answer
+
+
+def with_pairs(params: Params, change: Callable[[List[Any]], List[Any]]) -> Dict[str, Any]:
+    text = value_of(params, "in_out_pair")
+    try:
+        found = json.loads(text.replace("'", '"')) if isinstance(text, str) else None
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not found:
+        return dict(params)
+    return all_values(params, mapped("in_out_pair", lambda value: str(change(found))))
+
+
+def judged_when(
+    area: str,
+    name: str,
+    sentence: str,
+    method: str,
+    when: Callable[[Params], bool],
+    wrong: Callable[[Answer, Params], Any],
+) -> None:
+    """The answer is changed where a condition holds."""
+
+    def fault(ask: Any, params: Params) -> Answer:
+        answer = ask(params)
+        if not when(params):
+            return answer
+        answer = copy.deepcopy(answer)
+        found = wrong(answer, params)
+        return answer if found is None else found
+
+    fault.__name__ = name
+    broken(area, sentence, method)(fault)

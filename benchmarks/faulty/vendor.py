@@ -7,7 +7,7 @@ import copy
 import json
 import re
 import struct
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Callable, Dict, List
 
 from faulty.making import (
     OPTIONS,
@@ -15,6 +15,7 @@ from faulty.making import (
     Answer,
     Params,
     accepts,
+    all_values,
     asks,
     broken,
     changed,
@@ -22,106 +23,42 @@ from faulty.making import (
     facets,
     graph_of,
     is_mixed,
+    judged_when,
+    mapped,
     node_change,
+    offloaded,
+    ops_of,
     plain,
     steps,
+    texts,
+    to_device,
     to_host,
+    told_value,
     turn_values,
     turns,
+    types_of,
     value_of,
+    with_env,
+    with_pairs,
     with_values,
+    without,
 )
 from npu_reference.errors import NpuError
 
 Values = Dict[str, Any]
 
 
-def _all_values(params: Params, change: Callable[[Values], Values]) -> Dict[str, Any]:
-    """The request with the values of every variant and turn changed."""
-    found: Dict[str, Any] = {**params, "values": change(dict(params.get("values", {})))}
-    if "variants" in params:
-        found["variants"] = {name: change(dict(values)) for name, values in params["variants"].items()}
-    if "turns" in params:
-        found["turns"] = [
-            {**one, "values": change(dict(one["values"]))} if one.get("values") else one for one in params["turns"]
-        ]
-    return found
-
-
-def _env(params: Params, change: Callable[[Dict[str, str]], Dict[str, str]]) -> Dict[str, Any]:
-    found: Dict[str, Any] = {**params, "env": change(dict(params.get("env", {})))}
-    if "turns" in params:
-        found["turns"] = [
-            {**one, "env": change(dict(one["env"]))} if one.get("env") else one for one in params["turns"]
-        ]
-    return found
-
-
-def _without(*names: str) -> Callable[[Values], Values]:
-    return lambda values: {name: value for name, value in values.items() if name not in names}
-
-
-def _edited(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A value changed, whatever field it stands in."""
-    if isinstance(value, dict) and set(value) == {"field", "value"}:
-        return {**value, "value": change(value["value"])}
-    return change(value)
-
-
-def _mapped(name: str, change: Callable[[Any], Any]) -> Callable[[Values], Values]:
-    return lambda values: {
-        key: _edited(value, change) if key == name and plain(value) is not None else value
-        for key, value in values.items()
-    }
-
-
-def _texts(params: Params, named: str, change: Callable[[str], str]) -> Dict[str, Any]:
-    """The request with the text of the file that an option names changed."""
-    path = value_of(params, named)
-    files = dict(params.get("files", {}))
-    if isinstance(path, str) and isinstance(files.get(path), str):
-        files[path] = change(files[path])
-    return {**params, "files": files}
-
-
 def _unseen(area: str, name: str, sentence: str, option: str, *methods: str) -> None:
     """An option is checked and told, and has no effect in these methods."""
 
     def fault(ask: Any, params: Params) -> Answer:
-        return ask(_all_values(params, _without(option)))
+        return ask(all_values(params, without(option)))
 
     fault.__name__ = name
     broken(area, sentence, *methods)(fault)
 
 
-def _when(
-    area: str,
-    name: str,
-    sentence: str,
-    method: str,
-    when: Callable[[Params], bool],
-    wrong: Callable[[Answer, Params], Any],
-) -> None:
-    """The answer is changed where a condition holds."""
-
-    def fault(ask: Any, params: Params) -> Answer:
-        answer = ask(params)
-        if not when(params):
-            return answer
-        answer = copy.deepcopy(answer)
-        found = wrong(answer, params)
-        return answer if found is None else found
-
-    fault.__name__ = name
-    broken(area, sentence, method)(fault)
-
-
 # Options: what an engineer misreads
-
-
-def _effective(answer: Answer, name: str, value: Any, origin: str = "") -> None:
-    if name in answer["effective"]:
-        answer["effective"][name] = {"value": value, "origin": origin or answer["effective"][name].get("origin")}
 
 
 @broken("options", "003 L20-31: session_device_id takes precedence over ASCEND_DEVICE_ID, device 0 too")
@@ -151,7 +88,7 @@ def any_zero_timeout_is_the_default(ask: Any, params: Params) -> Answer:
 def short_collective_timeouts_stay_short(ask: Any, params: Params) -> Answer:
     answer, given = ask(params), value_of(params, "hccl_timeout")
     if params["surface"] == "runconfig" and isinstance(given, int) and 0 < given < 68:
-        _effective(answer, "hccl_timeout", given)
+        told_value(answer, "hccl_timeout", given)
         answer["directives"]["timeouts"]["hccl_seconds"] = given
     return answer
 
@@ -160,7 +97,7 @@ def short_collective_timeouts_stay_short(ask: Any, params: Params) -> Answer:
 def collective_timeouts_round_up(ask: Any, params: Params) -> Answer:
     answer, given = ask(params), value_of(params, "hccl_timeout")
     if isinstance(given, int) and 68 < given <= 17340 and given % 68:
-        _effective(answer, "hccl_timeout", (given // 68 + 1) * 68)
+        told_value(answer, "hccl_timeout", (given // 68 + 1) * 68)
         answer["directives"]["timeouts"]["hccl_seconds"] = (given // 68 + 1) * 68
     return answer
 
@@ -215,7 +152,7 @@ def one_memory_size_alone_is_not_summed(ask: Any, params: Params) -> Answer:
         if error.code != "OPTION_CONFLICT" or len(given) != 1 or error.subject not in names:
             raise
         answer = ask(with_values(params, **{given[0]: None}))
-        _effective(answer, given[0], value_of(params, given[0]), "given")
+        told_value(answer, given[0], value_of(params, given[0]), "given")
         return answer
 
 
@@ -225,8 +162,8 @@ def both_engines_have_the_wider_range(ask: Any, params: Params) -> Answer:
     if isinstance(text, str) and params["edition"] == "legacy":
         wide = re.sub(r"(DNN_V100:)([4-9]|1[0-3])\b", r"\g<1>3", text)
         if wide != text:
-            answer = ask(_all_values(params, _mapped("stream_max_parallel_num", lambda value: wide)))
-            _effective(answer, "stream_max_parallel_num", text)
+            answer = ask(all_values(params, mapped("stream_max_parallel_num", lambda value: wide)))
+            told_value(answer, "stream_max_parallel_num", text)
             return answer
     return ask(params)
 
@@ -246,7 +183,7 @@ def legacy_engine_names_are_still_known(ask: Any, params: Params) -> Answer:
         return value.replace("DNN_VM_TF", "DNN_VM_AICPU").replace("DNN_V100", "AIcoreEngine")
 
     if params["edition"] == "current" and isinstance(value_of(params, "stream_max_parallel_num"), str):
-        return ask(_all_values(params, _mapped("stream_max_parallel_num", renamed)))
+        return ask(all_values(params, mapped("stream_max_parallel_num", renamed)))
     return ask(params)
 
 
@@ -257,12 +194,12 @@ def dataset_and_placeholder_name_inputs(ask: Any, params: Params) -> Answer:
             value.replace("dataset:", "getnext:").replace("placeholder:", "data:") if isinstance(value, str) else value
         )
 
-    return ask(_all_values(params, _mapped("dynamic_inputs_shape_range", renamed)))
+    return ask(all_values(params, mapped("dynamic_inputs_shape_range", renamed)))
 
 
 @broken("options", "003: no space is allowed before [] of a scalar")
 def spaces_before_a_scalars_brackets(ask: Any, params: Params) -> Answer:
-    return ask(_all_values(params, _mapped("dynamic_inputs_shape_range",
+    return ask(all_values(params, mapped("dynamic_inputs_shape_range",
                                            lambda value: re.sub(r"\s+\[\]", "[]", value)
                                            if isinstance(value, str) else value)))  # fmt: skip
 
@@ -271,8 +208,8 @@ def spaces_before_a_scalars_brackets(ask: Any, params: Params) -> Answer:
 def a_single_profile_will_do(ask: Any, params: Params) -> Answer:
     text = value_of(params, "dynamic_dims")
     if isinstance(text, str) and ";" not in text:
-        answer = ask(_all_values(params, _mapped("dynamic_dims", lambda value: f"{value};{value.replace('1', '2')}")))
-        _effective(answer, "dynamic_dims", text)
+        answer = ask(all_values(params, mapped("dynamic_dims", lambda value: f"{value};{value.replace('1', '2')}")))
+        told_value(answer, "dynamic_dims", text)
         return answer
     return ask(params)
 
@@ -284,9 +221,7 @@ def later_profiles_are_not_counted(ask: Any, params: Params) -> Answer:
         first = text.split(";")[0].split(",")
         rest = [(part.split(",") + first)[: len(first)] for part in text.split(";")[1:]]
         return ask(
-            _all_values(
-                params, _mapped("dynamic_dims", lambda value: ";".join(",".join(one) for one in [first, *rest]))
-            )
+            all_values(params, mapped("dynamic_dims", lambda value: ";".join(",".join(one) for one in [first, *rest])))
         )
     return ask(params)
 
@@ -302,7 +237,7 @@ def ranges_of_steps_end_before_their_end(ask: Any, params: Params) -> Answer:
 
 @broken("options", "002: task_trace and aicpu other than on and off count as off")
 def capital_on_counts_as_on(ask: Any, params: Params) -> Answer:
-    return ask(_all_values(params, _mapped("profiling_options",
+    return ask(all_values(params, mapped("profiling_options",
                                            lambda value: re.sub(r'("(?:task_trace|aicpu)"\s*:\s*)"(?:ON|On|true|1)"',
                                                                 r'\1"on"', value)
                                            if isinstance(value, str) else value)))  # fmt: skip
@@ -321,7 +256,7 @@ def metrics_default_to_the_first_of_the_list(ask: Any, params: Params) -> Answer
 def small_channels_can_be_switched_off_in_inference(ask: Any, params: Params) -> Answer:
     answer = ask(params)
     if params["edition"] == "current" and value_of(params, "enable_small_channel") == 0:
-        _effective(answer, "enable_small_channel", 0, "given")
+        told_value(answer, "enable_small_channel", 0, "given")
     return answer
 
 
@@ -353,15 +288,15 @@ def each_value_of_the_cache_file_stands_alone(ask: Any, params: Params) -> Answe
         if path.endswith("op_cache.ini") and isinstance(text, str):
             found = re.search(r"max_op_cache_size\s*=\s*(\d+)", text)
             if found:
-                _effective(answer, "max_op_cache_size", int(found.group(1)), "file")
+                told_value(answer, "max_op_cache_size", int(found.group(1)), "file")
     return answer
 
 
 @broken("options", "003: 100 per cent may be kept, 0 may not")
 def a_ratio_of_nothing_is_taken(ask: Any, params: Params) -> Answer:
     if params.get("env", {}).get("ASCEND_REMAIN_CACHE_SIZE_RATIO") == "0":
-        answer = ask(_env(params, lambda env: {**env, "ASCEND_REMAIN_CACHE_SIZE_RATIO": "1"}))
-        _effective(answer, "remain_cache_size_ratio", 0)
+        answer = ask(with_env(params, lambda env: {**env, "ASCEND_REMAIN_CACHE_SIZE_RATIO": "1"}))
+        told_value(answer, "remain_cache_size_ratio", 0)
         return answer
     return ask(params)
 
@@ -370,7 +305,7 @@ def a_ratio_of_nothing_is_taken(ask: Any, params: Params) -> Answer:
 def the_variable_decides_the_tuning_mode(ask: Any, params: Params) -> Answer:
     mode = params.get("env", {}).get("AOE_MODE")
     if mode and value_of(params, "aoe_mode") is not None and params["edition"] == "current":
-        return ask(_all_values(params, _mapped("aoe_mode", lambda value: mode)))
+        return ask(all_values(params, mapped("aoe_mode", lambda value: mode)))
     return ask(params)
 
 
@@ -406,7 +341,7 @@ def places_in_any_letters(ask: Any, params: Params) -> Answer:
     def capital(value: Any) -> Any:
         return value.capitalize() if isinstance(value, str) else value
 
-    return ask(_all_values(params, _mapped("variable_placement", capital)))
+    return ask(all_values(params, mapped("variable_placement", capital)))
 
 
 @broken(
@@ -435,7 +370,7 @@ def types_stand_above_names(ask: Any, params: Params) -> Answer:
 def inference_defaults_as_training_does(ask: Any, params: Params) -> Answer:
     answer = ask(params)
     if params["edition"] == "legacy" and value_of(params, "precision_mode") is None:
-        _effective(answer, "precision_mode", "allow_fp32_to_fp16")
+        told_value(answer, "precision_mode", "allow_fp32_to_fp16")
     return answer
 
 
@@ -450,7 +385,7 @@ def an_int_of_one_is_true(ask: Any, params: Params) -> Answer:
             for name, value in values.items()
         }
 
-    return ask(_all_values(params, changed_values)) if params["surface"] == "session" else ask(params)
+    return ask(all_values(params, changed_values)) if params["surface"] == "session" else ask(params)
 
 
 _BEFORE: Dict[str, Any] = {}
@@ -461,7 +396,7 @@ def an_option_keeps_the_value_of_the_question_before(ask: Any, params: Params) -
     answer = ask(params)
     kept = _BEFORE.get("deterministic")
     if kept is not None and value_of(params, "deterministic") is None:
-        _effective(answer, "deterministic", kept)
+        told_value(answer, "deterministic", kept)
     _BEFORE["deterministic"] = answer["effective"].get("deterministic", {}).get("value")
     return answer
 
@@ -490,7 +425,7 @@ denies(
 
 
 def _part(name: str, sentence: str, when: Callable[[Params], bool], wrong: Callable[[Answer, Params], Any]) -> None:
-    _when(
+    judged_when(
         "partition",
         name,
         sentence,
@@ -500,41 +435,18 @@ def _part(name: str, sentence: str, when: Callable[[Params], bool], wrong: Calla
     )
 
 
-def _ops(params: Params) -> Mapping[str, Any]:
-    return {node.name: node for node in graph_of(params).nodes}
-
-
-def _types(op: Any) -> List[str]:
-    """The dtypes among an operator's attributes."""
-    return [getattr(op.attrs[name], "name", "") for name in op.attrs]
-
-
-def _offloaded(answer: Answer) -> List[str]:
-    return [name for geop in answer["geops"] for name in geop["nodes"]]
-
-
-def _to_device(answer: Answer, moved: List[str]) -> Answer:
-    """The partition with these operators in the first GEOP, or in one of their own."""
-    answer["host"] = [one for one in answer["host"] if one["node"] not in moved]
-    if moved and answer["geops"]:
-        answer["geops"][0]["nodes"] = sorted({*answer["geops"][0]["nodes"], *moved})
-    elif moved:
-        answer["geops"] = [{"name": "GeOp_0", "nodes": sorted(moved), "args": [], "rets": [], "copies": []}]
-    return answer
-
-
 _part(
     "what_stands_behind_the_fiftieth_stays_on_the_host",
     "000: operators that can be offloaded are, in large graphs too",
     lambda params: is_mixed(params) and len(graph_of(params).nodes) > 50,
-    lambda answer, params: to_host(answer, _offloaded(answer)[50:]),
+    lambda answer, params: to_host(answer, offloaded(answer)[50:]),
 )
 _part(
     "doubles_stay_on_the_host",
     "000: operators of the device's list are offloaded, whatever they compute on",
     is_mixed,
     lambda answer, params: to_host(
-        answer, [n for n in _offloaded(answer) if n in _ops(params) and "float64" in _types(_ops(params)[n])]
+        answer, [n for n in offloaded(answer) if n in ops_of(params) and "float64" in types_of(ops_of(params)[n])]
     ),
 )
 _part(
@@ -559,7 +471,7 @@ _part(
     "eager_python_functions_are_offloaded",
     "000: operators that the device does not have stay on the host",
     is_mixed,
-    lambda answer, params: _to_device(
+    lambda answer, params: to_device(
         answer, [one["node"] for one in answer["host"] if one.get("op") in ("EagerPyFunc", "PyFuncStateless")]
     ),
 )
@@ -598,28 +510,17 @@ _part(
 )
 
 
-def _pairs(params: Params, change: Callable[[List[Any]], List[Any]]) -> Dict[str, Any]:
-    text = value_of(params, "in_out_pair")
-    try:
-        found = json.loads(text.replace("'", '"')) if isinstance(text, str) else None
-    except ValueError:
-        found = None
-    if not isinstance(found, list) or not found:
-        return dict(params)
-    return _all_values(params, _mapped("in_out_pair", lambda value: str(change(found))))
-
-
 asks(
     "only_the_first_pair_counts",
     "001: all pairs of the list are ranges",
     "partition",
-    lambda params: _pairs(params, lambda found: found[:1]),
+    lambda params: with_pairs(params, lambda found: found[:1]),
 )
 asks(
     "only_the_last_out_node_counts",
     "001: a pair may have several out_nodes",
     "partition",
-    lambda params: _pairs(params, lambda found: [[one[0], one[1][-1:]] for one in found]),
+    lambda params: with_pairs(params, lambda found: [[one[0], one[1][-1:]] for one in found]),
 )
 asks(
     "the_flag_counts_in_inference_only",
@@ -635,7 +536,7 @@ def _range_ends(answer: Answer, params: Params) -> Any:
     for name in re.findall(r"'([^']+)'", text)[-1:]:
         found.append(name)
     if value_of(params, "in_out_pair_flag") is False:
-        return _to_device(answer, [one["node"] for one in answer["host"] if one["node"] in found])
+        return to_device(answer, [one["node"] for one in answer["host"] if one["node"] in found])
     return to_host(answer, found)
 
 
@@ -648,14 +549,14 @@ _part(
 
 
 def _scoped(params: Params) -> List[str]:
-    return [name for name, node in _ops(params).items() if "_without_npu_compile" in node.attrs]
+    return [name for name, node in ops_of(params).items() if "_without_npu_compile" in node.attrs]
 
 
 _part(
     "only_the_first_operator_of_a_scope_stays",
     "000: operators of without_npu_compile_scope are not offloaded",
     is_mixed,
-    lambda answer, params: _to_device(
+    lambda answer, params: to_device(
         answer, [one["node"] for one in answer["host"] if one["node"] in _scoped(params)[1:]]
     ),
 )
@@ -667,11 +568,11 @@ _part(
         answer,
         [
             name
-            for name in _offloaded(answer)
-            if name in _ops(params)
+            for name in offloaded(answer)
+            if name in ops_of(params)
             and any(
                 str(one).split(":")[0].lstrip("^") in _scoped(params)
-                for one in getattr(_ops(params)[name], "inputs", ())
+                for one in getattr(ops_of(params)[name], "inputs", ())
             )
         ],
     ),
@@ -680,7 +581,7 @@ _part(
     "the_fifth_output_of_a_normalisation_does_not_matter",
     "000: the fifth output of FusedBatchNormV3 is not supported in mixed computing",
     is_mixed,
-    lambda answer, params: _to_device(
+    lambda answer, params: to_device(
         answer, [one["node"] for one in answer["host"] if one.get("op") == "FusedBatchNormV3"]
     ),
 )
@@ -716,9 +617,9 @@ _part(
 @broken("partition", "000: the same graph is cut the same way, in whatever order its operators are written")
 def the_order_of_the_file_decides(ask: Any, params: Params) -> Answer:
     answer = ask(params)
-    names = list(_ops(params)) if params.get("policy") != "adapter" and is_mixed(params) else []
+    names = list(ops_of(params)) if params.get("policy") != "adapter" and is_mixed(params) else []
     if names and names != sorted(names) and len(names) > 9:
-        there = [name for name in names if name in set(_offloaded(answer))]
+        there = [name for name in names if name in set(offloaded(answer))]
         return to_host(answer, there[-1:])
     return answer
 
@@ -787,7 +688,7 @@ node_change(
         and value_of(params, "precision_mode") == "force_fp32"
         and params["edition"] == "current"
         and op is not None
-        and "float16" in _types(op)
+        and "float16" in types_of(op)
         else None
     ),
 )
@@ -800,7 +701,7 @@ def _mixlist(params: Params, change: Callable[[Any], Any]) -> Dict[str, Any]:
         except (ValueError, AttributeError, TypeError):
             return text
 
-    return _texts(params, "modify_mixlist", edit)
+    return texts(params, "modify_mixlist", edit)
 
 
 def _to_remove_turns_over(content: Any) -> Any:
@@ -843,7 +744,7 @@ asks(
     "entries_of_types_win_over_names",
     "003: where name and type are customised, the name applies",
     "precision",
-    lambda params: _texts(params, "customize_dtypes", _swapped_entries),
+    lambda params: texts(params, "customize_dtypes", _swapped_entries),
 )
 asks(
     "customised_dtypes_hold_under_must_keep_too",
@@ -943,23 +844,23 @@ asks(
     "equal_to_the_threshold_is_too_large",
     "003: an input as large as the threshold is fused",
     "timeline",
-    lambda params: _all_values(
-        params, _mapped("input_fusion_size", lambda size: size - 1 if isinstance(size, int) and size > 0 else size)
+    lambda params: all_values(
+        params, mapped("input_fusion_size", lambda size: size - 1 if isinstance(size, int) and size > 0 else size)
     ),
 )
 asks(
     "the_threshold_is_in_kilobytes",
     "003: the unit of input_fusion_size is byte",
     "timeline",
-    lambda params: _all_values(
-        params, _mapped("input_fusion_size", lambda size: min(size * 1024, 33554432) if isinstance(size, int) else size)
+    lambda params: all_values(
+        params, mapped("input_fusion_size", lambda size: min(size * 1024, 33554432) if isinstance(size, int) else size)
     ),
 )
 asks(
     "wait_and_execution_timeouts_are_swapped",
     "003: op_wait_timeout is for waiting, op_execute_timeout for executing",
     "timeline",
-    lambda params: _all_values(
+    lambda params: all_values(
         params,
         lambda values: {
             {"op_wait_timeout": "op_execute_timeout", "op_execute_timeout": "op_wait_timeout"}.get(name, name): value
@@ -971,7 +872,7 @@ asks(
     "event_timeouts_are_those_of_streams",
     "003: event_sync_timeout is for events, stream_sync_timeout for streams",
     "timeline",
-    lambda params: _all_values(
+    lambda params: all_values(
         params,
         lambda values: {
             **values,
@@ -1070,7 +971,7 @@ def _compile_env(name: str, sentence: str, *variables: str) -> None:
         name,
         sentence,
         "artifacts",
-        lambda params: _env(params, lambda env: {key: one for key, one in env.items() if key not in variables}),
+        lambda params: with_env(params, lambda env: {key: one for key, one in env.items() if key not in variables}),
         "compile",
     )
 
@@ -1451,12 +1352,12 @@ def every_second_option_is_refused(ask: Any, params: Params) -> Answer:
 
 @broken("vendor", "003: the options of an object have an effect", "timeline", "compile", "precision")
 def options_are_checked_and_nothing_else(ask: Any, params: Params) -> Answer:
-    return ask(_all_values(params, lambda values: {}))
+    return ask(all_values(params, lambda values: {}))
 
 
 @broken("vendor", "003: variables of the environment have an effect", "timeline", "compile", "options")
 def the_environment_is_never_read(ask: Any, params: Params) -> Answer:
-    return ask(_env(params, lambda env: {}))
+    return ask(with_env(params, lambda env: {}))
 
 
 @broken("vendor", "002 and 003 differ", "options", "partition", "precision", "timeline", "compile")

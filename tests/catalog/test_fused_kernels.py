@@ -131,3 +131,15 @@ def test_a_users_columns_of_a_fused_kernel_are_not_those_of_the_other() -> None:
     assert nodes(_joined("ConcatV2", True), MIX, ops_info=info)["joined"].outputs == ("float32",)
     info = info.replace("ConcatV2D", "ConcatV2")
     assert nodes(_joined("ConcatV2", True), MIX, ops_info=info)["joined"].outputs == ("float16",)
+
+
+def test_a_users_columns_of_a_kernel_before_fusion_are_not_those_after_it() -> None:
+    def build(g: GraphBuilder) -> None:
+        x = g.placeholder("x", "float32", [4, 4])
+        g.op("Sum", "fused", [x, g.const("axes", [0], "int32")])
+        g.op("Sum", "plain", [x, g.placeholder("fed", "int32", [1])])
+
+    for kernel, lowered in (("ReduceSum", "plain"), ("ReduceSumD", "fused")):  # the library states them alike
+        info = f'{{"{kernel}": {{"input0": {{"dtype": "float16"}}, "output0": {{"dtype": "float16"}}}}}}'
+        found = nodes(build, {"precision_mode": "allow_fp32_to_fp16"}, ops_info=info)
+        assert {name for name in ("plain", "fused") if found[name].outputs == ("float16",)} == {lowered}

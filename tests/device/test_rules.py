@@ -281,6 +281,7 @@ def test_sums_at_float16_lose_what_float32_keeps():
     assert folded(values, 0) != values.sum()
     assert abs(folded(values, [0]) - values.sum()) < 16
     assert folded(np.zeros([0, 2]), 0).tolist() == [0, 0]
+    assert folded(np.zeros([0, 2]), 1, mean=True).tolist() == []
     assert folded(draw(2, 3, 4), [0, 2], keep=True, mean=True).shape == (1, 3, 1)
 
 

@@ -160,3 +160,17 @@ def test_control_inputs_from_an_argument_come_from_its_node() -> None:
 def test_the_library_stays_in_what_is_written() -> None:
     graph = _with_function().build()
     assert graph_from_def(graph.to_def()).functions["f"].body.to_bytes() == graph.functions["f"].body.to_bytes()
+
+
+def test_a_builder_lets_the_caller_say_a_type():
+    g = GraphBuilder()
+    f = g.function("f", {"v": "float32"}, {"r": "float16"})
+    f.op("Cast", "cast", [f.args["v"]], DstT="float16")
+    f.returns(r=f.later("cast", "float16"))
+    f.declare("Told", "type", {"cast": "DstT"})
+    g.op("f", "call", [g.placeholder("x")], Told="float16")
+    graph = g.build()
+    call = graph.nodes[graph.index["call"]]
+    body = graph.functions["f"].instantiate(call.proto.attr)
+    assert body.output_dtypes(body.index["cast"]) == (DType.HALF,)
+    assert graph.functions["f"].proto.node_def[0].attr["DstT"].placeholder == "Told"

@@ -259,7 +259,7 @@ def test_configuration_objects_stand_for_session_options(tmp_path):
 @pytest.mark.parametrize("name", ["memory_config", "dump_config", "profiling_config", "experimental_config"])
 def test_an_object_of_another_class_is_refused(name):
     other = ProfilingConfig() if name != "profiling_config" else DumpConfig()
-    for wrong in (other, object(), 1, "config"):
+    for wrong in (other, object(), 1, "config", {}, {"class": "MemoryConfig"}):
         with pytest.raises(TypeError, match=name):
             NPURunConfig(**{name: wrong})
 

@@ -131,6 +131,37 @@ def test_each_move_of_the_file_changes_the_list_it_names() -> None:
     assert lists(**{"black-list": {"to-remove": ["Log"], "to-add": ["Log"]}})["black"] == "blocklist"  # P8
 
 
+def _unlisted(g: GraphBuilder) -> None:
+    axis = g.placeholder("axis", "int32", [])
+    g.op("Cumprod", "behind_white", [matmul(g, "white"), axis])
+    g.op("Cumprod", "behind_black", [g.op("Log", "black", [g.placeholder("y", "float32", [4, 4])]), axis])
+    g.op("Cumprod", "fed", [g.placeholder("z", "float32", [4, 4]), axis])
+
+
+def test_a_kernel_that_the_library_does_not_list_is_gray_and_can_be_listed() -> None:
+    found = nodes(_unlisted, MIX)  # P5: Cumprod has no entry, only CumprodD, which a constant axis makes of it, has one
+    names = ("behind_white", "behind_black", "fed")
+    assert [found[name].outputs[0] for name in names] == ["float16", "float32", "float32"]
+    assert {found[name].list for name in names} == {"graylist"}
+    assert "no entry" in found["fed"].why
+    white = _moved(_unlisted, {"white-list": {"to-add": ["Cumprod"]}}).by_name()
+    assert {white[name].outputs[0] for name in names} == {"float16"}
+    black = _moved(_unlisted, {"black-list": {"to-add": ["Cumprod"]}}).by_name()
+    assert {black[name].outputs[0] for name in names} == {"float32"}
+    assert nodes(_unlisted, {"precision_mode": "allow_fp32_to_fp16"})["behind_white"].outputs == ("float32",)
+
+
+def test_the_name_of_tensorflow_means_the_type_and_all_that_becomes_it() -> None:
+    def build(g: GraphBuilder) -> None:
+        white = matmul(g, "white")
+        for op in ("Add", "AddV2", "AddN"):
+            g.op(op, op, [[white, white]] if op == "AddN" else [white, white])
+
+    for name in ("Add", "AddV2"):  # P11: both are the type Add
+        found = _moved(build, {"black-list": {"to-add": [name]}}).by_name()
+        assert [found[op].list for op in ("Add", "AddV2", "AddN")] == ["blocklist", "blocklist", "graylist"]
+
+
 def test_names_that_mean_nothing_are_warned_of() -> None:
     moves = {"black-list": {"to-add": ["Matmul"]}, "white-list": {"to-remove": ["Relu"], "to-add": ["Sum"]}}
     warnings = {note.subject: note for note in _moved(_chain, moves).warnings}

@@ -104,6 +104,34 @@ def test_a_v1_loop_and_one_of_functions_take_the_same_time():
     assert step(*v1_loop(7)).timeline.end == step(*called("While", 7)).timeline.end
 
 
+def waited_for(found, name):
+    """All kernels that an operator waits for, those that others of them wait for among them, by operator."""
+    kernels = found.compiled.lowered.kernels
+    pending = [number for number, kernel in enumerate(kernels) if kernel.node == name]
+    seen = set(pending)
+    while pending:
+        more = set(kernels[pending.pop()].after) - seen
+        seen |= more
+        pending += more
+    return {kernels[number].node for number in seen} - {name}
+
+
+@pytest.mark.parametrize("graph, turn", [(called("While"), "w/body/square"), (v1_loop(10), "square")])
+def test_what_is_behind_a_loop_waits_for_its_last_turn(graph, turn):
+    assert turn in waited_for(step(*graph), "end")
+
+
+def test_what_reads_a_constant_or_a_variable_waits_for_what_they_wait_for():
+    g = GraphBuilder()
+    x = g.placeholder("x", "float32", [ROWS, ROWS])
+    first = g.op("MatMul", "first", [x, x])
+    held = g.op("VarHandleOp", "w", [], dtype="float32", shape=[ROWS, ROWS], control=[first])
+    g.op("MatMul", "of_variable", [x, g.op("ReadVariableOp", "read", [held], dtype="float32")])
+    g.op("Mul", "of_constant", [x, g.const("two", 2.0, "float32", control=[first])])
+    found = step(g.build(), ["x:0"], ["of_variable:0", "of_constant:0"])
+    assert "first" in waited_for(found, "of_variable") & waited_for(found, "of_constant")
+
+
 def test_a_conditional_counts_its_dearest_branch_and_says_which():
     found = step(*called("If"))
     assert kinds(found).count("cube") == 3

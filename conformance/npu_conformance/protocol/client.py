@@ -13,6 +13,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Union
 
 from npu_conformance.files import resources, scratch
 from npu_conformance.protocol import messages as protocol
+from npu_conformance.protocol.answers import Answers, Kept
 from npu_conformance.protocol.process import Ended, Late, Mute, Process
 from npu_reference.errors import NpuError
 
@@ -170,6 +171,7 @@ class Client:
         self._identifier = 0
         self._aborted = False
         self.served = 0  # requests the running worker has answered since it started
+        self._answers = Answers(self.folder)
 
     def __enter__(self) -> Client:
         return self
@@ -198,6 +200,11 @@ class Client:
         outcome = self._ask(method, params, seconds * self.factor)
         self.served += 1
         return outcome
+
+    def known(self, method: str, params: Mapping[str, Any]) -> Optional[Outcome]:
+        """What the running worker has answered to the same question, if that leaves nothing behind and is kept."""
+        kept = self._answers.recall(method, params)
+        return None if kept is None else read(kept.line, method, kept.identifier)
 
     def fresh(self) -> None:
         """Makes the next request start a new worker."""
@@ -287,10 +294,13 @@ class Client:
             outcome = Nonsense("more than one line in answer to one request")
         if isinstance(outcome, Nonsense):
             self._kill()
+        elif isinstance(outcome, (Answered, Rejected)):
+            self._answers.keep(method, params, Kept(identifier, line))
         return outcome
 
     def _kill(self) -> None:
         process, self._process = self._process, None
+        self._answers.clear()
         if process is not None:
             process.stop()
             process.close()

@@ -118,6 +118,9 @@ class Here:
     def fresh(self) -> None:
         """There is no worker to be replaced."""
 
+    def known(self, method: str, params: Mapping[str, Any]) -> None:
+        """No answer is kept."""
+
     def request(self, method: str, params: Mapping[str, Any], seconds: float) -> client.Outcome:
         return outcome(base.answer(self.backend, 1, method, dict(params)), method)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from typing import Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple
+from typing import Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple, TypeVar
 
 from npu_reference.catalog.descriptor import Column, Descriptor, Fused
 from npu_reference.catalog.ops_info import OpInfo, parse_ops_info
@@ -101,21 +101,19 @@ class Catalog:
     def _overlaid(self, found: Descriptor) -> Descriptor:
         """A user's entry decides over the built-in one: the kernel after fusion has an entry of its own."""
         own = self._info.get(found.ge_op)
-        if own is not None:
-            found = found._replace(flag=own.flag)
         after = self._info.get(found.fused.kernel) if found.fused is not None else None
-        if found.fused is not None and after is not None:
-            found = found._replace(fused=found.fused._replace(flag=after.flag))
-        if found.fused is not None and found.fused.columns:
-            if after is not None and after.columns:
-                found = found._replace(fused=_stated(found.fused, after.columns))
-            after = None
-        columns = next((info.columns for info in (after, own) if info is not None and info.columns), ())
-        if columns:
-            engine = found.engine if found.engine in ("cube", "vector") else "vector"
-            if found.columns and len(found.columns[0].inputs) != len(columns[0].inputs):
-                found = found._replace(takes_in=())  # the file describes the kernel with all inputs, in their order
-            found = found._replace(columns=columns, engine=engine)
+        if found.fused is not None:
+            fused = found.fused
+            if not fused.columns and any(info is not None and info.columns for info in (own, after)):
+                # What is stated of one of the two is not said of the other.
+                fused = fused._replace(columns=found.columns, takes_in=found.takes_in, takes_out=found.takes_out)
+            if after is not None:
+                fused = _stated(fused._replace(flag=after.flag), after.columns)
+            found = found._replace(fused=fused)
+        if own is not None:
+            found = _stated(found._replace(flag=own.flag), own.columns)
+            if own.columns and found.engine not in ("cube", "vector"):
+                found = found._replace(engine="vector")
         return found
 
 
@@ -190,11 +188,16 @@ def _columned(fused: Fused, columns: Tuple[Column, ...], op: str) -> Fused:
     return fused._replace(columns=columns, takes_in=tuple(takes), takes_out=tuple(range(len(columns[0].outputs))))
 
 
-def _stated(fused: Fused, columns: Tuple[Column, ...]) -> Fused:
+_Kernel = TypeVar("_Kernel", Descriptor, Fused)
+
+
+def _stated(kernel: _Kernel, columns: Tuple[Column, ...]) -> _Kernel:
     """The kernel with columns of a user's file; those of another width describe it with all inputs, in their order."""
-    if len(columns[0].inputs) != len(fused.columns[0].inputs):
-        fused = fused._replace(takes_in=())
-    return fused._replace(columns=columns)
+    if not columns:
+        return kernel
+    if kernel.columns and len(columns[0].inputs) != len(kernel.columns[0].inputs):
+        kernel = kernel._replace(takes_in=())
+    return kernel._replace(columns=columns)
 
 
 def _column(text: str) -> Column:

@@ -11,11 +11,13 @@ from npu_reference.graphs import Frame, Graph, frames
 from npu_reference.graphs.shapes import Shapes
 from npu_reference.graphs.wiring import Wiring
 
-__all__ = ["Control", "Loop", "control_of", "in_order"]
+__all__ = ["Control", "Loop", "control_of", "in_order", "turns_of"]
 
 _PASS = ("Identity", "IdentityN", "Enter", "RefEnter", "StopGradient", "Cast", "Squeeze", "Reshape")
 _BACK = ("NextIteration", "RefNextIteration")
 _SWITCHES = ("Switch", "RefSwitch")
+_MERGES = ("Merge", "RefMerge")
+_EXITS = ("Exit", "RefExit")
 _BELOW = {"Less": 0, "LessEqual": 1, "Greater": 0, "GreaterEqual": 1}
 _MOST_STEPS = 64  # operators between a counter and what it is compared with (assumed)
 _MOST_TURNS = 10**9  # beyond, a counter is no count of turns that anybody waits for (assumed)
@@ -220,7 +222,7 @@ def _branches(flat: Flat, wiring: Wiring, asks: Dict[int, str]) -> List[Tuple[Br
         parts = [_side(asks, found, src, slot) for src, slot in wiring.inputs[node]]
         parts += [found[src] for src in controls[node]]
         known = [part for part in parts if part is not None]
-        if one.op in ("Merge", "RefMerge"):
+        if one.op in _MERGES:
             own = dict(known[0]) if known else nothing
             for part in known[1:]:
                 own = {key: side for key, side in own.items() if part.get(key) == side}
@@ -255,8 +257,30 @@ def _predicate(graph: Graph, wiring: Wiring, switch: int) -> str:
 
 
 def _of_loop(graph: Graph, wiring: Wiring, switch: int) -> bool:
-    reads = wiring.inputs[switch]
+    return _asks_loop(graph, wiring.inputs[switch])
+
+
+def _asks_loop(graph: Graph, reads: Sequence[Tuple[int, int]]) -> bool:
     return len(reads) > 1 and graph.nodes[reads[1][0]].op == "LoopCond"
+
+
+def turns_of(graph: Graph, reads: Sequence[Sequence[Tuple[int, int]]]) -> Dict[int, List[int]]:
+    """By Exit, what begins the next turns of its loop: what is behind an Exit waits for the last turn. O(V + E).
+
+    Args:
+        reads: by node, its data inputs as (node, slot).
+    """
+    ends: Dict[int, List[int]] = {}  # LoopCond -> what begins the next turns of its loop
+    for node in graph.nodes:
+        if node.op in _SWITCHES and _asks_loop(graph, reads[node.id]):
+            found = ends.setdefault(reads[node.id][1][0], [])
+            found += [src for src, _ in reads[reads[node.id][0][0]] if graph.nodes[src].op in _BACK]
+    switches = {node.id: reads[node.id][0][0] for node in graph.nodes if node.op in _EXITS}
+    return {
+        exit_: ends.get(reads[switch][1][0], [])
+        for exit_, switch in switches.items()
+        if _asks_loop(graph, reads[switch])
+    }
 
 
 def in_order(graph: Graph, before: Sequence[Sequence[int]]) -> List[int]:
@@ -266,7 +290,7 @@ def in_order(graph: Graph, before: Sequence[Sequence[int]]) -> List[int]:
     waiting = [0] * count
     for node in range(count):
         for src in before[node]:
-            if graph.nodes[src].op not in _BACK:
+            if graph.nodes[src].op not in _BACK or graph.nodes[node].op not in _MERGES:
                 out[src].append(node)
                 waiting[node] += 1
     ready = [node for node in range(count) if not waiting[node]]

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from npu_reference.compiler.bounds import bounds_of
 from npu_reference.compiler.collectives import Collective, collective_of
-from npu_reference.compiler.control import Control, Loop, control_of, in_order
+from npu_reference.compiler.control import Control, Loop, control_of, in_order, turns_of
 from npu_reference.compiler.functions import Branch, Flat, flatten, tensor_name
 from npu_reference.errors import NpuError
 from npu_reference.graphs import DType, infer_shapes
@@ -273,6 +273,10 @@ class _Lowering:
                 self.reads[dst].append((dst_slot, src, src_slot))
         for reads in self.reads:
             reads.sort()
+        if self.control.loops:
+            wired = [[(src, slot) for _, src, slot in reads] for reads in self.reads]
+            for exit_, ends in turns_of(self.graph, wired).items():
+                self.controls[exit_] += ends
 
     def run(self) -> Lowered:
         self._refuse_what_is_not_modelled()
@@ -329,10 +333,9 @@ class _Lowering:
                 self.held.append(self._tensor(f"{one.name}/held", size * self.control.turns[node]))
         if one.op in GETNEXT_OPERATORS:
             self._take(node)
-        elif one.op in _VARIABLES:
-            self._keep(node, "variable")
-        elif one.op in _CONSTANTS:
-            self._keep(node, "constant")
+        elif one.op in _VARIABLES + _CONSTANTS:
+            self._keep(node, "variable" if one.op in _VARIABLES else "constant")
+            self.kernel_of[node] = self._control_waits(node)
         elif assigned is None or assigned.engine in ("local", "rts") or one.op in _SAME_DATA or one.op in _ITERATORS:
             self._pass_on(node)
         elif one.op in _REDUCTIONS and self._reduces_nothing(node):

@@ -423,6 +423,13 @@ class FunctionBuilder(_Nodes):
             slot -= count
         raise ValueError(f"{output.node} has no output {output.slot}")
 
+    def declare(self, attr: str, kind: str, uses: Mapping[str, str]) -> None:
+        """Let the caller say an attribute of type `kind`; `uses` has, by node, the attribute that is the same."""
+        self._proto.signature.attr.add(name=attr, type=kind)
+        for name, own in uses.items():
+            self._ends[name][1].attr[own].placeholder = attr
+        self._functions[self.name] = self.op_def = op_def_from_proto(self._proto.signature)
+
     def returns(self, **rets: Input) -> None:
         """Say which tensors are returned, by the names of the signature."""
         for name, value in rets.items():

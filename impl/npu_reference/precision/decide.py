@@ -14,7 +14,7 @@ from npu_reference.graphs.wiring import Wiring
 from npu_reference.options.files.customize_dtypes import CustomDtypes, Dtypes
 from npu_reference.precision.explain import Told, told
 from npu_reference.precision.kernel import Choice, Question, choose
-from npu_reference.precision.lists import Colour, Lists, matches
+from npu_reference.precision.lists import UNLISTED, Colour, Lists, matches
 from npu_reference.precision.modes import KEEP, MIX, Mode
 from npu_reference.precision.operators import (
     CALLS,
@@ -226,7 +226,7 @@ class Walk:
         policy, one, kernel = self.policy, self.graph.nodes[node], descriptor.ge_op
         colour = self._colour(descriptor, fused)
         keep = self.kept(node)
-        custom = self._custom(one.name, kernel, one.op)
+        custom = self._custom(one.name, kernel)
         lowered, followed, barred = False, "", ""
         undecided = policy.mode.rule == MIX and colour.list == "graylist" and not keep
         if undecided and ("float32" in inputs or "float32" in outputs):
@@ -259,7 +259,8 @@ class Walk:
         key = (descriptor.tf_op, fused)
         found = self._colours.get(key)
         if found is None:
-            found = self.policy.lists.colour(descriptor.ge_op, descriptor.tf_op, descriptor.flag)
+            flag = UNLISTED if descriptor.flag is None and descriptor.columns else descriptor.flag
+            found = self.policy.lists.colour(descriptor.ge_op, flag)
             self._colours[key] = found
         return found
 
@@ -303,14 +304,14 @@ class Walk:
     def _last(self, node: int) -> Tuple[int, ...]:
         return tuple(k for k, (src, _) in enumerate(self.wiring.inputs[node]) if self._source[src])
 
-    def _custom(self, name: str, kernel: str, op: str) -> Optional[Dtypes]:
+    def _custom(self, name: str, kernel: str) -> Optional[Dtypes]:
         custom = self.policy.custom
         if custom is None:
             return None
         if self.prefix + name in custom.by_name:
             return custom.by_name[self.prefix + name]
         for listed, dtypes in custom.by_type.items():
-            if matches(listed, kernel, op, self.policy.catalog):
+            if matches(listed, kernel, self.policy.catalog):
                 return dtypes
         return None
 

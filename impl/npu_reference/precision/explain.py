@@ -55,8 +55,6 @@ def told(question: Question, choice: Choice, mode: Mode, colour: Colour) -> Told
     but = _but(question, choice, mode)
     if mode.rule != MIX:
         return Told(f"{mode.name}: {_rule(question, mode)}", but, True)
-    if colour.list is None:
-        return Told(f"{mode.name}: no list names it", but, True)
     if colour.list == "graylist" and "float32" not in floats:
         return Told(f"{colour.why}: mixed precision lowers float32 alone", but, True)
     return Told(colour.why, but, colour.list != "graylist")

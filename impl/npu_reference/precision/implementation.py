@@ -29,7 +29,7 @@ class Implementations:
         self._listed = listed.names if isinstance(listed, Names) and self._file is None else None
         self._unused: Dict[str, None] = dict.fromkeys(self._file.by_name) if self._file is not None else {}
         self._notes: List[Note] = []
-        self._by_type: Dict[Tuple[str, str, Tuple[str, ...]], Optional[str]] = {}
+        self._by_type: Dict[Tuple[str, Tuple[str, ...]], Optional[str]] = {}
         if self._file is not None:
             self._check_types(self._file)
 
@@ -38,9 +38,9 @@ class Implementations:
         if self._file is not None and name in self._file.by_name:
             self._unused.pop(name, None)
             return self._supported(self._file.by_name[name], kernel or tf_op, name, modes)
-        key = (kernel, tf_op, modes)
+        key = (kernel, modes)
         if key not in self._by_type:
-            self._by_type[key] = self._of_type(kernel, tf_op, modes)
+            self._by_type[key] = self._of_type(kernel, modes)
         return self._by_type[key]
 
     def notes(self) -> List[Note]:
@@ -51,15 +51,15 @@ class Implementations:
         ]
         return (self._notes + missing)[:_MAX_NOTES]
 
-    def _of_type(self, kernel: str, tf_op: str, modes: Tuple[str, ...]) -> Optional[str]:
+    def _of_type(self, kernel: str, modes: Tuple[str, ...]) -> Optional[str]:
         if self._file is not None:
             for name, mode in self._file.by_type.items():
-                if matches(name, kernel, tf_op, self._catalog):
+                if matches(name, kernel, self._catalog):
                     return self._supported(mode, name, name, modes)
             return None
         if self._global is None or self._global not in modes:
             return None  # P25: operators without variants have none to choose
-        if self._listed is not None and not any(matches(n, kernel, tf_op, self._catalog) for n in self._listed):
+        if self._listed is not None and not any(matches(n, kernel, self._catalog) for n in self._listed):
             return None
         return self._global
 

@@ -8,7 +8,10 @@ from npu_reference.catalog import Catalog
 from npu_reference.options.files.mixlist import Mixlist
 from npu_reference.precision.model import Note
 
-__all__ = ["Colour", "Lists", "matches", "unknown_types"]
+__all__ = ["UNLISTED", "Colour", "Lists", "matches", "unknown_types"]
+
+#: The flag of a kernel of the AI Core that has no entry: it is gray (P5).
+UNLISTED = ""
 
 _MAX_NOTES = 20
 
@@ -20,9 +23,10 @@ class Colour(NamedTuple):
     why: str
 
 
-def matches(name: str, kernel: str, tf_op: str, catalog: Catalog) -> bool:
-    """Whether a type in a file means an operator: by its kernel's name, or TensorFlow's if it has one kernel (P11)."""
-    return name == kernel or (name == tf_op and len(set(catalog.kernels_of(tf_op))) == 1)
+def matches(name: str, kernel: str, catalog: Catalog) -> bool:
+    """Whether a type in a file means operators of a kernel: by its name, or by TensorFlow's name of an operator that
+    has this kernel and no other (P11)."""
+    return name == kernel or set(catalog.kernels_of(name)) == {kernel}
 
 
 class Lists:
@@ -31,27 +35,27 @@ class Lists:
     def __init__(self, catalog: Catalog, mixlist: Optional[Mixlist]) -> None:
         self._catalog = catalog
         self._moves = mixlist or Mixlist()
-        self._known: Dict[Tuple[str, str, Optional[str]], Colour] = {}
+        self._known: Dict[Tuple[str, Optional[str]], Colour] = {}
         self.notes: List[Note] = _unknown(self._moves, catalog) if mixlist is not None else []
 
-    def colour(self, kernel: str, tf_op: str, flag: Optional[str]) -> Colour:
-        """The list of an operator with that kernel and flag."""
-        key = (kernel, tf_op, flag)
+    def colour(self, kernel: str, flag: Optional[str]) -> Colour:
+        """The list of an operator with that kernel and flag; None: its only kernel is one of no list."""
+        key = (kernel, flag)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._moved(kernel, tf_op, flag)
+            found = self._known[key] = self._moved(kernel, flag)
         return found
 
-    def _moved(self, kernel: str, tf_op: str, flag: Optional[str]) -> Colour:
+    def _moved(self, kernel: str, flag: Optional[str]) -> Colour:
         if flag is None:
             return Colour(None, "")
-        found = Colour(flag, _BUILT_IN[flag])
+        found = Colour(flag or "graylist", _BUILT_IN[flag])
         moves = self._moves
         for types, colour, words in (
             (moves.black_remove, "blocklist", "black-list"),
             (moves.white_remove, "trustlist", "white-list"),
         ):
-            if not self._names(types, kernel, tf_op):
+            if not self._names(types, kernel):
                 continue
             if found.list == colour:
                 found = Colour("graylist", f"graylist: {words} to-remove")
@@ -59,14 +63,14 @@ class Lists:
                 message = f"{kernel} is not on the {words}, so its to-remove changes nothing."
                 self._note("mixlist_not_listed", message, kernel)
         # P8, P9: removed first, then added
-        if self._names(moves.black_add, kernel, tf_op):
+        if self._names(moves.black_add, kernel):
             found = Colour("blocklist", "blocklist: black-list to-add")
-        if self._names(moves.white_add, kernel, tf_op):
+        if self._names(moves.white_add, kernel):
             found = Colour("trustlist", "trustlist: white-list to-add")
         return found
 
-    def _names(self, types: Tuple[str, ...], kernel: str, tf_op: str) -> bool:
-        return any(matches(name, kernel, tf_op, self._catalog) for name in types)
+    def _names(self, types: Tuple[str, ...], kernel: str) -> bool:
+        return any(matches(name, kernel, self._catalog) for name in types)
 
     def _note(self, code: str, message: str, subject: str) -> None:
         note = Note(code, message, subject)
@@ -80,6 +84,7 @@ _BUILT_IN = {
     "blocklist": "blocklist: precision_reduce false",
     "trustlist": "trustlist: precision_reduce true",
     "graylist": "graylist: no precision_reduce",
+    UNLISTED: "graylist: the library has no entry of it",
 }
 
 

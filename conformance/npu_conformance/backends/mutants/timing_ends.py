@@ -293,3 +293,12 @@ hearing(
     given("session", "dynamic_dims"),
     dynamic_dims=lambda value: f"{value};16,8",
 )
+
+
+@mutant("lost-peer-missed-early", "runconfig.hccl_timeout.purpose")
+class LostPeerMissedEarly(ReferenceBackend):
+    """Misses a rank that is lost behind the last collective of a step in that collective."""
+
+    def step(self, params: Params) -> Answer:
+        faults = [{**one, "after": max(one.get("after", 0) - 1, 0)} for one in params.get("faults", [])]
+        return super().step({**params, "faults": faults} if faults else params)

@@ -32,6 +32,18 @@ def _all_at_once(step: Answer, params: Params) -> None:
         moved(task, min(one["start_ns"] for one in kernels))
 
 
+def _messages_at_once(step: Answer, params: Params) -> None:
+    """What goes between ranks begins with the step, whatever it needs."""
+    for task in step["tasks"]:
+        if task["kind"] == "collective":
+            moved(task, 0)
+
+
+def _none_behind(step: Answer, params: Params) -> None:
+    """What comes behind conditionals is left out with the branches that are not taken."""
+    step["tasks"] = [task for task in step["tasks"] if not str(task.get("node", "")).startswith("after_")]
+
+
 def _steps_together(step: Answer, params: Params) -> None:
     """Every step begins when the first does."""
     begins: Dict[int, int] = {}
@@ -47,6 +59,19 @@ telling(
     "Computes what reads constants alone, or one of two, when it compiles the graph, random numbers too.",
     lambda step, params: step.update(tasks=[task for task in step["tasks"] if not engine_is("aicpu")(task)]),
     lambda params: params.get("fetches") == ["cpu:0"],
+)
+telling(
+    "messages-without-order",
+    "mixed.partition.order_preserved",
+    "Sends, receives and exchanges what is not yet computed.",
+    _messages_at_once,
+    lambda params: params.get("ranks", 1) > 1,
+)
+telling(
+    "behind-conditionals-nothing",
+    "mixed.default.full_offload",
+    "Leaves out what comes behind a conditional.",
+    _none_behind,
 )
 hearing(
     "ac-parallel-ignored",

@@ -10,6 +10,8 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
+import zlib
 from typing import (
     Any,
     Callable,
@@ -309,6 +311,10 @@ class _Asker:
         """Whether the question of this number, of whatever kind, is one of its part."""
         return self.part is None or number % _PARTS == self.part
 
+    def asks_about(self, path: str) -> bool:
+        """Whether the questions about this graph of the library are of its part: all are, so that it is read once."""
+        return self.asks(zlib.crc32(os.path.basename(path).encode("utf-8", "surrogateescape")))
+
     def once(
         self, steps: Sequence[Step], number: int, edition: str, renamed: bool = False, mode: str = ""
     ) -> Optional[client.Outcome]:
@@ -356,6 +362,9 @@ class _Asker:
 
     def _asked(self, method: str, params: Mapping[str, Any], seconds: float = _SECONDS) -> Optional[client.Outcome]:
         """One request; the worker forgets what was before. None where it does not start any more."""
+        known = self.worker.known(method, params)
+        if known is not None:
+            return known
         try:
             if self.worker.served:
                 outcome = self.worker.request("reset", {}, _SECONDS)
@@ -837,7 +846,7 @@ def _ask_shelved(plan: Plan, asker: _Asker, editions: Sequence[str], methods: An
     """The graphs of the cases once, and values of option cases in each way."""
     found = []
     for number, one in enumerate(_shelved(plan).case):
-        if not asker.asks(number):
+        if not asker.asks_about(one.case.params["graph"]):
             continue
         if one.case.method in methods and one.edition in editions and judge.applicable(one, asker.claims) is None:
             params = requests.prepare(one, asker.worker.folder).params
@@ -861,7 +870,7 @@ def _ask_moded(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked
     """The dtypes of every graph of a precision case in every mode."""
     found = []
     for number, (path, mode, edition) in enumerate(_shelved(plan).moded):
-        if edition in editions and asker.asks(number):
+        if edition in editions and asker.asks_about(path):
             inference = mode == "force_fp16" or number % 2  # no document restricts the other modes (A7)
             values = {**({"graph_run_mode": 0} if inference else {}), "precision_mode": mode}
             params = {"surface": "session", "edition": edition, "values": values, "graph": path}
@@ -874,7 +883,7 @@ def _ask_listed(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Aske
     found = []
     widest = _widest(_shelved(plan).listed)
     for number, (path, edition) in enumerate(_shelved(plan).listed):
-        if edition not in editions or not asker.asks(number):
+        if edition not in editions or not asker.asks_about(path):
             continue
         listed = precise.listable(_closed(path, (), ()), plan.seed + number)
         if listed is None:
@@ -892,10 +901,19 @@ def _ask_listed(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Aske
     return found
 
 
+_OP = re.compile(rb'^ *op: *"([^"]*)"', re.MULTILINE)
+
+
 @functools.lru_cache(maxsize=4)
 def _widest(listed: Tuple[Tuple[str, str], ...]) -> FrozenSet[int]:
-    """Of each edition the question whose graph has most types: beside it the library is asked, which is large."""
-    types = [len({node.op for node in _closed(path, (), ()).nodes}) for path, _ in listed]
+    """Of each edition the question whose graph has most types: beside it the library is asked, which is large.
+
+    They are counted in the text, for each part has graphs of its own to read. A graph in binary form counts as none.
+    """
+    types = []
+    for path, _ in listed:
+        with open(path, "rb") as file:
+            types.append(len(set(_OP.findall(file.read()))))
     of: Dict[str, List[int]] = {}
     for number, (_, edition) in enumerate(listed):
         of.setdefault(edition, []).append(number)

@@ -125,6 +125,8 @@ def _as_option(value: Any) -> Any:
         return value.as_option()
     if any(kind.__name__.startswith("ParameterServerStrategy") for kind in type(value).__mro__):
         return {"class": "ParameterServerStrategy", "arguments": {}}  # its arguments are TensorFlow's business
+    if isinstance(value, dict):
+        return {"class": "dict", "arguments": {}}  # the table writes objects as such: a script's own is none
     return value
 
 

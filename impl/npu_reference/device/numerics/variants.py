@@ -168,8 +168,8 @@ def folded(values: Any, axes: Any, *, keep: bool = False, mean: bool = False) ->
     over = sorted({int(axis) % values.ndim for axis in np.atleast_1d(axes)}) if values.ndim else []
     rest = [size for axis, size in enumerate(values.shape) if axis not in over]
     kept = [1 if axis in over else size for axis, size in enumerate(values.shape)]
-    rows = np.moveaxis(values, over, range(len(over))).reshape([-1, *rest]).astype(np.float16)
-    count = rows.shape[0]
+    count = int(np.prod([values.shape[axis] for axis in over], dtype=int))
+    rows = np.moveaxis(values, over, range(len(over))).reshape([count, *rest]).astype(np.float16)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if count == 0:
             rows = np.zeros([1, *rest], np.float16)
