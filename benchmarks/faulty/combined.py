@@ -10,6 +10,7 @@ from faulty import (
     fourth_venda,
     fourth_venda_second,
     fourth_venda_third,
+    fourth_vendb,
     fresh,
     options,
     partition,
@@ -38,6 +39,7 @@ TABLES = (
     fourth_venda,
     fourth_venda_second,
     fourth_venda_third,
+    fourth_vendb,
 )
 
 

@@ -36,6 +36,18 @@ def _fused_results(step: Answer, params: Params) -> None:
     step["transfers"] = rest + back
 
 
+def _constants_copied(step: Answer, params: Params) -> None:
+    size = step["memory"]["constants"]
+    step["transfers"].append({"direction": "h2d", "bytes": size, "tensors": ["constants"], "times": 1})
+
+
+telling(
+    "constants-on-the-host",
+    "runconfig.variable_placement.host",
+    "Keeps constants on the host with the variables, and copies them in every step.",
+    _constants_copied,
+    has("variable_placement", "Host"),
+)
 hearing(
     "inputs-never-fused",
     "runconfig.input_fusion_size.le_fused",
