@@ -210,7 +210,7 @@ def _open_ended(params: Params) -> Params:
 
 
 asks(
-    "shape_ranges_end_before_their_end",
+    "ranges_end_before_their_end",
     "002 L624: 3~5 takes 5 when it runs",
     "options",
     lambda params: _open_ended(params) if params["edition"] == "legacy" else params,
