@@ -13,7 +13,7 @@ import pytest
 tensorflow = pytest.importorskip("tensorflow")
 
 MUTATION = Path(__file__).resolve().parents[2] / "benchmarks" / "mutation.py"
-AREAS = ("dumps", "numerics", "runtime")
+AREAS = ("dumps", "numerics", "runtime", "surface")
 
 # The changes are of the reference, not of TensorFlow: one version of it will do.
 pytestmark = pytest.mark.skipif(
