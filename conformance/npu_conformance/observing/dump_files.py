@@ -13,10 +13,10 @@ from npu_reference.errors import NpuError
 
 __all__: List[str] = []
 
-_PLACE = re.compile(r"(?:(?P<base>.+)/)?(?P<time>\d{14})/\d+/[^/]+/\d+/(?P<step>\d+)\Z")
+_PLACE = re.compile(r"(?:(?P<base>.+)/)?(?P<time>\d{14})/(?P<device>\d+)/[^/]+/\d+/(?P<step>\d+)\Z")
 _NAMELESS = r"\1<device>"
 _SHOWN = 300  # characters of a tensor's bits
-_DEVICE = re.compile(r"(.*extra-info/data-dump/)\d+\Z")
+_DEVICE = re.compile(r"(.*extra-info/data-dump/)(\d+)\Z")
 
 
 def _recognises(name: str) -> bool:
@@ -38,14 +38,20 @@ def _dumps(found: Sequence[Left], about: About) -> Triples:
         if placed is not None:
             words = f"dump {placed['base'] or '.'} step {placed['step']} {op}"
             yield "dump_steps", placed["step"], f"dump {placed['base'] or '.'} step {placed['step']}"
+            yield "dump_devices", placed["device"], f"dump {placed['base'] or '.'} of device {placed['device']}"
         elif said is not None and said.stream is None:
-            words = f"exception_dump {_DEVICE.sub(_NAMELESS, folder) or '.'} {op}"
+            nameless, device = _DEVICE.sub(_NAMELESS, folder) or ".", _DEVICE.match(folder)
+            words = f"exception_dump {nameless} {op}"
+            if device is not None:
+                yield "dump_devices", device.group(2), f"exception_dump {nameless} of device {device.group(2)}"
         else:
             yield "files", one.name, f"file {one.name} elsewhere"
             continue
         aspect = "dump" if placed is not None else "exception_dump"
         if read is None:
-            yield aspect, op, f"{words} unreadable"
+            # Of a large file only its size is told.
+            size = f"{words} bytes {one.size}" if one.content is None else f"{words} unreadable"
+            yield (f"{aspect}_sizes" if one.content is None else aspect), op, size
             continue
         if name.startswith("Opdebug."):
             yield "overflow_dump", "", words.replace(op, "overflow status", 1)

@@ -280,6 +280,13 @@ for _surface, _requirement in (
         dynamic_inputs_shape_range=_unbounded,
     )
 hearing(
+    "ranges-of-a-thousand",
+    "session.dynamic_inputs_shape_range.unbounded",
+    "Takes no size above a thousand where none is bounded.",
+    given("session", "dynamic_inputs_shape_range"),
+    dynamic_inputs_shape_range=lambda value: re.sub(r"(?<![0-9~])-1", "1~1000", str(value)),
+)
+hearing(
     "ranges-of-fixed-inputs",
     "session.dynamic_input.false",
     "Holds fixed inputs to the ranges of dynamic ones.",

@@ -188,6 +188,15 @@ for _surface in ("session", "runconfig"):
     )
 
 
+hearing(
+    "variable-format-by-default",
+    "runconfig.variable_format_optimize.default",
+    "Converts variables although variable_format_optimize is not given.",
+    lambda params: params["surface"] == "runconfig" and "variable_format_optimize" not in params["values"],
+    variable_format_optimize=True,
+)
+
+
 telling(
     "small-channel-off-in-inference",
     "runconfig.enable_small_channel.inference_fixed",
