@@ -102,7 +102,7 @@ def _best(option: Option, cases: List[library.Case], kind: str) -> library.Case:
 _DEFAULTS = "defaults-on-"
 
 #: Of cases that are alike those that show the effect, where others show that there is none.
-_PLAINER = ("dump-with-quant-dumpable", "scope-fusion-runconfig-named")
+_PLAINER = ("dump-with-quant-dumpable", "scope-fusion-runconfig-named", "timing-main-process-sends")
 
 
 def _weight(option: Option, case: library.Case, kind: str) -> int:
