@@ -4,13 +4,43 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List
 
-from faulty import artifacts, first, fourth_vendb, fresh, options, partition, precision, run, subtle, timeline, vendor
+from faulty import (
+    artifacts,
+    first,
+    fourth_venda,
+    fourth_venda_second,
+    fourth_venda_third,
+    fourth_vendb,
+    fresh,
+    options,
+    partition,
+    precision,
+    run,
+    subtle,
+    timeline,
+    vendor,
+)
 from faulty.making import FAULTY, REFERENCE, Answer, Faulty, Params, broken, graph_of, plain, to_host, with_values
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_reference.errors import NpuError
 
 #: The tables whose mistakes are joined here, in their order.
-TABLES = (first, options, partition, precision, run, timeline, artifacts, fresh, subtle, vendor, fourth_vendb)
+TABLES = (
+    first,
+    options,
+    partition,
+    precision,
+    run,
+    timeline,
+    artifacts,
+    fresh,
+    subtle,
+    vendor,
+    fourth_venda,
+    fourth_venda_second,
+    fourth_venda_third,
+    fourth_vendb,
+)
 
 
 def _large(params: Params, least: int) -> bool:

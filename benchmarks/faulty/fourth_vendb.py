@@ -1478,7 +1478,7 @@ def _below(found: Any) -> str:
 
 
 @broken("run", "002, 003 dynamic_inputs_shape_range: the upper end of a range is in it", "run", "timeline")
-def ranges_end_before_their_end(ask: Any, params: Params) -> Answer:
+def ranges_of_runs_end_before_their_end(ask: Any, params: Params) -> Answer:
     return ask(_all_values(params, _ranges(lambda text: re.sub(r"(\d+)~(\d+)", _below, text))))
 
 

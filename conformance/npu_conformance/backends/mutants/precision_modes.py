@@ -224,6 +224,12 @@ answering(
     mixed,
 )
 asking(
+    "decided-without-a-device",
+    "session.use_off_line.false_overrides",
+    "Decides the dtypes of what use_off_line False leaves to the host.",
+    lambda params: {**params, "values": {**params["values"], "use_off_line": True}},
+)
+asking(
     "mode-of-one-surface",
     "precision.g.session_same",
     "Ignores the mode that NPURunConfig gives.",

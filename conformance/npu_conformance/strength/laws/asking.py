@@ -56,6 +56,7 @@ LAWS: Mapping[str, Law] = {
 #: Where a report keeps the answers.
 FILE = "laws.jsonl"
 _SETS = 60  # of option values asked in other ways (assumed)
+_REFUSED = 30  # of those that are refused (assumed)
 _SECONDS = 10.0  # for one small graph (assumed)
 #: So many parts the questions are dealt to, one after the other; what comes of a part depends on none of the others,
 #: nor on the worker that it meets (assumed: enough for the processors of one machine).
@@ -178,6 +179,7 @@ def _shelved(plan: Plan) -> Shelved:
     if key not in _SHELVED:
         _SHELVED.clear()
         sets = settled.questions(plan.library, plan.seed, _SETS)
+        sets += settled.refused(plan.library, plan.seed, _REFUSED)
         paths = _precise_graphs(plan.library)
         listed = [(path, ("legacy", "current")[number % 2]) for number, path in enumerate(paths)]
         graphs = _graphs_of(plan.library)
@@ -264,15 +266,26 @@ def _mixed(number: int) -> bool:
 
 def _params(asked: Request, number: int, edition: str, claims: judge.Claims) -> Dict[str, Any]:
     params: Dict[str, Any] = {
-        "surface": "session",
+        "surface": _surface(number, edition),
         "edition": edition,
-        "values": {"mix_compile_mode": _mixed(number)},
+        "values": {**_run_mode(number), "mix_compile_mode": _mixed(number)},
         "feeds": list(asked.feeds),
         "fetches": list(asked.fetches),
     }
     if _listed(number, claims):
         params["op_list"] = OPERATORS
     return params
+
+
+def _surface(number: int, edition: str) -> str:
+    """Where the options stand; operators are where they are on either surface. No document has NPURunConfig's earlier
+    table."""
+    return "runconfig" if edition == "current" and number % 4 == 3 else "session"
+
+
+def _run_mode(number: int) -> Dict[str, int]:
+    """Online inference by turns: no document makes a division depend on it."""
+    return {"graph_run_mode": 0} if number % 5 == 2 else {}
 
 
 def _listed(number: int, claims: judge.Claims) -> bool:
@@ -472,10 +485,15 @@ def _of_listed(plan: Plan, asked: Asked) -> Dict[str, Finding]:
     return found
 
 
-def _of_options(asked: Asked) -> Dict[str, Finding]:
+def _of_options(plan: Plan, asked: Asked) -> Dict[str, Finding]:
     """How answers for the same values, given in other ways, differ, by law."""
     found: Dict[str, Finding] = {}
     first = asked.outcomes.get("first")
+    if isinstance(first, client.Rejected):
+        other = asked.outcomes.get("beside others")
+        if isinstance(other, client.Answered):
+            found["options-beside"] = Finding(asked, "beside others, it takes what it refuses alone", other)
+        return found
     if not isinstance(first, client.Answered):
         return found
     for way, law in settled.WAYS.items():
@@ -487,7 +505,9 @@ def _of_options(asked: Asked) -> Dict[str, Finding]:
             found[law] = Finding(asked, f"{way}: {words}", other)
             continue
         aspects = ("effective",) if law == "options-settled" else ("effective", "origins", "meaning", "directives")
-        said, told = settled.facts(first.ok, aspects), settled.facts(other.ok, aspects)
+        params = _shelved(plan).options[asked.number].case.params
+        said = settled.comparable(way, params, settled.facts(first.ok, aspects))
+        told = settled.comparable(way, params, settled.facts(other.ok, aspects))
         for fact in sorted(said ^ told)[:1]:
             found[law] = Finding(asked, f"{way}, it says {'no more' if fact in said else 'besides'}: {fact}", other)
     return found
@@ -596,7 +616,7 @@ def _findings(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findi
         return _of_listed(plan, asked)
     if asked.kind == "run":
         return _of_run(_program_of(plan.seed, asked.number), asked)
-    return _of_case(plan, claims, asked) if asked.kind == "case" else _of_options(asked)
+    return _of_case(plan, claims, asked) if asked.kind == "case" else _of_options(plan, asked)
 
 
 #: Questions that break a law, by law and edition.
@@ -862,6 +882,8 @@ def _ask_shelved(plan: Plan, asker: _Asker, editions: Sequence[str], methods: An
             for way in settled.ways(params):
                 asked = settled.asked_for(way, params, outcomes["first"].ok)
                 outcomes[way] = asker.method("options", asked)
+        elif isinstance(outcomes["first"], client.Rejected) and "beside others" in settled.ways(params):
+            outcomes["beside others"] = asker.method("options", settled.asked_for("beside others", params, {}))
         found.append(Asked(number, one.edition, outcomes, "options"))
     return found
 
@@ -873,7 +895,17 @@ def _ask_moded(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked
         if edition in editions and asker.asks_about(path):
             inference = mode == "force_fp16" or number % 2  # no document restricts the other modes (A7)
             values = {**({"graph_run_mode": 0} if inference else {}), "precision_mode": mode}
-            params = {"surface": "session", "edition": edition, "values": values, "graph": path}
+            if number % 3 == 0 and mode == ("force_fp16" if inference else "allow_fp32_to_fp16"):
+                del values["precision_mode"]  # the default says the same (A6)
+            second = precise.SECOND.get(mode, "") if edition == "current" and number % 3 == 1 else ""
+            if second:
+                values = {"precision_mode_v2": second}
+            params = {
+                "surface": "runconfig" if second else "session",
+                "edition": edition,
+                "values": values,
+                "graph": path,
+            }
             found.append(Asked(number, edition, {"first": asker.method("precision", params)}, "moded"))
     return found
 
@@ -888,8 +920,11 @@ def _ask_listed(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Aske
         listed = precise.listable(_closed(path, (), ()), plan.seed + number)
         if listed is None:
             continue
-        values = {"precision_mode": "allow_mix_precision"}
-        params = {"surface": "session", "edition": edition, "values": values, "graph": path}
+        values = {"precision_mode": "allow_mix_precision", **_run_mode(number)}
+        surface = _surface(number, edition)
+        if surface == "runconfig":
+            values = {"precision_mode_v2": precise.SECOND["allow_mix_precision"], **_run_mode(number)}
+        params = {"surface": surface, "edition": edition, "values": values, "graph": path}
         outcomes = {"first": asker.method("precision", params)}
         if number in widest and asker.claims.features.issuperset(("library", "lists")):
             outcomes[_LIBRARY] = asker.method("library", {"surface": "session", "edition": edition, "values": {}})
@@ -994,7 +1029,8 @@ def _example(plan: Plan, asker: _Asker, record: Record, number: int, claims: jud
         text = stream.read()
     words = [f"--feed {feed}" for feed in asked.feeds] + [f"--fetch {fetch}" for fetch in asked.fetches]
     head = f"# Breaks the law '{law.name}': {law.title}.\n# Found as graph {plan.seed}/{number}; asked as by:\n"
-    mixed = f"-o mix_compile_mode={_mixed(number)}"
+    given = {**_run_mode(number), "mix_compile_mode": _mixed(number)}
+    mixed = f"--surface {_surface(number, edition)} " + " ".join(f"-o {name}={value}" for name, value in given.items())
     head += f"# npu-conformance partition {name} --edition {edition} {mixed} {' '.join(words)}\n"
     output.write_file(path, head + text)
 

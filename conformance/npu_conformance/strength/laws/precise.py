@@ -11,7 +11,7 @@ from npu_conformance.strength.laws.checks import Law
 from npu_reference.catalog import Catalog, Descriptor
 from npu_reference.graphs import Graph
 
-__all__ = ["LISTS", "MODES", "PRECISION", "Precise", "facts", "listable", "moved", "unlike_the_library"]
+__all__ = ["LISTS", "MODES", "PRECISION", "SECOND", "Precise", "facts", "listable", "moved", "unlike_the_library"]
 
 #: Marks an operator of keep_dtype_scope.
 _KEPT = "_keep_dtype"
@@ -26,6 +26,15 @@ MODES: Mapping[str, Tuple[str, ...]] = {
         "cube_fp16in_fp32out", "allow_mix_precision_fp16",
     ),
 }  # fmt: skip
+
+#: What precision_mode_v2 calls a mode (003 L326-341 and L354-372 say the same of each).
+SECOND: Mapping[str, str] = {
+    "force_fp16": "fp16",
+    "must_keep_origin_dtype": "origin",
+    "cube_fp16in_fp32out": "cube_fp16in_fp32out",
+    "allow_mix_precision": "mixed_float16",
+    "allow_mix_precision_fp16": "mixed_float16",
+}
 
 #: What modes choose among (document 003: float32 and float16, and bfloat16 where a kernel has nothing else).
 _CHOSEN = ("float16", "float32", "bfloat16")

@@ -654,10 +654,10 @@ def _shared(function: Any, given: Iterable[str]) -> FrozenSet[str]:
 
 
 def _readers(function: Any, sources: FrozenSet[str]) -> Dict[str, List[Any]]:
-    """Who reads some nodes, by node."""
+    """Who reads some nodes, or runs behind them, by node: it may write to what they gave."""
     found: Dict[str, List[Any]] = {}
     for node in function.node_def if sources else ():
-        for source in dict.fromkeys(text.partition(":")[0] for text in node.input):
+        for source in dict.fromkeys(text.lstrip("^").partition(":")[0] for text in node.input):
             if source in sources:
                 found.setdefault(source, []).append(node)
     return found
