@@ -6,11 +6,11 @@ from typing import Any, Callable, Dict, List
 
 from faulty import (
     artifacts,
+    drawn_options,
+    drawn_options_second,
+    drawn_options_third,
+    drawn_runs,
     first,
-    fourth_venda,
-    fourth_venda_second,
-    fourth_venda_third,
-    fourth_vendb,
     fresh,
     options,
     partition,
@@ -36,10 +36,10 @@ TABLES = (
     fresh,
     subtle,
     vendor,
-    fourth_venda,
-    fourth_venda_second,
-    fourth_venda_third,
-    fourth_vendb,
+    drawn_options,
+    drawn_options_second,
+    drawn_options_third,
+    drawn_runs,
 )
 
 
