@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import hashlib
 from typing import AbstractSet, Any, Dict, List, Mapping, Sequence, Set, Tuple
 
 from npu_conformance.library.library import Instance, Library
@@ -77,10 +77,7 @@ def questions(library: Library, seed: int, count: int) -> List[Instance]:
         and one.case.params["values"]
         and (one.case.params["surface"], one.edition) != ("runconfig", "legacy")  # no document has its table
     ]
-    rng = random.Random(f"options/{seed}")
-    for place in range(len(usable) - 1, 0, -1):
-        other = int(rng.random() * (place + 1))  # the one draw whose sequence Python promises to keep
-        usable[place], usable[other] = usable[other], usable[place]
+    usable.sort(key=lambda one: _place(f"options/{seed}", one))
     of = {edition: [one for one in usable if one.edition == edition] for edition in ("legacy", "current")}
     return [one for found in of.values() for one in found[: max(1, count // 2)]]
 
@@ -97,8 +94,13 @@ def refused(library: Library, seed: int, count: int) -> List[Instance]:
         and one.case.params["values"]
         and (one.case.params["surface"], one.edition) != ("runconfig", "legacy")
     ]
-    rng = random.Random(f"refused/{seed}")
-    return [usable[int(rng.random() * len(usable))] for _ in range(count if usable else 0)]
+    usable.sort(key=lambda one: _place(f"refused/{seed}", one))
+    return usable[:count]
+
+
+def _place(draw: str, one: Instance) -> bytes:
+    """Where an instance stands in a draw: a case more, or one less, leaves the others where they are."""
+    return hashlib.sha256(f"{draw}/{one.id}".encode()).digest()
 
 
 def ways(params: Mapping[str, Any]) -> List[str]:
