@@ -16,7 +16,9 @@ from faulty.making import (
     broken,
     changed,
     denies,
+    given,
     graph_of,
+    in_inference,
     is_about,
     is_mixed,
     judged_when,
@@ -40,14 +42,6 @@ from npu_reference.errors import NpuError
 
 #: What reads each operator's outputs, by name.
 Readers = Dict[str, List[str]]
-
-
-def _given(params: Params, *names: str) -> bool:
-    return all(value_of(params, name) is not None for name in names)
-
-
-def _inference(params: Params) -> bool:
-    return value_of(params, "graph_run_mode") == 0
 
 
 def _source(text: str) -> str:
@@ -80,7 +74,11 @@ def _behind(starts: List[str], readers: Readers) -> Set[str]:
 
 
 def _off_in_inference(answer: Answer, params: Params) -> None:
-    if is_about(params, "runconfig", "current") and _inference(params) and not _given(params, "op_compiler_cache_mode"):
+    if (
+        is_about(params, "runconfig", "current")
+        and in_inference(params)
+        and not given(params, "op_compiler_cache_mode")
+    ):
         told_value(answer, "op_compiler_cache_mode", "disable")
 
 
@@ -134,7 +132,7 @@ def _fixed_without_a_mode(answer: Answer, params: Params) -> None:
     if (
         params["surface"] == "runconfig"
         and value_of(params, "dynamic_input") is True
-        and not _given(params, "dynamic_graph_execute_mode")
+        and not given(params, "dynamic_graph_execute_mode")
     ):
         answer["directives"]["shapes"] = {"kind": "fixed"}
 
@@ -146,9 +144,9 @@ denies(
     "dynamic_input",
     lambda params: (
         is_about(params, "runconfig")
-        and _inference(params)
+        and in_inference(params)
         and value_of(params, "dynamic_input") is True
-        and not _given(params, "dynamic_inputs_shape_range")
+        and not given(params, "dynamic_inputs_shape_range")
     ),
 )
 
@@ -156,7 +154,7 @@ denies(
 @broken("options", "003 L492: without fusion_switch_file no file is read")
 def a_switch_file_beside_the_script_counts(ask: Any, params: Params) -> Answer:
     names = [name for name in params.get("files", {}) if name.endswith("fusion_switch.cfg")]
-    if names and not _given(params, "fusion_switch_file") and params["surface"] == "runconfig":
+    if names and not given(params, "fusion_switch_file") and params["surface"] == "runconfig":
         return ask(with_values(params, fusion_switch_file=names[0]))
     return ask(params)
 
@@ -230,7 +228,7 @@ def a_shape_too_many_is_read_over(ask: Any, params: Params) -> Answer:
 
 
 def _legacy_forced(answer: Answer, params: Params) -> None:
-    if is_about(params, "session", "legacy") and _inference(params) and value_of(params, "enable_small_channel") == 0:
+    if is_about(params, "session", "legacy") and in_inference(params) and value_of(params, "enable_small_channel") == 0:
         told_value(answer, "enable_small_channel", 1)
 
 
@@ -239,7 +237,7 @@ accepts(
     "what_is_overridden_is_not_checked",
     "003 L682: 0 and 1 are the values, in inference too",
     "enable_small_channel",
-    lambda params: _inference(params) and params["edition"] == "current",
+    lambda params: in_inference(params) and params["edition"] == "current",
 )
 
 
@@ -265,7 +263,7 @@ accepts(
     "features_are_checked_against_the_script",
     "003 L789: a feature needs its mode, from the variable too",
     "aoe_config_file",
-    lambda params: not _given(params, "aoe_mode") and "AOE_MODE" in params.get("env", {}),
+    lambda params: not given(params, "aoe_mode") and "AOE_MODE" in params.get("env", {}),
 )
 
 
@@ -283,7 +281,7 @@ asks(
 
 @broken("precision", "002 L165: force_fp16 is the default of online inference")
 def the_default_of_inference_is_told_only(ask: Any, params: Params) -> Answer:
-    if is_about(params, "session", "legacy") and _inference(params) and not _given(params, "precision_mode"):
+    if is_about(params, "session", "legacy") and in_inference(params) and not given(params, "precision_mode"):
         return ask(with_values(params, precision_mode="allow_fp32_to_fp16"))
     return ask(params)
 
@@ -332,7 +330,7 @@ tells("loops_take_getnext_along", "003 L986: a value that is given is not replac
 
 
 def _generalised(answer: Answer, params: Params) -> None:
-    if value_of(params, "jit_compile") == "false" and not _given(params, "compile_dynamic_mode"):
+    if value_of(params, "jit_compile") == "false" and not given(params, "compile_dynamic_mode"):
         told_value(answer, "compile_dynamic_mode", True)
 
 
@@ -363,7 +361,7 @@ denies(
     "work_path",
     lambda params: (
         is_about(params, "session", "legacy")
-        and _given(params, "work_path")
+        and given(params, "work_path")
         and f"{value_of(params, 'work_path')}/" not in params.get("files", {})
     ),
 )
@@ -378,7 +376,7 @@ def a_list_of_one_mode_is_a_mode(ask: Any, params: Params) -> Answer:
 
 
 def _no_others(answer: Answer, params: Params) -> None:
-    alone = not _given(params, "optypelist_for_implmode") and not _given(params, "op_precision_mode")
+    alone = not given(params, "optypelist_for_implmode") and not given(params, "op_precision_mode")
     if params["surface"] == "runconfig" and alone:
         answer["directives"]["implementation"]["others"] = None
 
@@ -397,7 +395,7 @@ def _traced(answer: Answer, params: Params) -> None:
     told = answer.get("meaning", {}).get("profiling_options")
     if (
         isinstance(told, dict)
-        and _inference(params)
+        and in_inference(params)
         and '"training_trace":"on"' in str(value_of(params, "profiling_options")).replace(" ", "")
     ):
         told["training_trace"] = "on"
@@ -506,7 +504,7 @@ place("what_is_pinned_elsewhere_stays", "000 L15: soft placement; devices that a
 
 @broken("precision", "002 L20: with use_off_line False there is nothing that other options act on")
 def modes_decide_what_is_not_offloaded(ask: Any, params: Params) -> Answer:
-    return ask(with_values(params, use_off_line=None)) if _given(params, "precision_mode") else ask(params)
+    return ask(with_values(params, use_off_line=None)) if given(params, "precision_mode") else ask(params)
 
 
 def _stateless_python(answer: Answer, params: Params) -> Any:
@@ -533,7 +531,7 @@ place("counters_live_on_the_host", "003 L695: Device: variables are on the devic
 @broken("partition", "001 L44: True: what is outside the range stays in the frontend")
 def what_follows_the_range_is_offloaded(ask: Any, params: Params) -> Answer:
     answer = ask(params)
-    if not is_mixed(params) or not _given(params, "in_out_pair") or value_of(params, "in_out_pair_flag") is False:
+    if not is_mixed(params) or not given(params, "in_out_pair") or value_of(params, "in_out_pair_flag") is False:
         return answer
     usual = ask(with_values(params, in_out_pair=None))
     outs: List[str] = []
@@ -554,7 +552,7 @@ asks(
 
 @broken("partition", "003 L142: True: mixed computing, in inference too")
 def mixed_computing_of_runconfig_is_for_training(ask: Any, params: Params) -> Answer:
-    if params["surface"] == "runconfig" and _inference(params) and is_mixed(params):
+    if params["surface"] == "runconfig" and in_inference(params) and is_mixed(params):
         return ask(with_values(params, mix_compile_mode=None))
     return ask(params)
 
@@ -603,7 +601,7 @@ judged_when(
     "further_ends_of_the_front_are_offloaded",
     "001 L160: False: all of the range stays, each of its ends",
     "partition",
-    lambda params: is_mixed(params) and _given(params, "in_out_pair") and value_of(params, "in_out_pair_flag") is False,
+    lambda params: is_mixed(params) and given(params, "in_out_pair") and value_of(params, "in_out_pair_flag") is False,
     _outs_offloaded,
 )
 
@@ -641,7 +639,7 @@ judged_when(
     "001 L9: full offload: the whole is one (M3)",
     "partition",
     lambda params: (
-        params["edition"] == "legacy" and params.get("policy") != "adapter" and not _given(params, "mix_compile_mode")
+        params["edition"] == "legacy" and params.get("policy") != "adapter" and not given(params, "mix_compile_mode")
     ),
     _a_geop_each,
 )
@@ -818,7 +816,7 @@ node_change(
 
 @broken("options", "003 L327: force_fp16 applies to inference only: what is not taken is told")
 def forced_halves_fall_back_without_a_word(ask: Any, params: Params) -> Answer:
-    training = not _inference(params) and is_about(params, "session", "current")
+    training = not in_inference(params) and is_about(params, "session", "current")
     if training and value_of(params, "precision_mode") == "force_fp16":
         return ask(with_values(params, precision_mode=None))
     return ask(params)
@@ -831,7 +829,7 @@ def entries_of_a_line_are_split(ask: Any, params: Params) -> Answer:
 
 @broken("precision", "004 L4: allow_fp32_to_fp16 is the default")
 def without_a_mode_runconfig_keeps_what_is(ask: Any, params: Params) -> Answer:
-    if is_about(params, "runconfig", "legacy") and not _given(params, "precision_mode"):
+    if is_about(params, "runconfig", "legacy") and not given(params, "precision_mode"):
         return ask(with_values(params, precision_mode="force_fp32"))
     return ask(params)
 
@@ -851,7 +849,7 @@ asks(
     "lists_are_of_the_first_mode",
     "003 L388: mixed precision by either of the modes",
     "precision",
-    lambda params: with_values(params, modify_mixlist=None) if _given(params, "precision_mode_v2") else params,
+    lambda params: with_values(params, modify_mixlist=None) if given(params, "precision_mode_v2") else params,
 )
 
 
@@ -881,9 +879,9 @@ node_change("what_reads_indices_is_not_lowered", "002 L772: true: float32 may be
 def _products_give_full(node: Dict[str, Any], params: Params, op: Any) -> None:
     if (
         is_about(params, "session", "current")
-        and not _given(params, "precision_mode")
-        and not _given(params, "precision_mode_v2")
-        and not _inference(params)
+        and not given(params, "precision_mode")
+        and not given(params, "precision_mode_v2")
+        and not in_inference(params)
         and op is not None
         and op.op == "MatMul"
     ):
@@ -950,7 +948,7 @@ changed("combined", "a_profile_ends_the_dump", "002 L94: enable_dump stands by i
 
 @broken("combined", "003 L388, L430: the lists and customize_dtypes stand beside each other", "precision")
 def types_of_ones_own_replace_the_lists(ask: Any, params: Params) -> Answer:
-    if _given(params, "modify_mixlist", "customize_dtypes"):
+    if given(params, "modify_mixlist", "customize_dtypes"):
         return ask(with_values(params, modify_mixlist=None))
     return ask(params)
 
@@ -972,7 +970,7 @@ judged_when(
     "a_pair_replaces_the_scope",
     "000 L10: the scope keeps operators on the host, beside a pair too",
     "partition",
-    lambda params: is_mixed(params) and _given(params, "in_out_pair") and value_of(params, "in_out_pair_flag") is False,
+    lambda params: is_mixed(params) and given(params, "in_out_pair") and value_of(params, "in_out_pair_flag") is False,
     _unscoped,
 )
 
@@ -991,7 +989,7 @@ def three_small_things(ask: Any, params: Params) -> Answer:
     found = texts(params, "aoe_config_file", lambda text: text.replace('"O3"', '"O2"'))
     found = all_values(found, mapped("buffer_optimize", lambda value: "off_optimize" if value == "off" else value))
     answer = ask(found)
-    if _inference(params) and params["edition"] == "legacy" and not _given(params, "dump_mode"):
+    if in_inference(params) and params["edition"] == "legacy" and not given(params, "dump_mode"):
         told_value(answer, "dump_mode", "all")
     return answer
 
@@ -999,7 +997,7 @@ def three_small_things(ask: Any, params: Params) -> Answer:
 @broken("combined", "003 L349: precision_mode and its second stand apart on each surface", "options")
 def the_second_mode_is_of_both_editions(ask: Any, params: Params) -> Answer:
     answer = ask(params)
-    if is_about(params, "session", "legacy") and _given(params, "precision_mode_v2"):
+    if is_about(params, "session", "legacy") and given(params, "precision_mode_v2"):
         answer["effective"]["precision_mode_v2"] = {"value": value_of(params, "precision_mode_v2"), "origin": "given"}
     return answer
 
@@ -1007,6 +1005,6 @@ def the_second_mode_is_of_both_editions(ask: Any, params: Params) -> Answer:
 @broken("combined", "003 L30: session_device_id goes before the variable, in sessions after the first", "options")
 def the_variable_decides_beside_ranks(ask: Any, params: Params) -> Answer:
     env = params.get("env", {})
-    if "RANK_SIZE" in env and "ASCEND_DEVICE_ID" in env and _given(params, "session_device_id"):
+    if "RANK_SIZE" in env and "ASCEND_DEVICE_ID" in env and given(params, "session_device_id"):
         return ask(with_values(params, session_device_id=None))
     return ask(params)

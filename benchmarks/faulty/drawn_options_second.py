@@ -16,6 +16,8 @@ from faulty.making import (
     broken,
     changed,
     denies,
+    given,
+    in_inference,
     is_about,
     is_mixed,
     judged_when,
@@ -38,14 +40,6 @@ from faulty.making import (
 from npu_reference.errors import NpuError
 
 _CONTROL_FLOW = {"Enter", "Switch", "Merge", "Exit", "NextIteration"}
-
-
-def _given(params: Params, *names: str) -> bool:
-    return all(value_of(params, name) is not None for name in names)
-
-
-def _inference(params: Params) -> bool:
-    return value_of(params, "graph_run_mode") == 0
 
 
 # Options
@@ -78,7 +72,7 @@ def a_timeout_is_checked_when_it_is_rounded(ask: Any, params: Params) -> Answer:
 
 
 def _off_line(answer: Answer, params: Params) -> None:
-    if value_of(params, "mix_compile_mode") is False and not _given(params, "use_off_line"):
+    if value_of(params, "mix_compile_mode") is False and not given(params, "use_off_line"):
         told_value(answer, "use_off_line", False)
 
 
@@ -88,7 +82,7 @@ tells("no_mixing_is_no_device", "002 L20: use_off_line is True when unset", _off
 @broken("options", "003 L904: hccl_timeout goes before HCCL_EXEC_TIMEOUT, whatever that says")
 def a_bad_variable_spoils_the_option(ask: Any, params: Params) -> Answer:
     said = params.get("env", {}).get("HCCL_EXEC_TIMEOUT", "68")
-    if not (said.isdigit() and 0 < int(said) <= 17340) and _given(params, "hccl_timeout"):
+    if not (said.isdigit() and 0 < int(said) <= 17340) and given(params, "hccl_timeout"):
         return ask(with_values(params, hccl_timeout=None))
     return ask(params)
 
@@ -138,7 +132,7 @@ asks("blanks_around_a_dump_mode_are_cut", "002 L136: input, output or all", "opt
 
 
 def _distributed(answer: Answer, params: Params) -> None:
-    if "RANK_SIZE" in params.get("env", {}) and not _given(params, "distribute") and params["surface"] == "runconfig":
+    if "RANK_SIZE" in params.get("env", {}) and not given(params, "distribute") and params["surface"] == "runconfig":
         told_value(answer, "distribute", "ParameterServerStrategy")
 
 
@@ -153,7 +147,7 @@ accepts(
     "only_a_mode_that_is_off_forbids_the_host",
     "003 L701: Host needs mix_compile_mode = True",
     "variable_placement",
-    lambda params: not _given(params, "mix_compile_mode"),
+    lambda params: not given(params, "mix_compile_mode"),
 )
 
 
@@ -228,7 +222,7 @@ turns("a_list_of_passes_is_all_of_them", "002 L322: general passes are always on
 
 def _no_loops(answer: Answer, params: Params) -> None:
     mixed = is_about(params, "session", "current") and value_of(params, "mix_compile_mode") is True
-    if mixed and not _given(params, "iterations_per_loop"):
+    if mixed and not given(params, "iterations_per_loop"):
         told_value(answer, "iterations_per_loop", None)
 
 
@@ -261,7 +255,7 @@ def memory_optimisation_must_be_off(ask: Any, params: Params) -> Answer:
 
 @broken("run", "000 L15: device execution is the default in mixed computing, too")
 def mixed_runs_ask_for_the_device(ask: Any, params: Params) -> Answer:
-    if value_of(params, "mix_compile_mode") is True and not _given(params, "use_off_line"):
+    if value_of(params, "mix_compile_mode") is True and not given(params, "use_off_line"):
         return ask(with_values(params, use_off_line=False))
     return ask(params)
 
@@ -284,7 +278,7 @@ judged_when(
     "001 L97: constants are listed; what is not on a path is not of the range (M13)",
     "partition",
     lambda params: (
-        is_mixed(params) and _given(params, "in_out_pair") and value_of(params, "in_out_pair_flag") is not False
+        is_mixed(params) and given(params, "in_out_pair") and value_of(params, "in_out_pair_flag") is not False
     ),
     _range_constants,
 )
@@ -293,7 +287,7 @@ denies(
     "000 L13: mix_compile_mode=True, iterations_per_loop=1",
     "iterations_per_loop",
     lambda params: (
-        _inference(params)
+        in_inference(params)
         and value_of(params, "mix_compile_mode") is True
         and value_of(params, "iterations_per_loop") == 1
     ),
@@ -302,7 +296,7 @@ denies(
 
 @broken("partition", "002 L698: in_out_pair_flag is True when unset")
 def pairs_of_training_stay(ask: Any, params: Params) -> Answer:
-    if is_mixed(params) and not _inference(params) and not _given(params, "in_out_pair_flag"):
+    if is_mixed(params) and not in_inference(params) and not given(params, "in_out_pair_flag"):
         return ask(with_values(params, in_out_pair_flag=False))
     return ask(params)
 
@@ -367,7 +361,7 @@ node_change("cubes_are_lowered_whatever_the_flag", "002 L773: false: it may not 
 
 @broken("precision", "004 L15: true allows lowering, in inference too")
 def flags_of_users_are_for_training(ask: Any, params: Params) -> Answer:
-    if isinstance(params.get("ops_info"), str) and _inference(params):
+    if isinstance(params.get("ops_info"), str) and in_inference(params):
         content = json.loads(params["ops_info"])
         for part in content.values():
             if isinstance(part, dict):
@@ -409,7 +403,7 @@ asks(
     "what_leaves_the_trustlist_is_blocked",
     "003 L400: from the trustlist to the graylist",
     "precision",
-    lambda params: _removed_is_blocked(params) if _given(params, "precision_mode_v2") else params,
+    lambda params: _removed_is_blocked(params) if given(params, "precision_mode_v2") else params,
 )
 
 # Several at once, or under a condition
@@ -442,7 +436,7 @@ judged_when(
 @broken("combined", "003 L441: an operator's name, in a function too", "precision")
 def names_end_at_functions(ask: Any, params: Params) -> Answer:
     plain = ask(params)
-    if not _given(params, "customize_dtypes"):
+    if not given(params, "customize_dtypes"):
         return plain
     without = {node["node"]: node for node in REFERENCE.precision(with_values(params, customize_dtypes=None))["nodes"]}
     nodes: List[Dict[str, Any]] = []
@@ -456,6 +450,6 @@ def names_end_at_functions(ask: Any, params: Params) -> Answer:
 def the_third_variable_wins(ask: Any, params: Params) -> Answer:
     env = params.get("env", {})
     known = [name for name in ("ASCEND_DEVICE_ID", "HCCL_EXEC_TIMEOUT", "AOE_MODE") if name in env]
-    if len(known) == 2 and _given(params, "session_device_id", "hccl_timeout"):
+    if len(known) == 2 and given(params, "session_device_id", "hccl_timeout"):
         return ask(with_env(with_values(params, session_device_id=None), dict))
     return ask(params)

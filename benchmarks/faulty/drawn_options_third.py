@@ -14,6 +14,7 @@ from faulty.making import (
     broken,
     changed,
     denies,
+    given,
     is_about,
     is_mixed,
     mapped,
@@ -31,11 +32,6 @@ from faulty.making import (
     with_values,
 )
 from npu_reference.errors import NpuError
-
-
-def _given(params: Params, *names: str) -> bool:
-    return all(value_of(params, name) is not None for name in names)
-
 
 # Options
 
@@ -56,7 +52,7 @@ denies(
     "a_mode_of_fixed_inputs_is_refused",
     "003 L1089: the option takes effect when dynamic_input is True, and is nothing otherwise",
     "dynamic_graph_execute_mode",
-    lambda params: value_of(params, "dynamic_input") is False and _given(params, "dynamic_graph_execute_mode"),
+    lambda params: value_of(params, "dynamic_input") is False and given(params, "dynamic_graph_execute_mode"),
 )
 
 
@@ -78,7 +74,7 @@ tells("elements_of_a_data_set_are_sorted", "003 L1111: the order of inputs is ke
 
 
 def _not_deterministic(answer: Answer, params: Params) -> None:
-    if value_of(params, "deterministic") == 1 and _given(params, "jit_compile"):
+    if value_of(params, "deterministic") == 1 and given(params, "jit_compile"):
         told_value(answer, "deterministic", 0)
 
 
@@ -99,7 +95,7 @@ def on_and_off_are_bools(ask: Any, params: Params) -> Answer:
 
 
 def _tuned_by_script(answer: Answer, params: Params) -> None:
-    if not _given(params, "aoe_mode") and _given(params, "work_path") and "AOE_MODE" in params.get("env", {}):
+    if not given(params, "aoe_mode") and given(params, "work_path") and "AOE_MODE" in params.get("env", {}):
         answer["directives"]["tuning"]["aoe"] = None
 
 
@@ -128,7 +124,7 @@ def ranks_have_seconds(ask: Any, params: Params) -> Answer:
 
 
 def _all_stay(answer: Answer, params: Params) -> Any:
-    if value_of(params, "in_out_pair_flag") is False and not _given(params, "in_out_pair"):
+    if value_of(params, "in_out_pair_flag") is False and not given(params, "in_out_pair"):
         return to_host(answer, offloaded(answer))
     return None
 
@@ -172,7 +168,7 @@ turn_values(
 
 @broken("partition", "000 L13: mix_compile_mode=True, iterations_per_loop=1")
 def one_iteration_ends_mixed_computing(ask: Any, params: Params) -> Answer:
-    if params["surface"] == "runconfig" and _given(params, "iterations_per_loop") and is_mixed(params):
+    if params["surface"] == "runconfig" and given(params, "iterations_per_loop") and is_mixed(params):
         return ask(with_values(params, mix_compile_mode=False))
     return ask(params)
 

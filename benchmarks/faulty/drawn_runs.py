@@ -15,16 +15,21 @@ from unittest import mock
 from faulty.making import (
     Answer,
     Params,
+    all_values,
+    asked_values,
     broken,
     changed,
     denies,
     graph_of,
+    in_inference,
     node_change,
     steps,
+    texts,
     turn_values,
     turns,
     value_of,
     with_values,
+    without,
 )
 from npu_reference.dumps import form
 from npu_reference.errors import NpuError
@@ -33,43 +38,8 @@ Values = Dict[str, Any]
 Files = Dict[str, Any]
 
 
-def _all_values(params: Params, change: Callable[[Values], Values]) -> Dict[str, Any]:
-    """The request with the values of every variant and turn changed."""
-    found: Dict[str, Any] = {**params, "values": change(dict(params.get("values", {})))}
-    if "variants" in params:
-        base = dict(params.get("values", {}))
-        found["variants"] = {
-            name: {key: value for key, value in change({**base, **values}).items() if found["values"].get(key) != value}
-            for name, values in params["variants"].items()
-        }
-        for name, values in params["variants"].items():
-            gone = set(found["values"]) - set(change({**base, **values}))
-            found["variants"][name].update(dict.fromkeys(gone))
-    if "turns" in params:
-        found["turns"] = [
-            {**one, "values": change(dict(one["values"]))} if one.get("values") else one for one in params["turns"]
-        ]
-    return found
-
-
-def _texts(params: Params, option: str, change: Callable[[str], str]) -> Dict[str, Any]:
-    """The request with the text of the file that an option names changed, in every turn."""
-    named = {value_of({"values": one}, option) for one in _asked_values(params)}
-
-    def edited(files: Mapping[str, Any]) -> Dict[str, Any]:
-        return {name: change(text) if name in named and isinstance(text, str) else text for name, text in files.items()}
-
-    found: Dict[str, Any] = {**params, "files": edited(params.get("files", {}))}
-    if params.get("turns"):
-        found["turns"] = [
-            {**one, "files": edited(one["files"])} if one.get("files") else one for one in params["turns"]
-        ]
-    return found
-
-
-def _asked_values(params: Params) -> List[Values]:
-    beside = [*params.get("variants", {}).values(), *(one.get("values") or {} for one in params.get("turns") or ())]
-    return [dict(params.get("values", {})), *beside]
+def _gone_in_inference(option: str) -> Callable[[Values], Values]:
+    return lambda values: without(option)(values) if in_inference({"values": values}) else values
 
 
 def _file(text: str) -> Dict[str, str]:
@@ -628,13 +598,13 @@ def ub_patterns_need_the_other_section(ask: Any, params: Params) -> Answer:
     def edit(text: str) -> str:
         return text if "GraphFusion" in text else '{"Switch": {}}'
 
-    return ask(_texts(params, "fusion_switch_file", edit))
+    return ask(texts(params, "fusion_switch_file", edit))
 
 
 @broken("options", "002, 003 fusion_switch_file: on or off, in quotation marks")
 def switches_may_be_true_or_false(ask: Any, params: Params) -> Answer:
     return ask(
-        _texts(
+        texts(
             params,
             "fusion_switch_file",
             lambda text: re.sub(r":\s*false\b", ': "off"', re.sub(r":\s*true\b", ': "on"', text)),
@@ -675,7 +645,7 @@ def switching_ageing_off_needs_no_ratio(ask: Any, params: Params) -> Answer:
 
 @broken("artifacts", "003 test0.cfg: blanks around = are allowed, of op_debug_list too", "compile", "options")
 def a_list_with_a_blank_before_its_sign_is_no_list(ask: Any, params: Params) -> Answer:
-    return ask(_texts(params, "op_debug_config", lambda text: re.sub(r"(?m)^op_debug_list\s+=.*$", "", text)))
+    return ask(texts(params, "op_debug_config", lambda text: re.sub(r"(?m)^op_debug_list\s+=.*$", "", text)))
 
 
 def _sixth_leaves(answer: Answer, params: Params) -> None:
@@ -718,7 +688,7 @@ turns(
 
 @broken("artifacts", "003: kernels are reused by operators with the same compile options", "compile")
 def a_changed_precision_file_is_not_read_again(ask: Any, params: Params) -> Answer:
-    named = {value_of({"values": one}, "op_precision_mode") for one in _asked_values(params)} - {None}
+    named = {value_of({"values": one}, "op_precision_mode") for one in asked_values(params)} - {None}
     seen: Dict[str, str] = {name: text for name, text in params.get("files", {}).items() if name in named}
     if not named or not params.get("turns"):
         return ask(params)
@@ -781,21 +751,15 @@ def parallel_engines_in_static_graphs(ask: Any, params: Params) -> Answer:
         on = str(value_of({"values": values}, "ac_parallel_enable")) == "1"
         return {"stream_max_parallel_num": "DNN_VM_AICPU:2", **values} if on else values
 
-    return ask(_all_values(params, change))
-
-
-def _inference(values: Values) -> bool:
-    return value_of({"values": values}, "graph_run_mode") == 0
+    return ask(all_values(params, change))
 
 
 @broken("timeline", "003 deterministic 1: slower, in online inference too", "timeline")
 def inference_is_deterministic_for_nothing(ask: Any, params: Params) -> Answer:
     return ask(
-        _all_values(
+        all_values(
             params,
-            lambda values: {
-                name: value for name, value in values.items() if name != "deterministic" or not _inference(values)
-            },
+            _gone_in_inference("deterministic"),
         )
     )
 
@@ -807,11 +771,9 @@ def inference_is_deterministic_for_nothing(ask: Any, params: Params) -> Answer:
 )
 def buffers_stay_optimised_in_inference(ask: Any, params: Params) -> Answer:
     return ask(
-        _all_values(
+        all_values(
             params,
-            lambda values: {
-                name: value for name, value in values.items() if name != "buffer_optimize" or not _inference(values)
-            },
+            _gone_in_inference("buffer_optimize"),
         )
     )
 
@@ -820,14 +782,14 @@ def buffers_stay_optimised_in_inference(ask: Any, params: Params) -> Answer:
 def the_default_threshold_is_a_hundred_and_twenty_eight_thousand(ask: Any, params: Params) -> Answer:
     if params["surface"] != "runconfig":
         return ask(params)
-    return ask(_all_values(params, lambda values: {"input_fusion_size": 128000, **values}))
+    return ask(all_values(params, lambda values: {"input_fusion_size": 128000, **values}))
 
 
 @broken("timeline", "003 variable_format_optimize: empty by default, which is off", "timeline")
 def layouts_of_variables_are_changed_by_default(ask: Any, params: Params) -> Answer:
     if params["surface"] != "runconfig" or params["edition"] != "current":
         return ask(params)
-    return ask(_all_values(params, lambda values: {"variable_format_optimize": True, **values}))
+    return ask(all_values(params, lambda values: {"variable_format_optimize": True, **values}))
 
 
 def _rejected(
@@ -880,7 +842,7 @@ def engines_after_the_first_are_not_read(ask: Any, params: Params) -> Answer:
         text = value_of({"values": values}, "stream_max_parallel_num")
         return {**values, "stream_max_parallel_num": text.split(",")[0]} if isinstance(text, str) else values
 
-    return ask(_all_values(params, change))
+    return ask(all_values(params, change))
 
 
 @broken("timeline", "002 profiling_options: online inference has no training_trace", "timeline", "run")
@@ -1135,7 +1097,7 @@ def the_last_type_of_a_list_is_lost(ask: Any, params: Params) -> Answer:
         text = value_of({"values": values}, "optypelist_for_implmode")
         return {**values, "optypelist_for_implmode": text.rsplit(",", 1)[0]} if isinstance(text, str) else values
 
-    return ask(_all_values(params, change))
+    return ask(all_values(params, change))
 
 
 # Several at once, and under a condition
@@ -1160,7 +1122,7 @@ def tailing_needs_no_parallel_gradients(ask: Any, params: Params) -> Answer:
         on = value_of({"values": values}, "is_tailing_optimization") is True
         return {**values, "hcom_parallel": True} if on else values
 
-    return ask(_all_values(params, change))
+    return ask(all_values(params, change))
 
 
 @broken("run", "002, 003: steps, device and mode of a dump are those that are asked for", "run")
@@ -1198,7 +1160,7 @@ def short_synchronisations_are_rounded_up_to_seconds(ask: Any, params: Params) -
                 values[name] = -(-given // 1000) * 1000
         return values
 
-    return ask(_all_values(params, change))
+    return ask(all_values(params, change))
 
 
 @broken("artifacts", "003: weights, kernels and results are those of every model of a session", "compile")
@@ -1250,7 +1212,7 @@ def the_variable_counts_in_seconds(ask: Any, params: Params) -> Answer:
 @broken("options", "003 tune_ops_name, tune_ops_type: lists of names and of types")
 def one_name_needs_no_list(ask: Any, params: Params) -> Answer:
     pattern = r'("(?:tune_ops_name|tune_ops_type|feature)"\s*:\s*)("[^"]*")'
-    return ask(_texts(params, "aoe_config_file", lambda text: re.sub(pattern, r"\1[\2]", text)))
+    return ask(texts(params, "aoe_config_file", lambda text: re.sub(pattern, r"\1[\2]", text)))
 
 
 @broken("artifacts", "003 fusion_result.json: of the graphs of this program", "compile")
@@ -1280,7 +1242,7 @@ def _all_of_both(text: str) -> str:
 
 @broken("artifacts", "002, 003 fusion_switch_file: ALL is of the section it stands in", "compile", "timeline")
 def all_of_one_section_is_all_of_both(ask: Any, params: Params) -> Answer:
-    return _as_given(ask(_texts(params, "fusion_switch_file", _all_of_both)), params)
+    return _as_given(ask(texts(params, "fusion_switch_file", _all_of_both)), params)
 
 
 def _debug_text(params: Params) -> str:
@@ -1335,7 +1297,7 @@ def parallel_engines_make_shapes_dynamic(ask: Any, params: Params) -> Answer:
             values["compile_dynamic_mode"] = True
         return values
 
-    return ask(_all_values(params, change))
+    return ask(all_values(params, change))
 
 
 @broken("artifacts", "003 debug_dir: before ASCEND_WORK_PATH, for op_debug_config too", "compile")
@@ -1394,7 +1356,7 @@ def the_device_is_told_what_was_given(ask: Any, params: Params) -> Answer:
 
 @broken("timeline", "003 input_fusion_size: an input as large as the default threshold is fused", "timeline")
 def inputs_as_large_as_the_default_go_alone(ask: Any, params: Params) -> Answer:
-    return ask(_all_values(params, lambda values: {"input_fusion_size": 131071, **values}))
+    return ask(all_values(params, lambda values: {"input_fusion_size": 131071, **values}))
 
 
 def _joined_results(step: Dict[str, Any], params: Params, values: Dict[str, Any]) -> None:
@@ -1425,7 +1387,7 @@ _accepted(
 turn_values(
     "inference_takes_prebuilt_kernels",
     "003 jit_compile auto: operators of static shape are compiled online, in inference too",
-    lambda values: {"jit_compile": "false", **values} if _inference(values) else values,
+    lambda values: {"jit_compile": "false", **values} if in_inference({"values": values}) else values,
 )
 
 
@@ -1479,12 +1441,12 @@ def _below(found: Any) -> str:
 
 @broken("run", "002, 003 dynamic_inputs_shape_range: the upper end of a range is in it", "run", "timeline")
 def ranges_of_runs_end_before_their_end(ask: Any, params: Params) -> Answer:
-    return ask(_all_values(params, _ranges(lambda text: re.sub(r"(\d+)~(\d+)", _below, text))))
+    return ask(all_values(params, _ranges(lambda text: re.sub(r"(\d+)~(\d+)", _below, text))))
 
 
 @broken("run", "002, 003 dynamic_inputs_shape_range: -1 is without bound", "run", "timeline")
 def what_has_no_bound_ends_at_a_thousand(ask: Any, params: Params) -> Answer:
-    return ask(_all_values(params, _ranges(lambda text: re.sub(r"(?<![\d~])-1\b", "1~1024", text))))
+    return ask(all_values(params, _ranges(lambda text: re.sub(r"(?<![\d~])-1\b", "1~1024", text))))
 
 
 @broken(
@@ -1498,7 +1460,7 @@ def a_mode_makes_inputs_dynamic(ask: Any, params: Params) -> Answer:
         asked = {"dynamic_graph_execute_mode", "dynamic_inputs_shape_range"} <= set(values)
         return {**values, "dynamic_input": True} if asked else values
 
-    return ask(_all_values(params, change))
+    return ask(all_values(params, change))
 
 
 @broken("run", "002: ranges are as many as inputs of their kind", "run", "timeline")
@@ -1575,11 +1537,9 @@ turn_values(
 @broken("artifacts", "002, 003 fusion_switch_file: in online inference too", "compile", "timeline")
 def switches_are_of_training(ask: Any, params: Params) -> Answer:
     return ask(
-        _all_values(
+        all_values(
             params,
-            lambda values: {
-                name: value for name, value in values.items() if name != "fusion_switch_file" or not _inference(values)
-            },
+            _gone_in_inference("fusion_switch_file"),
         )
     )
 
@@ -1587,9 +1547,7 @@ def switches_are_of_training(ask: Any, params: Params) -> Answer:
 turn_values(
     "inference_has_its_cache_at_home",
     "002, 003 op_compiler_cache_dir: in online inference too",
-    lambda values: {
-        name: value for name, value in values.items() if name != "op_compiler_cache_dir" or not _inference(values)
-    },
+    _gone_in_inference("op_compiler_cache_dir"),
 )
 
 

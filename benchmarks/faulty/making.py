@@ -40,6 +40,9 @@ __all__ = [
     "turns",
     "with_values",
     "all_values",
+    "asked_values",
+    "given",
+    "in_inference",
     "with_env",
     "without",
     "edited",
@@ -193,6 +196,15 @@ def value_of(params: Params, name: str) -> Any:
     return plain(params["values"].get(name))
 
 
+def given(params: Params, *names: str) -> bool:
+    """Whether all these options are given."""
+    return all(value_of(params, name) is not None for name in names)
+
+
+def in_inference(params: Params) -> bool:
+    return value_of(params, "graph_run_mode") == 0
+
+
 def is_about(params: Params, surface: str = "", edition: str = "") -> bool:
     return surface in ("", params["surface"]) and edition in ("", params["edition"])
 
@@ -284,10 +296,38 @@ def all_values(params: Params, change: Callable[[Dict[str, Any]], Dict[str, Any]
     """The request with the values of every variant and turn changed."""
     found: Dict[str, Any] = {**params, "values": change(dict(params.get("values", {})))}
     if "variants" in params:
-        found["variants"] = {name: change(dict(values)) for name, values in params["variants"].items()}
+        base = dict(params.get("values", {}))
+        found["variants"] = {
+            name: {key: value for key, value in change({**base, **values}).items() if found["values"].get(key) != value}
+            for name, values in params["variants"].items()
+        }
+        for name, values in params["variants"].items():
+            gone = set(found["values"]) - set(change({**base, **values}))
+            found["variants"][name].update(dict.fromkeys(gone))
     if "turns" in params:
         found["turns"] = [
             {**one, "values": change(dict(one["values"]))} if one.get("values") else one for one in params["turns"]
+        ]
+    return found
+
+
+def asked_values(params: Params) -> List[Dict[str, Any]]:
+    """The values of a request, of its variants and of its turns."""
+    beside = [*params.get("variants", {}).values(), *(one.get("values") or {} for one in params.get("turns") or ())]
+    return [dict(params.get("values", {})), *beside]
+
+
+def texts(params: Params, option: str, change: Callable[[str], str]) -> Dict[str, Any]:
+    """The request with the text of the file that an option names changed, in every turn."""
+    named = {value_of({"values": one}, option) for one in asked_values(params)}
+
+    def edited(files: Mapping[str, Any]) -> Dict[str, Any]:
+        return {name: change(text) if name in named and isinstance(text, str) else text for name, text in files.items()}
+
+    found: Dict[str, Any] = {**params, "files": edited(params.get("files", {}))}
+    if params.get("turns"):
+        found["turns"] = [
+            {**one, "files": edited(one["files"])} if one.get("files") else one for one in params["turns"]
         ]
     return found
 
@@ -317,15 +357,6 @@ def mapped(name: str, change: Callable[[Any], Any]) -> Callable[[Dict[str, Any]]
         key: edited(value, change) if key == name and plain(value) is not None else value
         for key, value in values.items()
     }
-
-
-def texts(params: Params, named: str, change: Callable[[str], str]) -> Dict[str, Any]:
-    """The request with the text of the file that an option names changed."""
-    path = value_of(params, named)
-    files = dict(params.get("files", {}))
-    if isinstance(path, str) and isinstance(files.get(path), str):
-        files[path] = change(files[path])
-    return {**params, "files": files}
 
 
 def told_value(answer: Answer, name: str, value: Any, origin: str = "") -> None:
