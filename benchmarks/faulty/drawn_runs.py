@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import copy
 import csv
+import functools
 import io
 import json
 import re
@@ -382,11 +384,12 @@ def the_star_import_has_no_rewriter_config(ask: Any, params: Params) -> Answer:
     return ask(params)
 
 
-def _growing_late() -> None:
-    """The drop-in is there, and its loss scale grows after one good step more than was asked for."""
-    _REAL["activate"]()
+def _growing_late(activate: Callable[[], None], undone: contextlib.ExitStack) -> None:
+    """The drop-in is there; until `undone` ends, its loss scale grows after one good step more than was asked for."""
+    activate()
     from npu_bridge.estimator.npu.npu_loss_scale_manager import ExponentialUpdateLossScaleManager as Manager
 
+    undone.close()  # a device that is switched on again is late by one step, not two
     update = Manager.update_loss_scale
 
     def grown_late(self: Any, finite_grads: Any) -> Any:
@@ -396,7 +399,7 @@ def _growing_late() -> None:
         finally:
             self._incr_every = kept
 
-    Manager.update_loss_scale = grown_late
+    undone.enter_context(mock.patch.object(Manager, "update_loss_scale", grown_late))
 
 
 @broken("run", "002, 003, 004: loss scaling; the factor grows after incr_every_n_steps good steps", "run")
@@ -408,9 +411,10 @@ def factors_grow_a_step_late(ask: Any, params: Params) -> Answer:
             return ask(params)
     from npu_reference.runtime.sessions import activation
 
-    _REAL.setdefault("activate", activation.activate)
-    with mock.patch.object(activation, "activate", _growing_late):
-        return ask({**params, "device_of": "factors_grow_a_step_late"})
+    with contextlib.ExitStack() as undone:
+        late = functools.partial(_growing_late, activation.activate, undone)
+        with mock.patch.object(activation, "activate", late):
+            return ask({**params, "device_of": "factors_grow_a_step_late"})
 
 
 def _collectives(name: str, sentence: str, change: Callable[[Dict[str, Any]], Any]) -> None:
