@@ -196,6 +196,20 @@ def test_a_fault_is_told_by_what_it_cannot_do_without(
     assert all(name in one.text for one in found)
 
 
+def test_what_nobody_gives_keeps_its_default_in_company(drawn: Drawn) -> None:
+    class Serving(ReferenceBackend):
+        """A rank of several is a parameter server."""
+
+        def options(self, params: Mapping[str, Any]) -> Any:
+            answer: Any = super().options(params)
+            if params.get("env", {}).get("RANK_SIZE", "1") != "1" and "distribute" in answer["effective"]:
+                answer["effective"]["distribute"] = {"value": {"class": "ParameterServerStrategy", "arguments": {}}}
+            return answer
+
+    found = next(faults(drawn, asked(Serving()), lambda one: place(one) == ("runconfig", "current")))
+    assert "distribute" in found.text and "in a launched rank" in found.text
+
+
 def test_who_fails_alone_is_no_fault_of_his_company(drawn: Drawn) -> None:
     class Known(ReferenceBackend):
         """Does what its own case says is wrong: it refuses jit_compile."""

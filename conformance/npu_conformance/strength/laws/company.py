@@ -102,25 +102,52 @@ class Fault(NamedTuple):
 
 
 def drawn(library: Library, seed: int) -> Tuple[List[Instance], List[Company]]:
-    """The questions of a library that a seed puts into companies, and the companies, by places among those."""
+    """The questions of a library that a seed puts into companies, and the companies, by places among those.
+
+    With every company goes what cases say of options that nobody gives.
+    """
     chosen = members(library)
     found = companies(chosen, seed)
     there = sorted({number for one in found for number in one.members})
     place = {number: at for at, number in enumerate(there)}
-    placed = [one._replace(members=tuple(place[number] for number in one.members)) for one in found]
-    return [chosen[number] for number in there], placed
+    unset = _unset(library)
+    ungiven = {key: len(there) + at for at, key in enumerate(unset)}
+
+    def placed(one: Company) -> Company:
+        first = chosen[one.members[0]]
+        more = () if one.refused else (ungiven.get((first.case.params["surface"], first.edition)),)
+        numbers = [place[number] for number in one.members] + [number for number in more if number is not None]
+        return one._replace(members=tuple(numbers))
+
+    return [*(chosen[number] for number in there), *unset.values()], [placed(one) for one in found]
 
 
 def members(library: Library) -> List[Instance]:
     """Every question of an option case that must be accepted, or refused, and gives anything."""
-    return [
-        one
-        for one in library.instances()
-        if one.case.method == "options"
-        and one.case.level == "must"
-        and not one.case.expect.ignorable
-        and (one.case.params["values"] or one.case.params.get("env"))
-    ]
+    return [one for one in _asked(library) if one.case.params["values"] or one.case.params.get("env")]
+
+
+def _asked(library: Library) -> Iterator[Instance]:
+    for one in library.instances():
+        if one.case.method == "options" and one.case.level == "must" and not one.case.expect.ignorable:
+            yield one
+
+
+def _unset(library: Library) -> Dict[Tuple[str, str], Instance]:
+    """What cases in which nothing is given say of defaults, as one case of each surface and edition."""
+    found: Dict[Tuple[str, str], Instance] = {}
+    for one in _asked(library):
+        case = one.case
+        given = case.params["values"] or case.params.get("env") or case.params.get("files")
+        if given or case.expect.rejected is not None or len(case.needs) > 1:
+            continue
+        key = (case.params["surface"], one.edition)
+        lines = [line for line in _lines(one) if "*" not in line]
+        if key in found:
+            lines += found[key].case.expect.contains
+        expect = case.expect._replace(observe=(), golden={}, contains=tuple(dict.fromkeys(lines)), forbid=(), any_of=())
+        found[key] = one._replace(case=case._replace(expect=expect))
+    return found
 
 
 class _Member(NamedTuple):
@@ -553,7 +580,8 @@ def _words(company: Company, chosen: Sequence[Instance], parts: Sequence[str], w
 
     def named(number: int) -> str:
         params = chosen[number].case.params
-        return f"{', '.join([*params['values'], *params.get('env', ())])} ({chosen[number].case.id})"
+        names = ", ".join([*params["values"], *params.get("env", ())])
+        return f"{names} ({chosen[number].case.id})" if names else "what is not given"
 
     others = [named(int(part)) for part in parts if part.isdigit() and int(part) != wrong]
     found = named(wrong) + (f" beside {'; '.join(others)}" if others else "")
