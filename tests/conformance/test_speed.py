@@ -159,7 +159,7 @@ def _looks(common: Any, worker: Any, tick: Any) -> Any:
 def test_lanes_and_workers_collect_seldom(tmp_path: Any) -> None:
     backend = tmp_path / "looking.py"
     backend.write_text(
-        "import gc\nclass Looking:\n    def options(self, params):\n        raise ValueError(gc.get_threshold())\n"
+        "import gc\nclass Looking:\n    def hello(self, params):\n        raise ValueError(gc.get_threshold())\n"
     )
     claims = judge.Claims(frozenset(["options"]), frozenset(["current"]), frozenset())
     terms = seats.Terms(claims, "", None, False)
