@@ -54,7 +54,10 @@ CONDITIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 }
 
 #: Parts of a request that are no member.
-_CONDITION, _UNKNOWN, _ORDER = "condition", "unknown", "order"
+_CONDITION, _UNKNOWN, _FIELDS, _ORDER = "condition", "unknown", "fields", "order"
+
+#: The field of the parameter map that a value of Python stands for.
+_FIELD_OF = {bool: "b", int: "i", float: "f", str: "s"}
 
 #: A key that no document has.
 UNKNOWN_KEY = "no_such_option_of_any_document"
@@ -67,18 +70,21 @@ class Company(NamedTuple):
     """Questions asked as one.
 
     members: their places among all members; the first one alone is judged where it is `refused`.
-    condition: one of :data:`CONDITIONS`, or empty; unknown: whether a key of no document stands among the options.
+    condition: one of :data:`CONDITIONS`, or empty; unknown: whether a key of no document stands among the options;
+    fields: whether every value names its field of the parameter map.
     """
 
     members: Tuple[int, ...]
     condition: str = ""
     unknown: bool = False
+    fields: bool = False
     refused: bool = False
 
     @property
     def parts(self) -> Tuple[str, ...]:
         """Everything that can be left out: members by number, then what else there is."""
-        others = (_CONDITION,) * bool(self.condition) + (_UNKNOWN,) * self.unknown + (_ORDER,)
+        others = (_CONDITION,) * bool(self.condition) + (_UNKNOWN,) * self.unknown
+        others += (_FIELDS,) * self.fields + (_ORDER,)
         return tuple(map(str, self.members)) + others
 
     def of(self, members: Sequence[int]) -> Optional[Company]:
@@ -309,8 +315,8 @@ def _with_refused(member: _Member, hosts: Sequence[Sequence[_Member]], turn: int
 class _Filling:
     """Fills companies so that names meet that have not met before."""
 
-    def __init__(self, conditions: Mapping[str, _Member], unknown: bool) -> None:
-        self._conditions, self._unknown = conditions, unknown
+    def __init__(self, conditions: Mapping[str, _Member], of_map: bool) -> None:
+        self._conditions, self._of_map = conditions, of_map
         self._used = dict.fromkeys(conditions, 0)
         self._met: Dict[int, int] = {}  # what each name that is told has stood beside
         self._beside = {name: 0 for one in conditions.values() for name in _bits(one.names)}  # what was told there
@@ -361,7 +367,7 @@ class _Filling:
         for name in _bits(joined.names):
             self._beside[name] |= joined.told
         members = tuple(sorted(one.number for one in there))
-        return Company(members, condition, self._unknown and number % 2 == 1)
+        return Company(members, condition, self._of_map and number % 2 == 1, self._of_map and number % 3 == 0)
 
     def _condition(self, one: _Member) -> str:
         """Of the conditions that it may stand under, the one that has been there least."""
@@ -438,6 +444,9 @@ def request(company: Company, chosen: Sequence[Instance], parts: Sequence[str], 
     values = merged["values"]
     if _UNKNOWN in parts:
         values[UNKNOWN_KEY] = 7
+    if _FIELDS in parts:
+        fields = {name: _FIELD_OF.get(type(value)) for name, value in values.items()}
+        values = {name: {"field": fields[name], "value": of} if fields[name] else of for name, of in values.items()}
     if _ORDER in parts:
         values = {name: values[name] for name in sorted(values, key=lambda name: _place(draw, name))}
     params = {"surface": there[0].case.params["surface"], "edition": there[0].edition, "values": values}
@@ -587,6 +596,7 @@ def _words(company: Company, chosen: Sequence[Instance], parts: Sequence[str], w
     found = named(wrong) + (f" beside {'; '.join(others)}" if others else "")
     found += f", in {company.condition}" if _CONDITION in parts else ""
     found += ", beside an unknown key" if _UNKNOWN in parts else ""
+    found += ", each with its field" if _FIELDS in parts else ""
     return found + (", in another order" if _ORDER in parts else "")
 
 
