@@ -6,6 +6,8 @@ from typing import Any, Callable, Dict, List
 
 from faulty import (
     artifacts,
+    drawn_fifth,
+    drawn_fifth_subtle,
     drawn_options,
     drawn_options_second,
     drawn_options_third,
@@ -40,6 +42,8 @@ TABLES = (
     drawn_options_second,
     drawn_options_third,
     drawn_runs,
+    drawn_fifth,
+    drawn_fifth_subtle,
 )
 
 
