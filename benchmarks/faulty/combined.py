@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List
 from faulty import (
     artifacts,
     drawn_fifth,
+    drawn_fifth_second,
     drawn_fifth_subtle,
     drawn_options,
     drawn_options_second,
@@ -44,6 +45,7 @@ TABLES = (
     drawn_runs,
     drawn_fifth,
     drawn_fifth_subtle,
+    drawn_fifth_second,
 )
 
 
