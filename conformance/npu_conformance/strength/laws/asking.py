@@ -49,8 +49,7 @@ DEFAULT = 200
 
 #: Every law by name, in the order of reports.
 LAWS: Mapping[str, Law] = {
-    law.name: law
-    for law in (*checks.LAWS.values(), *precise.PRECISION, *conditions.LAWS, *company.LAWS, *running.RUN)
+    law.name: law for law in (*checks.LAWS.values(), *precise.PRECISION, *conditions.LAWS, *company.LAWS, *running.RUN)
 }
 
 #: Where a report keeps the answers.

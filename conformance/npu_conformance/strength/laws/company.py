@@ -137,19 +137,24 @@ def _asked(library: Library) -> Iterator[Instance]:
 
 
 def _unset(library: Library) -> Dict[Tuple[str, str], Instance]:
-    """What cases in which nothing is given say of defaults, as one case of each surface and edition."""
+    """What cases say of options that they give nothing about, as one case of each surface and edition."""
     found: Dict[Tuple[str, str], Instance] = {}
     for one in _asked(library):
         case = one.case
-        given = case.params["values"] or case.params.get("env") or case.params.get("files")
-        if given or case.expect.rejected is not None or len(case.needs) > 1:
+        if case.expect.rejected is not None:
             continue
+        touched = set().union(*_touched(case.params))
+        lines = [line for line in _lines(one) if line.startswith("effective ")]
+        lines = [line for line in lines if "*" not in line and touched.isdisjoint(relations.deciding(line))]
         key = (case.params["surface"], one.edition)
-        lines = [line for line in _lines(one) if "*" not in line]
-        if key in found:
-            lines += found[key].case.expect.contains
-        expect = case.expect._replace(observe=(), golden={}, contains=tuple(dict.fromkeys(lines)), forbid=(), any_of=())
-        found[key] = one._replace(case=case._replace(expect=expect))
+        if key not in found:
+            params = {"surface": case.params["surface"], "values": {}}
+            expect = case.expect._replace(observe=(), golden={}, contains=(), forbid=(), any_of=())
+            needs = frozenset(("options",))
+            found[key] = one._replace(case=case._replace(params=params, needs=needs, expect=expect))
+        known = found[key].case
+        told = known.expect._replace(contains=tuple(dict.fromkeys((*known.expect.contains, *lines))))
+        found[key] = found[key]._replace(case=known._replace(expect=told))
     return found
 
 
@@ -306,7 +311,7 @@ def _with_refused(member: _Member, hosts: Sequence[Sequence[_Member]], turn: int
     beside: List[int] = []
     for step in range(6):
         for one in hosts[(turn * 5 + step) % len(hosts)]:
-            if len(beside) < 3 * _SIZE and joined.may_join(one):
+            if len(beside) < 2 * _SIZE and joined.may_join(one):
                 joined = joined.joined(one)
                 beside.append(one.number)
     return Company((member.number, *beside), refused=True)

@@ -74,7 +74,7 @@ RELATIONS: Tuple[Relation, ...] = (
     Relation(
         "runconfig.op_compiler_cache_mode.debug_cfg_no_list", ("op_debug_config",), (*_CACHE, *_CACHE_VARIABLES)
     ),
-    Relation("runconfig.op_debug_level.2_oom_exclusive", ("op_debug_level",), ("op_debug_config",)),
+    Relation("runconfig.op_debug_level.2_oom_exclusive", ("op_debug_level=2",), ("op_debug_config",)),
     Relation("runconfig.op_debug_config.npu_collect_no_oom", ("NPU_COLLECT_PATH",), ("op_debug_config",)),
     Relation("runconfig.enable_exception_dump.npu_collect_forces_1", ("NPU_COLLECT_PATH",), ("enable_exception_dump",)),
     Relation("runconfig.debug_dir.priority", ("ASCEND_WORK_PATH",), ("debug_dir",)),
