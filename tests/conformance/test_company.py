@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import os
 import random
 import subprocess
 import sys
@@ -255,5 +256,9 @@ def test_companies_do_not_depend_on_the_hash_seed() -> None:
 
 def _run(program: str, seed: str) -> bytes:
     return subprocess.run(
-        [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, stdout=subprocess.PIPE, check=True, timeout=60
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=60,
     ).stdout

@@ -34,8 +34,9 @@ from npu_conformance.strength.laws.checks import Law
 
 __all__ = ["CONDITIONS", "LAWS", "Company", "Fault", "ask", "companies", "drawn", "faults", "members"]
 
-#: Members of a company, and so many are looked at for a place in one; one company of so many has no condition (assumed:
-#: nearly every two options meet, in some 300 requests).
+#: Those of a company who have stood in none, those who join for whom they have not met, so many of the first and of the
+#: second who are looked at for one place, and of so many companies one has no condition (assumed: nearly every two
+#: options meet, in some 350 requests).
 _SIZE, _MORE, _WINDOW, _AGAIN, _PLAIN = 6, 4, 10, 4, 4
 
 #: Who gives more than so many joins nobody, others join him (assumed).
