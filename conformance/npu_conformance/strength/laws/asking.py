@@ -36,7 +36,7 @@ from npu_conformance.library.library import Case, Expect, Instance, Library
 from npu_conformance.protocol import client, requests
 from npu_conformance.protocol import outcomes as outcome_files
 from npu_conformance.running.lanes import Settings
-from npu_conformance.strength.laws import checks, company, precise, running, settled
+from npu_conformance.strength.laws import checks, effects, precise, running, settled
 from npu_conformance.strength.laws.checks import Law, Question, facts, read
 from npu_conformance.strength.laws.graphs import OPERATORS, Request, Step, draw, request
 from npu_conformance.strength.laws.shrink import shrink
@@ -51,7 +51,7 @@ DEFAULT = 200
 #: Every law by name, in the order of reports.
 LAWS: Mapping[str, Law] = {
     law.name: law
-    for law in (*checks.LAWS.values(), *precise.PRECISION, *settled.OPTIONS, *company.COMPANY, *running.RUN)
+    for law in (*checks.LAWS.values(), *precise.PRECISION, *settled.OPTIONS, *effects.EFFECTS, *running.RUN)
 }
 
 #: Where a report keeps the answers.
@@ -77,7 +77,7 @@ class Shelved(NamedTuple):
     options: Tuple[Instance, ...] = ()
     moded: Tuple[Tuple[str, str, str], ...] = ()
     listed: Tuple[Tuple[str, str], ...] = ()
-    company: Tuple[company.Kept, ...] = ()
+    effects: Tuple[effects.Kept, ...] = ()
 
 
 class Plan(NamedTuple):
@@ -98,7 +98,7 @@ class Asked(NamedTuple):
 
     kind: "graph" for the partition of a random graph, "precise" for its dtypes, "moded" for those of a case's graph in
     some mode, "listed" with a type more on a list, "case" for what an instance of a case asks, "options" for values of
-    one, "company" for a case under conditions, "run" for the values of a graph; number: of the graph, or the place
+    one, "effects" for a case under conditions, "run" for the values of a graph; number: of the graph, or the place
     among the instances.
     """
 
@@ -131,8 +131,8 @@ class Finding(NamedTuple):
         if self.asked.kind == "listed":
             path, edition = _shelved(plan).listed[self.asked.number]
             return f"{os.path.basename(path)} in {edition}"
-        if self.asked.kind == "company":
-            return _shelved(plan).company[self.asked.number].instance.id
+        if self.asked.kind == "effects":
+            return _shelved(plan).effects[self.asked.number].instance.id
         shelved = _shelved(plan)
         return (shelved.options if self.asked.kind == "options" else shelved.case)[self.asked.number].id
 
@@ -188,7 +188,7 @@ def _shelved(plan: Plan) -> Shelved:
         paths = _precise_graphs(plan.library)
         listed = [(path, ("legacy", "current")[number % 2]) for number, path in enumerate(paths)]
         graphs = _graphs_of(plan.library)
-        beside = tuple(company.questions(plan.library))
+        beside = tuple(effects.questions(plan.library))
         _SHELVED[key] = Shelved(tuple(graphs), tuple(sets), tuple(_moded_of(paths, graphs)), tuple(listed), beside)
     return _SHELVED[key]
 
@@ -565,16 +565,16 @@ def _of_run(made: running.Program, asked: Asked) -> Dict[str, Finding]:
     return found
 
 
-def _of_company(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Finding]:
+def _of_effects(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Finding]:
     """How a case does not hold under conditions: one of them where it does not hold under that alone, or else all."""
-    kept = _shelved(plan).company[asked.number]
-    law = next(one.name for one in company.COMPANY if one.method == kept.instance.case.method)
+    kept = _shelved(plan).effects[asked.number]
+    law = next(one.name for one in effects.EFFECTS if one.method == kept.instance.case.method)
     words = f"beside {', '.join(kept.conditions)}: "
     for way, outcome in reversed(list(asked.outcomes.items())):
         if outcome is None:
             return {law: Finding(asked, words + "asked no more: it ended too often", None)}
         laid = kept if way == "first" else kept._replace(conditions=(way,))
-        fault = company.fault(laid, outcome, claims)
+        fault = effects.fault(laid, outcome, claims)
         if fault:
             return {law: Finding(asked, (words if way == "first" else f"beside {way}: ") + fault, outcome)}
     return {}
@@ -635,8 +635,8 @@ def _findings(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findi
         return _of_moded(plan, claims, asked)
     if asked.kind == "listed":
         return _of_listed(plan, asked)
-    if asked.kind == "company":
-        return _of_company(plan, claims, asked)
+    if asked.kind == "effects":
+        return _of_effects(plan, claims, asked)
     if asked.kind == "run":
         return _of_run(_program_of(plan.seed, asked.number), asked)
     return _of_case(plan, claims, asked) if asked.kind == "case" else _of_options(plan, asked)
@@ -658,8 +658,8 @@ def _concerns(plan: Plan, law: Law, asked: Asked) -> bool:
     """Whether the answers to a question are judged by a law."""
     if asked.kind == "case":
         return law.on_cases and _shelved(plan).case[asked.number].case.method == law.method
-    if asked.kind == "company":
-        return _shelved(plan).company[asked.number].instance.case.method == law.method
+    if asked.kind == "effects":
+        return _shelved(plan).effects[asked.number].instance.case.method == law.method
     if asked.kind == "listed":
         here = ("precision-lists", "precision-answered")
         return law.name in here or (law.name == "precision-library" and _LIBRARY in asked.outcomes)
@@ -673,12 +673,12 @@ def _has_answer(asked: Asked) -> bool:
 
 
 #: The kinds of questions, in the order in which their answers are kept.
-_KINDS = ("precise", "moded", "listed", "case", "options", "company", "graph", "run")
+_KINDS = ("precise", "moded", "listed", "case", "options", "effects", "graph", "run")
 
 #: Kind of question to the method that answers; of a case it is the case's.
 _METHODS = {
     "graph": "partition", "precise": "precision", "moded": "precision", "listed": "precision", "options": "options",
-    "case": "", "company": "", "run": "run",
+    "case": "", "effects": "", "run": "run",
 }  # fmt: skip
 
 
@@ -765,7 +765,7 @@ def _ask_part(part: int, common: Common, worker: client.Client, tick: Optional[C
             answers += ask(plan, asker, editions)
     answers += _ask_shelved(plan, asker, editions, methods)
     if not methods.isdisjoint(("compile", "timeline")):
-        answers += _ask_in_company(plan, asker, editions, methods)
+        answers += _ask_effects(plan, asker, editions, methods)
     if "partition" in methods:
         answers += _ask_all(plan, asker, editions)
     if "run" in methods:
@@ -922,24 +922,24 @@ def _ask_shelved(plan: Plan, asker: _Asker, editions: Sequence[str], methods: An
 _TAKEN_ASIDE = 3
 
 
-def _ask_in_company(plan: Plan, asker: _Asker, editions: Sequence[str], methods: Any) -> List[Asked]:
+def _ask_effects(plan: Plan, asker: _Asker, editions: Sequence[str], methods: Any) -> List[Asked]:
     """Cases of files and time under conditions; some that do not hold, under each condition alone."""
     found, aside = [], 0
-    for number, kept in enumerate(_shelved(plan).company):
+    for number, kept in enumerate(_shelved(plan).effects):
         one = kept.instance
         if not asker.asks_about(one.case.params["graph"]):
             continue
         if one.case.method not in methods or one.edition not in editions or judge.applicable(one, asker.claims):
             continue
         params = requests.prepare(one, asker.worker.folder).params
-        asked = company.asked_for(kept.conditions, params)
+        asked = effects.asked_for(kept.conditions, params)
         outcomes = {"first": asker.method(one.case.method, asked)}
         first = outcomes["first"]
-        if aside < _TAKEN_ASIDE and first is not None and company.fault(kept, first, asker.claims):
+        if aside < _TAKEN_ASIDE and first is not None and effects.fault(kept, first, asker.claims):
             aside += 1
             for name in kept.conditions:
-                outcomes[name] = asker.method(one.case.method, company.asked_for([name], params))
-        found.append(Asked(number, one.edition, outcomes, "company"))
+                outcomes[name] = asker.method(one.case.method, effects.asked_for([name], params))
+        found.append(Asked(number, one.edition, outcomes, "effects"))
     return found
 
 

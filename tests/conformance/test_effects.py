@@ -12,7 +12,7 @@ from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.judging import judge
 from npu_conformance.library import library
 from npu_conformance.protocol import client, requests
-from npu_conformance.strength.laws import company
+from npu_conformance.strength.laws import effects
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -24,7 +24,7 @@ def shelf():
 
 @pytest.fixture(scope="module")
 def kept(shelf):
-    return company.questions(shelf)
+    return effects.questions(shelf)
 
 
 def claims():
@@ -38,7 +38,7 @@ def readings():
 
 def asked(one, backend, folder):
     """The answer to a case under its conditions."""
-    params = company.asked_for(one.conditions, requests.prepare(one.instance, str(folder)).params)
+    params = effects.asked_for(one.conditions, requests.prepare(one.instance, str(folder)).params)
     answer = getattr(backend, one.instance.case.method)(params)
     return client.Answered(json.loads(json.dumps(answer)))
 
@@ -46,31 +46,31 @@ def asked(one, backend, folder):
 def test_every_effect_is_asked_under_every_condition_that_fits_it(shelf, kept):
     fit = {
         (effect, condition.name)
-        for one in company.usable(shelf)
-        for condition in company.fitting(company.question(one))
-        for effect in company.effects(one)
+        for one in effects.usable(shelf)
+        for condition in effects.fitting(effects.question(one))
+        for effect in effects.effects(one)
     }
-    shown = {(effect, name) for one in kept for effect in company.effects(one.instance) for name in one.conditions}
+    shown = {(effect, name) for one in kept for effect in effects.effects(one.instance) for name in one.conditions}
     assert fit <= shown
     assert len(fit) > 1000
-    assert {name for _, name in fit} == {one.name for one in company.CONDITIONS}
+    assert {name for _, name in fit} == {one.name for one in effects.CONDITIONS}
 
 
 def test_every_detail_of_files_is_asked_in_company(shelf, kept):
-    details = {detail for one in company.usable(shelf) for detail in company.details(one)}
-    assert details == {detail for one in kept for detail in company.details(one.instance)}
+    details = {detail for one in effects.usable(shelf) for detail in effects.details(one)}
+    assert details == {detail for one in kept for detail in effects.details(one.instance)}
 
 
 def test_a_question_has_one_condition_of_a_place_and_none_that_does_not_fit(kept):
     for one in kept:
-        fitting = {condition.name: condition for condition in company.fitting(company.question(one.instance))}
+        fitting = {condition.name: condition for condition in effects.fitting(effects.question(one.instance))}
         places = [fitting[name].place for name in one.conditions if fitting[name].place]
         assert len(places) == len(set(places)), one.instance.id
 
 
 def test_conditions_name_requirements_and_readings_that_there_are(shelf):
     known = set(shelf.requirements) | readings()
-    assert {source for one in company.CONDITIONS for source in one.sources} - known == set()
+    assert {source for one in effects.CONDITIONS for source in one.sources} - known == set()
 
 
 def test_questions_stay_few(kept):
@@ -78,10 +78,10 @@ def test_questions_stay_few(kept):
     assert len(kept) < 200
 
 
-@pytest.mark.parametrize("name", [one.name for one in company.CONDITIONS])
+@pytest.mark.parametrize("name", [one.name for one in effects.CONDITIONS])
 def test_a_condition_alone_leaves_a_case_as_it_is(name, kept, tmp_path):
     one = next(each for each in kept if name in each.conditions)._replace(conditions=(name,))
-    assert company.fault(one, asked(one, ReferenceBackend(), tmp_path), claims()) == ""
+    assert effects.fault(one, asked(one, ReferenceBackend(), tmp_path), claims()) == ""
 
 
 class NoCacheBesideDebugging(ReferenceBackend):
@@ -114,13 +114,13 @@ class ShortProfileInInference(ReferenceBackend):
 def test_an_effect_that_is_missing_in_company_is_seen(backend, case, kept, tmp_path):
     one = next(each for each in kept if re.fullmatch(case, each.instance.case.id))
     alone = one._replace(conditions=())
-    assert company.fault(alone, asked(alone, backend, tmp_path), claims()) == ""
-    assert company.fault(one, asked(one, backend, tmp_path), claims()) != ""
+    assert effects.fault(alone, asked(alone, backend, tmp_path), claims()) == ""
+    assert effects.fault(one, asked(one, backend, tmp_path), claims()) != ""
 
 
 def lay(name, **params):
     given = {"surface": "runconfig", "edition": "current", "values": {}, **params}
-    return company.asked_for([name], given)
+    return effects.asked_for([name], given)
 
 
 def test_other_names_hold_for_options_files_turns_and_damage():

@@ -20,7 +20,7 @@ from npu_conformance.protocol import client
 from npu_conformance.strength.laws.checks import Law
 
 __all__ = [
-    "COMPANY", "CONDITIONS", "Condition", "Kept", "Question", "asked_for", "effects", "fault", "fitting", "question",
+    "EFFECTS", "CONDITIONS", "Condition", "Kept", "Question", "asked_for", "effects", "fault", "fitting", "question",
     "questions", "read_back",
 ]  # fmt: skip
 
@@ -831,7 +831,7 @@ def fault(kept: Kept, outcome: client.Outcome, claims: judge.Claims) -> str:
     return "" if result.status in ("pass", "unsupported") else f"{result.status}: {result.detail}"
 
 
-COMPANY = [
+EFFECTS = [
     Law("files-in-company", "What compilation leaves is left beside effects that no document relates to it, too",
         ("env.ASCEND_WORK_PATH.uses", "runconfig.debug_dir.priority"), (), None, "compile", area="artifacts"),
     Law("time-in-company", "Profiles, tuning and the order of a step are as they are beside what no document relates",
