@@ -244,15 +244,15 @@ def files_below(root: str) -> Dict[str, Any]:
     total = 0
     for folder, inner, names in os.walk(root):
         inner.sort()
-        relative = os.path.relpath(folder, root)
-        if not inner and not names and relative != ".":
-            found[relative.replace(os.sep, "/") + "/"] = {"bytes": 0}
+        below = folder[len(root) :].strip(os.sep).replace(os.sep, "/")
+        below = f"{below}/" if below else ""
+        if not inner and not names and below:
+            found[below] = {"bytes": 0}
         for name in sorted(names):
             path = os.path.join(folder, name)
             if name.startswith(".") or os.path.islink(path) or not os.path.isfile(path):
                 continue
-            shown = os.path.relpath(path, root).replace(os.sep, "/")
-            size = os.path.getsize(path)
+            shown, size = below + name, os.path.getsize(path)
             if name.endswith(_WEIGHTLESS) or "." not in name or size > _WHOLE or total + size > _MOST:
                 found[shown] = {"bytes": size}
             else:

@@ -544,7 +544,7 @@ CONDITIONS: Tuple[Condition, ...] = (
     Condition(
         "a profile",
         ("session.profiling_mode.true", "session.profiling_options.output.dest"),
-        _all(_tabled, _unlike(*_OF_PROFILES, "iterations_per_loop", said="profile")),
+        _all(_tabled, _leaves_files, _unlike(*_OF_PROFILES, "iterations_per_loop", said="profile")),
         _giving(_PROFILED, {f"/{_HERE}/": ""}),
         _OWN,
     ),
@@ -649,7 +649,6 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(_compiles, _accepted, _tabled, _unlike(said="size")),
         _after_another,
         _without_first,
-        "programs",
         dear=True,
     ),
     Condition(
@@ -658,17 +657,6 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(_compiles, _unlike(said=r"\bleft|fusion_result|\bin \S|contents|repository")),
         lambda params: {**params, "turns": [{**one, "ends": "killed"} for one in params.get("turns") or [{}]]},
         _same,
-        "ends",
-    ),
-    Condition(
-        "another model afterwards",
-        ("runconfig.external_weight.sharing", "D18"),
-        _all(_compiles, lambda one: not one.params.get("models"),
-             _unlike(said=r"fusion_result|filler|reused none compiled none")),
-        lambda params: {**params, "models": [_other_model()]},
-        _without_other_model,
-        "models",
-        dear=True,
     ),
     Condition(
         "another model before",
@@ -677,7 +665,6 @@ CONDITIONS: Tuple[Condition, ...] = (
              _unlike(said=r"fusion_result|filler|reused none compiled none")),
         _with_other_first,
         _without_other_model,
-        "models",
         dear=True,
     ),
     Condition(
@@ -686,7 +673,6 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(_leaves_files, _tells_time, _accepted, lambda one: not one.params.get("variants")),
         lambda params: {**params, "variants": {_HERE: {}}},
         lambda answer: {"base": answer.get("variants", {}).get(_HERE, {"rejected": _UNANSWERED})},
-        "steps",
         dear=True,
     ),
     Condition(
@@ -731,18 +717,21 @@ def effects(instance: Instance) -> FrozenSet[str]:
 
 
 def details(instance: Instance) -> FrozenSet[str]:
-    """What of its effects a case is about: a value, a mode, an order, in one edition. Of files alone."""
+    """What of its effects a case is about: a value, a mode, an order. Of files alone."""
     if instance.case.area != "artifacts":
         return frozenset()
-    return frozenset(f"{instance.edition} {'.'.join(one.split('.')[1:3])}" for one in instance.case.requirements)
+    return frozenset(".".join(one.split(".")[1:3]) for one in instance.case.requirements)
 
 
 def usable(library: Library) -> List[Instance]:
-    """The cases that may be asked under conditions, cheap ones first, the others in an order of their own."""
+    """The cases that may be asked under conditions, cheap ones first, and those of a price in an order of their own."""
     found = [
         one
         for one in library.instances()
-        if one.case.method in ("compile", "timeline") and one.case.level == "must" and not one.twin
+        if one.case.method in ("compile", "timeline")
+        and one.case.level == "must"
+        and not one.twin
+        and _price(one) <= _DEAREST
     ]
     return sorted(found, key=lambda one: (_price(one), hashlib.sha256(one.id.encode()).digest()))
 
@@ -774,6 +763,7 @@ def questions(library: Library) -> List[Kept]:
 #: How much less a question may show in the next round (assumed: few rounds, and nearly as few questions as one by one).
 _LESS = 0.5
 
+_DEAREST = 5  # of what is asked twice (assumed)
 _LARGE = 4096  # bytes of a graph's text that cost as much as one more program (assumed)
 
 
