@@ -11,7 +11,6 @@ import functools
 import json
 import os
 import re
-import zlib
 from typing import (
     Any,
     Callable,
@@ -36,7 +35,7 @@ from npu_conformance.library.library import Case, Expect, Instance, Library
 from npu_conformance.protocol import client, requests
 from npu_conformance.protocol import outcomes as outcome_files
 from npu_conformance.running.lanes import Settings
-from npu_conformance.strength.laws import checks, company, effects, precise, running
+from npu_conformance.strength.laws import checks, company, conditions, dealing, effects, precise, running
 from npu_conformance.strength.laws.checks import Law, Question, facts, read
 from npu_conformance.strength.laws.graphs import OPERATORS, Request, Step, draw, request
 from npu_conformance.strength.laws.shrink import shrink
@@ -50,7 +49,15 @@ DEFAULT = 200
 
 #: Every law by name, in the order of reports.
 LAWS: Mapping[str, Law] = {
-    law.name: law for law in (*checks.LAWS.values(), *precise.PRECISION, *company.LAWS, *effects.EFFECTS, *running.RUN)
+    law.name: law
+    for law in (
+        *checks.LAWS.values(),
+        *precise.PRECISION,
+        *conditions.LAWS,
+        *company.LAWS,
+        *effects.EFFECTS,
+        *running.RUN,
+    )
 }
 
 #: Where a report keeps the answers.
@@ -63,14 +70,15 @@ _PARTS = 8
 _BAD_ENDINGS = 2  # a backend that crashes or hangs this often in one part is asked no more in it (assumed)
 _SHOWN = 20  # graphs whose faults a record lists
 _SHRINKS = 300  # requests spent on making one example small (assumed)
+_SMALLER = 10  # questions of one part whose conditions are dropped one by one, once they show a fault (assumed)
 _FRESH_SHRINKS = 40  # of those that need a fresh worker each, or a session of TensorFlow (assumed)
 _RUN_SECONDS = 60.0  # for a small graph that TensorFlow runs, which may have to be imported first (assumed)
 
 
 class Shelved(NamedTuple):
     """What is asked of a library beside its cases: graphs with their options, each once; companies of options, and the
-    questions they are of; graphs of precision cases with mode and edition; the same with an edition, for lists;
-    cases with conditions."""
+    questions they are of; graphs of precision cases with mode and edition; the same with an edition, for lists; cases
+    under conditions; those of files and time."""
 
     case: Tuple[Instance, ...] = ()
     options: Tuple[company.Company, ...] = ()
@@ -78,6 +86,7 @@ class Shelved(NamedTuple):
     moded: Tuple[Tuple[str, str, str], ...] = ()
     listed: Tuple[Tuple[str, str], ...] = ()
     effects: Tuple[effects.Kept, ...] = ()
+    dealt: Tuple[dealing.Dealt, ...] = ()
 
 
 class Plan(NamedTuple):
@@ -97,8 +106,9 @@ class Asked(NamedTuple):
     """One question and what came of it: outcome by way of asking ("first", "renamed", "repeated", …).
 
     kind: "graph" for the partition of a random graph, "precise" for its dtypes, "moded" for those of a case's graph in
-    some mode, "listed" with a type more on a list, "case" for what an instance of a case asks, "options" for a company
-    of options, "effects" for a case under conditions, "run" for the values of a graph; number: of the graph, or the
+    some mode, "listed" with a type more on a list, "case" for what an instance of a case asks, "dealt" for the same
+    under conditions, "options" for a company of options, "effects" for a case of files or time under conditions,
+    "run" for the values of a graph; number: of the graph, or the
     place among the instances.
     """
 
@@ -133,6 +143,8 @@ class Finding(NamedTuple):
             return f"{os.path.basename(path)} in {edition}"
         if self.asked.kind == "effects":
             return _shelved(plan).effects[self.asked.number].instance.id
+        if self.asked.kind == "dealt":
+            return self.fault.partition(": ")[0]
         return _shelved(plan).case[self.asked.number].id
 
 
@@ -186,13 +198,16 @@ def _shelved(plan: Plan) -> Shelved:
         paths = _precise_graphs(plan.library)
         listed = [(path, ("legacy", "current")[number % 2]) for number, path in enumerate(paths)]
         graphs = _graphs_of(plan.library)
+        dealt = dealing.deal(plan.library, plan.seed, _PARTS)
+        moded = _moded_of(paths, graphs)
         _SHELVED[key] = Shelved(
             tuple(graphs),
             tuple(companies),
             tuple(members),
-            tuple(_moded_of(paths, graphs)),
+            tuple(moded),
             tuple(listed),
             tuple(effects.questions(plan.library)),
+            tuple(dealt),
         )
     return _SHELVED[key]
 
@@ -336,7 +351,7 @@ class _Asker:
 
     def asks_about(self, path: str) -> bool:
         """Whether the questions about this graph of the library are of its part: all are, so that it is read once."""
-        return self.asks(zlib.crc32(os.path.basename(path).encode("utf-8", "surrogateescape")))
+        return self.asks(dealing.part_of(path, _PARTS))
 
     def once(
         self, steps: Sequence[Step], number: int, edition: str, renamed: bool = False, mode: str = ""
@@ -370,6 +385,27 @@ class _Asker:
             return None
         return requests.without_paths(outcome, self.worker.folder, self.worker.folder)
 
+    def dealt(self, dealt: dealing.Dealt, way: dealing.Way, before: Optional[dealing.Dealt] = None) -> Any:
+        """What came of a case under conditions; None where the backend is asked no more. `before`: what is to be asked
+        before it, where that is one of its conditions and not so anyway."""
+        if self.bad >= _BAD_ENDINGS:
+            return None
+        after = conditions.AFTER in way.conditions
+        if after and before is not None:
+            self.dealt(before, dealing.way_of(dealing.WHOLE, before))
+        first = dealt.graphs[way.graphs[0]][0]
+        folder = os.path.join(self.worker.folder, "case")
+        os.makedirs(folder, exist_ok=True)
+        params = requests.prepare(first, folder).params
+        if way.graphs != (0,) or way.conditions:
+            listed = "op_list" in self.claims.features
+            params, content = dealing.request(dealt, way, params, listed, _closed)
+            params["graph"] = os.path.join(folder, "graph.pb")
+            with open(params["graph"], "wb") as file:
+                file.write(content)
+        outcome = self._asked(first.case.method, params, after=after)
+        return None if outcome is None else requests.without_paths(outcome, self.worker.folder, folder)
+
     def run(self, asked: running.Asking) -> Optional[client.Outcome]:
         """What came of running a graph in one way; None where the backend is asked no more."""
         if self.bad >= _BAD_ENDINGS:
@@ -383,13 +419,16 @@ class _Asker:
             return None
         return requests.read_back(requests.without_paths(outcome, self.worker.folder, folder), asked.twin)
 
-    def _asked(self, method: str, params: Mapping[str, Any], seconds: float = _SECONDS) -> Optional[client.Outcome]:
-        """One request; the worker forgets what was before. None where it does not start any more."""
+    def _asked(
+        self, method: str, params: Mapping[str, Any], seconds: float = _SECONDS, after: bool = False
+    ) -> Optional[client.Outcome]:
+        """One request; the worker forgets what was before, unless this comes right `after` it. None where it does not
+        start any more."""
         known = self.worker.known(method, params)
         if known is not None:
             return known
         try:
-            if self.worker.served:
+            if self.worker.served and not after:
                 outcome = self.worker.request("reset", {}, _SECONDS)
                 if isinstance(outcome, (client.Crashed, client.TimedOut, client.Nonsense)):
                     self.worker.fresh()
@@ -467,6 +506,25 @@ def _of_moded(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findi
         words = client.describe(outcome) if outcome else "asked no more: it ended too often"
         found["precision-answered"] = Finding(asked, words, outcome)
     return found
+
+
+def _of_dealt(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Finding]:
+    """How a case's answer under conditions is not what the case says, told of the fewest that were found to do so; what
+    the case does not say as it is, either, is its own matter."""
+    dealt = dealing.usable_of(_shelved(plan).dealt[asked.number], claims)
+    failing = []
+    for text, outcome in asked.outcomes.items():
+        way = dealing.way_of(text, dealt)
+        told = dealing.difference(dealt, way, outcome, claims)
+        if told and not way.conditions and len(way.graphs) == 1:
+            return {}
+        if told:
+            failing.append((len(way.graphs) + len(way.conditions), text, told, outcome))
+    if not failing:
+        return {}
+    _, text, told, outcome = min(failing, key=lambda one: one[:2])
+    fault = f"{told.partition(': ')[0]}: {dealing.words(dealt, dealing.way_of(text, dealt))}: {told.partition(': ')[2]}"
+    return {f"{dealt.first.case.method}-conditions": Finding(asked, fault, outcome)}
 
 
 def _of_listed(plan: Plan, asked: Asked) -> Dict[str, Finding]:
@@ -563,9 +621,14 @@ def _of_effects(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Fin
     kept = _shelved(plan).effects[asked.number]
     law = next(one.name for one in effects.EFFECTS if one.method == kept.instance.case.method)
     words = f"beside {', '.join(kept.conditions)}: "
+    alone = asked.outcomes.get(_ALONE)
+    if alone is not None and effects.fault(kept._replace(conditions=()), alone, claims):
+        return {}  # that is the case's own matter
     for way, outcome in reversed(list(asked.outcomes.items())):
         if outcome is None:
             return {law: Finding(asked, words + "asked no more: it ended too often", None)}
+        if way == _ALONE:
+            continue
         laid = kept if way == "first" else kept._replace(conditions=(way,))
         fault = effects.fault(laid, outcome, claims)
         if fault:
@@ -630,6 +693,8 @@ def _findings(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findi
         return _of_listed(plan, asked)
     if asked.kind == "effects":
         return _of_effects(plan, claims, asked)
+    if asked.kind == "dealt":
+        return _of_dealt(plan, claims, asked)
     if asked.kind == "run":
         return _of_run(_program_of(plan.seed, asked.number), asked)
     return _of_case(plan, claims, asked) if asked.kind == "case" else _of_options(plan, claims, asked)
@@ -649,6 +714,10 @@ def _by_law(judged: Iterable[Tuple[Asked, Mapping[str, Finding]]]) -> Broken:
 
 def _concerns(plan: Plan, law: Law, asked: Asked) -> bool:
     """Whether the answers to a question are judged by a law."""
+    if asked.kind == "dealt":
+        return law.name == f"{_shelved(plan).dealt[asked.number].first.case.method}-conditions"
+    if law.name in _OF_CONDITIONS:
+        return False
     if asked.kind == "case":
         return law.on_cases and _shelved(plan).case[asked.number].case.method == law.method
     if asked.kind == "effects":
@@ -666,20 +735,19 @@ def _has_answer(asked: Asked) -> bool:
 
 
 #: The kinds of questions, in the order in which their answers are kept.
-_KINDS = ("precise", "moded", "listed", "case", "options", "effects", "graph", "run")
+_KINDS = ("precise", "moded", "listed", "case", "dealt", "options", "effects", "graph", "run")
 
-#: Kind of question to the method that answers; of a case it is the case's.
+_OF_CONDITIONS = frozenset(law.name for law in conditions.LAWS)
+
+#: Kind of question to the method that answers; of cases it is the case's.
 _METHODS = {
     "graph": "partition", "precise": "precision", "moded": "precision", "listed": "precision", "options": "options",
-    "case": "", "effects": "", "run": "run",
+    "case": "", "dealt": "", "effects": "", "run": "run",
 }  # fmt: skip
 
 
 #: What a law holds of, by its method.
-_OF = {
-    "partition": "graphs", "precision": "graphs", "options": "sets of values", "compile": "cases", "timeline": "cases",
-    "run": "graphs",
-}  # fmt: skip
+_OF = {"partition": "graphs", "precision": "graphs", "options": "sets of values", "run": "graphs"}
 
 
 def records(
@@ -700,16 +768,21 @@ def records(
         concerned = [asked for asked in answers if asked.edition == instance.edition and _concerns(plan, law, asked)]
         count = sum(1 for asked in concerned if law.name.endswith("answered") or _has_answer(asked))
         found = broken.get((law.name, instance.edition), [])
+        of = "cases under conditions" if law.name in _OF_CONDITIONS or law.area else _OF[law.method]
         if found:
-            detail = f"broken by {len(found)} of {len(concerned)} {_OF[law.method]}: {found[0].fault}"
+            detail = f"broken by {len(found)} of {len(concerned)} {of}: {found[0].fault}"
             differences = tuple(
                 judge.Difference("law", f"{one.named(plan)}: {one.fault}", law.name) for one in found[:_SHOWN]
             )
             made.append(_record(instance, "fail", detail, differences))
         elif count:
-            made.append(_record(instance, "pass", "", facts=(f"law {law.name} holds of {count} {_OF[law.method]}",)))
+            made.append(_record(instance, "pass", "", facts=(f"law {law.name} holds of {count} {of}",)))
         elif concerned:
             made.append(_record(instance, "not-run", "nothing that was asked had an answer"))
+        elif law.name in _OF_CONDITIONS or law.area:
+            made.append(
+                _record(instance, "unsupported", "of the cases that the backend claims none is in this edition")
+            )
         else:
             made.append(_record(instance, "not-run", "no graph was asked in this edition; ask for more"))
     return made
@@ -757,6 +830,7 @@ def _ask_part(part: int, common: Common, worker: client.Client, tick: Optional[C
         for ask in (_ask_precise, _ask_moded, _ask_listed):
             answers += ask(plan, asker, editions)
     answers += _ask_shelved(plan, asker, editions, methods)
+    answers += _ask_dealt(plan, asker, editions, methods)
     companies = _ask_options(plan, asker, editions) if "options" in methods else []
     if not methods.isdisjoint(("compile", "timeline")):
         answers += _ask_effects(plan, asker, editions, methods)
@@ -769,7 +843,8 @@ def _ask_part(part: int, common: Common, worker: client.Client, tick: Optional[C
 
 def _ask_again(common: Common, worker: client.Client, tick: Optional[Callable[[], None]]) -> Told:
     """Asks some graphs once more, in a fresh worker and the opposite order."""
-    worker.fresh()
+    if worker.served:
+        worker.fresh()
     plan = common.plan
     asker = _Asker(plan, worker, common.claims)
     repeated = {}
@@ -796,11 +871,13 @@ class Questions:
     @property
     def parts(self) -> List[Callable[..., Told]]:
         """What to call, each once with `common`, any worker and what to call after a random graph; then `take` what it
-        returns. The last part asks in a fresh worker."""
-        if not self._methods:
-            return []
-        found: List[Callable[..., Told]] = [functools.partial(_ask_part, part) for part in range(_PARTS)]
-        return [*found, _ask_again] if "partition" in self._methods else found
+        returns."""
+        return [functools.partial(_ask_part, part) for part in range(_PARTS)] if self._methods else []
+
+    @property
+    def fresh(self) -> List[Callable[..., Told]]:
+        """What to call likewise, and begins with a fresh worker: a lane that has asked nothing yet has one."""
+        return [_ask_again] if "partition" in self._methods else []
 
     def take(self, told: Told) -> None:
         """What came of one part."""
@@ -870,7 +947,7 @@ def run(plan: Plan, spec: str, settings: Settings, claims: judge.Claims) -> List
         NpuError: BACKEND_UNAVAILABLE, OUTPUT.
     """
     questions = Questions(plan, claims)
-    parts = questions.parts
+    parts = [*questions.parts, *questions.fresh]
     if parts:
         with settings.client(spec) as worker:
             for part in parts:
@@ -916,8 +993,50 @@ def _ask_options(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Tup
     return found
 
 
+def _ask_dealt(plan: Plan, asker: _Asker, editions: Sequence[str], methods: Any) -> List[Asked]:
+    """The cases under conditions; of one that shows a fault, also under fewer, until each of those left is needed."""
+    found = []
+    before: Optional[dealing.Dealt] = None
+    left = _SMALLER
+    for number, dealt in enumerate(_shelved(plan).dealt):
+        one = dealt.first
+        if (
+            one.case.method not in methods
+            or one.edition not in editions
+            or not asker.asks_about(one.case.params["graph"])
+        ):
+            continue
+        dealt = dealing.usable_of(dealt, asker.claims)
+        if not dealt.graphs:
+            continue
+        way = dealing.way_of(dealing.WHOLE, dealt)
+        outcomes = {dealing.WHOLE: asker.dealt(dealt, way)}
+        if dealing.difference(dealt, way, outcomes[dealing.WHOLE], asker.claims):
+            plain = [dealing.Way((place,), ()) for place in range(len(dealt.graphs))]
+            outcomes.update((one.text, asker.dealt(dealt, one)) for one in plain)
+            if left and not any(dealing.difference(dealt, one, outcomes[one.text], asker.claims) for one in plain):
+                left -= 1
+                outcomes.update(_fewer(asker, dealt, way, before))
+        found.append(Asked(number, one.edition, outcomes, "dealt"))
+        before = dealt
+    return found
+
+
+def _fewer(
+    asker: _Asker, dealt: dealing.Dealt, way: dealing.Way, before: Optional[dealing.Dealt]
+) -> Iterator[Tuple[str, Optional[client.Outcome]]]:
+    """Ways of asking with one condition less each time, that still show a fault, and what came of them."""
+    for fewer in dealing.smaller(way):
+        outcome = asker.dealt(dealt, fewer, before)
+        if dealing.difference(dealt, fewer, outcome, asker.claims):
+            yield fewer.text, outcome
+            yield from _fewer(asker, dealt, fewer, before)
+            return
+
+
 #: Cases of one part that do not hold in company and are asked again under each condition alone (assumed).
 _TAKEN_ASIDE = 3
+_ALONE = "alone"  # the way of asking without conditions
 
 
 def _ask_effects(plan: Plan, asker: _Asker, editions: Sequence[str], methods: Any) -> List[Asked]:
@@ -933,10 +1052,14 @@ def _ask_effects(plan: Plan, asker: _Asker, editions: Sequence[str], methods: An
         asked = effects.asked_for(kept.conditions, params)
         outcomes = {"first": asker.method(one.case.method, asked)}
         first = outcomes["first"]
-        if aside < _TAKEN_ASIDE and first is not None and effects.fault(kept, first, asker.claims):
-            aside += 1
-            for name in kept.conditions:
-                outcomes[name] = asker.method(one.case.method, effects.asked_for([name], params))
+        if first is not None and effects.fault(kept, first, asker.claims):
+            outcomes[_ALONE] = asker.method(one.case.method, params)
+            alone = outcomes[_ALONE]
+            holds = alone is not None and not effects.fault(kept._replace(conditions=()), alone, asker.claims)
+            if holds and aside < _TAKEN_ASIDE:
+                aside += 1
+                for name in kept.conditions:
+                    outcomes[name] = asker.method(one.case.method, effects.asked_for([name], params))
         found.append(Asked(number, one.edition, outcomes, "effects"))
     return found
 
