@@ -286,12 +286,11 @@ class ReferenceBackend:
         from npu_reference import tuning
 
         made = self.profiled(params)
-        chosen = self.resolve(params).values.get("session_device_id")
-        answer: Dict[str, Any] = {**made.timeline_json(), "device": chosen or 0}
+        options = self.resolve(params)
+        answer: Dict[str, Any] = {**made.timeline_json(), "device": options.values.get("session_device_id") or 0}
         for task in answer["tasks"]:  # casts and copies that compilation adds are no operators of the graph
             task["nodes"] = [name for name in task.get("nodes", []) if ":" not in name]
             task["node"] = None if ":" in (task.get("node") or "") else task.get("node")
-        options = self.resolve(params)
         files = self.profile_files(made, options)
         plan = tuning.plan_of(options)
         if plan is not None:

@@ -35,7 +35,7 @@ from npu_conformance.library.library import Case, Expect, Instance, Library
 from npu_conformance.protocol import client, requests
 from npu_conformance.protocol import outcomes as outcome_files
 from npu_conformance.running.lanes import Settings
-from npu_conformance.strength.laws import checks, company, conditions, dealing, precise, running
+from npu_conformance.strength.laws import checks, company, conditions, dealing, effects, precise, running
 from npu_conformance.strength.laws.checks import Law, Question, facts, read
 from npu_conformance.strength.laws.graphs import OPERATORS, Request, Step, draw, request
 from npu_conformance.strength.laws.shrink import shrink
@@ -50,7 +50,14 @@ DEFAULT = 200
 #: Every law by name, in the order of reports.
 LAWS: Mapping[str, Law] = {
     law.name: law
-    for law in (*checks.LAWS.values(), *precise.PRECISION, *conditions.LAWS, *company.LAWS, *running.RUN)
+    for law in (
+        *checks.LAWS.values(),
+        *precise.PRECISION,
+        *conditions.LAWS,
+        *company.LAWS,
+        *effects.EFFECTS,
+        *running.RUN,
+    )
 }
 
 #: Where a report keeps the answers.
@@ -71,13 +78,14 @@ _RUN_SECONDS = 60.0  # for a small graph that TensorFlow runs, which may have to
 class Shelved(NamedTuple):
     """What is asked of a library beside its cases: graphs with their options, each once; companies of options, and the
     questions they are of; graphs of precision cases with mode and edition; the same with an edition, for lists; cases
-    under conditions."""
+    under conditions; those of files and time."""
 
     case: Tuple[Instance, ...] = ()
     options: Tuple[company.Company, ...] = ()
     members: Tuple[Instance, ...] = ()
     moded: Tuple[Tuple[str, str, str], ...] = ()
     listed: Tuple[Tuple[str, str], ...] = ()
+    effects: Tuple[effects.Kept, ...] = ()
     dealt: Tuple[dealing.Dealt, ...] = ()
 
 
@@ -99,7 +107,8 @@ class Asked(NamedTuple):
 
     kind: "graph" for the partition of a random graph, "precise" for its dtypes, "moded" for those of a case's graph in
     some mode, "listed" with a type more on a list, "case" for what an instance of a case asks, "dealt" for the same
-    under conditions, "options" for a company of options, "run" for the values of a graph; number: of the graph, or the
+    under conditions, "options" for a company of options, "effects" for a case of files or time under conditions,
+    "run" for the values of a graph; number: of the graph, or the
     place among the instances.
     """
 
@@ -132,6 +141,8 @@ class Finding(NamedTuple):
         if self.asked.kind == "listed":
             path, edition = _shelved(plan).listed[self.asked.number]
             return f"{os.path.basename(path)} in {edition}"
+        if self.asked.kind == "effects":
+            return _shelved(plan).effects[self.asked.number].instance.id
         if self.asked.kind == "dealt":
             return self.fault.partition(": ")[0]
         return _shelved(plan).case[self.asked.number].id
@@ -147,7 +158,7 @@ def _case(law: Law) -> Case:
     return Case(
         id=f"law-{law.name}",
         title=law.title,
-        area=law.method,
+        area=law.area or law.method,
         topic="laws",
         requirements=law.requirements,
         readings=(),
@@ -190,7 +201,13 @@ def _shelved(plan: Plan) -> Shelved:
         dealt = dealing.deal(plan.library, plan.seed, _PARTS)
         moded = _moded_of(paths, graphs)
         _SHELVED[key] = Shelved(
-            tuple(graphs), tuple(companies), tuple(members), tuple(moded), tuple(listed), tuple(dealt)
+            tuple(graphs),
+            tuple(companies),
+            tuple(members),
+            tuple(moded),
+            tuple(listed),
+            tuple(effects.questions(plan.library)),
+            tuple(dealt),
         )
     return _SHELVED[key]
 
@@ -599,6 +616,26 @@ def _of_run(made: running.Program, asked: Asked) -> Dict[str, Finding]:
     return found
 
 
+def _of_effects(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Finding]:
+    """How a case does not hold under conditions: one of them where it does not hold under that alone, or else all."""
+    kept = _shelved(plan).effects[asked.number]
+    law = next(one.name for one in effects.EFFECTS if one.method == kept.instance.case.method)
+    words = f"beside {', '.join(kept.conditions)}: "
+    alone = asked.outcomes.get(_ALONE)
+    if alone is not None and effects.fault(kept._replace(conditions=()), alone, claims):
+        return {}  # that is the case's own matter
+    for way, outcome in reversed(list(asked.outcomes.items())):
+        if outcome is None:
+            return {law: Finding(asked, words + "asked no more: it ended too often", None)}
+        if way == _ALONE:
+            continue
+        laid = kept if way == "first" else kept._replace(conditions=(way,))
+        fault = effects.fault(laid, outcome, claims)
+        if fault:
+            return {law: Finding(asked, (words if way == "first" else f"beside {way}: ") + fault, outcome)}
+    return {}
+
+
 def _way_of(law: str, fault: str) -> str:
     """The way of asking that a fault is about, which its words begin with."""
     return next((way for way in running.WAYS if fault.startswith((f"{way}, ", f"{way}: "))), "first")
@@ -654,6 +691,8 @@ def _findings(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findi
         return _of_moded(plan, claims, asked)
     if asked.kind == "listed":
         return _of_listed(plan, asked)
+    if asked.kind == "effects":
+        return _of_effects(plan, claims, asked)
     if asked.kind == "dealt":
         return _of_dealt(plan, claims, asked)
     if asked.kind == "run":
@@ -681,6 +720,8 @@ def _concerns(plan: Plan, law: Law, asked: Asked) -> bool:
         return False
     if asked.kind == "case":
         return law.on_cases and _shelved(plan).case[asked.number].case.method == law.method
+    if asked.kind == "effects":
+        return _shelved(plan).effects[asked.number].instance.case.method == law.method
     if asked.kind == "listed":
         here = ("precision-lists", "precision-answered")
         return law.name in here or (law.name == "precision-library" and _LIBRARY in asked.outcomes)
@@ -694,14 +735,14 @@ def _has_answer(asked: Asked) -> bool:
 
 
 #: The kinds of questions, in the order in which their answers are kept.
-_KINDS = ("precise", "moded", "listed", "case", "dealt", "options", "graph", "run")
+_KINDS = ("precise", "moded", "listed", "case", "dealt", "options", "effects", "graph", "run")
 
 _OF_CONDITIONS = frozenset(law.name for law in conditions.LAWS)
 
 #: Kind of question to the method that answers; of cases it is the case's.
 _METHODS = {
     "graph": "partition", "precise": "precision", "moded": "precision", "listed": "precision", "options": "options",
-    "case": "", "dealt": "", "run": "run",
+    "case": "", "dealt": "", "effects": "", "run": "run",
 }  # fmt: skip
 
 
@@ -727,7 +768,7 @@ def records(
         concerned = [asked for asked in answers if asked.edition == instance.edition and _concerns(plan, law, asked)]
         count = sum(1 for asked in concerned if law.name.endswith("answered") or _has_answer(asked))
         found = broken.get((law.name, instance.edition), [])
-        of = "cases under conditions" if law.name in _OF_CONDITIONS else _OF[law.method]
+        of = "cases under conditions" if law.name in _OF_CONDITIONS or law.area else _OF[law.method]
         if found:
             detail = f"broken by {len(found)} of {len(concerned)} {of}: {found[0].fault}"
             differences = tuple(
@@ -738,7 +779,7 @@ def records(
             made.append(_record(instance, "pass", "", facts=(f"law {law.name} holds of {count} {of}",)))
         elif concerned:
             made.append(_record(instance, "not-run", "nothing that was asked had an answer"))
-        elif law.name in _OF_CONDITIONS:
+        elif law.name in _OF_CONDITIONS or law.area:
             made.append(
                 _record(instance, "unsupported", "of the cases that the backend claims none is in this edition")
             )
@@ -791,6 +832,8 @@ def _ask_part(part: int, common: Common, worker: client.Client, tick: Optional[C
     answers += _ask_shelved(plan, asker, editions, methods)
     answers += _ask_dealt(plan, asker, editions, methods)
     companies = _ask_options(plan, asker, editions) if "options" in methods else []
+    if not methods.isdisjoint(("compile", "timeline")):
+        answers += _ask_effects(plan, asker, editions, methods)
     if "partition" in methods:
         answers += _ask_all(plan, asker, editions)
     if "run" in methods:
@@ -989,6 +1032,36 @@ def _fewer(
             yield fewer.text, outcome
             yield from _fewer(asker, dealt, fewer, before)
             return
+
+
+#: Cases of one part that do not hold in company and are asked again under each condition alone (assumed).
+_TAKEN_ASIDE = 3
+_ALONE = "alone"  # the way of asking without conditions
+
+
+def _ask_effects(plan: Plan, asker: _Asker, editions: Sequence[str], methods: Any) -> List[Asked]:
+    """Cases of files and time under conditions; some that do not hold, under each condition alone."""
+    found, aside = [], 0
+    for number, kept in enumerate(_shelved(plan).effects):
+        one = kept.instance
+        if not asker.asks_about(one.case.params["graph"]):
+            continue
+        if one.case.method not in methods or one.edition not in editions or judge.applicable(one, asker.claims):
+            continue
+        params = requests.prepare(one, asker.worker.folder).params
+        asked = effects.asked_for(kept.conditions, params)
+        outcomes = {"first": asker.method(one.case.method, asked)}
+        first = outcomes["first"]
+        if first is not None and effects.fault(kept, first, asker.claims):
+            outcomes[_ALONE] = asker.method(one.case.method, params)
+            alone = outcomes[_ALONE]
+            holds = alone is not None and not effects.fault(kept._replace(conditions=()), alone, asker.claims)
+            if holds and aside < _TAKEN_ASIDE:
+                aside += 1
+                for name in kept.conditions:
+                    outcomes[name] = asker.method(one.case.method, effects.asked_for([name], params))
+        found.append(Asked(number, one.edition, outcomes, "effects"))
+    return found
 
 
 def _ask_moded(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:
