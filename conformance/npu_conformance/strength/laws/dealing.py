@@ -21,6 +21,7 @@ __all__ = [
     "Way",
     "deal",
     "difference",
+    "own",
     "pairs",
     "part_of",
     "request",
@@ -181,8 +182,11 @@ def _exclude(one: Condition, other: Condition) -> bool:
 
 def fits(condition: Condition, one: Instance) -> bool:
     """Whether a condition can be dealt to an instance, and leaves it something to be judged by."""
-    here = one.case.method in condition.methods and condition.fits(one)
-    return here and bool(_asserted(one.case, one.edition, condition.hides))
+    expect = one.case.expect
+    if one.case.method not in condition.methods or not condition.fits(one):
+        return False
+    observed = any(aspect not in condition.hides for aspect, _ in expect.observe)
+    return observed or bool(expect.contains or expect.forbid or expect.any_of or expect.bounds)
 
 
 def pairs(dealt: Sequence[Dealt]) -> Tuple[Set[Tuple[str, str]], Set[Tuple[str, str]]]:
