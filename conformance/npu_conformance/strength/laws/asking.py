@@ -1,6 +1,6 @@
 """Asks a backend about random graphs, and judges its answers by the laws.
 
-Every graph is asked as it is, every second with other names as well, and every fourth once more in a fresh worker, in
+Every graph is asked as it is, every fourth with other names as well, and once more in a fresh worker, in
 the opposite order. Of some the dtypes are asked as well, the graphs of the cases are asked once more, options of their
 cases in company, and small graphs are run. The answers are kept, so that they can be judged again.
 """
@@ -239,7 +239,7 @@ def _moded_of(paths: Sequence[str], graphs: Sequence[Instance]) -> List[Tuple[st
 
 #: Of the random graphs: every how many are asked with other names, in a fresh worker, and for dtypes; and for how many
 #: one is run (assumed: a run takes a hundred times as long).
-_RENAMED, _REPEATED, _PRECISE, _RUN = 2, 4, 6, 20
+_RENAMED, _REPEATED, _PRECISE, _RUN = 4, 4, 6, 20
 
 #: One random graph of so many is asked without an operator list, so that the backend's own decides (assumed).
 _UNLISTED = 8
