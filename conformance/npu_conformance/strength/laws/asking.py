@@ -809,7 +809,8 @@ def _sound(asked: Asked) -> bool:
 
 def _ask_again(common: Common, worker: client.Client, tick: Optional[Callable[[], None]]) -> Told:
     """Asks some graphs once more, in a fresh worker and the opposite order."""
-    worker.fresh()
+    if worker.served:
+        worker.fresh()
     plan = common.plan
     asker = _Asker(plan, worker, common.claims)
     repeated = {}
@@ -836,11 +837,13 @@ class Questions:
     @property
     def parts(self) -> List[Callable[..., Told]]:
         """What to call, each once with `common`, any worker and what to call after a random graph; then `take` what it
-        returns. The last part asks in a fresh worker."""
-        if not self._methods:
-            return []
-        found: List[Callable[..., Told]] = [functools.partial(_ask_part, part) for part in range(_PARTS)]
-        return [*found, _ask_again] if "partition" in self._methods else found
+        returns."""
+        return [functools.partial(_ask_part, part) for part in range(_PARTS)] if self._methods else []
+
+    @property
+    def fresh(self) -> List[Callable[..., Told]]:
+        """What to call likewise, and begins with a fresh worker: a lane that has asked nothing yet has one."""
+        return [_ask_again] if "partition" in self._methods else []
 
     def take(self, told: Told) -> None:
         """What came of one part."""
@@ -910,7 +913,7 @@ def run(plan: Plan, spec: str, settings: Settings, claims: judge.Claims) -> List
         NpuError: BACKEND_UNAVAILABLE, OUTPUT.
     """
     questions = Questions(plan, claims)
-    parts = questions.parts
+    parts = [*questions.parts, *questions.fresh]
     if parts:
         with settings.client(spec) as worker:
             for part in parts:
