@@ -259,7 +259,8 @@ def difference(dealt: Dealt, way: Way, outcome: Optional[client.Outcome], claims
     for number, place in enumerate(way.graphs):
         said = outcome
         if isinstance(outcome, client.Answered):
-            said = client.Answered(own(outcome.ok, number if len(way.graphs) > 1 else None))
+            ends = any(CONDITIONS[name].ends for name in way.conditions)
+            said = client.Answered(own(outcome.ok, number if len(way.graphs) > 1 else None, ends))
         for one in dealt.graphs[place]:
             asserted = _asserted(one.case, one.edition, hidden)
             if asserted is None:
@@ -315,14 +316,17 @@ def _asserted(case: Case, edition: str, hidden: Any) -> Optional[Case]:
     return _asserted_of(case.id, edition, hidden, _Box(case))
 
 
-def own(answer: Mapping[str, Any], number: Optional[int]) -> Dict[str, Any]:
+def own(answer: Mapping[str, Any], number: Optional[int], ends: bool = False) -> Dict[str, Any]:
     """What an answer says of one graph's operators, in the graph's own names.
 
     Args:
         number: of two that were asked as one, the first or the second; None of one alone.
+        ends: whether what stands for a fetch is none of its operators.
     """
 
     def mine(name: str) -> bool:
+        if ends and name.startswith("_retval_"):
+            return False
         return BESIDE not in name and (number is None or (SECOND in name) == (number == 1))
 
     found = dict(answer)
