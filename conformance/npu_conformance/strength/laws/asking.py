@@ -371,14 +371,18 @@ class _Asker:
             return None
         return requests.without_paths(outcome, self.worker.folder, self.worker.folder)
 
-    def dealt(self, dealt: dealing.Dealt, way: dealing.Way, before: Optional[dealing.Dealt] = None) -> Any:
+    def dealt(
+        self, dealt: dealing.Dealt, way: dealing.Way, before: Optional[Sequence[dealing.Dealt]] = None
+    ) -> Optional[client.Outcome]:
         """What came of a case under conditions; None where the backend is asked no more. `before`: what is to be asked
-        before it, where that is one of its conditions and not so anyway."""
+        before it, where one of its conditions is that it comes after something; None where that has just been asked."""
         if self.bad >= _BAD_ENDINGS:
             return None
         after = conditions.AFTER in way.conditions
         if after and before is not None:
-            self.dealt(before, dealing.way_of(dealing.WHOLE, before))
+            for place, other in enumerate(before):
+                self.dealt(other, dealing.way_of(dealing.WHOLE, other), None if place else ())
+            after = bool(before)
         first = dealt.graphs[way.graphs[0]][0]
         folder = os.path.join(self.worker.folder, "case")
         os.makedirs(folder, exist_ok=True)
@@ -962,7 +966,7 @@ def _ask_options(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Tup
 def _ask_dealt(plan: Plan, asker: _Asker, editions: Sequence[str], methods: Any) -> List[Asked]:
     """The cases under conditions; of one that shows a fault, also under fewer, until each of those left is needed."""
     found = []
-    before: Optional[dealing.Dealt] = None
+    before: List[dealing.Dealt] = []  # what was asked since the worker last had to forget
     left = _SMALLER
     for number, dealt in enumerate(_shelved(plan).dealt):
         one = dealt.first
@@ -976,20 +980,21 @@ def _ask_dealt(plan: Plan, asker: _Asker, editions: Sequence[str], methods: Any)
         if not dealt.graphs:
             continue
         way = dealing.way_of(dealing.WHOLE, dealt)
-        outcomes = {dealing.WHOLE: asker.dealt(dealt, way)}
+        outcomes = {dealing.WHOLE: asker.dealt(dealt, way, None if before else ())}
+        before = [*(before if conditions.AFTER in dealt.conditions else ()), dealt]
         if dealing.difference(dealt, way, outcomes[dealing.WHOLE], asker.claims):
             plain = [dealing.Way((place,), ()) for place in range(len(dealt.graphs))]
             outcomes.update((one.text, asker.dealt(dealt, one)) for one in plain)
             if left and not any(dealing.difference(dealt, one, outcomes[one.text], asker.claims) for one in plain):
                 left -= 1
-                outcomes.update(_fewer(asker, dealt, way, before))
+                outcomes.update(_fewer(asker, dealt, way, before[:-1]))
+            before = []
         found.append(Asked(number, one.edition, outcomes, "dealt"))
-        before = dealt
     return found
 
 
 def _fewer(
-    asker: _Asker, dealt: dealing.Dealt, way: dealing.Way, before: Optional[dealing.Dealt]
+    asker: _Asker, dealt: dealing.Dealt, way: dealing.Way, before: Sequence[dealing.Dealt]
 ) -> Iterator[Tuple[str, Optional[client.Outcome]]]:
     """Ways of asking with one condition less each time, that still show a fault, and what came of them."""
     for fewer in dealing.smaller(way):
