@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 from typing import Any, Dict, List
+from unittest import mock
 
 import pytest
 
 from npu_conformance.files import scratch
+from npu_conformance.judging import judge
 from npu_conformance.library import library, twins
 from npu_conformance.library.library import Instance
-from npu_conformance.protocol import messages, process, requests, schema
-from npu_conformance.running import runner
+from npu_conformance.protocol import client, messages, process, requests, schema
+from npu_conformance.running import runner, seats
+from npu_conformance.strength.laws import asking
+from npu_reference import collection
 from npu_reference.graphs import load_graph, readers
-from tests.conformance.shelves import Shelf, judged, spoken
+from tests.conformance.shelves import QUICK, Shelf, judged, spoken
 
 SHIPPED = library.load()
 
@@ -38,10 +43,10 @@ def twinned() -> Instance:
 
 def test_a_text_graph_is_parsed_once_however_often_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     readers._parse_short_text.cache_clear()
-    calls = counted(monkeypatch, readers, "parse_text")
+    calls, others = (counted(monkeypatch, readers, name) for name in ("read_printed", "parse_text"))
     path = twinned().case.params["graph"]
     first, second = load_graph(path), load_graph(path)
-    assert len(calls) == 1
+    assert len(calls) == 1 and others == []  # the parser of protocol buffers takes five times as long
     assert first is not second and first.to_bytes() == second.to_bytes()
 
 
@@ -124,7 +129,43 @@ def test_every_instance_is_in_one_unit_what_takes_long_at_the_left() -> None:
     assert [pair[1] for pair in units[-1]] == forked  # one process that ranks are forked from
 
 
+def test_what_begins_with_a_fresh_worker_is_at_the_right_where_a_lane_has_one() -> None:
+    def again(*given: Any) -> None:
+        raise AssertionError("asked")
+
+    assert list(runner._units(SHIPPED.instances(), [lambda worker: None], [again]))[-1] is again
+
+
+@pytest.mark.parametrize(("served", "restarts"), [(0, 0), (1, 1)])
+def test_a_worker_that_nobody_asked_is_fresh(monkeypatch: pytest.MonkeyPatch, served: int, restarts: int) -> None:
+    worker: Any = mock.Mock(served=served)
+    common: Any = mock.Mock(plan=mock.Mock(graphs=0))
+    asking._ask_again(common, worker, None)
+    assert worker.fresh.call_count == restarts
+
+
 def test_units_are_few_and_none_is_long() -> None:
     units = runner._units(SHIPPED.instances(), [])
     sizes = Counter(len(unit) for unit in units if not callable(unit))
     assert max(sizes) <= max(runner._CHUNK, len(list(units[-1])))
+
+
+def _looks(common: Any, worker: Any, tick: Any) -> Any:
+    """In the process of a lane: how often the collector looks, in the lane and in its worker."""
+    outcome = worker.request("options", {"values": {}, "surface": "session", "edition": "current"}, 60.0)
+    return gc.get_threshold(), outcome
+
+
+def test_lanes_and_workers_collect_seldom(tmp_path: Any) -> None:
+    backend = tmp_path / "looking.py"
+    backend.write_text(
+        "import gc\nclass Looking:\n    def hello(self, params):\n        raise ValueError(gc.get_threshold())\n"
+    )
+    claims = judge.Claims(frozenset(["options"]), frozenset(["current"]), frozenset())
+    terms = seats.Terms(claims, "", None, False)
+    settings = QUICK._replace(jobs=2, env={"PYTHONPATH": os.pathsep.join([str(tmp_path), QUICK.env["PYTHONPATH"]])})
+    with seats.seat("py:looking:Looking", settings) as place:
+        place.begin(terms)
+        threshold, outcome = place.do(_looks, lambda number, record: None)
+    assert threshold == collection._SELDOM and isinstance(outcome, client.Failed)
+    assert str(collection._SELDOM) in outcome.message

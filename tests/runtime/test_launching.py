@@ -102,6 +102,12 @@ def test_each_rank_has_its_environment(forker):
         }  # fmt: skip
 
 
+def test_the_collector_of_a_rank_walks_nothing_of_what_all_ranks_share(forker):
+    for told in asked(forker, "import gc\nprint(gc.get_freeze_count(), gc.isenabled())"):
+        apart, enabled = told["ok"]["output"].split()
+        assert int(apart) > 100_000 and enabled == "True"  # TensorFlow's modules
+
+
 def test_records_say_the_device_the_rank_and_what_was_exchanged(forker):
     for rank, told in enumerate(asked(forker, HEAD + RUN)):
         record = told["ok"]["trace"][0]

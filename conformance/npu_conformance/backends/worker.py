@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Dict, Iterator, Mapping, Optional, Tuple
 
 from npu_conformance.protocol import messages as protocol
 from npu_reference.catalog import OpList
+from npu_reference.collection import collect_seldom
 from npu_reference.errors import NpuError
 
 __all__ = ["main", "serve"]
@@ -23,6 +24,7 @@ def main(spec: str = "reference") -> int:
     neither ``print`` nor a write by native code can break the stream. Likewise stdin is empty for the backend.
     Returns the exit status.
     """
+    collect_seldom()
     requests = os.fdopen(os.dup(0), "rb", buffering=1 << 16)
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     with open(os.devnull, "rb") as nothing:

@@ -97,8 +97,10 @@ def run(
     from npu_conformance.report import text as render
     from npu_conformance.running import progress, runner, seats
     from npu_conformance.strength.laws import asking
+    from npu_reference.collection import collect_seldom
 
     stop_on_signals()
+    collect_seldom()
     backends.check(spec)
     settings = worker_settings(jobs, factor, variables, python)
     # Where the report is to lie is looked at first; then a backend starts while the library is read.
@@ -135,7 +137,8 @@ def run(
 
         def further(claims: Any) -> runner.Further:
             questions = asking.Questions(plan, claims)
-            return runner.Further(questions.common, questions.parts, questions.take, questions.lost, questions.records)
+            parts, fresh = questions.parts, questions.fresh
+            return runner.Further(questions.common, parts, questions.take, questions.lost, questions.records, fresh)
 
         beside = further if graphs else None
         with progress.bar(len(instances) + graphs) as advance:

@@ -28,7 +28,8 @@ class Further(NamedTuple):
 
     common: what all parts need, sent to each lane once; parts: to be called once each, in any order, in any lane; take:
     called with what each returned; lost: called for one that ended its lane's process twice, with how; records: what
-    came of it, once all are through. It takes a function that makes a client of the same backend.
+    came of it, once all are through. It takes a function that makes a client of the same backend; fresh: parts that
+    begin with a fresh worker.
     """
 
     common: Any
@@ -36,6 +37,7 @@ class Further(NamedTuple):
     take: Callable[[Any], None]
     lost: Callable[[str], None]
     records: Callable[[Callable[[], client.Client]], List[Record]]
+    fresh: Sequence[Part] = ()
 
 
 _DEFAULTS = Settings()
@@ -70,7 +72,8 @@ def run(
         claims = judge.Claims.of(hello)
         beside = further(claims) if further is not None else None
         terms = Terms(claims, library.fixtures, keep, settings.repeat, beside.common if beside is not None else None)
-        work = _Work(_units(instances, beside.parts if beside is not None else ()), terms, beside, progress)
+        parts, fresh = (beside.parts, beside.fresh) if beside is not None else ((), ())
+        work = _Work(_units(instances, parts, fresh), terms, beside, progress)
         lanes = max(1, min(settings.jobs, len(work.units)))
         places = [first, *(stack.enter_context(seat(spec, settings)) for _ in range(lanes - 1))]
         pool = stack.enter_context(ThreadPoolExecutor(lanes))
@@ -176,11 +179,12 @@ class _Work:
 _START_FAILURES = 3
 
 
-def _units(instances: Sequence[Instance], parts: Sequence[Part]) -> Deque[Unit]:
+def _units(instances: Sequence[Instance], parts: Sequence[Part], fresh: Sequence[Part] = ()) -> Deque[Unit]:
     """Everything to ask. From the left, what may take longest first: no lane begins it when the others are through.
 
-    From the right, what several ranks run, as one unit, and then what is short: a lane that begins there needs
-    neither TensorFlow nor a process that ranks are forked from until it meets the others.
+    From the right, what begins with a fresh worker, which costs a lane that begins there nothing; what several ranks
+    run, as one unit, and then what is short: such a lane needs neither TensorFlow nor a process that ranks are forked
+    from until it meets the others.
     """
     ranks: List[Tuple[int, Instance]] = []
     long: List[Tuple[int, Instance]] = []
@@ -193,6 +197,7 @@ def _units(instances: Sequence[Instance], parts: Sequence[Part]) -> Deque[Unit]:
     found.extend(parts)
     found.extend(short[start : start + _CHUNK] for start in range(0, len(short), _CHUNK))
     found.extend([ranks] if ranks else [])
+    found.extend(fresh)
     return found
 
 

@@ -22,6 +22,7 @@ from npu_conformance.judging.records import Record, Written
 from npu_conformance.library.library import Instance
 from npu_conformance.protocol import client, outcomes
 from npu_conformance.running.lanes import Lane, Settings
+from npu_reference.collection import collect_seldom
 from npu_reference.errors import NpuError
 
 __all__ = ["Apart", "Gone", "Heard", "Here", "Part", "Seat", "Terms", "Unit", "seat"]
@@ -327,6 +328,7 @@ def main(descriptors: Sequence[str]) -> None:
     """Does what is sent until nothing more can come."""
     from multiprocessing.connection import Connection
 
+    collect_seldom()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # whoever started it says when it is over
     asked, tells = (int(text) for text in descriptors)

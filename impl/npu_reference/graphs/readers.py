@@ -13,8 +13,9 @@ from ..errors import NpuError
 from .graph import Graph, assemble
 from .limits import MAX_BYTES, MAX_TEXT_BYTES, MAX_UNPACKED_BYTES
 from .names import shorten
+from .printed import read_printed
 from .proto import message_class
-from .textform import looks_like_text, parse_text, top_level_names
+from .textform import decode, looks_like_text, parse_text, top_level_names
 from .wire import Broken, broken_at, fields
 
 __all__ = ["graph_from_def", "load_graph", "parse_graph"]
@@ -158,7 +159,12 @@ def _parse_any(data: bytes, subject: str) -> Tuple[str, Any]:
 
 def _parse_text(data: bytes, subject: str) -> Optional[Tuple[str, Any]]:
     """The name of the message in text form and the message; None where no field at its top is one of a graph."""
-    text, names = top_level_names(data, subject)
+    text = decode(data, subject)
+    graph = message_class("GraphDef")()
+    given = read_printed(text, graph)
+    if given is not None and not given.isdisjoint(_TEXT_NAMES["GraphDef"]):
+        return "GraphDef", graph
+    names = top_level_names(text, subject)
     for name, own in _TEXT_NAMES.items():
         if any(field in own for field in names):
             return name, parse_text(text, message_class(name)(), subject)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any, List, Tuple
+from typing import Any, List
 
 from ..errors import NpuError
 from .limits import MAX_TEXT_BYTES, MAX_TEXT_DEPTH, MAX_TEXT_STRING
 from .names import shorten
 
-__all__ = ["looks_like_text", "parse_text", "top_level_names"]
+__all__ = ["decode", "looks_like_text", "parse_text", "top_level_names"]
 
 # A quote, a comment, an opening or a closing bracket, or a name; whatever is between them does not matter here.
 _TOKEN = re.compile(
@@ -34,7 +34,8 @@ def looks_like_text(data: bytes) -> bool:
     return not any(byte < 0x20 and byte not in b"\t\n\v\f\r" for byte in head) and b"\x7f" not in head
 
 
-def _decode(data: bytes, subject: str) -> str:
+def decode(data: bytes, subject: str) -> str:
+    """The text; GRAPH_LIMIT where it is too long, GRAPH_FORMAT where it is no UTF-8."""
     if len(data) > MAX_TEXT_BYTES:
         reason = f"its text has {len(data)} bytes, the bound is {MAX_TEXT_BYTES}"
         raise NpuError("GRAPH_LIMIT", subject, reason, "Save it in binary form (.pb).")
@@ -46,9 +47,8 @@ def _decode(data: bytes, subject: str) -> str:
         raise NpuError("GRAPH_FORMAT", f"{subject}:{line}:{column}", "the text is not UTF-8") from None
 
 
-def top_level_names(data: bytes, subject: str) -> Tuple[str, List[str]]:
-    """The text, and the names of its top-level fields in order; GRAPH_LIMIT where it nests too deeply."""
-    text = _decode(data, subject)
+def top_level_names(text: str, subject: str) -> List[str]:
+    """The names of the top-level fields of a text in order; GRAPH_LIMIT where it nests too deeply."""
     names: List[str] = []
     depth = 0
     match = _TOKEN.search(text)
@@ -66,7 +66,7 @@ def top_level_names(data: bytes, subject: str) -> Tuple[str, List[str]]:
         elif kind == "name" and depth == 0:
             names.append(match.group())
         match = _TOKEN.search(text, end)
-    return text, names
+    return names
 
 
 def _string_end(text: str, start: int, subject: str) -> int:

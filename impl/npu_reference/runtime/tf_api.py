@@ -6,6 +6,7 @@ import importlib
 from types import ModuleType
 from typing import Any, List, NamedTuple, Tuple
 
+from npu_reference.collection import no_collection
 from npu_reference.errors import NpuError
 
 __all__ = ["TensorFlow", "loaded", "tensorflow"]
@@ -53,9 +54,10 @@ def tensorflow() -> TensorFlow:
 def _load() -> TensorFlow:
     try:
         # The top-level name first: TensorFlow 1.15 makes tensorflow.python importable through it.
-        importlib.import_module("tensorflow")
-        v1 = importlib.import_module("tensorflow.compat.v1")
-        session = importlib.import_module("tensorflow.python.client.session")
+        with no_collection():
+            importlib.import_module("tensorflow")
+            v1 = importlib.import_module("tensorflow.compat.v1")
+            session = importlib.import_module("tensorflow.python.client.session")
     except ImportError as error:
         raise NpuError(
             "TENSORFLOW_MISSING",

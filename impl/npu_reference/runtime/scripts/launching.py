@@ -17,6 +17,7 @@ import warnings
 from contextlib import contextmanager, suppress
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
+from npu_reference.collection import set_apart
 from npu_reference.errors import NpuError
 from npu_reference.runtime import ranks
 from npu_reference.runtime.exchange import joining
@@ -102,7 +103,8 @@ def launch(
         listener = joining.listen(address)
         alive = os.pipe()
         with _terminable():
-            children = [_fork(rank, size, address, act, alive, listener) for rank in range(size)]
+            with set_apart():
+                children = [_fork(rank, size, address, act, alive, listener) for rank in range(size)]
             os.close(alive[0])
             meeting = Meeting(where)
             host = Host(listener, meeting)
