@@ -93,6 +93,7 @@ _ASPECTS = [
     Aspect("output", "run", "output"),
     Aspect("files", "run", ""),
     Aspect("run_launches", "run", "run.timeline"),
+    Aspect("run_exchanges", "run", "run.timeline"),
     Aspect("run_elapsed", "run", "run.timeline"),
     Aspect("run_moved", "run", "run.transfers"),
     Aspect("run_memory", "run", "run.memory"),
