@@ -18,6 +18,7 @@ from npu_conformance.protocol import client, messages, process, requests, schema
 from npu_conformance.running import runner, seats
 from npu_conformance.strength.laws import asking
 from npu_reference import collection
+from npu_reference.catalog import Catalog, catalog
 from npu_reference.graphs import load_graph, readers
 from tests.conformance.shelves import QUICK, Shelf, judged, spoken
 
@@ -169,3 +170,12 @@ def test_lanes_and_workers_collect_seldom(tmp_path: Any) -> None:
         threshold, outcome = place.do(_looks, lambda number, record: None)
     assert threshold == collection._SELDOM and isinstance(outcome, client.Failed)
     assert str(collection._SELDOM) in outcome.message
+
+
+def test_a_line_of_the_operator_library_is_read_once_however_many_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Catalog.built_in()
+    found = [first.get(op) for op in ("MatMul", "Conv2D")], first.kernels()
+    columns, rows = counted(monkeypatch, catalog, "_column"), counted(monkeypatch, catalog, "_kernels")
+    again = Catalog.built_in()
+    assert ([again.get(op) for op in ("MatMul", "Conv2D")], again.kernels()) == found
+    assert columns == [] and rows == []
