@@ -14,6 +14,7 @@ from npu_conformance.files import scratch
 from npu_conformance.judging import judge
 from npu_conformance.library import library, twins
 from npu_conformance.library.library import Instance
+from npu_conformance.observing import observe
 from npu_conformance.protocol import client, messages, process, requests, schema
 from npu_conformance.running import runner, seats
 from npu_conformance.strength.laws import asking
@@ -179,3 +180,31 @@ def test_a_line_of_the_operator_library_is_read_once_however_many_ask(monkeypatc
     again = Catalog.built_in()
     assert ([again.get(op) for op in ("MatMul", "Conv2D")], again.kernels()) == found
     assert columns == [] and rows == []
+
+
+def test_a_request_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with client.Client("reference") as worker:
+        worker.hello()
+        calls = counted(monkeypatch, messages, "encode")
+        assert isinstance(
+            worker.request("options", {"values": {}, "surface": "session", "edition": "current"}, 60), client.Answered
+        )
+        assert len(calls) == 1  # to be sent, and to know the question again
+
+
+def test_values_of_the_usual_types_are_checked_by_their_type_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted: Any = {"properties": {"text": {"type": ["string", "null"]}, "size": {"type": "integer"}}, "type": "object"}
+    assert schema.fault({"text": None, "size": 1}, wanted, wanted) is None
+    calls = counted(monkeypatch, schema, "_is")
+    assert schema.fault({"text": "a", "size": 2}, wanted, wanted) is None and calls == []
+    assert schema.fault({"text": "a", "size": True}, wanted, wanted) == "$.size: true is not of type integer"
+    assert schema.fault({"text": 3}, wanted, wanted) == "$.text: 3 is not of type ['string', 'null']"
+
+
+def test_facts_are_looked_at_together_and_one_by_one_only_where_one_is_unusual(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain: Any = {"effective": {"a": {"value": 1}, "b": {"value": "x"}}}
+    calls = counted(monkeypatch, observe, "ascii_line")
+    assert observe.facts("options", plain) == ["effective a = 1", 'effective b = "x"'] and calls == []
+    assert (
+        observe.facts("options", {"effective": {"\u00e4": {"value": 1}}}) == ["effective \\xe4 = 1"] and len(calls) == 1
+    )
