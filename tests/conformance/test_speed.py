@@ -10,6 +10,8 @@ from unittest import mock
 
 import pytest
 
+from npu_conformance.backends import worker as hosting_worker
+from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.files import scratch
 from npu_conformance.judging import judge
 from npu_conformance.library import library, twins
@@ -208,3 +210,12 @@ def test_facts_are_looked_at_together_and_one_by_one_only_where_one_is_unusual(m
     assert (
         observe.facts("options", {"effective": {"\u00e4": {"value": 1}}}) == ["effective \\xe4 = 1"] and len(calls) == 1
     )
+
+
+def test_nothing_is_collected_once_more_when_a_worker_of_the_reference_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen: List[bool] = []
+    monkeypatch.setattr(collection.gc, "freeze", lambda: frozen.append(True))
+    message, done = hosting_worker._answer(
+        ReferenceBackend(), messages.encode({"id": 1, "method": "shutdown", "params": {}})
+    )
+    assert (message, done, frozen) == ({"id": 1, "ok": {}}, True, [True])

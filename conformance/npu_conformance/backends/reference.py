@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import npu_reference
 from npu_conformance.protocol import messages as protocol
+from npu_reference.collection import collect_no_more
 from npu_reference.errors import NpuError
 
 __all__ = ["ReferenceBackend"]
@@ -195,6 +196,11 @@ class ReferenceBackend:
 
     def reset(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         """Forgets earlier requests; the reference keeps nothing between them."""
+        return {}
+
+    def shutdown(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        """Before the process ends."""
+        collect_no_more()
         return {}
 
     # The steps
