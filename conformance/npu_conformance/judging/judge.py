@@ -12,8 +12,8 @@ from npu_conformance.protocol import client
 from npu_reference.printing import clipped, shorten
 
 __all__ = [
-    "ORDER", "NEGATIVE", "Claims", "Difference", "Result", "judge", "applicable", "aspect_of", "worst", "matches",
-    "verdict", "Pattern",
+    "ORDER", "NEGATIVE", "Claims", "Difference", "Result", "judge", "judge_facts", "applicable", "aspect_of", "worst",
+    "matches", "verdict", "Pattern",
 ]  # fmt: skip
 
 #: Statuses, the worst first. `not-run` stands outside: no result at all.
@@ -122,6 +122,23 @@ def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[
         return Result("protocol-error", f"a tensor of the answer {error}", (), (), f"{case.method}/protocol-error")
     except timeline.BadTimeline as error:
         return Result("protocol-error", str(error), (), (), f"{case.method}/protocol-error")
+    return judge_facts(case, edition, ok, found, folder, in_part)
+
+
+def judge_facts(
+    case: Case,
+    edition: str,
+    ok: Mapping[str, Any],
+    found: List[observe.Fact],
+    folder: Optional[str] = None,
+    in_part: bool = False,
+) -> Result:
+    """Judges an answer by the facts that were observed of it, all of them or those that the case is about.
+
+    Args:
+        ok: the answer, valid against the protocol.
+        folder, in_part: as :func:`judge` has them: the worker's folder, and whether only parts can be asked.
+    """
     tells_origins = any(fact.aspect == "origins" for fact in found)
     if case.method == "options" and not (in_part and "effective" in ok.get("unseen", ())):
         found = found + _unset(case.expect, edition, found)

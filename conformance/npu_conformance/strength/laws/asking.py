@@ -1,8 +1,8 @@
 """Asks a backend about random graphs, and judges its answers by the laws.
 
 Every graph is asked as it is, every second with other names as well, and every fourth once more in a fresh worker, in
-the opposite order. Of some the dtypes are asked as well, the graphs of the cases are asked once more, values of option
-cases in other ways, and small graphs are run. The answers are kept, so that they can be judged again.
+the opposite order. Of some the dtypes are asked as well, the graphs of the cases are asked once more, options of their
+cases in company, and small graphs are run. The answers are kept, so that they can be judged again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from npu_conformance.library.library import Case, Expect, Instance, Library
 from npu_conformance.protocol import client, requests
 from npu_conformance.protocol import outcomes as outcome_files
 from npu_conformance.running.lanes import Settings
-from npu_conformance.strength.laws import checks, precise, running, settled
+from npu_conformance.strength.laws import checks, company, precise, running
 from npu_conformance.strength.laws.checks import Law, Question, facts, read
 from npu_conformance.strength.laws.graphs import OPERATORS, Request, Step, draw, request
 from npu_conformance.strength.laws.shrink import shrink
@@ -50,13 +50,12 @@ DEFAULT = 200
 
 #: Every law by name, in the order of reports.
 LAWS: Mapping[str, Law] = {
-    law.name: law for law in (*checks.LAWS.values(), *precise.PRECISION, *settled.OPTIONS, *running.RUN)
+    law.name: law for law in (*checks.LAWS.values(), *precise.PRECISION, *company.LAWS, *running.RUN)
 }
 
 #: Where a report keeps the answers.
 FILE = "laws.jsonl"
-_SETS = 60  # of option values asked in other ways (assumed)
-_REFUSED = 30  # of those that are refused (assumed)
+_SMALL = 3  # companies of options that one part makes small (assumed)
 _SECONDS = 10.0  # for one small graph (assumed)
 #: So many parts the questions are dealt to, one after the other; what comes of a part depends on none of the others,
 #: nor on the worker that it meets (assumed: enough for the processors of one machine).
@@ -69,11 +68,12 @@ _RUN_SECONDS = 60.0  # for a small graph that TensorFlow runs, which may have to
 
 
 class Shelved(NamedTuple):
-    """What is asked of a library beside its cases: graphs with their options, each once; sets of option values; graphs
-    of precision cases with mode and edition; the same with an edition, for lists."""
+    """What is asked of a library beside its cases: graphs with their options, each once; companies of options, and the
+    questions they are of; graphs of precision cases with mode and edition; the same with an edition, for lists."""
 
     case: Tuple[Instance, ...] = ()
-    options: Tuple[Instance, ...] = ()
+    options: Tuple[company.Company, ...] = ()
+    members: Tuple[Instance, ...] = ()
     moded: Tuple[Tuple[str, str, str], ...] = ()
     listed: Tuple[Tuple[str, str], ...] = ()
 
@@ -95,8 +95,8 @@ class Asked(NamedTuple):
     """One question and what came of it: outcome by way of asking ("first", "renamed", "repeated", …).
 
     kind: "graph" for the partition of a random graph, "precise" for its dtypes, "moded" for those of a case's graph in
-    some mode, "listed" with a type more on a list, "case" for what an instance of a case asks, "options" for values of
-    one, "run" for the values of a graph; number: of the graph, or the place among the instances.
+    some mode, "listed" with a type more on a list, "case" for what an instance of a case asks, "options" for a company
+    of options, "run" for the values of a graph; number: of the graph, or the place among the instances.
     """
 
     number: int
@@ -118,8 +118,8 @@ class Finding(NamedTuple):
 
     def named(self, plan: Plan) -> str:
         """The question in words."""
-        if self.asked.kind == "run":
-            return f"run {plan.seed}/{self.asked.number}"
+        if self.asked.kind in ("run", "options"):
+            return f"{self.asked.kind} {plan.seed}/{self.asked.number}"
         if self.asked.kind in ("graph", "precise"):
             return f"graph {plan.seed}/{self.asked.number}"
         if self.asked.kind == "moded":
@@ -128,8 +128,7 @@ class Finding(NamedTuple):
         if self.asked.kind == "listed":
             path, edition = _shelved(plan).listed[self.asked.number]
             return f"{os.path.basename(path)} in {edition}"
-        shelved = _shelved(plan)
-        return (shelved.options if self.asked.kind == "options" else shelved.case)[self.asked.number].id
+        return _shelved(plan).case[self.asked.number].id
 
 
 def instances(editions: Sequence[str] = ()) -> List[Instance]:
@@ -178,12 +177,13 @@ def _shelved(plan: Plan) -> Shelved:
     key = (plan.library.digest, plan.seed)
     if key not in _SHELVED:
         _SHELVED.clear()
-        sets = settled.questions(plan.library, plan.seed, _SETS)
-        sets += settled.refused(plan.library, plan.seed, _REFUSED)
+        members, companies = company.drawn(plan.library, plan.seed)
         paths = _precise_graphs(plan.library)
         listed = [(path, ("legacy", "current")[number % 2]) for number, path in enumerate(paths)]
         graphs = _graphs_of(plan.library)
-        _SHELVED[key] = Shelved(tuple(graphs), tuple(sets), tuple(_moded_of(paths, graphs)), tuple(listed))
+        _SHELVED[key] = Shelved(
+            tuple(graphs), tuple(companies), tuple(members), tuple(_moded_of(paths, graphs)), tuple(listed)
+        )
     return _SHELVED[key]
 
 
@@ -485,32 +485,21 @@ def _of_listed(plan: Plan, asked: Asked) -> Dict[str, Finding]:
     return found
 
 
-def _of_options(plan: Plan, asked: Asked) -> Dict[str, Finding]:
-    """How answers for the same values, given in other ways, differ, by law."""
-    found: Dict[str, Finding] = {}
-    first = asked.outcomes.get("first")
-    if isinstance(first, client.Rejected):
-        other = asked.outcomes.get("beside others")
-        if isinstance(other, client.Answered):
-            found["options-beside"] = Finding(asked, "beside others, it takes what it refuses alone", other)
-        return found
-    if not isinstance(first, client.Answered):
-        return found
-    for way, law in settled.WAYS.items():
-        if way not in asked.outcomes:
-            continue
-        other = asked.outcomes[way]
-        if not isinstance(other, client.Answered):
-            words = client.describe(other) if other else "asked no more"
-            found[law] = Finding(asked, f"{way}: {words}", other)
-            continue
-        aspects = ("effective",) if law == "options-settled" else ("effective", "origins", "meaning", "directives")
-        params = _shelved(plan).options[asked.number].case.params
-        said = settled.comparable(way, params, settled.facts(first.ok, aspects))
-        told = settled.comparable(way, params, settled.facts(other.ok, aspects))
-        for fact in sorted(said ^ told)[:1]:
-            found[law] = Finding(asked, f"{way}, it says {'no more' if fact in said else 'besides'}: {fact}", other)
-    return found
+def _of_options(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Finding]:
+    """How the answers to a company of options break laws, by law."""
+    there, chosen = _company(plan, claims, asked.number), _shelved(plan).members
+    return _by_name(asked, company.faults(there, chosen, asked.outcomes, claims) if there is not None else ())
+
+
+def _company(plan: Plan, claims: judge.Claims, number: int) -> Optional[company.Company]:
+    """A company of options without those who need what the backend does not claim; None where nobody is left."""
+    shelved = _shelved(plan)
+    one = shelved.options[number]
+    return one.of([place for place in one.members if judge.applicable(shelved.members[place], claims) is None])
+
+
+def _by_name(asked: Asked, found: Iterable[company.Fault]) -> Dict[str, Finding]:
+    return {fault.law: Finding(asked, fault.text, fault.outcome) for fault in found}
 
 
 def _of_precise(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Finding]:
@@ -616,7 +605,7 @@ def _findings(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findi
         return _of_listed(plan, asked)
     if asked.kind == "run":
         return _of_run(_program_of(plan.seed, asked.number), asked)
-    return _of_case(plan, claims, asked) if asked.kind == "case" else _of_options(plan, asked)
+    return _of_case(plan, claims, asked) if asked.kind == "case" else _of_options(plan, claims, asked)
 
 
 #: Questions that break a law, by law and edition.
@@ -736,11 +725,12 @@ def _ask_part(part: int, common: Common, worker: client.Client, tick: Optional[C
         for ask in (_ask_precise, _ask_moded, _ask_listed):
             answers += ask(plan, asker, editions)
     answers += _ask_shelved(plan, asker, editions, methods)
+    companies = _ask_options(plan, asker, editions) if "options" in methods else []
     if "partition" in methods:
         answers += _ask_all(plan, asker, editions)
     if "run" in methods:
         answers += _ask_runs(plan, asker, editions)
-    return Told([(asked, _findings(plan, claims, asked)) for asked in answers])
+    return Told([*((asked, _findings(plan, claims, asked)) for asked in answers), *companies])
 
 
 def _ask_again(common: Common, worker: client.Client, tick: Optional[Callable[[], None]]) -> Told:
@@ -866,7 +856,7 @@ def whole(plan: Plan, answers: Sequence[Asked]) -> bool:
 
 
 def _ask_shelved(plan: Plan, asker: _Asker, editions: Sequence[str], methods: Any) -> List[Asked]:
-    """The graphs of the cases once, and values of option cases in each way."""
+    """The graphs of the cases once."""
     found = []
     for number, one in enumerate(_shelved(plan).case):
         if not asker.asks_about(one.case.params["graph"]):
@@ -874,20 +864,24 @@ def _ask_shelved(plan: Plan, asker: _Asker, editions: Sequence[str], methods: An
         if one.case.method in methods and one.edition in editions and judge.applicable(one, asker.claims) is None:
             params = requests.prepare(one, asker.worker.folder).params
             found.append(Asked(number, one.edition, {"first": asker.method(one.case.method, params)}, "case"))
-    for number, one in enumerate(_shelved(plan).options):
-        if not asker.asks(number):
+    return found
+
+
+def _ask_options(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Tuple[Asked, Dict[str, Finding]]]:
+    """The companies of options, judged as they are asked; the first that break a law are made small."""
+    members = _shelved(plan).members
+    ask = functools.partial(asker.method, "options")
+    found: List[Tuple[Asked, Dict[str, Finding]]] = []
+    small = _SMALL
+    for number in filter(asker.asks, range(len(_shelved(plan).options))):
+        there = _company(plan, asker.claims, number)
+        edition = members[there.members[0]].edition if there is not None else ""
+        if there is None or edition not in editions:
             continue
-        if "options" not in methods or one.edition not in editions or judge.applicable(one, asker.claims) is not None:
-            continue
-        params = requests.prepare(one, asker.worker.folder).params
-        outcomes = {"first": asker.method("options", params)}
-        if isinstance(outcomes["first"], client.Answered):
-            for way in settled.ways(params):
-                asked = settled.asked_for(way, params, outcomes["first"].ok)
-                outcomes[way] = asker.method("options", asked)
-        elif isinstance(outcomes["first"], client.Rejected) and "beside others" in settled.ways(params):
-            outcomes["beside others"] = asker.method("options", settled.asked_for("beside others", params, {}))
-        found.append(Asked(number, one.edition, outcomes, "options"))
+        outcomes, faults = company.ask(there, members, ask, asker.claims, f"{plan.seed}/{number}", small > 0)
+        small -= bool(faults)
+        asked = Asked(number, edition, outcomes, "options")
+        found.append((asked, _by_name(asked, faults)))
     return found
 
 

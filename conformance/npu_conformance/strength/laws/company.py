@@ -1,0 +1,692 @@
+"""Options in company: what a case says of its options must hold beside options that no document relates to them.
+
+Every accepted question of the option cases of level `must` is asked once more together with several others, whose
+options are neither the same nor related (:mod:`relations`), and each case is judged on the common answer by what it
+says itself. Companies are filled so that soon every two options have stood in one. Those that are refused are refused
+in company, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
+
+from npu_conformance.judging import judge
+from npu_conformance.library.library import Case, Instance, Library
+from npu_conformance.observing import observe
+from npu_conformance.protocol import client
+from npu_conformance.strength.laws import relations
+from npu_conformance.strength.laws.checks import Law
+
+__all__ = ["CONDITIONS", "LAWS", "Company", "Fault", "ask", "companies", "drawn", "faults", "members"]
+
+#: Members of a company, and so many are looked at for a place in one; one company of so many has no condition (assumed:
+#: nearly every two options meet, in some 300 requests).
+_SIZE, _MORE, _WINDOW, _AGAIN, _PLAIN = 6, 4, 16, 6, 4
+
+#: Who gives more than so many joins nobody, others join him (assumed).
+_MANY = 6
+
+#: So many companies at last are of those who have met least (assumed).
+_LAST = 12
+
+#: Of those that are refused for the same option in the same words, so many (assumed).
+_REFUSED = 2
+
+#: What most of the companies stand under, too, where no document relates it to a member: the other run mode, mixed
+#: computing, and what a launch script sets of one rank of eight, or of one alone.
+CONDITIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "online inference": {"values": {"graph_run_mode": 0}},
+    "mixed computing": {"values": {"mix_compile_mode": True}},
+    "a launched rank": {"env": {"RANK_SIZE": "8", "RANK_ID": "3", "DEVICE_ID": "3", "JOB_ID": "10087"}},
+    "a rank alone": {"env": {"RANK_SIZE": "1", "RANK_ID": "0", "DEVICE_ID": "0", "JOB_ID": "10087"}},
+}
+
+#: Parts of a request that are no member.
+_CONDITION, _UNKNOWN, _ORDER = "condition", "unknown", "order"
+
+#: A key that no document has.
+UNKNOWN_KEY = "no_such_option_of_any_document"
+
+#: The ways of asking in which all parts are there; others name the parts that are.
+FIRST, SETTLED = "first", "with the effective values"
+
+
+class Company(NamedTuple):
+    """Questions asked as one.
+
+    members: their places among all members; the first one alone is judged where it is `refused`.
+    condition: one of :data:`CONDITIONS`, or empty; unknown: whether a key of no document stands among the options.
+    """
+
+    members: Tuple[int, ...]
+    condition: str = ""
+    unknown: bool = False
+    refused: bool = False
+
+    @property
+    def parts(self) -> Tuple[str, ...]:
+        """Everything that can be left out: members by number, then what else there is."""
+        others = (_CONDITION,) * bool(self.condition) + (_UNKNOWN,) * self.unknown + (_ORDER,)
+        return tuple(map(str, self.members)) + others
+
+    def of(self, members: Sequence[int]) -> Optional[Company]:
+        """The company of some members; None without anybody who is judged."""
+        left = tuple(one for one in self.members if one in members)
+        return self._replace(members=left) if left and (not self.refused or left[0] == self.members[0]) else None
+
+
+class Fault(NamedTuple):
+    """How a company's answer is not what a case says, the law that this breaks, and the answer."""
+
+    law: str
+    text: str
+    outcome: Optional[client.Outcome]
+
+
+# -- who may stand beside whom ----------------------------------------------------------------------------------------
+
+
+def drawn(library: Library, seed: int) -> Tuple[List[Instance], List[Company]]:
+    """The questions of a library that a seed puts into companies, and the companies, by places among those.
+
+    With every company goes what cases say of options that nobody gives.
+    """
+    chosen = members(library)
+    found = companies(chosen, seed)
+    there = sorted({number for one in found for number in one.members})
+    place = {number: at for at, number in enumerate(there)}
+    unset = _unset(library)
+    ungiven = {key: len(there) + at for at, key in enumerate(unset)}
+
+    def placed(one: Company) -> Company:
+        first = chosen[one.members[0]]
+        more = () if one.refused else (ungiven.get((first.case.params["surface"], first.edition)),)
+        numbers = [place[number] for number in one.members] + [number for number in more if number is not None]
+        return one._replace(members=tuple(numbers))
+
+    return [*(chosen[number] for number in there), *unset.values()], [placed(one) for one in found]
+
+
+def members(library: Library) -> List[Instance]:
+    """Every question of an option case that must be accepted, or refused, and gives anything."""
+    return [one for one in _asked(library) if one.case.params["values"] or one.case.params.get("env")]
+
+
+def _asked(library: Library) -> Iterator[Instance]:
+    for one in library.instances():
+        if one.case.method == "options" and one.case.level == "must" and not one.case.expect.ignorable:
+            yield one
+
+
+def _unset(library: Library) -> Dict[Tuple[str, str], Instance]:
+    """What cases in which nothing is given say of defaults, as one case of each surface and edition."""
+    found: Dict[Tuple[str, str], Instance] = {}
+    for one in _asked(library):
+        case = one.case
+        given = case.params["values"] or case.params.get("env") or case.params.get("files")
+        if given or case.expect.rejected is not None or len(case.needs) > 1:
+            continue
+        key = (case.params["surface"], one.edition)
+        lines = [line for line in _lines(one) if "*" not in line]
+        if key in found:
+            lines += found[key].case.expect.contains
+        expect = case.expect._replace(observe=(), golden={}, contains=tuple(dict.fromkeys(lines)), forbid=(), any_of=())
+        found[key] = one._replace(case=case._replace(expect=expect))
+    return found
+
+
+class _Member(NamedTuple):
+    """What of a question decides who may stand beside it; sets of names are numbers, a bit for each.
+
+    Several who stand together are one, too. bears: names related to those given; told: names of which a case says more
+    than their default, so that it shows whether they are lost.
+    """
+
+    number: int
+    given: Mapping[str, Any]
+    files: Mapping[str, Any]
+    names: int
+    bears: int
+    told: int
+    texts: str
+
+    def may_join(self, other: _Member) -> bool:
+        """Whether no document keeps the two from being asked as one."""
+        if self.bears & other.names and other.bears & self.names:
+            return False
+        if self.names & other.names and not self._shares(other):
+            return False
+        return not (_lacks(other, self.files) or _lacks(self, other.files))
+
+    def _shares(self, other: _Member) -> bool:
+        """Whether what both give is the same, of what nothing bears on."""
+        both = self.given.keys() & other.given.keys()
+        return both <= _CAUSES and all(repr(self.given[name]) == repr(other.given[name]) for name in both)
+
+    def joined(self, other: _Member) -> _Member:
+        return _Member(
+            self.number,
+            {**self.given, **other.given},
+            {**self.files, **other.files},
+            self.names | other.names,
+            self.bears | other.bears,
+            self.told | other.told,
+            f"{self.texts}\n{other.texts}",
+        )
+
+
+#: What nothing bears on: two who give the same of it may stand beside each other.
+_CAUSES = frozenset(("graph_run_mode", "mix_compile_mode"))
+
+
+def _lacks(one: _Member, files: Mapping[str, Any]) -> bool:
+    """Whether a question may ask for one of these files, which it does not have, or has otherwise."""
+    for path, content in files.items():
+        if path in one.files:
+            if one.files[path] != content:
+                return True
+        elif path in one.texts or (path.count("/") > 1 and path.rpartition("/")[0] in one.texts):
+            return True
+    return False
+
+
+class _Names:
+    """The bits of names."""
+
+    def __init__(self) -> None:
+        self._bits: Dict[str, int] = {}
+
+    def mask(self, names: Iterable[str]) -> int:
+        found = 0
+        for name in sorted(names):  # of sets, too, in one order
+            found |= 1 << self._bits.setdefault(name, len(self._bits))
+        return found
+
+    def member(self, number: int, params: Mapping[str, Any], told: Iterable[str] = ()) -> Optional[_Member]:
+        """None for what documents relate to everything."""
+        given = {**params.get("values", {}), **params.get("env", {})}
+        related = relations.related(params["surface"]).names(given)
+        if relations.ALL in related:
+            return None
+        texts = "\n".join(str(relations.unwrapped(value)) for value in given.values())
+        told = given.keys() & set(told)
+        return _Member(
+            number, given, params.get("files", {}), self.mask(given), self.mask(related), self.mask(told), texts
+        )
+
+
+def companies(chosen: Sequence[Instance], seed: int) -> List[Company]:
+    """Companies of some members, by their numbers, those that are accepted before those that are refused."""
+    names = _Names()
+    accepted: Dict[Tuple[str, str], List[_Member]] = {}
+    refused: Dict[Tuple[str, str], List[_Member]] = {}
+    defaults = _defaults(chosen)
+    order = sorted(range(len(chosen)), key=lambda number: _place(str(seed), chosen[number].id))
+    for number in order:
+        one = chosen[number]
+        key = (one.case.params["surface"], one.edition)
+        told = (name for line in _lines(one) if line not in defaults[key] for name in relations.deciding(line))
+        member = names.member(number, one.case.params, told)
+        if member is not None:
+            of = accepted if one.case.expect.rejected is None else refused
+            of.setdefault(key, []).append(member)
+    found: List[Company] = []
+    for key, group in sorted(accepted.items()):
+        made = _Filling(_conditions(names, key[0]), key[0] == "session").companies(group)
+        by_number = {member.number: member for member in group}
+        hosts = [[by_number[number] for number in one.members] for one in made]
+        few = _few(refused.get(key, ()), chosen)
+        found += [*made, *(_with_refused(one, hosts, turn) for turn, one in enumerate(few))]
+    return found
+
+
+def _lines(one: Instance) -> Iterator[str]:
+    """What a case says must be there, origins aside, which a backend need not tell."""
+    expect = one.case.expect
+    for lines in (expect.golden.get(one.edition, ()), expect.contains):
+        yield from (line for line in lines if not line.startswith("origin "))
+
+
+def _defaults(chosen: Sequence[Instance]) -> Dict[Tuple[str, str], Set[str]]:
+    """What cases say of options that they do not give, by surface and edition."""
+    found: Dict[Tuple[str, str], Set[str]] = {}
+    for one in chosen:
+        values = one.case.params["values"]
+        there = found.setdefault((one.case.params["surface"], one.edition), set())
+        there.update(line for line in _lines(one) if values.keys().isdisjoint(relations.deciding(line)))
+    return found
+
+
+def _conditions(names: _Names, surface: str) -> Dict[str, _Member]:
+    """Conditions as members; each has a name of its own, so that everything meets it."""
+    found = {}
+    for condition, params in CONDITIONS.items():
+        member = names.member(_NOBODY, {"surface": surface, **params})
+        assert member is not None
+        found[condition] = member._replace(names=member.names | names.mask([condition]))
+    return found
+
+
+_NOBODY = -1
+
+
+def _few(group: Iterable[_Member], chosen: Sequence[Instance]) -> Iterator[_Member]:
+    """The first of those that are refused for the same option in the same words."""
+    times: Dict[object, int] = {}
+    for one in group:
+        expected = chosen[one.number].case.expect.rejected
+        times[expected] = times.get(expected, 0) + 1
+        if times[expected] <= _REFUSED:
+            yield one
+
+
+def _with_refused(member: _Member, hosts: Sequence[Sequence[_Member]], turn: int) -> Company:
+    """A question that is refused, beside those of some companies who may stand there; they cost little."""
+    joined = member
+    beside: List[int] = []
+    for step in range(4):
+        for one in hosts[(turn * 3 + step) % len(hosts)]:
+            if len(beside) < 2 * _SIZE and joined.may_join(one):
+                joined = joined.joined(one)
+                beside.append(one.number)
+    return Company((member.number, *beside), refused=True)
+
+
+class _Filling:
+    """Fills companies so that names meet that have not met before."""
+
+    def __init__(self, conditions: Mapping[str, _Member], unknown: bool) -> None:
+        self._conditions, self._unknown = conditions, unknown
+        self._used = dict.fromkeys(conditions, 0)
+        self._met: Dict[int, int] = {}
+        self._all = self._told = self._seen_to = 0
+
+    def companies(self, group: Sequence[_Member]) -> List[Company]:
+        found: List[Company] = []
+        waiting = list(group)
+        of: Dict[int, List[_Member]] = {}
+        for one in group:
+            self._all |= one.names
+            self._told |= one.told
+            for name in _bits(one.names if len(one.given) <= _MANY else 0):
+                of.setdefault(name, []).append(one)
+        while waiting:
+            found.append(self._one(waiting, of, len(found)))
+        for _ in range(_LAST):
+            names = [name for name in of if name & self._told & ~self._seen_to]
+            if names:
+                name = max(
+                    names, key=lambda name: bin(self._all & ~self._met.get(name, 0) & ~of[name][0].bears).count("1")
+                )
+                self._seen_to |= name
+                of[name].append(of[name].pop(0))
+                found.append(self._one(of[name][-1:], of, len(found)))
+        return found
+
+    def _one(self, waiting: List[_Member], of: Mapping[int, List[_Member]], number: int) -> Company:
+        """One company, most of whose members wait no longer."""
+        joined = waiting.pop(0)
+        there = [joined]
+        condition = self._condition(joined) if number % _PLAIN else ""
+        if condition:
+            joined = joined.joined(self._conditions[condition])
+        while len(there) < _SIZE:
+            place = self._best(joined, waiting)
+            if place is None:
+                break
+            there.append(waiting.pop(place))
+            joined = joined.joined(there[-1])
+        while len(there) < _SIZE + _MORE:
+            one = self._unmet(joined, of, len(there) >= _SIZE)
+            if one is None:
+                break
+            there.append(one)
+            joined = joined.joined(one)
+        for name in _bits(joined.told):
+            self._met[name] = self._met.get(name, 0) | joined.names
+        members = tuple(sorted(one.number for one in there))
+        return Company(members, condition, self._unknown and number % 2 == 1)
+
+    def _condition(self, one: _Member) -> str:
+        """Of the conditions that it may stand under, the one that has been there least."""
+        fitting = [name for name, member in self._conditions.items() if member.may_join(one)]
+        if not fitting:
+            return ""
+        found = min(fitting, key=self._used.__getitem__)
+        self._used[found] += 1
+        return found
+
+    def _new(self, joined: _Member, one: _Member) -> int:
+        """How often somebody would stand for the first time beside what is told of another."""
+        new = sum(bin(joined.names & ~self._met.get(name, 0)).count("1") for name in _bits(one.told))
+        return new + sum(bin(one.names & ~self._met.get(name, 0)).count("1") for name in _bits(joined.told))
+
+    def _best(self, joined: _Member, waiting: Sequence[_Member]) -> Optional[int]:
+        """Of the first who wait and may join, the place of the one who meets most that it has not met."""
+        best, most, looked = None, -1, 0
+        for place, one in enumerate(waiting):
+            if len(one.given) <= _MANY and joined.may_join(one):
+                new = self._new(joined, one)
+                if new > most:
+                    best, most = place, new
+                looked += 1
+                if looked == _WINDOW:
+                    break
+        return best
+
+    def _unmet(self, joined: _Member, of: Mapping[int, List[_Member]], least: int) -> Optional[_Member]:
+        """Somebody with a name that has met least of those who are there; next time others of the name come first."""
+        names = [name for name in of if not name & (joined.names | joined.bears)]
+        for name in sorted(names, key=lambda name: -self._left(joined, name)):
+            best, most = -1, least - 1
+            for place, one in enumerate(of[name][:_AGAIN]):
+                new = self._new(joined, one)
+                if new > most and joined.may_join(one):
+                    best, most = place, new
+            if best >= 0:
+                of[name].append(of[name].pop(best))
+                return of[name][-1]
+        return None
+
+    def _left(self, joined: _Member, name: int) -> int:
+        """How many names are there that one has not been told beside."""
+        return bin(joined.names & ~self._met.get(name, 0)).count("1") if name & self._told else 0
+
+
+def _bits(mask: int) -> Iterator[int]:
+    """The bits of a set, each as a number of its own."""
+    while mask:
+        bit = mask & -mask
+        yield bit
+        mask ^= bit
+
+
+def _place(draw: str, name: str) -> bytes:
+    return hashlib.sha256(f"company/{draw}/{name}".encode()).digest()
+
+
+# -- asking -----------------------------------------------------------------------------------------------------------
+
+
+#: Asks for options; None where the backend is asked no more.
+Ask = Callable[[Mapping[str, Any]], Optional[client.Outcome]]
+
+
+def request(company: Company, chosen: Sequence[Instance], parts: Sequence[str], draw: str = "") -> Dict[str, Any]:
+    """The parameters of some parts of a company; of a member alone they are those of its case."""
+    there = [chosen[number] for number in company.members if str(number) in parts]
+    merged: Dict[str, Dict[str, Any]] = {"values": {}, "env": {}, "files": {}}
+    for one in there:
+        for name, of in merged.items():
+            of.update(one.case.params.get(name, {}))
+    if _CONDITION in parts:
+        for name, more in CONDITIONS[company.condition].items():
+            merged[name].update(more)
+    values = merged["values"]
+    if _UNKNOWN in parts:
+        values[UNKNOWN_KEY] = 7
+    if _ORDER in parts:
+        values = {name: values[name] for name in sorted(values, key=lambda name: _place(draw, name))}
+    params = {"surface": there[0].case.params["surface"], "edition": there[0].edition, "values": values}
+    for name in ("env", "files"):
+        if merged[name] or any(name in one.case.params for one in there):
+            params[name] = merged[name]
+    return params
+
+
+def settled(params: Mapping[str, Any], answer: Mapping[str, Any]) -> Dict[str, Any]:
+    """The request that gives every value as it took effect."""
+    values: Dict[str, Any] = dict(params["values"])
+    for name, value in params["values"].items():
+        effective = answer["effective"].get(name)
+        if effective is not None and effective.get("origin", "given") == "given":
+            wrapped = isinstance(value, dict) and set(value) == {"field", "value"}
+            values[name] = {**value, "value": effective["value"]} if wrapped else effective["value"]
+    return {**params, "values": values}
+
+
+def ask(
+    company: Company, chosen: Sequence[Instance], asker: Ask, claims: judge.Claims, draw: str, small: bool
+) -> Tuple[Dict[str, Optional[client.Outcome]], List[Fault]]:
+    """What came of asking a company by way of asking, and how it breaks laws.
+
+    All of it is asked, then with the values that took effect where they are others. Where the answer is not what the
+    members' cases say, each is asked alone. Who is wrong there is left out, since its own case says so; with `small`
+    the rest loses one part after the other as long as somebody is wrong.
+    """
+    outcomes: Dict[str, Optional[client.Outcome]] = {}
+    judged: Dict[str, Wrong] = {}
+
+    def wrong(parts: Sequence[str]) -> bool:
+        way = _way(company, parts)
+        outcomes[way] = asker(request(company, chosen, parts, draw))
+        judged[way] = _wrong(company, chosen, parts, outcomes[way], claims)
+        return bool(judged[way])
+
+    if not wrong(company.parts):
+        first = outcomes[FIRST]
+        params = request(company, chosen, company.parts, draw)
+        if isinstance(first, client.Answered) and settled(params, first.ok) != params:
+            outcomes[SETTLED] = asker(settled(params, first.ok))
+    elif outcomes[FIRST] is not None:
+        _make_small(company, wrong, outcomes, small)
+    return outcomes, _faults(company, chosen, outcomes, {way: one for way, one in judged.items() if way in outcomes})
+
+
+def _make_small(
+    company: Company, wrong: Callable[[Sequence[str]], bool], outcomes: Dict[str, Optional[client.Outcome]], small: bool
+) -> None:
+    left = [part for part in company.parts if not part.isdigit() or not wrong([part])]
+    if (company.refused and left[0] != company.parts[0]) or not left[0].isdigit():
+        return
+    if len(left) < len(company.parts) and not wrong(left):
+        return
+    for part in tuple(left) if small else ():
+        fewer = [one for one in left if one != part]
+        if len(fewer) < 2 or not fewer[0].isdigit():
+            continue
+        if wrong(fewer):
+            left = fewer
+        else:
+            del outcomes[_way(company, fewer)]
+
+
+def _way(company: Company, parts: Sequence[str]) -> str:
+    return FIRST if tuple(parts) == company.parts else " ".join(parts)
+
+
+def _members(parts: Sequence[str]) -> List[int]:
+    return [int(part) for part in parts if part.isdigit()]
+
+
+def _parts(company: Company, way: str) -> Tuple[str, ...]:
+    return company.parts if way == FIRST else tuple(way.split(" "))
+
+
+# -- judging ----------------------------------------------------------------------------------------------------------
+
+
+#: The members of whom an answer is not what their case says, and what it says instead.
+Wrong = Mapping[int, str]
+
+
+def faults(
+    company: Company, chosen: Sequence[Instance], outcomes: Mapping[str, Optional[client.Outcome]], claims: judge.Claims
+) -> List[Fault]:
+    """How the answers to a company break laws."""
+    judged = {
+        way: _wrong(company, chosen, _parts(company, way), outcome, claims)
+        for way, outcome in outcomes.items()
+        if way != SETTLED
+    }
+    return _faults(company, chosen, outcomes, judged)
+
+
+def _faults(
+    company: Company,
+    chosen: Sequence[Instance],
+    outcomes: Mapping[str, Optional[client.Outcome]],
+    judged: Mapping[str, Wrong],
+) -> List[Fault]:
+    """What is wrong in the smallest company in which somebody is wrong who is right alone."""
+    if not any(judged.values()):
+        return _unsettled(outcomes)
+    right = {int(way) for way, wrong in judged.items() if way.isdigit() and not wrong}
+    for way in sorted(judged, key=lambda way: len(_parts(company, way))):
+        parts, outcome = _parts(company, way), outcomes[way]
+        blamed = [number for number in judged[way] if outcome is None or right.issuperset(_members(parts))]
+        if blamed and not way.isdigit():
+            law = next((law for part, law in _LAW_OF.items() if part in parts and way != FIRST), "options-beside")
+            words = _words(company, chosen, parts, blamed[0])
+            return [Fault(law, f"{words}: {judged[way][blamed[0]]}", outcome)]
+    return []
+
+
+def _unsettled(outcomes: Mapping[str, Optional[client.Outcome]]) -> List[Fault]:
+    first, other = outcomes[FIRST], outcomes.get(SETTLED)
+    if SETTLED not in outcomes or not isinstance(first, client.Answered):
+        return []
+    if not isinstance(other, client.Answered):
+        words = client.describe(other) if other else "asked no more"
+        return [Fault("options-settled", f"{SETTLED}: {words}", other)]
+    said, told = _effective(first.ok), _effective(other.ok)
+    for fact in sorted(said ^ told)[:1]:
+        text = f"{SETTLED}, it says {'no more' if fact in said else 'besides'}: {fact}"
+        return [Fault("options-settled", text, other)]
+    return []
+
+
+def _effective(answer: Mapping[str, Any]) -> Set[str]:
+    return {one.text for one in observe.observations("options", answer) if one.aspect == "effective"}
+
+
+def _words(company: Company, chosen: Sequence[Instance], parts: Sequence[str], wrong: int) -> str:
+    """Who is wrong, and beside whom."""
+
+    def named(number: int) -> str:
+        params = chosen[number].case.params
+        names = ", ".join([*params["values"], *params.get("env", ())])
+        return f"{names} ({chosen[number].case.id})" if names else "what is not given"
+
+    others = [named(int(part)) for part in parts if part.isdigit() and int(part) != wrong]
+    found = named(wrong) + (f" beside {'; '.join(others)}" if others else "")
+    found += f", in {company.condition}" if _CONDITION in parts else ""
+    found += ", beside an unknown key" if _UNKNOWN in parts else ""
+    return found + (", in another order" if _ORDER in parts else "")
+
+
+def _wrong(
+    company: Company,
+    chosen: Sequence[Instance],
+    parts: Sequence[str],
+    outcome: Optional[client.Outcome],
+    claims: judge.Claims,
+) -> Wrong:
+    """What is wrong with the answer to some parts; of a company with a refused member, with that one alone."""
+    there = [number for number in company.members if str(number) in parts]
+    judged = there[:1] if company.refused and there[0] == company.members[0] else there
+    if outcome is None:
+        return dict.fromkeys(judged, "asked no more: it ended too often")
+    if isinstance(outcome, client.Answered):
+        results = _of_answer(company, chosen, there, judged, _CONDITION in parts, outcome.ok, claims)
+    else:
+        results = {number: judge.judge(chosen[number], outcome, None, claims) for number in judged}
+    return {number: one.detail for number, one in results.items() if one.status not in ("pass", "unsupported")}
+
+
+def _of_answer(
+    company: Company,
+    chosen: Sequence[Instance],
+    there: Sequence[int],
+    judged: Sequence[int],
+    conditioned: bool,
+    answer: Mapping[str, Any],
+    claims: judge.Claims,
+) -> Dict[int, judge.Result]:
+    """What each case says of a common answer, as far as it is not about the options of others."""
+    by_subject: Dict[str, List[observe.Fact]] = {}
+    origin: List[observe.Fact] = []
+    for fact in observe.observations("options", answer):
+        by_subject.setdefault(fact.subject, []).append(fact)
+        if fact.aspect == "origins" and not origin:
+            origin.append(fact)  # that it tells any decides whether it is asked for some
+    touched = {number: _touched(chosen[number].case.params) for number in there}
+    if conditioned:
+        condition = {"surface": chosen[there[0]].case.params["surface"], **CONDITIONS[company.condition]}
+        touched[-1] = _touched(condition)
+    found = {}
+    for number in judged:
+        one = chosen[number]
+        own = touched[number][0]
+        foreign = {name for other, of in touched.items() if other != number for name in (*of[0], *of[1])} - own
+        case, subjects = _narrowed(one.case, one.edition, frozenset(foreign))
+        facts = [
+            fact
+            for subject in subjects
+            for fact in by_subject.get(subject, ())
+            if foreign.isdisjoint(relations.deciding(fact.text))
+        ]
+        if origin and origin[0] not in facts:
+            facts += origin
+        facts.sort(key=lambda fact: fact.text)
+        found[number] = judge.judge_facts(case, one.edition, answer, facts, None, "options" in claims.in_part)
+    return found
+
+
+def _touched(params: Mapping[str, Any]) -> Tuple[FrozenSet[str], FrozenSet[str]]:
+    """The names that are given, and those that they bear on."""
+    given = {**params.get("values", {}), **params.get("env", {})}
+    return frozenset(given), relations.related(params["surface"]).names(given)
+
+
+def _narrowed(case: Case, edition: str, foreign: FrozenSet[str]) -> Tuple[Case, Set[str]]:
+    """A case without what it says of others' options, and the subjects that the rest is about."""
+    subjects: Set[str] = set()
+
+    def kept(lines: Sequence[str]) -> Tuple[str, ...]:
+        found = [line for line in lines if foreign.isdisjoint(relations.deciding(line))]
+        subjects.update(line.split(" ", 2)[1] for line in found)
+        return tuple(found)
+
+    expect = case.expect
+    observed = tuple(one for one in expect.observe if one[0] == "directives" or one[1] not in foreign)
+    subjects.update(subject for _, subject in observed)
+    groups = tuple(group for group in expect.any_of if kept(group) == group)
+    narrow = expect._replace(
+        observe=observed,
+        golden={edition: kept(expect.golden.get(edition, ()))},
+        contains=kept(expect.contains),
+        forbid=kept(expect.forbid),
+        any_of=groups,
+    )
+    return case._replace(expect=narrow), subjects
+
+
+LAWS = [
+    Law("options-unknown", "A key that no document has changes nothing", ("session.table.unlisted_reserved",), (),
+        None, "options"),
+    Law("options-order", "The order of the keys changes nothing", ("session.table.unlisted_reserved",), (), None,
+        "options"),
+    Law("options-beside", "Options that no document relates leave each other alone, in a launched rank too",
+        ("session.hcom_parallel.default", "runconfig.jit_compile.default"), (), None, "options"),
+    Law("options-settled", "An effective value, given, is effective", ("runconfig.hccl_timeout.quantize",), (), None,
+        "options"),
+]  # fmt: skip
+
+#: The law that a smallest company breaks, by what it cannot do without.
+_LAW_OF = {_ORDER: "options-order", _UNKNOWN: "options-unknown"}

@@ -1,0 +1,259 @@
+"""Options in company: nearly every two stand beside each other, who is lost beside whom is found, and nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import random
+import subprocess
+import sys
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Set, Tuple
+
+import pytest
+
+from npu_conformance.backends.reference import ReferenceBackend
+from npu_conformance.judging import judge
+from npu_conformance.library import explaining, library
+from npu_conformance.library.library import Instance
+from npu_conformance.protocol import client
+from npu_conformance.strength import hosting
+from npu_conformance.strength.laws import company, relations
+from npu_reference.options.rules import RULES
+from npu_reference.options.table import OPTIONS
+from tests.conformance.shelves import BACKENDS
+
+CLAIMS = judge.Claims.of(ReferenceBackend().hello({}))
+Drawn = Tuple[List[Instance], List[company.Company]]
+
+
+@pytest.fixture(scope="module")
+def drawn() -> Drawn:
+    return company.drawn(library.load(), 0)
+
+
+def faults(
+    drawn: Drawn, answer: Callable[[Mapping[str, Any]], client.Outcome], wanted: Callable[[Instance], bool]
+) -> Iterator[company.Fault]:
+    """How a backend breaks the laws in the companies whose first member is wanted."""
+    chosen, companies = drawn
+    for number, one in enumerate(companies):
+        if wanted(chosen[one.members[0]]):
+            yield from company.ask(one, chosen, answer, CLAIMS, str(number), True)[1]
+
+
+def asked(backend: object) -> Callable[[Mapping[str, Any]], client.Outcome]:
+    here = hosting.Here(backend, "/")
+    return lambda params: here.request("options", params, 10.0)
+
+
+def place(one: Instance) -> Tuple[str, str]:
+    return one.case.params["surface"], one.edition
+
+
+def given(one: Instance) -> Set[str]:
+    return {*one.case.params["values"], *one.case.params.get("env", ())}
+
+
+def test_every_accepted_question_stands_in_a_company_and_refused_ones_of_every_option(drawn: Drawn) -> None:
+    chosen, companies = drawn
+    there = {chosen[number].id for one in companies for number in one.members}
+    everything = company.members(library.load())
+    left = [one for one in everything if one.case.expect.rejected is None and one.id not in there]
+    assert all(one.case.params["values"].get("use_off_line") is False for one in left) and len(left) < 10
+    refused = {(place(one), one.case.expect.rejected) for one in everything if one.case.expect.rejected is not None}
+    asked_of = {(place(chosen[one.members[0]]), chosen[one.members[0]].case.expect.rejected) for one in companies}
+    assert len(refused - asked_of) < 5
+    assert sum(not one.refused for one in companies) < 400 and len(companies) < 1100, "the laws take their time"
+
+
+def test_nearly_every_option_is_told_beside_every_other_that_may_stand_there(drawn: Drawn) -> None:
+    chosen, companies = drawn
+    names, together = company._Names(), company._Member.may_join
+    members = [names.member(number, one.case.params) for number, one in enumerate(chosen)]
+    accepted = [one for one in members if one is not None and chosen[one.number].case.expect.rejected is None]
+    for where in {place(chosen[one.members[0]]) for one in companies}:
+        kinds = {(one.names, one.bears): one for one in accepted if place(chosen[one.number]) == where}
+        pairs: Set[Tuple[str, str]] = set()
+        for one, other in itertools.combinations(kinds.values(), 2):
+            if together(one._replace(files={}), other._replace(files={})):
+                pairs.update(itertools.product(one.given, other.given))
+        met: Set[Tuple[str, str]] = set()
+        for company_ in companies:
+            if not company_.refused and place(chosen[company_.members[0]]) == where:
+                params = [chosen[number].case.params for number in company_.members]
+                params += [company.CONDITIONS[company_.condition]] if company_.condition else []
+                there = {name for each in params for part in ("values", "env") for name in each.get(part, ())}
+                met.update(itertools.product(there, there))
+        assert len(pairs) > 100 and len(pairs & met) > 0.96 * len(pairs), (where, len(pairs & met), len(pairs))
+
+
+def test_every_condition_stands_beside_most_options(drawn: Drawn) -> None:
+    chosen, companies = drawn
+    beside: Dict[str, Set[str]] = {}
+    for one in companies:
+        if one.condition:
+            beside.setdefault(one.condition, set()).update(*(given(chosen[number]) for number in one.members))
+    assert set(beside) == set(company.CONDITIONS)
+    assert min(len(names) for names in beside.values()) > 35
+
+
+def test_members_of_a_company_are_not_related_and_give_nothing_twice(drawn: Drawn) -> None:
+    chosen, companies = drawn
+    for one in companies:
+        for first, second in itertools.combinations([chosen[number] for number in one.members], 2):
+            assert place(first) == place(second)
+            params = [one.case.params for one in (first, second)]
+            for name in given(first) & given(second):
+                assert params[0]["values"][name] == params[1]["values"][name]
+            mutual = [relations.related(params[0]["surface"]).names(each["values"]) for each in params]
+            assert not (mutual[0] & set(params[1]["values"]) and mutual[1] & set(params[0]["values"]))
+
+
+def test_relations_cite_what_there_is_and_name_options_that_there_are() -> None:
+    shelf, readings = library.load(), explaining.readings()
+    variables = {name for one in company.members(shelf) for name in one.case.params.get("env", ())}
+    limits = {"max_op_cache_size", "remain_cache_size_ratio"}
+    for relation in relations.RELATIONS:
+        assert relation.rule in shelf.requirements or relation.rule in readings, relation.rule
+        for name in (*relation.those, *relation.others):
+            assert name.partition("=")[0] in {*OPTIONS, *variables, *limits, relations.ALL}, name
+
+
+def test_what_a_rule_of_the_reference_relates_the_table_relates() -> None:
+    # A rule may be about one option, or about a value of another that cases of it alone have anyway.
+    for rule in RULES:
+        for surface in rule.surfaces:
+            related = relations.related(surface)
+            for first in rule.triggers:
+                for second in rule.about:
+                    if first != second:
+                        assert second in related.names({first: None}), (rule.name, first, second)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_an_option_that_is_lost_beside_another_is_found_and_both_are_told(drawn: Drawn, number: int) -> None:
+    draw = random.Random(f"lost/{number}")
+    where = draw.choice([("session", "legacy"), ("session", "current"), ("runconfig", "current")])
+    chosen, companies = drawn
+    together = [
+        (first, second)
+        for one in companies
+        if not one.refused and place(chosen[one.members[0]]) == where
+        for first, second in itertools.permutations([chosen[number] for number in one.members], 2)
+        if any(line.startswith("origin ") and line.endswith("= given") for line in first.case.expect.contains)
+        and len(first.case.params["values"]) == 1
+        and second.case.params["values"]
+    ]
+    first, second = together[draw.randrange(len(together))]
+    lost, beside = next(iter(first.case.params["values"])), next(iter(second.case.params["values"]))
+
+    class Losing(ReferenceBackend):
+        def options(self, params: Mapping[str, Any]) -> Any:
+            values = dict(params["values"])
+            if {lost, beside} <= set(values) and (params["surface"], params["edition"]) == where:
+                del values[lost]
+            return super().options({**params, "values": values})
+
+    found = next(faults(drawn, asked(Losing()), lambda one: place(one) == where))
+    assert found.law == "options-beside" and " beside " in found.text
+    assert lost in found.text and beside in found.text and found.text.count("; ") == 0, "two are enough"
+
+
+def test_what_is_taken_beside_another_though_refused_alone_is_found(drawn: Drawn) -> None:
+    class Lenient(ReferenceBackend):
+        def options(self, params: Mapping[str, Any]) -> Any:
+            values = dict(params["values"])
+            if "op_debug_level" in values and "op_wait_timeout" in values:
+                values["op_wait_timeout"] = 120
+            return super().options({**params, "values": values})
+
+    chosen = drawn[0]
+    found = list(faults(drawn, asked(Lenient()), lambda one: chosen and one.case.expect.rejected is not None))
+    assert found and all("op_wait_timeout" in one.text and "op_debug_level" in one.text for one in found)
+    assert any("accepted" in one.text for one in found)
+
+
+@pytest.mark.parametrize(
+    "law, words, name, default, loses",
+    [
+        ("options-unknown", "an unknown key", "op_wait_timeout", 120, lambda values: company.UNKNOWN_KEY in values),
+        ("options-beside", "online inference", "jit_compile", "auto", lambda values: values.get("graph_run_mode") == 0),
+        ("options-order", "another order", "jit_compile", "auto", lambda values: list(values).index("jit_compile") > 2),
+    ],
+)
+def test_a_fault_is_told_by_what_it_cannot_do_without(
+    drawn: Drawn, law: str, words: str, name: str, default: object, loses: Callable[[Mapping[str, Any]], bool]
+) -> None:
+    class Losing(ReferenceBackend):
+        def options(self, params: Mapping[str, Any]) -> Any:
+            values: Any = params["values"]
+            if name in values and loses(values):
+                values = {**values, name: default}
+            return super().options({**params, "values": values})
+
+    found = list(faults(drawn, asked(Losing()), lambda one: one.edition == "current"))
+    assert any(one.law == law and words in one.text for one in found)
+    assert all(name in one.text for one in found)
+
+
+def test_what_nobody_gives_keeps_its_default_in_company(drawn: Drawn) -> None:
+    class Serving(ReferenceBackend):
+        """A rank of several is a parameter server."""
+
+        def options(self, params: Mapping[str, Any]) -> Any:
+            answer: Any = super().options(params)
+            if params.get("env", {}).get("RANK_SIZE", "1") != "1" and "distribute" in answer["effective"]:
+                answer["effective"]["distribute"] = {"value": {"class": "ParameterServerStrategy", "arguments": {}}}
+            return answer
+
+    found = next(faults(drawn, asked(Serving()), lambda one: place(one) == ("runconfig", "current")))
+    assert "distribute" in found.text and "in a launched rank" in found.text
+
+
+def test_who_fails_alone_is_no_fault_of_his_company(drawn: Drawn) -> None:
+    class Known(ReferenceBackend):
+        """Does what its own case says is wrong: it refuses jit_compile."""
+
+        def options(self, params: Mapping[str, Any]) -> Any:
+            values: Any = params["values"]
+            if "jit_compile" in values:
+                values = {**values, "jit_compile": 7}
+            return super().options({**params, "values": values})
+
+    assert not list(faults(drawn, asked(Known()), lambda one: place(one) == ("runconfig", "current")))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_reference_holds_its_own_in_every_company(seed: int) -> None:
+    made = company.drawn(library.load(), seed)
+    assert list(faults(made, asked(ReferenceBackend()), lambda one: True)) == []
+
+
+def test_a_second_implementation_holds_its_own_in_every_company(drawn: Drawn) -> None:
+    sys.path.insert(0, BACKENDS)
+    try:
+        backend = importlib.import_module("independent_options")
+    finally:
+        sys.path.remove(BACKENDS)
+
+    def answer(params: Mapping[str, Any]) -> client.Outcome:
+        return hosting.outcome(backend.answer({"id": 1, "method": "options", "params": params}), "options")
+
+    assert list(faults(drawn, answer, lambda one: True)) == []
+
+
+def test_companies_do_not_depend_on_the_hash_seed() -> None:
+    program = (
+        "import hashlib; from npu_conformance.library import library;"
+        "from npu_conformance.strength.laws import company;"
+        "made = company.drawn(library.load(), 5);"
+        "print(hashlib.sha256(repr([(one.id) for one in made[0]] + made[1]).encode()).hexdigest())"
+    )
+    told = {_run(program, seed) for seed in ("1", "2")}
+    assert len(told) == 1
+
+
+def _run(program: str, seed: str) -> bytes:
+    return subprocess.run(
+        [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, stdout=subprocess.PIPE, check=True, timeout=60
+    ).stdout
