@@ -13,11 +13,12 @@ import pytest
 from npu_conformance.backends import worker as hosting_worker
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.files import scratch
-from npu_conformance.judging import judge
+from npu_conformance.judging import judge, records
 from npu_conformance.library import library, twins
 from npu_conformance.library.library import Instance
 from npu_conformance.observing import observe
-from npu_conformance.protocol import client, messages, process, requests, schema
+from npu_conformance.protocol import client, messages, outcomes, process, requests, schema
+from npu_conformance.report import results
 from npu_conformance.running import runner, seats
 from npu_conformance.strength.laws import asking
 from npu_reference import collection
@@ -219,3 +220,13 @@ def test_nothing_is_collected_once_more_when_a_worker_of_the_reference_ends(monk
         ReferenceBackend(), messages.encode({"id": 1, "method": "shutdown", "params": {}})
     )
     assert (message, done, frozen) == ({"id": 1, "ok": {}}, True, [True])
+
+
+def test_a_record_that_a_lane_has_written_is_encoded_in_three_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = judge.Result("fail", "why", (judge.Difference("missing", "a", "effective"),), ("a = 1",), "options/x")
+    outcome = client.Answered({"effective": {"a": {"value": 2}}})
+    whole = records.Record(twinned(), result, outcome, "", "", 0.0)
+    written = records.Written.of(result.facts, outcomes.outcome_json(outcome))
+    line = results.record_line(whole)
+    calls = counted(monkeypatch, results.output, "dumps")
+    assert results.record_line(whole._replace(written=written)) == line and len(calls) == 3
