@@ -230,3 +230,11 @@ def test_a_record_that_a_lane_has_written_is_encoded_in_three_parts(monkeypatch:
     line = results.record_line(whole)
     calls = counted(monkeypatch, results.output, "dumps")
     assert results.record_line(whole._replace(written=written)) == line and len(calls) == 3
+
+
+def test_what_lies_behind_an_answer_is_looked_for_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    with client.Client("reference") as asked:
+        asked.hello()
+        assert asked._process is not None
+        calls = counted(monkeypatch, process.Process, "_turn")
+        assert not asked._process.more() and calls == []
