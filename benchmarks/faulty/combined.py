@@ -6,6 +6,9 @@ from typing import Any, Callable, Dict, List
 
 from faulty import (
     artifacts,
+    drawn_fifth,
+    drawn_fifth_second,
+    drawn_fifth_subtle,
     drawn_options,
     drawn_options_second,
     drawn_options_third,
@@ -40,6 +43,9 @@ TABLES = (
     drawn_options_second,
     drawn_options_third,
     drawn_runs,
+    drawn_fifth,
+    drawn_fifth_subtle,
+    drawn_fifth_second,
 )
 
 
