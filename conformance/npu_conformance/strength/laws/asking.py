@@ -11,7 +11,6 @@ import functools
 import json
 import os
 import re
-import zlib
 from typing import (
     Any,
     Callable,
@@ -36,7 +35,7 @@ from npu_conformance.library.library import Case, Expect, Instance, Library
 from npu_conformance.protocol import client, requests
 from npu_conformance.protocol import outcomes as outcome_files
 from npu_conformance.running.lanes import Settings
-from npu_conformance.strength.laws import checks, company, precise, running
+from npu_conformance.strength.laws import checks, company, conditions, dealing, precise, running
 from npu_conformance.strength.laws.checks import Law, Question, facts, read
 from npu_conformance.strength.laws.graphs import OPERATORS, Request, Step, draw, request
 from npu_conformance.strength.laws.shrink import shrink
@@ -50,7 +49,8 @@ DEFAULT = 200
 
 #: Every law by name, in the order of reports.
 LAWS: Mapping[str, Law] = {
-    law.name: law for law in (*checks.LAWS.values(), *precise.PRECISION, *company.LAWS, *running.RUN)
+    law.name: law
+    for law in (*checks.LAWS.values(), *precise.PRECISION, *conditions.LAWS, *company.LAWS, *running.RUN)
 }
 
 #: Where a report keeps the answers.
@@ -63,19 +63,22 @@ _PARTS = 8
 _BAD_ENDINGS = 2  # a backend that crashes or hangs this often in one part is asked no more in it (assumed)
 _SHOWN = 20  # graphs whose faults a record lists
 _SHRINKS = 300  # requests spent on making one example small (assumed)
+_SMALLER = 10  # questions of one part whose conditions are dropped one by one, once they show a fault (assumed)
 _FRESH_SHRINKS = 40  # of those that need a fresh worker each, or a session of TensorFlow (assumed)
 _RUN_SECONDS = 60.0  # for a small graph that TensorFlow runs, which may have to be imported first (assumed)
 
 
 class Shelved(NamedTuple):
     """What is asked of a library beside its cases: graphs with their options, each once; companies of options, and the
-    questions they are of; graphs of precision cases with mode and edition; the same with an edition, for lists."""
+    questions they are of; graphs of precision cases with mode and edition; the same with an edition, for lists; cases
+    under conditions."""
 
     case: Tuple[Instance, ...] = ()
     options: Tuple[company.Company, ...] = ()
     members: Tuple[Instance, ...] = ()
     moded: Tuple[Tuple[str, str, str], ...] = ()
     listed: Tuple[Tuple[str, str], ...] = ()
+    dealt: Tuple[dealing.Dealt, ...] = ()
 
 
 class Plan(NamedTuple):
@@ -95,8 +98,9 @@ class Asked(NamedTuple):
     """One question and what came of it: outcome by way of asking ("first", "renamed", "repeated", …).
 
     kind: "graph" for the partition of a random graph, "precise" for its dtypes, "moded" for those of a case's graph in
-    some mode, "listed" with a type more on a list, "case" for what an instance of a case asks, "options" for a company
-    of options, "run" for the values of a graph; number: of the graph, or the place among the instances.
+    some mode, "listed" with a type more on a list, "case" for what an instance of a case asks, "dealt" for the same
+    under conditions, "options" for a company of options, "run" for the values of a graph; number: of the graph, or the
+    place among the instances.
     """
 
     number: int
@@ -128,6 +132,8 @@ class Finding(NamedTuple):
         if self.asked.kind == "listed":
             path, edition = _shelved(plan).listed[self.asked.number]
             return f"{os.path.basename(path)} in {edition}"
+        if self.asked.kind == "dealt":
+            return self.fault.partition(": ")[0]
         return _shelved(plan).case[self.asked.number].id
 
 
@@ -181,8 +187,10 @@ def _shelved(plan: Plan) -> Shelved:
         paths = _precise_graphs(plan.library)
         listed = [(path, ("legacy", "current")[number % 2]) for number, path in enumerate(paths)]
         graphs = _graphs_of(plan.library)
+        dealt = dealing.deal(plan.library, plan.seed, _PARTS)
+        moded = _moded_of(paths, graphs)
         _SHELVED[key] = Shelved(
-            tuple(graphs), tuple(companies), tuple(members), tuple(_moded_of(paths, graphs)), tuple(listed)
+            tuple(graphs), tuple(companies), tuple(members), tuple(moded), tuple(listed), tuple(dealt)
         )
     return _SHELVED[key]
 
@@ -326,7 +334,7 @@ class _Asker:
 
     def asks_about(self, path: str) -> bool:
         """Whether the questions about this graph of the library are of its part: all are, so that it is read once."""
-        return self.asks(zlib.crc32(os.path.basename(path).encode("utf-8", "surrogateescape")))
+        return self.asks(dealing.part_of(path, _PARTS))
 
     def once(
         self, steps: Sequence[Step], number: int, edition: str, renamed: bool = False, mode: str = ""
@@ -360,6 +368,27 @@ class _Asker:
             return None
         return requests.without_paths(outcome, self.worker.folder, self.worker.folder)
 
+    def dealt(self, dealt: dealing.Dealt, way: dealing.Way, before: Optional[dealing.Dealt] = None) -> Any:
+        """What came of a case under conditions; None where the backend is asked no more. `before`: what is to be asked
+        before it, where that is one of its conditions and not so anyway."""
+        if self.bad >= _BAD_ENDINGS:
+            return None
+        after = conditions.AFTER in way.conditions
+        if after and before is not None:
+            self.dealt(before, dealing.way_of(dealing.WHOLE, before))
+        first = dealt.graphs[way.graphs[0]][0]
+        folder = os.path.join(self.worker.folder, "case")
+        os.makedirs(folder, exist_ok=True)
+        params = requests.prepare(first, folder).params
+        if way.graphs != (0,) or way.conditions:
+            listed = "op_list" in self.claims.features
+            params, content = dealing.request(dealt, way, params, listed, _closed)
+            params["graph"] = os.path.join(folder, "graph.pb")
+            with open(params["graph"], "wb") as file:
+                file.write(content)
+        outcome = self._asked(first.case.method, params, after=after)
+        return None if outcome is None else requests.without_paths(outcome, self.worker.folder, folder)
+
     def run(self, asked: running.Asking) -> Optional[client.Outcome]:
         """What came of running a graph in one way; None where the backend is asked no more."""
         if self.bad >= _BAD_ENDINGS:
@@ -373,13 +402,16 @@ class _Asker:
             return None
         return requests.read_back(requests.without_paths(outcome, self.worker.folder, folder), asked.twin)
 
-    def _asked(self, method: str, params: Mapping[str, Any], seconds: float = _SECONDS) -> Optional[client.Outcome]:
-        """One request; the worker forgets what was before. None where it does not start any more."""
+    def _asked(
+        self, method: str, params: Mapping[str, Any], seconds: float = _SECONDS, after: bool = False
+    ) -> Optional[client.Outcome]:
+        """One request; the worker forgets what was before, unless this comes right `after` it. None where it does not
+        start any more."""
         known = self.worker.known(method, params)
         if known is not None:
             return known
         try:
-            if self.worker.served:
+            if self.worker.served and not after:
                 outcome = self.worker.request("reset", {}, _SECONDS)
                 if isinstance(outcome, (client.Crashed, client.TimedOut, client.Nonsense)):
                     self.worker.fresh()
@@ -457,6 +489,25 @@ def _of_moded(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findi
         words = client.describe(outcome) if outcome else "asked no more: it ended too often"
         found["precision-answered"] = Finding(asked, words, outcome)
     return found
+
+
+def _of_dealt(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Finding]:
+    """How a case's answer under conditions is not what the case says, told of the fewest that were found to do so; what
+    the case does not say as it is, either, is its own matter."""
+    dealt = dealing.usable_of(_shelved(plan).dealt[asked.number], claims)
+    failing = []
+    for text, outcome in asked.outcomes.items():
+        way = dealing.way_of(text, dealt)
+        told = dealing.difference(dealt, way, outcome, claims)
+        if told and not way.conditions and len(way.graphs) == 1:
+            return {}
+        if told:
+            failing.append((len(way.graphs) + len(way.conditions), text, told, outcome))
+    if not failing:
+        return {}
+    _, text, told, outcome = min(failing, key=lambda one: one[:2])
+    fault = f"{told.partition(': ')[0]}: {dealing.words(dealt, dealing.way_of(text, dealt))}: {told.partition(': ')[2]}"
+    return {f"{dealt.first.case.method}-conditions": Finding(asked, fault, outcome)}
 
 
 def _of_listed(plan: Plan, asked: Asked) -> Dict[str, Finding]:
@@ -603,6 +654,8 @@ def _findings(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findi
         return _of_moded(plan, claims, asked)
     if asked.kind == "listed":
         return _of_listed(plan, asked)
+    if asked.kind == "dealt":
+        return _of_dealt(plan, claims, asked)
     if asked.kind == "run":
         return _of_run(_program_of(plan.seed, asked.number), asked)
     return _of_case(plan, claims, asked) if asked.kind == "case" else _of_options(plan, claims, asked)
@@ -622,6 +675,10 @@ def _by_law(judged: Iterable[Tuple[Asked, Mapping[str, Finding]]]) -> Broken:
 
 def _concerns(plan: Plan, law: Law, asked: Asked) -> bool:
     """Whether the answers to a question are judged by a law."""
+    if asked.kind == "dealt":
+        return law.name == f"{_shelved(plan).dealt[asked.number].first.case.method}-conditions"
+    if law.name in _OF_CONDITIONS:
+        return False
     if asked.kind == "case":
         return law.on_cases and _shelved(plan).case[asked.number].case.method == law.method
     if asked.kind == "listed":
@@ -637,12 +694,14 @@ def _has_answer(asked: Asked) -> bool:
 
 
 #: The kinds of questions, in the order in which their answers are kept.
-_KINDS = ("precise", "moded", "listed", "case", "options", "graph", "run")
+_KINDS = ("precise", "moded", "listed", "case", "dealt", "options", "graph", "run")
 
-#: Kind of question to the method that answers; of a case it is the case's.
+_OF_CONDITIONS = frozenset(law.name for law in conditions.LAWS)
+
+#: Kind of question to the method that answers; of cases it is the case's.
 _METHODS = {
     "graph": "partition", "precise": "precision", "moded": "precision", "listed": "precision", "options": "options",
-    "case": "", "run": "run",
+    "case": "", "dealt": "", "run": "run",
 }  # fmt: skip
 
 
@@ -668,16 +727,21 @@ def records(
         concerned = [asked for asked in answers if asked.edition == instance.edition and _concerns(plan, law, asked)]
         count = sum(1 for asked in concerned if law.name.endswith("answered") or _has_answer(asked))
         found = broken.get((law.name, instance.edition), [])
+        of = "cases under conditions" if law.name in _OF_CONDITIONS else _OF[law.method]
         if found:
-            detail = f"broken by {len(found)} of {len(concerned)} {_OF[law.method]}: {found[0].fault}"
+            detail = f"broken by {len(found)} of {len(concerned)} {of}: {found[0].fault}"
             differences = tuple(
                 judge.Difference("law", f"{one.named(plan)}: {one.fault}", law.name) for one in found[:_SHOWN]
             )
             made.append(_record(instance, "fail", detail, differences))
         elif count:
-            made.append(_record(instance, "pass", "", facts=(f"law {law.name} holds of {count} {_OF[law.method]}",)))
+            made.append(_record(instance, "pass", "", facts=(f"law {law.name} holds of {count} {of}",)))
         elif concerned:
             made.append(_record(instance, "not-run", "nothing that was asked had an answer"))
+        elif law.name in _OF_CONDITIONS:
+            made.append(
+                _record(instance, "unsupported", "of the cases that the backend claims none is in this edition")
+            )
         else:
             made.append(_record(instance, "not-run", "no graph was asked in this edition; ask for more"))
     return made
@@ -725,6 +789,7 @@ def _ask_part(part: int, common: Common, worker: client.Client, tick: Optional[C
         for ask in (_ask_precise, _ask_moded, _ask_listed):
             answers += ask(plan, asker, editions)
     answers += _ask_shelved(plan, asker, editions, methods)
+    answers += _ask_dealt(plan, asker, editions, methods)
     companies = _ask_options(plan, asker, editions) if "options" in methods else []
     if "partition" in methods:
         answers += _ask_all(plan, asker, editions)
@@ -883,6 +948,47 @@ def _ask_options(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Tup
         asked = Asked(number, edition, outcomes, "options")
         found.append((asked, _by_name(asked, faults)))
     return found
+
+
+def _ask_dealt(plan: Plan, asker: _Asker, editions: Sequence[str], methods: Any) -> List[Asked]:
+    """The cases under conditions; of one that shows a fault, also under fewer, until each of those left is needed."""
+    found = []
+    before: Optional[dealing.Dealt] = None
+    left = _SMALLER
+    for number, dealt in enumerate(_shelved(plan).dealt):
+        one = dealt.first
+        if (
+            one.case.method not in methods
+            or one.edition not in editions
+            or not asker.asks_about(one.case.params["graph"])
+        ):
+            continue
+        dealt = dealing.usable_of(dealt, asker.claims)
+        if not dealt.graphs:
+            continue
+        way = dealing.way_of(dealing.WHOLE, dealt)
+        outcomes = {dealing.WHOLE: asker.dealt(dealt, way)}
+        if dealing.difference(dealt, way, outcomes[dealing.WHOLE], asker.claims):
+            plain = [dealing.Way((place,), ()) for place in range(len(dealt.graphs))]
+            outcomes.update((one.text, asker.dealt(dealt, one)) for one in plain)
+            if left and not any(dealing.difference(dealt, one, outcomes[one.text], asker.claims) for one in plain):
+                left -= 1
+                outcomes.update(_fewer(asker, dealt, way, before))
+        found.append(Asked(number, one.edition, outcomes, "dealt"))
+        before = dealt
+    return found
+
+
+def _fewer(
+    asker: _Asker, dealt: dealing.Dealt, way: dealing.Way, before: Optional[dealing.Dealt]
+) -> Iterator[Tuple[str, Optional[client.Outcome]]]:
+    """Ways of asking with one condition less each time, that still show a fault, and what came of them."""
+    for fewer in dealing.smaller(way):
+        outcome = asker.dealt(dealt, fewer, before)
+        if dealing.difference(dealt, fewer, outcome, asker.claims):
+            yield fewer.text, outcome
+            yield from _fewer(asker, dealt, fewer, before)
+            return
 
 
 def _ask_moded(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:

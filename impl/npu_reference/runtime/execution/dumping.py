@@ -27,6 +27,7 @@ from typing import (
 import numpy as np
 
 from npu_reference.device.numerics.body import in_order
+from npu_reference.device.numerics.kinds import STATUS_OPS
 from npu_reference.dumps.dtypes import BY_NAME
 from npu_reference.dumps.form import SIMULATED, Description, Tensor, encode, opening, packed
 from npu_reference.dumps.names import file_name
@@ -441,7 +442,7 @@ def _calls(node: Any, functions: Mapping[str, Any]) -> List[_Call]:
         named = [("/branch0/", node.attr["else_branch"].func), ("/branch1/", node.attr["then_branch"].func)]
     elif node.op in ("Case", "StatelessCase"):
         named = [(f"/branch{at}/", one) for at, one in enumerate(node.attr["branches"].list.func)]
-    elif node.op in functions and OPERATOR_MARK not in functions[node.op].attr:
+    elif node.op in functions and node.op not in STATUS_OPS and OPERATOR_MARK not in functions[node.op].attr:
         return [_Call("/", functions[node.op], functools.partial(setattr, node, "op"))]
     return [
         _Call(scope, functions[one.name], functools.partial(setattr, one, "name"))
@@ -501,7 +502,7 @@ class _Geop:
             one = operator(proto)
             looked_into = one is not None and self._look_into(proto, one, names, scopes, depth)
             self.tasks += 1
-            if one is None or looked_into or one.op in _NO_TASK:
+            if one is None or looked_into or one.op in _NO_TASK or one.op in STATUS_OPS:
                 continue
             ends = _ends(proto, self.functions)
             if ends is not None:
@@ -564,6 +565,7 @@ class _Adding:
         self.function = function
         self.functions = functions
         self.wanted = wanted
+        self.statuses = {node.name for node in function.node_def if node.op in STATUS_OPS}
         self.names = {node.name for node in function.node_def} | {arg.name for arg in function.signature.input_arg}
         self.quantised = set() if wanted.before_quantisation else self._only_quantised()
 
@@ -595,6 +597,9 @@ class _Adding:
             return
         call = self.function.node_def.add(name=_fresh(f"{proto.name}/npu_dump", self.names), op="PyFunc")
         call.input.extend(texts)
+        if any(text.partition(":")[0] in self.statuses for text in texts):
+            # What is up is written to the tensor after it was made: it is dumped as the operator reads it.
+            call.input.extend(text for text in proto.input if text.startswith("^"))
         if self.wanted.overflow and not outputs:
             # Whether it overflowed is known once its results have been looked at.
             call.input.append(f"^{proto.name}")

@@ -1,0 +1,579 @@
+"""The laws of conditions: what a case of `partition` or `precision` says holds beside what no document relates to it.
+
+A condition changes a request, its options or its graph, in a way of which a requirement or a reading says that it makes
+no difference. :mod:`dealing` asks about the graphs of the cases under several at once.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import json
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Tuple,
+)
+
+from npu_conformance.library.library import Instance
+from npu_conformance.strength.laws.checks import Law
+
+__all__ = [
+    "AFTER",
+    "BESIDE",
+    "CONDITIONS",
+    "LAWS",
+    "SCOPE",
+    "SECOND",
+    "Condition",
+    "Request",
+    "names_may_change",
+    "prefixed",
+]
+
+#: Names of what conditions add to a graph begin so; no graph of a case has them.
+BESIDE, SECOND, SCOPE = "zq_beside_", "zq_second/", "zq_scope/"
+
+_Params = Dict[str, Any]
+
+
+class Request(NamedTuple):
+    """A question as conditions find it and leave it: parameters, and the graph's definition, which they may change."""
+
+    params: _Params
+    graph: Any
+
+
+class Condition(NamedTuple):
+    """Something that makes no difference.
+
+    Attributes:
+        name: in words, after "asked".
+        change: of a request; None where it does not fit this graph after all.
+        because: the requirements or readings that say so.
+        methods: to which it applies.
+        fits: whether no document relates it to what a case asks, as far as its parameters tell.
+        group: what it decides; two that decide the same never hold at once.
+        against: what it needs as the case has it.
+        hides: aspects of an answer that it may change.
+        lists: whether it gives an operator list, which not every backend takes.
+    """
+
+    name: str
+    change: Callable[[Request], Optional[Request]]
+    because: Tuple[str, ...]
+    methods: Tuple[str, ...] = ("partition", "precision")
+    fits: Callable[[Instance], bool] = lambda one: True
+    group: str = ""
+    against: str = ""
+    hides: FrozenSet[str] = frozenset()
+    lists: bool = False
+
+
+# -- options beside ---------------------------------------------------------------------------------------------------
+
+
+def _values(one: Instance) -> Mapping[str, Any]:
+    values: Mapping[str, Any] = one.case.params["values"]
+    return values
+
+
+def _surface(one: Instance) -> Tuple[str, str]:
+    return one.case.params["surface"], one.edition
+
+
+def _given(values: Mapping[str, Any]) -> Callable[[Request], Request]:
+    """Options beside; one that the case gives stays as it is."""
+    return lambda asked: asked._replace(params={**asked.params, "values": {**values, **asked.params["values"]}})
+
+
+def _lacks(*names: str) -> Callable[[Instance], bool]:
+    return lambda one: not _values(one).keys() & set(names)
+
+
+def _here(*surfaces: Tuple[str, str]) -> Callable[[Instance], bool]:
+    return lambda one: _surface(one) in surfaces
+
+
+def _all_of(*tests: Callable[[Instance], bool]) -> Callable[[Instance], bool]:
+    return lambda one: all(test(one) for test in tests)
+
+
+def _has_mode(one: Instance) -> bool:
+    """Whether the case says its precision mode: the default is of the run mode (A6), and of the surface (G28)."""
+    return one.case.method == "partition" or any(
+        _values(one).get(name) for name in ("precision_mode", "precision_mode_v2")
+    )
+
+
+_SESSION = _here(("session", "legacy"), ("session", "current"))
+_RUNCONFIG = _here(("runconfig", "current"))
+
+#: Options that both surfaces of an edition have with one meaning and one default.
+_ON_BOTH = {
+    "mix_compile_mode", "graph_run_mode", "precision_mode", "modify_mixlist", "op_precision_mode", "op_select_implmode",
+    "optypelist_for_implmode", "iterations_per_loop", "enable_data_pre_proc",
+}  # fmt: skip
+
+
+def _movable(one: Instance) -> bool:
+    values = _values(one)
+    return (
+        values.keys() <= _ON_BOTH
+        and not any(isinstance(value, dict) for value in values.values())
+        and (_has_mode(one) or values.get("graph_run_mode", 1) == 1)
+    )
+
+
+def _to(surface: str, pre_processing: bool) -> Callable[[Request], Request]:
+    """On the other surface; enable_data_pre_proc, whose default differs, as it was."""
+
+    def change(asked: Request) -> Request:
+        values = {"enable_data_pre_proc": pre_processing, **asked.params["values"]}
+        return asked._replace(params={**asked.params, "surface": surface, "values": values})
+
+    return change
+
+
+def _defaults(asked: Request) -> Request:
+    """What is not given, given as its default."""
+    params = asked.params
+    found: Dict[str, Any] = {"graph_run_mode": 1, "mix_compile_mode": False, "iterations_per_loop": 1}
+    if params["surface"] == "session":
+        found["use_off_line"] = True
+        if "in_out_pair" in params["values"]:
+            found["in_out_pair_flag"] = True
+    elif params["edition"] == "current":
+        found.update(deterministic=0, external_weight=False)
+    if params["values"].get("graph_run_mode", 1) != 1:
+        del found["iterations_per_loop"]  # means nothing there (G13)
+    return _given(found)(asked)
+
+
+def _reversed_keys(asked: Request) -> Request:
+    values = dict(reversed(list(asked.params["values"].items())))
+    return asked._replace(params={**asked.params, "values": values})
+
+
+def _launched(asked: Request) -> Request:
+    launched = {"RANK_SIZE": "8", "RANK_ID": "3", "DEVICE_ID": "3", "JOB_ID": "10087"}
+    return asked._replace(params={**asked.params, "env": {**launched, **asked.params.get("env", {})}})
+
+
+# -- lists and files --------------------------------------------------------------------------------------------------
+
+#: Operators that no graph of a case has.
+_ABSENT = ("Acosh", "Atanh")
+
+
+def _is_listed(one: Instance) -> bool:
+    return "op_list" in one.case.params
+
+
+def _listed_more(asked: Request) -> Request:
+    listed = {**asked.params["op_list"], **{name: {"isGray": name == _ABSENT[0]} for name in _ABSENT}}
+    return asked._replace(params={**asked.params, "op_list": listed})
+
+
+def _listed_backwards(asked: Request) -> Request:
+    listed = dict(reversed(list(asked.params["op_list"].items())))
+    return asked._replace(params={**asked.params, "op_list": listed})
+
+
+def _file_of(option: str) -> Callable[[Instance], bool]:
+    """Whether an option names a file that the case gives, as a text."""
+    return lambda one: isinstance(one.case.params.get("files", {}).get(_values(one).get(option)), str)
+
+
+def _with_text(option: str, edit: Callable[[str], Optional[str]]) -> Callable[[Request], Optional[Request]]:
+    def change(asked: Request) -> Optional[Request]:
+        path = asked.params["values"][option]
+        text = edit(asked.params["files"][path])
+        files = {**asked.params["files"], path: text}
+        return None if text is None else asked._replace(params={**asked.params, "files": files})
+
+    return change
+
+
+def _json_edited(edit: Callable[[Any], Any], **form: Any) -> Callable[[str], Optional[str]]:
+    """An edit of a file in JSON; none of one with comments, which JSON does not have."""
+
+    def changed(text: str) -> Optional[str]:
+        try:
+            content = json.loads(text)
+        except ValueError:
+            return None
+        return json.dumps(edit(content), **form) if isinstance(content, dict) else None
+
+    return changed
+
+
+def _lists_more(content: Any) -> Any:
+    """A type more on either list, that nothing in the graph is of."""
+    found = {name: {change: list(types) for change, types in lists.items()} for name, lists in content.items()}
+    for name, absent in zip(("black-list", "white-list"), _ABSENT):
+        found.setdefault(name, {}).setdefault("to-add", []).append(absent)
+    return found
+
+
+def _backwards(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {key: _backwards(part) for key, part in reversed(list(content.items()))}
+    return list(reversed(content)) if isinstance(content, list) else content
+
+
+def _lines_backwards(text: str) -> Optional[str]:
+    """Entries of customize_dtypes, the last one first."""
+    return "\n".join(reversed(text.splitlines())) + "\n"
+
+
+def _spaced_lines(text: str) -> Optional[str]:
+    """With empty lines and comments (P22)."""
+    return "# A comment\n\n" + text.replace("\n", "\n\n# Another\n")
+
+
+def _relative(asked: Request) -> Request:
+    """Every file by its name alone, in the current directory (D8)."""
+    names = {path: path.rpartition("/")[2] for path in asked.params["files"]}
+    values = {
+        option: names.get(value, value) if isinstance(value, str) else value
+        for option, value in asked.params["values"].items()
+    }
+    files = {names[path]: text for path, text in asked.params["files"].items()}
+    return asked._replace(params={**asked.params, "values": values, "files": files})
+
+
+def _entries(one: Instance) -> Optional[List[Any]]:
+    """The entries of in_out_pair, where it is written as Python writes it."""
+    text = _values(one).get("in_out_pair")
+    return _parsed(text) if isinstance(text, str) else None
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(text: str) -> Optional[List[Any]]:
+    try:
+        found = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return None
+    whole = isinstance(found, list) and all(isinstance(entry, list) and len(entry) == 2 for entry in found)
+    return found if whole and found else None
+
+
+def _with_pairs(edit: Callable[[Any], Any], write: Callable[[Any], str] = str) -> Callable[[Request], Request]:
+    def change(asked: Request) -> Request:
+        text = write(edit(_parsed(asked.params["values"]["in_out_pair"])))
+        return asked._replace(params={**asked.params, "values": {**asked.params["values"], "in_out_pair": text}})
+
+    return change
+
+
+# -- the graph --------------------------------------------------------------------------------------------------------
+
+#: A relation to names in the graph that a text of options may have, in_out_pair aside.
+_NAMING = ("profiling_options", "input_shape", "customize_dtypes", "op_precision_mode", "job")
+
+
+def names_may_change(one: Instance) -> bool:
+    text = _values(one).get("in_out_pair")
+    told = text is None or (_entries(one) is not None and "_arg_" not in text)
+    return told and not _values(one).keys() & set(_NAMING)
+
+
+def _other_order(asked: Request) -> Request:
+    """The nodes by a digest of their names."""
+    nodes = sorted(asked.graph.node, key=lambda node: hashlib.sha256(node.name.encode("utf-8", "replace")).digest())
+    copies = [type(node).FromString(node.SerializeToString()) for node in nodes]
+    del asked.graph.node[:]
+    asked.graph.node.extend(copies)
+    return asked
+
+
+def _scoped(asked: Request) -> Request:
+    return prefixed(asked, SCOPE)
+
+
+def prefixed(asked: Request, scope: str) -> Request:
+    """Every node under another name, wherever it is named; what an adapter reads a meaning from stays."""
+    graph, params = asked.graph, asked.params
+    names = {node.name: scope + node.name for node in graph.node if not node.name.startswith(("_arg_", "_retval_"))}
+
+    def of(text: str) -> str:
+        control = "^" if text.startswith("^") else ""
+        name, colon, slot = text[len(control) :].partition(":")
+        return control + names.get(name, name) + colon + slot
+
+    for node in graph.node:
+        node.name = names.get(node.name, node.name)
+        node.input[:] = [of(text) for text in node.input]
+        if "_class" in node.attr:
+            entries = node.attr["_class"].list.s
+            entries[:] = [
+                b"loc:@" + of(entry[5:].decode()).encode() if entry[:5] == b"loc:@" else entry for entry in entries
+            ]
+    found: _Params = {key: [of(name) for name in params[key]] for key in ("feeds", "fetches") if key in params}
+    pairs = params["values"].get("in_out_pair")
+    if pairs is not None:
+        renamed = [[[names.get(name, name) for name in part] for part in entry] for entry in _parsed(pairs) or []]
+        found["values"] = {**params["values"], "in_out_pair": str(renamed)}
+    return asked._replace(params={**params, **found})
+
+
+def _requested(asked: Request) -> Request:
+    """The task that a cluster's scripts request for every operator; no document speaks of it."""
+    for node in asked.graph.node:
+        node.device = node.device or "/job:localhost/replica:0/task:0"
+    return asked
+
+
+def _annotated(asked: Request) -> Request:
+    for node in asked.graph.node:
+        node.attr["_zq_note"].s = b"of a script's own"
+    return asked
+
+
+def _uncalled(asked: Request) -> Request:
+    """Functions that nobody calls: one of the device's operators, one of Python's."""
+    for name, op in (("on_device", "Relu"), ("on_host", "PyFunc")):
+        function = asked.graph.library.function.add()
+        function.signature.name = f"{BESIDE}{name}"
+        for part, argument in ((function.signature.input_arg, "x"), (function.signature.output_arg, "y")):
+            part.add(name=argument, type=1)
+        node = function.node_def.add(name="inner", op=op, input=["x"])
+        _attributes(node, op)
+        function.ret["y"] = "inner:activations:0" if op == "Relu" else "inner:output:0"
+    return asked
+
+
+def _attributes(node: Any, op: str) -> None:
+    if op == "PyFunc":
+        node.attr["token"].s = b"zq"
+        node.attr["Tin"].list.type.append(1)
+        node.attr["Tout"].list.type.append(1)
+    else:
+        node.attr["T"].type = 1
+
+
+def _beside(op_of: Callable[[_Params], Optional[str]]) -> Callable[[Request], Optional[Request]]:
+    """A chain of two operators beside the graph, which nothing of it is connected with; fetched where fetches are."""
+
+    def change(asked: Request) -> Optional[Request]:
+        op = op_of(asked.params)
+        if op is None:
+            return None
+        source = asked.graph.node.add(name=f"{BESIDE}{op}_x", op="Placeholder")
+        source.attr["dtype"].type = 1
+        last = source.name
+        for number in range(2):
+            node = asked.graph.node.add(name=f"{BESIDE}{op}_{number}", op=op, input=[last])
+            _attributes(node, op)
+            last = node.name
+        if not asked.params.get("fetches"):
+            return asked
+        return asked._replace(params={**asked.params, "fetches": [*asked.params["fetches"], f"{last}:0"]})
+
+    return change
+
+
+def _device_operator(params: _Params) -> Optional[str]:
+    """An operator that the device has by the request's list, or by any."""
+    listed = params.get("op_list")
+    names = ("Abs", "Neg", "Relu")
+    return next((op for op in names if listed is None or (op in listed and not listed[op].get("isGray"))), None)
+
+
+def _fetches_backwards(asked: Request) -> Request:
+    return asked._replace(params={**asked.params, "fetches": asked.params["fetches"][::-1]})
+
+
+def _mixed_whole(asked: Request) -> Optional[Request]:
+    """Mixed computing with every operator of the graph on the device's list."""
+    graph = asked.graph
+    bodies = [node for function in graph.library.function for node in function.node_def]
+    if any("_without_npu_compile" in node.attr or node.op in _HOSTS for node in [*graph.node, *bodies]):
+        return None
+    listed = {node.op: {"isGray": False} for node in [*graph.node, *bodies]}
+    given = _given({"mix_compile_mode": True})(asked)
+    return given._replace(params={**given.params, "op_list": listed})
+
+
+_HOSTS = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "AsString", "Print", "PrintV2")
+
+
+def _no_change(asked: Any) -> Any:
+    return asked
+
+
+#: The condition that is no change of the request: the question before is not forgotten.
+AFTER = "right after another graph in the same process"
+
+#: Options of cases that documents list for one run mode alone, or whose default is of the mode.
+_OF_ONE_MODE = (
+    "graph_run_mode", "input_shape", "dynamic_dims", "dynamic_node_type", "iterations_per_loop", "enable_data_pre_proc",
+    "profiling_options", "job",
+)  # fmt: skip
+
+_BOTH = ("partition", "precision")
+_ONE, _OTHER = ("partition",), ("precision",)
+_NOTES = frozenset({"notes", "notices"})
+_EACH = ("mixed.partition.identify_first",)  # what decides is each operator, and what its list says of it
+_SAME = ("runconfig.mix_compile_mode.session_equivalence", "precision.g.session_same")
+
+
+def _absent_type(text: str) -> str:
+    return f"OpType::{_ABSENT[0]}:InputDtype:float32,OutputDtype:float32\n{text}"
+
+
+def _absent_node(text: str) -> Optional[str]:
+    """With an entry for an operator that is nowhere; none where there are such entries, or no sections."""
+    fits = "[ByOpType]" in text and "[ByNodeName]" not in text
+    return f"{text}\n[ByNodeName]\nnowhere=high_precision\n" if fits else None
+
+
+_ALL = [
+    # Options beside
+    Condition(
+        "in online inference", _given({"graph_run_mode": 0}), ("runconfig.graph_run_mode.0", "G13", "A7"), _BOTH,
+        _all_of(_lacks(*_OF_ONE_MODE), _has_mode),
+    ),
+    Condition(
+        "by NPURunConfig", _to("runconfig", False), _SAME, _BOTH,
+        _all_of(_here(("session", "current")), _movable), "surface",
+    ),
+    Condition(
+        "by a session", _to("session", True), _SAME, _BOTH,
+        _all_of(_here(("runconfig", "current"), ("runconfig", "legacy")), _movable), "surface",
+    ),
+    Condition(
+        "beside defaults that are written out", _defaults,
+        ("session.use_off_line.default", "runconfig.graph_run_mode.default"), _BOTH,
+        _lacks("use_off_line", "dynamic_input", "input_shape", "job"),
+    ),
+    Condition(
+        "beside timeouts of a session", _given({"op_wait_timeout": 77, "hccl_timeout": 136}),
+        ("runconfig.op_wait_timeout.default",), _BOTH, _SESSION, against="surface",
+    ),
+    Condition(
+        "beside timeouts of NPURunConfig", _given({"op_execute_timeout": 90, "event_sync_timeout": 60000}),
+        ("runconfig.event_sync_timeout.default",), _BOTH, _RUNCONFIG, against="surface",
+    ),
+    Condition(
+        "beside a dump and a profile that are off", _given({"enable_dump": False, "profiling_mode": False}),
+        ("session.enable_dump.default", "D27"), _BOTH, _all_of(_SESSION, _lacks("profiling_options")),
+        against="surface",
+    ),
+    Condition(
+        "beside options of speed", _given({"hcom_parallel": True, "is_tailing_optimization": True}),
+        ("session.hcom_parallel.default",), _BOTH, _lacks("job"),
+    ),
+    Condition(
+        "beside deterministic, external_weight and jit_compile",
+        _given({"deterministic": 1, "external_weight": True, "jit_compile": "false", "input_fusion_size": 1024}),
+        ("runconfig.deterministic.1", "runconfig.external_weight.numerics"), _BOTH,
+        _all_of(_RUNCONFIG, _lacks("dynamic_input")), against="surface",
+    ),
+    Condition("beside a device id", _given({"session_device_id": 3}), ("runconfig.session_device_id.effect",)),
+    Condition("beside no exception dump", _given({"enable_exception_dump": 0}), ("D27",)),
+    Condition(
+        "in mixed precision", _given({"precision_mode": "allow_mix_precision"}), ("precision.s.allow_mix",), _ONE,
+        _lacks("precision_mode", "precision_mode_v2"),
+    ),
+    Condition(
+        "in mixed computing that leaves nothing on the host", _mixed_whole, _EACH, _OTHER,
+        _lacks("mix_compile_mode", "use_off_line", "iterations_per_loop"), hides=_NOTES | {"casts"}, lists=True,
+    ),
+    Condition(
+        "with the keys in another order", _reversed_keys, ("session.table.unlisted_reserved",), _BOTH,
+        lambda one: len(_values(one)) > 1,
+    ),
+    Condition(
+        "with a key that no document has", _given({"no_such_option_of_any_document": 7}),
+        ("session.table.unlisted_reserved", "G1"), _BOTH, _SESSION, against="surface",
+    ),
+    Condition("as a launched rank", _launched, ("env.ASCEND_DEVICE_ID.lower",)),
+    # Lists and files
+    Condition("with operators more on the list, that no graph has", _listed_more, _EACH, _ONE, _is_listed),
+    Condition("with the operator list in another order", _listed_backwards, _EACH, _ONE, _is_listed),
+    Condition(
+        "with types more in modify_mixlist, that no graph has", _with_text("modify_mixlist", _json_edited(_lists_more)),
+        ("files.mixlist.current.others_untouched",), _OTHER, _file_of("modify_mixlist"), hides=_NOTES,
+    ),
+    Condition(
+        "with modify_mixlist in another order", _with_text("modify_mixlist", _json_edited(_backwards)),
+        ("files.mixlist.current.multiple",), _OTHER, _file_of("modify_mixlist"),
+    ),
+    Condition(
+        "with modify_mixlist on many lines", _with_text("modify_mixlist", _json_edited(_no_change, indent="\t")),
+        ("files.mixlist.current.multiple",), _OTHER, _file_of("modify_mixlist"),
+    ),
+    Condition(
+        "with customize_dtypes in another order", _with_text("customize_dtypes", _lines_backwards),
+        ("files.customize_dtypes.one_per_line",), _OTHER, _file_of("customize_dtypes"),
+    ),
+    Condition(
+        "with empty lines and comments in customize_dtypes", _with_text("customize_dtypes", _spaced_lines),
+        ("files.customize_dtypes.comments", "P22"), _OTHER, _file_of("customize_dtypes"),
+    ),
+    Condition(
+        "with an entry more in customize_dtypes, for what no graph has", _with_text("customize_dtypes", _absent_type),
+        ("precision.customize.override",), _OTHER, _file_of("customize_dtypes"), hides=_NOTES,
+    ),
+    Condition(
+        "with an entry more in op_precision_mode, for what no graph has",
+        _with_text("op_precision_mode", _absent_node), ("session.op_precision_mode.effect", "P23"), _OTHER,
+        _file_of("op_precision_mode"), hides=_NOTES,
+    ),
+    Condition(
+        "with files named relative to the current directory", _relative, ("precision.s.mixlist.path", "D8"), _OTHER,
+        lambda one: "files" in one.case.params,
+    ),
+    Condition(
+        "with the entries of in_out_pair in another order", _with_pairs(lambda entries: entries[::-1]),
+        ("in_out_pair.multi_entry", "M7"), _ONE, lambda one: len(_entries(one) or ()) > 1,
+    ),
+    Condition(
+        "with an entry more in in_out_pair, whose operators are nowhere",
+        _with_pairs(lambda entries: [[["zq_nowhere"], ["zq_nowhere_else"]], *entries]),
+        ("in_out_pair.unknown_node", "M9"), _ONE, lambda one: bool(_entries(one)), hides=_NOTES,
+    ),
+    Condition(
+        "with in_out_pair as JSON on many lines", _with_pairs(_no_change, functools.partial(json.dumps, indent=1)),
+        ("M23",), _ONE, lambda one: bool(_entries(one)),
+    ),
+    # The graph
+    Condition(
+        "with the fetches in another order", _fetches_backwards, ("mixed.transfer.only_boundaries",), _BOTH,
+        lambda one: len(one.case.params.get("fetches", ())) > 1,
+    ),
+    Condition("with the nodes in another order in the file", _other_order, ("mixed.partition.order_preserved", "M3")),
+    Condition("under a name scope", _scoped, ("in_out_pair.names_no_port",), _BOTH, names_may_change),
+    Condition("with a task requested for every operator", _requested, _EACH),
+    Condition("with attributes of a script's own", _annotated, _EACH),
+    Condition("with functions that nobody calls", _uncalled, _EACH),
+    Condition(
+        "beside device operators that nothing connects it with", _beside(_device_operator),
+        ("mixed.default.full_offload", "M4"), group="graph", hides=_NOTES | {"min_geops"},
+    ),
+    Condition(
+        "beside host operators that nothing connects it with", _beside(lambda params: "PyFunc"),
+        ("mixed.purpose.host_fallback", "M2"), group="graph", hides=_NOTES | {"min_geops"},
+    ),
+    Condition(AFTER, _no_change, _EACH),
+]  # fmt: skip
+
+#: What makes no difference, each condition declared once.
+CONDITIONS: Mapping[str, Condition] = {one.name: one for one in _ALL}
+
+
+LAWS = [
+    Law("partition-conditions", "What a case of partition says holds beside what no document relates to it",
+        ("mixed.partition.identify_first",), (), None),
+    Law("precision-conditions", "What a case of precision says holds beside what no document relates to it",
+        ("precision.g.session_same",), (), None, "precision"),
+]  # fmt: skip

@@ -1,0 +1,373 @@
+"""Deals conditions to the cases of `partition` and `precision`, asks each so, and judges by the cases' own goldens."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import zlib
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+
+from npu_conformance.judging import judge
+from npu_conformance.library.library import Case, Instance, Library
+from npu_conformance.protocol import client
+from npu_conformance.strength.laws import conditions
+from npu_conformance.strength.laws.conditions import BESIDE, CONDITIONS, SCOPE, SECOND, Condition, Request
+from npu_reference.graphs import Graph
+
+__all__ = [
+    "WHOLE",
+    "Dealt",
+    "Way",
+    "deal",
+    "difference",
+    "pairs",
+    "part_of",
+    "request",
+    "smaller",
+    "usable",
+    "usable_of",
+    "way_of",
+    "words",
+]
+
+#: So many conditions of one question, that of two graphs as one aside; more where its requirements have few cases and
+#: have not met them (assumed).
+_ENOUGH, _MOST = 4, 16
+
+#: The way of asking under everything that was dealt.
+WHOLE = "first"
+
+
+class Dealt(NamedTuple):
+    """A question: cases of one graph, or of two that are asked as one, and under which conditions, by name."""
+
+    graphs: Tuple[Tuple[Instance, ...], ...]
+    conditions: Tuple[str, ...]
+
+    @property
+    def first(self) -> Instance:
+        """The instance whose parameters are asked."""
+        return self.graphs[0][0]
+
+
+class Way(NamedTuple):
+    """A part of what was dealt: which of its graphs, by their places, and which conditions."""
+
+    graphs: Tuple[int, ...]
+    conditions: Tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """As the answers are kept by."""
+        return "; ".join(["+".join(map(str, self.graphs)), *self.conditions])
+
+
+def way_of(text: str, dealt: Dealt) -> Way:
+    """The way of asking that a text stands for."""
+    if text == WHOLE:
+        return Way(tuple(range(len(dealt.graphs))), dealt.conditions)
+    graphs, *names = text.split("; ")
+    return Way(tuple(int(place) for place in graphs.split("+")), tuple(names))
+
+
+# -- dealing ----------------------------------------------------------------------------------------------------------
+
+
+def deal(library: Library, seed: int, parts: int) -> List[Dealt]:
+    """Every accepted `must` of `partition` and `precision`, in one of its editions, under conditions that fit it.
+
+    Conditions are dealt so that each requirement meets each of them, as far as its cases go.
+
+    Args:
+        parts: graphs are asked as one only with those that :func:`part_of` puts into the same part.
+    """
+    waiting: Dict[str, List[Tuple[Instance, ...]]] = {}
+    for cases in _questions(library, seed):
+        waiting.setdefault(_alike(cases[0], parts), []).append(cases)
+    met: Set[Tuple[str, str]] = set()
+    used: Dict[str, int] = {}
+    found = []
+    for alike in waiting.values():
+        for start in range(0, len(alike), 2):
+            graphs = tuple(alike[start : start + 2])
+            together = [one for group in graphs for one in group]
+            needed = {name for one in together for name in one.case.requirements}
+            chosen = _chosen(together, needed, met, used, seed)
+            met.update((name, condition) for name in needed for condition in chosen)
+            for condition in chosen:
+                used[condition] = used.get(condition, 0) + 1
+            found.append(Dealt(graphs, tuple(chosen)))
+    return found
+
+
+def _questions(library: Library, seed: int) -> List[Tuple[Instance, ...]]:
+    """Cases by what they ask, each in one of its editions, in the order of a digest."""
+    asked: Dict[str, List[Instance]] = {}
+    for one in library.instances():
+        if usable(one):
+            asked.setdefault(_digest(seed, _content(one.case)), []).append(one)
+    found = []
+    for digest, instances in sorted(asked.items()):
+        instances.sort(key=lambda one: one.id)
+        left = {one.case.id for one in instances}
+        editions = sorted({one.edition for one in instances}, reverse=int(digest[-1], 16) % 2 == 1)
+        for edition in editions:  # one will do, unless a case has no other
+            group = tuple(one for one in instances if one.edition == edition and one.case.id in left)
+            left.difference_update(one.case.id for one in group)
+            found += [group] if group else []
+    return found
+
+
+def usable(one: Instance) -> bool:
+    """Whether conditions are dealt to an instance: the adapter's own pass is asked as it is recorded."""
+    case = one.case
+    plain = case.method in ("partition", "precision") and case.level == "must" and not one.twin
+    return plain and case.expect.rejected is None and case.params.get("policy", "documented") == "documented"
+
+
+def _content(case: Case) -> str:
+    """What a case asks, without the place of its fixtures."""
+    params = {**case.params, "graph": case.params["graph"].rpartition("/")[2]}
+    return repr((case.method, sorted(params.items(), key=repr)))
+
+
+def _digest(seed: int, text: str) -> str:
+    return hashlib.sha256(f"conditions/{seed}/{text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def part_of(path: str, parts: int) -> int:
+    """The part that asks about a graph of the library."""
+    return zlib.crc32(os.path.basename(path).encode("utf-8", "surrogateescape")) % parts
+
+
+def _alike(one: Instance, parts: int) -> str:
+    """Graphs with the same text can be asked as one: what is asked beside them is the same, and names none of them."""
+    params = {name: value for name, value in one.case.params.items() if name != "graph"}
+    names = any(name in params for name in ("feeds", "fetches")) or not conditions.names_may_change(one)
+    alone = one.id if names or "in_out_pair" in params["values"] else ""
+    return repr(
+        (
+            one.case.method,
+            one.edition,
+            part_of(one.case.params["graph"], parts),
+            sorted(params.items(), key=repr),
+            alone,
+        )
+    )
+
+
+def _chosen(
+    cases: Sequence[Instance], needed: Set[str], met: Set[Tuple[str, str]], used: Mapping[str, int], seed: int
+) -> List[str]:
+    """Up to four conditions that fit all cases, those first that most of the requirements have not met."""
+    method = cases[0].case.method
+    fitting = [one for one in CONDITIONS.values() if all(fits(one, case) for case in cases)]
+    left = {one.name: sum((name, one.name) not in met for name in needed) for one in fitting}
+    place = {one.name: _digest(seed, f"{method}/{cases[0].case.id}/{one.name}") for one in fitting}
+    fitting.sort(key=lambda one: (-left[one.name], used.get(one.name, 0), place[one.name]))
+    chosen: List[Condition] = []
+    for one in fitting:
+        room = len(chosen) < (_MOST if left[one.name] else _ENOUGH)
+        if room and not any(_exclude(one, other) for other in chosen):
+            chosen.append(one)
+    return [one.name for one in CONDITIONS.values() if one in chosen]  # the graph's own changes come in one order
+
+
+def _exclude(one: Condition, other: Condition) -> bool:
+    """Whether two cannot hold at once."""
+    return any(group and group in (its.group, its.against) for group, its in ((one.group, other), (other.group, one)))
+
+
+def fits(condition: Condition, one: Instance) -> bool:
+    """Whether a condition can be dealt to an instance, and leaves it something to be judged by."""
+    here = one.case.method in condition.methods and condition.fits(one)
+    return here and bool(_asserted(one.case, one.edition, condition.hides))
+
+
+def pairs(dealt: Sequence[Dealt]) -> Tuple[Set[Tuple[str, str]], Set[Tuple[str, str]]]:
+    """Pairs of a requirement and a condition that meet in a question, and all that could."""
+    met: Set[Tuple[str, str]] = set()
+    possible: Set[Tuple[str, str]] = set()
+    for one in dealt:
+        for case in (case for group in one.graphs for case in group):
+            for name in case.case.requirements:
+                met.update((name, condition) for condition in one.conditions)
+                possible.update((name, other.name) for other in CONDITIONS.values() if fits(other, case))
+    return met, possible
+
+
+# -- asking -----------------------------------------------------------------------------------------------------------
+
+
+def request(
+    dealt: Dealt, way: Way, params: Mapping[str, Any], listed: bool, load: Callable[..., Graph]
+) -> Tuple[Dict[str, Any], bytes]:
+    """What to ask in one way: parameters, and the bytes of the graph that they are about.
+
+    Args:
+        params: the prepared parameters of the first graph.
+        listed: whether the backend takes an operator list.
+        load: gives the graph of a path, no feeds and no fetches.
+    """
+    first, *others = (load(dealt.graphs[place][0].case.params["graph"], (), ()).to_def() for place in way.graphs)
+    asked = Request(dict(params), first)
+    for other in others:
+        _join(first, conditions.prefixed(Request({"values": {}}, other), SECOND).graph)
+    for name in way.conditions:
+        changed = CONDITIONS[name].change(asked) if listed or not CONDITIONS[name].lists else None
+        asked = asked if changed is None else changed
+    return asked.params, asked.graph.SerializeToString()
+
+
+def _join(graph: Any, other: Any) -> None:
+    """Another graph's nodes and functions behind those of one; functions get other names, too."""
+    names = {function.signature.name: SECOND + function.signature.name for function in other.library.function}
+    for function in other.library.function:
+        function.signature.name = names[function.signature.name]
+    for gradient in other.library.gradient:
+        gradient.function_name = names.get(gradient.function_name, gradient.function_name)
+        gradient.gradient_func = names.get(gradient.gradient_func, gradient.gradient_func)
+    if names:
+        for node in [*other.node, *(node for function in other.library.function for node in function.node_def)]:
+            node.op = names.get(node.op, node.op)
+            for value in node.attr.values():
+                kind = value.WhichOneof("value")
+                for called in (value.func,) if kind == "func" else value.list.func if kind == "list" else ():
+                    called.name = names.get(called.name, called.name)
+    for node in other.node:
+        if "frame_name" in node.attr:  # loops of one name would be one loop
+            node.attr["frame_name"].s = SECOND.encode() + node.attr["frame_name"].s
+    graph.node.extend(other.node)
+    graph.library.function.extend(other.library.function)
+    graph.library.gradient.extend(other.library.gradient)
+
+
+# -- judging ----------------------------------------------------------------------------------------------------------
+
+
+def difference(dealt: Dealt, way: Way, outcome: Optional[client.Outcome], claims: judge.Claims) -> str:
+    """How an answer in one way is not what the cases say; nothing where it is."""
+    if outcome is None:
+        return "asked no more: it ended too often"
+    hidden = frozenset().union(*(CONDITIONS[name].hides for name in way.conditions))
+    hidden |= _OF_TWO if len(way.graphs) > 1 else frozenset()
+    for number, place in enumerate(way.graphs):
+        said = outcome
+        if isinstance(outcome, client.Answered):
+            said = client.Answered(own(outcome.ok, number if len(way.graphs) > 1 else None))
+        for one in dealt.graphs[place]:
+            asserted = _asserted(one.case, one.edition, hidden)
+            if asserted is None:
+                continue
+            result = judge.judge(one._replace(case=asserted), said, None, claims)
+            if result.status not in ("pass", "unsupported"):
+                told = result.differences[0] if result.differences else None
+                return f"{one.id}: {result.status} {f'{told.kind} {told.fact}' if told else result.detail}"
+    return ""
+
+
+#: Aspects that two graphs have together, not each by itself.
+_OF_TWO = frozenset({"min_geops", "notes", "notices"})
+
+
+@functools.lru_cache(maxsize=4096)
+def _asserted_of(case_id: str, edition: str, hidden: Any, box: Any) -> Optional[Case]:
+    case: Case = box.case
+    expect = case.expect
+    if not hidden:
+        return case
+    observe = tuple(pair for pair in expect.observe if pair[0] not in hidden)
+
+    def shown(texts: Sequence[str]) -> Tuple[str, ...]:
+        return tuple(text for text in texts if judge.aspect_of(text) not in hidden)
+
+    left = expect._replace(
+        observe=observe,
+        golden={edition: shown(expect.golden[edition])} if observe else {},
+        contains=shown(expect.contains),
+        forbid=shown(expect.forbid),
+        any_of=() if any(len(shown(group)) < len(group) for group in expect.any_of) else expect.any_of,
+        bounds={name: bound for name, bound in expect.bounds.items() if judge.aspect_of(f"{name} ") not in hidden},
+    )
+    return case._replace(expect=left) if any((observe, left.contains, left.forbid, left.any_of, left.bounds)) else None
+
+
+class _Box:
+    """A case where its contents need not be compared: its id says all."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Box)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+def _asserted(case: Case, edition: str, hidden: Any) -> Optional[Case]:
+    """The case without what it says of some aspects; None where nothing is left."""
+    return _asserted_of(case.id, edition, hidden, _Box(case))
+
+
+def own(answer: Mapping[str, Any], number: Optional[int]) -> Dict[str, Any]:
+    """What an answer says of one graph's operators, in the graph's own names.
+
+    Args:
+        number: of two that were asked as one, the first or the second; None of one alone.
+    """
+
+    def mine(name: str) -> bool:
+        return BESIDE not in name and (number is None or (SECOND in name) == (number == 1))
+
+    found = dict(answer)
+    if "geops" in answer:
+        geops = []
+        for geop in answer["geops"]:
+            kept = {key: [one for one in part if mine(_name(one))] for key, part in geop.items() if key != "name"}
+            if kept["nodes"]:
+                geops.append({**geop, **kept})
+        found["geops"] = geops
+    for key, member in (("host", "node"), ("borders", "source"), ("nodes", "node"), ("casts", "source")):
+        if key in answer:
+            found[key] = [one for one in answer[key] if mine(one[member])]
+    return _stripped(found)
+
+
+def _name(one: Any) -> str:
+    return one if isinstance(one, str) else str(one["node"])
+
+
+def _stripped(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace(SCOPE, "").replace(SECOND, "") if "zq_" in value else value
+    if isinstance(value, dict):
+        return {key: _stripped(part) for key, part in value.items()}
+    return [_stripped(part) for part in value] if isinstance(value, list) else value
+
+
+# -- the smallest combination -----------------------------------------------------------------------------------------
+
+
+def smaller(way: Way) -> Iterator[Way]:
+    """The way with one condition less, or one graph."""
+    if len(way.graphs) > 1:
+        for place in way.graphs:
+            yield way._replace(graphs=(place,))
+    for name in way.conditions:
+        yield way._replace(conditions=tuple(other for other in way.conditions if other != name))
+
+
+def usable_of(dealt: Dealt, claims: judge.Claims) -> Dealt:
+    """What of a question a backend can be judged by."""
+    graphs = (tuple(one for one in group if judge.applicable(one, claims) is None) for group in dealt.graphs)
+    return dealt._replace(graphs=tuple(group for group in graphs if group))
+
+
+def words(dealt: Dealt, way: Way) -> str:
+    """A way in words."""
+    found = list(way.conditions)
+    if len(way.graphs) > 1:
+        found.append(f"as one graph with that of {dealt.graphs[1][0].case.id}")
+    return ", ".join(found) or "as it is"

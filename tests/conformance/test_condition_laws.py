@@ -1,0 +1,195 @@
+"""What cases of partition and precision say is asked once more beside what no document relates to it."""
+
+from __future__ import annotations
+
+import collections
+import re
+from pathlib import Path
+
+import pytest
+
+from npu_conformance.backends.reference import ReferenceBackend
+from npu_conformance.judging import judge
+from npu_conformance.library import library
+from npu_conformance.strength import hosting
+from npu_conformance.strength.laws import asking, conditions, dealing
+from npu_reference.graphs import load_graph
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def shelf():
+    return library.load()
+
+
+@pytest.fixture(scope="module")
+def dealt(shelf):
+    return dealing.deal(shelf, 0, 8)
+
+
+def test_every_condition_says_why_it_makes_no_difference(shelf):
+    readings = set(re.findall(r"^\| ([A-Z]\d+) \|", (ROOT / "docs" / "readings.md").read_text(encoding="utf-8"), re.M))
+    for one in conditions.CONDITIONS.values():
+        assert one.because, one.name
+        unknown = [name for name in one.because if name not in shelf.requirements and name not in readings]
+        assert not unknown, f"{one.name}: {unknown}"
+
+
+def test_every_accepted_case_is_asked_once_more_in_one_of_its_editions_under_two_conditions_or_more(shelf, dealt):
+    asked = [one for question in dealt for group in question.graphs for one in group]
+    assert len({one.id for one in asked}) == len(asked)
+    assert {one.case.id for one in asked} == {one.case.id for one in shelf.instances() if dealing.usable(one)}
+    assert min(len(question.conditions) for question in dealt) >= 2
+    for question in dealt:
+        assert len({(one.edition, one.case.method) for group in question.graphs for one in group}) == 1
+        groups = [conditions.CONDITIONS[name].group for name in question.conditions]
+        twice = [group for group, count in collections.Counter(groups).items() if group and count > 1]
+        assert not twice, question.conditions
+
+
+def test_requirements_meet_conditions_as_far_as_their_cases_go(dealt):
+    met, possible = dealing.pairs(dealt)
+    assert met <= possible
+    assert len(met) >= 0.9 * len(possible), f"{len(met)} of {len(possible)}"
+    assert {name for _, name in met} == set(conditions.CONDITIONS), "a condition that nothing is asked under"
+
+
+def test_dealing_depends_on_the_library_and_the_seed_alone(shelf, dealt):
+    backwards = shelf._replace(cases=dict(reversed(list(shelf.cases.items()))))
+    assert {frozenset(one.conditions) for one in dealing.deal(backwards, 0, 8)} == {
+        frozenset(one.conditions) for one in dealt
+    }
+    assert dealing.deal(shelf, 0, 8) == dealt
+    assert dealing.deal(shelf, 1, 8) != dealt
+
+
+def failures(backend, shelf, law, folder):
+    """The detail of a law's record, of each edition that breaks it."""
+    folder.mkdir(exist_ok=True)
+    chosen = tuple(one for one in asking.instances() if asking.law_of(one).name == law)
+    claims = judge.Claims.of(ReferenceBackend().hello({"protocol": 1}))
+    plan = asking.Plan(0, 0, chosen, str(folder), shelf)
+    made = asking.run(plan, "here", hosting.Here(backend, str(folder)), claims)
+    again = asking.records(plan, claims, asking.load(str(folder)))
+    assert [one.result for one in again] == [one.result for one in made]
+    return [one.result.detail for one in made if one.result.status == "fail"]
+
+
+def test_the_reference_keeps_the_laws(shelf, tmp_path):
+    for law in conditions.LAWS:
+        assert failures(ReferenceBackend(), shelf, law.name, tmp_path) == []
+
+
+class Unmarked(ReferenceBackend):
+    """Offloads what was built inside without_npu_compile_scope, in online inference."""
+
+    def graph(self, params):
+        graph = super().graph(params)
+        if params["values"].get("graph_run_mode") != 0:
+            return graph
+        return without(graph, "_without_npu_compile")
+
+
+def without(graph, attr):
+    from npu_reference.graphs import graph_from_def
+
+    definition = graph.to_def()
+    for node in definition.node:
+        node.attr.pop(attr, None)
+    return graph_from_def(definition)
+
+
+class Unranged(ReferenceBackend):
+    """Does not read in_out_pair where the graph has functions."""
+
+    def partition(self, params):
+        values = params["values"]
+        if "in_out_pair" in values and load_graph(params["graph"]).functions:
+            values = {name: value for name, value in values.items() if name != "in_out_pair"}
+        return super().partition({**params, "values": values})
+
+
+class Unlisted(ReferenceBackend):
+    """Does not read modify_mixlist where mixed computing is on."""
+
+    def precision(self, params):
+        values = params["values"]
+        if values.get("mix_compile_mode"):
+            values = {name: value for name, value in values.items() if name != "modify_mixlist"}
+        return super().precision({**params, "values": values})
+
+
+class Second(ReferenceBackend):
+    """Takes the option values of the first graph of a process for all that follow, until it is told to forget."""
+
+    def __init__(self):
+        self.values = None
+
+    def reset(self, params):
+        self.values = None
+        return {}
+
+    def partition(self, params):
+        self.values = self.values or params["values"]
+        mixed = self.values.get("mix_compile_mode", False)
+        return super().partition({**params, "values": {**params["values"], "mix_compile_mode": mixed}})
+
+
+class Here(hosting.Here):
+    served = 1  # so that it is told to forget
+
+
+FAULTS = [
+    (Unmarked, "partition-conditions", "in online inference"),
+    (Unranged, "partition-conditions", "with functions that nobody calls"),
+    (Unlisted, "precision-conditions", "in mixed computing that leaves nothing on the host"),
+]
+
+
+@pytest.mark.parametrize("backend, law, condition", FAULTS)
+def test_a_fault_under_one_condition_is_found_and_told_of_by_that_condition_alone(
+    backend, law, condition, shelf, tmp_path
+):
+    details = failures(backend(), shelf, law, tmp_path)
+    assert details
+    for detail in details:
+        assert detail.split(": ")[2] == condition, detail
+
+
+def test_a_graph_that_comes_second_in_a_process_is_found(shelf, tmp_path, monkeypatch):
+    monkeypatch.setattr(hosting, "Here", Here)
+    details = failures(Second(), shelf, "partition-conditions", tmp_path)
+    assert details and all(detail.split(": ")[2] == conditions.AFTER for detail in details), details
+
+
+def test_what_a_backend_gets_wrong_without_any_condition_is_the_case_s_own_matter(shelf, tmp_path):
+    class Unread(ReferenceBackend):
+        """Reads no list."""
+
+        def precision(self, params):
+            values = {name: value for name, value in params["values"].items() if name != "modify_mixlist"}
+            return super().precision({**params, "values": values})
+
+    assert failures(Unread(), shelf, "precision-conditions", tmp_path) == []
+
+
+def test_an_answer_is_told_apart_into_those_of_its_graphs():
+    answer = {
+        "geops": [
+            {"name": "g", "nodes": ["a", "zq_second/a", "zq_beside_0"], "args": ["x_0_arg", "zq_second/x_0_arg"]},
+            {"nodes": ["zq_second/b"], "copies": [{"node": "zq_second/c"}]},
+        ],
+        "host": [{"node": "x"}, {"node": "zq_scope/zq_second/x"}],
+        "borders": [{"source": "x:0", "direction": "h2d"}],
+    }
+    assert dealing.own(answer, 0) == {
+        "geops": [{"name": "g", "nodes": ["a"], "args": ["x_0_arg"]}],
+        "host": [{"node": "x"}],
+        "borders": [{"source": "x:0", "direction": "h2d"}],
+    }
+    assert dealing.own(answer, 1) == {
+        "geops": [{"name": "g", "nodes": ["a"], "args": ["x_0_arg"]}, {"nodes": ["b"], "copies": [{"node": "c"}]}],
+        "host": [{"node": "x"}],
+        "borders": [],
+    }
