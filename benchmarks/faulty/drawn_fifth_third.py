@@ -18,7 +18,6 @@ from faulty.making import (
     denies,
     given,
     in_inference,
-    is_mixed,
     mapped,
     node_change,
     ops_of,
@@ -281,15 +280,6 @@ _profiled(
         '"task_trace": "ON"', '"task_trace":"on"'
     ),
 )
-accepts(
-    "training_is_not_traced_beside_tasks",
-    "002 training_trace: must be on where it is configured",
-    "profiling_options",
-    lambda params: (
-        re.search(r'"training_trace"\s*:\s*"off"', str(value_of(params, "profiling_options"))) is not None
-        and re.search(r'"task_trace"\s*:\s*"on"', str(value_of(params, "profiling_options"))) is not None
-    ),
-)
 _misread(
     "precision",
     "one_list_at_a_time",
@@ -329,25 +319,33 @@ def _listed_alone(turn: Dict[str, Any], asked: Dict[str, Any]) -> None:
 
 
 turns("general_passes_are_off_beside_a_list", "002, 003: general patterns cannot be switched off", _listed_alone)
+
+
+def _mixed(values: Dict[str, Any]) -> bool:
+    return value_of({"values": values}, "mix_compile_mode") is True
+
+
 asks(
     "engines_share_a_stream_in_mixed_computing",
     "003 ac_parallel_enable 1: different streams, in mixed computing too",
     "timeline",
-    lambda params: all_values(params, without("ac_parallel_enable")) if is_mixed(params) else params,
+    lambda params: all_values(
+        params, lambda values: without("ac_parallel_enable")(values) if _mixed(values) else values
+    ),
 )
 asks(
     "links_wait_in_mixed_computing",
     "003 hcom_parallel True: enabled, in mixed computing too",
     "timeline",
-    lambda params: (
-        all_values(params, lambda values: {**values, "hcom_parallel": False}) if is_mixed(params) else params
-    ),
+    lambda params: all_values(params, lambda values: {**values, "hcom_parallel": False} if _mixed(values) else values),
 )
 asks(
     "inference_is_never_tuned",
     "003 aoe_mode 2: operator tuning, in any run mode",
     "timeline",
-    lambda params: all_values(params, without("aoe_mode")) if in_inference(params) else params,
+    lambda params: all_values(
+        params, lambda values: without("aoe_mode")(values) if in_inference({"values": values}) else values
+    ),
     "timeline",
     "compile",
 )
