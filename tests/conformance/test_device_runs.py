@@ -45,6 +45,22 @@ def test_copies_of_equal_tensors_count_twice():
     assert observe.facts("run", ANSWER).count("run 0 moved h2d 8 a:0 b:0") == 2
 
 
+def test_what_is_exchanged_counts_in_every_run_that_is_like_another():
+    task = {"id": 0, "kind": "collective", "name": "sum", "start_ns": 0, "end_ns": 1}
+    steps = [{"run_ns": 5, "tasks": [task, {**task, "kind": "kernel"}, task]}, {"run_ns": 5, "same_as": 0}]
+    assert lines({"fetches": {}, "timeline": steps}) == [
+        "run 0 exchanges 2",
+        "run 0 elapsed 0 s",
+        "run 1 exchanges 2",
+        "run 1 elapsed 0 s",
+    ]
+
+
+def test_a_run_that_is_like_one_that_is_not_there_has_no_tasks():
+    steps = [None, {"run_ns": 5, "same_as": 0}, {"run_ns": 5, "same_as": 7}]
+    assert lines({"fetches": {}, "timeline": steps}) == ["run 1 elapsed 0 s", "run 2 elapsed 0 s"]
+
+
 def test_an_answer_without_them_has_no_such_fact():
     assert lines({"fetches": {}}) == []
 

@@ -28,6 +28,9 @@ def facts_of(answer: Mapping[str, Any]) -> _Triples:
         for name in ("launches", "iterations"):
             if name in step:
                 yield "run_launches", str(number), f"run {number} {name} {step[name]}"
+        exchanges = sum(task.get("kind") == "collective" for task in _tasks(answer["timeline"], step))
+        if exchanges:
+            yield "run_exchanges", str(number), f"run {number} exchanges {exchanges}"
         yield "run_elapsed", str(number), f"run {number} elapsed {step['run_ns'] // _SECOND} s"
     for number, copies in enumerate(answer.get("transfers", [])):
         for copy in copies or []:
@@ -45,3 +48,11 @@ def facts_of(answer: Mapping[str, Any]) -> _Triples:
             if name in first and name in memory:
                 relation = "less" if memory[name] < first[name] else "equal" if memory[name] == first[name] else "more"
                 yield "run_memory", str(number), f"run {number} {name} {relation}"
+
+
+def _tasks(steps: List[Any], step: Mapping[str, Any]) -> List[Mapping[str, Any]]:
+    """The tasks of a step, which stand once for all runs that are alike."""
+    place = step.get("same_as")
+    told = step if place is None else steps[place] if place < len(steps) else None
+    tasks: List[Mapping[str, Any]] = (told or {}).get("tasks", [])
+    return tasks
