@@ -9,6 +9,7 @@ from faulty import (
     drawn_fifth,
     drawn_fifth_second,
     drawn_fifth_subtle,
+    drawn_fifth_third,
     drawn_options,
     drawn_options_second,
     drawn_options_third,
@@ -46,6 +47,7 @@ TABLES = (
     drawn_fifth,
     drawn_fifth_subtle,
     drawn_fifth_second,
+    drawn_fifth_third,
 )
 
 

@@ -6,7 +6,7 @@ import gc
 from contextlib import contextmanager
 from typing import Iterator
 
-__all__ = ["collect_seldom", "no_collection", "set_apart"]
+__all__ = ["collect_no_more", "collect_seldom", "no_collection", "set_apart"]
 
 #: Objects that are new, and looks at them before the older and the oldest are looked at (assumed). What questions leave
 #: is next to no garbage, and each look at a process that has TensorFlow walks half a million objects.
@@ -39,3 +39,9 @@ def set_apart() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
+
+
+def collect_no_more() -> None:
+    """For a process of ours that is about to end: Python would walk all there is once more, and the system takes it
+    back in any case. What functions registered for the end is done."""
+    gc.freeze()

@@ -8,7 +8,7 @@ import pytest
 
 from npu_conformance.judging import judge
 from npu_conformance.library import library
-from npu_conformance.protocol import answers, client
+from npu_conformance.protocol import answers, client, messages
 from npu_conformance.protocol.answers import Answers, Kept
 from npu_conformance.strength.laws import asking
 
@@ -16,29 +16,34 @@ QUESTION = {"surface": "session", "edition": "current", "values": {"mix_compile_
 LINE = Kept(7, b'{"id": 7, "ok": {}}\n')
 
 
+def asked(params: Any, number: int = 0) -> bytes:
+    return messages.encode({"id": number, "method": "options", "params": params})
+
+
 def test_an_answer_is_recalled_whatever_the_order_of_keys() -> None:
     kept = Answers("/room")
-    assert kept.recall("options", QUESTION) is None
-    kept.keep("options", QUESTION, LINE)
-    assert kept.recall("options", dict(reversed(list(QUESTION.items())))) == LINE
-    assert kept.recall("options", {**QUESTION, "edition": "legacy"}) is None
-    assert kept.recall("partition", QUESTION) is None
+    assert kept.recall("options", asked(QUESTION)) is None
+    kept.keep("options", asked(QUESTION, 3), LINE)
+    assert kept.recall("options", asked(dict(reversed(list(QUESTION.items()))))) == LINE
+    assert kept.recall("options", asked({**QUESTION, "edition": "legacy"})) is None
+    line = messages.encode({"id": 0, "method": "partition", "params": QUESTION})
+    assert kept.recall("partition", line) is None
     kept.clear()
-    assert kept.recall("options", QUESTION) is None
+    assert kept.recall("options", asked(QUESTION)) is None
 
 
 @pytest.mark.parametrize("method", ["run", "compile", "timeline", "library"])
 def test_what_runs_or_leaves_files_is_asked_each_time(method: str) -> None:
     kept = Answers("/room")
-    kept.keep(method, QUESTION, LINE)
-    assert kept.recall(method, QUESTION) is None
+    kept.keep(method, asked(QUESTION, 3), LINE)
+    assert kept.recall(method, asked(QUESTION)) is None
 
 
 def test_what_lies_in_the_workers_folder_may_have_changed() -> None:
     kept = Answers("/röom")
     for params in ({**QUESTION, "graph": "/röom/case/graph.pb"}, {"feeds": {"x": {"file": "/röom/feed0"}}}):
-        kept.keep("partition", params, LINE)
-        assert kept.recall("partition", params) is None
+        kept.keep("partition", asked(params, 3), LINE)
+        assert kept.recall("partition", asked(params)) is None
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,8 +52,8 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = Answers("/room")
     sizes = [21, 20, 20, 20, 10]
     for number, size in enumerate(sizes):
-        kept.keep("options", {"number": number}, Kept(number, b" " * size))
-    found = [kept.recall("options", {"number": number}) is not None for number in range(len(sizes))]
+        kept.keep("options", asked({"number": number}, number), Kept(number, b" " * size))
+    found = [kept.recall("options", asked({"number": number})) is not None for number in range(len(sizes))]
     assert found == [False, True, True, False, True]
 
 

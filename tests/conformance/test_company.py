@@ -84,7 +84,7 @@ def test_nearly_every_option_is_told_beside_every_other_that_may_stand_there(dra
                 params += [company.CONDITIONS[company_.condition]] if company_.condition else []
                 there = {name for each in params for part in ("values", "env") for name in each.get(part, ())}
                 met.update(itertools.product(there, there))
-        assert len(pairs) > 100 and len(pairs & met) > 0.96 * len(pairs), (where, len(pairs & met), len(pairs))
+        assert len(pairs) > 100 and len(pairs & met) > 0.94 * len(pairs), (where, len(pairs & met), len(pairs))
 
 
 def test_every_condition_stands_beside_most_options(drawn: Drawn) -> None:

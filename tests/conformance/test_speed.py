@@ -10,14 +10,19 @@ from unittest import mock
 
 import pytest
 
+from npu_conformance.backends import worker as hosting_worker
+from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.files import scratch
-from npu_conformance.judging import judge
+from npu_conformance.judging import judge, records
 from npu_conformance.library import library, twins
 from npu_conformance.library.library import Instance
-from npu_conformance.protocol import client, messages, process, requests, schema
+from npu_conformance.observing import observe
+from npu_conformance.protocol import client, messages, outcomes, process, requests, schema
+from npu_conformance.report import results
 from npu_conformance.running import runner, seats
 from npu_conformance.strength.laws import asking
 from npu_reference import collection
+from npu_reference.catalog import Catalog, catalog
 from npu_reference.graphs import load_graph, readers
 from tests.conformance.shelves import QUICK, Shelf, judged, spoken
 
@@ -169,3 +174,67 @@ def test_lanes_and_workers_collect_seldom(tmp_path: Any) -> None:
         threshold, outcome = place.do(_looks, lambda number, record: None)
     assert threshold == collection._SELDOM and isinstance(outcome, client.Failed)
     assert str(collection._SELDOM) in outcome.message
+
+
+def test_a_line_of_the_operator_library_is_read_once_however_many_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Catalog.built_in()
+    found = [first.get(op) for op in ("MatMul", "Conv2D")], first.kernels()
+    columns, rows = counted(monkeypatch, catalog, "_column"), counted(monkeypatch, catalog, "_kernels")
+    again = Catalog.built_in()
+    assert ([again.get(op) for op in ("MatMul", "Conv2D")], again.kernels()) == found
+    assert columns == [] and rows == []
+
+
+def test_a_request_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with client.Client("reference") as worker:
+        worker.hello()
+        calls = counted(monkeypatch, messages, "encode")
+        assert isinstance(
+            worker.request("options", {"values": {}, "surface": "session", "edition": "current"}, 60), client.Answered
+        )
+        assert len(calls) == 1  # to be sent, and to know the question again
+
+
+def test_values_of_the_usual_types_are_checked_by_their_type_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted: Any = {"properties": {"text": {"type": ["string", "null"]}, "size": {"type": "integer"}}, "type": "object"}
+    assert schema.fault({"text": None, "size": 1}, wanted, wanted) is None
+    calls = counted(monkeypatch, schema, "_is")
+    assert schema.fault({"text": "a", "size": 2}, wanted, wanted) is None and calls == []
+    assert schema.fault({"text": "a", "size": True}, wanted, wanted) == "$.size: true is not of type integer"
+    assert schema.fault({"text": 3}, wanted, wanted) == "$.text: 3 is not of type ['string', 'null']"
+
+
+def test_facts_are_looked_at_together_and_one_by_one_only_where_one_is_unusual(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain: Any = {"effective": {"a": {"value": 1}, "b": {"value": "x"}}}
+    calls = counted(monkeypatch, observe, "ascii_line")
+    assert observe.facts("options", plain) == ["effective a = 1", 'effective b = "x"'] and calls == []
+    assert (
+        observe.facts("options", {"effective": {"\u00e4": {"value": 1}}}) == ["effective \\xe4 = 1"] and len(calls) == 1
+    )
+
+
+def test_nothing_is_collected_once_more_when_a_worker_of_the_reference_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen: List[bool] = []
+    monkeypatch.setattr(collection.gc, "freeze", lambda: frozen.append(True))
+    message, done = hosting_worker._answer(
+        ReferenceBackend(), messages.encode({"id": 1, "method": "shutdown", "params": {}})
+    )
+    assert (message, done, frozen) == ({"id": 1, "ok": {}}, True, [True])
+
+
+def test_a_record_that_a_lane_has_written_is_encoded_in_three_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = judge.Result("fail", "why", (judge.Difference("missing", "a", "effective"),), ("a = 1",), "options/x")
+    outcome = client.Answered({"effective": {"a": {"value": 2}}})
+    whole = records.Record(twinned(), result, outcome, "", "", 0.0)
+    written = records.Written.of(result.facts, outcomes.outcome_json(outcome))
+    line = results.record_line(whole)
+    calls = counted(monkeypatch, results.output, "dumps")
+    assert results.record_line(whole._replace(written=written)) == line and len(calls) == 3
+
+
+def test_what_lies_behind_an_answer_is_looked_for_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    with client.Client("reference") as asked:
+        asked.hello()
+        assert asked._process is not None
+        calls = counted(monkeypatch, process.Process, "_turn")
+        assert not asked._process.more() and calls == []

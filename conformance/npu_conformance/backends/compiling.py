@@ -53,6 +53,7 @@ class Turns:
     def __init__(self, backend: Any, params: Mapping[str, Any]) -> None:
         self._backend, self._params = backend, params
         self._denied: Dict[str, str] = {}
+        self._made: Dict[int, Tuple[Any, Any, Any]] = {}  # place of a model -> what it was compiled with, and became
 
     def run(self) -> Dict[str, Any]:
         """The answer: what every program compiled, and which files lay there before it ended and after.
@@ -94,8 +95,8 @@ class Turns:
         tuner = _Tuner(self._backend, place, params, resolution)
         if tuner.complaint:
             answer["notes"].append({"code": "BANK", "subject": "work_path", "message": tuner.complaint})
-        for model in ({}, *params.get("models", [])):
-            made = self._backend.model({**params, **model}, resolution, tuner.tiles)
+        for place_of, model in enumerate(({}, *params.get("models", []))):
+            made = self._model(place_of, {**params, **model}, resolution, tuner.tiles)
             tuner.take(made)
             left = program.compile(made, resolution, params.get("env", {}))
             for kernel in left.kernels:
@@ -121,6 +122,15 @@ class Turns:
             answer["notes"] += [note._asdict() for note in program.end()]
         answer["left"] = files_below(place.root)
         return answer
+
+    def _model(self, place: int, params: Mapping[str, Any], resolution: Any, tiles: Mapping[Any, Any]) -> Any:
+        """A model as a program compiles it: as the program before did, where options and tiles are what they were."""
+        before, cut, made = self._made.get(place, (None, None, None))
+        same = before is not None and cut == tiles and before.effective == resolution.effective
+        if not same or before.parsed != resolution.parsed:
+            made = self._backend.model(params, resolution, tiles)
+            self._made[place] = (resolution, tiles, made)
+        return made
 
     # -- the folder before a program --------------------------------------------------------------------------------
 
@@ -234,15 +244,15 @@ def files_below(root: str) -> Dict[str, Any]:
     total = 0
     for folder, inner, names in os.walk(root):
         inner.sort()
-        relative = os.path.relpath(folder, root)
-        if not inner and not names and relative != ".":
-            found[relative.replace(os.sep, "/") + "/"] = {"bytes": 0}
+        below = folder[len(root) :].strip(os.sep).replace(os.sep, "/")
+        below = f"{below}/" if below else ""
+        if not inner and not names and below:
+            found[below] = {"bytes": 0}
         for name in sorted(names):
             path = os.path.join(folder, name)
             if name.startswith(".") or os.path.islink(path) or not os.path.isfile(path):
                 continue
-            shown = os.path.relpath(path, root).replace(os.sep, "/")
-            size = os.path.getsize(path)
+            shown, size = below + name, os.path.getsize(path)
             if name.endswith(_WEIGHTLESS) or "." not in name or size > _WHOLE or total + size > _MOST:
                 found[shown] = {"bytes": size}
             else:

@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import npu_reference
 from npu_conformance.protocol import messages as protocol
+from npu_reference.collection import collect_no_more
 from npu_reference.errors import NpuError
 
 __all__ = ["ReferenceBackend"]
@@ -197,6 +198,11 @@ class ReferenceBackend:
         """Forgets earlier requests; the reference keeps nothing between them."""
         return {}
 
+    def shutdown(self, params: Mapping[str, Any]) -> Dict[str, Any]:
+        """Before the process ends."""
+        collect_no_more()
+        return {}
+
     # The steps
 
     def resolve(self, params: Mapping[str, Any]) -> Any:
@@ -226,13 +232,13 @@ class ReferenceBackend:
         """The request's graph, compiled with tiles that tuning found before."""
         from npu_reference.artifacts import Model
         from npu_reference.compiler import compile_graph, settings_of
-        from npu_reference.graphs import arg_shapes, load_graph
+        from npu_reference.graphs import arg_shapes, closed_graph
         from npu_reference.hardware import load
         from npu_reference.partition import partition
         from npu_reference.precision import assign
 
         sizes = {name: tuple(shape) for name, shape in params.get("shapes", {}).items()}
-        shapes = arg_shapes(load_graph(params["graph"]), list(params.get("feeds", [])), sizes)
+        shapes = arg_shapes(closed_graph(params["graph"]), list(params.get("feeds", [])), sizes)
         cut = partition(self.graph(params), resolution, op_list=self.operator_list(params), shapes=shapes)
         assignment = assign(cut, resolution, catalog=self.catalog(params))
         device = load(params.get("device", "Ascend910A"))
@@ -241,12 +247,10 @@ class ReferenceBackend:
 
     def graph(self, params: Mapping[str, Any]) -> Any:
         """The request's Graph, closed over its feeds and fetches when it names any."""
-        from npu_reference.graphs import close_over, load_graph
+        from npu_reference.graphs import closed_graph
 
-        graph = load_graph(params["graph"])
         fetches, targets = split_fetches(params.get("fetches", []))
-        feeds = list(params.get("feeds", []))
-        return close_over(graph, feeds, fetches, targets) if feeds or fetches or targets else graph
+        return closed_graph(params["graph"], list(params.get("feeds", [])), fetches, targets)
 
     def operator_list(self, params: Mapping[str, Any]) -> Any:
         """The request's OpList, or None for the catalog's."""
@@ -286,12 +290,11 @@ class ReferenceBackend:
         from npu_reference import tuning
 
         made = self.profiled(params)
-        chosen = self.resolve(params).values.get("session_device_id")
-        answer: Dict[str, Any] = {**made.timeline_json(), "device": chosen or 0}
+        options = self.resolve(params)
+        answer: Dict[str, Any] = {**made.timeline_json(), "device": options.values.get("session_device_id") or 0}
         for task in answer["tasks"]:  # casts and copies that compilation adds are no operators of the graph
             task["nodes"] = [name for name in task.get("nodes", []) if ":" not in name]
             task["node"] = None if ":" in (task.get("node") or "") else task.get("node")
-        options = self.resolve(params)
         files = self.profile_files(made, options)
         plan = tuning.plan_of(options)
         if plan is not None:
@@ -333,13 +336,13 @@ class ReferenceBackend:
         """The request's Profile, as the faults asked for left it."""
         from npu_reference.device import faults, watchdogs
         from npu_reference.device.timing import profile
-        from npu_reference.graphs import arg_shapes, load_graph
+        from npu_reference.graphs import arg_shapes, closed_graph
         from npu_reference.hardware import load
         from npu_reference.partition import partition
 
         options = self.resolve(params).raise_first()
         given = {name: tuple(shape) for name, shape in params.get("shapes", {}).items()}
-        shapes = arg_shapes(load_graph(params["graph"]), list(params.get("feeds", [])), given)
+        shapes = arg_shapes(closed_graph(params["graph"]), list(params.get("feeds", [])), given)
         divided = partition(self.graph(params), options, op_list=self.operator_list(params), shapes=shapes)
         device = load(params.get("device", _DEVICE))
         made = profile(

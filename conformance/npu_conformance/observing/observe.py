@@ -147,9 +147,11 @@ COUNTED = frozenset({"transfers", "moved", "run_moved"})
 def ascii_line(text: object) -> str:
     """``text`` on one line of printable ASCII; everything else is escaped."""
     line = text if isinstance(text, str) else str(text)
-    if line.isascii() and line.isprintable() and "\\" not in line:
-        return line
-    return line.encode("unicode_escape").decode("ascii")
+    return line if _plain_line(line) else line.encode("unicode_escape").decode("ascii")
+
+
+def _plain_line(text: str) -> bool:
+    return text.isascii() and text.isprintable() and "\\" not in text
 
 
 def facts(method: str, answer: Mapping[str, Any], folder: Optional[str] = None) -> List[str]:
@@ -175,7 +177,9 @@ def observations(method: str, answer: Mapping[str, Any], folder: Optional[str] =
         left_files.BadFile: a file of the answer cannot be read.
         timeline.BadTimeline: a step contradicts itself.
     """
-    found = [Fact(aspect, subject, ascii_line(text)) for aspect, subject, text in _OBSERVERS[method](answer, folder)]
+    found = [Fact(*one) for one in _OBSERVERS[method](answer, folder)]
+    if not _plain_line("".join(fact.text for fact in found)):  # nearly all are, so they are looked at together
+        found = [fact._replace(text=ascii_line(fact.text)) for fact in found]
     return sorted(found, key=operator.attrgetter("text"))
 
 

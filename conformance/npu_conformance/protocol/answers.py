@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Dict, Mapping, NamedTuple, Optional
+from typing import Dict, NamedTuple, Optional
 
 __all__ = ["Answers", "Kept"]
 
@@ -33,19 +33,23 @@ class Answers:
     """
 
     def __init__(self, folder: str) -> None:
-        self._folder = json.dumps(folder)[1:-1]
+        self._folder = json.dumps(folder)[1:-1].encode("ascii")
         self._kept: Dict[bytes, Kept] = {}
         self._room = _MOST
 
-    def recall(self, method: str, params: Mapping[str, Any]) -> Optional[Kept]:
-        """What was answered to the same question; None where there is nothing."""
-        key = self._key(method, params) if self._kept else None
+    def recall(self, method: str, asked: bytes) -> Optional[Kept]:
+        """What was answered to the same question, whatever its number; None where there is nothing.
+
+        Args:
+            asked: the line of the request, as :func:`messages.encode` writes it: with its number first.
+        """
+        key = self._key(method, asked) if self._kept else None
         return None if key is None else self._kept.get(key)
 
-    def keep(self, method: str, params: Mapping[str, Any], answer: Kept) -> None:
+    def keep(self, method: str, asked: bytes, answer: Kept) -> None:
         """Remembers an answer, if there is room."""
         size = len(answer.line)
-        key = self._key(method, params) if size <= min(_LARGEST, self._room) else None
+        key = self._key(method, asked) if size <= min(_LARGEST, self._room) else None
         if key is not None and key not in self._kept:
             self._kept[key] = answer
             self._room -= size
@@ -55,8 +59,7 @@ class Answers:
         self._kept.clear()
         self._room = _MOST
 
-    def _key(self, method: str, params: Mapping[str, Any]) -> Optional[bytes]:
-        if method not in _PURE:
+    def _key(self, method: str, asked: bytes) -> Optional[bytes]:
+        if method not in _PURE or self._folder in asked:
             return None
-        text = json.dumps([method, params], sort_keys=True)
-        return None if self._folder in text else hashlib.sha256(text.encode("ascii")).digest()
+        return hashlib.sha256(asked[asked.index(b",") :]).digest()

@@ -203,7 +203,7 @@ class Client:
 
     def known(self, method: str, params: Mapping[str, Any]) -> Optional[Outcome]:
         """What the running worker has answered to the same question, if that leaves nothing behind and is kept."""
-        kept = self._answers.recall(method, params)
+        kept = self._answers.recall(method, _line(0, method, params))
         return None if kept is None else read(kept.line, method, kept.identifier)
 
     def fresh(self) -> None:
@@ -224,7 +224,7 @@ class Client:
             return
         if process.status is None and not self._aborted:
             with contextlib.suppress(protocol.ProtocolFault):
-                process.send(protocol.encode({"id": self._next(), "method": "shutdown", "params": {}}))
+                process.send(_line(self._next(), "shutdown", {}))
                 process.close_input()
                 process.wait(self._grace)
         self._kill()
@@ -274,7 +274,8 @@ class Client:
         process = self._process
         assert process is not None
         identifier = self._next()
-        process.send(protocol.encode({"id": identifier, "method": method, "params": params}))
+        asked = _line(identifier, method, params)
+        process.send(asked)
         try:
             line = process.line(seconds)
         except Late:
@@ -295,7 +296,7 @@ class Client:
         if isinstance(outcome, Nonsense):
             self._kill()
         elif isinstance(outcome, (Answered, Rejected)):
-            self._answers.keep(method, params, Kept(identifier, line))
+            self._answers.keep(method, asked, Kept(identifier, line))
         return outcome
 
     def _kill(self) -> None:
@@ -304,6 +305,10 @@ class Client:
         if process is not None:
             process.stop()
             process.close()
+
+
+def _line(identifier: int, method: str, params: Mapping[str, Any]) -> bytes:
+    return protocol.encode({"id": identifier, "method": method, "params": params})
 
 
 def read(line: bytes, method: str, identifier: int) -> Outcome:

@@ -153,7 +153,7 @@ class Process:
     def more(self) -> bool:
         """Whether anything lies behind the line that was read last."""
         if not self._read and not self._mute:
-            self._turn(0.0)
+            self._take_output()  # without a look at whether it can be read: that costs more than to try
         return bool(self._read)
 
     def unfinished(self) -> bytes:

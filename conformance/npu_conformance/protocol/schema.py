@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from npu_conformance.files import resources
 
@@ -140,14 +140,21 @@ def _enum(schema: Mapping[str, Any], root: Mapping[str, Any]) -> _Check:
 
 def _type(schema: Mapping[str, Any], root: Mapping[str, Any]) -> _Check:
     wanted = schema["type"]
-    plain = _TYPES.get(wanted) if isinstance(wanted, str) else None
+    exact = _exact(wanted)
 
     def check(value: Any) -> _Fault:
-        if (plain is not None and isinstance(value, plain)) or (plain is None and _is(value, wanted)):
+        if type(value) in exact or _is(value, wanted):
             return None
         return "", f"{_shown(value)} is not of type {wanted}"
 
     return check
+
+
+def _exact(wanted: Any) -> FrozenSet[type]:
+    """The types that JSON's values have where they are of a type."""
+    if isinstance(wanted, list):
+        return frozenset().union(*(_exact(one) for one in wanted))
+    return frozenset({"integer": (int,), "number": (int, float)}.get(wanted) or (_TYPES[wanted],))
 
 
 def _minimum(schema: Mapping[str, Any], root: Mapping[str, Any]) -> _Check:

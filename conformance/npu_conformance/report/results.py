@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from npu_conformance.files import output
 from npu_conformance.judging import judge
@@ -55,9 +55,18 @@ def record_line(record: Record) -> str:
     told = record_json(record)
     if record.written is None:
         return output.dumps(told)
-    members = {name: output.dumps(value) for name, value in told.items()}
-    members.update(record.written._asdict())
-    return "{" + ", ".join(f"{output.dumps(name)}: {members[name]}" for name in sorted(members)) + "}"
+    names, parts, at = sorted(told), [], 0
+    for name, text in sorted(record.written._asdict().items()):
+        place = names.index(name)
+        parts += [_members(told, names[at:place]), f'"{name}": {text}']
+        at = place + 1
+    parts.append(_members(told, names[at:]))
+    return "{" + ", ".join(filter(None, parts)) + "}"
+
+
+def _members(told: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Some members of a record, as its line has them."""
+    return output.dumps({name: told[name] for name in names})[1:-1]
 
 
 def write(report: Report, path: str) -> None:

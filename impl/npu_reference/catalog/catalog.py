@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import os
 from typing import Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple, TypeVar
 
@@ -76,13 +77,12 @@ class Catalog:
     def get(self, tf_op: str) -> Optional[Descriptor]:
         """What is known of an operator, or None: nothing."""
         if tf_op not in self._made:
-            row = self._rows.get(tf_op)
-            self._made[tf_op] = None if row is None else self._overlaid(_descriptor(row))
+            self._made[tf_op] = self._overlaid(_descriptor(tf_op)) if tf_op in self._rows else None
         return self._made[tf_op]
 
     def kernels(self) -> FrozenSet[str]:
         """Names of all kernels (Ascend IR types), those after graph fusion included."""
-        return frozenset(name for row in self._rows.values() for name in _kernels(row))
+        return _all_kernels()
 
     def kernels_of(self, tf_op: str) -> Tuple[str, ...]:
         """Names of the kernels an operator may become."""
@@ -148,7 +148,10 @@ def _read() -> Dict[str, List[str]]:
     return Catalog._lines
 
 
-def _descriptor(row: List[str]) -> Descriptor:
+@functools.lru_cache(maxsize=None)
+def _descriptor(tf_op: str) -> Descriptor:
+    """An operator of the built-in library, which every catalog begins with; each line is read once."""
+    row = _read()[tf_op]
     library, _, dtypes = row[_AICPU].partition(":")
     fused = None
     if row[_FUSED]:
@@ -172,6 +175,11 @@ def _descriptor(row: List[str]) -> Descriptor:
         fp16_priority=row[_FP16] == "yes",
         source=row[_SOURCE],
     )
+
+
+@functools.lru_cache(maxsize=1)
+def _all_kernels() -> FrozenSet[str]:
+    return frozenset(name for row in _read().values() for name in _kernels(row))
 
 
 def _kernels(row: List[str]) -> Tuple[str, ...]:

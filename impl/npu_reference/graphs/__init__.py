@@ -15,6 +15,7 @@ from .ops import OPS, ArgDef, AttrDef, OpDef
 from .private_ops import COPY_MARK, ITERATIONS_MARK, OPERATOR_MARK, SEEDED_MARK, python_names
 from .proto import message_class
 from .readers import graph_from_def, load_graph, parse_graph
+from .remembered import closed_graph
 from .shapes import Shapes, batch_feeds, infer_shapes
 from .writers import write_graph
 
@@ -46,6 +47,7 @@ __all__ = [
     "as_session_gives",
     "batch_feeds",
     "close_over",
+    "closed_graph",
     "frames",
     "graph_from_def",
     "in_creation_order",

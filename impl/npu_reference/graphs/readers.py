@@ -18,7 +18,7 @@ from .proto import message_class
 from .textform import decode, looks_like_text, parse_text, top_level_names
 from .wire import Broken, broken_at, fields
 
-__all__ = ["graph_from_def", "load_graph", "parse_graph"]
+__all__ = ["graph_from_def", "load_graph", "parse_graph", "parse_plain"]
 
 _FORMS = "A graph is a GraphDef, MetaGraphDef or SavedModel, as .pb or .pbtxt, either also as .gz."
 
@@ -61,6 +61,11 @@ def load_graph(path: Any, *, tag: Optional[str] = None) -> Graph:
         raise NpuError("GRAPH_FILE", shorten(subject), "a file's name cannot hold a zero byte")
     place = _saved_model_file(subject) if os.path.isdir(subject) else subject
     return _graph(_unpack(_read(place), place), place, tag)
+
+
+def parse_plain(data: bytes, subject: str) -> Graph:
+    """A checked Graph of what a file of any form but gzip holds; raises as :func:`load_graph`."""
+    return _graph(data, subject, None)
 
 
 def parse_graph(data: bytes, *, subject: str = "<graph>") -> Graph:

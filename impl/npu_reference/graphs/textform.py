@@ -28,10 +28,12 @@ _TOKEN = re.compile(
 _INSIDE = {quote: re.compile(rf"[^{quote}\\\n]*(?:\\.[^{quote}\\\n]*){{0,1000}}") for quote in "\"'"}
 
 
+_UNPRINTABLE = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+
+
 def looks_like_text(data: bytes) -> bool:
     """Whether the bytes may be the text form: only printable characters and white space at the beginning."""
-    head = data[:512]
-    return not any(byte < 0x20 and byte not in b"\t\n\v\f\r" for byte in head) and b"\x7f" not in head
+    return _UNPRINTABLE.search(data, 0, 512) is None
 
 
 def decode(data: bytes, subject: str) -> str:

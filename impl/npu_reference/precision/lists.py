@@ -99,7 +99,7 @@ def unknown_types(option: str, types: Iterable[str], catalog: Catalog) -> List[N
     Document 003 says of customize_dtypes, too, that types are those of Ascend IR (L441).
     """
     kernels = catalog.kernels()
-    by_lower = {name.lower(): name for name in sorted(kernels)}
+    by_lower: Dict[str, str] = {}
     code = _UNKNOWN[option]
     notes = []
     for name in dict.fromkeys(types):
@@ -108,6 +108,7 @@ def unknown_types(option: str, types: Iterable[str], catalog: Catalog) -> List[N
         if name in catalog and catalog.kernels_of(name):
             hint = f" TensorFlow's {name} becomes {' or '.join(catalog.kernels_of(name))}."
         else:
+            by_lower = by_lower or {known.lower(): known for known in sorted(kernels)}
             near = by_lower.get(name.lower()) or by_lower.get(name.lower() + "v2")
             hint = f" Names are case-sensitive; did you mean {near}?" if near else ""
         notes.append(Note(code, f"{option}: no operator of the device is called {name}.{hint}", name))

@@ -62,8 +62,9 @@ def iterations(runs: Sequence[Run]) -> List[Iteration]:
     """The steps of all runs, in order; a run that loops on the device makes several."""
     found: List[Iteration] = []
     for run in runs:
+        step = run.profile.step  # worked out each time it is asked for
         for position in range(min(run.profile.iterations, _MOST_ITERATIONS)):
-            found.append(Iteration(run, len(found) + 1, run.start + position * run.profile.step))
+            found.append(Iteration(run, len(found) + 1, run.start + position * step))
     return found
 
 

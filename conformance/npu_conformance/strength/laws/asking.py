@@ -1,6 +1,6 @@
 """Asks a backend about random graphs, and judges its answers by the laws.
 
-Every graph is asked as it is, every second with other names as well, and every fourth once more in a fresh worker, in
+Every graph is asked as it is, every fourth with other names as well, and once more in a fresh worker, in
 the opposite order. Of some the dtypes are asked as well, the graphs of the cases are asked once more, options of their
 cases in company, and small graphs are run. The answers are kept, so that they can be judged again.
 """
@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import re
+import zlib
 from typing import (
     Any,
     Callable,
@@ -35,7 +36,7 @@ from npu_conformance.library.library import Case, Expect, Instance, Library
 from npu_conformance.protocol import client, requests
 from npu_conformance.protocol import outcomes as outcome_files
 from npu_conformance.running.lanes import Settings
-from npu_conformance.strength.laws import checks, company, conditions, dealing, precise, running
+from npu_conformance.strength.laws import checks, company, conditions, dealing, effects, precise, running
 from npu_conformance.strength.laws.checks import Law, Question, facts, read
 from npu_conformance.strength.laws.graphs import OPERATORS, Request, Step, draw, request
 from npu_conformance.strength.laws.shrink import shrink
@@ -50,7 +51,14 @@ DEFAULT = 200
 #: Every law by name, in the order of reports.
 LAWS: Mapping[str, Law] = {
     law.name: law
-    for law in (*checks.LAWS.values(), *precise.PRECISION, *conditions.LAWS, *company.LAWS, *running.RUN)
+    for law in (
+        *checks.LAWS.values(),
+        *precise.PRECISION,
+        *conditions.LAWS,
+        *company.LAWS,
+        *effects.EFFECTS,
+        *running.RUN,
+    )
 }
 
 #: Where a report keeps the answers.
@@ -71,13 +79,14 @@ _RUN_SECONDS = 60.0  # for a small graph that TensorFlow runs, which may have to
 class Shelved(NamedTuple):
     """What is asked of a library beside its cases: graphs with their options, each once; companies of options, and the
     questions they are of; graphs of precision cases with mode and edition; the same with an edition, for lists; cases
-    under conditions."""
+    under conditions; those of files and time."""
 
     case: Tuple[Instance, ...] = ()
     options: Tuple[company.Company, ...] = ()
     members: Tuple[Instance, ...] = ()
     moded: Tuple[Tuple[str, str, str], ...] = ()
     listed: Tuple[Tuple[str, str], ...] = ()
+    effects: Tuple[effects.Kept, ...] = ()
     dealt: Tuple[dealing.Dealt, ...] = ()
 
 
@@ -99,7 +108,8 @@ class Asked(NamedTuple):
 
     kind: "graph" for the partition of a random graph, "precise" for its dtypes, "moded" for those of a case's graph in
     some mode, "listed" with a type more on a list, "case" for what an instance of a case asks, "dealt" for the same
-    under conditions, "options" for a company of options, "run" for the values of a graph; number: of the graph, or the
+    under conditions, "options" for a company of options, "effects" for a case of files or time under conditions,
+    "run" for the values of a graph; number: of the graph, or the
     place among the instances.
     """
 
@@ -132,6 +142,8 @@ class Finding(NamedTuple):
         if self.asked.kind == "listed":
             path, edition = _shelved(plan).listed[self.asked.number]
             return f"{os.path.basename(path)} in {edition}"
+        if self.asked.kind == "effects":
+            return _shelved(plan).effects[self.asked.number].instance.id
         if self.asked.kind == "dealt":
             return self.fault.partition(": ")[0]
         return _shelved(plan).case[self.asked.number].id
@@ -147,7 +159,7 @@ def _case(law: Law) -> Case:
     return Case(
         id=f"law-{law.name}",
         title=law.title,
-        area=law.method,
+        area=law.area or law.method,
         topic="laws",
         requirements=law.requirements,
         readings=(),
@@ -190,7 +202,13 @@ def _shelved(plan: Plan) -> Shelved:
         dealt = dealing.deal(plan.library, plan.seed, _PARTS)
         moded = _moded_of(paths, graphs)
         _SHELVED[key] = Shelved(
-            tuple(graphs), tuple(companies), tuple(members), tuple(moded), tuple(listed), tuple(dealt)
+            tuple(graphs),
+            tuple(companies),
+            tuple(members),
+            tuple(moded),
+            tuple(listed),
+            tuple(effects.questions(plan.library)),
+            tuple(dealt),
         )
     return _SHELVED[key]
 
@@ -220,23 +238,26 @@ def _plain(case: Case) -> bool:
 
 
 def _moded_of(paths: Sequence[str], graphs: Sequence[Instance]) -> List[Tuple[str, str, str]]:
-    """Every graph of a precision case that says no more than its mode, in every mode of each edition, as (path, mode,
-    edition); but for what is asked of `graphs` as it is."""
+    """Every graph of a precision case that says no more than its mode, in every mode, as (path, mode, edition): in each
+    edition, or, where both say the same of a mode, in one by turns; but for what is asked of `graphs` as it is."""
     cases = [(one.case, one.edition) for one in graphs if one.case.method == "precision" and _plain(one.case)]
     plain = {case.params["graph"] for case, _ in cases}
     asked = {(case.params["graph"], case.params["values"].get("precision_mode"), edition) for case, edition in cases}
+    turns = {path: zlib.crc32(os.path.basename(path).encode("utf-8", "surrogateescape")) for path in paths}
     return [
         (path, mode, edition)
         for path in paths
         for edition in precise.MODES
-        for mode in precise.MODES[edition]
-        if path in plain and (path, mode, edition) not in asked
+        for place, mode in enumerate(precise.MODES[edition])
+        if path in plain
+        and (path, mode, edition) not in asked
+        and (mode not in precise.ALIKE or edition == ("legacy", "current")[(turns[path] // _PARTS + place) % 2])
     ]
 
 
 #: Of the random graphs: every how many are asked with other names, in a fresh worker, and for dtypes; and for how many
 #: one is run (assumed: a run takes a hundred times as long).
-_RENAMED, _REPEATED, _PRECISE, _RUN = 2, 4, 6, 20
+_RENAMED, _REPEATED, _PRECISE, _RUN = 4, 4, 6, 20
 
 #: One random graph of so many is asked without an operator list, so that the backend's own decides (assumed).
 _UNLISTED = 8
@@ -368,14 +389,18 @@ class _Asker:
             return None
         return requests.without_paths(outcome, self.worker.folder, self.worker.folder)
 
-    def dealt(self, dealt: dealing.Dealt, way: dealing.Way, before: Optional[dealing.Dealt] = None) -> Any:
+    def dealt(
+        self, dealt: dealing.Dealt, way: dealing.Way, before: Optional[Sequence[dealing.Dealt]] = None
+    ) -> Optional[client.Outcome]:
         """What came of a case under conditions; None where the backend is asked no more. `before`: what is to be asked
-        before it, where that is one of its conditions and not so anyway."""
+        before it, where one of its conditions is that it comes after something; None where that has just been asked."""
         if self.bad >= _BAD_ENDINGS:
             return None
         after = conditions.AFTER in way.conditions
         if after and before is not None:
-            self.dealt(before, dealing.way_of(dealing.WHOLE, before))
+            for place, other in enumerate(before):
+                self.dealt(other, dealing.way_of(dealing.WHOLE, other), None if place else ())
+            after = bool(before)
         first = dealt.graphs[way.graphs[0]][0]
         folder = os.path.join(self.worker.folder, "case")
         os.makedirs(folder, exist_ok=True)
@@ -599,6 +624,26 @@ def _of_run(made: running.Program, asked: Asked) -> Dict[str, Finding]:
     return found
 
 
+def _of_effects(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Finding]:
+    """How a case does not hold under conditions: one of them where it does not hold under that alone, or else all."""
+    kept = _shelved(plan).effects[asked.number]
+    law = next(one.name for one in effects.EFFECTS if one.method == kept.instance.case.method)
+    words = f"beside {', '.join(kept.conditions)}: "
+    alone = asked.outcomes.get(_ALONE)
+    if alone is not None and effects.fault(kept._replace(conditions=()), alone, claims):
+        return {}  # that is the case's own matter
+    for way, outcome in reversed(list(asked.outcomes.items())):
+        if outcome is None:
+            return {law: Finding(asked, words + "asked no more: it ended too often", None)}
+        if way == _ALONE:
+            continue
+        laid = kept if way == "first" else kept._replace(conditions=(way,))
+        fault = effects.fault(laid, outcome, claims)
+        if fault:
+            return {law: Finding(asked, (words if way == "first" else f"beside {way}: ") + fault, outcome)}
+    return {}
+
+
 def _way_of(law: str, fault: str) -> str:
     """The way of asking that a fault is about, which its words begin with."""
     return next((way for way in running.WAYS if fault.startswith((f"{way}, ", f"{way}: "))), "first")
@@ -654,6 +699,8 @@ def _findings(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Findi
         return _of_moded(plan, claims, asked)
     if asked.kind == "listed":
         return _of_listed(plan, asked)
+    if asked.kind == "effects":
+        return _of_effects(plan, claims, asked)
     if asked.kind == "dealt":
         return _of_dealt(plan, claims, asked)
     if asked.kind == "run":
@@ -681,6 +728,8 @@ def _concerns(plan: Plan, law: Law, asked: Asked) -> bool:
         return False
     if asked.kind == "case":
         return law.on_cases and _shelved(plan).case[asked.number].case.method == law.method
+    if asked.kind == "effects":
+        return _shelved(plan).effects[asked.number].instance.case.method == law.method
     if asked.kind == "listed":
         here = ("precision-lists", "precision-answered")
         return law.name in here or (law.name == "precision-library" and _LIBRARY in asked.outcomes)
@@ -694,14 +743,14 @@ def _has_answer(asked: Asked) -> bool:
 
 
 #: The kinds of questions, in the order in which their answers are kept.
-_KINDS = ("precise", "moded", "listed", "case", "dealt", "options", "graph", "run")
+_KINDS = ("precise", "moded", "listed", "case", "dealt", "options", "effects", "graph", "run")
 
 _OF_CONDITIONS = frozenset(law.name for law in conditions.LAWS)
 
 #: Kind of question to the method that answers; of cases it is the case's.
 _METHODS = {
     "graph": "partition", "precise": "precision", "moded": "precision", "listed": "precision", "options": "options",
-    "case": "", "dealt": "", "run": "run",
+    "case": "", "dealt": "", "effects": "", "run": "run",
 }  # fmt: skip
 
 
@@ -727,7 +776,7 @@ def records(
         concerned = [asked for asked in answers if asked.edition == instance.edition and _concerns(plan, law, asked)]
         count = sum(1 for asked in concerned if law.name.endswith("answered") or _has_answer(asked))
         found = broken.get((law.name, instance.edition), [])
-        of = "cases under conditions" if law.name in _OF_CONDITIONS else _OF[law.method]
+        of = "cases under conditions" if law.name in _OF_CONDITIONS or law.area else _OF[law.method]
         if found:
             detail = f"broken by {len(found)} of {len(concerned)} {of}: {found[0].fault}"
             differences = tuple(
@@ -738,7 +787,7 @@ def records(
             made.append(_record(instance, "pass", "", facts=(f"law {law.name} holds of {count} {of}",)))
         elif concerned:
             made.append(_record(instance, "not-run", "nothing that was asked had an answer"))
-        elif law.name in _OF_CONDITIONS:
+        elif law.name in _OF_CONDITIONS or law.area:
             made.append(
                 _record(instance, "unsupported", "of the cases that the backend claims none is in this edition")
             )
@@ -791,11 +840,19 @@ def _ask_part(part: int, common: Common, worker: client.Client, tick: Optional[C
     answers += _ask_shelved(plan, asker, editions, methods)
     answers += _ask_dealt(plan, asker, editions, methods)
     companies = _ask_options(plan, asker, editions) if "options" in methods else []
+    if not methods.isdisjoint(("compile", "timeline")):
+        answers += _ask_effects(plan, asker, editions, methods)
     if "partition" in methods:
         answers += _ask_all(plan, asker, editions)
     if "run" in methods:
         answers += _ask_runs(plan, asker, editions)
-    return Told([*((asked, _findings(plan, claims, asked)) for asked in answers), *companies])
+    judged = [(asked, {} if _sound(asked) else _findings(plan, claims, asked)) for asked in answers]
+    return Told([*judged, *companies])
+
+
+def _sound(asked: Asked) -> bool:
+    """Whether an answer was judged when it was asked for, and is right: what is not is asked in more ways."""
+    return asked.kind == "dealt" and list(asked.outcomes) == [dealing.WHOLE]
 
 
 def _ask_again(common: Common, worker: client.Client, tick: Optional[Callable[[], None]]) -> Told:
@@ -953,7 +1010,7 @@ def _ask_options(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Tup
 def _ask_dealt(plan: Plan, asker: _Asker, editions: Sequence[str], methods: Any) -> List[Asked]:
     """The cases under conditions; of one that shows a fault, also under fewer, until each of those left is needed."""
     found = []
-    before: Optional[dealing.Dealt] = None
+    before: List[dealing.Dealt] = []  # what was asked since the worker last had to forget
     left = _SMALLER
     for number, dealt in enumerate(_shelved(plan).dealt):
         one = dealt.first
@@ -967,20 +1024,21 @@ def _ask_dealt(plan: Plan, asker: _Asker, editions: Sequence[str], methods: Any)
         if not dealt.graphs:
             continue
         way = dealing.way_of(dealing.WHOLE, dealt)
-        outcomes = {dealing.WHOLE: asker.dealt(dealt, way)}
+        outcomes = {dealing.WHOLE: asker.dealt(dealt, way, None if before else ())}
+        before = [*(before if conditions.AFTER in dealt.conditions else ()), dealt]
         if dealing.difference(dealt, way, outcomes[dealing.WHOLE], asker.claims):
             plain = [dealing.Way((place,), ()) for place in range(len(dealt.graphs))]
             outcomes.update((one.text, asker.dealt(dealt, one)) for one in plain)
             if left and not any(dealing.difference(dealt, one, outcomes[one.text], asker.claims) for one in plain):
                 left -= 1
-                outcomes.update(_fewer(asker, dealt, way, before))
+                outcomes.update(_fewer(asker, dealt, way, before[:-1]))
+            before = []
         found.append(Asked(number, one.edition, outcomes, "dealt"))
-        before = dealt
     return found
 
 
 def _fewer(
-    asker: _Asker, dealt: dealing.Dealt, way: dealing.Way, before: Optional[dealing.Dealt]
+    asker: _Asker, dealt: dealing.Dealt, way: dealing.Way, before: Sequence[dealing.Dealt]
 ) -> Iterator[Tuple[str, Optional[client.Outcome]]]:
     """Ways of asking with one condition less each time, that still show a fault, and what came of them."""
     for fewer in dealing.smaller(way):
@@ -989,6 +1047,36 @@ def _fewer(
             yield fewer.text, outcome
             yield from _fewer(asker, dealt, fewer, before)
             return
+
+
+#: Cases of one part that do not hold in company and are asked again under each condition alone (assumed).
+_TAKEN_ASIDE = 3
+_ALONE = "alone"  # the way of asking without conditions
+
+
+def _ask_effects(plan: Plan, asker: _Asker, editions: Sequence[str], methods: Any) -> List[Asked]:
+    """Cases of files and time under conditions; some that do not hold, under each condition alone."""
+    found, aside = [], 0
+    for number, kept in enumerate(_shelved(plan).effects):
+        one = kept.instance
+        if not asker.asks_about(one.case.params["graph"]):
+            continue
+        if one.case.method not in methods or one.edition not in editions or judge.applicable(one, asker.claims):
+            continue
+        params = requests.prepare(one, asker.worker.folder).params
+        asked = effects.asked_for(kept.conditions, params)
+        outcomes = {"first": asker.method(one.case.method, asked)}
+        first = outcomes["first"]
+        if first is not None and effects.fault(kept, first, asker.claims):
+            outcomes[_ALONE] = asker.method(one.case.method, params)
+            alone = outcomes[_ALONE]
+            holds = alone is not None and not effects.fault(kept._replace(conditions=()), alone, asker.claims)
+            if holds and aside < _TAKEN_ASIDE:
+                aside += 1
+                for name in kept.conditions:
+                    outcomes[name] = asker.method(one.case.method, effects.asked_for([name], params))
+        found.append(Asked(number, one.edition, outcomes, "effects"))
+    return found
 
 
 def _ask_moded(plan: Plan, asker: _Asker, editions: Sequence[str]) -> List[Asked]:

@@ -640,6 +640,7 @@ class Law(NamedTuple):
         faults: what an answer says against it; None for laws about two answers, which are compared as facts.
         method: the method of the protocol that answers.
         on_cases: whether it is judged of the answers for the graphs of the cases, too.
+        area: its row of a report; that of its method where none is named.
     """
 
     name: str
@@ -649,6 +650,7 @@ class Law(NamedTuple):
     faults: Optional[Callable[[Any], List[str]]]
     method: str = "partition"
     on_cases: bool = False
+    area: str = ""
 
 
 _ALL = [

@@ -9,11 +9,11 @@ in company, too.
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import (
     Any,
     Callable,
     Dict,
-    FrozenSet,
     Iterable,
     Iterator,
     List,
@@ -36,16 +36,13 @@ __all__ = ["CONDITIONS", "LAWS", "Company", "Fault", "ask", "companies", "drawn"
 
 #: Members of a company, and so many are looked at for a place in one; one company of so many has no condition (assumed:
 #: nearly every two options meet, in some 300 requests).
-_SIZE, _MORE, _WINDOW, _AGAIN, _PLAIN = 6, 4, 16, 6, 4
+_SIZE, _MORE, _WINDOW, _AGAIN, _PLAIN = 6, 4, 10, 4, 4
 
 #: Who gives more than so many joins nobody, others join him (assumed).
 _MANY = 6
 
 #: So many companies at last are of those who have met least (assumed).
 _LAST = 12
-
-#: Of those that are refused for the same option in the same words, so many (assumed).
-_REFUSED = 2
 
 #: What most of the companies stand under, too, where no document relates it to a member: the other run mode, mixed
 #: computing, and what a launch script sets of one rank of eight, or of one alone.
@@ -57,7 +54,10 @@ CONDITIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 }
 
 #: Parts of a request that are no member.
-_CONDITION, _UNKNOWN, _ORDER = "condition", "unknown", "order"
+_CONDITION, _UNKNOWN, _FIELDS, _ORDER = "condition", "unknown", "fields", "order"
+
+#: The field of the parameter map that a value of Python stands for.
+_FIELD_OF = {bool: "b", int: "i", float: "f", str: "s"}
 
 #: A key that no document has.
 UNKNOWN_KEY = "no_such_option_of_any_document"
@@ -70,18 +70,21 @@ class Company(NamedTuple):
     """Questions asked as one.
 
     members: their places among all members; the first one alone is judged where it is `refused`.
-    condition: one of :data:`CONDITIONS`, or empty; unknown: whether a key of no document stands among the options.
+    condition: one of :data:`CONDITIONS`, or empty; unknown: whether a key of no document stands among the options;
+    fields: whether every value names its field of the parameter map.
     """
 
     members: Tuple[int, ...]
     condition: str = ""
     unknown: bool = False
+    fields: bool = False
     refused: bool = False
 
     @property
     def parts(self) -> Tuple[str, ...]:
         """Everything that can be left out: members by number, then what else there is."""
-        others = (_CONDITION,) * bool(self.condition) + (_UNKNOWN,) * self.unknown + (_ORDER,)
+        others = (_CONDITION,) * bool(self.condition) + (_UNKNOWN,) * self.unknown
+        others += (_FIELDS,) * self.fields + (_ORDER,)
         return tuple(map(str, self.members)) + others
 
     def of(self, members: Sequence[int]) -> Optional[Company]:
@@ -134,27 +137,32 @@ def _asked(library: Library) -> Iterator[Instance]:
 
 
 def _unset(library: Library) -> Dict[Tuple[str, str], Instance]:
-    """What cases in which nothing is given say of defaults, as one case of each surface and edition."""
+    """What cases say of options that they give nothing about, as one case of each surface and edition."""
     found: Dict[Tuple[str, str], Instance] = {}
     for one in _asked(library):
         case = one.case
-        given = case.params["values"] or case.params.get("env") or case.params.get("files")
-        if given or case.expect.rejected is not None or len(case.needs) > 1:
+        if case.expect.rejected is not None:
             continue
+        touched = set().union(*_touched(case.params))
+        lines = [line for line in _lines(one) if line.startswith("effective ")]
+        lines = [line for line in lines if "*" not in line and touched.isdisjoint(relations.deciding(line))]
         key = (case.params["surface"], one.edition)
-        lines = [line for line in _lines(one) if "*" not in line]
-        if key in found:
-            lines += found[key].case.expect.contains
-        expect = case.expect._replace(observe=(), golden={}, contains=tuple(dict.fromkeys(lines)), forbid=(), any_of=())
-        found[key] = one._replace(case=case._replace(expect=expect))
+        if key not in found:
+            params = {"surface": case.params["surface"], "values": {}}
+            expect = case.expect._replace(observe=(), golden={}, contains=(), forbid=(), any_of=())
+            needs = frozenset(("options",))
+            found[key] = one._replace(case=case._replace(params=params, needs=needs, expect=expect))
+        known = found[key].case
+        told = known.expect._replace(contains=tuple(dict.fromkeys((*known.expect.contains, *lines))))
+        found[key] = found[key]._replace(case=known._replace(expect=told))
     return found
 
 
 class _Member(NamedTuple):
     """What of a question decides who may stand beside it; sets of names are numbers, a bit for each.
 
-    Several who stand together are one, too. bears: names related to those given; told: names of which a case says more
-    than their default, so that it shows whether they are lost.
+    Several who stand together are one, too. bears: names related to those given; told: names of which a case says
+    more than their default, so that it shows whether they are lost; each: the names that are given, one by one.
     """
 
     number: int
@@ -163,6 +171,7 @@ class _Member(NamedTuple):
     names: int
     bears: int
     told: int
+    each: Tuple[int, ...]
     texts: str
 
     def may_join(self, other: _Member) -> bool:
@@ -186,6 +195,7 @@ class _Member(NamedTuple):
             self.names | other.names,
             self.bears | other.bears,
             self.told | other.told,
+            (),
             f"{self.texts}\n{other.texts}",
         )
 
@@ -224,10 +234,10 @@ class _Names:
         if relations.ALL in related:
             return None
         texts = "\n".join(str(relations.unwrapped(value)) for value in given.values())
-        told = given.keys() & set(told)
-        return _Member(
-            number, given, params.get("files", {}), self.mask(given), self.mask(related), self.mask(told), texts
-        )
+        shown = self.mask(given.keys() & set(told))
+        bears = self.mask(related)
+        files = params.get("files", {})
+        return _Member(number, given, files, self.mask(given), bears, shown, tuple(_bits(self.mask(given))), texts)
 
 
 def companies(chosen: Sequence[Instance], seed: int) -> List[Company]:
@@ -237,7 +247,7 @@ def companies(chosen: Sequence[Instance], seed: int) -> List[Company]:
     refused: Dict[Tuple[str, str], List[_Member]] = {}
     defaults = _defaults(chosen)
     order = sorted(range(len(chosen)), key=lambda number: _place(str(seed), chosen[number].id))
-    for number in order:
+    for number in _few(order, chosen):
         one = chosen[number]
         key = (one.case.params["surface"], one.edition)
         told = (name for line in _lines(one) if line not in defaults[key] for name in relations.deciding(line))
@@ -250,8 +260,7 @@ def companies(chosen: Sequence[Instance], seed: int) -> List[Company]:
         made = _Filling(_conditions(names, key[0]), key[0] == "session").companies(group)
         by_number = {member.number: member for member in group}
         hosts = [[by_number[number] for number in one.members] for one in made]
-        few = _few(refused.get(key, ()), chosen)
-        found += [*made, *(_with_refused(one, hosts, turn) for turn, one in enumerate(few))]
+        found += [*made, *(_with_refused(one, hosts, turn) for turn, one in enumerate(refused.get(key, ())))]
     return found
 
 
@@ -285,22 +294,23 @@ def _conditions(names: _Names, surface: str) -> Dict[str, _Member]:
 _NOBODY = -1
 
 
-def _few(group: Iterable[_Member], chosen: Sequence[Instance]) -> Iterator[_Member]:
-    """The first of those that are refused for the same option in the same words."""
-    times: Dict[object, int] = {}
-    for one in group:
-        expected = chosen[one.number].case.expect.rejected
-        times[expected] = times.get(expected, 0) + 1
-        if times[expected] <= _REFUSED:
-            yield one
+def _few(order: Iterable[int], chosen: Sequence[Instance]) -> Iterator[int]:
+    """All that are accepted, and of those that are refused for the same option in the same words the first."""
+    seen = set()
+    for number in order:
+        one = chosen[number]
+        expected = (one.case.expect.rejected, one.case.params["surface"], one.edition)
+        if expected[0] is None or expected not in seen:
+            seen.add(expected)
+            yield number
 
 
 def _with_refused(member: _Member, hosts: Sequence[Sequence[_Member]], turn: int) -> Company:
     """A question that is refused, beside those of some companies who may stand there; they cost little."""
     joined = member
     beside: List[int] = []
-    for step in range(4):
-        for one in hosts[(turn * 3 + step) % len(hosts)]:
+    for step in range(6):
+        for one in hosts[(turn * 5 + step) % len(hosts)]:
             if len(beside) < 2 * _SIZE and joined.may_join(one):
                 joined = joined.joined(one)
                 beside.append(one.number)
@@ -310,32 +320,29 @@ def _with_refused(member: _Member, hosts: Sequence[Sequence[_Member]], turn: int
 class _Filling:
     """Fills companies so that names meet that have not met before."""
 
-    def __init__(self, conditions: Mapping[str, _Member], unknown: bool) -> None:
-        self._conditions, self._unknown = conditions, unknown
+    def __init__(self, conditions: Mapping[str, _Member], of_map: bool) -> None:
+        self._conditions, self._of_map = conditions, of_map
         self._used = dict.fromkeys(conditions, 0)
-        self._met: Dict[int, int] = {}
-        self._all = self._told = self._seen_to = 0
+        self._met: Dict[int, int] = {}  # what each name that is told has stood beside
+        self._beside = {name: 0 for one in conditions.values() for name in _bits(one.names)}  # what was told there
 
     def companies(self, group: Sequence[_Member]) -> List[Company]:
         found: List[Company] = []
         waiting = list(group)
         of: Dict[int, List[_Member]] = {}
+        everyone = 0
         for one in group:
-            self._all |= one.names
-            self._told |= one.told
+            everyone |= one.names
             for name in _bits(one.names if len(one.given) <= _MANY else 0):
                 of.setdefault(name, []).append(one)
+            self._met.update(dict.fromkeys(_bits(one.told), 0))
+        self._beside.update(dict.fromkeys(_bits(everyone), 0))
         while waiting:
             found.append(self._one(waiting, of, len(found)))
-        for _ in range(_LAST):
-            names = [name for name in of if name & self._told & ~self._seen_to]
-            if names:
-                name = max(
-                    names, key=lambda name: bin(self._all & ~self._met.get(name, 0) & ~of[name][0].bears).count("1")
-                )
-                self._seen_to |= name
-                of[name].append(of[name].pop(0))
-                found.append(self._one(of[name][-1:], of, len(found)))
+        unmet = {name: everyone & ~met & ~of[name][0].bears for name, met in self._met.items() if name in of}
+        for name in sorted(unmet, key=lambda name: -bin(unmet[name]).count("1"))[:_LAST]:
+            of[name].append(of[name].pop(0))
+            found.append(self._one(of[name][-1:], of, len(found)))
         return found
 
     def _one(self, waiting: List[_Member], of: Mapping[int, List[_Member]], number: int) -> Company:
@@ -345,22 +352,27 @@ class _Filling:
         condition = self._condition(joined) if number % _PLAIN else ""
         if condition:
             joined = joined.joined(self._conditions[condition])
+        left = self._left(joined)
         while len(there) < _SIZE:
-            place = self._best(joined, waiting)
+            place = self._best(joined, waiting, left)
             if place is None:
                 break
             there.append(waiting.pop(place))
             joined = joined.joined(there[-1])
+        left = self._left(joined)
+        first = sorted(of, key=lambda name: -left[name])
         while len(there) < _SIZE + _MORE:
-            one = self._unmet(joined, of, len(there) >= _SIZE)
+            one = self._another(joined, of, [name for name in first if len(there) < _SIZE or left[name]])
             if one is None:
                 break
             there.append(one)
             joined = joined.joined(one)
         for name in _bits(joined.told):
-            self._met[name] = self._met.get(name, 0) | joined.names
+            self._met[name] |= joined.names
+        for name in _bits(joined.names):
+            self._beside[name] |= joined.told
         members = tuple(sorted(one.number for one in there))
-        return Company(members, condition, self._unknown and number % 2 == 1)
+        return Company(members, condition, self._of_map and number % 2 == 1, self._of_map and number % 3 == 0)
 
     def _condition(self, one: _Member) -> str:
         """Of the conditions that it may stand under, the one that has been there least."""
@@ -371,17 +383,21 @@ class _Filling:
         self._used[found] += 1
         return found
 
-    def _new(self, joined: _Member, one: _Member) -> int:
-        """How often somebody would stand for the first time beside what is told of another."""
-        new = sum(bin(joined.names & ~self._met.get(name, 0)).count("1") for name in _bits(one.told))
-        return new + sum(bin(one.names & ~self._met.get(name, 0)).count("1") for name in _bits(joined.told))
+    def _left(self, joined: _Member) -> Dict[int, int]:
+        """Of every name how many are there that it has not stood beside, of the two one told."""
+        names, told = joined.names, joined.told
+        left = {name: bin(told & ~beside).count("1") for name, beside in self._beside.items()}
+        for name, met in self._met.items():
+            left[name] += bin(names & ~met).count("1")
+        return left
 
-    def _best(self, joined: _Member, waiting: Sequence[_Member]) -> Optional[int]:
+    @staticmethod
+    def _best(joined: _Member, waiting: Sequence[_Member], left: Mapping[int, int]) -> Optional[int]:
         """Of the first who wait and may join, the place of the one who meets most that it has not met."""
         best, most, looked = None, -1, 0
         for place, one in enumerate(waiting):
             if len(one.given) <= _MANY and joined.may_join(one):
-                new = self._new(joined, one)
+                new = sum(left[name] for name in one.each)
                 if new > most:
                     best, most = place, new
                 looked += 1
@@ -389,23 +405,16 @@ class _Filling:
                     break
         return best
 
-    def _unmet(self, joined: _Member, of: Mapping[int, List[_Member]], least: int) -> Optional[_Member]:
-        """Somebody with a name that has met least of those who are there; next time others of the name come first."""
-        names = [name for name in of if not name & (joined.names | joined.bears)]
-        for name in sorted(names, key=lambda name: -self._left(joined, name)):
-            best, most = -1, least - 1
-            for place, one in enumerate(of[name][:_AGAIN]):
-                new = self._new(joined, one)
-                if new > most and joined.may_join(one):
-                    best, most = place, new
-            if best >= 0:
-                of[name].append(of[name].pop(best))
-                return of[name][-1]
+    @staticmethod
+    def _another(joined: _Member, of: Mapping[int, List[_Member]], names: Iterable[int]) -> Optional[_Member]:
+        """Somebody who gives the first name that may join; next time others who give it come first."""
+        taken = joined.names | joined.bears
+        for name in names:
+            for place, one in enumerate(of[name][:_AGAIN] if not name & taken else ()):
+                if joined.may_join(one):
+                    of[name].append(of[name].pop(place))
+                    return one
         return None
-
-    def _left(self, joined: _Member, name: int) -> int:
-        """How many names are there that one has not been told beside."""
-        return bin(joined.names & ~self._met.get(name, 0)).count("1") if name & self._told else 0
 
 
 def _bits(mask: int) -> Iterator[int]:
@@ -440,6 +449,9 @@ def request(company: Company, chosen: Sequence[Instance], parts: Sequence[str], 
     values = merged["values"]
     if _UNKNOWN in parts:
         values[UNKNOWN_KEY] = 7
+    if _FIELDS in parts:
+        fields = {name: _FIELD_OF.get(type(value)) for name, value in values.items()}
+        values = {name: {"field": fields[name], "value": of} if fields[name] else of for name, of in values.items()}
     if _ORDER in parts:
         values = {name: values[name] for name in sorted(values, key=lambda name: _place(draw, name))}
     params = {"surface": there[0].case.params["surface"], "edition": there[0].edition, "values": values}
@@ -572,7 +584,9 @@ def _unsettled(outcomes: Mapping[str, Optional[client.Outcome]]) -> List[Fault]:
 
 
 def _effective(answer: Mapping[str, Any]) -> Set[str]:
-    return {one.text for one in observe.observations("options", answer) if one.aspect == "effective"}
+    """The lines of a golden about what is effective."""
+    effective = answer["effective"].items()
+    return {f"effective {name} = {json.dumps(one['value'], sort_keys=True)}" for name, one in effective}
 
 
 def _words(company: Company, chosen: Sequence[Instance], parts: Sequence[str], wrong: int) -> str:
@@ -587,6 +601,7 @@ def _words(company: Company, chosen: Sequence[Instance], parts: Sequence[str], w
     found = named(wrong) + (f" beside {'; '.join(others)}" if others else "")
     found += f", in {company.condition}" if _CONDITION in parts else ""
     found += ", beside an unknown key" if _UNKNOWN in parts else ""
+    found += ", each with its field" if _FIELDS in parts else ""
     return found + (", in another order" if _ORDER in parts else "")
 
 
@@ -629,12 +644,17 @@ def _of_answer(
     if conditioned:
         condition = {"surface": chosen[there[0]].case.params["surface"], **CONDITIONS[company.condition]}
         touched[-1] = _touched(condition)
+    everyone: Set[str] = set()
+    several: Set[str] = set()
+    for given, bears in touched.values():
+        several |= everyone & (given | bears)
+        everyone |= given | bears
     found = {}
     for number in judged:
         one = chosen[number]
-        own = touched[number][0]
-        foreign = {name for other, of in touched.items() if other != number for name in (*of[0], *of[1])} - own
-        case, subjects = _narrowed(one.case, one.edition, frozenset(foreign))
+        given, bears = touched[number]
+        foreign = (everyone - given - bears) | (several & bears) - given
+        case, subjects = _narrowed(one.case, one.edition, foreign)
         facts = [
             fact
             for subject in subjects
@@ -648,13 +668,13 @@ def _of_answer(
     return found
 
 
-def _touched(params: Mapping[str, Any]) -> Tuple[FrozenSet[str], FrozenSet[str]]:
+def _touched(params: Mapping[str, Any]) -> Tuple[Set[str], Set[str]]:
     """The names that are given, and those that they bear on."""
     given = {**params.get("values", {}), **params.get("env", {})}
-    return frozenset(given), relations.related(params["surface"]).names(given)
+    return set(given), relations.related(params["surface"]).names(given)
 
 
-def _narrowed(case: Case, edition: str, foreign: FrozenSet[str]) -> Tuple[Case, Set[str]]:
+def _narrowed(case: Case, edition: str, foreign: Set[str]) -> Tuple[Case, Set[str]]:
     """A case without what it says of others' options, and the subjects that the rest is about."""
     subjects: Set[str] = set()
 

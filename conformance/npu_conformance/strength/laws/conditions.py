@@ -64,6 +64,7 @@ class Condition(NamedTuple):
         against: what it needs as the case has it.
         hides: aspects of an answer that it may change.
         lists: whether it gives an operator list, which not every backend takes.
+        ends: whether it adds fetches, which an answer may name as operators.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Condition(NamedTuple):
     against: str = ""
     hides: FrozenSet[str] = frozenset()
     lists: bool = False
+    ends: bool = False
 
 
 # -- options beside ---------------------------------------------------------------------------------------------------
@@ -388,6 +390,24 @@ def _device_operator(params: _Params) -> Optional[str]:
     return next((op for op in names if listed is None or (op in listed and not listed[op].get("isGray"))), None)
 
 
+#: Operators of one result, which any script may fetch.
+_FETCHABLE = ("Abs", "Add", "AddV2", "MatMul", "Mul", "Neg", "Relu", "Sigmoid", "Softmax", "Sub", "Tanh")
+
+
+def _fetched(asked: Request) -> Optional[Request]:
+    """What operators in the middle of the graph give is fetched, and what leads nowhere is run."""
+    nodes = asked.graph.node
+    if any(node.op in ("Enter", "RefEnter", "Switch", "RefSwitch", "_Arg", "_Retval") for node in nodes):
+        return None  # what stands in a loop or branch cannot be fetched
+    read = {text.lstrip("^").partition(":")[0] for node in nodes for text in node.input}
+    found = [
+        f"{node.name}:0" if node.op in _FETCHABLE else node.name
+        for node in nodes
+        if node.op in _FETCHABLE or node.name not in read
+    ]
+    return asked._replace(params={**asked.params, "fetches": found})
+
+
 def _fetches_backwards(asked: Request) -> Request:
     return asked._replace(params={**asked.params, "fetches": asked.params["fetches"][::-1]})
 
@@ -550,6 +570,11 @@ _ALL = [
     Condition(
         "with the fetches in another order", _fetches_backwards, ("mixed.transfer.only_boundaries",), _BOTH,
         lambda one: len(one.case.params.get("fetches", ())) > 1,
+    ),
+    Condition(
+        "with what operators in the middle give fetched, too", _fetched, ("mixed.transfer.only_boundaries",), _BOTH,
+        lambda one: not one.case.params.get("fetches") and not one.case.params.get("feeds"),
+        hides=_NOTES | {"signature", "borders", "casts"}, ends=True,
     ),
     Condition("with the nodes in another order in the file", _other_order, ("mixed.partition.order_preserved", "M3")),
     Condition("under a name scope", _scoped, ("in_out_pair.names_no_port",), _BOTH, names_may_change),

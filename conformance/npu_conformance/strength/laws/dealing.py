@@ -21,6 +21,7 @@ __all__ = [
     "Way",
     "deal",
     "difference",
+    "own",
     "pairs",
     "part_of",
     "request",
@@ -181,8 +182,11 @@ def _exclude(one: Condition, other: Condition) -> bool:
 
 def fits(condition: Condition, one: Instance) -> bool:
     """Whether a condition can be dealt to an instance, and leaves it something to be judged by."""
-    here = one.case.method in condition.methods and condition.fits(one)
-    return here and bool(_asserted(one.case, one.edition, condition.hides))
+    expect = one.case.expect
+    if one.case.method not in condition.methods or not condition.fits(one):
+        return False
+    observed = any(aspect not in condition.hides for aspect, _ in expect.observe)
+    return observed or bool(expect.contains or expect.forbid or expect.any_of or expect.bounds)
 
 
 def pairs(dealt: Sequence[Dealt]) -> Tuple[Set[Tuple[str, str]], Set[Tuple[str, str]]]:
@@ -255,7 +259,8 @@ def difference(dealt: Dealt, way: Way, outcome: Optional[client.Outcome], claims
     for number, place in enumerate(way.graphs):
         said = outcome
         if isinstance(outcome, client.Answered):
-            said = client.Answered(own(outcome.ok, number if len(way.graphs) > 1 else None))
+            ends = any(CONDITIONS[name].ends for name in way.conditions)
+            said = client.Answered(own(outcome.ok, number if len(way.graphs) > 1 else None, ends))
         for one in dealt.graphs[place]:
             asserted = _asserted(one.case, one.edition, hidden)
             if asserted is None:
@@ -311,14 +316,17 @@ def _asserted(case: Case, edition: str, hidden: Any) -> Optional[Case]:
     return _asserted_of(case.id, edition, hidden, _Box(case))
 
 
-def own(answer: Mapping[str, Any], number: Optional[int]) -> Dict[str, Any]:
+def own(answer: Mapping[str, Any], number: Optional[int], ends: bool = False) -> Dict[str, Any]:
     """What an answer says of one graph's operators, in the graph's own names.
 
     Args:
         number: of two that were asked as one, the first or the second; None of one alone.
+        ends: whether what stands for a fetch is none of its operators.
     """
 
     def mine(name: str) -> bool:
+        if ends and name.startswith("_retval_"):
+            return False
         return BESIDE not in name and (number is None or (SECOND in name) == (number == 1))
 
     found = dict(answer)

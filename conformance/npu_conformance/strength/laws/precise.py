@@ -11,7 +11,9 @@ from npu_conformance.strength.laws.checks import Law
 from npu_reference.catalog import Catalog, Descriptor
 from npu_reference.graphs import Graph
 
-__all__ = ["LISTS", "MODES", "PRECISION", "SECOND", "Precise", "facts", "listable", "moved", "unlike_the_library"]
+__all__ = [
+    "ALIKE", "LISTS", "MODES", "PRECISION", "SECOND", "Precise", "facts", "listable", "moved", "unlike_the_library",
+]  # fmt: skip
 
 #: Marks an operator of keep_dtype_scope.
 _KEPT = "_keep_dtype"
@@ -26,6 +28,9 @@ MODES: Mapping[str, Tuple[str, ...]] = {
         "cube_fp16in_fp32out", "allow_mix_precision_fp16",
     ),
 }  # fmt: skip
+
+#: Modes that lower and keep the same in both editions (A8 to A11 are about the others).
+ALIKE = frozenset({"force_fp16", "allow_mix_precision"})
 
 #: What precision_mode_v2 calls a mode (003 L326-341 and L354-372 say the same of each).
 SECOND: Mapping[str, str] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Set, Tuple
+from typing import Any, Dict, Mapping, NamedTuple, Set, Tuple
 
 __all__ = ["ALL", "RELATIONS", "Relation", "Related", "deciding", "related", "tokens", "unwrapped"]
 
@@ -74,7 +74,7 @@ RELATIONS: Tuple[Relation, ...] = (
     Relation(
         "runconfig.op_compiler_cache_mode.debug_cfg_no_list", ("op_debug_config",), (*_CACHE, *_CACHE_VARIABLES)
     ),
-    Relation("runconfig.op_debug_level.2_oom_exclusive", ("op_debug_level",), ("op_debug_config",)),
+    Relation("runconfig.op_debug_level.2_oom_exclusive", ("op_debug_level=2",), ("op_debug_config",)),
     Relation("runconfig.op_debug_config.npu_collect_no_oom", ("NPU_COLLECT_PATH",), ("op_debug_config",)),
     Relation("runconfig.enable_exception_dump.npu_collect_forces_1", ("NPU_COLLECT_PATH",), ("enable_exception_dump",)),
     Relation("runconfig.debug_dir.priority", ("ASCEND_WORK_PATH",), ("debug_dir",)),
@@ -146,9 +146,13 @@ def unwrapped(value: Any) -> Any:
     return value["value"] if isinstance(value, dict) and set(value) == {"field", "value"} else value
 
 
-def tokens(given: Mapping[str, Any]) -> FrozenSet[str]:
+#: Names of which a relation is about single values.
+_VALUED = frozenset(name.partition("=")[0] for one in RELATIONS for name in (*one.those, *one.others) if "=" in name)
+
+
+def tokens(given: Mapping[str, Any]) -> Set[str]:
     """What options and variables with their values are called in relations."""
-    return frozenset(given) | {f"{name}={json.dumps(unwrapped(value))}" for name, value in given.items()}
+    return {*given, *(f"{name}={json.dumps(unwrapped(given[name]))}" for name in _VALUED if name in given)}
 
 
 class Related:
@@ -159,17 +163,17 @@ class Related:
         for relation in RELATIONS:
             if surface in relation.surfaces:
                 others = relation.others or relation.those
-                for one in relation.those:
-                    self._of.setdefault(one, set()).update(other for other in others if other != one)
-                for other in others:
-                    self._of.setdefault(other, set()).update(one for one in relation.those if one != other)
+                for those, these in ((relation.those, others), (others, relation.those)):
+                    for one in those:
+                        names = {other.partition("=")[0] for other in these if other != one}
+                        self._of.setdefault(one, set()).update(names)
 
-    def names(self, given: Mapping[str, Any]) -> FrozenSet[str]:
+    def names(self, given: Mapping[str, Any]) -> Set[str]:
         """The names of what is related to what is given, :data:`ALL` among them if that is everything."""
         found: Set[str] = set()
         for token in tokens(given):
-            found.update(other.partition("=")[0] for other in self._of.get(token, ()))
-        return frozenset(found)
+            found.update(self._of.get(token, ()))
+        return found
 
 
 @functools.lru_cache(maxsize=None)

@@ -13,6 +13,7 @@ import sys
 from contextlib import suppress
 from typing import Any, Dict, List, Mapping, Optional
 
+from npu_reference.collection import collect_no_more
 from npu_reference.errors import NpuError
 
 __all__ = ["Forker", "answer"]
@@ -148,6 +149,7 @@ def main() -> int:
             body = {"refused": {name: told[name] for name in ("code", "subject", "reason", "remedy")}}
         out.write(json.dumps(body).encode("utf-8") + b"\n")
         out.flush()
+    collect_no_more()
     return 0
 
 

@@ -1,0 +1,829 @@
+"""The laws of effects in company: what a case asserts of files and of time holds beside what no document relates to it.
+
+A condition is declared once: what it changes of a question, which questions it fits, and how an answer reads without
+it. Cases are asked once more, each under several conditions at a time, and judged by their own goldens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import posixpath
+import re
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+
+from npu_conformance.files import resources
+from npu_conformance.judging import judge
+from npu_conformance.library.library import Instance, Library
+from npu_conformance.protocol import client
+from npu_conformance.strength.laws.checks import Law
+
+__all__ = [
+    "EFFECTS", "CONDITIONS", "Condition", "Kept", "Question", "asked_for", "effects", "fault", "fitting", "question",
+    "questions", "read_back",
+]  # fmt: skip
+
+Params = Dict[str, Any]
+Answer = Dict[str, Any]
+_Fits = Callable[["Question"], bool]
+_Lay = Callable[[Params], Params]
+_Back = Callable[[Answer], Answer]
+
+#: Where everything lies that conditions name: no case has anything there.
+_HERE = "company"
+
+
+class Question(NamedTuple):
+    """A case as conditions look at it.
+
+    Attributes:
+        options: every option it gives a value, in whatever turn or variant.
+        said: what it asserts, a line each; of what is observed in full the aspect and its subject.
+    """
+
+    instance: Instance
+    params: Mapping[str, Any]
+    options: FrozenSet[str]
+    said: str
+
+    @property
+    def turns(self) -> Sequence[Mapping[str, Any]]:
+        return self.params.get("turns") or [{}]
+
+    @property
+    def env(self) -> FrozenSet[str]:
+        return frozenset(self.params.get("env", {})).union(*(one.get("env") or {} for one in self.turns))
+
+
+class Condition(NamedTuple):
+    """What is laid over a question.
+
+    Attributes:
+        name: as reports show it.
+        sources: requirements or readings that say what it does, and so what it leaves alone.
+        fits: whether no document relates it to what is asked.
+        lay: the question under it.
+        back: the answer without it; what it is given may be changed.
+        place: of conditions of one place one at most is laid.
+        dear: laid only where it shows something new: more is compiled for it, or it hides how things are without it.
+    """
+
+    name: str
+    sources: Tuple[str, ...]
+    fits: _Fits
+    lay: _Lay
+    back: _Back
+    place: str = ""
+    dear: bool = False
+
+
+class Kept(NamedTuple):
+    """A question with the conditions that it is asked under, by name."""
+
+    instance: Instance
+    conditions: Tuple[str, ...]
+
+
+def question(instance: Instance) -> Question:
+    """A case's question as conditions look at it."""
+    params, expect = instance.case.params, instance.case.expect
+    laid = [params["values"], *(one.get("values") or {} for one in params.get("turns") or ())]
+    laid += list((params.get("variants") or {}).values())
+    said = [*expect.contains, *expect.forbid, *(line for group in expect.any_of for line in group), *expect.bounds]
+    said += [f"{aspect}:{subject}" for aspect, subject in expect.observe]
+    said += [f"compare {measure}" for measures in expect.compare.values() for measure in measures]
+    return Question(instance, params, frozenset(name for one in laid for name in one), "\n".join(said))
+
+
+# -- which questions fit ----------------------------------------------------------------------------------------------
+
+
+def _all(*fits: _Fits) -> _Fits:
+    return lambda one: all(each(one) for each in fits)
+
+
+def _unlike(*options: str, said: str = "") -> _Fits:
+    """None of the options is given, and nothing is said of what the pattern finds."""
+    pattern = re.compile(said) if said else None
+    return lambda one: one.options.isdisjoint(options) and (pattern is None or pattern.search(one.said) is None)
+
+
+def _gives(*options: str) -> _Fits:
+    return lambda one: not one.options.isdisjoint(options)
+
+
+def _lacks(*variables: str) -> _Fits:
+    return lambda one: one.env.isdisjoint(variables)
+
+
+def _compiles(one: Question) -> bool:
+    return one.instance.case.method == "compile"
+
+
+def _tells_time(one: Question) -> bool:
+    return one.instance.case.method == "timeline"
+
+
+def _leaves_files(one: Question) -> bool:
+    return one.instance.case.area == "artifacts"
+
+
+def _tabled(one: Question) -> bool:
+    """A document has its options: none has NPURunConfig's earlier table."""
+    return (one.params["surface"], one.instance.edition) != ("runconfig", "legacy")
+
+
+def _in_003(one: Question) -> bool:
+    return (one.params["surface"], one.instance.edition) == ("runconfig", "current")
+
+
+def _one_program(one: Question) -> bool:
+    return len(one.turns) == 1 and not one.params.get("models")
+
+
+def _accepted(one: Question) -> bool:
+    return one.instance.case.expect.rejected is None
+
+
+# -- how questions change ---------------------------------------------------------------------------------------------
+
+
+def _giving(values: Mapping[str, Mapping[str, Any]], files: Optional[Mapping[str, Any]] = None) -> _Lay:
+    """Gives values, by surface, and files; what is given already stays."""
+
+    def lay(params: Params) -> Params:
+        found = {**params, "values": {**values[params["surface"]], **params["values"]}}
+        return {**found, "files": {**files, **params.get("files", {})}} if files else found
+
+    return lay
+
+
+def _on_both(**values: Any) -> Mapping[str, Mapping[str, Any]]:
+    return {"session": values, "runconfig": values}
+
+
+def _set(env: Mapping[str, str], files: Optional[Mapping[str, Any]] = None) -> _Lay:
+    """Sets variables of the environment, and gives files."""
+
+    def lay(params: Params) -> Params:
+        found = {**params, "env": {**env, **params.get("env", {})}}
+        return {**found, "files": {**files, **params.get("files", {})}} if files else found
+
+    return lay
+
+
+def _of_both(first: _Lay, second: _Lay) -> _Lay:
+    return lambda params: second(first(params))
+
+
+#: Options whose value is a directory, and whose value is a file.
+_DIRECTORIES = ("op_compiler_cache_dir", "debug_dir", "work_path")
+_FILES = ("fusion_switch_file", "op_debug_config", "aoe_config_file", "op_precision_mode")
+_OUTPUTS = ("profiling_options", "profiling_config")
+_OUTPUT = re.compile(r'("output"\s*:\s*")(/[^"]*)(")')
+
+
+def _paths(values: Any, options: Sequence[str], change: Callable[[str], str]) -> Any:
+    """Values with other paths: of some options, and of a profile's output."""
+    if isinstance(values, dict):
+        return {
+            name: change(one) if name in options and isinstance(one, str) else _paths(one, options, change)
+            for name, one in values.items()
+        }
+    if isinstance(values, str):
+        return _OUTPUT.sub(lambda found: found[1] + change(found[2]) + found[3], values)
+    return values
+
+
+def _everywhere(params: Params, options: Sequence[str], change: Callable[[str], str]) -> Params:
+    """A question with other paths in its options, in all turns and variants."""
+    found = {**params, "values": _paths(params["values"], options, change)}
+    if params.get("turns"):
+        found["turns"] = [
+            {**one, "values": _paths(one["values"], options, change)} if one.get("values") else one
+            for one in params["turns"]
+        ]
+    if params.get("variants"):
+        found["variants"] = _paths(params["variants"], options, change)
+    return found
+
+
+def _told_paths(params: Params) -> Set[str]:
+    """The absolute paths that options of a question name."""
+    found: Set[str] = set()
+
+    def keep(path: str) -> str:
+        found.add(path)
+        return path
+
+    _everywhere(params, (*_DIRECTORIES, *_FILES), keep)
+    return {path for path in found if path.startswith("/")}
+
+
+def _of_files(params: Params, change: Callable[[str], str]) -> Params:
+    """A question whose files have other names, in all turns."""
+
+    def named(files: Mapping[str, Any]) -> Dict[str, Any]:
+        return {
+            change(name): {**file, "link": change(file["link"])} if isinstance(file, dict) and "link" in file else file
+            for name, file in files.items()
+        }
+
+    found = {**params, "files": named(params["files"])} if params.get("files") else dict(params)
+    if params.get("turns"):
+        found["turns"] = [{**one, "files": named(one["files"])} if one.get("files") else one for one in params["turns"]]
+    return found
+
+
+def _relative(params: Params) -> Params:
+    """With names that count from the current directory, which stands for the machine's root as well."""
+    told = _told_paths(params)
+    found = _everywhere(params, (*_DIRECTORIES, *_FILES), lambda path: path.lstrip("/"))
+    below = tuple(f"{path.rstrip('/')}/" for path in told)
+    return _of_files(found, lambda name: name.lstrip("/") if name in told or f"{name}/".startswith(below) else name)
+
+
+#: A folder whose name has every kind of character that documents 002 and 003 allow in paths.
+_FOLDER = {"legacy": "Named_by-002.\u4e2d\u6587", "current": "Named_by-003.x"}
+
+
+def _elsewhere(params: Params) -> Params:
+    """With every directory and file that an option names in a folder of another name."""
+    folder, told = _FOLDER[params["edition"]], _told_paths(params)
+    below = tuple(f"{path.rstrip('/')}/" for path in told)
+
+    def change(path: str) -> str:
+        return f"/{folder}{path}" if path.startswith("/") else path
+
+    found = _everywhere(params, (*_DIRECTORIES, *_FILES), change)
+    found = _of_files(found, lambda name: change(name) if name in told or f"{name}/".startswith(below) else name)
+    if any(one.get("damage") for one in found.get("turns") or ()):
+        inside = tuple(one.lstrip("/") for one in below)
+        found["turns"] = [
+            {
+                **turn,
+                "damage": [
+                    {**one, "files": f"{folder}/{one['files']}" if one["files"].startswith(inside) else one["files"]}
+                    for one in turn.get("damage", ())
+                ],
+            }
+            for turn in found["turns"]
+        ]
+    return found
+
+
+def _turned_round(text: str) -> str:
+    """A text of options with its lines in the opposite order, or the keys of its JSON."""
+    try:
+        return json.dumps(_reversed(json.loads(text)), indent=3)
+    except ValueError:
+        pass
+    lines = [line for line in text.splitlines() if line.strip()]
+    head = [line for line in lines if line.lstrip().startswith(("[", "#"))]
+    return "\n".join([*head, *(line for line in reversed(lines) if line not in head)]) + "\n"
+
+
+def _reversed(value: Any) -> Any:
+    return {key: _reversed(value[key]) for key in reversed(list(value))} if isinstance(value, dict) else value
+
+
+def _other_order(params: Params) -> Params:
+    """With files and values told in the opposite order."""
+
+    def turned(files: Mapping[str, Any]) -> Dict[str, Any]:
+        return {
+            name: _turned_round(text) if isinstance(text, str) and name.endswith((".cfg", ".json", ".ini")) else text
+            for name, text in files.items()
+        }
+
+    found = {**params, "values": _reversed(params["values"])}
+    if params.get("files"):
+        found["files"] = turned(params["files"])
+    if params.get("turns"):
+        found["turns"] = [
+            {**one, "files": turned(one["files"])} if one.get("files") else one for one in params["turns"]
+        ]
+    return found
+
+
+def _after_another(params: Params) -> Params:
+    """After a program that had none of these values, and left nothing."""
+    first, *rest = params.get("turns") or [{}]
+    given = {**params["values"], **first.get("values", {})}
+    quiet: Dict[str, Any] = {"op_compiler_cache_mode": "disable"}
+    if params["surface"] == "runconfig":
+        quiet["export_compile_stat"] = 0
+    nothing = dict.fromkeys(quiet)
+    before = {"values": {**dict.fromkeys(params["values"]), **quiet}}
+    return {**params, "turns": [before, {**first, "values": {**nothing, **given}}, *rest]}
+
+
+def _other_model() -> Params:
+    return {
+        "graph": os.path.join(resources.fixtures(), "graphs", "artifacts", "company.pbtxt"),
+        "feeds": ["company/x:0", "company/y:0"],
+        "fetches": ["company/most:0"],
+    }
+
+
+_OF_MODEL = ("graph", "feeds", "fetches", "shapes")
+
+
+def _with_other_first(params: Params) -> Params:
+    """The model of the question is the second one of its session."""
+    own = {key: params[key] for key in _OF_MODEL if key in params}
+    others = {key: value for key, value in params.items() if key not in _OF_MODEL}
+    return {**others, **_other_model(), "models": [own]}
+
+
+# -- how answers are read ---------------------------------------------------------------------------------------------
+
+
+def _told(answer: Answer) -> Iterator[Dict[str, Any]]:
+    """What of an answer has files: turns, or steps."""
+    if "turns" in answer:
+        yield from answer["turns"]
+    else:
+        yield answer["base"]
+        yield from answer.get("variants", {}).values()
+
+
+def _copied(answer: Mapping[str, Any]) -> Answer:
+    """An answer whose turns or steps may be changed, and nothing in them."""
+    if "turns" in answer:
+        return {**answer, "turns": [dict(one) for one in answer["turns"]]}
+    variants = {name: dict(one) for name, one in answer.get("variants", {}).items()}
+    return {**answer, "base": dict(answer["base"]), **({"variants": variants} if variants else {})}
+
+
+def _same(answer: Answer) -> Answer:
+    return answer
+
+
+def _renamed(change: Callable[[str], Optional[str]]) -> _Back:
+    """The answer with other names of files; one without a name is left out."""
+
+    def back(answer: Answer) -> Answer:
+        for one in _told(answer):
+            for key in ("files", "left"):
+                if one.get(key):
+                    named = [(change(name), file) for name, file in one[key].items()]
+                    one[key] = {name: file for name, file in named if name is not None}
+        return answer
+
+    return back
+
+
+def _without(pattern: str) -> _Back:
+    """The answer without the files whose name has the pattern."""
+    search = re.compile(pattern).search
+    return _renamed(lambda name: None if search(name) else name)
+
+
+def _without_first(answer: Answer) -> Answer:
+    return {**answer, "turns": answer["turns"][1:]}
+
+
+def _without_other_model(answer: Answer) -> Answer:
+    """Without kernels, and their files, of operators that the case's own model does not have."""
+    for turn in answer["turns"]:
+        own = [one for one in turn.get("kernels", ()) if one["nodes"] and _of_company(one["nodes"])]
+        stems = tuple(one["kernel"] for one in own if one["kernel"])
+        if own:
+            turn["kernels"] = [one for one in turn["kernels"] if one not in own]
+        if stems:
+            for key in ("files", "left"):
+                if turn.get(key):
+                    turn[key] = {
+                        name: file for name, file in turn[key].items() if not posixpath.basename(name).startswith(stems)
+                    }
+    return answer
+
+
+def _of_company(nodes: Sequence[str]) -> bool:
+    return all(node.startswith(f"{_HERE}/") for node in nodes)
+
+
+# -- the conditions ---------------------------------------------------------------------------------------------------
+
+_OWN = _without(rf"\A{_HERE}/(?!a/)")
+_PROFILE = json.dumps({"output": f"/{_HERE}", "task_trace": "on", "aicpu": "on"})
+_PROFILED: Mapping[str, Mapping[str, Any]] = {
+    "session": {"profiling_mode": True, "profiling_options": _PROFILE},
+    "runconfig": {
+        "profiling_config": {
+            "class": "ProfilingConfig",
+            "arguments": {"enable_profiling": True, "profiling_options": _PROFILE},
+        }
+    },
+}
+_DUMP = {"enable_dump": True, "dump_path": f"/{_HERE}", "dump_mode": "all"}
+_DUMPED: Mapping[str, Mapping[str, Any]] = {
+    "session": _DUMP,
+    "runconfig": {"dump_config": {"class": "DumpConfig", "arguments": _DUMP}},
+}
+
+#: Values that documents 002 and 003 give as defaults.
+_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "session": {
+        "graph_run_mode": 1, "mix_compile_mode": False, "use_off_line": True, "op_debug_level": 0,
+        "enable_dump": False, "profiling_mode": False, "iterations_per_loop": 1, "is_tailing_optimization": False,
+        "enable_data_pre_proc": False, "dynamic_input": False,
+    },
+    "runconfig": {
+        "graph_run_mode": 1, "mix_compile_mode": False, "export_compile_stat": 1, "external_weight": False,
+        "op_debug_level": 0, "deterministic": 0, "jit_compile": "auto", "input_fusion_size": 131072,
+        "iterations_per_loop": 1, "is_tailing_optimization": False, "enable_data_pre_proc": True,
+        "op_compiler_cache_mode": "enable",
+    },
+}  # fmt: skip
+
+#: Options of other subjects, which leave no file and change no kernel and no order.
+_UNRELATED: Mapping[str, Mapping[str, Any]] = {
+    "session": {
+        "op_wait_timeout": 77, "graph_memory_max_size": str(20 * 1024**3), "variable_memory_max_size": str(8 * 1024**3),
+    },
+    "runconfig": {
+        "op_wait_timeout": 77, "op_execute_timeout": 90, "event_sync_timeout": 60000, "hccl_timeout": 1700,
+        "quant_dumpable": "1", "enable_exception_dump": 1, "input_fusion_size": 1024, "variable_placement": "Device",
+    },
+}  # fmt: skip
+
+_OF_CACHE = ("op_compiler_cache_mode", "op_compiler_cache_dir")
+_OF_KERNELS = ("op_debug_level", "op_debug_config", "debug_dir")
+_OF_TUNING = ("aoe_mode", "work_path", "aoe_config_file", "auto_tune_mode")
+_OF_PROFILES = ("profiling_mode", *_OUTPUTS)
+_UNANSWERED = {"code": "NOT_ANSWERED", "subject": _HERE, "message": "a variant that was asked for is not answered"}
+_CACHE = r"kernel_cache|op_cache|atc_data"
+_TRACED = r"training_trace|forward|backward|updates|augmentation|aggregation"
+
+#: Files that lie in the folder of a program, and are nobody's.
+_OF_OTHERS = ("kernel_meta/notes.txt", "fusion_result.txt")
+
+#: In the order in which they are laid; what one gives, those after it leave alone.
+CONDITIONS: Tuple[Condition, ...] = (
+    Condition(
+        "names of every kind of character",
+        ("session.op_compiler_cache_dir.charset", "runconfig.op_compiler_cache_dir.charset", "B1"),
+        _all(_accepted, _gives(*_DIRECTORIES, *_FILES, *_OUTPUTS)),
+        _elsewhere,
+        _renamed(lambda name: re.sub(r"\A(Named_by-00[23]\.[^/]+)/", "", name)),
+    ),
+    Condition(
+        "relative names",
+        ("runconfig.work_path.relative", "session.profiling_options.output.relative", "D8"),
+        _gives(*_DIRECTORIES, *_FILES, *_OUTPUTS),
+        _relative,
+        _same,
+        dear=True,
+    ),
+    Condition(
+        "slashes at the end",
+        ("session.profiling_options.output.dest", "session.op_compiler_cache_dir.exists"),
+        _all(_accepted, _gives(*_DIRECTORIES, *_OUTPUTS)),
+        lambda params: _everywhere(params, _DIRECTORIES, lambda path: f"{path.rstrip('/')}/"),
+        _same,
+    ),
+    Condition(
+        "a cache of its own",
+        ("session.op_compiler_cache_mode.enable", "session.op_compiler_cache_dir.created"),
+        _all(_tabled, _one_program, _unlike(*_OF_CACHE, "op_debug_level", "op_debug_config", said=_CACHE)),
+        _giving(_on_both(op_compiler_cache_mode="enable", op_compiler_cache_dir=f"/{_HERE}")),
+        _OWN,
+        "kernels",
+    ),
+    Condition(
+        "kernel files of level 4",  # no cache beside it
+        ("session.op_debug_level.4.files", "session.debug_dir.contents"),
+        _all(
+            _compiles, _tabled, _unlike(*_OF_KERNELS, *_OF_CACHE, said=rf"{_CACHE}|kernel_meta|reused|cached|kernels:")
+        ),
+        _giving(_on_both(op_debug_level=4, debug_dir=f"/{_HERE}")),
+        _OWN,
+        "kernels",
+    ),
+    Condition(
+        "no cache",
+        ("session.op_compiler_cache_mode.disable",),
+        _all(_compiles, _tabled, _unlike(*_OF_CACHE, said=rf"{_CACHE}|reused|cached|kernels:")),
+        _giving(_on_both(op_compiler_cache_mode="disable")),
+        _same,
+        "kernels",
+    ),
+    Condition(
+        "a directory for files of debugging",
+        ("session.debug_dir.contents",),
+        _all(_tabled, _unlike(*_OF_KERNELS, said="kernel_meta")),
+        _giving(_on_both(debug_dir=f"/{_HERE}")),
+        _OWN,
+    ),
+    Condition(
+        "fusion results at once",
+        ("runconfig.export_compile_stat.2",),
+        _all(_in_003, _unlike("export_compile_stat", said="fusion_result")),
+        _giving(_on_both(export_compile_stat=2)),
+        _without(r"(\A|/)fusion_result\.json\Z"),
+        "results",
+    ),
+    Condition(
+        "no fusion results",
+        ("runconfig.export_compile_stat.0",),
+        _all(_compiles, _in_003, _unlike("export_compile_stat", said="fusion_result")),
+        _giving(_on_both(export_compile_stat=0)),
+        _same,
+        "results",
+    ),
+    Condition(
+        "weights in files",
+        ("runconfig.external_weight.true_all_const", "runconfig.external_weight.numerics"),
+        _all(_in_003, _unlike("external_weight", said="constant|weight")),
+        _giving(_on_both(external_weight=True)),
+        _without(r"(\A|/)tmp_weight_"),
+    ),
+    Condition(
+        "a profile",
+        ("session.profiling_mode.true", "session.profiling_options.output.dest"),
+        _all(_tabled, _leaves_files, _unlike(*_OF_PROFILES, "iterations_per_loop", said="profile")),
+        _giving(_PROFILED, {f"/{_HERE}/": ""}),
+        _OWN,
+    ),
+    Condition(
+        "tuning",  # of what is compiled afterwards
+        ("runconfig.aoe_mode.2", "runconfig.work_path.contents", "T26"),
+        _all(_in_003, _one_program, _lacks("AOE_MODE"), _unlike(*_OF_TUNING, said="tun|speed|repository")),
+        _giving(_on_both(aoe_mode="2", work_path=f"/{_HERE}"), {f"/{_HERE}/": ""}),
+        _OWN,
+    ),
+    Condition(
+        "dumps",
+        ("session.enable_dump.true", "session.dump_path.precreated"),
+        _all(_tabled, _unlike("enable_dump", "dump_config", "dump_path")),
+        _giving(_DUMPED, {f"/{_HERE}/": ""}),
+        _OWN,
+    ),
+    Condition(
+        "online inference",  # with the precision of training; what documents list for training alone is left out
+        ("session.graph_run_mode.0", "A6", "A28"),
+        _all(
+            _tabled,
+            _lacks("AOE_MODE"),
+            _unlike(
+                "graph_run_mode", "iterations_per_loop", "precision_mode", "precision_mode_v2", "enable_small_channel",
+                "variable_format_optimize", "hcom_parallel", "is_tailing_optimization", "enable_data_pre_proc",
+                "hccl_timeout", "op_wait_timeout", "op_execute_timeout", *_OF_TUNING, said=_TRACED,
+            ),
+        ),
+        _giving(_on_both(graph_run_mode=0, precision_mode="allow_fp32_to_fp16")),
+        _same,
+    ),
+    Condition(
+        "mixed computing",  # of what the device computes anyway; a graph in pieces has copies of its own
+        ("session.mix_compile_mode.true",),
+        _all(
+            _tabled,
+            _unlike(
+                "mix_compile_mode", "use_off_line", "iterations_per_loop", "input_shape", "dynamic_dims",
+                said="moved|transfers",
+            ),
+        ),
+        _giving(_on_both(mix_compile_mode=True)),
+        _same,
+    ),
+    Condition(
+        "the third device",
+        ("session.session_device_id.effect", "session.session_device_id.over_env"),
+        _all(_tabled, _lacks("ASCEND_DEVICE_ID"), _unlike("session_device_id", "local_rank_id", said="ran_on")),
+        _of_both(_giving(_on_both(session_device_id=3)), _set({"ASCEND_DEVICE_ID": "5"})),
+        _same,
+    ),
+    Condition(
+        "a launched rank",
+        ("T51",),
+        _all(
+            lambda one: "ranks" not in one.params,
+            _lacks("RANK_ID", "RANK_SIZE", "DEVICE_ID"),
+            _unlike("local_rank_id", said="ran_on"),
+        ),
+        _set({"RANK_SIZE": "1", "RANK_ID": "0", "DEVICE_ID": "3", "JOB_ID": "10087"}),
+        _same,
+    ),
+    Condition(
+        "a work path in the environment",
+        ("env.ASCEND_WORK_PATH.uses", "runconfig.debug_dir.priority", "files.fusion_result.path_env"),
+        _lacks("ASCEND_WORK_PATH"),
+        _set({"ASCEND_WORK_PATH": f"/{_HERE}/a"}, {f"/{_HERE}/a/": ""}),
+        _renamed(lambda name: re.sub(rf"\A{_HERE}/a/(FE/\d+/?)?", "", name)),
+    ),
+    Condition(
+        "a cache path in the environment",
+        ("runconfig.op_compiler_cache_dir.priority",),
+        _all(_gives("op_compiler_cache_dir"), _lacks("ASCEND_CACHE_PATH")),
+        _set({"ASCEND_CACHE_PATH": f"/{_HERE}/c"}),
+        _same,
+    ),
+    Condition(
+        "another home",
+        ("runconfig.op_compiler_cache_dir.priority", "session.op_compiler_cache_dir.default"),
+        _all(_one_program, _lacks("HOME")),
+        _set({"HOME": f"/{_HERE}/h"}),
+        _without(rf"\A{_HERE}/h/"),
+    ),
+    Condition(
+        "a path of collections",  # oom is refused beside it
+        ("env.NPU_COLLECT_PATH.uses", "D31"),
+        _all(_compiles, _lacks("NPU_COLLECT_PATH"), _unlike("op_debug_config", said="kernel_meta")),
+        _set({"NPU_COLLECT_PATH": f"/{_HERE}/n"}),
+        _without(rf"(\A|/)kernel_meta/|\A{_HERE}/n(/|\Z)"),
+    ),
+    Condition(
+        "a folder with files of others",
+        ("C15", "D30"),
+        _compiles,
+        lambda params: {**params, "files": {**dict.fromkeys(_OF_OTHERS, "{}\n"), **params.get("files", {})}},
+        _renamed(lambda name: None if name in _OF_OTHERS else name),
+    ),
+    Condition(
+        "an earlier program",
+        ("files.fusion_result.keys", "session.op_compiler_cache_mode.disable"),
+        _all(_compiles, _accepted, _tabled, _unlike(said="size")),
+        _after_another,
+        _without_first,
+        dear=True,
+    ),
+    Condition(
+        "a killed program",
+        ("runconfig.export_compile_stat.1", "D26"),
+        _all(_compiles, _unlike(said=r"\bleft|fusion_result|\bin \S|contents|repository")),
+        lambda params: {**params, "turns": [{**one, "ends": "killed"} for one in params.get("turns") or [{}]]},
+        _same,
+    ),
+    Condition(
+        "another model before",
+        ("runconfig.external_weight.sharing", "D18"),
+        _all(_compiles, lambda one: not one.params.get("models"),
+             _unlike(said=r"fusion_result|filler|reused none compiled none")),
+        _with_other_first,
+        _without_other_model,
+        dear=True,
+    ),
+    Condition(
+        "another step before",
+        ("session.session_device_id.per_session",),
+        _all(_leaves_files, _tells_time, _accepted, lambda one: not one.params.get("variants")),
+        lambda params: {**params, "variants": {_HERE: {}}},
+        lambda answer: {"base": answer.get("variants", {}).get(_HERE, {"rejected": _UNANSWERED})},
+        dear=True,
+    ),
+    Condition(
+        "another order",
+        ("session.table.unlisted_reserved", "files.op_debug_cfg.line", "files.op_cache_ini.section"),
+        lambda one: True,
+        _other_order,
+        _same,
+    ),
+    Condition(
+        "options of other subjects",
+        ("session.op_wait_timeout.scope", "runconfig.quant_dumpable.0"),
+        _all(_tabled, lambda one: "faults" not in one.params,
+             _unlike("graph_run_mode", "hccl_timeout", "stream_sync_timeout", "graph_memory_max_size",
+                     "variable_memory_max_size", said="moved|transfers|memory")),
+        _giving(_UNRELATED),
+        _same,
+    ),
+    Condition(
+        "defaults that are given",
+        ("session.graph_run_mode.default", "runconfig.export_compile_stat.default"),
+        _tabled,
+        _giving(_DEFAULTS),
+        _same,
+    ),
+)  # fmt: skip
+_OF = {one.name: one for one in CONDITIONS}
+
+
+def fitting(asked: Question) -> List[Condition]:
+    """The conditions that no document relates to a question."""
+    return [one for one in CONDITIONS if one.fits(asked)]
+
+
+def effects(instance: Instance) -> FrozenSet[str]:
+    """What a case is about: the options and files of its requirements, each with the method that shows it."""
+    found = set()
+    for requirement in instance.case.requirements:
+        room, subject, *_ = requirement.split(".")
+        found.add(f"{instance.case.method} {subject if room in ('session', 'runconfig') else room + '.' + subject}")
+    return frozenset(found)
+
+
+def details(instance: Instance) -> FrozenSet[str]:
+    """What of its effects a case is about: a value, a mode, an order. Of files alone."""
+    if instance.case.area != "artifacts":
+        return frozenset()
+    return frozenset(".".join(one.split(".")[1:3]) for one in instance.case.requirements)
+
+
+def usable(library: Library) -> List[Instance]:
+    """The cases that may be asked under conditions, cheap ones first, and those of a price in an order of their own."""
+    found = [
+        one
+        for one in library.instances()
+        if one.case.method in ("compile", "timeline")
+        and one.case.level == "must"
+        and not one.twin
+        and _price(one) <= _DEAREST
+    ]
+    return sorted(found, key=lambda one: (_price(one), hashlib.sha256(one.id.encode()).digest()))
+
+
+def questions(library: Library) -> List[Kept]:
+    """Questions that show every effect under every condition that fits it, and every detail of one under some: few."""
+    fit = [(one, effects(one), details(one), fitting(question(one))) for one in usable(library)]
+    left = {(effect, condition.name) for _, shown, _, found in fit for effect in shown for condition in found}
+    left.update((detail, "") for _, _, small, _ in fit for detail in small)
+    chosen: List[Kept] = []
+    least = float(max((len(shown) * len(found) for _, shown, _, found in fit), default=1))
+    while left:
+        most = 0.0
+        fit = [entry for entry in fit if _shows(*entry[1:], left)]
+        for instance, shown, small, found in fit:
+            laid = _together(found, shown, left)
+            gained = left.intersection((effect, name) for effect in shown for name in laid)
+            gained.update(left.intersection((detail, "") for detail in small))
+            worth = len(gained) / _price(instance)
+            if gained and worth >= least:
+                left -= gained
+                chosen.append(Kept(instance, laid))
+            else:
+                most = max(most, worth)
+        least = min(least * _LESS, most)
+    return chosen
+
+
+#: How much less a question may show in the next round (assumed: few rounds, and nearly as few questions as one by one).
+_LESS = 0.5
+
+_DEAREST = 5  # of what is asked twice (assumed)
+_LARGE = 4096  # bytes of a graph's text that cost as much as one more program (assumed)
+
+
+def _price(instance: Instance) -> int:
+    """How dear a question is: programs and steps, and what is large."""
+    params = instance.case.params
+    size = len(params.get("turns") or [{}]) + len(params.get("variants") or ()) + params.get("concurrent", 1)
+    return size + (2 if "ranks" in params else 0) + os.path.getsize(params["graph"]) // _LARGE
+
+
+def _shows(
+    shown: FrozenSet[str], small: FrozenSet[str], found: Sequence[Condition], left: Set[Tuple[str, str]]
+) -> bool:
+    """Whether anything is left that a question shows."""
+    return any((detail, "") in left for detail in small) or any(
+        (effect, one.name) in left for effect in shown for one in found
+    )
+
+
+def _together(found: Sequence[Condition], shown: FrozenSet[str], left: Set[Tuple[str, str]]) -> Tuple[str, ...]:
+    """All conditions that may be laid at once: of those of one place the one that shows most that is left."""
+    gains = {one.name: sum((effect, one.name) in left for effect in shown) for one in found}
+    best: Dict[str, str] = {}
+    for one in found:
+        if one.place and (one.place not in best or gains[one.name] > gains[best[one.place]]):
+            best[one.place] = one.name
+    laid = [one for one in found if not one.place or best[one.place] == one.name]
+    return tuple(one.name for one in laid if gains[one.name] or not one.dear)
+
+
+# -- asking and judging -----------------------------------------------------------------------------------------------
+
+
+def asked_for(conditions: Sequence[str], params: Mapping[str, Any]) -> Params:
+    """The request of a question under conditions."""
+    found: Params = dict(params)
+    for name in conditions:
+        found = _OF[name].lay(found)
+    return found
+
+
+def read_back(conditions: Sequence[str], outcome: client.Outcome) -> client.Outcome:
+    """What came of it, read without the conditions."""
+    if not isinstance(outcome, client.Answered):
+        return outcome
+    answer = _copied(outcome.ok)
+    for name in reversed(conditions):
+        answer = _OF[name].back(answer)
+    return client.Answered(answer)
+
+
+def fault(kept: Kept, outcome: client.Outcome, claims: judge.Claims) -> str:
+    """How the answer to a case under its conditions is not what the case asserts; empty where it is."""
+    result = judge.judge(kept.instance, read_back(kept.conditions, outcome), None, claims)
+    return "" if result.status in ("pass", "unsupported") else f"{result.status}: {result.detail}"
+
+
+EFFECTS = [
+    Law("files-in-company", "What compilation leaves is left beside effects that no document relates to it, too",
+        ("env.ASCEND_WORK_PATH.uses", "runconfig.debug_dir.priority"), (), None, "compile", area="artifacts"),
+    Law("time-in-company", "Profiles, tuning and the order of a step are as they are beside what no document relates",
+        ("session.profiling_mode.true", "runconfig.work_path.contents"), (), None, "timeline", area="timing"),
+]  # fmt: skip

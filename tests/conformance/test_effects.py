@@ -1,0 +1,152 @@
+"""Cases of files and time hold in company: conditions are of the documents, lie over all effects, and are read back."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+import pytest
+
+from npu_conformance.backends.reference import ReferenceBackend
+from npu_conformance.judging import judge
+from npu_conformance.library import library
+from npu_conformance.protocol import client, requests
+from npu_conformance.strength.laws import effects
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+@pytest.fixture(scope="module")
+def shelf():
+    return library.load()
+
+
+@pytest.fixture(scope="module")
+def kept(shelf):
+    return effects.questions(shelf)
+
+
+def claims():
+    return judge.Claims.of(ReferenceBackend().hello({"protocol": 1}))
+
+
+def readings():
+    with open(os.path.join(HERE, "..", "..", "docs", "readings.md"), encoding="utf-8") as stream:
+        return set(re.findall(r"^\| ([A-Z]\d+) \|", stream.read(), re.MULTILINE))
+
+
+def asked(one, backend, folder):
+    """The answer to a case under its conditions."""
+    params = effects.asked_for(one.conditions, requests.prepare(one.instance, str(folder)).params)
+    answer = getattr(backend, one.instance.case.method)(params)
+    return client.Answered(json.loads(json.dumps(answer)))
+
+
+def test_every_effect_is_asked_under_every_condition_that_fits_it(shelf, kept):
+    fit = {
+        (effect, condition.name)
+        for one in effects.usable(shelf)
+        for condition in effects.fitting(effects.question(one))
+        for effect in effects.effects(one)
+    }
+    shown = {(effect, name) for one in kept for effect in effects.effects(one.instance) for name in one.conditions}
+    assert fit <= shown
+    assert len(fit) > 1000
+    assert {name for _, name in fit} == {one.name for one in effects.CONDITIONS}
+
+
+def test_every_detail_of_files_is_asked_in_company(shelf, kept):
+    details = {detail for one in effects.usable(shelf) for detail in effects.details(one)}
+    assert details == {detail for one in kept for detail in effects.details(one.instance)}
+
+
+def test_a_question_has_one_condition_of_a_place_and_none_that_does_not_fit(kept):
+    for one in kept:
+        fitting = {condition.name: condition for condition in effects.fitting(effects.question(one.instance))}
+        places = [fitting[name].place for name in one.conditions if fitting[name].place]
+        assert len(places) == len(set(places)), one.instance.id
+
+
+def test_conditions_name_requirements_and_readings_that_there_are(shelf):
+    known = set(shelf.requirements) | readings()
+    assert {source for one in effects.CONDITIONS for source in one.sources} - known == set()
+
+
+def test_questions_stay_few(kept):
+    # A run pays for each: two hundred are a second.
+    assert len(kept) < 200
+
+
+@pytest.mark.parametrize("name", [one.name for one in effects.CONDITIONS])
+def test_a_condition_alone_leaves_a_case_as_it_is(name, kept, tmp_path):
+    one = next(each for each in kept if name in each.conditions)._replace(conditions=(name,))
+    assert effects.fault(one, asked(one, ReferenceBackend(), tmp_path), claims()) == ""
+
+
+class NoCacheBesideDebugging(ReferenceBackend):
+    """The directory of the cache is not made where files of debugging have one."""
+
+    def compile(self, params):
+        answer = super().compile(params)
+        if "debug_dir" in params["values"]:
+            for turn in answer["turns"]:
+                for key in ("files", "left"):
+                    turn[key] = {name: file for name, file in turn.get(key, {}).items() if "kernel_cache" not in name}
+        return answer
+
+
+class ShortProfileInInference(ReferenceBackend):
+    """A profile of mixed computing tells of no operator of the AI CPU."""
+
+    def timeline(self, params):
+        answer = super().timeline(params)
+        if params["values"].get("mix_compile_mode"):
+            for step in (answer["base"], *answer["variants"].values()):
+                step["files"] = {name: file for name, file in step.get("files", {}).items() if "/aicpu" not in name}
+        return answer
+
+
+@pytest.mark.parametrize(
+    "backend, case",
+    [(NoCacheBesideDebugging(), "kernel-cache-.*-directory-made"), (ShortProfileInInference(), "profiling-aicpu-on")],
+)
+def test_an_effect_that_is_missing_in_company_is_seen(backend, case, kept, tmp_path):
+    one = next(each for each in kept if re.fullmatch(case, each.instance.case.id))
+    alone = one._replace(conditions=())
+    assert effects.fault(alone, asked(alone, backend, tmp_path), claims()) == ""
+    assert effects.fault(one, asked(one, backend, tmp_path), claims()) != ""
+
+
+def lay(name, **params):
+    given = {"surface": "runconfig", "edition": "current", "values": {}, **params}
+    return effects.asked_for([name], given)
+
+
+def test_other_names_hold_for_options_files_turns_and_damage():
+    found = lay(
+        "names of every kind of character",
+        values={"op_compiler_cache_dir": "/home/test/k", "work_path": "w"},
+        files={"/home/test/k/op_cache.ini": "", "/home/other": ""},
+        turns=[{"damage": [{"files": "home/test/k/*.o", "how": "cut"}]}],
+    )
+    assert found["values"] == {"op_compiler_cache_dir": "/Named_by-003.x/home/test/k", "work_path": "w"}
+    assert set(found["files"]) == {"/Named_by-003.x/home/test/k/op_cache.ini", "/home/other"}
+    assert found["turns"][0]["damage"] == [{"files": "Named_by-003.x/home/test/k/*.o", "how": "cut"}]
+
+
+def test_a_relative_name_is_one_for_its_file_too():
+    found = lay("relative names", values={"op_debug_config": "/cfg/d.cfg"}, files={"/cfg/d.cfg": "", "/cfg/e": ""})
+    assert found["values"] == {"op_debug_config": "cfg/d.cfg"}
+    assert set(found["files"]) == {"cfg/d.cfg", "/cfg/e"}
+
+
+def test_the_output_of_a_profile_is_a_path_as_others_are():
+    text = json.dumps({"output": "/tmp/p", "task_trace": "on"})
+    found = lay("slashes at the end", values={"profiling_options": text})
+    assert json.loads(found["values"]["profiling_options"]) == {"output": "/tmp/p/", "task_trace": "on"}
+
+
+def test_lines_are_turned_round_below_their_section():
+    found = lay("another order", files={"/k/op_cache.ini": "# note\n[op_compiler_cache]\na=1\nb=2\n"})
+    assert found["files"]["/k/op_cache.ini"] == "# note\n[op_compiler_cache]\nb=2\na=1\n"
