@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from tests.runtime.comparing import compare, npu, plain
+from tests.runtime.comparing import compare, control_flow, npu, plain
 
 FEATURES = np.linspace(-1.0, 1.0, 12, dtype=np.float32).reshape(4, 3)
 
@@ -118,6 +118,35 @@ def test_a_fetched_reference_is_what_the_run_leaves():
 
     with tf.Graph().as_default():
         assert scenario(npu()) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_a_fetched_reference_is_what_a_branch_leaves(mixed):
+    """The branch of version 1 writes late, to a variable that others wrote to before, and write to afterwards."""
+
+    def scenario(config):
+        count = tf.Variable(1, use_resource=False, name="count")
+        go = tf.placeholder(tf.bool, [], name="go")
+        grown = tf.assign_add(count, 1)
+        with tf.control_dependencies([grown]):
+            seen = tf.identity(count)
+            large = tf.fill([300, 300], tf.cast(seen, tf.float32))
+        for _ in range(4):
+            large = tf.matmul(large, large) / 3e4
+        late = 10 + tf.cast(tf.minimum(tf.reduce_max(large), 0.0), tf.int32)
+        chosen = tf.cond(go, lambda: tf.assign_add(count, late), lambda: tf.identity(seen))
+        with tf.control_dependencies([chosen]):
+            last = tf.assign(count, seen * 2 + tf.identity(count))
+        with tf.Session(config=config) as session:
+            session.run(tf.global_variables_initializer())
+            first = [session.run([count, grown, chosen], {go: value}) for value in (True, False, True)]
+            return first, [session.run([count, grown, last], {go: value}) for value in (True, False)]
+
+    with control_flow(1):
+        with tf.Graph().as_default():
+            found = scenario(npu(mix_compile_mode=mixed))
+        with tf.Graph().as_default():
+            assert found == scenario(plain())
 
 
 def test_a_reference_behind_a_branch_is_read_all_the_same():

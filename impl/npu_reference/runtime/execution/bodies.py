@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Set
+from typing import Any, Callable, Dict, List, Optional, Set
 
 from npu_reference.graphs import OPS
 from npu_reference.runtime.tf_api import tensorflow
@@ -42,59 +42,127 @@ def _keep_reads(function: Any) -> None:
     """
     if tensorflow().major == 1:
         return
-    nodes = {node.name: node for node in function.node_def}
+    body = _Body(function)
     for name, text in list(function.ret.items()):
-        node = nodes.get(text.split(":", 1)[0])
-        if node is None or node.op != "Identity" or node.attr["T"].type != _INT32:
+        node = body.nodes.get(text.split(":", 1)[0])
+        if (
+            node is None
+            or node.op != "Identity"
+            or node.attr["T"].type != _INT32
+            or not body.is_reference(node.input[0])
+        ):
             continue
-        source, _, output = node.input[0].partition(":")
-        op_def = OPS.get(nodes[source].op) if source in nodes else None
-        if op_def is not None and any(arg.is_ref and arg.name == output.split(":")[0] for arg in op_def.outputs):
-            node.op = "DeepCopy"
-            node.input.extend(f"^{writer}" for writer in _writers(function, node.input[0], node.name))
-            function.ret[name] = f"{node.name}:y:0"
+        node.op = "DeepCopy"
+        node.input.extend(f"^{writer}" for writer in body.writes_before(node))
+        function.ret[name] = f"{node.name}:y:0"
 
 
-def _writers(function: Any, reference: str, reader: str) -> List[str]:
-    """The nodes that take a reference to write to it and run in every run: none in a branch or a loop of version 1."""
-    always = _always_run(function)
-    return [
-        node.name
-        for node in function.node_def
-        if node.name in always and node.name != reader and reference in node.input and _writes(node, reference)
-    ]
+class _Body:
+    """What writes to which variable in a body, and what tells that it has.
 
+    Attributes:
+        nodes: by their names.
+    """
 
-def _always_run(function: Any) -> Set[str]:
-    """The nodes below as many Merges as Switches on every path that leads to them, and behind no loop."""
-    nodes = {node.name: node for node in function.node_def}
-    before = {name: {source for source in map(_source, node.input) if source in nodes} for name, node in nodes.items()}
-    after: Dict[str, List[str]] = {}
-    for name, sources in before.items():
-        for source in sources:
-            after.setdefault(source, []).append(name)
-    depth: Dict[str, int] = {}
-    ready = [name for name, sources in before.items() if not sources]
-    waiting = {name: len(sources) for name, sources in before.items()}
-    while ready:
-        name = ready.pop()
-        deepest = max((depth[source] for source in before[name]), default=0)
-        op = nodes[name].op
-        if op in ("Enter", "RefEnter"):
-            continue  # what comes behind a loop is never reached
-        depth[name] = deepest + 1 if op in ("Switch", "RefSwitch") else deepest - (op in ("Merge", "RefMerge"))
-        for reader in after.get(name, ()):
-            waiting[reader] -= 1
-            if not waiting[reader]:
-                ready.append(reader)
-    return {name for name, level in depth.items() if level <= 0}
+    def __init__(self, function: Any) -> None:
+        self.nodes: Dict[str, Any] = {node.name: node for node in function.node_def}
+        self._before = {
+            name: {source for source in map(_source, node.input) if source in self.nodes}
+            for name, node in self.nodes.items()
+        }
+        self._always: Optional[Set[str]] = None
+        self._after: Dict[str, List[str]] = {}
+        for name, sources in self._before.items():
+            for source in sorted(sources):
+                self._after.setdefault(source, []).append(name)
+
+    def is_reference(self, text: str) -> bool:
+        """Whether an input reads an output that is a reference."""
+        source, _, output = text.partition(":")
+        op_def = OPS.get(self.nodes[source].op) if source in self.nodes else None
+        return op_def is not None and any(arg.is_ref and arg.name == output.split(":")[0] for arg in op_def.outputs)
+
+    def writes_before(self, reader: Any) -> List[str]:
+        """What a copy has to wait for, to have what a run leaves in the variable that it reads: the nodes that write to
+        it in every run, and of those in a branch of version 1 the merge behind it. None of a loop of version 1, nor
+        what waits for the reader itself.
+        """
+        if self._always is None:
+            self._always = self._always_run()
+        always = self._always
+        later = self._behind(reader.name, set())
+        variable = self._variable(reader.input[0])
+        found: Set[str] = set()
+        for name, node in self.nodes.items():
+            if _writes(node) and self._variable(node.input[0]) == variable:
+                found.update({name} if name in always else self._behind(name, always) & always)
+        waited = sorted(found - later - {reader.name})
+        for name in waited:  # so that two copies do not wait for each other
+            self._after.setdefault(name, []).append(reader.name)
+        return waited
+
+    def _variable(self, text: str) -> str:
+        """The node that a reference comes from, through those that hand it on."""
+        name = _source(text)
+        passed: Set[str] = set()
+        while name in self.nodes and name not in passed and self.nodes[name].input:
+            passed.add(name)
+            if not self.is_reference(self.nodes[name].input[0]):
+                break
+            name = _source(self.nodes[name].input[0])
+        return name
+
+    def _behind(self, name: str, ends: Set[str]) -> Set[str]:
+        """The nodes that wait for one, those behind `ends` left out."""
+        found: Set[str] = set()
+        ready = [name]
+        while ready:
+            for reader in self._after.get(ready.pop(), ()):
+                if reader not in found:
+                    found.add(reader)
+                    if reader not in ends:
+                        ready.append(reader)
+        return found
+
+    def _always_run(self) -> Set[str]:
+        """The nodes below as many Merges as Switches on every path that leads to them, and behind no loop."""
+        depth: Dict[str, int] = {}
+        ready = [name for name, sources in self._before.items() if not sources]
+        waiting = {name: len(sources) for name, sources in self._before.items()}
+        while ready:
+            name = ready.pop()
+            deepest = max((depth[source] for source in self._before[name]), default=0)
+            op = self.nodes[name].op
+            if op in ("Enter", "RefEnter"):
+                continue  # what comes behind a loop is never reached
+            depth[name] = deepest + 1 if op in ("Switch", "RefSwitch") else deepest - (op in ("Merge", "RefMerge"))
+            for reader in self._after.get(name, ()):
+                waiting[reader] -= 1
+                if not waiting[reader]:
+                    ready.append(reader)
+        return {name for name, level in depth.items() if level <= 0}
 
 
 def _source(text: str) -> str:
     return text.lstrip("^").split(":", 1)[0]
 
 
-def _writes(node: Any, reference: str) -> bool:
-    """Whether a node has the reference for an input that it writes through: the first, in all of TensorFlow's."""
+#: Operators that take a reference first and write nothing through it.
+_PASS = frozenset(
+    {
+        "RefSwitch",
+        "RefMerge",
+        "RefIdentity",
+        "RefEnter",
+        "RefExit",
+        "RefNextIteration",
+        "RefSelect",
+        "IsVariableInitialized",
+    }
+)
+
+
+def _writes(node: Any) -> bool:
+    """Whether a node writes through the reference that is its first input, as all of TensorFlow's do."""
     op_def = OPS.get(node.op)
-    return op_def is not None and bool(op_def.inputs) and op_def.inputs[0].is_ref and node.input[0] == reference
+    return op_def is not None and bool(op_def.inputs) and op_def.inputs[0].is_ref and node.op not in _PASS
