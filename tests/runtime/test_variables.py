@@ -150,7 +150,7 @@ def test_a_fetched_reference_is_what_a_branch_leaves(mixed):
 
 
 def test_a_reference_behind_a_branch_is_read_all_the_same():
-    with tf.Graph().as_default():
+    with control_flow(1), tf.Graph().as_default():
         step = tf.Variable(0, trainable=False, use_resource=False, name="step")
         go = tf.placeholder(tf.bool, [])
         inner = tf.cond(go, lambda: tf.cond(go, lambda: tf.assign_add(step, 1), lambda: 0), lambda: tf.constant(0))
