@@ -351,7 +351,8 @@ def test_the_laws_of_options_and_of_precision_see_what_is_wrong(tmp_path):
         ]
         return {asking.law_of(one.instance).name for one in made if one.result.status == "fail"}
 
-    assert failed(Disordered, "options") == {"options-beside", "options-order"}
+    # Which of the two tells of a company depends on who is in it, and so on the cases that there are.
+    assert {"options-order"} <= failed(Disordered, "options") <= {"options-beside", "options-order"}
     assert failed(Uncast, "precision") == {"precision-casts"}
     assert failed(ReferenceBackend, "options") == set()  # of precision: whatever runs the reference
 
