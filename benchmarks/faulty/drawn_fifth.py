@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import copy
 import json
 import re
@@ -10,15 +9,20 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from faulty.making import (
     Answer,
+    Files,
     Params,
     accepts,
     all_values,
     asks,
     broken,
+    decoded,
+    defaults,
     denies,
+    encoded,
     given,
     in_inference,
     is_about,
+    leaves,
     mapped,
     node_change,
     offloaded,
@@ -28,9 +32,7 @@ from faulty.making import (
     texts,
     to_device,
     to_host,
-    told_value,
     turn_values,
-    turns,
     types_of,
     value_of,
     with_env,
@@ -38,38 +40,6 @@ from faulty.making import (
     without,
 )
 from npu_reference.errors import NpuError
-
-Files = Dict[str, Any]
-
-
-def encoded(text: str) -> Dict[str, str]:
-    """A file of a text, as it is told."""
-    return {"b64": base64.b64encode(text.encode()).decode()}
-
-
-def decoded(file: Mapping[str, Any]) -> str:
-    return base64.b64decode(file["b64"]).decode()
-
-
-def _default(name: str, sentence: str, option: str, value: Any, when: Callable[[Params], bool]) -> None:
-    """The option has another default where `when` holds, and is told so."""
-
-    def change(answer: Answer, params: Params) -> None:
-        if not given(params, option) and when(params):
-            told_value(answer, option, value)
-
-    tells(name, sentence, change)
-
-
-def _files(name: str, sentence: str, change: Callable[[Files, Mapping[str, Any]], Files]) -> None:
-    """What compilation leaves is changed, before and after the program's end."""
-
-    def edit(turn: Dict[str, Any], asked: Dict[str, Any]) -> None:
-        for key in ("files", "left"):
-            if key in turn:
-                turn[key] = change(turn[key], asked)
-
-    turns(name, sentence, edit)
 
 
 def _wrong_field(params: Params, option: str, field: str) -> bool:
@@ -151,42 +121,42 @@ accepts(
         not (isinstance(params["values"].get("dump_config"), dict) and "class" in params["values"]["dump_config"])
     ),
 )
-_default(
+defaults(
     "sessions_infer_by_default",
     "002 graph_run_mode: 1 is the default",
     "graph_run_mode",
     0,
     lambda params: is_about(params, "session", "legacy"),
 )
-_default(
+defaults(
     "formats_are_optimised_by_default",
     "003 variable_format_optimize: left empty by default",
     "variable_format_optimize",
     True,
     lambda params: is_about(params, "runconfig", "current"),
 )
-_default(
+defaults(
     "an_implementation_is_chosen_by_default",
     "003 op_select_implmode: left empty by default",
     "op_select_implmode",
     "high_performance",
     lambda params: is_about(params, "runconfig", "current"),
 )
-_default(
+defaults(
     "operators_end_after_ninety_seconds",
     "003 op_execute_timeout has no default",
     "op_execute_timeout",
     90,
     lambda params: is_about(params, "runconfig", "current"),
 )
-_default(
+defaults(
     "the_cache_lies_beside_the_script",
     "003 op_compiler_cache_dir: $HOME/atc_data",
     "op_compiler_cache_dir",
     "./kernel_cache",
     lambda params: not params.get("env", {}).get("ASCEND_CACHE_PATH"),
 )
-_default(
+defaults(
     "small_channels_are_off_for_all",
     "003 enable_small_channel: 1 in online inference",
     "enable_small_channel",
@@ -392,7 +362,7 @@ def a_half_without_a_kernel_is_refused(ask: Any, params: Params) -> Answer:
 
 # Files of compilation
 
-_files(
+leaves(
     "level_four_describes_no_fusion",
     "002 op_debug_level 4: {$kernel_name}_compute.json",
     lambda files, asked: {name: file for name, file in files.items() if not name.endswith("_compute.json")},
@@ -405,13 +375,13 @@ def _sources(files: Files, asked: Mapping[str, Any]) -> Files:
     return {**files, **{name[:-2] + ".cce": {"bytes": 64} for name in files if re.search(r"kernel_meta/.*\.o$", name)}}
 
 
-_files("level_three_keeps_the_sources_too", "002 op_debug_level 3: .o and .json", _sources)
-_files(
+leaves("level_three_keeps_the_sources_too", "002 op_debug_level 3: .o and .json", _sources)
+leaves(
     "kernel_meta_has_another_name",
     "002: the kernel_meta folder in the directory the script is executed from",
     lambda files, asked: {name.replace("kernel_meta/", "kernel_meta_0/"): file for name, file in files.items()},
 )
-_files(
+leaves(
     "the_cache_has_no_folder",
     "002 op_compiler_cache_dir: the sub-directory kernel_cache",
     lambda files, asked: {re.sub(r"(^|/)kernel_cache/", r"\1", name): file for name, file in files.items()},
@@ -466,12 +436,12 @@ def _fusion_results(change: Callable[[str], str]) -> Callable[[Files, Mapping[st
     return edit
 
 
-_files(
+leaves(
     "graph_fusion_counts_its_repository",
     "003 repository_hit_times: during UB fusion",
     _fusion_results(_hits_of_all),
 )
-_files(
+leaves(
     "fusion_results_have_no_graph",
     "003: session_and_graph_id_xx_xx",
     _fusion_results(lambda text: re.sub(r"(session_and_graph_id_\d+)_\d+", r"\1", text)),

@@ -7,74 +7,37 @@ import json
 import re
 from typing import Any, Callable, Dict, Mapping
 
-from faulty.drawn_fifth import Files, decoded, encoded
 from faulty.making import (
     Answer,
+    Files,
     Params,
     accepts,
     all_values,
-    asked_values,
     asks,
     broken,
+    decoded,
+    defaults,
     denies,
+    encoded,
     given,
     in_inference,
     is_about,
+    leaves,
     mapped,
+    misreads,
     node_change,
     ops_of,
     place,
-    tells,
-    texts,
     to_device,
     to_host,
-    told_value,
     turn_values,
-    turns,
     types_of,
+    value_is,
     value_of,
     with_env,
     with_values,
     without,
 )
-
-
-def _is(params: Params, option: str, *values: Any) -> bool:
-    return value_of(params, option) in values
-
-
-def _default(name: str, sentence: str, option: str, value: Any, when: Callable[[Params], bool]) -> None:
-    def change(answer: Answer, params: Params) -> None:
-        if not given(params, option) and when(params):
-            told_value(answer, option, value)
-
-    tells(name, sentence, change)
-
-
-def _files(name: str, sentence: str, change: Callable[[Files, Mapping[str, Any]], Files]) -> None:
-    def edit(turn: Dict[str, Any], asked: Dict[str, Any]) -> None:
-        for key in ("files", "left"):
-            if key in turn:
-                turn[key] = change(turn[key], asked)
-
-    turns(name, sentence, edit)
-
-
-def _misread(area: str, name: str, sentence: str, option: str, change: Callable[[str], str], *methods: str) -> None:
-    """The text of the file that an option names is read as another; what is shown is as it was given."""
-
-    def fault(ask: Any, params: Params) -> Answer:
-        found = ask(texts(params, option, change))
-        named = {value_of({"values": one}, option) for one in asked_values(params)}
-        for turn, asked in zip(found.get("turns", ()), params.get("turns") or [{}]):
-            for file, text in {**params.get("files", {}), **(asked.get("files") or {})}.items():
-                for key in ("files", "left"):
-                    if file in named and isinstance(text, str) and file.lstrip("/") in turn.get(key, {}):
-                        turn[key][file.lstrip("/")] = encoded(text)
-        return dict(found)
-
-    fault.__name__ = name
-    broken(area, sentence, *methods)(fault)
 
 
 def _text_of(params: Params, option: str) -> str:
@@ -106,7 +69,7 @@ accepts(
     "variables_are_placed_in_lower_case",
     "003 variable_placement: Device or Host",
     "variable_placement",
-    lambda params: _is(params, "variable_placement", "device"),
+    lambda params: value_is(params, "variable_placement", "device"),
     variable_placement="Device",
 )
 accepts(
@@ -115,35 +78,35 @@ accepts(
     "modify_mixlist",
     lambda params: re.search(r'"to-(add|remove)"\s*:\s*"', _text_of(params, "modify_mixlist")) is not None,
 )
-_default(
+defaults(
     "debug_files_have_a_folder_by_default",
     "002 debug_dir: the current script execution path",
     "debug_dir",
     "./debug",
     lambda params: is_about(params, "session", "legacy"),
 )
-_default(
+defaults(
     "graphs_have_all_the_memory",
     "002 graph_memory_max_size: 26GB by default",
     "graph_memory_max_size",
     str(31 << 30),
     lambda params: is_about(params, "session", "legacy"),
 )
-_default(
+defaults(
     "nothing_is_cached_by_default",
     "003 op_compiler_cache_mode: enable is the default value",
     "op_compiler_cache_mode",
     "disable",
     lambda params: is_about(params, "runconfig", "current"),
 )
-_default(
+defaults(
     "kernels_are_compiled_by_default",
     "003 jit_compile: auto by default",
     "jit_compile",
     "true",
     lambda params: is_about(params, "runconfig", "current"),
 )
-_default(
+defaults(
     "inference_has_the_mode_of_training",
     "002 precision_mode: in online inference force_fp16 is the default",
     "precision_mode",
@@ -197,9 +160,9 @@ accepts(
     "small_channels_have_three_ways",
     "002 enable_small_channel: 0 or 1",
     "enable_small_channel",
-    lambda params: _is(params, "enable_small_channel", 2),
+    lambda params: value_is(params, "enable_small_channel", 2),
 )
-_misread(
+misreads(
     "options",
     "nodes_have_no_modes_of_their_own",
     "003 op_precision_mode: [ByNodeName]",
@@ -224,7 +187,7 @@ place(
     "002 in_out_pair_flag: whether the operators of in_out_pair are offloaded",
     lambda answer, params: (
         to_host(answer, [name for geop in answer["geops"] for name in geop["nodes"]])
-        if _is(params, "in_out_pair_flag", False) and not given(params, "in_out_pair")
+        if value_is(params, "in_out_pair_flag", False) and not given(params, "in_out_pair")
         else None
     ),
 )
@@ -264,7 +227,7 @@ def the_library_is_as_it_was_shipped(ask: Any, params: Params) -> Answer:
 
 # Files and time
 
-_files(
+leaves(
     "lines_are_mapped_to_nothing",
     "003 op_debug_config dump_loc: *.cce, .o, .json, *_loc.json",
     lambda files, asked: (
@@ -427,7 +390,7 @@ def _moves_over(text: str) -> bool:
         return False
 
 
-_misread(
+misreads(
     "options",
     "types_after_nodes_end_the_nodes",
     "003 op_precision_mode: sections, in any order",
@@ -436,7 +399,7 @@ _misread(
     "options",
     "precision",
 )
-_misread(
+misreads(
     "options",
     "what_stands_before_a_section_is_lost",
     "002, A23 op_precision_mode: lines before any section are types",
@@ -458,7 +421,7 @@ denies(
 
 @broken("options", "003: with dynamic_dims dynamic_inputs_shape_range does not take effect")
 def ranges_of_dynamic_inputs_go_before_profiles(ask: Any, params: Params) -> Answer:
-    if not given(params, "dynamic_dims", "dynamic_inputs_shape_range") or not _is(params, "dynamic_input", True):
+    if not given(params, "dynamic_dims", "dynamic_inputs_shape_range") or not value_is(params, "dynamic_input", True):
         return ask(params)
     answer = ask(params)
     other = ask(with_values(params, dynamic_dims=None, input_shape=None, dynamic_node_type=None))
@@ -518,14 +481,14 @@ def the_variable_of_tuning_goes_first(ask: Any, params: Params) -> Answer:
 
 
 _typed("seconds_may_be_text", "op_execute_timeout", str, "003 op_execute_timeout is an int", op_execute_timeout=90)
-_default(
+defaults(
     "loops_read_their_data_on_the_device",
     "002 enable_data_pre_proc: False by default",
     "enable_data_pre_proc",
     True,
     lambda params: is_about(params, "session", "legacy") and (value_of(params, "iterations_per_loop") or 1) != 1,
 )
-_default(
+defaults(
     "formats_stay_in_inference",
     "002, G13 variable_format_optimize: True by default; outside of training the value stays",
     "variable_format_optimize",
@@ -570,7 +533,7 @@ def the_library_only_allows(ask: Any, params: Params) -> Answer:
 
 def _half_by_the_second(node: Dict[str, Any], params: Params, op: Any) -> None:
     half = op is not None and set(types_of(op)) == {"float16"}
-    if _is(params, "precision_mode_v2", "cube_fp16in_fp32out") and node.get("engine") == "vector" and half:
+    if value_is(params, "precision_mode_v2", "cube_fp16in_fp32out") and node.get("engine") == "vector" and half:
         _turned(node, "float32", "float16")
 
 
@@ -590,7 +553,7 @@ def _freed(text: str) -> str:
         return text
 
 
-_misread(
+misreads(
     "precision",
     "what_leaves_the_blocklist_is_trusted",
     "002, 003 modify_mixlist: from the blocklist to the graylist",
@@ -600,12 +563,12 @@ _misread(
 
 # Files and time
 
-_files(
+leaves(
     "level_four_lies_here",
     "002, 003 debug_dir: the path of the debug files, at level 4 too",
     lambda files, asked: (
         {re.sub(r"^.*/(kernel_meta/)", r"\1", name): file for name, file in files.items()}
-        if _is(asked, "op_debug_level", 4)
+        if value_is(asked, "op_debug_level", 4)
         else files
     ),
 )
@@ -623,8 +586,8 @@ def _below_work(files: Files, asked: Mapping[str, Any]) -> Files:
     return {f"{base}/{name}" if "kernel_meta/" in name else name: file for name, file in files.items()}
 
 
-_files("a_relative_place_is_in_the_work_path", "003, D8 debug_dir: below the current path", _below_work)
-_files(
+leaves("a_relative_place_is_in_the_work_path", "003, D8 debug_dir: below the current path", _below_work)
+leaves(
     "checks_beside_it_map_no_lines",
     "003 op_debug_config: several options; dump_loc leaves *_loc.json",
     lambda files, asked: (
@@ -658,24 +621,24 @@ def _summed(files: Files, asked: Mapping[str, Any]) -> Files:
     return found
 
 
-_files("fusions_of_earlier_graphs_are_counted_again", "003 fusion_result.json: by session and graph", _summed)
+leaves("fusions_of_earlier_graphs_are_counted_again", "003 fusion_result.json: by session and graph", _summed)
 
 
 def _first_when_killed(files: Files, asked: Mapping[str, Any]) -> Files:
     found = dict(files)
     for name, file in files.items():
         keys = re.findall(r'"session_and_graph_id_\w+"', _plain(file))
-        if len(keys) > 1 and _is(asked, "export_compile_stat", 2):
+        if len(keys) > 1 and value_is(asked, "export_compile_stat", 2):
             found[name] = encoded(json.dumps(dict(list(json.loads(_plain(file)).items())[:1])))
     return found
 
 
-_files("results_are_written_once", "003, D19 export_compile_stat 2: after each compilation", _first_when_killed)
+leaves("results_are_written_once", "003, D19 export_compile_stat 2: after each compilation", _first_when_killed)
 
 
 @broken("artifacts", "003 op_debug_level 0 with NPU_COLLECT_PATH: kernel_meta is generated", "compile")
 def a_level_that_is_given_collects_nothing(ask: Any, params: Params) -> Answer:
-    if _is(params, "op_debug_level", 0):
+    if value_is(params, "op_debug_level", 0):
         return ask(
             with_env(params, lambda env: {key: value for key, value in env.items() if key != "NPU_COLLECT_PATH"})
         )

@@ -7,34 +7,36 @@ import json
 import re
 from typing import Any, Callable, Dict, List, Mapping, Set
 
-from faulty.drawn_fifth import Files, decoded, encoded
 from faulty.making import (
     Answer,
+    Files,
     Params,
     accepts,
     all_values,
-    asked_values,
     asks,
     broken,
     changed,
+    decoded,
     denies,
+    encoded,
     given,
     graph_of,
     in_inference,
     is_about,
     is_mixed,
+    leaves,
     mapped,
+    misreads,
     node_change,
     offloaded,
     ops_of,
     place,
     tells,
-    texts,
     to_device,
     to_host,
     told_value,
-    turns,
     types_of,
+    value_is,
     value_of,
     with_env,
     with_pairs,
@@ -42,23 +44,6 @@ from faulty.making import (
     without,
 )
 from npu_reference.errors import NpuError
-
-
-def _misread(area: str, name: str, sentence: str, option: str, change: Callable[[str], str], *methods: str) -> None:
-    """The text that an option names, a file's, is read as another; what is shown is as it was given."""
-
-    def fault(ask: Any, params: Params) -> Answer:
-        found = ask(texts(params, option, change))
-        named = {value_of({"values": one}, option) for one in asked_values(params)}
-        for turn, asked in zip(found.get("turns", ()), params.get("turns") or [{}]):
-            for file, text in {**params.get("files", {}), **(asked.get("files") or {})}.items():
-                for key in ("files", "left"):
-                    if file in named and isinstance(text, str) and file.lstrip("/") in turn.get(key, {}):
-                        turn[key][file.lstrip("/")] = encoded(text)
-        return dict(found)
-
-    fault.__name__ = name
-    broken(area, sentence, *methods)(fault)
 
 
 def _ignored(name: str, sentence: str, area: str, option: str, when: Callable[[Params], bool], *methods: str) -> None:
@@ -70,10 +55,6 @@ def _ignored(name: str, sentence: str, area: str, option: str, when: Callable[[P
         lambda params: all_values(params, without(option)) if when(params) else params,
         *methods,
     )
-
-
-def _is(params: Params, option: str, *values: Any) -> bool:
-    return value_of(params, option) in values
 
 
 # Options
@@ -105,7 +86,7 @@ tells("what_nobody_registered_ends_the_list", "003 enable_scope_fusion_passes: e
 
 
 def _no_precision_in_inference(answer: Answer, params: Params) -> None:
-    if in_inference(params) and _is(params, "op_select_implmode", "high_precision"):
+    if in_inference(params) and value_is(params, "op_select_implmode", "high_precision"):
         answer["directives"]["implementation"] = {"type": {}, "name": {}, "others": "high_performance"}
 
 
@@ -131,7 +112,7 @@ denies(
         for name, text in params.get("files", {}).items()
     ),
 )
-_misread(
+misreads(
     "options",
     "the_last_dtype_before_the_outputs_is_lost",
     "003 customize_dtypes: the structure has no comma before OutputDtype",
@@ -143,7 +124,7 @@ _misread(
 
 
 def _empty_is_training(params: Params) -> Params:
-    if in_inference(params) and _is(params, "precision_mode", "") and not given(params, "precision_mode_v2"):
+    if in_inference(params) and value_is(params, "precision_mode", "") and not given(params, "precision_mode_v2"):
         return with_values(params, precision_mode="allow_fp32_to_fp16")
     return params
 
@@ -180,7 +161,7 @@ accepts(
     "003 aoe_config_file: with nonhomo_split aoe_mode must be 1",
     "aoe_config_file",
     lambda params: (
-        _is(params, "aoe_mode", "2") and any("nonhomo_split" in str(one) for one in params["files"].values())
+        value_is(params, "aoe_mode", "2") and any("nonhomo_split" in str(one) for one in params["files"].values())
     ),
 )
 denies(
@@ -197,7 +178,7 @@ accepts(
     "minus_one_is_a_level_of_inference",
     "002 op_debug_level: 0 to 4, in training and inference",
     "op_debug_level",
-    lambda params: in_inference(params) and _is(params, "op_debug_level", -1),
+    lambda params: in_inference(params) and value_is(params, "op_debug_level", -1),
 )
 accepts(
     "a_whole_float_is_a_count",
@@ -265,7 +246,7 @@ def _typed(text: str) -> str:
     return re.sub(r"(?m)^(\s*op_debug_list\s*=\s*)(.*)$", change, text)
 
 
-_misread(
+misreads(
     "options",
     "after_a_type_come_types",
     "003 op_debug_list: names and types in a mixed manner",
@@ -425,7 +406,7 @@ node_change(
 @broken("precision", "003 precision_mode_v2 origin: float32 where there is float32 and bfloat16 alone")
 def the_second_mode_refuses_what_the_first_raises(ask: Any, params: Params) -> Answer:
     answer = ask(params)
-    ops = ops_of(params) if _is(params, "precision_mode_v2", "origin") else {}
+    ops = ops_of(params) if value_is(params, "precision_mode_v2", "origin") else {}
     for node in answer["nodes"]:
         kinds = types_of(ops[node["node"]]) if node["node"] in ops else []
         if kinds and set(kinds) == {"float16"} and "float16" not in node["inputs"] and "float32" in node["inputs"]:
@@ -434,8 +415,8 @@ def the_second_mode_refuses_what_the_first_raises(ask: Any, params: Params) -> A
 
 
 def _first_producer(answer: Answer, params: Params) -> None:
-    mixed = _is(params, "precision_mode", "allow_mix_precision", "allow_mix_precision_fp16")
-    if not mixed and not _is(params, "precision_mode_v2", "mixed_float16"):
+    mixed = value_is(params, "precision_mode", "allow_mix_precision", "allow_mix_precision_fp16")
+    if not mixed and not value_is(params, "precision_mode_v2", "mixed_float16"):
         return
     nodes, ops = {node["node"]: node for node in answer["nodes"]}, ops_of(params)
     for node in answer["nodes"]:
@@ -455,7 +436,9 @@ asks(
     "precision",
     lambda params: (
         with_values(params, precision_mode="allow_fp32_to_fp16")
-        if params["edition"] == "legacy" and not in_inference(params) and _is(params, "precision_mode", "force_fp16")
+        if params["edition"] == "legacy"
+        and not in_inference(params)
+        and value_is(params, "precision_mode", "force_fp16")
         else params
     ),
 )
@@ -484,7 +467,7 @@ def _graphs_first(text: str) -> str:
     return re.sub(r'"UBFusion"\s*:\s*\{[^}]*\}\s*,(?=\s*"GraphFusion")', "", text)
 
 
-_misread(
+misreads(
     "artifacts",
     "fusion_of_graphs_stands_first",
     "002, 003 fusion_switch_file: a section UBFusion, wherever",
@@ -510,7 +493,7 @@ def _all_at_last(text: str) -> str:
     return json.dumps(found) if lost else text
 
 
-_misread(
+misreads(
     "artifacts",
     "all_closes_what_stood_before_it",
     "002, 003 fusion_switch_file: ALL off, some patterns on",
@@ -519,7 +502,7 @@ _misread(
     "compile",
     "timeline",
 )
-_misread(
+misreads(
     "artifacts",
     "the_first_check_decides_the_files",
     "003 op_debug_config: several options separated by commas",
@@ -529,21 +512,12 @@ _misread(
 )
 
 
-def _files(name: str, sentence: str, change: Callable[[Files, Mapping[str, Any]], Files]) -> None:
-    def edit(turn: Dict[str, Any], asked: Dict[str, Any]) -> None:
-        for key in ("files", "left"):
-            if key in turn:
-                turn[key] = change(turn[key], asked)
-
-    turns(name, sentence, edit)
-
-
-_files(
+leaves(
     "lines_are_not_mapped_elsewhere",
     "002, 003 op_debug_level 2: *_loc.json, below debug_dir too",
     lambda files, asked: (
         {name: file for name, file in files.items() if not name.endswith("_loc.json")}
-        if _is(asked, "op_debug_level", 2) and given(asked, "debug_dir")
+        if value_is(asked, "op_debug_level", 2) and given(asked, "debug_dir")
         else files
     ),
 )
@@ -559,8 +533,8 @@ def _last_key(files: Files, asked: Mapping[str, Any]) -> Files:
     return found
 
 
-_files("the_last_graph_has_the_results", "003, D18 fusion_result.json: a key for each session and graph", _last_key)
-_files(
+leaves("the_last_graph_has_the_results", "003, D18 fusion_result.json: a key for each session and graph", _last_key)
+leaves(
     "results_written_early_lie_here",
     "003 export_compile_stat 2: $ASCEND_WORK_PATH/FE/<pid>/fusion_result.json",
     lambda files, asked: (
@@ -568,7 +542,7 @@ _files(
             name if not name.endswith("fusion_result.json") else "fusion_result.json": file
             for name, file in files.items()
         }
-        if _is(asked, "export_compile_stat", 2)
+        if value_is(asked, "export_compile_stat", 2)
         else files
     ),
 )
@@ -584,7 +558,7 @@ _ignored(
 
 @broken("artifacts", "003 ASCEND_CACHE_PATH: before $HOME/atc_data, whatever the mode", "compile")
 def what_is_forced_lies_at_home(ask: Any, params: Params) -> Answer:
-    if _is(params, "op_compiler_cache_mode", "force"):
+    if value_is(params, "op_compiler_cache_mode", "force"):
         return ask(
             with_env(params, lambda env: {key: value for key, value in env.items() if key != "ASCEND_CACHE_PATH"})
         )
@@ -621,7 +595,7 @@ asks(
     "compile",
     "timeline",
 )
-_misread(
+misreads(
     "timeline",
     "named_operators_are_tuned_alone",
     "003 aoe_config_file: names and types are a union",
@@ -634,7 +608,7 @@ _misread(
     "timeline",
     "compile",
 )
-_files(
+leaves(
     "weights_of_inference_lie_here",
     "003 external_weight: ${ASCEND_WORK_PATH}/tmp_weight_<pid>_<sessionid>",
     lambda files, asked: (
@@ -702,7 +676,7 @@ asks(
 
 @broken("run", "003 NPU_COLLECT_PATH: dumped regardless of the value of enable_exception_dump", "run")
 def what_is_off_is_not_collected(ask: Any, params: Params) -> Answer:
-    if _is(params, "enable_exception_dump", 0):
+    if value_is(params, "enable_exception_dump", 0):
         return ask(
             with_env(params, lambda env: {key: value for key, value in env.items() if key != "NPU_COLLECT_PATH"})
         )

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, Mapping
+from typing import Any, Callable, Dict
 
-from faulty.drawn_fifth import Files, encoded
 from faulty.making import (
     Answer,
     Params,
     accepts,
     all_values,
-    asked_values,
     asks,
     broken,
     changed,
     denies,
     given,
     in_inference,
+    leaves,
     mapped,
+    misreads,
     node_change,
     ops_of,
     tells,
-    texts,
     told_value,
     turn_values,
     turns,
@@ -30,32 +29,6 @@ from faulty.making import (
     with_env,
     without,
 )
-
-
-def _files(name: str, sentence: str, change: Callable[[Files, Mapping[str, Any]], Files]) -> None:
-    def edit(turn: Dict[str, Any], asked: Dict[str, Any]) -> None:
-        for key in ("files", "left"):
-            if key in turn:
-                turn[key] = change(turn[key], asked)
-
-    turns(name, sentence, edit)
-
-
-def _misread(area: str, name: str, sentence: str, option: str, change: Callable[[str], str], *methods: str) -> None:
-    """The text of the file that an option names is read as another; what is shown is as it was given."""
-
-    def fault(ask: Any, params: Params) -> Answer:
-        found = ask(texts(params, option, change))
-        named = {value_of({"values": one}, option) for one in asked_values(params)}
-        for turn, asked in zip(found.get("turns", ()), params.get("turns") or [{}]):
-            for file, text in {**params.get("files", {}), **(asked.get("files") or {})}.items():
-                for key in ("files", "left"):
-                    if file in named and isinstance(text, str) and file.lstrip("/") in turn.get(key, {}):
-                        turn[key][file.lstrip("/")] = encoded(text)
-        return dict(found)
-
-    fault.__name__ = name
-    broken(area, sentence, *methods)(fault)
 
 
 def _limits(name: str, sentence: str, change: Callable[[str], str]) -> None:
@@ -118,7 +91,7 @@ denies(
     "precision_mode",
     lambda params: value_of(params, "precision_mode") == "cube_fp16in_fp32out",
 )
-_files(
+leaves(
     "results_lie_with_the_kernels",
     "003: fusion_result.json under the execution directory",
     lambda files, asked: {
@@ -130,7 +103,7 @@ turn_values(
     "003 export_compile_stat 1: when the program exits normally",
     lambda values: mapped("export_compile_stat", lambda value: 2 if value == 1 else value)(values),
 )
-_misread(
+misreads(
     "artifacts",
     "the_last_check_decides_the_files",
     "003 op_debug_config: several options separated by commas",
@@ -165,7 +138,7 @@ asks(
     lambda params: all_values(params, lambda values: {**values, "hcom_parallel": False}),
     "timeline",
 )
-_misread(
+misreads(
     "artifacts",
     "a_section_that_is_not_there_is_off",
     "002, 003 fusion_switch_file: patterns are on by default",
@@ -187,14 +160,14 @@ accepts(
     "profiling_options",
     lambda params: re.search(r'"training_trace"\s*:\s*"off"', str(value_of(params, "profiling_options"))) is not None,
 )
-_misread(
+misreads(
     "precision",
     "nothing_is_added_to_the_blocklist",
     "002, 003 black-list to-add",
     "modify_mixlist",
     lambda text: re.sub(r'("black-list"\s*:\s*\{[^}]*"to-add"\s*:\s*)\[[^\]]*\]', r"\1[]", text),
 )
-_files(
+leaves(
     "level_four_keeps_no_binaries",
     "003 op_debug_level 4: .o and .json are retained",
     lambda files, asked: (
@@ -229,7 +202,7 @@ turn_values(
         {**values, "export_compile_stat": 0} if value_of({"values": values}, "graph_run_mode") == 0 else values
     ),
 )
-_misread(
+misreads(
     "artifacts",
     "two_checks_are_enough",
     "003 op_debug_config: several options separated by commas",
@@ -264,7 +237,7 @@ def _behind_half(answer: Answer, params: Params) -> None:
 
 
 changed("precision", "behind_products_all_is_half", "003 allow_fp32_to_fp16: vectors keep float32", _behind_half)
-_misread(
+misreads(
     "artifacts",
     "with_one_pass_off_goes_its_section",
     "002, 003 fusion_switch_file: a pattern that is not mentioned is on",
@@ -280,7 +253,7 @@ _profiled(
         '"task_trace": "ON"', '"task_trace":"on"'
     ),
 )
-_misread(
+misreads(
     "precision",
     "one_list_at_a_time",
     "002, 003 modify_mixlist: both lists of a file count",
@@ -302,7 +275,7 @@ def _functions_kept(node: Dict[str, Any], params: Params, op: Any) -> None:
 node_change(
     "functions_infer_at_float32", "002: force_fp16 by default in online inference, in functions", _functions_kept
 )
-_files(
+leaves(
     "level_four_describes_nothing_beside_a_cache",
     "002, 003 op_debug_level 4: {$kernel_name}_compute.json",
     lambda files, asked: (

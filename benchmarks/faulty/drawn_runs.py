@@ -16,12 +16,14 @@ from unittest import mock
 
 from faulty.making import (
     Answer,
+    Files,
     Params,
     all_values,
     asked_values,
     broken,
     changed,
     denies,
+    encoded,
     graph_of,
     in_inference,
     node_change,
@@ -37,15 +39,10 @@ from npu_reference.dumps import form
 from npu_reference.errors import NpuError
 
 Values = Dict[str, Any]
-Files = Dict[str, Any]
 
 
 def _gone_in_inference(option: str) -> Callable[[Values], Values]:
     return lambda values: without(option)(values) if in_inference({"values": values}) else values
-
-
-def _file(text: str) -> Dict[str, str]:
-    return {"b64": base64.b64encode(text.encode()).decode()}
 
 
 def _text(file: Mapping[str, Any]) -> Optional[str]:
@@ -64,7 +61,7 @@ def _edited(files: Files, named: str, change: Callable[[str], str]) -> None:
     for name, file in files.items():
         text = _text(file) if re.search(named, name) else None
         if text is not None:
-            files[name] = _file(change(text))
+            files[name] = encoded(change(text))
 
 
 def _as_given(answer: Answer, params: Params) -> Answer:
@@ -75,7 +72,7 @@ def _as_given(answer: Answer, params: Params) -> Answer:
         for key in ("files", "left"):
             for name, text in given.items():
                 if isinstance(text, str) and name.lstrip("/") in turn.get(key, {}):
-                    turn[key][name.lstrip("/")] = _file(text)
+                    turn[key][name.lstrip("/")] = encoded(text)
     return answer
 
 
@@ -661,7 +658,7 @@ def _sixth_leaves(answer: Answer, params: Params) -> None:
             made = [name for name in turn.get(key, {}) if "kernel_meta/" in name and name.endswith(".json")]
             if made:
                 folder = made[0].rsplit("/", 1)[0]
-                turn[key][f"{folder}/te_alltoallallgatherbatchmatmul_0.json"] = _file("{}")
+                turn[key][f"{folder}/te_alltoallallgatherbatchmatmul_0.json"] = encoded("{}")
 
 
 changed(
@@ -1228,7 +1225,7 @@ def results_of_earlier_programs_stay(ask: Any, params: Params) -> Answer:
             text = _text(file) if name.endswith("fusion_result.json") else None
             if text is not None:
                 found = json.loads(text)
-                turn["left"][name] = _file(json.dumps({**before, **found}))
+                turn["left"][name] = encoded(json.dumps({**before, **found}))
         before.update({f"session_and_graph_id_{number + 90}_{place}": one for place, one in enumerate(found.values())})
     return answer
 

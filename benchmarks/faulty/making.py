@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import functools
 import hashlib
@@ -14,6 +15,13 @@ from npu_reference.errors import NpuError
 from npu_reference.options import OPTIONS
 
 __all__ = [
+    "Files",
+    "decoded",
+    "defaults",
+    "encoded",
+    "leaves",
+    "misreads",
+    "value_is",
     "FAULTY",
     "REFERENCE",
     "RECORDED",
@@ -61,6 +69,8 @@ Params = Mapping[str, Any]
 Answer = Dict[str, Any]
 Ask = Callable[[Params], Answer]
 Fault = Callable[[Ask, Params], Answer]
+#: Files by name, as an answer tells them.
+Files = Dict[str, Any]
 
 REFERENCE = ReferenceBackend()
 
@@ -396,6 +406,58 @@ def with_pairs(params: Params, change: Callable[[List[Any]], List[Any]]) -> Dict
     if not isinstance(found, list) or not found:
         return dict(params)
     return all_values(params, mapped("in_out_pair", lambda value: str(change(found))))
+
+
+def value_is(params: Params, option: str, *values: Any) -> bool:
+    """Whether an option is given as one of these."""
+    return value_of(params, option) in values
+
+
+def defaults(name: str, sentence: str, option: str, value: Any, when: Callable[[Params], bool]) -> None:
+    """The option has another default where `when` holds, and is told so."""
+
+    def change(answer: Answer, params: Params) -> None:
+        if not given(params, option) and when(params):
+            told_value(answer, option, value)
+
+    tells(name, sentence, change)
+
+
+def encoded(text: str) -> Dict[str, str]:
+    """A file of a text, as it is told."""
+    return {"b64": base64.b64encode(text.encode()).decode()}
+
+
+def decoded(file: Mapping[str, Any]) -> str:
+    return base64.b64decode(file["b64"]).decode()
+
+
+def leaves(name: str, sentence: str, change: Callable[[Files, Mapping[str, Any]], Files]) -> None:
+    """What compilation leaves is changed, before and after the program's end."""
+
+    def edit(turn: Dict[str, Any], asked: Dict[str, Any]) -> None:
+        for key in ("files", "left"):
+            if key in turn:
+                turn[key] = change(turn[key], asked)
+
+    turns(name, sentence, edit)
+
+
+def misreads(area: str, name: str, sentence: str, option: str, change: Callable[[str], str], *methods: str) -> None:
+    """The text that an option names, a file's, is read as another; what is shown is as it was given."""
+
+    def fault(ask: Any, params: Params) -> Answer:
+        found = ask(texts(params, option, change))
+        named = {value_of({"values": one}, option) for one in asked_values(params)}
+        for turn, asked in zip(found.get("turns", ()), params.get("turns") or [{}]):
+            for file, text in {**params.get("files", {}), **(asked.get("files") or {})}.items():
+                for key in ("files", "left"):
+                    if file in named and isinstance(text, str) and file.lstrip("/") in turn.get(key, {}):
+                        turn[key][file.lstrip("/")] = encoded(text)
+        return dict(found)
+
+    fault.__name__ = name
+    broken(area, sentence, *methods)(fault)
 
 
 def judged_when(
