@@ -125,6 +125,7 @@ class Overrides(NamedTuple):
         device: the simulated device.
         clock: whether runs are told their time and memory.
         faults: what the device suffers.
+        grappler: whether TensorFlow may rewrite a graph before it runs it, as the session's config says.
     """
 
     edition: Optional[str] = None
@@ -140,6 +141,7 @@ class Overrides(NamedTuple):
     device: Optional[Device] = None
     clock: bool = False
     faults: Faults = NONE
+    grappler: bool = True
 
 
 _OVERRIDES: List[Overrides] = [Overrides()]
@@ -258,6 +260,7 @@ def inner_config(config: Any, *, repeatable: bool = False, waits: bool = False) 
         # Else every new signature has TensorFlow copy, place and optimize all that the signatures before it have left.
         # Bodies of GEOPs are still optimized, each when it is first called.
         copy.graph_options.place_pruned_graph = True
+        rewrite.disable_meta_optimizer |= not current_overrides().grappler
     if waits:
         copy.use_per_session_threads = True
         copy.inter_op_parallelism_threads = max(_WAITING, copy.inter_op_parallelism_threads)

@@ -6,6 +6,7 @@ ends when its stdin does.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -138,9 +139,15 @@ def main() -> int:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what anybody prints is no answer
     prefer_keras_2(lambda line: None)
-    from npu_reference.runtime.scripts import runner  # noqa: F401 - the ranks need not import it again
+    v1 = tensorflow().v1
+    # The ranks of a request import none of this again: the simulated device, and what every script of theirs imports,
+    # as it does within a graph. There the drop-in leaves TensorFlow's switches as they are.
+    from npu_reference.runtime.scripts import runner  # noqa: F401
+    from npu_reference.runtime.sessions import activation
 
-    tensorflow()
+    activation.activate()
+    with v1.Graph().as_default():
+        importlib.import_module("npu_bridge.npu_init")
     for line in sys.stdin.buffer:
         try:
             body: Dict[str, Any] = {"ok": answer(json.loads(line.decode("utf-8")))}
