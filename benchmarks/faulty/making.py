@@ -21,6 +21,7 @@ __all__ = [
     "encoded",
     "leaves",
     "misreads",
+    "reads_as",
     "value_is",
     "FAULTY",
     "REFERENCE",
@@ -443,10 +444,20 @@ def leaves(name: str, sentence: str, change: Callable[[Files, Mapping[str, Any]]
     turns(name, sentence, edit)
 
 
-def misreads(area: str, name: str, sentence: str, option: str, change: Callable[[str], str], *methods: str) -> None:
+def misreads(
+    area: str,
+    name: str,
+    sentence: str,
+    option: str,
+    change: Callable[[str], str],
+    *methods: str,
+    edition: str = "",
+) -> None:
     """The text that an option names, a file's, is read as another; what is shown is as it was given."""
 
     def fault(ask: Any, params: Params) -> Answer:
+        if not is_about(params, edition=edition):
+            return dict(ask(params))
         found = ask(texts(params, option, change))
         named = {value_of({"values": one}, option) for one in asked_values(params)}
         for turn, asked in zip(found.get("turns", ()), params.get("turns") or [{}]):
@@ -458,6 +469,23 @@ def misreads(area: str, name: str, sentence: str, option: str, change: Callable[
 
     fault.__name__ = name
     broken(area, sentence, *methods)(fault)
+
+
+def reads_as(name: str, sentence: str, option: str, change: Callable[[Params, Any], Any], *methods: str) -> None:
+    """An option's value, whatever field it stands in, is read as another one; what is shown is as it was given."""
+
+    def fault(ask: Any, params: Params) -> Answer:
+        told = value_of(params, option)
+        wanted = None if told is None else change(params, told)
+        if wanted is None or (wanted == told and type(wanted) is type(told)):
+            return dict(ask(params))
+        answer = dict(ask(with_values(params, **{option: wanted})))
+        if option in answer.get("effective", {}):
+            answer["effective"] = {**answer["effective"], option: {"value": told, "origin": "given"}}
+        return answer
+
+    fault.__name__ = name
+    broken("options", sentence, *(methods or ("options",)))(fault)
 
 
 def judged_when(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import (
     Any,
     Callable,
@@ -39,19 +40,37 @@ __all__ = ["CONDITIONS", "LAWS", "Company", "Fault", "ask", "companies", "drawn"
 #: options meet, in some 350 requests).
 _SIZE, _MORE, _WINDOW, _AGAIN, _PLAIN = 6, 4, 10, 4, 4
 
+#: So many companies of so many show words and numbers beside each other (assumed).
+_CROWDS, _CROWD_SIZE = 16, 40
+
+#: What may be one of a few words.
+_WORD = re.compile(r"[A-Za-z0-9_]{1,24}\Z")
+
 #: Who gives more than so many joins nobody, others join him (assumed).
 _MANY = 6
 
-#: So many companies at last are of those who have met least (assumed).
-_LAST = 12
+#: So many companies at last are of those who have met least, and so many stand beside one who is refused (assumed).
+_LAST, _CROWD = 12, 24
+
+#: Files in the current directory that are called as samples are, of the forms that options name; here none names them.
+_UNNAMED = {
+    "op_precision.ini": "Softmax=high_precision\n",
+    "modify_mixlist.json": '{"black-list": {"to-add": ["Relu"]}}',
+    "ops_info.json": '{"white-list": {"to-add": ["Softmax"]}}',
+    "customize_dtypes.cfg": "OpType::Relu:InputDtype:float16,OutputDtype:float16\n",
+    "fusion_switch.cfg": '{"Switch": {"GraphFusion": {"ALL": "off"}, "UBFusion": {"ALL": "off"}}}',
+    "op_debug_config.cfg": "op_debug_config = ccec_g,oom\n",
+    "aoe_config.json": '{"tune_ops_type": ["MatMul"]}',
+}
 
 #: What most of the companies stand under, too, where no document relates it to a member: the other run mode, mixed
-#: computing, and what a launch script sets of one rank of eight, or of one alone.
+#: computing, what a launch script sets of one rank of eight, or of one alone, and files that nobody names.
 CONDITIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "online inference": {"values": {"graph_run_mode": 0}},
     "mixed computing": {"values": {"mix_compile_mode": True}},
     "a launched rank": {"env": {"RANK_SIZE": "8", "RANK_ID": "3", "DEVICE_ID": "3", "JOB_ID": "10087"}},
     "a rank alone": {"env": {"RANK_SIZE": "1", "RANK_ID": "0", "DEVICE_ID": "0", "JOB_ID": "10087"}},
+    "a folder of files that nobody names": {"files": _UNNAMED},
 }
 
 #: Parts of a request that are no member.
@@ -228,10 +247,12 @@ class _Names:
             found |= 1 << self._bits.setdefault(name, len(self._bits))
         return found
 
-    def member(self, number: int, params: Mapping[str, Any], told: Iterable[str] = ()) -> Optional[_Member]:
+    def member(
+        self, number: int, params: Mapping[str, Any], told: Iterable[str] = (), refused: bool = False
+    ) -> Optional[_Member]:
         """None for what documents relate to everything."""
         given = {**params.get("values", {}), **params.get("env", {})}
-        related = relations.related(params["surface"]).names(given)
+        related = relations.related(params["surface"], refused).names(given)
         if relations.ALL in related:
             return None
         texts = "\n".join(str(relations.unwrapped(value)) for value in given.values())
@@ -252,16 +273,18 @@ def companies(chosen: Sequence[Instance], seed: int) -> List[Company]:
         one = chosen[number]
         key = (one.case.params["surface"], one.edition)
         told = (name for line in _lines(one) if line not in defaults[key] for name in relations.deciding(line))
-        member = names.member(number, one.case.params, told)
+        is_refused = one.case.expect.rejected is not None
+        member = names.member(number, one.case.params, told, is_refused)
         if member is not None:
-            of = accepted if one.case.expect.rejected is None else refused
+            of = refused if is_refused else accepted
             of.setdefault(key, []).append(member)
     found: List[Company] = []
     for key, group in sorted(accepted.items()):
-        made = _Filling(_conditions(names, key[0]), key[0] == "session").companies(group)
-        by_number = {member.number: member for member in group}
-        hosts = [[by_number[number] for number in one.members] for one in made]
-        found += [*made, *(_with_refused(one, hosts, turn) for turn, one in enumerate(refused.get(key, ())))]
+        conditions = _conditions(names, key[0])
+        found += _Filling(conditions, key[0] == "session").companies(group)
+        found += _crowds(conditions, group)
+        beside = _Beside(conditions, group)
+        found += [beside.company(one, _about(chosen[one.number])) for one in refused.get(key, ())]
     return found
 
 
@@ -296,26 +319,101 @@ _NOBODY = -1
 
 
 def _few(order: Iterable[int], chosen: Sequence[Instance]) -> Iterator[int]:
-    """All that are accepted, and of those that are refused for the same option in the same words the first."""
+    """All that are accepted, and of those that are refused for a value of one type in the same words the first."""
     seen = set()
     for number in order:
         one = chosen[number]
-        expected = (one.case.expect.rejected, one.case.params["surface"], one.edition)
+        value = relations.unwrapped(one.case.params["values"].get(_about(one)))
+        expected = (one.case.expect.rejected, type(value), one.case.params["surface"], one.edition)
         if expected[0] is None or expected not in seen:
             seen.add(expected)
             yield number
 
 
-def _with_refused(member: _Member, hosts: Sequence[Sequence[_Member]], turn: int) -> Company:
-    """A question that is refused, beside those of some companies who may stand there; they cost little."""
-    joined = member
-    beside: List[int] = []
-    for step in range(6):
-        for one in hosts[(turn * 5 + step) % len(hosts)]:
-            if len(beside) < 2 * _SIZE and joined.may_join(one):
+def _about(one: Instance) -> str:
+    """The option that a question is refused for, where it is one."""
+    rejected = one.case.expect.rejected
+    return rejected[1].strip("*") if rejected is not None else ""
+
+
+def _crowds(conditions: Mapping[str, _Member], group: Sequence[_Member]) -> Iterator[Company]:
+    """Large companies, in which words and numbers of options meet those of others: first those that have met fewest."""
+    names = _Names()
+    tokens = {one.number: names.mask(_values_of(one.given)) for one in group if len(one.given) <= _MANY}
+    of: Dict[int, List[_Member]] = {}
+    for one in group:
+        for token in _bits(tokens.get(one.number, 0)):
+            of.setdefault(token, []).append(one)
+    met = dict.fromkeys(of, 0)
+    scenes = ["", *conditions]
+    for turn in range(_CROWDS):
+        condition = scenes[turn % len(scenes)]
+        joined, there, together = conditions.get(condition), [], 0
+        waiting = sorted(of, key=lambda token: -bin(met[token]).count("1"))
+        while waiting and len(there) < _CROWD_SIZE:
+            token = max(waiting, key=lambda one: bin(together & ~met[one]).count("1")) if together else waiting[-1]
+            waiting.remove(token)
+            for place, one in enumerate(of[token][:_AGAIN] if not token & together else ()):
+                if joined is None or joined.may_join(one):
+                    of[token].append(of[token].pop(place))
+                    joined = one if joined is None else joined.joined(one)
+                    there.append(one.number)
+                    together |= tokens[one.number]
+                    break
+        for token in _bits(together):
+            met[token] |= together
+        yield Company(tuple(sorted(there)), condition)
+
+
+def _values_of(given: Mapping[str, Any]) -> Iterator[str]:
+    """Options with the flag, number or word that they are given as."""
+    for name, value in given.items():
+        value = relations.unwrapped(value)
+        if isinstance(value, (bool, int)) or (isinstance(value, str) and _WORD.match(value)):
+            yield f"{name}={value!r}"
+
+
+class _Beside:
+    """Puts what is refused beside what is accepted, so that every option is refused beside every name and condition."""
+
+    def __init__(self, conditions: Mapping[str, _Member], group: Sequence[_Member]) -> None:
+        self._conditions = conditions
+        self._of: Dict[int, List[_Member]] = {}
+        for one in group:
+            for name in one.each if len(one.given) <= _MANY else ():
+                self._of.setdefault(name, []).append(one)
+        self._met: Dict[str, int] = {}
+        self._stood: Dict[str, List[str]] = {}
+
+    def company(self, refused: _Member, about: str) -> Company:
+        """Those first whom questions about this option have not met, under the condition that is its turn."""
+        stood = self._stood.setdefault(about, [])
+        fitting = [name for name, member in self._conditions.items() if refused.may_join(member)]
+        condition = min(fitting, key=lambda name: stood.count(name)) if fitting else ""
+        stood.append(condition)
+        joined = refused.joined(self._conditions[condition]) if condition else refused
+        met = self._met.get(about, 0)
+        beside: List[int] = []
+        for name in sorted(self._of, key=lambda name: bool(met >> name.bit_length() - 1 & 1)):
+            if len(beside) == _CROWD:
+                break
+            one = self._one(name, joined)
+            if one is not None:
                 joined = joined.joined(one)
                 beside.append(one.number)
-    return Company((member.number, *beside), refused=True)
+        self._met[about] = met | joined.names
+        return Company((refused.number, *beside), condition, refused=True)
+
+    def _one(self, name: int, joined: _Member) -> Optional[_Member]:
+        """Of the first who give a name one that may join; the next time another."""
+        if name & joined.names:
+            return None
+        of = self._of[name]
+        for place, one in enumerate(of[:_AGAIN]):
+            if joined.may_join(one):
+                of.append(of.pop(place))
+                return one
+        return None
 
 
 class _Filling:

@@ -16,13 +16,15 @@ class Relation(NamedTuple):
     """Any of `those` bears on any of `others`, or the other way round, by a requirement or a reading.
 
     A name stands for an option or a variable with whatever value, ``name=value`` (value in JSON) for one value of it.
-    Without `others` those bear on each other.
+    Without `others` those bear on each other. What they decide may be which value takes effect, and no more: where it
+    `refuses`, a value that is refused alone is refused beside the others, too.
     """
 
     rule: str
     those: Tuple[str, ...]
     others: Tuple[str, ...] = ()
     surfaces: Tuple[str, ...] = ("session", "runconfig")
+    refuses: bool = False
 
 
 _PROFILES = ("input_shape", "dynamic_dims", "dynamic_node_type")
@@ -61,55 +63,63 @@ RELATIONS: Tuple[Relation, ...] = (
     Relation("precision.mixlist.context", ("modify_mixlist",), _MODES),
     Relation("precision.customize.must_keep_off", ("customize_dtypes",), _MODES),
     Relation(
+        "session.op_precision_mode.over_implmode", ("op_precision_mode",), ("op_select_implmode",), refuses=True
+    ),
+    Relation(
         "session.op_precision_mode.over_implmode",
-        ("op_precision_mode", "op_select_implmode", "optypelist_for_implmode"),
+        ("optypelist_for_implmode",),
+        ("op_precision_mode", "op_select_implmode"),
     ),
     # memory
     Relation("session.memory.sum_31g", _MEMORY),
     # debugging and the cache of operators
-    Relation("env.HOME.default_cache", (*_CACHE, *_CACHE_VARIABLES)),
+    Relation("env.HOME.default_cache", (*_CACHE, *_CACHE_VARIABLES), refuses=True),
     Relation(
-        "session.op_compiler_cache_mode.debug_level_gate", ("op_debug_level",), (*_CACHE, *_CACHE_VARIABLES)
+        "session.op_compiler_cache_mode.debug_level_gate", ("op_debug_level",), (*_CACHE, *_CACHE_VARIABLES),
+        refuses=True,
     ),
     Relation(
-        "runconfig.op_compiler_cache_mode.debug_cfg_no_list", ("op_debug_config",), (*_CACHE, *_CACHE_VARIABLES)
+        "runconfig.op_compiler_cache_mode.debug_cfg_no_list", ("op_debug_config",), (*_CACHE, *_CACHE_VARIABLES),
+        refuses=True,
     ),
     Relation("runconfig.op_debug_level.2_oom_exclusive", ("op_debug_level=2",), ("op_debug_config",)),
     Relation("runconfig.op_debug_config.npu_collect_no_oom", ("NPU_COLLECT_PATH",), ("op_debug_config",)),
     Relation("runconfig.enable_exception_dump.npu_collect_forces_1", ("NPU_COLLECT_PATH",), ("enable_exception_dump",)),
-    Relation("runconfig.debug_dir.priority", ("ASCEND_WORK_PATH",), ("debug_dir",)),
+    Relation("runconfig.debug_dir.priority", ("ASCEND_WORK_PATH",), ("debug_dir",), refuses=True),
     # dumps and profiling
     Relation("session.dump_path.required", _DUMP),
     Relation("session.profiling_mode.true", _PROFILING),
     # tuning
     Relation("T29", _TUNING),
     # timeouts and devices
-    Relation("runconfig.hccl_timeout.over_env", ("HCCL_EXEC_TIMEOUT",), ("hccl_timeout",)),
+    Relation("runconfig.hccl_timeout.over_env", ("HCCL_EXEC_TIMEOUT",), ("hccl_timeout",), refuses=True),
     Relation(
         "runconfig.stream_sync_timeout.gt_hccl",
         ("stream_sync_timeout",),
         ("hccl_timeout", "HCCL_EXEC_TIMEOUT", "RANK_SIZE"),
     ),
-    Relation("session.session_device_id.over_env", ("ASCEND_DEVICE_ID",), ("session_device_id",)),
-    Relation("runconfig.local_device_list.pair", ("local_rank_id",), ("local_device_list",)),
+    Relation("session.session_device_id.over_env", ("ASCEND_DEVICE_ID",), ("session_device_id",), refuses=True),
+    Relation("runconfig.local_device_list.pair", ("local_rank_id",), ("local_device_list",), refuses=True),
     # online inference: whatever is listed for training, or has another default there
-    Relation("precision.s.default_inference", _INFERENCE, _MODES[:1]),
-    Relation("runconfig.enable_small_channel.inference_fixed", _INFERENCE, ("enable_small_channel",)),
+    Relation("precision.s.default_inference", _INFERENCE, _MODES[:1], refuses=True),
+    Relation("runconfig.enable_small_channel.inference_fixed", _INFERENCE, ("enable_small_channel",), refuses=True),
     Relation("session.profiling_options.inference.no_training_trace", _INFERENCE, _PROFILING),
     Relation(
         "session.table.scenario_column",
         _INFERENCE,
         (
-            "iterations_per_loop", "enable_data_pre_proc", "hcom_parallel", "is_tailing_optimization",
+            "enable_data_pre_proc", "hcom_parallel", "is_tailing_optimization",
             "variable_format_optimize", "dump_step", "dump_config", "enable_exception_dump", "auto_tune_mode",
             "hccl_timeout", "op_wait_timeout", "op_execute_timeout", "buffer_optimize", "in_out_pair",
             "in_out_pair_flag", *_TUNING, *_PROFILES, "distribute",
         ),
+        refuses=True,
     ),
+    Relation("G13", _INFERENCE, ("iterations_per_loop",)),
     Relation(
         "runconfig.quant_dumpable.inference_only", _INFERENCE, ("quant_dumpable", "graph_max_parallel_model_num")
     ),
-    Relation("runconfig.op_debug_level.advice", _INFERENCE, ("op_debug_level",)),
+    Relation("runconfig.op_debug_level.advice", _INFERENCE, ("op_debug_level",), refuses=True),
 )  # fmt: skip
 
 #: How a line about what graph compilation is told begins, and the options that decide it: those of their topics.
@@ -156,12 +166,12 @@ def tokens(given: Mapping[str, Any]) -> Set[str]:
 
 
 class Related:
-    """The relations of one surface, ready to be asked."""
+    """The relations of one surface, ready to be asked; of a question that is `refused` those that may lift that."""
 
-    def __init__(self, surface: str) -> None:
+    def __init__(self, surface: str, refused: bool = False) -> None:
         self._of: Dict[str, Set[str]] = {}
         for relation in RELATIONS:
-            if surface in relation.surfaces:
+            if surface in relation.surfaces and not (refused and relation.refuses):
                 others = relation.others or relation.those
                 for those, these in ((relation.those, others), (others, relation.those)):
                     for one in those:
@@ -177,6 +187,6 @@ class Related:
 
 
 @functools.lru_cache(maxsize=None)
-def related(surface: str) -> Related:
+def related(surface: str, refused: bool = False) -> Related:
     """The relations of a surface, made once."""
-    return Related(surface)
+    return Related(surface, refused)
