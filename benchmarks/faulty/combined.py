@@ -14,6 +14,8 @@ from faulty import (
     drawn_options_second,
     drawn_options_third,
     drawn_runs,
+    drawn_sixth_graphs,
+    drawn_sixth_graphs_subtle,
     first,
     fresh,
     options,
@@ -48,6 +50,8 @@ TABLES = (
     drawn_fifth_subtle,
     drawn_fifth_second,
     drawn_fifth_third,
+    drawn_sixth_graphs,
+    drawn_sixth_graphs_subtle,
 )
 
 
