@@ -15,6 +15,8 @@ from faulty import (
     drawn_options_third,
     drawn_runs,
     drawn_sixth,
+    drawn_sixth_graphs,
+    drawn_sixth_graphs_subtle,
     drawn_sixth_subtle,
     first,
     fresh,
@@ -51,6 +53,8 @@ TABLES = (
     drawn_fifth_second,
     drawn_fifth_third,
     drawn_sixth,
+    drawn_sixth_graphs,
+    drawn_sixth_graphs_subtle,
     drawn_sixth_subtle,
 )
 

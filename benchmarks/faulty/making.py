@@ -8,10 +8,12 @@ import functools
 import hashlib
 import json
 import os
+import tempfile
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple
 
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_reference.errors import NpuError
+from npu_reference.graphs import load_graph
 from npu_reference.options import OPTIONS
 
 __all__ = [
@@ -64,6 +66,12 @@ __all__ = [
     "to_device",
     "with_pairs",
     "judged_when",
+    "dumped",
+    "has_function",
+    "left",
+    "regraphed",
+    "rescripted",
+    "retyped",
 ]
 
 Params = Mapping[str, Any]
@@ -74,6 +82,9 @@ Fault = Callable[[Ask, Params], Answer]
 Files = Dict[str, Any]
 
 REFERENCE = ReferenceBackend()
+
+#: Scripts and graphs that a faulty backend reads instead of those it is asked about.
+_CHANGED = tempfile.TemporaryDirectory(prefix="npu-faulty-")
 
 #: Digest of a `run` request to the reference's message, which an earlier run of cases recorded.
 RECORDED: Dict[str, str] = {}
@@ -508,3 +519,69 @@ def judged_when(
 
     fault.__name__ = name
     broken(area, sentence, method)(fault)
+
+
+def rescripted(params: Params, change: Callable[[str], str]) -> Params:
+    """The request with its script's text changed."""
+    if "script" not in params:
+        return params
+    with open(params["script"], encoding="utf-8") as stream:
+        text = stream.read()
+    found = change(text)
+    if found == text:
+        return params
+    return {**params, "script": _kept(found.encode(), ".py")}
+
+
+def regraphed(params: Params, change: Callable[[Any], Any]) -> Params:
+    """The request with its graph changed, a GraphDef that `change` edits."""
+    if "graph" not in params:
+        return params
+    made = load_graph(params["graph"]).to_def()
+    before = made.SerializeToString(deterministic=True)
+    change(made)
+    content = made.SerializeToString(deterministic=True)
+    if content == before:
+        return params
+    return {**params, "graph": _kept(content, ".pb")}
+
+
+def _kept(content: bytes, ending: str) -> str:
+    """The path of a file with this content, the same for the same content."""
+    path = os.path.join(_CHANGED.name, hashlib.sha256(content).hexdigest() + ending)
+    if not os.path.exists(path):
+        with open(path, "wb") as stream:
+            stream.write(content)
+    return path
+
+
+def dumped(values: Dict[str, Any], change: Callable[[Dict[str, Any]], Dict[str, Any]]) -> Dict[str, Any]:
+    """The values with those of dumps changed, wherever they stand: session keys, or the arguments of a DumpConfig."""
+    config = values.get("dump_config")
+    if isinstance(config, dict) and "class" in config:
+        return {**values, "dump_config": {**config, "arguments": change(dict(config.get("arguments", {})))}}
+    return change(values)
+
+
+def left(name: str, sentence: str, change: Callable[[Files, Params], Files], *methods: str) -> None:
+    """What runs and steps leave is changed."""
+
+    def edit(answer: Answer, params: Params) -> None:
+        told = [answer, *(one.get("ok", {}) for one in answer.get("ranks", ()))]
+        told += [answer.get("base", {}), *answer.get("variants", {}).values()]
+        for one in told:
+            if one.get("files"):
+                one["files"] = change(one["files"], params)
+
+    changed("run", name, sentence, edit, *(methods or ("run", "timeline")))
+
+
+def retyped(node: Dict[str, Any], before: str, after: str, *sides: str) -> None:
+    """An operator of `precision` with another dtype, on both sides unless some are named."""
+    for side in sides or ("inputs", "outputs"):
+        node[side] = [after if dtype == before else dtype for dtype in node[side]]
+
+
+def has_function(node: Mapping[str, Any], params: Params) -> bool:
+    """Whether an operator of `precision` lies in the body of a function."""
+    return "/" in node["node"] and node["node"] not in ops_of(params)

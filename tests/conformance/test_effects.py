@@ -56,7 +56,7 @@ def test_every_effect_is_asked_under_every_condition_that_fits_it(shelf, kept):
     assert {name for _, name in fit} == {one.name for one in effects.CONDITIONS}
 
 
-def test_every_detail_of_files_is_asked_in_company(shelf, kept):
+def test_every_detail_is_asked_in_company(shelf, kept):
     details = {detail for one in effects.usable(shelf) for detail in effects.details(one)}
     assert details == {detail for one in kept for detail in effects.details(one.instance)}
 
@@ -96,7 +96,7 @@ class NoCacheBesideDebugging(ReferenceBackend):
         return answer
 
 
-class ShortProfileInInference(ReferenceBackend):
+class ShortProfileInMixedComputing(ReferenceBackend):
     """A profile of mixed computing tells of no operator of the AI CPU."""
 
     def timeline(self, params):
@@ -109,7 +109,10 @@ class ShortProfileInInference(ReferenceBackend):
 
 @pytest.mark.parametrize(
     "backend, case",
-    [(NoCacheBesideDebugging(), "kernel-cache-.*-directory-made"), (ShortProfileInInference(), "profiling-aicpu-on")],
+    [
+        (NoCacheBesideDebugging(), "kernel-cache-.*-directory-made"),
+        (ShortProfileInMixedComputing(), "profiles-together-03"),
+    ],
 )
 def test_an_effect_that_is_missing_in_company_is_seen(backend, case, kept, tmp_path):
     one = next(each for each in kept if re.fullmatch(case, each.instance.case.id))

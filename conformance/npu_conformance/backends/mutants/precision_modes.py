@@ -72,6 +72,14 @@ taking(
     in_training,
 )
 taking(
+    "text-none-forces-fp16",
+    "precision.s.none_alias",
+    "Takes the text None for force_fp16.",
+    ["None"],
+    "force_fp16",
+    in_training,
+)
+taking(
     "training-default-is-force-fp16",
     "precision.s.default_training",
     "Forces float16 in training where no mode is given.",

@@ -717,9 +717,7 @@ def effects(instance: Instance) -> FrozenSet[str]:
 
 
 def details(instance: Instance) -> FrozenSet[str]:
-    """What of its effects a case is about: a value, a mode, an order. Of files alone."""
-    if instance.case.area != "artifacts":
-        return frozenset()
+    """What of its effects a case is about: a value, a mode, an order."""
     return frozenset(".".join(one.split(".")[1:3]) for one in instance.case.requirements)
 
 
