@@ -25,7 +25,7 @@ _LINE = re.compile(
       | (\})
       | (\#[^\n]*)
     )?
-    [ \t]*(?:\n|\Z)""",
+    [ \t]*(?:\r?\n|\Z)""",
     re.VERBOSE | re.ASCII,
 )
 _OPENS, _STRING, _WORD, _ESCAPED, _CLOSES = 2, 3, 4, 5, 6

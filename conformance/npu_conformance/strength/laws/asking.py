@@ -408,7 +408,7 @@ class _Asker:
         if way.graphs != (0,) or way.conditions:
             listed = "op_list" in self.claims.features
             params, content = dealing.request(dealt, way, params, listed, _closed)
-            params["graph"] = os.path.join(folder, "graph.pb")
+            params["graph"] = os.path.join(folder, f"graph.{dealing.form(way)}")
             with open(params["graph"], "wb") as file:
                 file.write(content)
         outcome = self._asked(first.case.method, params, after=after)

@@ -19,27 +19,29 @@ from typing import (
     Mapping,
     NamedTuple,
     Optional,
+    Sequence,
+    Set,
     Tuple,
 )
 
 from npu_conformance.library.library import Instance
+from npu_conformance.strength.laws import inside
+from npu_conformance.strength.laws.added import BESIDE, LONG, SCOPE
 from npu_conformance.strength.laws.checks import Law
+from npu_reference.graphs import message_class
 
 __all__ = [
     "AFTER",
-    "BESIDE",
     "CONDITIONS",
+    "FED",
     "LAWS",
-    "SCOPE",
-    "SECOND",
+    "TEXT",
     "Condition",
     "Request",
+    "feeds_read_back",
     "names_may_change",
     "prefixed",
 ]
-
-#: Names of what conditions add to a graph begin so; no graph of a case has them.
-BESIDE, SECOND, SCOPE = "zq_beside_", "zq_second/", "zq_scope/"
 
 _Params = Dict[str, Any]
 
@@ -241,6 +243,11 @@ def _spaced_lines(text: str) -> Optional[str]:
     return "# A comment\n\n" + text.replace("\n", "\n\n# Another\n")
 
 
+def _nowhere(asked: Request) -> Request:
+    """A range of operators of which the graph has none."""
+    return _given({"in_out_pair": "[[['zq_nowhere'], ['zq_nowhere_else']]]"})(asked)
+
+
 def _relative(asked: Request) -> Request:
     """Every file by its name alone, in the current directory (D8)."""
     names = {path: path.rpartition("/")[2] for path in asked.params["files"]}
@@ -297,8 +304,8 @@ def _other_order(asked: Request) -> Request:
     return asked
 
 
-def _scoped(asked: Request) -> Request:
-    return prefixed(asked, SCOPE)
+def _scoped(scope: str) -> Callable[[Request], Request]:
+    return lambda asked: prefixed(asked, scope)
 
 
 def prefixed(asked: Request, scope: str) -> Request:
@@ -362,6 +369,237 @@ def _attributes(node: Any, op: str) -> None:
         node.attr["T"].type = 1
 
 
+def _exported(asked: Request) -> Request:
+    """What tools write beside a graph: the versions that can read it, shapes of outputs, each operator's own place."""
+    asked.graph.versions.min_consumer = 1
+    asked.graph.versions.bad_consumers.append(3)
+    for node in asked.graph.node:
+        if "_output_shapes" not in node.attr:
+            node.attr["_output_shapes"].list.shape.add(unknown_rank=True)
+        if "_class" not in node.attr:
+            node.attr["_class"].list.s.append(b"loc:@" + node.name.encode())
+    return asked
+
+
+def _unshaped(asked: Request) -> Request:
+    """What is fed has no known shape."""
+    for node in asked.graph.node:
+        node.attr.pop("_output_shapes", None)
+        if node.op == "Placeholder":
+            node.attr["shape"].shape.Clear()
+            node.attr["shape"].shape.unknown_rank = True
+    return asked
+
+
+#: Operators of numbers of any kind, which hand on what they are given or compute with it.
+_OF_ANY_NUMBER = frozenset(
+    {
+        "Abs", "Add", "AddN", "AddV2", "Enter", "Exit", "Identity", "IdentityN", "Less", "LoopCond", "Maximum", "Merge",
+        "Minimum", "Mul", "Neg", "NextIteration", "NoOp", "Placeholder", "PyFunc", "PyFuncStateless", "Relu", "Square",
+        "Sub", "Switch", "If", "StatelessIf", "PartitionedCall", "StatefulPartitionedCall", "While", "StatelessWhile",
+    }
+)  # fmt: skip
+
+
+def _of_integers(asked: Request) -> Optional[Request]:
+    """Whole numbers in place of float32; none of a graph with constants, or with operators of floats alone."""
+    functions = asked.graph.library.function
+    nodes = [*asked.graph.node, *(node for one in functions for node in one.node_def)]
+    names = {one.signature.name for one in functions}
+    if "op_list" not in asked.params or any(node.op not in _OF_ANY_NUMBER and node.op not in names for node in nodes):
+        return None
+    for node in nodes:
+        for value in node.attr.values():
+            if value.WhichOneof("value") == "type":
+                value.type = _INTEGERS.get(value.type, value.type)
+            elif value.list.type:
+                value.list.type[:] = [_INTEGERS.get(one, one) for one in value.list.type]
+    for one in functions:
+        for argument in [*one.signature.input_arg, *one.signature.output_arg]:
+            argument.type = _INTEGERS.get(argument.type, argument.type)
+    return asked
+
+
+#: int64 for float32, as protocol buffers count them.
+_INTEGERS = {1: 9}
+
+#: Operators of images, and what of them is given by dimension.
+_IMAGES = {
+    "AvgPool": ("ksize", "strides"), "BiasAdd": (), "Conv2D": ("strides", "dilations"),
+    "DepthwiseConv2dNative": ("strides", "dilations"), "FusedBatchNormV3": (), "MaxPool": ("ksize", "strides"),
+}  # fmt: skip
+
+
+def _channels_first(asked: Request) -> Optional[Request]:
+    """Images with their channels first."""
+    images = [node for node in asked.graph.node if node.op in _IMAGES]
+    if not images or any(node.attr["data_format"].s not in (b"", b"NHWC") for node in images):
+        return None
+    for node in images:
+        node.attr["data_format"].s = b"NCHW"
+        for name in _IMAGES[node.op]:
+            sizes = node.attr[name].list.i
+            if len(sizes) == 4:
+                sizes[:] = [sizes[0], sizes[3], sizes[1], sizes[2]]
+    return _unshaped(asked)
+
+
+def _listed_ops(graph: Any) -> Set[str]:
+    return {node.op for node in [*graph.node, *(node for one in graph.library.function for node in one.node_def)]}
+
+
+def _apart(change: inside.Change) -> Callable[[Request], Optional[Request]]:
+    """Operators in functions; the device's list has what calls them."""
+
+    def changed(asked: Request) -> Optional[Request]:
+        listed = asked.params.get("op_list")
+        before = _listed_ops(asked.graph)
+        added = change(asked.graph)
+        if added is None or (listed is None and asked.params["values"].get("mix_compile_mode")):
+            return None
+        if listed is None:
+            return asked
+        if any(listed.get(op, {"isGray": op in before}).get("isGray") for op in added):
+            return None
+        more = {**{op: {"isGray": False} for op in added}, **listed}
+        return asked._replace(params={**asked.params, "op_list": more})
+
+    return changed
+
+
+def _within(change: inside.Change) -> Callable[[Request], Optional[Request]]:
+    """The whole graph inside something, with every operator of it on the device's list."""
+
+    def changed(asked: Request) -> Optional[Request]:
+        if _keeps_on_host(asked.graph):
+            return None
+        added = change(asked.graph)
+        if added is None:
+            return None
+        listed = {op: {"isGray": False} for op in sorted({*_listed_ops(asked.graph), *added})}
+        return asked._replace(params={**asked.params, "op_list": listed})
+
+    return changed
+
+
+def _keeps_on_host(graph: Any) -> bool:
+    nodes = [*graph.node, *(node for one in graph.library.function for node in one.node_def)]
+    return any("_without_npu_compile" in node.attr or node.op in _HOSTS for node in nodes)
+
+
+def _can_be_within(one: Instance) -> bool:
+    """Whether nothing is named by its place in the graph, and nothing stays on the host."""
+    whole = not one.case.params.get("feeds") and not one.case.params.get("fetches")
+    return whole and names_may_change(one) and not _values(one).keys() & {"mix_compile_mode", "use_off_line"}
+
+
+def _mixes_nothing(one: Instance) -> bool:
+    """Whether no list says of control flow, as of any operator, what it may be lowered to."""
+    mode = _values(one).get("precision_mode_v2") or _values(one).get("precision_mode")
+    return isinstance(mode, str) and "mix" not in mode
+
+
+def _feeds_backwards(asked: Request) -> Request:
+    return asked._replace(params={**asked.params, "feeds": asked.params["feeds"][::-1]})
+
+
+def feeds_read_back(feeds: Sequence[str]) -> Mapping[str, str]:
+    """What stands for each feed, by what stands for it when they come in the other order."""
+    found = {}
+    for place, feed in enumerate(feeds):
+        name, _, slot = feed.partition(":")
+        found[f"_arg_{name}_{slot or 0}_{len(feeds) - 1 - place}"] = f"_arg_{name}_{slot or 0}_{place}"
+    return found
+
+
+def _alike(asked: Request) -> Optional[Request]:
+    """Device operators whose names begin as those of the graph."""
+    op = _device_operator(asked.params)
+    if op is None:
+        return None
+    names = [node.name for node in asked.graph.node]
+    source = asked.graph.node.add(name=f"{BESIDE}fed", op="Placeholder")
+    source.attr["dtype"].type = 1
+    for number, name in enumerate(names):
+        if not name.startswith(("_arg_", "_retval_")):
+            node = asked.graph.node.add(name=f"{name}{'_/'[number % 2]}{BESIDE}", op=op, input=[source.name])
+            _attributes(node, op)
+    return _more_fetched(asked, f"{asked.graph.node[-1].name}:0")
+
+
+def _beside_flow(asked: Request) -> Request:
+    """A loop of version 1, an If and a variable beside the graph."""
+    asked.graph.MergeFromString(_flow())
+    return _more_fetched(asked, f"{BESIDE}exit:0", f"{BESIDE}branches:0", f"{BESIDE}read:0")
+
+
+@functools.lru_cache(maxsize=1)
+def _flow() -> bytes:
+    found = message_class("GraphDef")()
+
+    def add(name: str, op: str, *inputs: str, **types: int) -> Any:
+        node = found.node.add(name=f"{BESIDE}{name}", op=op, input=[f"{BESIDE}{text}" for text in inputs])
+        for key, dtype in types.items():
+            node.attr[key].type = dtype
+        return node
+
+    add("goes_on", "Placeholder", dtype=10)
+    add("enter", "Enter", "goes_on", T=10).attr["frame_name"].s = b"zq_beside_frame"
+    add("merge", "Merge", "enter", "next", T=10).attr["N"].i = 2
+    add("condition", "LoopCond", "merge")
+    add("switch", "Switch", "merge", "condition", T=10)
+    add("pivot", "Identity", "switch:1", T=10)
+    add("next", "NextIteration", "pivot", T=10)
+    add("exit", "Exit", "switch", T=10)
+    add("variable", "VariableV2", dtype=1).attr["shape"].shape.dim.add(size=2)
+    add("read", "Identity", "variable", T=1)
+    node = add("branches", "If", "exit", "read", Tcond=10)
+    for key in ("Tin", "Tout"):
+        node.attr[key].list.type.append(1)
+    for key in ("then_branch", "else_branch"):
+        node.attr[key].func.name = f"{BESIDE}branch"
+    function = found.library.function.add()
+    function.signature.name = f"{BESIDE}branch"
+    function.signature.input_arg.add(name="x", type=1)
+    function.signature.output_arg.add(name="y", type=1)
+    function.node_def.add(name="inner", op="Relu", input=["x"]).attr["T"].type = 1
+    function.ret["y"] = "inner:activations:0"
+    data: bytes = found.SerializeToString()
+    return data
+
+
+#: Operators beside a graph that make it a large one (assumed).
+_MANY = 100
+
+
+def _many(asked: Request) -> Optional[Request]:
+    """Device operators beside the graph, so many that it is a large one."""
+    op = _device_operator(asked.params)
+    if op is None:
+        return None
+    asked.graph.MergeFromString(_many_of(op))
+    return _more_fetched(asked, f"{asked.graph.node[-1].name}:0")
+
+
+@functools.lru_cache(maxsize=8)
+def _many_of(op: str) -> bytes:
+    found = message_class("GraphDef")()
+    source = found.node.add(name=f"{BESIDE}many", op="Placeholder")
+    source.attr["dtype"].type = 1
+    for number in range(_MANY):
+        node = found.node.add(name=f"{BESIDE}many_{number}", op=op, input=[source.name])
+        _attributes(node, op)
+    data: bytes = found.SerializeToString()
+    return data
+
+
+def _more_fetched(asked: Request, *tensors: str) -> Request:
+    """What is added is fetched, too, where fetches are."""
+    if not asked.params.get("fetches"):
+        return asked
+    return asked._replace(params={**asked.params, "fetches": [*asked.params["fetches"], *tensors]})
+
+
 def _beside(op_of: Callable[[_Params], Optional[str]]) -> Callable[[Request], Optional[Request]]:
     """A chain of two operators beside the graph, which nothing of it is connected with; fetched where fetches are."""
 
@@ -376,9 +614,7 @@ def _beside(op_of: Callable[[_Params], Optional[str]]) -> Callable[[Request], Op
             node = asked.graph.node.add(name=f"{BESIDE}{op}_{number}", op=op, input=[last])
             _attributes(node, op)
             last = node.name
-        if not asked.params.get("fetches"):
-            return asked
-        return asked._replace(params={**asked.params, "fetches": [*asked.params["fetches"], f"{last}:0"]})
+        return _more_fetched(asked, f"{last}:0")
 
     return change
 
@@ -397,8 +633,8 @@ _FETCHABLE = ("Abs", "Add", "AddV2", "MatMul", "Mul", "Neg", "Relu", "Sigmoid", 
 def _fetched(asked: Request) -> Optional[Request]:
     """What operators in the middle of the graph give is fetched, and what leads nowhere is run."""
     nodes = asked.graph.node
-    if any(node.op in ("Enter", "RefEnter", "Switch", "RefSwitch", "_Arg", "_Retval") for node in nodes):
-        return None  # what stands in a loop or branch cannot be fetched
+    if _has_flow(nodes):
+        return None
     read = {text.lstrip("^").partition(":")[0] for node in nodes for text in node.input}
     found = [
         f"{node.name}:0" if node.op in _FETCHABLE else node.name
@@ -408,17 +644,38 @@ def _fetched(asked: Request) -> Optional[Request]:
     return asked._replace(params={**asked.params, "fetches": found})
 
 
+def _has_flow(nodes: Any) -> bool:
+    """Whether something stands in a loop or branch, and cannot be fetched, or in a graph that has its ends."""
+    return any(node.op in ("Enter", "RefEnter", "Switch", "RefSwitch", "_Arg", "_Retval") for node in nodes)
+
+
+def _targeted(asked: Request) -> Optional[Request]:
+    """What fetches need anyway is run as a target, too."""
+    nodes = {node.name: node for node in asked.graph.node}
+    if _has_flow(nodes.values()):
+        return None
+    fetches = asked.params["fetches"]
+    fed = {text.partition(":")[0] for text in asked.params.get("feeds", ())}
+    waiting = [text.partition(":")[0] for text in fetches]
+    needed: Dict[str, None] = {}
+    while waiting:
+        name = waiting.pop()
+        if name not in needed and name not in fed:
+            needed[name] = None
+            waiting += [text.lstrip("^").partition(":")[0] for text in nodes[name].input]
+    targets = [name for name in needed if nodes[name].input and name not in fetches]
+    return asked._replace(params={**asked.params, "fetches": [*fetches, *targets]})
+
+
 def _fetches_backwards(asked: Request) -> Request:
     return asked._replace(params={**asked.params, "fetches": asked.params["fetches"][::-1]})
 
 
 def _mixed_whole(asked: Request) -> Optional[Request]:
     """Mixed computing with every operator of the graph on the device's list."""
-    graph = asked.graph
-    bodies = [node for function in graph.library.function for node in function.node_def]
-    if any("_without_npu_compile" in node.attr or node.op in _HOSTS for node in [*graph.node, *bodies]):
+    if _keeps_on_host(asked.graph):
         return None
-    listed = {node.op: {"isGray": False} for node in [*graph.node, *bodies]}
+    listed = {op: {"isGray": False} for op in sorted(_listed_ops(asked.graph))}
     given = _given({"mix_compile_mode": True})(asked)
     return given._replace(params={**given.params, "op_list": listed})
 
@@ -433,6 +690,12 @@ def _no_change(asked: Any) -> Any:
 #: The condition that is no change of the request: the question before is not forgotten.
 AFTER = "right after another graph in the same process"
 
+#: The condition that changes how the graph is written down.
+TEXT = "as a text with line ends of Windows"
+
+#: The condition that changes what stands for a feed.
+FED = "with the feeds in another order"
+
 #: Options of cases that documents list for one run mode alone, or whose default is of the mode.
 _OF_ONE_MODE = (
     "graph_run_mode", "input_shape", "dynamic_dims", "dynamic_node_type", "iterations_per_loop", "enable_data_pre_proc",
@@ -443,6 +706,13 @@ _BOTH = ("partition", "precision")
 _ONE, _OTHER = ("partition",), ("precision",)
 _NOTES = frozenset({"notes", "notices"})
 _EACH = ("mixed.partition.identify_first",)  # what decides is each operator, and what its list says of it
+#: A mode is of the whole network, and of every operator that has both types; what a function is given is fed to it.
+_WHOLE = ("precision.force_fp16.both_supported", "precision.mix.policy", "P2")
+_WITHIN: Dict[str, Any] = {
+    "methods": _OTHER, "fits": _can_be_within, "group": "within", "against": "ends", "hides": _NOTES | {"casts"},
+    "lists": True,
+}  # fmt: skip
+_OF_THEIR_OWN: Dict[str, Any] = {"methods": _ONE, "group": "within", "hides": _NOTES | {"reasons"}}
 _SAME = ("runconfig.mix_compile_mode.session_equivalence", "precision.g.session_same")
 
 
@@ -563,6 +833,12 @@ _ALL = [
         ("in_out_pair.unknown_node", "M9"), _ONE, lambda one: bool(_entries(one)), hides=_NOTES,
     ),
     Condition(
+        "beside in_out_pair, whose operators are nowhere", _nowhere, ("M8", "M9"), _ONE,
+        lambda one: _SESSION(one) and _values(one).get("mix_compile_mode") is True
+        and not _values(one).keys() & {"in_out_pair", "in_out_pair_flag"},
+        against="surface", hides=_NOTES,
+    ),
+    Condition(
         "with in_out_pair as JSON on many lines", _with_pairs(_no_change, functools.partial(json.dumps, indent=1)),
         ("M23",), _ONE, lambda one: bool(_entries(one)),
     ),
@@ -574,21 +850,66 @@ _ALL = [
     Condition(
         "with what operators in the middle give fetched, too", _fetched, ("mixed.transfer.only_boundaries",), _BOTH,
         lambda one: not one.case.params.get("fetches") and not one.case.params.get("feeds"),
-        hides=_NOTES | {"signature", "borders", "casts"}, ends=True,
+        hides=_NOTES | {"signature", "borders", "casts"}, group="ends", ends=True,
+    ),
+    Condition(
+        "with operators in the middle run as targets", _targeted, ("mixed.transfer.only_boundaries",), _ONE,
+        lambda one: bool(one.case.params.get("fetches")), hides=_NOTES, group="ends",
+    ),
+    Condition(
+        FED, _feeds_backwards, ("mixed.transfer.only_boundaries",), _ONE,
+        lambda one: len(one.case.params.get("feeds", ())) > 1,
     ),
     Condition("with the nodes in another order in the file", _other_order, ("mixed.partition.order_preserved", "M3")),
-    Condition("under a name scope", _scoped, ("in_out_pair.names_no_port",), _BOTH, names_may_change),
+    Condition(
+        "under a name scope", _scoped(SCOPE), ("in_out_pair.names_no_port",), _BOTH, names_may_change, "names",
+    ),
+    Condition(
+        "under names of hundreds of letters", _scoped(LONG), ("in_out_pair.names_no_port",), _BOTH, names_may_change,
+        "names",
+    ),
     Condition("with a task requested for every operator", _requested, _EACH),
     Condition("with attributes of a script's own", _annotated, _EACH),
+    Condition("as tools export it", _exported, _EACH),
+    Condition(
+        "with no shape known", _unshaped, _EACH, _BOTH, _lacks("dynamic_input", "input_shape", "dynamic_dims"),
+    ),
+    Condition("of whole numbers", _of_integers, _EACH, _ONE, hides=frozenset({"borders"})),
+    Condition("with the channels of images first", _channels_first, ("precision.g.session_same",), _OTHER),
     Condition("with functions that nobody calls", _uncalled, _EACH),
+    Condition("inside a function that a function calls", _within(inside.in_calls), _WHOLE, **_WITHIN),
+    Condition("inside a branch of an If", _within(inside.in_branch), _WHOLE, **_WITHIN),
+    Condition("inside the body of a While", _within(inside.in_loop), (*_WHOLE, "P4"), **_WITHIN),
+    Condition(
+        "inside a conditional and a loop of version 1", _within(inside.in_flow), (*_WHOLE[:1], "P4"),
+        **{**_WITHIN, "fits": _all_of(_can_be_within, _mixes_nothing)},
+    ),
+    Condition("with operators in functions of their own", _apart(inside.apart), ("M22",), **_OF_THEIR_OWN),
+    Condition(
+        "with operators in branches of conditionals of their own", _apart(inside.apart_in_branches), ("M22",),
+        **_OF_THEIR_OWN,
+    ),
     Condition(
         "beside device operators that nothing connects it with", _beside(_device_operator),
-        ("mixed.default.full_offload", "M4"), group="graph", hides=_NOTES | {"min_geops"},
+        ("mixed.default.full_offload", "M4"), hides=_NOTES | {"min_geops"},
     ),
     Condition(
         "beside host operators that nothing connects it with", _beside(lambda params: "PyFunc"),
-        ("mixed.purpose.host_fallback", "M2"), group="graph", hides=_NOTES | {"min_geops"},
+        ("mixed.purpose.host_fallback", "M2"), hides=_NOTES | {"min_geops"},
     ),
+    Condition(
+        "beside a loop, a branch and a variable that nothing connects it with", _beside_flow,
+        ("mixed.purpose.host_fallback", "M4", "M21"), hides=_NOTES | {"min_geops"},
+    ),
+    Condition(
+        "among a hundred device operators that nothing connects it with", _many,
+        ("mixed.default.full_offload", "M4"), _ONE, against="text", hides=_NOTES | {"min_geops"},
+    ),
+    Condition(
+        "beside device operators whose names begin as its own", _alike, ("mixed.default.full_offload", "M4"),
+        hides=_NOTES | {"min_geops"},
+    ),
+    Condition(TEXT, _no_change, _EACH, _ONE, group="text"),
     Condition(AFTER, _no_change, _EACH),
 ]  # fmt: skip
 

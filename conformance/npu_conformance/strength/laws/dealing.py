@@ -12,8 +12,10 @@ from npu_conformance.judging import judge
 from npu_conformance.library.library import Case, Instance, Library
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws import conditions
-from npu_conformance.strength.laws.conditions import BESIDE, CONDITIONS, SCOPE, SECOND, Condition, Request
+from npu_conformance.strength.laws.added import BESIDE, SECOND, stripped
+from npu_conformance.strength.laws.conditions import CONDITIONS, FED, TEXT, Condition, Request, feeds_read_back
 from npu_reference.graphs import Graph
+from npu_reference.graphs.writers import graph_to_text
 
 __all__ = [
     "WHOLE",
@@ -21,6 +23,7 @@ __all__ = [
     "Way",
     "deal",
     "difference",
+    "form",
     "own",
     "pairs",
     "part_of",
@@ -34,7 +37,7 @@ __all__ = [
 
 #: So many conditions of one question, that of two graphs as one aside; more where its requirements have few cases and
 #: have not met them (assumed).
-_ENOUGH, _MOST = 4, 16
+_ENOUGH, _MOST = 2, 24
 
 #: The way of asking under everything that was dealt.
 WHOLE = "first"
@@ -161,7 +164,7 @@ def _alike(one: Instance, parts: int) -> str:
 def _chosen(
     cases: Sequence[Instance], needed: Set[str], met: Set[Tuple[str, str]], used: Mapping[str, int], seed: int
 ) -> List[str]:
-    """Up to four conditions that fit all cases, those first that most of the requirements have not met."""
+    """A few conditions that fit all cases, those first that most of the requirements have not met."""
     method = cases[0].case.method
     fitting = [one for one in CONDITIONS.values() if all(fits(one, case) for case in cases)]
     left = {one.name: sum((name, one.name) not in met for name in needed) for one in fitting}
@@ -221,7 +224,16 @@ def request(
     for name in way.conditions:
         changed = CONDITIONS[name].change(asked) if listed or not CONDITIONS[name].lists else None
         asked = asked if changed is None else changed
-    return asked.params, asked.graph.SerializeToString()
+    return asked.params, _as_text(asked.graph) if TEXT in way.conditions else asked.graph.SerializeToString()
+
+
+def form(way: Way) -> str:
+    """How the file of a graph ends that is asked about in one way."""
+    return "pbtxt" if TEXT in way.conditions else "pb"
+
+
+def _as_text(graph: Any) -> bytes:
+    return graph_to_text(graph).replace("\n", "\r\n").encode()
 
 
 def _join(graph: Any, other: Any) -> None:
@@ -261,6 +273,8 @@ def difference(dealt: Dealt, way: Way, outcome: Optional[client.Outcome], claims
         if isinstance(outcome, client.Answered):
             ends = any(CONDITIONS[name].ends for name in way.conditions)
             said = client.Answered(own(outcome.ok, number if len(way.graphs) > 1 else None, ends))
+            if FED in way.conditions:
+                said = client.Answered(_named(said.ok, feeds_read_back(dealt.first.case.params["feeds"])))
         for one in dealt.graphs[place]:
             asserted = _asserted(one.case, one.edition, hidden)
             if asserted is None:
@@ -343,13 +357,23 @@ def own(answer: Mapping[str, Any], number: Optional[int], ends: bool = False) ->
     return _stripped(found)
 
 
+def _named(value: Any, names: Mapping[str, str]) -> Any:
+    """A value with other names, of operators and of their tensors."""
+    if isinstance(value, str):
+        name, colon, slot = value.partition(":")
+        return names.get(name, name) + colon + slot
+    if isinstance(value, dict):
+        return {key: _named(part, names) for key, part in value.items()}
+    return [_named(part, names) for part in value] if isinstance(value, list) else value
+
+
 def _name(one: Any) -> str:
     return one if isinstance(one, str) else str(one["node"])
 
 
 def _stripped(value: Any) -> Any:
     if isinstance(value, str):
-        return value.replace(SCOPE, "").replace(SECOND, "") if "zq_" in value else value
+        return stripped(value)
     if isinstance(value, dict):
         return {key: _stripped(part) for key, part in value.items()}
     return [_stripped(part) for part in value] if isinstance(value, list) else value
