@@ -433,7 +433,8 @@ _LIST_OF = {"true": "trustlist", "false": "blocklist", None: "graylist"}
 def unlike_the_library(reading: Precise, library: Mapping[str, Any]) -> List[str]:
     """Operators on another list than their flag in the built-in library says (003 L405-416, 004 L15-17).
 
-    An operator whose type the library does not have, or that is part of another one, is left out.
+    An operator that is part of another one is left out. One whose type the library does not have, nor a type that begins
+    alike (``ReduceSumD`` is one of ReduceSum), has no flag, and is on neither the blocklist nor the trustlist.
     """
     flags: Dict[str, Any] = {}
     for one in library["files"]:
@@ -444,7 +445,12 @@ def unlike_the_library(reading: Precise, library: Mapping[str, Any]) -> List[str
     faults = []
     for node, one in sorted(_nodes(reading).items()):
         descriptor = _catalog().get(reading.graph.nodes[node].op)
-        if descriptor is None or descriptor.fused is not None or descriptor.ge_op not in flags:
+        if descriptor is None or descriptor.fused is not None:
+            continue
+        if descriptor.ge_op not in flags:
+            alike = any(name.startswith(descriptor.ge_op) or descriptor.ge_op.startswith(name) for name in flags)
+            if not alike and one.get("list") in ("blocklist", "trustlist"):
+                faults.append(f"{one['node']} is on the {one['list']}, and the library has no {descriptor.ge_op}")
             continue
         stated = _LIST_OF.get(flags[descriptor.ge_op])
         if one.get("list") is not None and stated is not None and one["list"] != stated:
