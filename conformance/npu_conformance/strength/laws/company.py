@@ -2,8 +2,8 @@
 
 Every accepted question of the option cases of level `must` is asked once more together with several others, whose
 options are neither the same nor related (:mod:`relations`), and each case is judged on the common answer by what it
-says itself. Companies are filled so that soon every two options have stood in one. Those that are refused are refused
-in company, too.
+says itself. Companies are filled so that soon every two options have stood in one, and so that every question has
+stood under every condition that no document relates to it. Each that is refused is refused in company, too.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ from npu_conformance.strength.laws.checks import Law
 
 __all__ = ["CONDITIONS", "LAWS", "Company", "Fault", "ask", "companies", "drawn", "faults", "members"]
 
-#: Those of a company who have stood in none, those who join for whom they have not met, so many of the first and of the
-#: second who are looked at for one place, and of so many companies one has no condition (assumed: nearly every two
-#: options meet, in some 350 requests).
-_SIZE, _MORE, _WINDOW, _AGAIN, _PLAIN = 6, 4, 10, 4, 4
+#: Those of a company who wait for one, those who join for whom they have not met, so many of the first and of the
+#: second who are looked at for one place (assumed: nearly every two options meet, in some 350 requests).
+_SIZE, _MORE, _WINDOW, _AGAIN = 9, 3, 16, 4
+
+#: So many stand beside one who is refused, half of them with names alike (assumed: they cost little).
+_BESIDE = 12
 
 #: Who gives more than so many joins nobody, others join him (assumed).
 _MANY = 6
@@ -45,8 +47,8 @@ _MANY = 6
 #: So many companies at last are of those who have met least (assumed).
 _LAST = 12
 
-#: What most of the companies stand under, too, where no document relates it to a member: the other run mode, mixed
-#: computing, and what a launch script sets of one rank of eight, or of one alone.
+#: What companies stand under, too, where no document relates it to a member: the other run mode, mixed computing, and
+#: what a launch script sets of one rank of eight, or of one alone.
 CONDITIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "online inference": {"values": {"graph_run_mode": 0}},
     "mixed computing": {"values": {"mix_compile_mode": True}},
@@ -54,7 +56,13 @@ CONDITIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "a rank alone": {"env": {"RANK_SIZE": "1", "RANK_ID": "0", "DEVICE_ID": "0", "JOB_ID": "10087"}},
 }
 
-#: Parts of a request that are no member.
+#: The conditions of one company and of the next, as far as they fit who is there.
+_WANTED = (
+    ("online inference", "mixed computing", "a launched rank"),
+    ("mixed computing", "online inference", "a rank alone"),
+)
+
+#: Parts of a request that are no member; with a condition goes its place.
 _CONDITION, _UNKNOWN, _FIELDS, _ORDER = "condition", "unknown", "fields", "order"
 
 #: The field of the parameter map that a value of Python stands for.
@@ -71,12 +79,12 @@ class Company(NamedTuple):
     """Questions asked as one.
 
     members: their places among all members; the first one alone is judged where it is `refused`.
-    condition: one of :data:`CONDITIONS`, or empty; unknown: whether a key of no document stands among the options;
-    fields: whether every value names its field of the parameter map.
+    conditions: of :data:`CONDITIONS`; unknown: whether a key of no document stands among the options; fields: whether
+    every value names its field of the parameter map.
     """
 
     members: Tuple[int, ...]
-    condition: str = ""
+    conditions: Tuple[str, ...] = ()
     unknown: bool = False
     fields: bool = False
     refused: bool = False
@@ -84,9 +92,13 @@ class Company(NamedTuple):
     @property
     def parts(self) -> Tuple[str, ...]:
         """Everything that can be left out: members by number, then what else there is."""
-        others = (_CONDITION,) * bool(self.condition) + (_UNKNOWN,) * self.unknown
-        others += (_FIELDS,) * self.fields + (_ORDER,)
-        return tuple(map(str, self.members)) + others
+        others = (_UNKNOWN,) * self.unknown + (_FIELDS,) * self.fields + (_ORDER,)
+        under = tuple(f"{_CONDITION}{place}" for place in range(len(self.conditions)))
+        return tuple(map(str, self.members)) + under + others
+
+    def under(self, parts: Sequence[str]) -> Tuple[str, ...]:
+        """The conditions among some parts."""
+        return tuple(one for place, one in enumerate(self.conditions) if f"{_CONDITION}{place}" in parts)
 
     def of(self, members: Sequence[int]) -> Optional[Company]:
         """The company of some members; None without anybody who is judged."""
@@ -247,8 +259,7 @@ def companies(chosen: Sequence[Instance], seed: int) -> List[Company]:
     accepted: Dict[Tuple[str, str], List[_Member]] = {}
     refused: Dict[Tuple[str, str], List[_Member]] = {}
     defaults = _defaults(chosen)
-    order = sorted(range(len(chosen)), key=lambda number: _place(str(seed), chosen[number].id))
-    for number in _few(order, chosen):
+    for number in sorted(range(len(chosen)), key=lambda number: _place(str(seed), chosen[number].id)):
         one = chosen[number]
         key = (one.case.params["surface"], one.edition)
         told = (name for line in _lines(one) if line not in defaults[key] for name in relations.deciding(line))
@@ -258,10 +269,19 @@ def companies(chosen: Sequence[Instance], seed: int) -> List[Company]:
             of.setdefault(key, []).append(member)
     found: List[Company] = []
     for key, group in sorted(accepted.items()):
-        made = _Filling(_conditions(names, key[0]), key[0] == "session").companies(group)
+        conditions = _conditions(names, key[0])
+        made = _Filling(conditions, key[0] == "session").companies(group)
         by_number = {member.number: member for member in group}
-        hosts = [[by_number[number] for number in one.members] for one in made]
-        found += [*made, *(_with_refused(one, hosts, turn) for turn, one in enumerate(refused.get(key, ())))]
+        alone: Dict[str, List[_Member]] = {}
+        for member in group:
+            if len(member.given) == 1:
+                alone.setdefault(next(iter(member.given)), []).append(member)
+        found += made
+        for turn, member in enumerate(refused.get(key, ())):
+            similar = [name for given in member.given for name in _near(given, alone)]
+            near = [alone[name][turn % len(alone[name])] for name in similar[: _BESIDE // 2]]
+            hosts = [by_number[number] for step in range(6) for number in made[(turn * 5 + step) % len(made)].members]
+            found.append(_with_refused(member, conditions, near, hosts, turn))
     return found
 
 
@@ -295,27 +315,36 @@ def _conditions(names: _Names, surface: str) -> Dict[str, _Member]:
 _NOBODY = -1
 
 
-def _few(order: Iterable[int], chosen: Sequence[Instance]) -> Iterator[int]:
-    """All that are accepted, and of those that are refused for the same option in the same words the first."""
-    seen = set()
-    for number in order:
-        one = chosen[number]
-        expected = (one.case.expect.rejected, one.case.params["surface"], one.edition)
-        if expected[0] is None or expected not in seen:
-            seen.add(expected)
-            yield number
+def _under(
+    member: _Member, conditions: Mapping[str, _Member], wanted: Iterable[str]
+) -> Tuple[_Member, Tuple[str, ...]]:
+    """A member under those of the wanted conditions that it may stand under, one after the other."""
+    there: List[str] = []
+    for name in wanted:
+        if member.may_join(conditions[name]):
+            member = member.joined(conditions[name])
+            there.append(name)
+    return member, tuple(there)
 
 
-def _with_refused(member: _Member, hosts: Sequence[Sequence[_Member]], turn: int) -> Company:
-    """A question that is refused, beside those of some companies who may stand there; they cost little."""
-    joined = member
+def _with_refused(
+    member: _Member, conditions: Mapping[str, _Member], near: Sequence[_Member], hosts: Sequence[_Member], turn: int
+) -> Company:
+    """A question that is refused, under every condition that fits, beside some who may stand there."""
+    joined, there = _under(member, conditions, _WANTED[turn % len(_WANTED)])
     beside: List[int] = []
-    for step in range(6):
-        for one in hosts[(turn * 5 + step) % len(hosts)]:
-            if len(beside) < 2 * _SIZE and joined.may_join(one):
-                joined = joined.joined(one)
-                beside.append(one.number)
-    return Company((member.number, *beside), refused=True)
+    for one in (*near, *hosts):
+        if len(beside) < _BESIDE and joined.may_join(one):
+            joined = joined.joined(one)
+            beside.append(one.number)
+    return Company((member.number, *beside), there, refused=True)
+
+
+def _near(name: str, names: Iterable[str]) -> List[str]:
+    """Names that share words with a name, those with most first: who reads one wrong may look at another."""
+    words = set(name.lower().split("_"))
+    shared = {other: len(words.intersection(other.lower().split("_"))) for other in names if other != name}
+    return sorted((other for other, count in shared.items() if count), key=lambda other: (-shared[other], other))
 
 
 class _Filling:
@@ -323,13 +352,11 @@ class _Filling:
 
     def __init__(self, conditions: Mapping[str, _Member], of_map: bool) -> None:
         self._conditions, self._of_map = conditions, of_map
-        self._used = dict.fromkeys(conditions, 0)
         self._met: Dict[int, int] = {}  # what each name that is told has stood beside
         self._beside = {name: 0 for one in conditions.values() for name in _bits(one.names)}  # what was told there
 
     def companies(self, group: Sequence[_Member]) -> List[Company]:
         found: List[Company] = []
-        waiting = list(group)
         of: Dict[int, List[_Member]] = {}
         everyone = 0
         for one in group:
@@ -338,21 +365,22 @@ class _Filling:
                 of.setdefault(name, []).append(one)
             self._met.update(dict.fromkeys(_bits(one.told), 0))
         self._beside.update(dict.fromkeys(_bits(everyone), 0))
+        # Those who may stand under most come first, before somebody is there who keeps a condition out.
+        waiting = sorted(group, key=lambda one: -len(_under(one, self._conditions, _WANTED[0])[1]))
         while waiting:
-            found.append(self._one(waiting, of, len(found)))
+            found.append(self._one(waiting, of, len(found), _WANTED[len(found) % len(_WANTED)]))
         unmet = {name: everyone & ~met & ~of[name][0].bears for name, met in self._met.items() if name in of}
         for name in sorted(unmet, key=lambda name: -bin(unmet[name]).count("1"))[:_LAST]:
             of[name].append(of[name].pop(0))
-            found.append(self._one(of[name][-1:], of, len(found)))
+            found.append(self._one(of[name][-1:], of, len(found), ()))
         return found
 
-    def _one(self, waiting: List[_Member], of: Mapping[int, List[_Member]], number: int) -> Company:
+    def _one(
+        self, waiting: List[_Member], of: Mapping[int, List[_Member]], number: int, wanted: Sequence[str]
+    ) -> Company:
         """One company, most of whose members wait no longer."""
-        joined = waiting.pop(0)
-        there = [joined]
-        condition = self._condition(joined) if number % _PLAIN else ""
-        if condition:
-            joined = joined.joined(self._conditions[condition])
+        there = [waiting.pop(0)]
+        joined, conditions = _under(there[0], self._conditions, wanted)
         left = self._left(joined)
         while len(there) < _SIZE:
             place = self._best(joined, waiting, left)
@@ -373,16 +401,7 @@ class _Filling:
         for name in _bits(joined.names):
             self._beside[name] |= joined.told
         members = tuple(sorted(one.number for one in there))
-        return Company(members, condition, self._of_map and number % 2 == 1, self._of_map and number % 3 == 0)
-
-    def _condition(self, one: _Member) -> str:
-        """Of the conditions that it may stand under, the one that has been there least."""
-        fitting = [name for name, member in self._conditions.items() if member.may_join(one)]
-        if not fitting:
-            return ""
-        found = min(fitting, key=self._used.__getitem__)
-        self._used[found] += 1
-        return found
+        return Company(members, conditions, self._of_map and number % 2 == 1, self._of_map and number % 3 == 0)
 
     def _left(self, joined: _Member) -> Dict[int, int]:
         """Of every name how many are there that it has not stood beside, of the two one told."""
@@ -444,8 +463,8 @@ def request(company: Company, chosen: Sequence[Instance], parts: Sequence[str], 
     for one in there:
         for name, of in merged.items():
             of.update(one.case.params.get(name, {}))
-    if _CONDITION in parts:
-        for name, more in CONDITIONS[company.condition].items():
+    for condition in company.under(parts):
+        for name, more in CONDITIONS[condition].items():
             merged[name].update(more)
     values = merged["values"]
     if _UNKNOWN in parts:
@@ -600,7 +619,7 @@ def _words(company: Company, chosen: Sequence[Instance], parts: Sequence[str], w
 
     others = [named(int(part)) for part in parts if part.isdigit() and int(part) != wrong]
     found = named(wrong) + (f" beside {'; '.join(others)}" if others else "")
-    found += f", in {company.condition}" if _CONDITION in parts else ""
+    found += "".join(f", in {condition}" for condition in company.under(parts))
     found += ", beside an unknown key" if _UNKNOWN in parts else ""
     found += ", each with its field" if _FIELDS in parts else ""
     return found + (", in another order" if _ORDER in parts else "")
@@ -619,7 +638,7 @@ def _wrong(
     if outcome is None:
         return dict.fromkeys(judged, "asked no more: it ended too often")
     if isinstance(outcome, client.Answered):
-        results = _of_answer(company, chosen, there, judged, _CONDITION in parts, outcome.ok, claims)
+        results = _of_answer(company, chosen, there, judged, company.under(parts), outcome.ok, claims)
     else:
         results = {number: judge.judge(chosen[number], outcome, None, claims) for number in judged}
     return {number: one.detail for number, one in results.items() if one.status not in ("pass", "unsupported")}
@@ -630,7 +649,7 @@ def _of_answer(
     chosen: Sequence[Instance],
     there: Sequence[int],
     judged: Sequence[int],
-    conditioned: bool,
+    conditions: Sequence[str],
     answer: Mapping[str, Any],
     claims: judge.Claims,
 ) -> Dict[int, judge.Result]:
@@ -642,9 +661,8 @@ def _of_answer(
         if fact.aspect == "origins" and not origin:
             origin.append(fact)  # that it tells any decides whether it is asked for some
     touched = {number: _touched(chosen[number].case.params) for number in there}
-    if conditioned:
-        condition = {"surface": chosen[there[0]].case.params["surface"], **CONDITIONS[company.condition]}
-        touched[-1] = _touched(condition)
+    for place, condition in enumerate(conditions):
+        touched[-1 - place] = _touched({"surface": chosen[there[0]].case.params["surface"], **CONDITIONS[condition]})
     everyone: Set[str] = set()
     several: Set[str] = set()
     for given, bears in touched.values():
