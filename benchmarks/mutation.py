@@ -32,6 +32,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 import types
 from collections import Counter
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
@@ -117,6 +118,7 @@ _BYTES_TENSORFLOW = 32 << 30  # of addresses, most of them never used
 _TOGETHER = ("timeline", "compile", "library")  # methods whose coverage is kept in one file
 _LINES = "lines-of-"  # files of processes forked off the one that asks
 _TABLES = {"npu_reference.options.resolve": "_VIEWS"}  # what a module prepares once, by its name
+_STUMBLED = "the suite itself: "  # before an error of the suite's own: a fault of ours, and not of the one asked
 _IMPORT = "import"  # stands for an instance: the lines of functions that an import of the reference calls
 _GRAPHS = 40  # random graphs for the laws: fewer than in a run
 
@@ -487,6 +489,9 @@ class Asker:
         if mutant.name not in self.first:
             self.panel()  # here, where every child finds it
         said = _forked(lambda: self._seen(mutant))
+        if said.startswith(_STUMBLED):
+            print(f"{mutant.name}  {said}", file=sys.stderr, flush=True)
+            return ""
         self.kills[said] += 1
         return said
 
@@ -565,7 +570,7 @@ def _forked(call: Any) -> str:
                 os.dup2(nothing, 2)
             said = call().encode("utf-8")
         except BaseException as error:  # noqa: BLE001  whatever a mutant does shows that it is one
-            said = f"ended: {type(error).__name__}".encode()
+            said = _ended(error).encode()
         while said:
             said = said[os.write(write, said) :]
         os._exit(0)
@@ -574,6 +579,16 @@ def _forked(call: Any) -> str:
         found = stream.read()
     _, status = os.waitpid(child, 0)
     return found.decode("utf-8") if status == 0 else "ended without a word"
+
+
+def _ended(error: BaseException) -> str:
+    """How a change ended its process; an error of the suite's own is none that a verdict would show."""
+    rooms = {"npu_reference", *_DROP_IN}
+    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, MemoryError) or any(rooms & set(frame.filename.split(os.sep)) for frame in frames):
+        return f"ended: {type(error).__name__}"
+    last = frames[-1]
+    return f"{_STUMBLED}{type(error).__name__}: {error} ({os.path.basename(last.filename)}:{last.lineno})"
 
 
 def _of_ranks(one: Any) -> bool:

@@ -64,3 +64,20 @@ def test_changes_that_were_seen_are_still_seen(mutation):
     first = {name: by for name, by in named.items() if by}
     blind = [one.name for one, seen in mutation.judged(chosen, 600.0, first=first) if not seen]
     assert not blind, "a document forbids these changes, and the suite saw them once"
+
+
+def test_an_error_of_the_suite_itself_is_not_a_change_that_it_has_seen(mutation, tmp_path):
+    asker = mutation.Asker(str(tmp_path), ["tuning"], only=["tune-"])
+    change = mutation.drawn(0, ["tuning"], 1)[0]
+
+    def stumbles(mutant):
+        raise KeyError("of ours")
+
+    asker._seen = stumbles
+    assert asker.seen(change) == ""
+
+    def ends(mutant):
+        exec(compile("raise KeyError('of the change')", "/npu_reference/tuning/search.py", "exec"))
+
+    asker._seen = ends
+    assert asker.seen(change) == "ended: KeyError"

@@ -2,8 +2,8 @@
 
 Every accepted question of the option cases of level `must` is asked once more together with several others, whose
 options are neither the same nor related (:mod:`relations`), and each case is judged on the common answer by what it
-says itself. Companies are filled so that soon every two options have stood in one. Those that are refused are refused
-in company, too.
+says itself. Companies are filled so that soon every two options have stood in one, and every question under every
+condition that no document relates to it. Those that are refused are refused in company, too.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ from npu_conformance.strength.laws.checks import Law
 
 __all__ = ["CONDITIONS", "LAWS", "Company", "Fault", "ask", "companies", "drawn", "faults", "members"]
 
-#: Those of a company who have stood in none, those who join for whom they have not met, so many of the first and of the
-#: second who are looked at for one place, and of so many companies one has no condition (assumed: nearly every two
-#: options meet, in some 350 requests).
-_SIZE, _MORE, _WINDOW, _AGAIN, _PLAIN = 6, 4, 10, 4, 4
+#: Those of a company who have stood in none, those who join for whom they have not met, and so many of the first and of
+#: the second who are looked at for one place (assumed: nearly every two options meet, in some 350 requests).
+_SIZE, _MORE, _WINDOW, _AGAIN = 6, 4, 10, 4
+
+#: So many stand together who have to meet conditions (assumed).
+_ASSEMBLY = 30
 
 #: So many companies of so many show words and numbers beside each other (assumed).
 _CROWDS, _CROWD_SIZE = 16, 40
@@ -49,8 +51,9 @@ _WORD = re.compile(r"[A-Za-z0-9_]{1,24}\Z")
 #: Who gives more than so many joins nobody, others join him (assumed).
 _MANY = 6
 
-#: So many companies at last are of those who have met least, and so many stand beside one who is refused (assumed).
-_LAST, _CROWD = 12, 24
+#: So many companies at last are of those who have met least, and so many stand beside one who is refused: the first of
+#: his kind, and another (assumed).
+_LAST, _CROWD, _FEW = 12, 16, 4
 
 #: Files in the current directory that are called as samples are, of the forms that options name; here none names them.
 _UNNAMED = {
@@ -63,8 +66,8 @@ _UNNAMED = {
     "aoe_config.json": '{"tune_ops_type": ["MatMul"]}',
 }
 
-#: What most of the companies stand under, too, where no document relates it to a member: the other run mode, mixed
-#: computing, what a launch script sets of one rank of eight, or of one alone, and files that nobody names.
+#: What companies stand under, too, where no document relates it to a member: the other run mode, mixed computing, what
+#: a launch script sets of one rank of eight, or of one alone, and files that nobody names.
 CONDITIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "online inference": {"values": {"graph_run_mode": 0}},
     "mixed computing": {"values": {"mix_compile_mode": True}},
@@ -73,7 +76,13 @@ CONDITIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "a folder of files that nobody names": {"files": _UNNAMED},
 }
 
-#: Parts of a request that are no member.
+#: The conditions of one company and of the next, as far as they fit who is there.
+_WANTED = (
+    ("online inference", "mixed computing", "a launched rank", "a folder of files that nobody names"),
+    ("mixed computing", "online inference", "a rank alone", "a folder of files that nobody names"),
+)
+
+#: Parts of a request that are no member; with a condition goes its place.
 _CONDITION, _UNKNOWN, _FIELDS, _ORDER = "condition", "unknown", "fields", "order"
 
 #: The field of the parameter map that a value of Python stands for.
@@ -90,12 +99,12 @@ class Company(NamedTuple):
     """Questions asked as one.
 
     members: their places among all members; the first one alone is judged where it is `refused`.
-    condition: one of :data:`CONDITIONS`, or empty; unknown: whether a key of no document stands among the options;
-    fields: whether every value names its field of the parameter map.
+    conditions: of :data:`CONDITIONS`; unknown: whether a key of no document stands among the options; fields: whether
+    every value names its field of the parameter map.
     """
 
     members: Tuple[int, ...]
-    condition: str = ""
+    conditions: Tuple[str, ...] = ()
     unknown: bool = False
     fields: bool = False
     refused: bool = False
@@ -103,9 +112,13 @@ class Company(NamedTuple):
     @property
     def parts(self) -> Tuple[str, ...]:
         """Everything that can be left out: members by number, then what else there is."""
-        others = (_CONDITION,) * bool(self.condition) + (_UNKNOWN,) * self.unknown
-        others += (_FIELDS,) * self.fields + (_ORDER,)
-        return tuple(map(str, self.members)) + others
+        others = (_UNKNOWN,) * self.unknown + (_FIELDS,) * self.fields + (_ORDER,)
+        under = tuple(f"{_CONDITION}{place}" for place in range(len(self.conditions)))
+        return tuple(map(str, self.members)) + under + others
+
+    def under(self, parts: Sequence[str]) -> Tuple[str, ...]:
+        """The conditions among some parts."""
+        return tuple(one for place, one in enumerate(self.conditions) if f"{_CONDITION}{place}" in parts)
 
     def of(self, members: Sequence[int]) -> Optional[Company]:
         """The company of some members; None without anybody who is judged."""
@@ -268,8 +281,7 @@ def companies(chosen: Sequence[Instance], seed: int) -> List[Company]:
     accepted: Dict[Tuple[str, str], List[_Member]] = {}
     refused: Dict[Tuple[str, str], List[_Member]] = {}
     defaults = _defaults(chosen)
-    order = sorted(range(len(chosen)), key=lambda number: _place(str(seed), chosen[number].id))
-    for number in _few(order, chosen):
+    for number in sorted(range(len(chosen)), key=lambda number: _place(str(seed), chosen[number].id)):
         one = chosen[number]
         key = (one.case.params["surface"], one.edition)
         told = (name for line in _lines(one) if line not in defaults[key] for name in relations.deciding(line))
@@ -283,8 +295,9 @@ def companies(chosen: Sequence[Instance], seed: int) -> List[Company]:
         conditions = _conditions(names, key[0])
         found += _Filling(conditions, key[0] == "session").companies(group)
         found += _crowds(conditions, group)
+        found += _assemblies(conditions, group, found)
         beside = _Beside(conditions, group)
-        found += [beside.company(one, _about(chosen[one.number])) for one in refused.get(key, ())]
+        found += [beside.company(one, chosen[one.number]) for one in refused.get(key, ())]
     return found
 
 
@@ -318,16 +331,14 @@ def _conditions(names: _Names, surface: str) -> Dict[str, _Member]:
 _NOBODY = -1
 
 
-def _few(order: Iterable[int], chosen: Sequence[Instance]) -> Iterator[int]:
-    """All that are accepted, and of those that are refused for a value of one type in the same words the first."""
-    seen = set()
-    for number in order:
-        one = chosen[number]
-        value = relations.unwrapped(one.case.params["values"].get(_about(one)))
-        expected = (one.case.expect.rejected, type(value), one.case.params["surface"], one.edition)
-        if expected[0] is None or expected not in seen:
-            seen.add(expected)
-            yield number
+def _under(member: _Member, conditions: Mapping[str, _Member], number: int) -> Tuple[_Member, Tuple[str, ...]]:
+    """A member under all conditions of a company's turn that it may stand under."""
+    there: List[str] = []
+    for name in _WANTED[number % len(_WANTED)]:
+        if member.may_join(conditions[name]):
+            member = member.joined(conditions[name])
+            there.append(name)
+    return member, tuple(there)
 
 
 def _about(one: Instance) -> str:
@@ -362,7 +373,39 @@ def _crowds(conditions: Mapping[str, _Member], group: Sequence[_Member]) -> Iter
                     break
         for token in _bits(together):
             met[token] |= together
-        yield Company(tuple(sorted(there)), condition)
+        yield Company(tuple(sorted(there)), (condition,) * bool(condition))
+
+
+def _assemblies(
+    conditions: Mapping[str, _Member], group: Sequence[_Member], found: Sequence[Company]
+) -> Iterator[Company]:
+    """Companies in which everybody meets the conditions that he has met in none."""
+    met: Dict[int, Set[str]] = {}
+    for company in found:
+        for number in company.members:
+            met.setdefault(number, set()).update(company.conditions)
+    lacked: Dict[int, Set[str]] = {}
+    waiting: List[_Member] = []
+    for one in group:
+        # In the next turn it is the same conditions, but another rank.
+        there = [_under(one, conditions, turn)[1] for turn in range(len(_WANTED))]
+        lacked[one.number] = min((set(under) - met.get(one.number, set()) for under in there), key=len)
+        if lacked[one.number]:
+            waiting.append(one)
+    for turn in range(len(waiting)):
+        if not waiting:
+            return
+        joined, under = _under(waiting[0], conditions, turn)
+        there_now, left = [], []
+        for one in waiting:
+            fits = one is waiting[0] or (lacked[one.number].issubset(under) and joined.may_join(one))
+            if fits and len(there_now) < _ASSEMBLY:
+                joined = joined.joined(one)
+                there_now.append(one.number)
+            else:
+                left.append(one)
+        waiting = left
+        yield Company(tuple(sorted(there_now)), under)
 
 
 def _values_of(given: Mapping[str, Any]) -> Iterator[str]:
@@ -383,26 +426,27 @@ class _Beside:
             for name in one.each if len(one.given) <= _MANY else ():
                 self._of.setdefault(name, []).append(one)
         self._met: Dict[str, int] = {}
-        self._stood: Dict[str, List[str]] = {}
+        self._kinds: Set[Tuple[Any, ...]] = set()
 
-    def company(self, refused: _Member, about: str) -> Company:
-        """Those first whom questions about this option have not met, under the condition that is its turn."""
-        stood = self._stood.setdefault(about, [])
-        fitting = [name for name, member in self._conditions.items() if refused.may_join(member)]
-        condition = min(fitting, key=lambda name: stood.count(name)) if fitting else ""
-        stood.append(condition)
-        joined = refused.joined(self._conditions[condition]) if condition else refused
+    def company(self, refused: _Member, question: Instance) -> Company:
+        """Under every condition that fits, those first whom questions about this option have not met."""
+        about = _about(question)
+        value = relations.unwrapped(question.case.params["values"].get(about))
+        kind = (about, type(value), question.case.expect.rejected)
+        size = _FEW if kind in self._kinds else _CROWD
+        self._kinds.add(kind)
+        joined, conditions = _under(refused, self._conditions, len(self._kinds))
         met = self._met.get(about, 0)
         beside: List[int] = []
         for name in sorted(self._of, key=lambda name: bool(met >> name.bit_length() - 1 & 1)):
-            if len(beside) == _CROWD:
+            if len(beside) == size:
                 break
             one = self._one(name, joined)
             if one is not None:
                 joined = joined.joined(one)
                 beside.append(one.number)
         self._met[about] = met | joined.names
-        return Company((refused.number, *beside), condition, refused=True)
+        return Company((refused.number, *beside), conditions, refused=True)
 
     def _one(self, name: int, joined: _Member) -> Optional[_Member]:
         """Of the first who give a name one that may join; the next time another."""
@@ -421,7 +465,6 @@ class _Filling:
 
     def __init__(self, conditions: Mapping[str, _Member], of_map: bool) -> None:
         self._conditions, self._of_map = conditions, of_map
-        self._used = dict.fromkeys(conditions, 0)
         self._met: Dict[int, int] = {}  # what each name that is told has stood beside
         self._beside = {name: 0 for one in conditions.values() for name in _bits(one.names)}  # what was told there
 
@@ -446,11 +489,8 @@ class _Filling:
 
     def _one(self, waiting: List[_Member], of: Mapping[int, List[_Member]], number: int) -> Company:
         """One company, most of whose members wait no longer."""
-        joined = waiting.pop(0)
-        there = [joined]
-        condition = self._condition(joined) if number % _PLAIN else ""
-        if condition:
-            joined = joined.joined(self._conditions[condition])
+        there = [waiting.pop(0)]
+        joined, conditions = _under(there[0], self._conditions, number)
         left = self._left(joined)
         while len(there) < _SIZE:
             place = self._best(joined, waiting, left)
@@ -471,16 +511,7 @@ class _Filling:
         for name in _bits(joined.names):
             self._beside[name] |= joined.told
         members = tuple(sorted(one.number for one in there))
-        return Company(members, condition, self._of_map and number % 2 == 1, self._of_map and number % 3 == 0)
-
-    def _condition(self, one: _Member) -> str:
-        """Of the conditions that it may stand under, the one that has been there least."""
-        fitting = [name for name, member in self._conditions.items() if member.may_join(one)]
-        if not fitting:
-            return ""
-        found = min(fitting, key=self._used.__getitem__)
-        self._used[found] += 1
-        return found
+        return Company(members, conditions, self._of_map and number % 2 == 1, self._of_map and number % 3 == 0)
 
     def _left(self, joined: _Member) -> Dict[int, int]:
         """Of every name how many are there that it has not stood beside, of the two one told."""
@@ -542,8 +573,8 @@ def request(company: Company, chosen: Sequence[Instance], parts: Sequence[str], 
     for one in there:
         for name, of in merged.items():
             of.update(one.case.params.get(name, {}))
-    if _CONDITION in parts:
-        for name, more in CONDITIONS[company.condition].items():
+    for condition in company.under(parts):
+        for name, more in CONDITIONS[condition].items():
             merged[name].update(more)
     values = merged["values"]
     if _UNKNOWN in parts:
@@ -698,7 +729,7 @@ def _words(company: Company, chosen: Sequence[Instance], parts: Sequence[str], w
 
     others = [named(int(part)) for part in parts if part.isdigit() and int(part) != wrong]
     found = named(wrong) + (f" beside {'; '.join(others)}" if others else "")
-    found += f", in {company.condition}" if _CONDITION in parts else ""
+    found += "".join(f", in {condition}" for condition in company.under(parts))
     found += ", beside an unknown key" if _UNKNOWN in parts else ""
     found += ", each with its field" if _FIELDS in parts else ""
     return found + (", in another order" if _ORDER in parts else "")
@@ -717,7 +748,7 @@ def _wrong(
     if outcome is None:
         return dict.fromkeys(judged, "asked no more: it ended too often")
     if isinstance(outcome, client.Answered):
-        results = _of_answer(company, chosen, there, judged, _CONDITION in parts, outcome.ok, claims)
+        results = _of_answer(company, chosen, there, judged, company.under(parts), outcome.ok, claims)
     else:
         results = {number: judge.judge(chosen[number], outcome, None, claims) for number in judged}
     return {number: one.detail for number, one in results.items() if one.status not in ("pass", "unsupported")}
@@ -728,7 +759,7 @@ def _of_answer(
     chosen: Sequence[Instance],
     there: Sequence[int],
     judged: Sequence[int],
-    conditioned: bool,
+    conditions: Sequence[str],
     answer: Mapping[str, Any],
     claims: judge.Claims,
 ) -> Dict[int, judge.Result]:
@@ -740,9 +771,8 @@ def _of_answer(
         if fact.aspect == "origins" and not origin:
             origin.append(fact)  # that it tells any decides whether it is asked for some
     touched = {number: _touched(chosen[number].case.params) for number in there}
-    if conditioned:
-        condition = {"surface": chosen[there[0]].case.params["surface"], **CONDITIONS[company.condition]}
-        touched[-1] = _touched(condition)
+    for place, condition in enumerate(conditions):
+        touched[-1 - place] = _touched({"surface": chosen[there[0]].case.params["surface"], **CONDITIONS[condition]})
     everyone: Set[str] = set()
     several: Set[str] = set()
     for given, bears in touched.values():
