@@ -51,9 +51,9 @@ _WORD = re.compile(r"[A-Za-z0-9_]{1,24}\Z")
 #: Who gives more than so many joins nobody, others join him (assumed).
 _MANY = 6
 
-#: So many companies at last are of those who have met least, and so many stand beside one who is refused: the first of
-#: his kind, and another (assumed).
-_LAST, _CROWD, _FEW = 12, 16, 4
+#: So many companies at last are of those who have met least, and so many stand beside one who is refused, without
+#: conditions and under them (assumed).
+_LAST, _CROWD, _FEW = 12, 24, 3
 
 #: Files in the current directory that are called as samples are, of the forms that options name; here none names them.
 _UNNAMED = {
@@ -297,7 +297,8 @@ def companies(chosen: Sequence[Instance], seed: int) -> List[Company]:
         found += _crowds(conditions, group)
         found += _assemblies(conditions, group, found)
         beside = _Beside(conditions, group)
-        found += [beside.company(one, chosen[one.number]) for one in refused.get(key, ())]
+        for one in refused.get(key, ()):
+            found += beside.companies(one, chosen[one.number])
     return found
 
 
@@ -428,14 +429,20 @@ class _Beside:
         self._met: Dict[str, int] = {}
         self._kinds: Set[Tuple[Any, ...]] = set()
 
-    def company(self, refused: _Member, question: Instance) -> Company:
-        """Under every condition that fits, those first whom questions about this option have not met."""
+    def companies(self, refused: _Member, question: Instance) -> Iterator[Company]:
+        """One under every condition that fits; for the first of a kind one without, where many more may stand."""
         about = _about(question)
         value = relations.unwrapped(question.case.params["values"].get(about))
         kind = (about, type(value), question.case.expect.rejected)
-        size = _FEW if kind in self._kinds else _CROWD
-        self._kinds.add(kind)
+        if kind not in self._kinds:
+            self._kinds.add(kind)
+            yield self._company(refused, (), about, _CROWD)
         joined, conditions = _under(refused, self._conditions, len(self._kinds))
+        if conditions:
+            yield self._company(joined, conditions, about, _FEW)
+
+    def _company(self, joined: _Member, conditions: Tuple[str, ...], about: str, size: int) -> Company:
+        """Those first whom questions about this option have not met."""
         met = self._met.get(about, 0)
         beside: List[int] = []
         for name in sorted(self._of, key=lambda name: bool(met >> name.bit_length() - 1 & 1)):
@@ -446,7 +453,7 @@ class _Beside:
                 joined = joined.joined(one)
                 beside.append(one.number)
         self._met[about] = met | joined.names
-        return Company((refused.number, *beside), conditions, refused=True)
+        return Company((joined.number, *beside), conditions, refused=True)
 
     def _one(self, name: int, joined: _Member) -> Optional[_Member]:
         """Of the first who give a name one that may join; the next time another."""
@@ -484,13 +491,13 @@ class _Filling:
         unmet = {name: everyone & ~met & ~of[name][0].bears for name, met in self._met.items() if name in of}
         for name in sorted(unmet, key=lambda name: -bin(unmet[name]).count("1"))[:_LAST]:
             of[name].append(of[name].pop(0))
-            found.append(self._one(of[name][-1:], of, len(found)))
+            found.append(self._one(of[name][-1:], of, len(found), bare=True))
         return found
 
-    def _one(self, waiting: List[_Member], of: Mapping[int, List[_Member]], number: int) -> Company:
-        """One company, most of whose members wait no longer."""
+    def _one(self, waiting: List[_Member], of: Mapping[int, List[_Member]], number: int, bare: bool = False) -> Company:
+        """One company, most of whose members wait no longer; a `bare` one stands under no condition."""
         there = [waiting.pop(0)]
-        joined, conditions = _under(there[0], self._conditions, number)
+        joined, conditions = (there[0], ()) if bare else _under(there[0], self._conditions, number)
         left = self._left(joined)
         while len(there) < _SIZE:
             place = self._best(joined, waiting, left)
