@@ -58,6 +58,17 @@ def asked(forker, source, ranks=2, **more):
     return forker.ask(params)["ranks"]
 
 
+def test_ranks_find_imported_what_they_import_and_tensorflow_as_they_would_have_it(forker):
+    source = """
+import sys
+print("npu_bridge.npu_init" in sys.modules)
+import tensorflow as tf
+v1 = tf.compat.v1
+print([v1.resource_variables_enabled(), v1.control_flow_v2_enabled()] == 2 * [not tf.__version__.startswith("1.")])
+"""
+    assert [one["ok"]["output"] for one in asked(forker, source)] == 2 * ["True\nTrue\n"]
+
+
 def test_eight_processes_train_what_one_device_makes_of_the_joined_batch():
     status, out, err = finished(start(["--ranks", "8", SCRIPTS / "data_parallel.py"]))
     assert status == 0, err

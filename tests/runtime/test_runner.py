@@ -12,6 +12,7 @@ import tensorflow.compat.v1 as tf
 from npu_reference.errors import NpuError
 from npu_reference.runtime.scripts import runner
 from npu_reference.runtime.scripts.wire import from_wire, to_wire
+from npu_reference.runtime.sessions import engine
 from tests.runtime.comparing import assert_same
 
 
@@ -50,6 +51,21 @@ def test_a_graph_runs_step_by_step_in_one_session(graph_file):
     assert len(answer["trace"]) == 4, "one for init, one for each step"
     assert all(record["engine"] == "simulated" and record["geops"] for record in answer["trace"])
     assert answer["log"] == []
+
+
+def test_what_a_request_runs_is_not_rewritten_first(graph_file, monkeypatch):
+    made = []
+    real = engine.inner_config
+
+    def recorded(*given, **named):
+        made.append(real(*given, **named))
+        return made[-1]
+
+    monkeypatch.setattr(engine, "inner_config", recorded)
+    runner.run_graph(params(graph_file, feeds=FEED, fetches=["y:0"]))
+    with tf.Graph().as_default(), tf.Session(config=runner._config(params(graph_file))):
+        pass
+    assert [one.graph_options.rewrite_options.disable_meta_optimizer for one in made] == [True, False]
 
 
 def test_operators_without_a_slot_are_run_for_their_effect(graph_file):

@@ -176,6 +176,8 @@ class ReferenceBackend:
     def run(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         if importlib.util.find_spec("tf_keras") is not None:
             os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # TensorFlow reads it once, when it is imported
+        # So it does this: every new graph would be searched for kernels that add in an order of the processor's own.
+        os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
         from npu_reference.runtime.scripts import runner
 
         if "ranks" in params:

@@ -433,7 +433,7 @@ _LIST_OF = {"true": "trustlist", "false": "blocklist", None: "graylist"}
 def unlike_the_library(reading: Precise, library: Mapping[str, Any]) -> List[str]:
     """Operators on another list than their flag in the built-in library says (003 L405-416, 004 L15-17).
 
-    An operator that is part of another one is left out. One whose type the library does not have, nor a type that begins
+    An operator that is part of another one is left out. One whose type the library does not have, nor one that begins
     alike (``ReduceSumD`` is one of ReduceSum), has no flag, and is on neither the blocklist nor the trustlist.
     """
     flags: Dict[str, Any] = {}
