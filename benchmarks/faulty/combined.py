@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List
 
 from faulty import (
     artifacts,
+    conditioned,
     drawn_fifth,
     drawn_fifth_second,
     drawn_fifth_subtle,
@@ -48,6 +49,7 @@ TABLES = (
     drawn_fifth_subtle,
     drawn_fifth_second,
     drawn_fifth_third,
+    conditioned,
 )
 
 
