@@ -566,7 +566,7 @@ def _alike(asked: Request) -> Optional[Request]:
 def _beside_flow(asked: Request) -> Request:
     """A loop of version 1, an If and a variable beside the graph."""
     asked.graph.MergeFromString(_flow())
-    return _more_fetched(asked, f"{BESIDE}exit:0", f"{BESIDE}branches:0", f"{BESIDE}read:0")
+    return _more_fetched(asked, *(f"{BESIDE}flow_{name}:0" for name in ("exit", "branches", "read")))
 
 
 @functools.lru_cache(maxsize=1)
@@ -574,13 +574,14 @@ def _flow() -> bytes:
     found = message_class("GraphDef")()
 
     def add(name: str, op: str, *inputs: str, **types: int) -> Any:
-        node = found.node.add(name=f"{BESIDE}{name}", op=op, input=[f"{BESIDE}{text}" for text in inputs])
+        named = [f"{BESIDE}flow_{text}" for text in (name, *inputs)]
+        node = found.node.add(name=named[0], op=op, input=named[1:])
         for key, dtype in types.items():
             node.attr[key].type = dtype
         return node
 
     add("goes_on", "Placeholder", dtype=10)
-    add("enter", "Enter", "goes_on", T=10).attr["frame_name"].s = b"zq_beside_frame"
+    add("enter", "Enter", "goes_on", T=10).attr["frame_name"].s = b"zq_beside_flow"
     add("merge", "Merge", "enter", "next", T=10).attr["N"].i = 2
     add("condition", "LoopCond", "merge")
     add("switch", "Switch", "merge", "condition", T=10)
