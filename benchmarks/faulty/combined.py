@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List
 
 from faulty import (
     artifacts,
+    conditioned,
     drawn_fifth,
     drawn_fifth_second,
     drawn_fifth_subtle,
@@ -56,6 +57,7 @@ TABLES = (
     drawn_sixth_graphs,
     drawn_sixth_graphs_subtle,
     drawn_sixth_subtle,
+    conditioned,
 )
 
 

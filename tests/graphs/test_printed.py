@@ -102,6 +102,14 @@ def agrees(text: str) -> Optional[Set[str]]:
     return names
 
 
+def test_line_ends_of_windows_are_those_of_printers_too() -> None:
+    plain, windows = message_class("GraphDef")(), message_class("GraphDef")()
+    names = read_printed(FULL, plain)
+    assert names is not None
+    assert read_printed(FULL.replace("\n", "\r\n"), windows) == names
+    assert windows == plain
+
+
 def test_graphs_of_the_suite_need_no_other_parser() -> None:
     for path in SHIPPED:
         with open(path, encoding="utf-8") as stream:

@@ -10,6 +10,7 @@ import ast
 import functools
 import hashlib
 import json
+import re
 from typing import (
     Any,
     Callable,
@@ -177,6 +178,16 @@ def _launched(asked: Request) -> Request:
 _ABSENT = ("Acosh", "Atanh")
 
 
+def _grayed(asked: Request) -> Request:
+    """What the device's list lacks stands on it as gray, which is left to the host in mixed computing, too."""
+    listed = asked.params["op_list"]
+    lacking = sorted(
+        _listed_ops(asked.graph) - listed.keys() - {one.signature.name for one in asked.graph.library.function}
+    )
+    gray = {op: {"isGray": True} for op in lacking if op not in ("Const", "Placeholder", "_Arg", "_Retval")}
+    return asked._replace(params={**asked.params, "op_list": {**listed, **gray}})
+
+
 def _is_listed(one: Instance) -> bool:
     return "op_list" in one.case.params
 
@@ -259,6 +270,19 @@ def _relative(asked: Request) -> Request:
     return asked._replace(params={**asked.params, "values": values, "files": files})
 
 
+#: Files as the documents' samples are called, which would change much if an option named them.
+_LYING = {
+    "op_precision.ini": "[ByOpType]\nMatMulV2=high_performance\nExp=high_performance\n",
+    "modify_mixlist.json": '{"black-list": {"to-add": ["MatMulV2", "Conv2D", "Relu"]}}',
+    "customize_dtypes.cfg": "OpType::Relu:InputDtype:float32,OutputDtype:float32\n",
+}
+
+
+def _unnamed(asked: Request) -> Request:
+    """Files in the current directory that no option names."""
+    return asked._replace(params={**asked.params, "files": {**_LYING, **asked.params.get("files", {})}})
+
+
 def _entries(one: Instance) -> Optional[List[Any]]:
     """The entries of in_out_pair, where it is written as Python writes it."""
     text = _values(one).get("in_out_pair")
@@ -285,14 +309,26 @@ def _with_pairs(edit: Callable[[Any], Any], write: Callable[[Any], str] = str) -
 
 # -- the graph --------------------------------------------------------------------------------------------------------
 
-#: A relation to names in the graph that a text of options may have, in_out_pair aside.
-_NAMING = ("profiling_options", "input_shape", "customize_dtypes", "op_precision_mode", "job")
+#: Options of which a text may name operators of the graph, in_out_pair aside.
+_NAMING = ("profiling_options", "input_shape", "job")
+#: How a file's text shows that it names none: all its lines begin so, or it lacks the section.
+_OF_TYPES = re.compile(r"(?:[ \t]*(?:OpType::.*|#.*)?\n?)*\Z", re.IGNORECASE)
+_OF_NAMES = "[ByNodeName]"
 
 
 def names_may_change(one: Instance) -> bool:
+    """Whether nothing that is given names operators, or in_out_pair alone."""
     text = _values(one).get("in_out_pair")
     told = text is None or (_entries(one) is not None and "_arg_" not in text)
-    return told and not _values(one).keys() & set(_NAMING)
+    return told and not _values(one).keys() & set(_NAMING) and _names_none(one)
+
+
+def _names_none(one: Instance) -> bool:
+    files = one.case.params.get("files", {})
+    types, modes = (_values(one).get(option) for option in ("customize_dtypes", "op_precision_mode"))
+    if types is not None and not _OF_TYPES.match(str(files.get(types, "a name"))):
+        return False
+    return modes is None or _OF_NAMES not in str(files.get(modes, _OF_NAMES))
 
 
 def _other_order(asked: Request) -> Request:
@@ -530,7 +566,7 @@ def _alike(asked: Request) -> Optional[Request]:
 def _beside_flow(asked: Request) -> Request:
     """A loop of version 1, an If and a variable beside the graph."""
     asked.graph.MergeFromString(_flow())
-    return _more_fetched(asked, f"{BESIDE}exit:0", f"{BESIDE}branches:0", f"{BESIDE}read:0")
+    return _more_fetched(asked, *(f"{BESIDE}flow_{name}:0" for name in ("exit", "branches", "read")))
 
 
 @functools.lru_cache(maxsize=1)
@@ -538,13 +574,14 @@ def _flow() -> bytes:
     found = message_class("GraphDef")()
 
     def add(name: str, op: str, *inputs: str, **types: int) -> Any:
-        node = found.node.add(name=f"{BESIDE}{name}", op=op, input=[f"{BESIDE}{text}" for text in inputs])
+        named = [f"{BESIDE}flow_{text}" for text in (name, *inputs)]
+        node = found.node.add(name=named[0], op=op, input=named[1:])
         for key, dtype in types.items():
             node.attr[key].type = dtype
         return node
 
     add("goes_on", "Placeholder", dtype=10)
-    add("enter", "Enter", "goes_on", T=10).attr["frame_name"].s = b"zq_beside_frame"
+    add("enter", "Enter", "goes_on", T=10).attr["frame_name"].s = b"zq_beside_flow"
     add("merge", "Merge", "enter", "next", T=10).attr["N"].i = 2
     add("condition", "LoopCond", "merge")
     add("switch", "Switch", "merge", "condition", T=10)
@@ -562,8 +599,8 @@ def _flow() -> bytes:
     function.signature.name = f"{BESIDE}branch"
     function.signature.input_arg.add(name="x", type=1)
     function.signature.output_arg.add(name="y", type=1)
-    function.node_def.add(name="inner", op="Relu", input=["x"]).attr["T"].type = 1
-    function.ret["y"] = "inner:activations:0"
+    function.node_def.add(name="inner", op="Sinh", input=["x"]).attr["T"].type = 1
+    function.ret["y"] = "inner:y:0"
     data: bytes = found.SerializeToString()
     return data
 
@@ -722,7 +759,7 @@ def _absent_type(text: str) -> str:
 
 def _absent_node(text: str) -> Optional[str]:
     """With an entry for an operator that is nowhere; none where there are such entries, or no sections."""
-    fits = "[ByOpType]" in text and "[ByNodeName]" not in text
+    fits = "[ByOpType]" in text and _OF_NAMES not in text
     return f"{text}\n[ByNodeName]\nnowhere=high_precision\n" if fits else None
 
 
@@ -789,6 +826,10 @@ _ALL = [
     Condition("as a launched rank", _launched, ("env.ASCEND_DEVICE_ID.lower",)),
     # Lists and files
     Condition("with operators more on the list, that no graph has", _listed_more, _EACH, _ONE, _is_listed),
+    Condition(
+        "with what the operator list lacks on it as gray", _grayed, ("mixed.purpose.host_fallback",), _ONE,
+        lambda one: _is_listed(one) and _values(one).get("mix_compile_mode") is True, hides=_NOTES | {"reasons"},
+    ),
     Condition("with the operator list in another order", _listed_backwards, _EACH, _ONE, _is_listed),
     Condition(
         "with types more in modify_mixlist, that no graph has", _with_text("modify_mixlist", _json_edited(_lists_more)),
@@ -822,6 +863,10 @@ _ALL = [
     Condition(
         "with files named relative to the current directory", _relative, ("precision.s.mixlist.path", "D8"), _OTHER,
         lambda one: "files" in one.case.params,
+    ),
+    Condition(
+        "beside files that nobody names", _unnamed, ("session.op_precision_mode.default",), _OTHER,
+        lambda one: not any(name in json.dumps(one.case.params.get("files", {})) for name in _LYING),
     ),
     Condition(
         "with the entries of in_out_pair in another order", _with_pairs(lambda entries: entries[::-1]),

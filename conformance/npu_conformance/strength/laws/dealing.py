@@ -37,7 +37,7 @@ __all__ = [
 
 #: So many conditions of one question, that of two graphs as one aside; more where its requirements have few cases and
 #: have not met them (assumed).
-_ENOUGH, _MOST = 2, 24
+_ENOUGH, _MOST = 3, 24
 
 #: The way of asking under everything that was dealt.
 WHOLE = "first"

@@ -1,6 +1,6 @@
 """Graphs that lie inside functions, branches and loops: the changes behind some conditions.
 
-Each takes a GraphDef, changes it, and answers the types of the operators it added; None where it does not fit the graph.
+Each takes a GraphDef, changes it, and answers the types of the operators it added; None where it does not fit.
 """
 
 from __future__ import annotations
@@ -187,9 +187,7 @@ def in_loop(graph_def: Any) -> Optional[Sequence[str]]:
     condition = f"{BESIDE}condition"
     _Body(body.arguments, [], [(f"{BESIDE}unread_0", _BOOL)]).function(graph_def.library, condition, first)
     begins = [_fed(graph_def, f"begins_{k}", dtype) for k, dtype in enumerate(first)]
-    node = graph_def.node.add(
-        name=f"{BESIDE}while", op="While", input=[*begins, *(name for name, _ in body.arguments)]
-    )
+    node = graph_def.node.add(name=f"{BESIDE}while", op="While", input=[*begins, *(name for name, _ in body.arguments)])
     _types(node, "T", types)
     node.attr["cond"].func.name = condition
     node.attr["body"].func.name = _FUNCTION
