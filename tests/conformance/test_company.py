@@ -64,7 +64,7 @@ def test_every_accepted_question_stands_in_a_company_and_refused_ones_of_every_o
     refused = {(place(one), one.case.expect.rejected) for one in everything if one.case.expect.rejected is not None}
     asked_of = {(place(chosen[one.members[0]]), chosen[one.members[0]].case.expect.rejected) for one in companies}
     assert len(refused - asked_of) < 5
-    assert sum(not one.refused for one in companies) < 400 and len(companies) < 1100, "the laws take their time"
+    assert sum(not one.refused for one in companies) < 450 and len(companies) < 1100, "the laws take their time"
 
 
 def test_nearly_every_option_is_told_beside_every_other_that_may_stand_there(drawn: Drawn) -> None:

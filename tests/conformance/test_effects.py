@@ -119,13 +119,15 @@ class ShortProfileInInference(ReferenceBackend):
 
 @pytest.mark.parametrize(
     "backend, case",
-    [(NoCacheBesideDebugging(), "kernel-cache-.*-directory-made"), (ShortProfileInInference(), "profiling-aicpu-.*")],
+    [(NoCacheBesideDebugging(), "kernel-cache-.*-directory-made"), (ShortProfileInInference(), "profil.*")],
 )
 def test_an_effect_that_is_missing_in_company_is_seen(backend, case, kept, tmp_path):
-    one = next(each for each in kept if re.fullmatch(case, each.instance.case.id))
-    alone = one._replace(conditions=())
-    assert effects.fault(alone, asked(alone, backend, tmp_path), claims()) == ""
-    assert effects.fault(one, asked(one, backend, tmp_path), claims()) != ""
+    there = [one for one in kept if re.fullmatch(case, one.instance.case.id)]
+
+    def fault(one):
+        return effects.fault(one, asked(one, backend, tmp_path), claims())
+
+    assert any(not fault(one._replace(conditions=())) and fault(one) for one in there)
 
 
 SURFACES = {"by NPURunConfig", "by a session"}

@@ -587,8 +587,17 @@ _FILES_OF_OTHERS: Mapping[str, Any] = {
 }
 _NAMED_OF_OTHERS = dict(zip(("op_precision_mode", "fusion_switch_file"), _FILES_OF_OTHERS))
 
-#: Files that lie in the folder of a program, and are nobody's.
-_OF_OTHERS = ("kernel_meta/notes.txt", "fusion_result.txt")
+#: Files that lie in the folder of a program, and are nobody's: some called as files of the samples are, which no option
+#: names.
+_OF_NOBODY: Mapping[str, str] = {
+    "kernel_meta/notes.txt": "{}\n",
+    "fusion_result.txt": "{}\n",
+    "op_precision.ini": "MatMulV2=high_precision\n",
+    "fusion_switch.cfg": json.dumps({"Switch": {"GraphFusion": {"ALL": "off"}, "UBFusion": {"ALL": "off"}}}),
+    "test0.cfg": "op_debug_config = ccec_g,dump_cce\n",
+    "tuning_config.cfg": json.dumps({"tune_ops_name": ["nowhere"]}),
+    "ops_info.json": json.dumps({"black-list": {"to-add": ["MatMulV2"]}}),
+}
 
 #: In the order in which they are laid; what one gives, those after it leave alone.
 CONDITIONS: Tuple[Condition, ...] = (
@@ -781,10 +790,10 @@ CONDITIONS: Tuple[Condition, ...] = (
     ),
     Condition(
         "a folder with files of others",
-        ("C15", "D30"),
-        _compiles,
-        lambda params: {**params, "files": {**dict.fromkeys(_OF_OTHERS, "{}\n"), **params.get("files", {})}},
-        _renamed(lambda name: None if name in _OF_OTHERS else name),
+        ("C15", "D30", "runconfig.fusion_switch_file.default", "runconfig.op_debug_config.default"),
+        lambda one: True,
+        lambda params: {**params, "files": {**_OF_NOBODY, **params.get("files", {})}},
+        _renamed(lambda name: None if name in _OF_NOBODY else name),
     ),
     Condition(
         "an earlier program",
@@ -817,6 +826,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _after_steps,
         _from_last_step,
         dear=True,
+        fully="steps",
     ),
     Condition(
         "another order",
