@@ -10,6 +10,7 @@ from faulty import (
     drawn_fifth_second,
     drawn_fifth_subtle,
     drawn_fifth_third,
+    drawn_files,
     drawn_options,
     drawn_options_second,
     drawn_options_third,
@@ -48,6 +49,7 @@ TABLES = (
     drawn_fifth_subtle,
     drawn_fifth_second,
     drawn_fifth_third,
+    drawn_files,
 )
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "encoded",
     "leaves",
     "misreads",
+    "named_by",
     "value_is",
     "FAULTY",
     "REFERENCE",
@@ -327,9 +328,16 @@ def asked_values(params: Params) -> List[Dict[str, Any]]:
     return [dict(params.get("values", {})), *beside]
 
 
+def named_by(params: Params, option: str) -> List[str]:
+    """The paths that an option has, in whatever turn or variant."""
+    return [
+        one for one in (value_of({"values": values}, option) for values in asked_values(params)) if isinstance(one, str)
+    ]
+
+
 def texts(params: Params, option: str, change: Callable[[str], str]) -> Dict[str, Any]:
     """The request with the text of the file that an option names changed, in every turn."""
-    named = {value_of({"values": one}, option) for one in asked_values(params)}
+    named = named_by(params, option)
 
     def edited(files: Mapping[str, Any]) -> Dict[str, Any]:
         return {name: change(text) if name in named and isinstance(text, str) else text for name, text in files.items()}
@@ -443,12 +451,22 @@ def leaves(name: str, sentence: str, change: Callable[[Files, Mapping[str, Any]]
     turns(name, sentence, edit)
 
 
-def misreads(area: str, name: str, sentence: str, option: str, change: Callable[[str], str], *methods: str) -> None:
-    """The text that an option names, a file's, is read as another; what is shown is as it was given."""
+def misreads(
+    area: str,
+    name: str,
+    sentence: str,
+    option: str,
+    change: Callable[[str], str],
+    *methods: str,
+    when: Callable[[Params], bool] = lambda params: True,
+) -> None:
+    """The text that an option names, a file's, is read as another where `when` holds; what is shown is as given."""
 
     def fault(ask: Any, params: Params) -> Answer:
+        if not when(params):
+            return dict(ask(params))
         found = ask(texts(params, option, change))
-        named = {value_of({"values": one}, option) for one in asked_values(params)}
+        named = named_by(params, option)
         for turn, asked in zip(found.get("turns", ()), params.get("turns") or [{}]):
             for file, text in {**params.get("files", {}), **(asked.get("files") or {})}.items():
                 for key in ("files", "left"):

@@ -208,13 +208,13 @@ def test_white_space_changes_no_entry_of_a_file():
 
 
 class LostOnTheOtherSurface(ReferenceBackend):
-    """NPURunConfig profiles no operator of the AI CPU."""
+    """NPURunConfig leaves no profile."""
 
     def timeline(self, params):
         answer = super().timeline(params)
         if params["surface"] == "runconfig":
             answer["base"]["files"] = {
-                name: file for name, file in answer["base"].get("files", {}).items() if "/aicpu" not in name
+                name: file for name, file in answer["base"].get("files", {}).items() if "PROF_" not in name
             }
         return answer
 
