@@ -11,6 +11,7 @@ from faulty import (
     drawn_fifth_second,
     drawn_fifth_subtle,
     drawn_fifth_third,
+    drawn_files,
     drawn_options,
     drawn_options_second,
     drawn_options_third,
@@ -58,6 +59,7 @@ TABLES = (
     drawn_sixth_graphs_subtle,
     drawn_sixth_subtle,
     conditioned,
+    drawn_files,
 )
 
 

@@ -316,7 +316,7 @@ misreads(
     _sections(_all_means_both),
     "compile",
     "timeline",
-    edition="current",
+    when=lambda params: is_about(params, edition="current"),
 )
 
 
@@ -335,7 +335,7 @@ misreads(
     _sections(_later_goes_first),
     "compile",
     "timeline",
-    edition="legacy",
+    when=lambda params: is_about(params, edition="legacy"),
 )
 
 
@@ -352,7 +352,7 @@ misreads(
     _sections(_all_of_the_first),
     "compile",
     "timeline",
-    edition="legacy",
+    when=lambda params: is_about(params, edition="legacy"),
 )
 asks(
     "a_forced_cache_lies_at_home",

@@ -24,6 +24,7 @@ __all__ = [
     "leaves",
     "misreads",
     "reads_as",
+    "named_by",
     "value_is",
     "FAULTY",
     "REFERENCE",
@@ -339,9 +340,16 @@ def asked_values(params: Params) -> List[Dict[str, Any]]:
     return [dict(params.get("values", {})), *beside]
 
 
+def named_by(params: Params, option: str) -> List[str]:
+    """The paths that an option has, in whatever turn or variant."""
+    return [
+        one for one in (value_of({"values": values}, option) for values in asked_values(params)) if isinstance(one, str)
+    ]
+
+
 def texts(params: Params, option: str, change: Callable[[str], str]) -> Dict[str, Any]:
     """The request with the text of the file that an option names changed, in every turn."""
-    named = {value_of({"values": one}, option) for one in asked_values(params)}
+    named = named_by(params, option)
 
     def edited(files: Mapping[str, Any]) -> Dict[str, Any]:
         return {name: change(text) if name in named and isinstance(text, str) else text for name, text in files.items()}
@@ -462,15 +470,15 @@ def misreads(
     option: str,
     change: Callable[[str], str],
     *methods: str,
-    edition: str = "",
+    when: Callable[[Params], bool] = lambda params: True,
 ) -> None:
-    """The text that an option names, a file's, is read as another; what is shown is as it was given."""
+    """The text that an option names, a file's, is read as another where `when` holds; what is shown is as given."""
 
     def fault(ask: Any, params: Params) -> Answer:
-        if not is_about(params, edition=edition):
+        if not when(params):
             return dict(ask(params))
         found = ask(texts(params, option, change))
-        named = {value_of({"values": one}, option) for one in asked_values(params)}
+        named = named_by(params, option)
         for turn, asked in zip(found.get("turns", ()), params.get("turns") or [{}]):
             for file, text in {**params.get("files", {}), **(asked.get("files") or {})}.items():
                 for key in ("files", "left"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.programs import adapter_cases, option_grid
+from fixtures.programs import adapter_cases, file_grid, option_grid
 from fixtures.programs import option_cases as program
 from npu_conformance.judging import judge
 from npu_conformance.protocol import client
@@ -17,13 +17,13 @@ from tests.cases.corpus import corpus
 OPTIONS = [one for one in corpus().instances() if one.case.method == "options" and one.case.area == "options"]
 
 
-@pytest.mark.parametrize("maker", [program, option_grid, adapter_cases])
+@pytest.mark.parametrize("maker", [program, option_grid, file_grid, adapter_cases])
 def test_the_files_are_what_their_program_makes(maker):
     for path, content in maker.rendered().items():
         assert path.read_text(encoding="ascii") == content, f"run {maker.__name__}"
 
 
-@pytest.mark.parametrize("maker", [program, option_grid, adapter_cases])
+@pytest.mark.parametrize("maker", [program, option_grid, file_grid, adapter_cases])
 def test_the_program_looks_at_no_implementation(maker):
     text = Path(maker.__file__).read_text(encoding="utf-8")
     assert "npu_reference" not in text
@@ -75,3 +75,12 @@ def test_a_default_of_the_wrong_kind_is_no_pass():
     answer = {"effective": {"enable_exception_dump": {"value": False, "origin": "default"}}, "warnings": []}
     assert json.dumps(False) != json.dumps(0)
     assert judge.judge(one, client.Answered(answer)).status == "fail"
+
+
+@pytest.mark.parametrize("kind", file_grid.KINDS, ids=lambda kind: kind.option)
+def test_every_two_things_about_a_file_that_can_meet_do_so_in_a_row(kind):
+    chosen = file_grid.rows(kind)
+    assert set().union(*(file_grid.pairs(row) for row in chosen)) == set().union(
+        *(file_grid.pairs(row) for row in file_grid.possible(kind))
+    )
+    assert len(chosen) < 60

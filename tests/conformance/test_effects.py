@@ -61,10 +61,20 @@ def test_every_detail_is_asked_in_company(shelf, kept):
     assert details == {detail for one in kept for detail in effects.details(one.instance)}
 
 
+def test_every_detail_of_files_is_asked_on_the_other_surface_too(shelf, kept):
+    def named(one, conditions):
+        return effects.details(one) if SURFACES & {*conditions} else set()
+
+    fit = [(one, [each.name for each in effects.fitting(effects.question(one))]) for one in effects.usable(shelf)]
+    details = {detail for one, conditions in fit for detail in named(one, conditions)}
+    assert details == {detail for one in kept for detail in named(one.instance, one.conditions)}
+    assert len(details) > 40
+
+
 def test_a_question_has_one_condition_of_a_place_and_none_that_does_not_fit(kept):
     for one in kept:
         fitting = {condition.name: condition for condition in effects.fitting(effects.question(one.instance))}
-        places = [fitting[name].place for name in one.conditions if fitting[name].place]
+        places = [place for name in one.conditions for place in fitting[name].places]
         assert len(places) == len(set(places)), one.instance.id
 
 
@@ -109,16 +119,18 @@ class ShortProfileInMixedComputing(ReferenceBackend):
 
 @pytest.mark.parametrize(
     "backend, case",
-    [
-        (NoCacheBesideDebugging(), "kernel-cache-.*-directory-made"),
-        (ShortProfileInMixedComputing(), "profiles-together-03"),
-    ],
+    [(NoCacheBesideDebugging(), "kernel-cache-.*-directory-made"), (ShortProfileInMixedComputing(), "profil.*")],
 )
 def test_an_effect_that_is_missing_in_company_is_seen(backend, case, kept, tmp_path):
-    one = next(each for each in kept if re.fullmatch(case, each.instance.case.id))
-    alone = one._replace(conditions=())
-    assert effects.fault(alone, asked(alone, backend, tmp_path), claims()) == ""
-    assert effects.fault(one, asked(one, backend, tmp_path), claims()) != ""
+    there = [one for one in kept if re.fullmatch(case, one.instance.case.id)]
+
+    def fault(one):
+        return effects.fault(one, asked(one, backend, tmp_path), claims())
+
+    assert any(not fault(one._replace(conditions=())) and fault(one) for one in there)
+
+
+SURFACES = {"by NPURunConfig", "by a session"}
 
 
 def lay(name, **params):
@@ -153,3 +165,79 @@ def test_the_output_of_a_profile_is_a_path_as_others_are():
 def test_lines_are_turned_round_below_their_section():
     found = lay("another order", files={"/k/op_cache.ini": "# note\n[op_compiler_cache]\na=1\nb=2\n"})
     assert found["files"]["/k/op_cache.ini"] == "# note\n[op_compiler_cache]\nb=2\na=1\n"
+
+
+def test_the_other_surface_has_what_a_session_gives_as_arguments_of_objects():
+    text = '{"output": "/tmp/p", "task_trace": "on"}'
+    given = {"surface": "session", "values": {"profiling_mode": True}, "variants": {"off": {"profiling_options": text}}}
+    found = lay("by NPURunConfig", **given)
+    assert (found["surface"], found["values"]["enable_data_pre_proc"]) == ("runconfig", False)
+    assert found["values"]["profiling_config"]["arguments"] == {"enable_profiling": True}
+    assert found["variants"]["off"]["profiling_config"] == {
+        "class": "ProfilingConfig",
+        "arguments": {"enable_profiling": True, "profiling_options": text},
+    }
+    back = effects.asked_for(["by a session"], found)
+    assert back["values"] == {"enable_data_pre_proc": False, "profiling_mode": True}
+    assert back["variants"]["off"]["profiling_options"] == text
+
+
+def test_nothing_of_document_003_alone_is_laid_on_the_other_surface(kept):
+    moved = [set(one.conditions) for one in kept if SURFACES & set(one.conditions)]
+    assert len(moved) > 30
+    alone = {"fusion results at once", "no fusion results", "weights in files", "tuning"}
+    assert all(alone.isdisjoint(conditions) for conditions in moved)
+
+
+def test_steps_before_leave_the_values_of_each_variant():
+    found = lay("steps before", values={"a": 1, "b": 2}, variants={"off": {"a": None}})
+    assert found["values"] == {}
+    assert found["variants"] == {
+        "company-first": {"a": 1, "b": 2},
+        "company": {"a": 1, "b": 2},
+        "off": {"a": None, "b": 2},
+    }
+
+
+def test_white_space_changes_no_entry_of_a_file():
+    found = lay("white space in files", files={"/a.json": '{"b": [1, 2]}', "/c.cfg": "d = e,f\ng = h", "/i": "j\n"})
+    assert json.loads(found["files"]["/a.json"]) == {"b": [1, 2]}
+    assert "\r\n\t" in found["files"]["/a.json"]
+    assert found["files"]["/c.cfg"] == "\nd = e,f \t\n\ng = h \t\n\n"
+    assert found["files"]["/i"] == "j\n"
+
+
+class LostOnTheOtherSurface(ReferenceBackend):
+    """NPURunConfig leaves no profile."""
+
+    def timeline(self, params):
+        answer = super().timeline(params)
+        if params["surface"] == "runconfig":
+            answer["base"]["files"] = {
+                name: file for name, file in answer["base"].get("files", {}).items() if "PROF_" not in name
+            }
+        return answer
+
+
+class ProfilesOneStep(ReferenceBackend):
+    """What is given after the first step of a process is profiled no more."""
+
+    def timeline(self, params):
+        answer = super().timeline(params)
+        for step in list(answer.get("variants", {}).values())[1:]:
+            step["files"] = {name: file for name, file in step.get("files", {}).items() if "PROF_" not in name}
+        return answer
+
+
+@pytest.mark.parametrize(
+    "backend, name",
+    [(LostOnTheOtherSurface(), "by NPURunConfig"), (ProfilesOneStep(), "steps before")],
+)
+def test_an_effect_that_is_lost_under_a_condition_is_seen(backend, name, kept, tmp_path):
+    """Profiles of what the documents give on both surfaces, in every step."""
+
+    def faults(one):
+        return effects.fault(one, asked(one, backend, tmp_path), claims())
+
+    laid = [one for one in kept if name in one.conditions and "profil" in one.instance.id]
+    assert any(not faults(one._replace(conditions=())) and faults(one) for one in laid)

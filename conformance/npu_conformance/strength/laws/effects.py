@@ -65,8 +65,9 @@ class Condition(NamedTuple):
         fits: whether no document relates it to what is asked.
         lay: the question under it.
         back: the answer without it; what it is given may be changed.
-        place: of conditions of one place one at most is laid.
+        places: of conditions that have a place in common one at most is laid.
         dear: laid only where it shows something new: more is compiled for it, or it hides how things are without it.
+        fully: laid over every detail of a case, not over every option or file alone; each under one of this name.
     """
 
     name: str
@@ -74,8 +75,9 @@ class Condition(NamedTuple):
     fits: _Fits
     lay: _Lay
     back: _Back
-    place: str = ""
+    places: Tuple[str, ...] = ()
     dear: bool = False
+    fully: str = ""
 
 
 class Kept(NamedTuple):
@@ -136,6 +138,10 @@ def _tabled(one: Question) -> bool:
 
 def _in_003(one: Question) -> bool:
     return (one.params["surface"], one.instance.edition) == ("runconfig", "current")
+
+
+def _has_surface(surface: str) -> _Fits:
+    return lambda one: (one.params["surface"], one.instance.edition) == (surface, "current")
 
 
 def _one_program(one: Question) -> bool:
@@ -290,21 +296,40 @@ def _reversed(value: Any) -> Any:
 
 def _other_order(params: Params) -> Params:
     """With files and values told in the opposite order."""
+    return _rewritten({**params, "values": _reversed(params["values"])}, _turned_round)
 
-    def turned(files: Mapping[str, Any]) -> Dict[str, Any]:
+
+def _rewritten(params: Params, change: Callable[[str], str]) -> Params:
+    """With other texts in the files of configurations, in all turns."""
+
+    def written(files: Mapping[str, Any]) -> Dict[str, Any]:
         return {
-            name: _turned_round(text) if isinstance(text, str) and name.endswith((".cfg", ".json", ".ini")) else text
+            name: change(text) if isinstance(text, str) and name.endswith((".cfg", ".json", ".ini")) else text
             for name, text in files.items()
         }
 
-    found = {**params, "values": _reversed(params["values"])}
+    found = dict(params)
     if params.get("files"):
-        found["files"] = turned(params["files"])
+        found["files"] = written(params["files"])
     if params.get("turns"):
         found["turns"] = [
-            {**one, "files": turned(one["files"])} if one.get("files") else one for one in params["turns"]
+            {**one, "files": written(one["files"])} if one.get("files") else one for one in params["turns"]
         ]
     return found
+
+
+def _spaced(text: str) -> str:
+    """A text of options with other white space: what JSON allows between its words, empty lines and ends of lines."""
+    try:
+        return json.dumps(json.loads(text), indent="\t").replace("\n", "\r\n")
+    except ValueError:
+        return "\n" + "".join(f"{line.strip()} \t\n\n" for line in text.splitlines())
+
+
+def _has_files(one: Question) -> bool:
+    """There is a file of configuration, whose own lines nothing asks for."""
+    files = [*(one.params.get("files") or {}), *(name for turn in one.turns for name in turn.get("files") or {})]
+    return any(name.endswith((".cfg", ".json", ".ini")) for name in files) and "op_cache.ini" not in one.said
 
 
 def _after_another(params: Params) -> Params:
@@ -325,6 +350,103 @@ def _other_model() -> Params:
         "feeds": ["company/x:0", "company/y:0"],
         "fetches": ["company/most:0"],
     }
+
+
+def _in_inference(params: Params) -> Params:
+    """In online inference; where no precision is given, with that of training."""
+    given = {"graph_run_mode": 0, **params["values"]}
+    if not {"precision_mode", "precision_mode_v2"} & set(given):
+        given["precision_mode"] = "allow_fp32_to_fp16"
+    return {**params, "values": given}
+
+
+#: Options that documents 002 and 003 both have, with one meaning in the current edition.
+_ON_BOTH_SURFACES = frozenset({
+    "buffer_optimize", "debug_dir", "dynamic_graph_execute_mode", "dynamic_input", "dynamic_inputs_shape_range",
+    "enable_data_pre_proc", "enable_exception_dump", "enable_scope_fusion_passes", "enable_small_channel",
+    "fusion_switch_file", "graph_run_mode", "hccl_timeout", "hcom_parallel", "is_tailing_optimization",
+    "local_device_list", "local_rank_id", "mix_compile_mode", "modify_mixlist",
+    "op_compiler_cache_dir", "op_compiler_cache_mode", "op_debug_level", "op_precision_mode", "op_select_implmode",
+    "op_wait_timeout", "optypelist_for_implmode", "precision_mode", "session_device_id", "stream_max_parallel_num",
+    "variable_format_optimize",
+})  # fmt: skip
+
+#: Options of a session that NPURunConfig has as arguments of an object: option, class, and the arguments that they are.
+_OBJECTS: Tuple[Tuple[str, str, Mapping[str, str]], ...] = (
+    ("profiling_config", "ProfilingConfig",
+     {"profiling_mode": "enable_profiling", "profiling_options": "profiling_options"}),
+    ("dump_config", "DumpConfig", {name: name for name in ("enable_dump", "dump_path", "dump_step", "dump_mode")}),
+)  # fmt: skip
+_IN_OBJECTS = frozenset(name for _, _, arguments in _OBJECTS for name in arguments)
+_OF_OBJECTS = frozenset(option for option, _, _ in _OBJECTS)
+_OTHER_SURFACE = {"session": "runconfig", "runconfig": "session"}
+
+#: Options whose default is another one on each surface: what they are by themselves is given there.
+_BY_SURFACE: Mapping[str, Mapping[str, Any]] = {
+    "session": {"enable_data_pre_proc": False},
+    "runconfig": {"enable_data_pre_proc": True},
+}
+
+
+def _of_other_surface(values: Mapping[str, Any], surface: str) -> Dict[str, Any]:
+    """Values of a surface as the other one has them."""
+    found = dict(values)
+    for option, kind, arguments in _OBJECTS:
+        if surface == "session":
+            inside = {of: found.pop(name) for name, of in arguments.items() if name in found}
+            if inside:
+                found[option] = {"class": kind, "arguments": inside}
+        elif option in found:
+            inside = (found.pop(option) or {}).get("arguments", {})
+            found.update({name: inside[of] for name, of in arguments.items() if of in inside})
+    return found
+
+
+def _on_other_surface(params: Params) -> Params:
+    """By NPURunConfig what a session has, and the other way round; a variant is given whole."""
+    surface, base = params["surface"], {**_BY_SURFACE[params["surface"]], **params["values"]}
+    found = {**params, "surface": _OTHER_SURFACE[surface], "values": _of_other_surface(base, surface)}
+    if params.get("turns"):
+        found["turns"] = [
+            {**one, "values": _of_other_surface(one["values"], surface)} if one.get("values") else one
+            for one in params["turns"]
+        ]
+    if params.get("variants"):
+        found["variants"] = {
+            name: _whole(found["values"], _of_other_surface({**base, **values}, surface))
+            for name, values in params["variants"].items()
+        }
+    return found
+
+
+def _whole(base: Mapping[str, Any], values: Mapping[str, Any]) -> Dict[str, Any]:
+    """What is laid over the values of a base so that these come of it."""
+    return {**dict.fromkeys(base), **values}
+
+
+def _on_both_surfaces(one: Question) -> bool:
+    """Both documents have every option that the question gives, with one meaning; none names its field."""
+    laid = [one.params["values"], *(turn.get("values") or {} for turn in one.turns)]
+    laid += list((one.params.get("variants") or {}).values())
+    plain = not any(isinstance(value, dict) and "class" not in value for values in laid for value in values.values())
+    objects = _IN_OBJECTS if one.params["surface"] == "session" else _OF_OBJECTS
+    in_turns = any(objects & set(turn.get("values") or {}) for turn in one.turns)
+    return plain and not in_turns and one.options <= _ON_BOTH_SURFACES | objects
+
+
+def _after_steps(params: Params) -> Params:
+    """After a step that had none of these values, and one that had them all."""
+    given = params["values"]
+    variants = {name: {**given, **values} for name, values in (params.get("variants") or {}).items()}
+    return {**params, "values": {}, "variants": {f"{_HERE}-first": given, _HERE: given, **variants}}
+
+
+def _from_last_step(answer: Answer) -> Answer:
+    """The answer whose base is the step that came last of those with its values."""
+    steps = dict(answer.get("variants", {}))
+    steps.pop(f"{_HERE}-first", None)
+    base = steps.pop(_HERE, {"rejected": _UNANSWERED})
+    return {"base": base, **({"variants": steps} if steps else {})}
 
 
 _OF_MODEL = ("graph", "feeds", "fetches", "shapes")
@@ -458,11 +580,40 @@ _UNANSWERED = {"code": "NOT_ANSWERED", "subject": _HERE, "message": "a variant t
 _CACHE = r"kernel_cache|op_cache|atc_data"
 _TRACED = r"training_trace|forward|backward|updates|augmentation|aggregation"
 
-#: Files that lie in the folder of a program, and are nobody's.
-_OF_OTHERS = ("kernel_meta/notes.txt", "fusion_result.txt")
+#: Files of other options, about what no case has, or as it is by itself: of either age of documents.
+_FILES_OF_OTHERS: Mapping[str, Any] = {
+    f"/{_HERE}/files/op_precision.ini": "Nowhere=high_precision\n",
+    f"/{_HERE}/files/fusion_switch.cfg": json.dumps({"Switch": {"GraphFusion": {"SoftmaxFusionPass": "on"}}}),
+}
+_NAMED_OF_OTHERS = dict(zip(("op_precision_mode", "fusion_switch_file"), _FILES_OF_OTHERS))
+
+#: Files that lie in the folder of a program, and are nobody's: some called as files of the samples are, which no option
+#: names.
+_OF_NOBODY: Mapping[str, str] = {
+    "kernel_meta/notes.txt": "{}\n",
+    "fusion_result.txt": "{}\n",
+    "op_precision.ini": "MatMulV2=high_precision\n",
+    "fusion_switch.cfg": json.dumps({"Switch": {"GraphFusion": {"ALL": "off"}, "UBFusion": {"ALL": "off"}}}),
+    "test0.cfg": "op_debug_config = ccec_g,dump_cce\n",
+    "tuning_config.cfg": json.dumps({"tune_ops_name": ["nowhere"]}),
+    "ops_info.json": json.dumps({"black-list": {"to-add": ["MatMulV2"]}}),
+}
 
 #: In the order in which they are laid; what one gives, those after it leave alone.
 CONDITIONS: Tuple[Condition, ...] = (
+    *(
+        Condition(
+            name,  # with what is document 003's alone nothing can be laid beside it
+            ("runconfig.mix_compile_mode.session_equivalence", "precision.g.session_same", "G16"),
+            _all(_accepted, _has_surface(surface), _on_both_surfaces, _lacks("AOE_MODE"),
+                 _unlike(said="fusion_result")),
+            _on_other_surface,
+            _same,
+            ("results", "weights", "tuning"),
+            fully="surface",
+        )
+        for name, surface in (("by NPURunConfig", "session"), ("by a session", "runconfig"))
+    ),
     Condition(
         "names of every kind of character",
         ("session.op_compiler_cache_dir.charset", "runconfig.op_compiler_cache_dir.charset", "B1"),
@@ -491,7 +642,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(_tabled, _one_program, _unlike(*_OF_CACHE, "op_debug_level", "op_debug_config", said=_CACHE)),
         _giving(_on_both(op_compiler_cache_mode="enable", op_compiler_cache_dir=f"/{_HERE}")),
         _OWN,
-        "kernels",
+        ("kernels",),
     ),
     Condition(
         "kernel files of level 4",  # no cache beside it
@@ -501,7 +652,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         ),
         _giving(_on_both(op_debug_level=4, debug_dir=f"/{_HERE}")),
         _OWN,
-        "kernels",
+        ("kernels",),
     ),
     Condition(
         "no cache",
@@ -509,7 +660,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(_compiles, _tabled, _unlike(*_OF_CACHE, said=rf"{_CACHE}|reused|cached|kernels:")),
         _giving(_on_both(op_compiler_cache_mode="disable")),
         _same,
-        "kernels",
+        ("kernels",),
     ),
     Condition(
         "a directory for files of debugging",
@@ -524,7 +675,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(_in_003, _unlike("export_compile_stat", said="fusion_result")),
         _giving(_on_both(export_compile_stat=2)),
         _without(r"(\A|/)fusion_result\.json\Z"),
-        "results",
+        ("results",),
     ),
     Condition(
         "no fusion results",
@@ -532,7 +683,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(_compiles, _in_003, _unlike("export_compile_stat", said="fusion_result")),
         _giving(_on_both(export_compile_stat=0)),
         _same,
-        "results",
+        ("results",),
     ),
     Condition(
         "weights in files",
@@ -540,6 +691,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(_in_003, _unlike("external_weight", said="constant|weight")),
         _giving(_on_both(external_weight=True)),
         _without(r"(\A|/)tmp_weight_"),
+        ("weights",),
     ),
     Condition(
         "a profile",
@@ -554,6 +706,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(_in_003, _one_program, _lacks("AOE_MODE"), _unlike(*_OF_TUNING, said="tun|speed|repository")),
         _giving(_on_both(aoe_mode="2", work_path=f"/{_HERE}"), {f"/{_HERE}/": ""}),
         _OWN,
+        ("tuning",),
     ),
     Condition(
         "dumps",
@@ -569,12 +722,12 @@ CONDITIONS: Tuple[Condition, ...] = (
             _tabled,
             _lacks("AOE_MODE"),
             _unlike(
-                "graph_run_mode", "iterations_per_loop", "precision_mode", "precision_mode_v2", "enable_small_channel",
-                "variable_format_optimize", "hcom_parallel", "is_tailing_optimization", "enable_data_pre_proc",
+                "graph_run_mode", "iterations_per_loop", "enable_small_channel", "variable_format_optimize",
+                "hcom_parallel", "is_tailing_optimization", "enable_data_pre_proc",
                 "hccl_timeout", "op_wait_timeout", "op_execute_timeout", *_OF_TUNING, said=_TRACED,
             ),
         ),
-        _giving(_on_both(graph_run_mode=0, precision_mode="allow_fp32_to_fp16")),
+        _in_inference,
         _same,
     ),
     Condition(
@@ -584,7 +737,6 @@ CONDITIONS: Tuple[Condition, ...] = (
             _tabled,
             _unlike(
                 "mix_compile_mode", "use_off_line", "iterations_per_loop", "input_shape", "dynamic_dims",
-                said="moved|transfers",
             ),
         ),
         _giving(_on_both(mix_compile_mode=True)),
@@ -638,10 +790,10 @@ CONDITIONS: Tuple[Condition, ...] = (
     ),
     Condition(
         "a folder with files of others",
-        ("C15", "D30"),
-        _compiles,
-        lambda params: {**params, "files": {**dict.fromkeys(_OF_OTHERS, "{}\n"), **params.get("files", {})}},
-        _renamed(lambda name: None if name in _OF_OTHERS else name),
+        ("C15", "D30", "runconfig.fusion_switch_file.default", "runconfig.op_debug_config.default"),
+        lambda one: True,
+        lambda params: {**params, "files": {**_OF_NOBODY, **params.get("files", {})}},
+        _renamed(lambda name: None if name in _OF_NOBODY else name),
     ),
     Condition(
         "an earlier program",
@@ -668,12 +820,13 @@ CONDITIONS: Tuple[Condition, ...] = (
         dear=True,
     ),
     Condition(
-        "another step before",
+        "steps before",  # what the device is to do wrong may be of an operator that is on the host without them
         ("session.session_device_id.per_session",),
-        _all(_leaves_files, _tells_time, _accepted, lambda one: not one.params.get("variants")),
-        lambda params: {**params, "variants": {_HERE: {}}},
-        lambda answer: {"base": answer.get("variants", {}).get(_HERE, {"rejected": _UNANSWERED})},
+        _all(_tells_time, _accepted, lambda one: not ("mix_compile_mode" in one.options and "faults" in one.params)),
+        _after_steps,
+        _from_last_step,
         dear=True,
+        fully="steps",
     ),
     Condition(
         "another order",
@@ -681,6 +834,20 @@ CONDITIONS: Tuple[Condition, ...] = (
         lambda one: True,
         _other_order,
         _same,
+    ),
+    Condition(
+        "white space in files",
+        ("files.mixlist.current.is_json", "files.fusion_switch.current.grammar", "P22"),
+        _has_files,
+        lambda params: _rewritten(params, _spaced),
+        _same,
+    ),
+    Condition(
+        "files of other options",
+        ("runconfig.op_precision_mode.file", "files.fusion_switch.current.missing_section", "P23"),
+        _all(_tabled, _unlike(*_NAMED_OF_OTHERS, "op_select_implmode", "optypelist_for_implmode")),
+        _giving(_on_both(**_NAMED_OF_OTHERS), _FILES_OF_OTHERS),
+        _OWN,
     ),
     Condition(
         "options of other subjects",
@@ -738,16 +905,17 @@ def questions(library: Library) -> List[Kept]:
     """Questions that show every effect under every condition that fits it, and every detail of one under some: few."""
     fit = [(one, effects(one), details(one), fitting(question(one))) for one in usable(library)]
     left = {(effect, condition.name) for _, shown, _, found in fit for effect in shown for condition in found}
-    left.update((detail, "") for _, _, small, _ in fit for detail in small)
+    left.update((detail, name) for _, _, small, found in fit for detail in small for name in _details_under(found))
     chosen: List[Kept] = []
     least = float(max((len(shown) * len(found) for _, shown, _, found in fit), default=1))
     while left:
         most = 0.0
         fit = [entry for entry in fit if _shows(*entry[1:], left)]
         for instance, shown, small, found in fit:
-            laid = _together(found, shown, left)
+            laid = _together(found, shown, small, left)
             gained = left.intersection((effect, name) for effect in shown for name in laid)
-            gained.update(left.intersection((detail, "") for detail in small))
+            under = _details_under([_OF[name] for name in laid])
+            gained.update(left.intersection((detail, name) for detail in small for name in under))
             worth = len(gained) / _price(instance)
             if gained and worth >= least:
                 left -= gained
@@ -776,20 +944,32 @@ def _shows(
     shown: FrozenSet[str], small: FrozenSet[str], found: Sequence[Condition], left: Set[Tuple[str, str]]
 ) -> bool:
     """Whether anything is left that a question shows."""
-    return any((detail, "") in left for detail in small) or any(
+    return any((detail, name) in left for detail in small for name in _details_under(found)) or any(
         (effect, one.name) in left for effect in shown for one in found
     )
 
 
-def _together(found: Sequence[Condition], shown: FrozenSet[str], left: Set[Tuple[str, str]]) -> Tuple[str, ...]:
+def _details_under(found: Sequence[Condition]) -> List[str]:
+    """What details are asked under: some condition, and each of those that are laid over all."""
+    return ["", *(one.fully for one in found if one.fully)]
+
+
+def _together(
+    found: Sequence[Condition], shown: FrozenSet[str], small: FrozenSet[str], left: Set[Tuple[str, str]]
+) -> Tuple[str, ...]:
     """All conditions that may be laid at once: of those of one place the one that shows most that is left."""
-    gains = {one.name: sum((effect, one.name) in left for effect in shown) for one in found}
-    best: Dict[str, str] = {}
-    for one in found:
-        if one.place and (one.place not in best or gains[one.name] > gains[best[one.place]]):
-            best[one.place] = one.name
-    laid = [one for one in found if not one.place or best[one.place] == one.name]
-    return tuple(one.name for one in laid if gains[one.name] or not one.dear)
+    gains = {
+        one.name: sum((effect, one.name) in left for effect in shown)
+        + sum((detail, one.fully) in left for detail in small if one.fully)
+        for one in found
+    }
+    taken: Set[str] = set()
+    kept: Set[str] = set()
+    for one in sorted(found, key=lambda each: -gains[each.name]):
+        if (gains[one.name] or not one.dear) and taken.isdisjoint(one.places):
+            kept.add(one.name)
+            taken.update(one.places)
+    return tuple(one.name for one in found if one.name in kept)
 
 
 # -- asking and judging -----------------------------------------------------------------------------------------------
