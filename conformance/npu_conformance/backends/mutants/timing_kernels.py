@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, List
 
-from npu_conformance.backends.mutants.edits import Params
+from npu_conformance.backends.mutants.edits import Answer, Params
 from npu_conformance.backends.mutants.timing_edits import given, has, hearing, scaled, telling, value_of
 
 __all__: List[str] = []
@@ -223,4 +223,24 @@ hearing(
     "Fuses in a step whatever fusion_switch_file switches off.",
     has("fusion_switch_file"),
     fusion_switch_file=None,
+)
+
+
+def _without_scope_passes(step: Answer, params: Params) -> None:
+    step["fusion"] = [one for one in step.get("fusion", ()) if one["section"] != "ScopeFusion"]
+
+
+telling(
+    "scope-passes-of-a-step-are-those-named",
+    "runconfig.enable_scope_fusion_passes.general",
+    "Joins nothing by a general scope fusion pass in a step where another one is named.",
+    _without_scope_passes,
+    has("enable_scope_fusion_passes", "ScopeClipBoxesPass"),
+)
+hearing(
+    "scope-passes-of-a-step-alone",
+    "session.enable_scope_fusion_passes.nongeneral_on",
+    "Reads one name of enable_scope_fusion_passes where a step is made, the first.",
+    lambda params: "," in str(value_of(params, "enable_scope_fusion_passes")),
+    enable_scope_fusion_passes=lambda names: names.split(",")[0],
 )
