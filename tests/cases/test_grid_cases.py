@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.programs import placement_grid, precision_grid, profile_grid, related_grid
+from fixtures.programs import placement_grid, precision_grid, related_grid
 from npu_reference.graphs import load_graph
 from npu_reference.graphs.ops import OPS
 from npu_reference.partition.structure import hidden
@@ -27,7 +27,7 @@ def test_the_files_are_what_their_program_makes(maker):
     assert set(maker.GRAPHS.iterdir()) <= set(made), "no program makes these any more"
 
 
-@pytest.mark.parametrize("maker", [profile_grid, related_grid])
+@pytest.mark.parametrize("maker", [related_grid])
 def test_the_cases_are_what_their_program_makes(maker):
     stale = [path for path, text in maker.rendered().items() if path.read_text("ascii") != text]
     assert not stale, f"run -m {maker.__name__}"
