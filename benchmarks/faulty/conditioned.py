@@ -27,7 +27,6 @@ from npu_reference.errors import NpuError
 from npu_reference.graphs import frames
 
 _BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
-_LOOPS = ("While", "StatelessWhile", "For")
 
 
 def _functions(graph: Any, ops: Any) -> Set[str]:
@@ -95,9 +94,9 @@ _otherwise(
     _lacks("modify_mixlist"),
 )
 _otherwise(
-    "loops_do_not_keep_what_the_graph_says",
+    "functions_do_not_keep_what_the_graph_says",
     "002 must_keep_origin_dtype: the precision of the graph is kept",
-    _LOOPS,
+    (),
     lambda params: value_is(params, "precision_mode", "must_keep_origin_dtype"),
     _with_mode("allow_fp32_to_fp16"),
 )

@@ -112,9 +112,9 @@ def _all_of(*tests: Callable[[Instance], bool]) -> Callable[[Instance], bool]:
 
 
 def _has_mode(one: Instance) -> bool:
-    """Whether the case says its precision mode: the default is of the run mode (A6), and of the surface (G28)."""
+    """Whether the case says its precision mode: the default, or None (G9), is of the run mode (A6) and the surface (G28)."""
     return one.case.method == "partition" or any(
-        _values(one).get(name) for name in ("precision_mode", "precision_mode_v2")
+        _values(one).get(name) not in (None, "", "None") for name in ("precision_mode", "precision_mode_v2")
     )
 
 
