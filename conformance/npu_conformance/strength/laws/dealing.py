@@ -132,7 +132,9 @@ def usable(one: Instance) -> bool:
 
 def _content(case: Case) -> str:
     """What a case asks, without the place of its fixtures."""
-    params = {**case.params, "graph": case.params["graph"].rpartition("/")[2]}
+    places = {name: case.params[name] for name in ("graph", "op_list") if name in case.params}
+    named = {name: path.rpartition("/")[2] for name, path in places.items() if isinstance(path, str)}
+    params = {**case.params, **named}
     return repr((case.method, sorted(params.items(), key=repr)))
 
 
