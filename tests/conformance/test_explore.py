@@ -270,7 +270,7 @@ class Moody(CountsNoSteps):
 
 def test_what_a_fresh_worker_does_not_show_is_unstable(explored):
     Moody.started = 0
-    [found] = explored(Moody, 250, "options").findings
+    [found] = explored(Moody, 600, "options").findings
     assert found.difference.cause == ("options", "unstable", "hccl_timeout")
 
 
