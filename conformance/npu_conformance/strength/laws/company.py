@@ -297,8 +297,8 @@ def companies(chosen: Sequence[Instance], seed: int) -> List[Company]:
         found += _crowds(conditions, group)
         found += _assemblies(conditions, group, found)
         beside = _Beside(conditions, group)
-        for one in refused.get(key, ()):
-            found += beside.companies(one, chosen[one.number])
+        for stranger in refused.get(key, ()):
+            found += beside.companies(stranger, chosen[stranger.number])
     return found
 
 
@@ -360,7 +360,8 @@ def _crowds(conditions: Mapping[str, _Member], group: Sequence[_Member]) -> Iter
     scenes = ["", *conditions]
     for turn in range(_CROWDS):
         condition = scenes[turn % len(scenes)]
-        joined, there, together = conditions.get(condition), [], 0
+        joined, together = conditions.get(condition), 0
+        there: List[int] = []
         waiting = sorted(of, key=lambda token: -bin(met[token]).count("1"))
         while waiting and len(there) < _CROWD_SIZE:
             token = max(waiting, key=lambda one: bin(together & ~met[one]).count("1")) if together else waiting[-1]
@@ -397,16 +398,17 @@ def _assemblies(
         if not waiting:
             return
         joined, under = _under(waiting[0], conditions, turn)
-        there_now, left = [], []
+        numbers: List[int] = []
+        left: List[_Member] = []
         for one in waiting:
             fits = one is waiting[0] or (lacked[one.number].issubset(under) and joined.may_join(one))
-            if fits and len(there_now) < _ASSEMBLY:
+            if fits and len(numbers) < _ASSEMBLY:
                 joined = joined.joined(one)
-                there_now.append(one.number)
+                numbers.append(one.number)
             else:
                 left.append(one)
         waiting = left
-        yield Company(tuple(sorted(there_now)), under)
+        yield Company(tuple(sorted(numbers)), under)
 
 
 def _values_of(given: Mapping[str, Any]) -> Iterator[str]:
