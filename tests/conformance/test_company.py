@@ -21,7 +21,7 @@ from npu_conformance.strength import hosting
 from npu_conformance.strength.laws import company, relations
 from npu_reference.options.rules import RULES
 from npu_reference.options.table import OPTIONS
-from tests.conformance.shelves import BACKENDS
+from tests.conformance.shelves import BACKENDS, newest_python
 
 CLAIMS = judge.Claims.of(ReferenceBackend().hello({}))
 Drawn = Tuple[List[Instance], List[company.Company]]
@@ -201,6 +201,7 @@ def test_what_is_taken_in_the_other_run_mode_though_refused_in_training_is_found
     assert all("stream_max_parallel_num" in one.text and "in online inference: " in one.text for one in found)
 
 
+@newest_python
 @pytest.mark.parametrize(
     "law, words, name, default, loses",
     [
@@ -238,6 +239,7 @@ def test_what_nobody_gives_keeps_its_default_in_company(drawn: Drawn) -> None:
     assert "distribute" in found.text and "in a launched rank" in found.text
 
 
+@newest_python
 def test_who_fails_alone_is_no_fault_of_his_company(drawn: Drawn) -> None:
     class Known(ReferenceBackend):
         """Does what its own case says is wrong: it refuses jit_compile."""
@@ -251,6 +253,7 @@ def test_who_fails_alone_is_no_fault_of_his_company(drawn: Drawn) -> None:
     assert not list(faults(drawn, asked(Known()), lambda one: place(one) == ("runconfig", "current")))
 
 
+@newest_python
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_reference_holds_its_own_in_every_company(seed: int) -> None:
     made = company.drawn(library.load(), seed)
