@@ -134,11 +134,15 @@ def empty(path: str) -> None:
         OSError: it cannot be made.
     """
     try:
-        found = os.lstat(path)
-        if stat.S_ISDIR(found.st_mode) and found.st_mode & 0o7777 == _MODE:
-            for name in os.listdir(path):  # files alone, mostly: a folder costs more to remove and make than they do
-                os.unlink(os.path.join(path, name))
-            return
+        # By its descriptor: a backend may put a link in its place at any moment, whose files are none of ours.
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            if os.fstat(folder).st_mode & 0o7777 == _MODE:
+                for name in os.listdir(folder):  # files alone, mostly: a folder costs more to remove and make
+                    os.unlink(name, dir_fd=folder)
+                return
+        finally:
+            os.close(folder)
     except OSError:
         pass
     remove(path)

@@ -77,8 +77,8 @@ _FLAGS += [f"wait_flag(PIPE_MTE3,PIPE_MTE2,EVENT_ID{event})" for event in range(
 @content("code of a kernel", r".*\.cce")
 def _cce(data: bytes) -> Iterator[str]:
     code = data.decode("utf-8", "replace")
-    if _OOM.search(code) and code.count("CheckInvalidAccessOfDDR") > 1:
-        yield "has the oom check"  # and something that calls it
+    if _OOM.search(code):
+        yield "has the oom check"
     elif "CheckInvalidAccessOfDDR" in code or "5A5A000" in code.upper():
         yield "has another oom check"
     plain = re.sub(r"\s+", "", code)

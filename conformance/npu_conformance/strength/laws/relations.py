@@ -102,7 +102,7 @@ RELATIONS: Tuple[Relation, ...] = (
     Relation("runconfig.local_device_list.pair", ("local_rank_id",), ("local_device_list",), refuses=True),
     # online inference: whatever is listed for training, or has another default there
     Relation("precision.s.default_inference", _INFERENCE, _MODES[:1], refuses=True),
-    Relation("runconfig.enable_small_channel.inference_fixed", _INFERENCE, ("enable_small_channel",), refuses=True),
+    Relation("runconfig.enable_small_channel.inference_fixed", _INFERENCE, ("enable_small_channel",)),
     Relation("session.profiling_options.inference.no_training_trace", _INFERENCE, _PROFILING),
     Relation(
         "session.table.scenario_column",
@@ -113,7 +113,6 @@ RELATIONS: Tuple[Relation, ...] = (
             "hccl_timeout", "op_wait_timeout", "op_execute_timeout", "buffer_optimize", "in_out_pair",
             "in_out_pair_flag", *_TUNING, *_PROFILES, "distribute",
         ),
-        refuses=True,
     ),
     Relation("G13", _INFERENCE, ("iterations_per_loop",)),
     Relation(
