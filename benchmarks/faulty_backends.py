@@ -31,7 +31,7 @@ from npu_conformance.library.library import Library  # noqa: E402
 from npu_conformance.strength import hosting  # noqa: E402
 from npu_conformance.strength.laws import asking  # noqa: E402
 
-__all__ = ["FAULTY", "REVIEWED", "TABLES", "Panels", "Seen", "judged", "reviewed"]
+__all__ = ["FAULTY", "REVIEWED", "TABLES", "Panels", "Seen", "breaks", "judged", "reviewed"]
 
 FAULTY = making.FAULTY
 TABLES = (*combined.TABLES, combined)
@@ -108,6 +108,22 @@ def broken_laws(one: making.Faulty, panels: Panels) -> Iterator[str]:
 def reviewed() -> Dict[str, Dict[str, Any]]:
     """The committed table: name to its row."""
     return {row["name"]: row for row in toml_file.load(REVIEWED)["faulty"]} if os.path.exists(REVIEWED) else {}
+
+
+def breaks(one: making.Faulty, law: str, panels: Panels) -> bool:
+    """Whether a backend breaks one law, in one edition: asked no further than to the first answer that does."""
+    (instance,) = (found for found in asking.instances() if found.id == law)
+    claims = judge.Claims.of(one.backend.hello({"protocol": 1}))
+    plan = asking.Plan(GRAPHS, 0, (instance,), panels.folder, panels.shelf)
+    here: Any = hosting.Here(one.backend, panels.folder)
+    questions = asking.Questions(plan, claims)
+    name = asking.law_of(instance).name
+    for ask in (*questions.parts, *questions.fresh):
+        told = ask(questions.common, here, None)
+        if any(name in broken for _, broken in told.judged):
+            return True
+        questions.take(told)
+    return any(record.result.status == "fail" for record in questions.records(lambda: here))
 
 
 @contextlib.contextmanager

@@ -32,8 +32,31 @@ _NEEDS_TENSORFLOW = [
 #: without it and with the oldest one, on the newest Python and on the oldest: imports between rooms, the models'
 #: recorded partitions and the guides are the same whatever is installed.
 _OF_A_VERSION = [
-    *_NEEDS_TENSORFLOW, "conformance/test_tensorflow_free.py", "dumps", "graphs", "links",
+    *_NEEDS_TENSORFLOW, "conformance/test_tensorflow_free.py", "dumps", "graphs", "links/test_values.py",
     "packaging/test_distribution.py",
+]  # fmt: skip
+
+#: What the newest Python alone tests: whom the suite finds and whom not, the files of the suite and of this repository,
+#: and laws and counts that pure Python gives alike everywhere. The oldest runs the same code by every case
+#: (cases/test_reference.py, cases/test_run_cases.py), by the laws of a run (conformance/test_laws.py) and by the other
+#: tests of each room.
+_OF_THE_NEWEST_PYTHON = [
+    "architecture",
+    "cases/test_company.py", "cases/test_corpus.py", "cases/test_documented_examples.py", "cases/test_echo.py",
+    "cases/test_expected_values.py", "cases/test_grid_cases.py", "cases/test_mutants.py", "cases/test_mutation.py",
+    "cases/test_option_cases.py", "cases/test_option_mutants.py", "cases/test_placement_cases.py",
+    "cases/test_precision_cases.py", "cases/test_shown.py", "cases/test_suspects.py", "cases/test_timing_cases.py",
+    "conformance/test_company.py", "conformance/test_condition_laws.py", "conformance/test_docs.py",
+    "conformance/test_effects.py", "conformance/test_examples.py", "conformance/test_explore.py",
+    "conformance/test_independent_backend.py", "conformance/test_independent_options.py",
+    "conformance/test_plain_tensorflow.py", "conformance/test_sharding.py", "conformance/test_ssh.py",
+    "conformance/test_timing_vendor.py",
+    "models/test_partition_facts.py",
+    "packaging/test_action.py", "packaging/test_chromium.py", "packaging/test_for_newcomers.py",
+    "packaging/test_site.py",
+    "partition/test_growth.py", "partition/test_partition_laws.py", "partition/test_random_graphs.py",
+    "precision/test_laws.py", "precision/test_models.py",
+    "timing/test_laws.py", "timing/test_pages.py",
 ]  # fmt: skip
 
 collect_ignore = [] if _TENSORFLOW else _NEEDS_TENSORFLOW
@@ -52,8 +75,8 @@ def _others(chosen: List[str]) -> List[str]:
     return found
 
 
-if os.environ.get("NPU_TESTS_SCOPE") == "version":
-    collect_ignore = [*collect_ignore, *_others(_OF_A_VERSION)]
+_SCOPES = {"": [], "version": _others(_OF_A_VERSION), "oldest": _OF_THE_NEWEST_PYTHON}
+collect_ignore = [*collect_ignore, *_SCOPES[os.environ.get("NPU_TESTS_SCOPE", "")]]
 
 # Pages are opened in an environment of their own, which brings playwright and has, or finds, a Chromium.
 if os.environ.get("NPU_TESTS_BROWSER") != "required":

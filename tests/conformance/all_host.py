@@ -6,10 +6,10 @@ from typing import Tuple
 
 from npu_conformance.judging import judge
 from npu_conformance.judging.records import Record, Report
-from npu_conformance.library import library
 from npu_conformance.protocol import client
+from tests.cases.corpus import corpus
 
-SHIPPED = library.load()
+SHIPPED = corpus()
 
 
 def records() -> Tuple[Record, ...]:

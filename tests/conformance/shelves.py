@@ -6,17 +6,12 @@ import os
 import sys
 from typing import Any, Dict, List
 
-import pytest
-
 from npu_conformance.judging import records
 from npu_conformance.library import library
 from npu_conformance.running import lanes, runner
 
 BACKENDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "backends")
 MINIATURES = os.path.join(BACKENDS, "miniatures.py")
-
-#: What a faulty backend shows costs many questions, and is the same on every Python.
-newest_python = pytest.mark.skipif(sys.version_info < (3, 8), reason="asked where the newest Python is")
 
 REQUIREMENTS = """
 [[requirement]]

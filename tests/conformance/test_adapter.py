@@ -12,11 +12,12 @@ import pytest
 
 from npu_conformance.backends.reference import tensorflow_version
 from npu_conformance.judging.records import Report
-from npu_conformance.library import library, selection
+from npu_conformance.library import selection
 from npu_conformance.protocol import client
 from npu_conformance.report import verify, write
 from npu_conformance.running import runner
 from npu_reference.errors import NpuError
+from tests.cases.corpus import corpus
 from tests.conformance.shelves import BACKENDS
 
 #: Values that are taken and that are refused, on both surfaces, and a script.
@@ -42,7 +43,7 @@ def settings(kind: str, features: str = "") -> runner.Settings:
 
 
 def judged(kind: str, keep: str = "", keyword: str = ASKED, features: str = "") -> Report:
-    shelf = library.load()
+    shelf = corpus()
     asked = {"areas": [], "editions": [], "keyword": keyword}
     wanted = selection.select(shelf, keyword=keyword)
     how = settings(kind, features)
@@ -73,7 +74,7 @@ def test_our_drop_in_is_conformant_as_a_vendors_adapter_and_the_report_holds(tmp
     assert statuses(report) == {"pass", "unsupported"}
     assert sum(record.result.status == "pass" for record in report.records) >= 10
     assert report.verdict == "conformant"
-    shelf = library.load()
+    shelf = corpus()
     write.write(shelf, report, str(tmp_path))
     assert verify.verify(shelf, str(tmp_path)).faults == ()
 

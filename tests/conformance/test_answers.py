@@ -7,10 +7,10 @@ from typing import Any, List
 import pytest
 
 from npu_conformance.judging import judge
-from npu_conformance.library import library
 from npu_conformance.protocol import answers, client, messages
 from npu_conformance.protocol.answers import Answers, Kept
 from npu_conformance.strength.laws import asking
+from tests.cases.corpus import corpus
 
 QUESTION = {"surface": "session", "edition": "current", "values": {"mix_compile_mode": True}}
 LINE = Kept(7, b'{"id": 7, "ok": {}}\n')
@@ -67,7 +67,7 @@ def test_another_process_is_asked_again() -> None:
 
 
 def test_every_question_of_the_laws_about_a_graph_is_of_one_part() -> None:
-    paths = sorted({str(one.case.params["graph"]) for one in library.load().instances() if "graph" in one.case.params})
+    paths = sorted({str(one.case.params["graph"]) for one in corpus().instances() if "graph" in one.case.params})
     nobody: Any = None
     parts: List[asking._Asker] = [asking._Asker(nobody, nobody, nobody, part) for part in range(asking._PARTS)]
     shares = [[path for path in paths if part.asks_about(path)] for part in parts]

@@ -14,14 +14,15 @@ import pytest
 
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.judging import judge
-from npu_conformance.library import explaining, library
+from npu_conformance.library import explaining
 from npu_conformance.library.library import Instance
 from npu_conformance.protocol import client
 from npu_conformance.strength import hosting
 from npu_conformance.strength.laws import company, relations
 from npu_reference.options.rules import RULES
 from npu_reference.options.table import OPTIONS
-from tests.conformance.shelves import BACKENDS, newest_python
+from tests.cases.corpus import corpus
+from tests.conformance.shelves import BACKENDS
 
 CLAIMS = judge.Claims.of(ReferenceBackend().hello({}))
 Drawn = Tuple[List[Instance], List[company.Company]]
@@ -29,7 +30,7 @@ Drawn = Tuple[List[Instance], List[company.Company]]
 
 @pytest.fixture(scope="module")
 def drawn() -> Drawn:
-    return company.drawn(library.load(), 0)
+    return company.drawn(corpus(), 0)
 
 
 def faults(
@@ -58,7 +59,7 @@ def given(one: Instance) -> Set[str]:
 def test_every_question_stands_in_a_company_and_is_judged_there(drawn: Drawn) -> None:
     chosen, companies = drawn
     there = {chosen[number].id for one in companies for number in one.members}
-    everything = company.members(library.load())
+    everything = company.members(corpus())
     left = [one for one in everything if one.case.expect.rejected is None and one.id not in there]
     assert all(one.case.params["values"].get("use_off_line") is False for one in left) and len(left) < 10
     judged = {chosen[one.members[0]].id for one in companies if one.refused}
@@ -124,7 +125,7 @@ def test_members_of_a_company_are_not_related_and_give_nothing_twice(drawn: Draw
 
 
 def test_relations_cite_what_there_is_and_name_options_that_there_are() -> None:
-    shelf, readings = library.load(), explaining.readings()
+    shelf, readings = corpus(), explaining.readings()
     variables = {name for one in company.members(shelf) for name in one.case.params.get("env", ())}
     limits = {"max_op_cache_size", "remain_cache_size_ratio"}
     for relation in relations.RELATIONS:
@@ -202,7 +203,6 @@ def test_what_is_taken_in_the_other_run_mode_though_refused_in_training_is_found
     assert not [one.text for one in found if not any(mode in one.text for mode in modes)]
 
 
-@newest_python
 @pytest.mark.parametrize(
     "law, words, name, default, loses",
     [
@@ -240,7 +240,6 @@ def test_what_nobody_gives_keeps_its_default_in_company(drawn: Drawn) -> None:
     assert "distribute" in found.text and "in a launched rank" in found.text
 
 
-@newest_python
 def test_who_fails_alone_is_no_fault_of_his_company(drawn: Drawn) -> None:
     class Known(ReferenceBackend):
         """Does what its own case says is wrong: it refuses jit_compile."""
@@ -254,10 +253,9 @@ def test_who_fails_alone_is_no_fault_of_his_company(drawn: Drawn) -> None:
     assert not list(faults(drawn, asked(Known()), lambda one: place(one) == ("runconfig", "current")))
 
 
-@newest_python
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_reference_holds_its_own_in_every_company(seed: int) -> None:
-    made = company.drawn(library.load(), seed)
+    made = company.drawn(corpus(), seed)
     assert list(faults(made, asked(ReferenceBackend()), lambda one: True)) == []
 
 

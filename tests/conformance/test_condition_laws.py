@@ -10,18 +10,17 @@ import pytest
 
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.judging import judge
-from npu_conformance.library import library
 from npu_conformance.strength import hosting
 from npu_conformance.strength.laws import asking, conditions, dealing
 from npu_reference.graphs import load_graph
-from tests.conformance.shelves import newest_python
+from tests.cases.corpus import corpus
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
 def shelf():
-    return library.load()
+    return corpus()
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +205,6 @@ FAULTS = [
 ]
 
 
-@newest_python
 @pytest.mark.parametrize("backend, law, condition", FAULTS)
 def test_a_fault_under_one_condition_is_found_and_told_of_by_that_condition_alone(
     backend, law, condition, shelf, tmp_path
@@ -217,7 +215,6 @@ def test_a_fault_under_one_condition_is_found_and_told_of_by_that_condition_alon
         assert detail.split(": ")[2] in condition, detail
 
 
-@newest_python
 def test_a_mode_that_is_not_taken_into_functions_is_found_in_each_of_their_forms(shelf, tmp_path):
     forms = ("inside a function that a function calls", "inside a branch of an If", "inside the body of a While")
     details = failures(Unopened(), shelf, "precision-conditions", tmp_path)
@@ -249,14 +246,12 @@ def test_feeds_in_another_order_are_told_by_their_names():
     assert conditions.feeds_read_back(["x:0", "y:1"]) == {"_arg_x_0_1": "_arg_x_0_0", "_arg_y_1_0": "_arg_y_1_1"}
 
 
-@newest_python
 def test_a_graph_that_comes_second_in_a_process_is_found(shelf, tmp_path, monkeypatch):
     monkeypatch.setattr(hosting, "Here", Here)
     details = failures(Second(), shelf, "partition-conditions", tmp_path)
     assert details and all(detail.split(": ")[2].endswith(conditions.AFTER) for detail in details), details
 
 
-@newest_python
 def test_what_a_backend_gets_wrong_without_any_condition_is_the_case_s_own_matter(shelf, tmp_path):
     class Unread(ReferenceBackend):
         """Reads no list."""

@@ -9,11 +9,11 @@ import shlex
 from npu_conformance.backends import reference
 from npu_conformance.cli import cli
 from npu_conformance.judging import judge, known_failures
-from npu_conformance.library import library
 from npu_conformance.protocol import client
 from npu_conformance.protocol import messages as protocol
 from npu_conformance.report import run_page
 from npu_reference.errors import CATALOGUE
+from tests.cases.corpus import corpus
 from tests.conformance.shelves import Shelf
 
 DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
@@ -50,7 +50,7 @@ def test_every_parameter_and_member_of_a_method_is_in_the_guide() -> None:
 def test_every_feature_the_reference_claims_or_a_case_needs_is_in_the_guide() -> None:
     named = set(re.findall(r"`([\w.]+)`", guide("write-a-backend.md").split("## What to claim")[1].split("\n## ")[0]))
     claimed = set(reference.ReferenceBackend().hello({})["capabilities"]["features"])
-    needed = {feature for case in library.load().cases.values() for feature in case.needs}
+    needed = {feature for case in corpus().cases.values() for feature in case.needs}
     assert (claimed | needed) - named == set()
 
 

@@ -10,16 +10,16 @@ import pytest
 
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.judging import judge
-from npu_conformance.library import library
 from npu_conformance.protocol import client, requests
 from npu_conformance.strength.laws import effects
+from tests.cases.corpus import corpus
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 @pytest.fixture(scope="module")
 def shelf():
-    return library.load()
+    return corpus()
 
 
 @pytest.fixture(scope="module")

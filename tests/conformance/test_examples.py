@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from npu_conformance.judging.records import Report
-from npu_conformance.library import library, selection
+from npu_conformance.library import selection
 from npu_conformance.running import checkup, runner
+from tests.cases.corpus import corpus
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "examples")
 SETTINGS = runner.Settings(factor=3.0, env={"PYTHONPATH": EXAMPLES + os.pathsep + os.pathsep.join(sys.path)})
@@ -20,7 +21,7 @@ COMPILER = next((found for found in map(shutil.which, ("c++", "g++", "clang++"))
 
 
 def judged(spec: str, area: str) -> Report:
-    shelf = library.load()
+    shelf = corpus()
     return runner.run(shelf, selection.select(shelf, areas=[area], editions=["current"]), spec, SETTINGS)
 
 

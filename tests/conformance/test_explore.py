@@ -11,12 +11,12 @@ import pytest
 from npu_conformance import cli
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.commands.shared import seed_of
-from npu_conformance.library import library
 from npu_conformance.protocol import client
 from npu_conformance.strength import hosting
 from npu_conformance.strength.exploring import drafts, questions, searching
 from npu_reference.errors import NpuError
 from npu_reference.graphs import load_graph
+from tests.cases.corpus import corpus
 from tests.conformance.test_laws import InProcess
 
 
@@ -54,7 +54,7 @@ class Lanes:
 
 def explore(factory, folder, most, methods=questions.METHODS, seed=0):
     plan = searching.Plan(1e6, seed, tuple(methods), most=most)
-    return searching.explore(library.load(), "here", Lanes(factory, folder), plan)
+    return searching.explore(corpus(), "here", Lanes(factory, folder), plan)
 
 
 @pytest.fixture(scope="module")
@@ -276,7 +276,7 @@ def test_what_a_fresh_worker_does_not_show_is_unstable(explored):
 
 def test_the_same_seed_finds_the_same_in_the_same_order(explored, tmp_path):
     assert explore(Halves, tmp_path, 12, ["precision"]) == explored(Halves, 12, "precision")
-    given = questions.material(library.load())
+    given = questions.material(corpus())
     assert _drawn(given, 0) == _drawn(given, 0) != _drawn(given, 1)
 
 
@@ -314,7 +314,7 @@ def test_a_draft_is_a_case_that_the_reference_passes_and_the_backend_does_not(
 
 
 def test_questions_are_the_same_in_every_version_of_python():
-    given = questions.material(library.load())
+    given = questions.material(corpus())
     asked = [questions.draw(0, number, questions.METHODS, ("legacy", "current"), given) for number in range(4)]
     assert [one.method for one in asked] == ["options", "partition", "precision", "timeline"]
     assert [one.edition for one in asked] == EDITIONS

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from npu_conformance.library import library, selection
+from npu_conformance.library import selection
 from npu_conformance.running import checkup, runner
+from tests.cases.corpus import corpus
 from tests.conformance.shelves import BACKENDS
 
 SPEC = f"exec:{sys.executable} {os.path.join(BACKENDS, 'independent.py')}"
@@ -16,7 +17,7 @@ SPEC = f"exec:{sys.executable} {os.path.join(BACKENDS, 'independent.py')}"
 
 @pytest.fixture(scope="module")
 def report() -> runner.Report:
-    shelf = library.load()
+    shelf = corpus()
     instances = selection.select(shelf, areas=["mixed", "in_out_pair"])
     return runner.run(shelf, instances, SPEC, runner.Settings(factor=3.0))
 

@@ -12,10 +12,11 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping
 import pytest
 
 from npu_conformance.judging import judge
-from npu_conformance.library import library, selection
+from npu_conformance.library import selection
 from npu_conformance.library.library import Instance
 from npu_conformance.running import checkup, runner
 from npu_conformance.strength import hosting
+from tests.cases.corpus import corpus
 from tests.conformance.shelves import BACKENDS
 
 SPEC = f"exec:{sys.executable} {os.path.join(BACKENDS, 'independent_options.py')}"
@@ -42,7 +43,7 @@ def backend() -> Iterator[ModuleType]:
 def asked(backend: ModuleType) -> List[Instance]:
     hello = backend.hello({})["capabilities"]
     claims = judge.Claims(frozenset(hello["areas"]), frozenset(hello["editions"]), frozenset(hello["features"]))
-    instances = selection.select(library.load(), areas=["options"])
+    instances = selection.select(corpus(), areas=["options"])
     return [one for one in instances if judge.applicable(one, claims) is None]
 
 
@@ -62,8 +63,8 @@ def _failures(
 
 
 def test_it_claims_all_of_options(asked: List[Instance]) -> None:
-    others = [one for one in selection.select(library.load(), areas=["options"]) if one.case.method != "options"]
-    every = [one for one in selection.select(library.load(), areas=["options"]) if one.case.method == "options"]
+    others = [one for one in selection.select(corpus(), areas=["options"]) if one.case.method != "options"]
+    every = [one for one in selection.select(corpus(), areas=["options"]) if one.case.method == "options"]
     assert len(asked) == len(every) > 2800 and len(others) < 80, "run and partition are other methods"
 
 
@@ -92,7 +93,7 @@ def test_it_knows_the_documents_alone() -> None:
 
 
 def test_a_run_of_it_is_conformant() -> None:
-    shelf = library.load()
+    shelf = corpus()
     topics = {"files_mixlist", "grid_told"}
     instances = [one for one in selection.select(shelf, areas=["options"]) if one.case.topic in topics]
     report = runner.run(shelf, instances, SPEC, runner.Settings(factor=3.0))

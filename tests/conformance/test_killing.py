@@ -9,14 +9,14 @@ import pytest
 from npu_conformance.backends import mutants as mutation
 from npu_conformance.backends.mutants import Mutant
 from npu_conformance.backends.reference import ReferenceBackend
-from npu_conformance.library import library
 from npu_conformance.protocol import schema
 from npu_conformance.report import text as render
 from npu_conformance.running import lanes
 from npu_conformance.strength import fault_table, killing
+from tests.cases.corpus import corpus
 from tests.conformance.test_cli import inside
 
-SHELF = library.load()
+SHELF = corpus()
 OPTIONS = [mutant for mutant in mutation.registry().values() if mutant.kind]
 
 

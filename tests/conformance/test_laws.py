@@ -14,13 +14,13 @@ from npu_conformance.backends import mutants as mutation
 from npu_conformance.backends.mutants.edits import merged, to_device
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.judging import judge
-from npu_conformance.library import library
 from npu_conformance.protocol import client
 from npu_conformance.strength import hosting
 from npu_conformance.strength.laws import asking
 from npu_conformance.strength.laws.asking import LAWS
 from npu_reference.errors import NpuError
 from npu_reference.graphs import load_graph
+from tests.cases.corpus import corpus
 
 
 @pytest.fixture(autouse=True)
@@ -340,7 +340,7 @@ def test_the_laws_of_options_and_of_precision_see_what_is_wrong(tmp_path):
         def precision(self, params):
             return {**super().precision(params), "casts": []}
 
-    shelf = library.load()
+    shelf = corpus()
 
     def failed(factory, method):
         asked = tuple(one for one in asking.instances(["current"]) if one.case.method == method)
@@ -423,7 +423,7 @@ class OnTheAiCpu(ReferenceBackend):
 )
 def test_the_laws_of_lists_and_kernels_see_what_breaks_them(factory, law, tmp_path):
     chosen = tuple(one for one in asking.instances(["legacy"]) if one.case.method == "precision")
-    plan = asking.Plan(2, 0, chosen, str(tmp_path), library.load())
+    plan = asking.Plan(2, 0, chosen, str(tmp_path), corpus())
     made = asking.run(plan, "here", Lanes(factory, tmp_path), claims_of())
     again = asking.records(plan, claims_of(), asking.load(str(tmp_path)))
     assert [one.result for one in again] == [one.result for one in made]

@@ -11,6 +11,7 @@ from npu_conformance.library import library
 from npu_conformance.strength import hosting
 from npu_conformance.strength.echo import EchoBackend
 from npu_reference.graphs import load_graph
+from tests.cases.corpus import corpus
 
 Params = Mapping[str, Any]
 
@@ -56,14 +57,14 @@ class PlainTensorFlow(EchoBackend):
 
 @functools.lru_cache(maxsize=1)
 def shelf() -> library.Library:
-    return library.load()
+    return corpus()
 
 
 def test_it_claims_every_method_a_case_has() -> None:
     assert {case.method for case in shelf().cases.values()} <= set(dir(PlainTensorFlow))
 
 
-@pytest.mark.parametrize("area", sorted({case.area for case in library.load().cases.values()}))
+@pytest.mark.parametrize("area", sorted({case.area for case in corpus().cases.values()}))
 def test_it_fails_cases_of_every_method_in_every_area(area: str, tmp_path: Any) -> None:
     asked: Set[str] = set()
     failed: Set[str] = set()

@@ -9,14 +9,15 @@ import pytest
 
 from npu_conformance.commands import shared
 from npu_conformance.files import output
-from npu_conformance.library import library, sharding
+from npu_conformance.library import sharding
 from npu_conformance.library.library import Instance
 from npu_conformance.report import junit, results, verify, write
 from npu_conformance.strength.laws import asking
 from npu_reference.errors import NpuError
+from tests.cases.corpus import corpus
 from tests.conformance.shelves import Shelf, hosted, judged
 
-_INSTANCES = library.load().instances()
+_INSTANCES = corpus().instances()
 _EVERYTHING = _INSTANCES + asking.instances()
 
 

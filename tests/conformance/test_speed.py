@@ -14,7 +14,7 @@ from npu_conformance.backends import worker as hosting_worker
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.files import scratch
 from npu_conformance.judging import judge, records
-from npu_conformance.library import library, twins
+from npu_conformance.library import twins
 from npu_conformance.library.library import Instance
 from npu_conformance.observing import observe
 from npu_conformance.protocol import client, messages, outcomes, process, requests, schema
@@ -24,9 +24,10 @@ from npu_conformance.strength.laws import asking
 from npu_reference import collection
 from npu_reference.catalog import Catalog, catalog
 from npu_reference.graphs import load_graph, readers
+from tests.cases.corpus import corpus
 from tests.conformance.shelves import QUICK, Shelf, judged, spoken
 
-SHIPPED = library.load()
+SHIPPED = corpus()
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, place: Any, name: str) -> List[Any]:

@@ -13,9 +13,10 @@ from typing import Iterator, List, NamedTuple
 
 import pytest
 
-from npu_conformance.library import library, selection
+from npu_conformance.library import selection
 from npu_conformance.protocol import client
 from npu_conformance.running import checkup, runner
+from tests.cases.corpus import corpus
 from tests.conformance.shelves import MINIATURES, QUICK, Shelf, judged, statuses
 from tests.conformance.sshd import find
 
@@ -97,7 +98,7 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
 
 
 def test_the_verdict_is_that_of_the_same_backend_here(board: Board) -> None:
-    shelf = library.load()
+    shelf = corpus()
     chosen = selection.select(shelf, editions=["current"], keyword="mixed-py or mixed-default or session-device-id")
     there = runner.run(shelf, chosen, board.worker("reference"), QUICK._replace(factor=1.0))
     here = runner.run(shelf, chosen, "reference", QUICK._replace(factor=1.0))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping
 
 from npu_conformance.judging import judge
-from npu_conformance.library import library
 from npu_conformance.running import checkup, runner
 from npu_conformance.strength import hosting
+from tests.cases.corpus import corpus
 
-SHELF = library.load()
+SHELF = corpus()
 TIMING = [one for one in SHELF.instances() if one.case.area == "timing" and not one.twin]
 
 

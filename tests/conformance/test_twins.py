@@ -14,6 +14,7 @@ from npu_conformance.library import library, selection, twins
 from npu_conformance.protocol import client, requests
 from npu_conformance.running import runner
 from npu_reference.graphs import load_graph
+from tests.cases.corpus import corpus
 from tests.conformance.shelves import QUICK, Shelf, hosted
 
 GRAPH = """
@@ -139,7 +140,7 @@ def test_a_twin_of_a_graph_that_cannot_be_read_is_the_suites_own_fault(shelf: Sh
 
 @pytest.mark.parametrize("case", ["mixed-pyfunc-stays-on-host", "mixed-diamond-around-host-is-cut"])
 def test_the_reference_answers_every_twin_of_a_shipped_case_alike(case: str) -> None:
-    loaded = library.load()
+    loaded = corpus()
     report = runner.run(loaded, selection.select(loaded, keyword=case), "reference")
     facts = {record.instance.twin: record.result.facts for record in report.records}
     assert set(facts) >= {"", "rename", "reorder"}

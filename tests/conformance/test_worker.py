@@ -12,9 +12,9 @@ import pytest
 
 from npu_conformance.backends import reference, worker
 from npu_conformance.files import resources
-from npu_conformance.library import library
 from npu_conformance.protocol import client
 from npu_conformance.protocol import messages as protocol
+from tests.cases.corpus import corpus
 from tests.conformance.shelves import QUICK
 
 GRAPH = os.path.join(resources.fixtures(), "graphs", "cases", "pyfunc_chain")
@@ -141,7 +141,7 @@ def test_every_request_of_the_shipped_cases_follows_the_protocol(tmp_path) -> No
 
     declared = protocol.methods()
     seen = set()
-    for instance in library.load().instances():
+    for instance in corpus().instances():
         if instance.twin or (instance.case.id in seen):
             continue
         seen.add(instance.case.id)

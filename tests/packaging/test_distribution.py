@@ -83,3 +83,25 @@ def test_the_samples_of_the_documents_come_along(distribution):
     folder = "npu_conformance/_data/fixtures/scripts/"
     names = {Path(name).name for name in distribution.files if name.startswith(folder)}
     assert {"doc000_session.py", "doc000_estimator.py", "doc000_keras.py", "doc001_enable.py"} <= names
+
+
+def test_every_module_can_be_imported(distribution):
+    sources = [name for name in distribution.files if name.endswith(".py") and "/_data/" not in name]
+    dropin = [name for name in sources if "/_dropin/" in name]
+    paths = [Path(name).parent if name.endswith("__init__.py") else Path(name).with_suffix("") for name in sources]
+    modules = [".".join(path.parts) for name, path in zip(sources, paths) if name not in dropin]
+    done = distribution.run(
+        "import importlib, pathlib, npu_reference\n"
+        f"for name in {sorted(modules)!r}:\n"
+        "    try:\n"
+        "        name.endswith('.__main__') or importlib.import_module(name)\n"
+        "    except npu_reference.NpuError as error:\n"
+        "        if error.code != 'TENSORFLOW_MISSING':\n"
+        "            raise\n"
+        "        print(name)\n"
+        f"for name in {dropin!r}:\n"
+        f"    compile(pathlib.Path({str(distribution.folder)!r}, name).read_bytes(), name, 'exec')\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(modules) > 300 and len(dropin) > 20
+    assert not done.stdout if TENSORFLOW else all("npu_reference.runtime" in name for name in done.stdout.split())

@@ -60,12 +60,22 @@ def test_both_packages_say_that_they_are_typed():
     assert (ROOT / "conformance" / "npu_conformance" / "py.typed").exists()
 
 
-def test_every_test_runs_on_the_newest_and_on_the_oldest_python():
+def test_the_newest_python_runs_every_test_and_the_oldest_what_a_python_may_change():
     """Environments that test only what a version of TensorFlow changes rely on these two for all the rest."""
     tox = (ROOT / "tox.ini").read_text(encoding="utf-8")
-    (narrow,) = re.findall(r"^ *tf\{([\d,]+)\}: NPU_TESTS_SCOPE", tox, re.MULTILINE)
-    assert "115" not in narrow.split(",")
-    assert "core: NPU_TESTS_SCOPE" not in tox
+    scopes = dict(re.findall(r"^ *(\S+): NPU_TESTS_SCOPE = (\w+)", tox, re.MULTILINE))
+    assert scopes == {"tf115": "oldest", "tf{26,215,221}": "version"}
+
+
+def test_what_the_oldest_python_leaves_to_the_newest_needs_no_tensorflow():
+    from tests import conftest
+
+    left = conftest._OF_THE_NEWEST_PYTHON
+    assert all((ROOT / "tests" / name).exists() for name in left)
+    assert not set(left) & {*conftest._OF_A_VERSION, "cases/test_reference.py", "conformance/test_laws.py"}
+    sources = [(ROOT / "tests" / name) for name in left if name.endswith(".py")]
+    needs = re.compile("^(import|from) tensorflow", re.MULTILINE)
+    assert not [path.name for path in sources if needs.search(path.read_text(encoding="utf-8"))]
 
 
 def test_what_needs_tensorflow_is_tested_with_every_version_of_it():
