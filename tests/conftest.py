@@ -25,7 +25,8 @@ _TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
 #: Folders and files whose tests execute graphs in TensorFlow.
 _NEEDS_TENSORFLOW = [
     "cases/test_run_cases.py", "cases/test_run_mutation.py", "cases/test_shown_runs.py", "conformance/test_adapter.py",
-    "runtime", "device", "npu_bridge", "models/test_values.py",
+    "runtime", "device", "npu_bridge", "models/test_case_graph_values.py", "models/test_inferred_shapes.py",
+    "models/test_recordings.py", "models/test_values.py",
 ]  # fmt: skip
 
 #: What depends on the version of TensorFlow, or of a package that comes with it (protobuf, numpy). All else is tested

@@ -1,4 +1,4 @@
-"""The shipped cases and mutants, loaded once for the tests of this folder."""
+"""The shipped cases and mutants, loaded once for the tests of a process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 from typing import Mapping
 
 from npu_conformance.backends import mutants as mutation
-from npu_conformance.library import library
+from npu_conformance.library.library import Library, load
 
 __all__ = ["AREAS", "corpus", "mutants"]
 
@@ -15,8 +15,8 @@ AREAS = ("mixed", "in_out_pair")
 
 
 @functools.lru_cache(maxsize=None)
-def corpus() -> library.Library:
-    return library.load()
+def corpus() -> Library:
+    return load()
 
 
 @functools.lru_cache(maxsize=None)

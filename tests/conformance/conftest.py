@@ -1,4 +1,4 @@
-"""A small library of cases in a folder of the test's own."""
+"""A small library of cases in a folder of the test's own; the shipped one, read once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from npu_conformance.library import library
+from tests.cases.corpus import corpus
 from tests.conformance.shelves import Shelf
 
 
@@ -13,6 +15,13 @@ from tests.conformance.shelves import Shelf
 def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables and folded lines are the same in every terminal that runs the tests."""
     monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture(autouse=True)
+def shipped_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command in this process takes the library that is here, which a second of reading would give once more."""
+    read = library.load
+    monkeypatch.setattr(library, "load", lambda *folders: read(*folders) if folders else corpus())
 
 
 @pytest.fixture
