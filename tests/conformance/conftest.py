@@ -21,7 +21,11 @@ def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 def shipped_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command in this process takes the library that is here, which a second of reading would give once more."""
     read = library.load
-    monkeypatch.setattr(library, "load", lambda *folders: read(*folders) if folders else corpus())
+
+    def load(*folders: str, **named: str) -> library.Library:
+        return read(*folders, **named) if folders or named else corpus()
+
+    monkeypatch.setattr(library, "load", load)
 
 
 @pytest.fixture

@@ -315,7 +315,7 @@ def test_a_run_that_says_nothing_of_laws_is_judged_by_them_and_a_fresh_seed_is_t
     with open(tmp_path / "r" / "results.jsonl", encoding="utf-8") as stream:
         asked = json.loads(stream.readline())["selection"]
     assert asked["laws"] == 8 and f"--law-seed {asked['law_seed']}" in told
-    assert run("run", "-k", "law-options-order", "--out", str(tmp_path / "s")) == 0
+    assert run("run", "-k", "law-options-order", "--edition", "current", "--out", str(tmp_path / "s")) == 0
     with open(tmp_path / "s" / "results.jsonl", encoding="utf-8") as stream:
         assert json.loads(stream.readline())["selection"]["laws"] == asking.DEFAULT
 
