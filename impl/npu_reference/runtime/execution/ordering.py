@@ -29,6 +29,7 @@ def in_order(graph_def: Any, token: str) -> int:
     for function in functions:
         if not any(node.op in _LOOPS for node in function.node_def):
             _chain(function.node_def, holders, token)
+            _tell_when_done(function, holders, token)
     return sum(_exchanges(node, holders, token) for node in graph_def.node)
 
 
@@ -78,6 +79,14 @@ def _chain(nodes: Any, holders: Set[str], token: str) -> None:
                 if text not in nodes[position].input:
                     nodes[position].input.append(text)
             before = position
+
+
+def _tell_when_done(function: Any, holders: Set[str], token: str) -> None:
+    """Let who waits for a call of the function wait for what it exchanges: TensorFlow runs a branch or a body in place."""
+    for node in function.node_def:
+        if _exchanges(node, holders, token) and node.name not in function.control_ret:
+            function.control_ret[node.name] = node.name
+            function.signature.control_output.append(node.name)
 
 
 def _sorted(nodes: Any) -> List[int]:
