@@ -13,7 +13,7 @@ import pytest
 
 from npu_conformance.judging import judge
 from npu_conformance.protocol import client
-from npu_conformance.running import runner, seats
+from npu_conformance.running import lanes, runner, seats
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import BACKENDS, QUICK, Shelf, details, hosted, judged, spoken, statuses
 
@@ -85,7 +85,7 @@ def worked(shelf: Shelf, place: seats.Seat, parts: int = 0) -> Dict[str, Any]:
         raise AssertionError("asked without a worker")
 
     beside = runner.Further(None, [part] * parts, lost.append, lost.append, lambda start: [])
-    units = collections.deque(runner._units(shelf.load().instances(), beside.parts))
+    units = collections.deque(runner._units(shelf.load().instances(), beside))
     work = runner._Work(units, TERMS, beside, None)
     work.lane(place)
     return {"found": [work.found[number].result.status for number in sorted(work.found)], "lost": lost}
@@ -102,6 +102,38 @@ def test_a_lane_that_does_not_start_any_more_is_given_up(shelf: Shelf) -> None:
     place = Ends(ready=False)
     assert worked(shelf, place)["found"] == ["harness-error"] * 4
     assert place.asked == runner._START_FAILURES
+
+
+class EndsOnce(Ends):
+    """A lane whose process ends at one unit, and does what it is given before and after."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__(ready=True)
+        self.at = at
+
+    def do(self, unit: seats.Unit, heard: seats.Heard) -> Any:
+        if self.asked == self.at:
+            return super().do(unit, heard)
+        self.asked += 1
+        for number, instance in () if callable(unit) else unit:
+            heard(number, lanes.plain(instance, "pass", ""))
+        return "part"
+
+
+@pytest.mark.parametrize(("at", "asked"), [(0, 3 + 2), (1, 3 + 2), (2, 3 + 1)])
+def test_a_lane_that_ends_within_a_chain_does_the_rest_of_it_and_everything_once(
+    monkeypatch: pytest.MonkeyPatch, shelf: Shelf, at: int, asked: int
+) -> None:
+    monkeypatch.setattr(runner, "_CHUNK", 2)
+    taken: List[Any] = []
+    told: List[Any] = []
+    beside = runner.Further(None, [print], taken.append, taken.append, lambda start: [], same=lambda one: 0)
+    units = runner._units(shelf.load().instances(), beside)
+    assert [len(one.units) for one in units if isinstance(one, runner.Chain)] == [3] == [3] * len(units)
+    work, place = runner._Work(units, TERMS, beside, told.append), EndsOnce(at)
+    work.lane(place)
+    assert (taken, place.asked) == (["part"], asked)
+    assert [work.found[number].result.status for number in range(4)] == ["pass"] * len(told)
 
 
 def running(folder: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections import Counter
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Sequence
 from unittest import mock
 
 import pytest
@@ -124,9 +124,32 @@ def test_a_request_that_fits_the_pipe_needs_no_selector(monkeypatch: pytest.Monk
     assert made
 
 
+def further(parts: Sequence[Any], fresh: Sequence[Any] = (), same: Any = lambda one: None) -> runner.Further:
+    return runner.Further(None, parts, lambda told: None, lambda how: None, lambda start: [], fresh, same)
+
+
+def test_a_part_comes_behind_the_instances_that_ask_the_same() -> None:
+    instances = SHIPPED.instances()
+
+    def same(one: Any) -> Any:
+        return {"partition": 0, "precision": 2}.get(one.case.method)
+
+    parts = [lambda common, worker, tick, place=place: place for place in range(3)]
+    units = list(runner._units(instances, further(parts, same=same)))
+    chains = [unit for unit in units if isinstance(unit, runner.Chain)]
+    assert [parts.index(one.units[-1]) for one in chains] == [0, 2] and parts[1] in units
+    for method, chain in zip(("partition", "precision"), chains):
+        asked = [pair[1] for unit in chain.units[:-1] for pair in unit]
+        assert asked == [one for one in instances if one.case.method == method]
+        assert max(map(len, chain.units[:-1])) <= runner._CHUNK
+    plain = [unit for unit in units if isinstance(unit, list)]
+    everyone = [pair[0] for one in [*plain, *(u for c in chains for u in c.units[:-1])] for pair in one]
+    assert sorted(everyone) == list(range(len(instances)))
+
+
 def test_every_instance_is_in_one_unit_what_takes_long_at_the_left() -> None:
     instances = SHIPPED.instances()
-    units = list(runner._units(instances, [lambda worker: None]))
+    units = list(runner._units(instances, further([lambda worker: None])))
     numbers = [pair[0] for unit in units if not callable(unit) for pair in unit]
     assert sorted(numbers) == list(range(len(instances))) and sum(map(callable, units)) == 1
     places: Dict[str, List[int]] = {"long": [], "short": []}
@@ -142,7 +165,7 @@ def test_what_begins_with_a_fresh_worker_is_at_the_right_where_a_lane_has_one() 
     def again(*given: Any) -> None:
         raise AssertionError("asked")
 
-    assert list(runner._units(SHIPPED.instances(), [lambda worker: None], [again]))[-1] is again
+    assert list(runner._units(SHIPPED.instances(), further([lambda worker: None], [again])))[-1] is again
 
 
 @pytest.mark.parametrize(("served", "restarts"), [(0, 0), (1, 1)])
@@ -154,7 +177,7 @@ def test_a_worker_that_nobody_asked_is_fresh(monkeypatch: pytest.MonkeyPatch, se
 
 
 def test_units_are_few_and_none_is_long() -> None:
-    units = runner._units(SHIPPED.instances(), [])
+    units = runner._units(SHIPPED.instances())
     sizes = Counter(len(unit) for unit in units if not callable(unit))
     assert max(sizes) <= max(runner._CHUNK, len(list(units[-1])))
 

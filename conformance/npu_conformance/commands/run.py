@@ -137,8 +137,15 @@ def run(
 
         def further(claims: Any) -> runner.Further:
             questions = asking.Questions(plan, claims)
-            parts, fresh = questions.parts, questions.fresh
-            return runner.Further(questions.common, parts, questions.take, questions.lost, questions.records, fresh)
+            return runner.Further(
+                questions.common,
+                questions.parts,
+                questions.take,
+                questions.lost,
+                questions.records,
+                questions.fresh,
+                questions.same,
+            )
 
         beside = further if graphs else None
         with progress.bar(len(instances) + graphs) as advance:

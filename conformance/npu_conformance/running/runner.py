@@ -8,7 +8,7 @@ import datetime
 import platform
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, Deque, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Deque, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 import npu_reference
 from npu_conformance.judging import judge, known_failures
@@ -29,7 +29,8 @@ class Further(NamedTuple):
     common: what all parts need, sent to each lane once; parts: to be called once each, in any order, in any lane; take:
     called with what each returned; lost: called for one that ended its lane's process twice, with how; records: what
     came of it, once all are through. It takes a function that makes a client of the same backend; fresh: parts that
-    begin with a fresh worker.
+    begin with a fresh worker; same: the place of the part that asks the same as an instance, where one does. The lane
+    that asks the instance does the part next: what its worker has answered need not be asked again.
     """
 
     common: Any
@@ -38,6 +39,13 @@ class Further(NamedTuple):
     lost: Callable[[str], None]
     records: Callable[[Callable[[], client.Client]], List[Record]]
     fresh: Sequence[Part] = ()
+    same: Callable[[Instance], Optional[int]] = lambda one: None
+
+
+class Chain(NamedTuple):
+    """What one lane does one after the other."""
+
+    units: Sequence[Unit]
 
 
 _DEFAULTS = Settings()
@@ -72,8 +80,7 @@ def run(
         claims = judge.Claims.of(hello)
         beside = further(claims) if further is not None else None
         terms = Terms(claims, library.fixtures, keep, settings.repeat, beside.common if beside is not None else None)
-        parts, fresh = (beside.parts, beside.fresh) if beside is not None else ((), ())
-        work = _Work(_units(instances, parts, fresh), terms, beside, progress)
+        work = _Work(_units(instances, beside), terms, beside, progress)
         lanes = max(1, min(settings.jobs, len(work.units)))
         places = [first, *(stack.enter_context(seat(spec, settings)) for _ in range(lanes - 1))]
         pool = stack.enter_context(ThreadPoolExecutor(lanes))
@@ -113,7 +120,7 @@ class _Work:
 
     def __init__(
         self,
-        units: Deque[Unit],
+        units: Deque[Union[Unit, Chain]],
         terms: Terms,
         beside: Optional[Further],
         progress: Optional[Callable[[Any], None]],
@@ -138,22 +145,30 @@ class _Work:
             failures = 0
             while not self.stop.is_set():
                 try:
-                    unit = self.units.pop() if from_the_right else self.units.popleft()
+                    taken = self.units.pop() if from_the_right else self.units.popleft()
                 except IndexError:
                     break
-                try:
-                    if failures >= _START_FAILURES:
-                        raise Gone("it does not start any more")
-                    done = place.do(unit, self.heard)
-                    if callable(unit) and self.beside is not None:
-                        self.beside.take(done)
-                except Gone as gone:
-                    if self.stop.is_set():
-                        break
-                    failures = 0 if gone.ready else failures + 1
-                    self._contain(unit, str(gone), failures)
-                    if failures < _START_FAILURES:
-                        place.renew()
+                for unit in taken.units if isinstance(taken, Chain) else (taken,):
+                    failures = self._do(place, unit, failures)
+
+    def _do(self, place: Seat, unit: Unit, failures: int) -> int:
+        """Has a unit done, unless all is to stop; how often the lane's process has failed to start in succession."""
+        if self.stop.is_set():
+            return failures
+        try:
+            if failures >= _START_FAILURES:
+                raise Gone("it does not start any more")
+            done = place.do(unit, self.heard)
+            if callable(unit) and self.beside is not None:
+                self.beside.take(done)
+        except Gone as gone:
+            if self.stop.is_set():
+                return failures
+            failures = 0 if gone.ready else failures + 1
+            self._contain(unit, str(gone), failures)
+            if failures < _START_FAILURES:
+                place.renew()
+        return failures
 
     def _contain(self, unit: Unit, how: str, failures: int) -> None:
         """A lane's process has ended. What it was doing is done once more, everything by itself: what ends another is
@@ -179,8 +194,9 @@ class _Work:
 _START_FAILURES = 3
 
 
-def _units(instances: Sequence[Instance], parts: Sequence[Part], fresh: Sequence[Part] = ()) -> Deque[Unit]:
+def _units(instances: Sequence[Instance], beside: Optional[Further] = None) -> Deque[Union[Unit, Chain]]:
     """Everything to ask. From the left, what may take longest first: no lane begins it when the others are through.
+    A part comes right behind the short instances that ask the same.
 
     From the right, what begins with a fresh worker, which costs a lane that begins there nothing; what several ranks
     run, as one unit, and then what is short: such a lane needs neither TensorFlow nor a process that ranks are forked
@@ -189,16 +205,24 @@ def _units(instances: Sequence[Instance], parts: Sequence[Part], fresh: Sequence
     ranks: List[Tuple[int, Instance]] = []
     long: List[Tuple[int, Instance]] = []
     short: List[Tuple[int, Instance]] = []
+    before: Dict[int, List[Tuple[int, Instance]]] = {}
     for number, one in enumerate(instances):
         forked = one.case.method == "run" and "ranks" in one.case.params
-        (ranks if forked else long if _length(one.case) > _SHORT else short).append((number, one))
+        of = ranks if forked else long if _length(one.case) > _SHORT else short
+        same = beside.same(one) if beside is not None and of is short else None
+        (of if same is None else before.setdefault(same, [])).append((number, one))
     long.sort(key=lambda pair: _length(pair[1].case), reverse=True)  # stable: equals stay in order
-    found: Deque[Unit] = collections.deque([pair] for pair in long)
-    found.extend(parts)
-    found.extend(short[start : start + _CHUNK] for start in range(0, len(short), _CHUNK))
+    found: Deque[Union[Unit, Chain]] = collections.deque([pair] for pair in long)
+    for place, part in enumerate(beside.parts if beside is not None else ()):
+        found.append(Chain((*_chunks(before[place]), part)) if place in before else part)
+    found.extend(_chunks(short))
     found.extend([ranks] if ranks else [])
-    found.extend(fresh)
+    found.extend(beside.fresh if beside is not None else ())
     return found
+
+
+def _chunks(pairs: Sequence[Tuple[int, Instance]]) -> List[Sequence[Tuple[int, Instance]]]:
+    return [pairs[start : start + _CHUNK] for start in range(0, len(pairs), _CHUNK)]
 
 
 _SHORT = (COSTS["fast"], False, False)  # of :func:`_length`: neighbours are taken together

@@ -881,6 +881,12 @@ class Questions:
         self._told: List[Tuple[Asked, Mapping[str, Finding]]] = []
         self._repeated: Dict[int, Optional[client.Outcome]] = {}
         self._lost = ""
+        cases = _shelved(plan).case
+        self._parts_of = {one.id: dealing.part_of(one.case.params["graph"], _PARTS) for one in cases}
+
+    def same(self, one: Instance) -> Optional[int]:
+        """The place of the part that asks the same as an instance of a case, where one does."""
+        return self._parts_of.get(one.id) if self._methods else None
 
     @property
     def parts(self) -> List[Callable[..., Told]]:
