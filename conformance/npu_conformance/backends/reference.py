@@ -11,7 +11,7 @@ import os
 import platform
 import posixpath
 import re
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Hashable, List, Mapping, Optional, Sequence, Tuple
 
 import npu_reference
 from npu_conformance.protocol import messages as protocol
@@ -83,6 +83,10 @@ _ENDS = (
 
 #: The process that ranks are forked from, once there is one; it ends with this one.
 _FORKERS: List[Any] = []
+
+#: Resolutions, and partitions, that a backend remembers (assumed: questions about one graph come together, and few of
+#: them differ in more than what precision asks of the options).
+_REMEMBERED = {"resolution": 64, "partition": 16}
 
 
 class ReferenceBackend:
@@ -219,6 +223,46 @@ class ReferenceBackend:
             files=params.get("files", {}),
         )
 
+    def resolved(self, params: Mapping[str, Any]) -> Any:
+        """The same, without an error; the last ones are remembered, since most graphs are asked under few options.
+
+        Raises:
+            NpuError: the first error of the options.
+        """
+        asked = [params["values"], params["surface"], params["edition"], params.get("env"), params.get("files")]
+        return self._remembered("resolution", repr(asked), lambda: self.resolve(params).raise_first())
+
+    def divided(
+        self, params: Mapping[str, Any], options: Any, shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None
+    ) -> Any:
+        """The request's graph under resolved options, divided; the last ones are remembered by the graph and what
+        dividing asks of the options: a graph is asked in one precision mode after the other."""
+        from npu_reference.partition import partition
+        from npu_reference.partition.settings import settings_of
+
+        graph, operators = self.graph(params), self.operator_list(params)
+        settings, flavour = settings_of(options), params.get("flavour", "tf1")
+
+        def found() -> Any:
+            # What the key names by its identity is kept with it.
+            cut = partition(graph, settings, flavour=flavour, op_list=operators, shapes=shapes)
+            return cut, graph, operators
+
+        key = (id(graph), id(operators), settings, flavour, None if shapes is None else repr(shapes))
+        return self._remembered("partition", key, found)[0]
+
+    def _remembered(self, kind: str, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What was made of a key, one of the last of its kind; nobody changes it."""
+        kept = self.__dict__.setdefault("_kept", {}).setdefault(kind, {})
+        if key in kept:
+            kept[key] = kept.pop(key)  # the last ones asked for are the last to go
+            return kept[key]
+        made = make()
+        kept[key] = made
+        if len(kept) > _REMEMBERED[kind]:
+            del kept[next(iter(kept))]
+        return made
+
     def resolve_in(self, params: Mapping[str, Any], files: Any) -> Any:
         """The Resolution of the request's option values, whose files lie in a folder."""
         return self.resolve({**params, "files": files})
@@ -236,12 +280,11 @@ class ReferenceBackend:
         from npu_reference.compiler import compile_graph, settings_of
         from npu_reference.graphs import arg_shapes, closed_graph
         from npu_reference.hardware import load
-        from npu_reference.partition import partition
         from npu_reference.precision import assign
 
         sizes = {name: tuple(shape) for name, shape in params.get("shapes", {}).items()}
         shapes = arg_shapes(closed_graph(params["graph"]), list(params.get("feeds", [])), sizes)
-        cut = partition(self.graph(params), resolution, op_list=self.operator_list(params), shapes=shapes)
+        cut = self.divided({**params, "flavour": "tf1"}, resolution, shapes)
         assignment = assign(cut, resolution, catalog=self.catalog(params))
         device = load(params.get("device", "Ascend910A"))
         settings = settings_of(resolution)._replace(tiles=tiles)
@@ -263,8 +306,10 @@ class ReferenceBackend:
         from npu_reference.partition import partition
 
         policy = params.get("policy", "documented")
+        if policy == "documented":
+            return self.divided(params, self.resolved(params))
         # The adapter's own pass reads the parameter map its own way, refusals and defaults included.
-        options = params.get("values") or {} if policy == "adapter" else self.resolve(params).raise_first()
+        options = params.get("values") or {} if policy == "adapter" else self.resolved(params)
         return partition(
             self.graph(params),
             options,
@@ -284,15 +329,14 @@ class ReferenceBackend:
         """The request's Assignment."""
         from npu_reference.precision import assign
 
-        options = self.resolve(params).raise_first()
-        return assign(self.partitioned(params), options, catalog=self.catalog(params))
+        return assign(self.partitioned(params), self.resolved(params), catalog=self.catalog(params))
 
     def step(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         """One step of the request's graph on the simulated device, as ``timeline`` answers it."""
         from npu_reference import tuning
 
         made = self.profiled(params)
-        options = self.resolve(params)
+        options = self.resolved(params)
         answer: Dict[str, Any] = {**made.timeline_json(), "device": options.values.get("session_device_id") or 0}
         for task in answer["tasks"]:  # casts and copies that compilation adds are no operators of the graph
             task["nodes"] = [name for name in task.get("nodes", []) if ":" not in name]
@@ -340,12 +384,11 @@ class ReferenceBackend:
         from npu_reference.device.timing import profile
         from npu_reference.graphs import arg_shapes, closed_graph
         from npu_reference.hardware import load
-        from npu_reference.partition import partition
 
-        options = self.resolve(params).raise_first()
+        options = self.resolved(params)
         given = {name: tuple(shape) for name, shape in params.get("shapes", {}).items()}
         shapes = arg_shapes(closed_graph(params["graph"]), list(params.get("feeds", [])), given)
-        divided = partition(self.graph(params), options, op_list=self.operator_list(params), shapes=shapes)
+        divided = self.divided({**params, "flavour": "tf1"}, options, shapes)
         device = load(params.get("device", _DEVICE))
         made = profile(
             divided,
