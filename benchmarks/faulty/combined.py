@@ -16,6 +16,8 @@ from faulty import (
     drawn_options_second,
     drawn_options_third,
     drawn_runs,
+    drawn_seventh,
+    drawn_seventh_subtle,
     drawn_sixth,
     drawn_sixth_graphs,
     drawn_sixth_graphs_subtle,
@@ -58,6 +60,8 @@ TABLES = (
     drawn_sixth_graphs,
     drawn_sixth_graphs_subtle,
     drawn_sixth_subtle,
+    drawn_seventh,
+    drawn_seventh_subtle,
     conditioned,
     drawn_files,
 )

@@ -101,7 +101,11 @@ def test_every_question_stands_under_every_condition_that_nothing_relates_to_it(
         case = chosen[number].case
         member = names.member(number, case.params, (), case.expect.rejected is not None)
         conditions = company._conditions(names, case.params["surface"])
-        fitting = {name for name, condition in conditions.items() if member and member.may_join(condition)}
+        fitting = {
+            name
+            for name, condition in conditions.items()
+            if member and not member.names & condition.names and member.may_join(condition)
+        }
         ranks = {name for name in fitting if "rank" in name}
         if case.params["values"] or case.params.get("env"):
             assert found >= fitting - ranks and bool(found & ranks) == bool(ranks), case.id
@@ -109,19 +113,25 @@ def test_every_question_stands_under_every_condition_that_nothing_relates_to_it(
 
 def test_members_of_a_company_are_not_related_and_give_nothing_twice(drawn: Drawn) -> None:
     chosen, companies = drawn
+    kinds = {name: one.kind for name, one in library.load().requirements.items()}
+    own = frozenset(name for name, kind in kinds.items() if kind in ("type", "domain"))
     for one in companies:
+        refused = chosen[one.members[0]] if one.refused else None
+        lifted = company._about(refused) if refused and company._is_of_its_own(refused, own) else ""
         for first, second in itertools.combinations([chosen[number] for number in one.members], 2):
             assert place(first) == place(second)
-            params = [one.case.params for one in (first, second)]
+            params = [dict(one.case.params["values"]) for one in (first, second)]
             for name in given(first) & given(second):
-                assert params[0]["values"][name] == params[1]["values"][name]
+                assert name == lifted or params[0][name] == params[1][name]
+            for values in params if refused else ():
+                values.pop(lifted, None)
+            shared = given(first) & given(second)
+            told = [{name: value for name, value in values.items() if name not in shared} for values in params]
             mutual = [
-                relations.related(place(each)[0], each.case.expect.rejected is not None).names(
-                    each.case.params["values"]
-                )
-                for each in (first, second)
+                relations.related(place(each)[0], one.refused).names(values)
+                for each, values in zip((first, second), told)
             ]
-            assert not (mutual[0] & set(params[1]["values"]) and mutual[1] & set(params[0]["values"]))
+            assert not (mutual[0] & set(told[1]) and mutual[1] & set(told[0])), (first.id, second.id)
 
 
 def test_relations_cite_what_there_is_and_name_options_that_there_are() -> None:

@@ -8,6 +8,7 @@ condition that no document relates to it. Those that are refused are refused in 
 
 from __future__ import annotations
 
+import collections
 import hashlib
 import json
 import re
@@ -15,6 +16,7 @@ from typing import (
     Any,
     Callable,
     Dict,
+    FrozenSet,
     Iterable,
     Iterator,
     List,
@@ -143,7 +145,8 @@ def drawn(library: Library, seed: int) -> Tuple[List[Instance], List[Company]]:
     With every company goes what cases say of options that nobody gives.
     """
     chosen = members(library)
-    found = companies(chosen, seed)
+    of_its_own = frozenset(name for name, one in library.requirements.items() if one.kind in ("type", "domain"))
+    found = companies(chosen, seed, of_its_own)
     there = sorted({number for one in found for number in one.members})
     place = {number: at for at, number in enumerate(there)}
     unset = _unset(library)
@@ -194,8 +197,9 @@ def _unset(library: Library) -> Dict[Tuple[str, str], Instance]:
 class _Member(NamedTuple):
     """What of a question decides who may stand beside it; sets of names are numbers, a bit for each.
 
-    Several who stand together are one, too. bears: names related to those given; told: names of which a case says
-    more than their default, so that it shows whether they are lost; each: the names that are given, one by one.
+    Several who stand together are one, too. bears: names related to those given; apart: the same without what is
+    related to causes; told: names of which a case says more than their default, so that it shows whether they are
+    lost; each: the names that are given, one by one.
     """
 
     number: int
@@ -203,15 +207,20 @@ class _Member(NamedTuple):
     files: Mapping[str, Any]
     names: int
     bears: int
+    apart: int
     told: int
     each: Tuple[int, ...]
     texts: str
 
     def may_join(self, other: _Member) -> bool:
         """Whether no document keeps the two from being asked as one."""
-        if self.bears & other.names and other.bears & self.names:
+        both = self.names & other.names
+        if both and not self._shares(other):
             return False
-        if self.names & other.names and not self._shares(other):
+        if both and self._causes == other._causes:  # which each was asked with: they change nothing for the other
+            if self.apart & other.names & ~both and other.apart & self.names & ~both:
+                return False
+        elif self.bears & other.names and other.bears & self.names:
             return False
         return not (_lacks(other, self.files) or _lacks(self, other.files))
 
@@ -220,6 +229,10 @@ class _Member(NamedTuple):
         both = self.given.keys() & other.given.keys()
         return both <= _CAUSES and all(repr(self.given[name]) == repr(other.given[name]) for name in both)
 
+    @property
+    def _causes(self) -> Dict[str, Any]:
+        return {name: relations.unwrapped(self.given[name]) for name in _CAUSES if name in self.given}
+
     def joined(self, other: _Member) -> _Member:
         return _Member(
             self.number,
@@ -227,6 +240,7 @@ class _Member(NamedTuple):
             {**self.files, **other.files},
             self.names | other.names,
             self.bears | other.bears,
+            self.apart | other.apart,
             self.told | other.told,
             (),
             f"{self.texts}\n{other.texts}",
@@ -235,6 +249,10 @@ class _Member(NamedTuple):
 
 #: What nothing bears on: two who give the same of it may stand beside each other.
 _CAUSES = frozenset(("graph_run_mode", "mix_compile_mode"))
+
+
+def _without(given: Mapping[str, Any], *names: str) -> Dict[str, Any]:
+    return {name: value for name, value in given.items() if name not in names}
 
 
 def _lacks(one: _Member, files: Mapping[str, Any]) -> bool:
@@ -261,27 +279,38 @@ class _Names:
         return found
 
     def member(
-        self, number: int, params: Mapping[str, Any], told: Iterable[str] = (), refused: bool = False
+        self,
+        number: int,
+        params: Mapping[str, Any],
+        told: Iterable[str] = (),
+        refused: bool = False,
+        own: str = "",
     ) -> Optional[_Member]:
-        """None for what documents relate to everything."""
+        """None for what documents relate to everything; nothing bears on what is refused for its `own` sake."""
         given = {**params.get("values", {}), **params.get("env", {})}
-        related = relations.related(params["surface"], refused).names(given)
+        related = relations.related(params["surface"], refused).names(_without(given, own))
         if relations.ALL in related:
             return None
         texts = "\n".join(str(relations.unwrapped(value)) for value in given.values())
         shown = self.mask(given.keys() & set(told))
         bears = self.mask(related)
-        files = params.get("files", {})
-        return _Member(number, given, files, self.mask(given), bears, shown, tuple(_bits(self.mask(given))), texts)
+        apart = self.mask(relations.related(params["surface"], refused).names(_without(given, own, *_CAUSES)))
+        files, each = params.get("files", {}), tuple(_bits(self.mask(given)))
+        return _Member(number, given, files, self.mask(given), bears, apart, shown, each, texts)
 
 
-def companies(chosen: Sequence[Instance], seed: int) -> List[Company]:
-    """Companies of some members, by their numbers, those that are accepted before those that are refused."""
+def companies(chosen: Sequence[Instance], seed: int, of_its_own: FrozenSet[str]) -> List[Company]:
+    """Companies of some members, by their numbers, those that are accepted before those that are refused.
+
+    Args:
+        of_its_own: requirements on a type or a domain: what they refuse, no other option lifts.
+    """
     names = _Names()
     accepted: Dict[Tuple[str, str], List[_Member]] = {}
     refused: Dict[Tuple[str, str], List[_Member]] = {}
     defaults = _defaults(chosen)
     turns = _turns(chosen, seed)
+    own: Set[int] = set()
     for number in sorted(range(len(chosen)), key=lambda number: _place(str(seed), chosen[number].id)):
         one = chosen[number]
         key = (one.case.params["surface"], one.edition)
@@ -289,7 +318,9 @@ def companies(chosen: Sequence[Instance], seed: int) -> List[Company]:
         is_refused = one.case.expect.rejected is not None
         if is_refused and one.edition != turns[one.case.id]:
             continue
-        member = names.member(number, one.case.params, told, is_refused)
+        if is_refused and _is_of_its_own(one, of_its_own):
+            own.add(number)
+        member = names.member(number, one.case.params, told, is_refused, _about(one) if number in own else "")
         if member is not None:
             of = refused if is_refused else accepted
             of.setdefault(key, []).append(member)
@@ -299,7 +330,7 @@ def companies(chosen: Sequence[Instance], seed: int) -> List[Company]:
         found += _Filling(conditions, key[0] == "session").companies(group)
         found += _crowds(conditions, group)
         found += _assemblies(conditions, group, found)
-        beside = _Beside(conditions, group)
+        beside = _Beside(names, key[0], conditions, group, own)
         for stranger in refused.get(key, ()):
             found += beside.companies(stranger, chosen[stranger.number])
     return found
@@ -312,6 +343,13 @@ def _turns(chosen: Sequence[Instance], seed: int) -> Dict[str, str]:
     for one in chosen:
         editions.setdefault(one.case.id, []).append(one.edition)
     return {name: of[_place(f"turn/{seed}", name)[0] % len(of)] for name, of in editions.items()}
+
+
+def _is_of_its_own(one: Instance, kinds: FrozenSet[str]) -> bool:
+    """Whether a question is refused for what one option is, whatever is given beside it."""
+    rejected = one.case.expect.rejected
+    codes = rejected[0] if rejected is not None else ()
+    return "OPTION_CONFLICT" not in codes or kinds.issuperset(one.case.requirements)
 
 
 def _lines(one: Instance) -> Iterator[str]:
@@ -431,49 +469,98 @@ def _values_of(given: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}={value!r}"
 
 
-class _Beside:
-    """Puts what is refused beside what is accepted, so that every option is refused beside every name and condition."""
+#: After whoever is near, however often those were met.
+_LATE = 1 << 30
 
-    def __init__(self, conditions: Mapping[str, _Member], group: Sequence[_Member]) -> None:
-        self._conditions = conditions
+
+class _Beside:
+    """Puts what is refused beside what is accepted, so that every option is refused beside every name and condition.
+
+    First come those whose options documents relate to the one that is refused, since it is there that they decide.
+    """
+
+    def __init__(
+        self,
+        names: _Names,
+        surface: str,
+        conditions: Mapping[str, _Member],
+        group: Sequence[_Member],
+        own: Set[int],
+    ) -> None:
+        self._names, self._surface, self._conditions, self._own = names, surface, conditions, own
         self._of: Dict[int, List[_Member]] = {}
         for one in group:
             for name in one.each if len(one.given) <= _MANY else ():
                 self._of.setdefault(name, []).append(one)
-        self._met: Dict[str, int] = {}
+        #: Who gives an option and something else that is related to it, without that option.
+        self._with: Dict[Tuple[str, int], List[_Member]] = {}
+        for about in sorted({name for one in group for name in one.given}):
+            near = names.mask(relations.related(surface).names({about: None}))
+            for one in group:
+                if about in one.given and near & one.names and len(one.given) <= _MANY:
+                    self._keep(one, about, near)
+        given = (relations.unwrapped(value) for one in group for value in one.given.values())
+        self._words = {value for value in given if isinstance(value, str) and _WORD.match(value)}
+        self._met: Dict[str, collections.Counter[int]] = {}
         self._kinds: Set[Tuple[Any, ...]] = set()
 
+    def _keep(self, one: _Member, about: str, near: int) -> None:
+        kept: Optional[_Member] = None
+        for name in _bits(near & one.names):
+            there = self._with.setdefault((about, name), [])
+            if len(there) < _AGAIN:
+                if kept is None:
+                    params = {"surface": self._surface, "values": _without(one.given, about), "files": one.files}
+                    kept = self._names.member(one.number, params, refused=True)
+                there += [kept] if kept is not None else []
+
     def companies(self, refused: _Member, question: Instance) -> Iterator[Company]:
-        """One under every condition that fits; for the first of a kind one without, where many more may stand."""
+        """One under every condition that fits; for the first of a kind, and for a word that another option takes, one
+        without, where more may stand."""
         about = _about(question)
         value = relations.unwrapped(question.case.params["values"].get(about))
         kind = (about, type(value), question.case.expect.rejected)
-        if kind not in self._kinds:
+        is_new = kind not in self._kinds
+        if is_new or (isinstance(value, str) and value in self._words):
             self._kinds.add(kind)
-            yield self._company(refused, (), about, _CROWD)
+            yield self._company(refused, (), about, _CROWD if is_new else 0)
         joined, conditions = _under(refused, self._conditions, len(self._kinds))
         if conditions:
             yield self._company(joined, conditions, about, _FEW)
 
     def _company(self, joined: _Member, conditions: Tuple[str, ...], about: str, size: int) -> Company:
-        """Those first whom questions about this option have not met."""
-        met = self._met.get(about, 0)
+        """Some whom questions about this option have not met, and all who are near it, those first who met it least."""
+        met = self._met.setdefault(about, collections.Counter())
         beside: List[int] = []
-        for name in sorted(self._of, key=lambda name: bool(met >> name.bit_length() - 1 & 1)):
-            if len(beside) == size:
+        near = self._names.mask(relations.related(self._surface).names({about: joined.given.get(about)}))
+
+        def turn(name: int) -> Tuple[int, int, int]:
+            if not near & name:
+                return _LATE, bool(met[name]), 0
+            return met[name] if size else 0, bin(near & self._of[name][0].bears).count("1"), name
+
+        for name in sorted(self._of, key=turn):
+            if len(beside) >= size and not near & name:
                 break
-            one = self._one(name, joined)
+            one = self._one(name, joined, about)
             if one is not None:
                 joined = joined.joined(one)
                 beside.append(one.number)
-        self._met[about] = met | joined.names
+        met.update(_bits(joined.names))
         return Company((joined.number, *beside), conditions, refused=True)
 
-    def _one(self, name: int, joined: _Member) -> Optional[_Member]:
-        """Of the first who give a name one that may join; the next time another."""
+    def _one(self, name: int, joined: _Member, about: str) -> Optional[_Member]:
+        """Of the first who give a name one that may join; the next time another.
+
+        First come those who give the refused option, too, which they give as it is refused: beside all else that
+        they give, it may be accepted.
+        """
         if name & joined.names:
             return None
         of = self._of[name]
+        for left in self._with.get((about, name), ()) if joined.number in self._own else ():
+            if joined.may_join(left):
+                return left
         for place, one in enumerate(of[:_AGAIN]):
             if joined.may_join(one):
                 of.append(of.pop(place))
@@ -591,7 +678,7 @@ def request(company: Company, chosen: Sequence[Instance], parts: Sequence[str], 
     """The parameters of some parts of a company; of a member alone they are those of its case."""
     there = [chosen[number] for number in company.members if str(number) in parts]
     merged: Dict[str, Dict[str, Any]] = {"values": {}, "env": {}, "files": {}}
-    for one in there:
+    for one in reversed(there):  # what is refused is given so, whoever else gives it
         for name, of in merged.items():
             of.update(one.case.params.get(name, {}))
     for condition in company.under(parts):
