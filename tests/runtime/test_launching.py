@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import pathlib
@@ -196,6 +197,68 @@ def test_nothing_outlives_what_started_it(tmp_path):
     while [pid for pid in pids if is_running(pid)]:
         assert time.monotonic() < limit, "a rank, or what it started, is still there"
         time.sleep(0.05)
+
+
+COPIED = """
+import os, select, subprocess, sys
+from npu_reference.runtime.scripts.forking import Forker
+
+reads, writes = os.pipe()  # somebody waits for its end
+forker = Forker()
+forker.copy_this()
+os.close(writes)
+assert select.select([reads], [], [], 30)[0], "the copy holds what is not its own"
+copy = forker._process.pid
+other = subprocess.Popen([sys.executable, "-c", "import threading; threading.Event().wait()"])
+import tensorflow as tf
+with tf.compat.v1.Session(graph=tf.Graph()) as session:
+    session.list_devices()  # TensorFlow has threads here from now on
+params = {"source": "import os; print(os.getppid(), os.getpgid(os.getppid()))", "ranks": 2}
+ranks = forker.ask({"surface": "session", "edition": "current", "values": {}, **params})["ranks"]
+assert [one["ok"]["output"] for one in ranks] == 2 * ["%d %d\\n" % (copy, os.getpgid(0))], ranks
+print(copy, flush=True)
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no process is copied here")
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        ("os.kill(os.getpid(), 9)", -signal.SIGKILL),
+        ("forker._process.stdin.close(); assert os.waitpid(copy, 0)[1] == 0; forker.close(); other.kill()", 0),
+        ("forker.close(); assert not os.path.exists('/proc/%d' % copy); other.kill()", 0),
+    ],
+    ids=["killed", "closes its end", "closes"],
+)
+def test_a_copy_of_the_one_who_asks_answers_and_ends_with_it(end, status):
+    """In its process group, and whatever else was started meanwhile."""
+    process = subprocess.Popen(
+        [sys.executable, "-W", "error::DeprecationWarning:npu_reference", "-c", COPIED + end],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        start_new_session=True,
+    )
+    try:
+        copy = int(process.stdout.readline() or 0)
+        ended = process.wait(60)
+        limit = time.monotonic() + 30
+        while copy and is_running(copy):
+            assert time.monotonic() < limit, "the copy is still there"
+            time.sleep(0.05)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # what else was started holds its streams
+        _, err = process.communicate()
+    assert (ended, copy > 0) == (status, True), err.decode()
+
+
+def test_a_process_that_has_tensorflow_is_not_copied():
+    """It may have threads, and they are not copied."""
+    importlib.import_module("tensorflow")
+    made = Forker()
+    made.copy_this()
+    assert made._process is None
 
 
 def is_running(pid):

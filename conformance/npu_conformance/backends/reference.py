@@ -81,7 +81,7 @@ _ENDS = (
 )  # fmt: skip
 
 
-#: The process that ranks are forked from, once there is one; it ends with this one.
+#: What ranks are forked from, once anything runs; it ends with this process.
 _FORKERS: List[Any] = []
 
 #: Resolutions, and partitions, that a backend remembers (assumed: questions about one graph come together, and few of
@@ -182,6 +182,11 @@ class ReferenceBackend:
             os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # TensorFlow reads it once, when it is imported
         # So it does this: every new graph would be searched for kernels that add in an order of the processor's own.
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+        if not _FORKERS:
+            from npu_reference.runtime.scripts.forking import Forker
+
+            _FORKERS.append(Forker())
+            _FORKERS[0].copy_this()
         from npu_reference.runtime.scripts import runner
 
         if "ranks" in params:
@@ -194,11 +199,8 @@ class ReferenceBackend:
 
     def run_ranks(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         """The script of the request as several ranks, each a process."""
-        from npu_reference.runtime.scripts.forking import Forker
-
-        if not _FORKERS:
-            _FORKERS.append(Forker())
-        return _FORKERS[0].ask(params)
+        answer: Dict[str, Any] = _FORKERS[0].ask(params)
+        return answer
 
     def reset(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         """Forgets earlier requests; the reference keeps nothing between them."""

@@ -1,7 +1,8 @@
 """Answers the protocol's ``run`` with ``ranks``: a process that has TensorFlow, and forks the ranks of each request.
 
 The one who asks keeps it (:class:`Forker`) and speaks with it over its stdin and stdout, a JSON document a line. It
-ends when its stdin does.
+ends when its stdin does. It may be a copy of the one who asks, which has to have TensorFlow anyhow: importing it takes
+longer than all that most ranks do.
 """
 
 from __future__ import annotations
@@ -9,10 +10,14 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import signal
+import stat
 import subprocess
 import sys
+import threading
+import warnings
 from contextlib import suppress
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, BinaryIO, Dict, List, Mapping, NamedTuple, Optional, Union
 
 from npu_reference.collection import collect_no_more
 from npu_reference.errors import NpuError
@@ -27,12 +32,29 @@ _MOST = 16
 
 _FAILURE_CHARS = 2000
 
+#: Where Linux tells what a process holds open; nowhere else a process is copied here.
+_DESCRIPTORS = "/proc/self/fd"
+
 
 class Forker:
     """The process that ranks are forked from, made when it is first needed and kept."""
 
     def __init__(self) -> None:
-        self._process: Optional[subprocess.Popen[bytes]] = None
+        self._process: Union[subprocess.Popen[bytes], _Copy, None] = None
+
+    def copy_this(self) -> None:
+        """Import TensorFlow, and let the process be a copy of this one as it is then.
+
+        Nothing happens where TensorFlow is there already, since it may have threads, which are not copied; nor where
+        this process has threads of its own. A process is started anew then, once ranks are asked for.
+
+        Raises:
+            NpuError: TENSORFLOW_MISSING.
+        """
+        if not os.path.isdir(_DESCRIPTORS) or "tensorflow" in sys.modules or threading.active_count() > 1:
+            return
+        _import()
+        self._process = _copied()
 
     def ask(self, params: Mapping[str, Any]) -> Dict[str, Any]:
         """The protocol's ``ok`` for a request with ``ranks``.
@@ -66,7 +88,7 @@ class Forker:
             process.kill()
             process.wait()
 
-    def _alive(self) -> subprocess.Popen[bytes]:
+    def _alive(self) -> Union[subprocess.Popen[bytes], _Copy]:
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "npu_reference.runtime.scripts.forking"],
@@ -74,6 +96,29 @@ class Forker:
                 stdout=subprocess.PIPE,
             )
         return self._process
+
+
+class _Copy(NamedTuple):
+    """A copy of this process that answers, to be handled as a Popen."""
+
+    pid: int
+    stdin: BinaryIO
+    stdout: BinaryIO
+
+    def poll(self) -> Optional[int]:
+        try:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+        except ChildProcessError:
+            return 0  # it has ended, and somebody has been told
+        return status if pid else None
+
+    def kill(self) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> None:
+        with suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
 
 
 def answer(params: Mapping[str, Any]) -> Dict[str, Any]:
@@ -131,24 +176,69 @@ def _act(rank: int, params: Mapping[str, Any]) -> int:
     return status
 
 
-def main() -> int:
-    """Answer one request a line until there are no more."""
+def _import() -> None:
     from npu_reference.runtime.scripts.simulate import prefer_keras_2
     from npu_reference.runtime.tf_api import tensorflow
 
+    prefer_keras_2(lambda line: None)
+    tensorflow()
+
+
+def _copied() -> Optional[_Copy]:
+    """A copy of this process that answers; None where the system has none to give."""
+    asked, answered = os.pipe(), os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads of libraries: none of them holds a lock of ours
+        try:
+            pid = os.fork()
+        except OSError:
+            for descriptor in (*asked, *answered):
+                os.close(descriptor)
+            return None
+    if pid == 0:
+        status = 70
+        try:
+            os.dup2(asked[0], 0)
+            os.dup2(answered[1], 1)
+            _let_go()
+            _serve(os.fdopen(0, "rb", closefd=False))
+            status = 0
+        except BaseException:  # noqa: BLE001 - nothing may return into the code of the process that was copied
+            with suppress(BaseException):
+                sys.excepthook(*sys.exc_info())
+                sys.stderr.flush()
+        finally:
+            os._exit(status)
+    os.close(asked[0])
+    os.close(answered[1])
+    return _Copy(pid, os.fdopen(asked[1], "wb"), os.fdopen(answered[0], "rb"))
+
+
+def _let_go() -> None:
+    """Give up every pipe and socket but the standard streams: whoever is at the other end sees the process that was
+    copied end, and this one, which holds an end of its own stdin, sees it too. The numbers stay taken, for objects that
+    were copied believe in them.
+    """
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in [int(name) for name in os.listdir(_DESCRIPTORS)]:
+        with suppress(OSError):
+            mode = os.fstat(descriptor).st_mode
+            if descriptor > 2 and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+                os.dup2(nothing, descriptor, inheritable=False)
+    os.close(nothing)
+
+
+def _serve(requests: BinaryIO) -> None:
+    """Answer one request a line until there are no more."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what anybody prints is no answer
-    prefer_keras_2(lambda line: None)
-    v1 = tensorflow().v1
-    # The ranks of a request import none of this again: the simulated device, and what every script of theirs imports,
-    # as it does within a graph. There the drop-in leaves TensorFlow's switches as they are.
-    from npu_reference.runtime.scripts import runner  # noqa: F401
-    from npu_reference.runtime.sessions import activation
-
-    activation.activate()
-    with v1.Graph().as_default():
-        importlib.import_module("npu_bridge.npu_init")
-    for line in sys.stdin.buffer:
+    made = False
+    for line in requests:
+        if not made:
+            _prepare()
+            made = True
         try:
             body: Dict[str, Any] = {"ok": answer(json.loads(line.decode("utf-8")))}
         except NpuError as error:
@@ -156,6 +246,30 @@ def main() -> int:
             body = {"refused": {name: told[name] for name in ("code", "subject", "reason", "remedy")}}
         out.write(json.dumps(body).encode("utf-8") + b"\n")
         out.flush()
+
+
+def _prepare() -> None:
+    """Import and read what the ranks of every request need: the simulated device and its tables, and what every script
+    of theirs imports, as it does within a graph. There the drop-in leaves TensorFlow's switches as they are.
+    """
+    from npu_reference.catalog import Catalog, OpList
+    from npu_reference.graphs import OPS
+    from npu_reference.runtime.scripts import runner  # noqa: F401
+    from npu_reference.runtime.sessions import activation
+    from npu_reference.runtime.tf_api import tensorflow
+
+    activation.activate()
+    with tensorflow().v1.Graph().as_default():
+        importlib.import_module("npu_bridge.npu_init")
+    OPS.get("NoOp")
+    OpList.built_in()
+    Catalog.built_in()
+
+
+def main() -> int:
+    """Answer what is asked on stdin."""
+    _import()
+    _serve(sys.stdin.buffer)
     collect_no_more()
     return 0
 
