@@ -113,7 +113,7 @@ def test_every_question_stands_under_every_condition_that_nothing_relates_to_it(
 
 def test_members_of_a_company_are_not_related_and_give_nothing_twice(drawn: Drawn) -> None:
     chosen, companies = drawn
-    kinds = {name: one.kind for name, one in library.load().requirements.items()}
+    kinds = {name: one.kind for name, one in corpus().requirements.items()}
     own = frozenset(name for name, kind in kinds.items() if kind in ("type", "domain"))
     for one in companies:
         refused = chosen[one.members[0]] if one.refused else None

@@ -82,7 +82,7 @@ def _chain(nodes: Any, holders: Set[str], token: str) -> None:
 
 
 def _tell_when_done(function: Any, holders: Set[str], token: str) -> None:
-    """Let who waits for a call of the function wait for what it exchanges: TensorFlow runs a branch or a body in place."""
+    """Let who waits for a call of the function wait for what it exchanges: TensorFlow runs a body in place."""
     for node in function.node_def:
         if _exchanges(node, holders, token) and node.name not in function.control_ret:
             function.control_ret[node.name] = node.name
