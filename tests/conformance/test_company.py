@@ -62,8 +62,8 @@ def test_every_question_stands_in_a_company_and_is_judged_there(drawn: Drawn) ->
     everything = company.members(corpus())
     left = [one for one in everything if one.case.expect.rejected is None and one.id not in there]
     assert all(one.case.params["values"].get("use_off_line") is False for one in left) and len(left) < 10
-    judged = {chosen[one.members[0]].case.id for one in companies if one.refused}
-    alone = [one for one in everything if one.case.expect.rejected is not None and one.case.id not in judged]
+    judged = {chosen[one.members[0]].id for one in companies if one.refused}
+    alone = [one for one in everything if one.case.expect.rejected is not None and one.id not in judged]
     assert all(one.case.params["values"].get("use_off_line") is False for one in alone) and len(alone) < 10
     accepted = [one for one in companies if not one.refused]
     assert len(accepted) < 800 and len(companies) < 1.1 * len(everything), "the laws take their time"

@@ -309,15 +309,12 @@ def companies(chosen: Sequence[Instance], seed: int, of_its_own: FrozenSet[str])
     accepted: Dict[Tuple[str, str], List[_Member]] = {}
     refused: Dict[Tuple[str, str], List[_Member]] = {}
     defaults = _defaults(chosen)
-    turns = _turns(chosen, seed)
     own: Set[int] = set()
     for number in sorted(range(len(chosen)), key=lambda number: _place(str(seed), chosen[number].id)):
         one = chosen[number]
         key = (one.case.params["surface"], one.edition)
         told = (name for line in _lines(one) if line not in defaults[key] for name in relations.deciding(line))
         is_refused = one.case.expect.rejected is not None
-        if is_refused and one.edition != turns[one.case.id]:
-            continue
         if is_refused and _is_of_its_own(one, of_its_own):
             own.add(number)
         member = names.member(number, one.case.params, told, is_refused, _about(one) if number in own else "")
@@ -334,15 +331,6 @@ def companies(chosen: Sequence[Instance], seed: int, of_its_own: FrozenSet[str])
         for stranger in refused.get(key, ()):
             found += beside.companies(stranger, chosen[stranger.number])
     return found
-
-
-def _turns(chosen: Sequence[Instance], seed: int) -> Dict[str, str]:
-    """For every case the edition in which it is refused in company, too: by turns, since no company makes an edition
-    take what it refuses alone."""
-    editions: Dict[str, List[str]] = {}
-    for one in chosen:
-        editions.setdefault(one.case.id, []).append(one.edition)
-    return {name: of[_place(f"turn/{seed}", name)[0] % len(of)] for name, of in editions.items()}
 
 
 def _is_of_its_own(one: Instance, kinds: FrozenSet[str]) -> bool:
