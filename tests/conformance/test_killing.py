@@ -25,7 +25,7 @@ def killed(*mutants):
 
 
 def test_a_mutant_without_a_fault_is_alive():
-    found = killed(Mutant("idle", "session.dump_mode.default", "Does nothing wrong.", ReferenceBackend))[0]
+    found = killed(Mutant("idle", "session.dump_mode.type", "Does nothing wrong.", ReferenceBackend))[0]
     assert found.judged and found.alive and not found.killed_by
 
 
