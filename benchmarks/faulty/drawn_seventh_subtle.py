@@ -62,7 +62,7 @@ def _folder_is_odd(params: Params) -> bool:
     path = value_of(params, "fusion_switch_file")
     if not isinstance(path, str) or not is_about(params, edition="legacy"):
         return False
-    return re.fullmatch(r"[\w.-]+", os.path.basename(path)) is not None
+    return re.fullmatch(r"[\w.-]+", os.path.basename(path)) is not None and re.search(r"[^\w./-]", path) is not None
 
 
 accepts(

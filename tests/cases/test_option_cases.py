@@ -70,6 +70,16 @@ def test_every_case_fails_on_a_backend_that_takes_everything_and_means_nothing_b
     ]
 
 
+def test_a_path_refused_for_its_characters_names_a_file_that_is_there():
+    asked = [
+        one.case.params
+        for one in OPTIONS
+        if one.case.expect.rejected and any(name.endswith("file.charset") for name in one.case.requirements)
+    ]
+    assert len(asked) > 3
+    assert not [params for params in asked if not set(params["values"].values()) & set(params.get("files", {}))]
+
+
 def test_a_default_of_the_wrong_kind_is_no_pass():
     one = next(one for one in OPTIONS if one.case.id == "session-enable-exception-dump-default")
     answer = {"effective": {"enable_exception_dump": {"value": False, "origin": "default"}}, "warnings": []}
