@@ -203,7 +203,7 @@ class ReferenceBackend:
         return answer
 
     def reset(self, params: Mapping[str, Any]) -> Dict[str, Any]:
-        """Forgets earlier requests; the reference keeps nothing between them."""
+        """Forgets earlier requests; what the reference remembers of them it would make again, just as it is."""
         return {}
 
     def shutdown(self, params: Mapping[str, Any]) -> Dict[str, Any]:

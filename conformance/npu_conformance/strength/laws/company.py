@@ -286,15 +286,21 @@ class _Names:
         refused: bool = False,
         own: str = "",
     ) -> Optional[_Member]:
-        """None for what documents relate to everything; nothing bears on what is refused for its `own` sake."""
+        """None for what documents relate to everything. Of an option that is refused for its `own` sake only that
+        bears on it beside which it is ignored."""
         given = {**params.get("values", {}), **params.get("env", {})}
         related = relations.related(params["surface"], refused).names(_without(given, own))
+        ignored: Set[str] = set()
+        if own in given:
+            ignored = relations.related(params["surface"], own=True).names({own: given[own]})
+        related = related | ignored
         if relations.ALL in related:
             return None
         texts = "\n".join(str(relations.unwrapped(value)) for value in given.values())
         shown = self.mask(given.keys() & set(told))
         bears = self.mask(related)
-        apart = self.mask(relations.related(params["surface"], refused).names(_without(given, own, *_CAUSES)))
+        without_causes = relations.related(params["surface"], refused).names(_without(given, own, *_CAUSES))
+        apart = self.mask(without_causes | ignored)
         files, each = params.get("files", {}), tuple(_bits(self.mask(given)))
         return _Member(number, given, files, self.mask(given), bears, apart, shown, each, texts)
 

@@ -17,7 +17,8 @@ class Relation(NamedTuple):
 
     A name stands for an option or a variable with whatever value, ``name=value`` (value in JSON) for one value of it.
     Without `others` those bear on each other. What they decide may be which value takes effect, and no more: where it
-    `refuses`, a value that is refused alone is refused beside the others, too.
+    `refuses`, a value that is refused alone is refused beside the others, too. Where it `ignores`, one has no effect
+    at all beside the other, and nobody need look at what it is.
     """
 
     rule: str
@@ -25,6 +26,7 @@ class Relation(NamedTuple):
     others: Tuple[str, ...] = ()
     surfaces: Tuple[str, ...] = ("session", "runconfig")
     refuses: bool = False
+    ignores: bool = False
 
 
 _PROFILES = ("input_shape", "dynamic_dims", "dynamic_node_type")
@@ -45,12 +47,12 @@ RELATIONS: Tuple[Relation, ...] = (
     Relation("in_out_pair.session.flag_alone", ("in_out_pair_flag",), ("in_out_pair",)),
     Relation("runconfig.variable_placement.host_needs_mix", ("variable_placement",), ("mix_compile_mode",)),
     Relation("S7", _PROFILES, ("mix_compile_mode",)),
-    Relation("session.use_off_line.false_overrides", ("use_off_line=false",), (ALL,)),
+    Relation("session.use_off_line.false_overrides", ("use_off_line=false",), (ALL,), ignores=True),
     Relation("session.enable_data_pre_proc.loop_prerequisite", ("enable_data_pre_proc",), ("iterations_per_loop",)),
     # shapes
     Relation("S1", _PROFILES),
     Relation("session.dynamic_graph_execute_mode.only_when_dynamic", _DYNAMIC),
-    Relation("runconfig.dynamic_inputs_shape_range.dynamic_dims_wins", _PROFILES, _DYNAMIC),
+    Relation("runconfig.dynamic_inputs_shape_range.dynamic_dims_wins", _PROFILES, _DYNAMIC, ignores=True),
     Relation("S14", ("compile_dynamic_mode",), (*_PROFILES, *_DYNAMIC)),
     Relation("S16", ("iterations_per_loop",), _DYNAMIC),
     Relation(
@@ -61,7 +63,7 @@ RELATIONS: Tuple[Relation, ...] = (
     # precision, and implementations of operators
     Relation("precision.v1_v2_exclusive", _MODES),
     Relation("precision.mixlist.context", ("modify_mixlist",), _MODES),
-    Relation("precision.customize.must_keep_off", ("customize_dtypes",), _MODES),
+    Relation("precision.customize.must_keep_off", ("customize_dtypes",), _MODES, ignores=True),
     Relation(
         "session.op_precision_mode.over_implmode", ("op_precision_mode",), ("op_select_implmode",), refuses=True
     ),
@@ -69,6 +71,7 @@ RELATIONS: Tuple[Relation, ...] = (
         "session.op_precision_mode.over_implmode",
         ("optypelist_for_implmode",),
         ("op_precision_mode", "op_select_implmode"),
+        ignores=True,
     ),
     # memory
     Relation("session.memory.sum_31g", _MEMORY),
@@ -102,8 +105,8 @@ RELATIONS: Tuple[Relation, ...] = (
     Relation("runconfig.local_device_list.pair", ("local_rank_id",), ("local_device_list",), refuses=True),
     # online inference: whatever is listed for training, or has another default there
     Relation("precision.s.default_inference", _INFERENCE, _MODES[:1], refuses=True),
-    Relation("runconfig.enable_small_channel.inference_fixed", _INFERENCE, ("enable_small_channel",)),
-    Relation("session.profiling_options.inference.no_training_trace", _INFERENCE, _PROFILING),
+    Relation("runconfig.enable_small_channel.inference_fixed", _INFERENCE, ("enable_small_channel",), ignores=True),
+    Relation("session.profiling_options.inference.no_training_trace", _INFERENCE, _PROFILING, ignores=True),
     Relation(
         "session.table.scenario_column",
         _INFERENCE,
@@ -113,10 +116,14 @@ RELATIONS: Tuple[Relation, ...] = (
             "hccl_timeout", "op_wait_timeout", "op_execute_timeout", "buffer_optimize", "in_out_pair",
             "in_out_pair_flag", *_TUNING, *_PROFILES, "distribute",
         ),
+        ignores=True,
     ),
-    Relation("G13", _INFERENCE, ("iterations_per_loop",)),
+    Relation("G13", _INFERENCE, ("iterations_per_loop",), ignores=True),
     Relation(
-        "runconfig.quant_dumpable.inference_only", _INFERENCE, ("quant_dumpable", "graph_max_parallel_model_num")
+        "runconfig.quant_dumpable.inference_only",
+        _INFERENCE,
+        ("quant_dumpable", "graph_max_parallel_model_num"),
+        ignores=True,
     ),
     Relation("runconfig.op_debug_level.advice", _INFERENCE, ("op_debug_level",), refuses=True),
 )  # fmt: skip
@@ -165,12 +172,13 @@ def tokens(given: Mapping[str, Any]) -> Set[str]:
 
 
 class Related:
-    """The relations of one surface, ready to be asked; of a question that is `refused` those that may lift that."""
+    """The relations of one surface, ready to be asked; of a question that is `refused` those that may lift that, and of
+    one that is refused for its `own` type or domain those beside which it is ignored."""
 
-    def __init__(self, surface: str, refused: bool = False) -> None:
+    def __init__(self, surface: str, refused: bool = False, own: bool = False) -> None:
         self._of: Dict[str, Set[str]] = {}
         for relation in RELATIONS:
-            if surface in relation.surfaces and not (refused and relation.refuses):
+            if surface in relation.surfaces and not (refused and relation.refuses) and (relation.ignores or not own):
                 others = relation.others or relation.those
                 for those, these in ((relation.those, others), (others, relation.those)):
                     for one in those:
@@ -186,6 +194,6 @@ class Related:
 
 
 @functools.lru_cache(maxsize=None)
-def related(surface: str, refused: bool = False) -> Related:
+def related(surface: str, refused: bool = False, own: bool = False) -> Related:
     """The relations of a surface, made once."""
-    return Related(surface, refused)
+    return Related(surface, refused, own)
