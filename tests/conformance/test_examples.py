@@ -48,8 +48,7 @@ def test_the_one_in_cpp_built_with_the_systems_compiler(tmp_path: Any) -> None:
     assert [one for one in checkup.check(spec, SETTINGS) if not one.passed] == []
 
 
-@pytest.mark.parametrize("name", sorted(os.listdir(EXAMPLES)))
+@pytest.mark.parametrize("name", sorted(name for name in os.listdir(EXAMPLES) if name.endswith((".py", ".cpp"))))
 def test_each_is_under_200_lines(name: str) -> None:
-    if name.endswith((".py", ".cpp")):
-        with open(os.path.join(EXAMPLES, name), encoding="utf-8") as stream:
-            assert len(stream.readlines()) < 200
+    with open(os.path.join(EXAMPLES, name), encoding="utf-8") as stream:
+        assert len(stream.readlines()) < 200
