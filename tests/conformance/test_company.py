@@ -134,6 +134,19 @@ def test_members_of_a_company_are_not_related_and_give_nothing_twice(drawn: Draw
             assert not (mutual[0] & set(told[1]) and mutual[1] & set(told[0])), (first.id, second.id)
 
 
+def test_nothing_is_refused_beside_what_makes_it_mean_nothing(drawn: Drawn) -> None:
+    """An option of training alone, say, in online inference: nobody need look at what it is."""
+    chosen, companies = drawn
+    asked = [(chosen[one.members[0]], company.request(one, chosen, one.parts, "0")) for one in companies if one.refused]
+    assert len(asked) > 2000
+    for refused, params in asked:
+        about = company._about(refused)
+        beside = {name: value for name, value in params["values"].items() if name not in given(refused)}
+        ignoring = relations.related(place(refused)[0], own=True)
+        by_it, by_them = ignoring.names({about: params["values"].get(about)}), ignoring.names(beside)
+        assert not (by_it & set(beside) and about in by_them), (refused.id, beside)
+
+
 def test_relations_cite_what_there_is_and_name_options_that_there_are() -> None:
     shelf, readings = corpus(), explaining.readings()
     variables = {name for one in company.members(shelf) for name in one.case.params.get("env", ())}
