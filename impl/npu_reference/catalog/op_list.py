@@ -94,13 +94,6 @@ class OpList:
             raise NpuError("OP_LIST", where, f"it is not JSON: {getattr(problem, 'msg', problem)}.", _FORM) from None
         return OpList(_entries(root, subject), subject)
 
-    @staticmethod
-    def from_json(value: Any, subject: str = "<op_list>") -> OpList:
-        """A list from a JSON object already decoded, as the worker protocol brings it; NpuError OP_LIST."""
-        if isinstance(value, dict):
-            value = _Pairs((op, _Pairs(e.items()) if isinstance(e, dict) else e) for op, e in value.items())
-        return OpList(_entries(value, subject), subject)
-
     def to_json(self) -> Dict[str, Dict[str, bool]]:
         """The list in the adapter's form."""
         return {op: {"isGray": e.is_gray, "isHeavy": e.is_heavy} for op, e in sorted(self._entries.items())}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Callable, Dict, Mapping, NamedTuple, NoReturn, Optional, Sequence, Tuple
+from typing import Dict, Mapping, NamedTuple, NoReturn, Optional, Sequence, Tuple
 
 from npu_reference.errors import NpuError
 from npu_reference.options.declaration import Facet
@@ -19,7 +18,6 @@ __all__ = [
     "OptionValueError",
     "carried_facet",
     "carried_values",
-    "checker",
     "construct",
     "first_problem",
     "raise_for_python",
@@ -118,11 +116,6 @@ def first_problem(class_name: str, arguments: Mapping[str, object]) -> Optional[
     """The first problem among keyword arguments of a class; None when there is none."""
     found = (_problem(class_name, name, arguments) for name in arguments)
     return next((problem for problem in found if problem is not None), None)
-
-
-def checker(class_name: str) -> Callable[[Dict[str, object]], Optional[Problem]]:
-    """A function that finds the first problem among keyword arguments of a class."""
-    return functools.partial(first_problem, class_name)
 
 
 def named(class_name: str, ordered: Sequence[object], arguments: Mapping[str, object]) -> Dict[str, object]:

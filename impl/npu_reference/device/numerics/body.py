@@ -43,13 +43,11 @@ class _Value(NamedTuple):
     Attributes:
         stored: the tensor at the graph's own dtype; empty where nobody has asked for it yet.
         wide: the tensor as float32; empty where nobody has asked for it yet.
-        half: whether the graph's own dtype is float16.
         grid: whether every value is one of float16's, so that rounding changes nothing.
     """
 
     stored: str
     wide: str
-    half: bool
     grid: bool
 
 
@@ -212,7 +210,7 @@ class _Body:
             gated = self._gate(result, node.proto.name, 0, True, decision.engine in _SATURATING)
             self.completed.setdefault(node.proto.name, []).append(gated.split(":", 1)[0])
             half = node.dtypes[0].number == _HALF
-            self.values[node.outputs[0]] = _Value("" if half else gated, gated, half, True)
+            self.values[node.outputs[0]] = _Value("" if half else gated, gated, True)
         return bool(result)
 
     def _rounded_inputs(self, node: _Node, decision: Decision) -> Callable[[], List[str]]:
@@ -243,7 +241,7 @@ class _Body:
                 self._declare(text, dtype.number, on_grid, widened)
                 continue
             self.completed.setdefault(node.proto.name, []).append(gated.split(":", 1)[0])
-            self.values[text] = _Value("" if half else gated, gated, half, on_grid or lowered)
+            self.values[text] = _Value("" if half else gated, gated, on_grid or lowered)
 
     def _gate(self, text: str, name: str, position: int, lowered: bool, held: bool) -> str:
         suffix = f"_{position}" if position else ""
@@ -263,7 +261,7 @@ class _Body:
         engine = "" if decision is None else decision.engine
         if target == _HALF:
             proto.input[0] = self._rounded(text, node.inputs[0], engine != "aicpu")
-            self.values[node.outputs[0]] = _Value(node.outputs[0], proto.input[0], True, True)
+            self.values[node.outputs[0]] = _Value(node.outputs[0], proto.input[0], True)
             return True
         value = self._value(text, node.inputs[0])
         if value.grid:
@@ -286,9 +284,9 @@ class _Body:
 
     def _declare(self, text: str, number: int, grid: bool, widened: bool = False) -> None:
         if number == _HALF:
-            self.values[text] = _Value("", text, True, grid) if widened else _Value(text, "", True, True)
+            self.values[text] = _Value("", text, grid) if widened else _Value(text, "", True)
         elif number == _FLOAT:
-            self.values[text] = _Value(text, text, False, grid)
+            self.values[text] = _Value(text, text, grid)
 
     def _declare_outputs(self, node: _Node, grid: bool) -> None:
         for text, dtype in zip(node.outputs, node.dtypes):
@@ -298,7 +296,7 @@ class _Body:
     def _value(self, text: str, dtype: Optional[DType] = None) -> _Value:
         if text not in self.values and dtype is not None:  # the end of a loop, or the output of a called function
             self._declare(text, dtype.number, grid=False)
-        return self.values.get(text, _Value(text, text, False, False))
+        return self.values.get(text, _Value(text, text, False))
 
     def _stored(self, text: str) -> str:
         """The text that reads a tensor at the graph's own dtype."""

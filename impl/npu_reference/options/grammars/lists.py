@@ -19,8 +19,6 @@ __all__ = [
     "parse_optypes",
     "parse_parallelism",
     "parse_scope_passes",
-    "write_names",
-    "write_parallelism",
 ]
 
 _BLANKS = re.compile(r"[ \t]*")
@@ -136,11 +134,6 @@ def parse_devices(text: str) -> Devices:
         blanks |= _comma(scanner)
 
 
-def write_names(names: Names) -> str:
-    """The text that :func:`parse_names` reads as ``names``."""
-    return ",".join(names.names)
-
-
 class Parallelism(NamedTuple):
     """Engine to its number of parallel streams, every engine of the edition included."""
 
@@ -188,11 +181,6 @@ def _streams(scanner: Scanner, limit: int) -> int:
     if not 1 <= number <= limit:
         scanner.refuse(f"{number} is outside 1 to {limit}.", start)
     return number
-
-
-def write_parallelism(parallelism: Parallelism) -> str:
-    """The text that :func:`parse_parallelism` reads as ``parallelism``."""
-    return ",".join(f"{engine}:{number}" for engine, number in parallelism.engines.items())
 
 
 class Bytes(NamedTuple):
