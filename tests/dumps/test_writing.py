@@ -53,7 +53,7 @@ def test_nothing_is_to_be_seen_before_a_step_is_published(tmp_path) -> None:
 def test_what_the_system_does_not_take_at_once_is_written_afterwards(tmp_path, monkeypatch, most) -> None:
     own = os.writev
     monkeypatch.setattr(os, "writev", lambda handle, some: own(handle, [b"".join(some)[:most]]))
-    given = [b"abcd", bytearray(b"efg"), memoryview(b""), b"", b"hijklmnop"] * 40
+    given = [b"abcd", bytearray(b"efg"), memoryview(b""), b"", memoryview(b"hijklmnop").cast("B", (3, 3))] * 40
     target = opened(tmp_path)
     files = target.step("GeOp_0", 1, 0)
     files.write("one", given)

@@ -324,14 +324,14 @@ def _write(
     with turn:
         handle = os.open(path, _FLAGS, 0o666, dir_fd=folder)
     try:
-        left = [memoryview(part) for part in parts]
+        left = list(parts)
         while left:
-            # At most 2 GiB go at a time, wherever in a part that ends.
+            # At most 2 GiB go at a time, wherever in a part that ends: what is left of it is copied.
             written = os.writev(handle, left[:_MOST_PARTS])
-            while left and written >= len(left[0]):
-                written -= len(left.pop(0))
+            while left and written >= _size(left[0]):
+                written -= _size(left.pop(0))
             if written:
-                left[0] = left[0][written:]
+                left[0] = memoryview(left[0]).tobytes()[written:]
     finally:
         os.close(handle)
 
