@@ -49,6 +49,19 @@ def test_nothing_is_to_be_seen_before_a_step_is_published(tmp_path) -> None:
     assert not [name for name in os.listdir(str(tmp_path)) if name.startswith(ASIDE)]
 
 
+@pytest.mark.parametrize("most", [1, 4, 7, 8, 1 << 20])
+def test_what_the_system_does_not_take_at_once_is_written_afterwards(tmp_path, monkeypatch, most) -> None:
+    own = os.writev
+    monkeypatch.setattr(os, "writev", lambda handle, some: own(handle, [b"".join(some)[:most]]))
+    given = [b"abcd", bytearray(b"efg"), memoryview(b""), b"", memoryview(b"hijklmnop").cast("B", (3, 3))] * 40
+    target = opened(tmp_path)
+    files = target.step("GeOp_0", 1, 0)
+    files.write("one", given)
+    folder = files.publish()
+    with open(os.path.join(folder, "one"), "rb") as stream:
+        assert stream.read() == b"abcdefghijklmnop" * 40
+
+
 def test_a_step_is_published_when_what_is_being_written_is_whole(tmp_path, monkeypatch) -> None:
     target = opened(tmp_path)
     files = write(target)

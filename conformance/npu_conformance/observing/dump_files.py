@@ -20,8 +20,11 @@ _DEVICE = re.compile(r"(.*extra-info/data-dump/)(\d+)\Z")
 
 
 def _recognises(name: str) -> bool:
-    base = name.rpartition("/")[2]
-    return names.parse(base) is not None or base == names.MAPPING
+    folder, _, base = name.rpartition("/")
+    if names.parse(base) is not None or base == names.MAPPING:
+        return True
+    # A name too long for a file is another one there; the operator's own is in the description.
+    return _PLACE.match(folder) is not None or _DEVICE.match(folder) is not None
 
 
 @kind("dump", _recognises)
@@ -34,12 +37,12 @@ def _dumps(found: Sequence[Left], about: About) -> Triples:
         said = names.parse(name)
         placed = _PLACE.match(folder)
         read = _read(one)
-        op = name.split(".")[1] if read is None else read[0].op_name
+        op = read[0].op_name if read is not None else said.op_name if said is not None else name
         if placed is not None:
             words = f"dump {placed['base'] or '.'} step {placed['step']} {op}"
             yield "dump_steps", placed["step"], f"dump {placed['base'] or '.'} step {placed['step']}"
             yield "dump_devices", placed["device"], f"dump {placed['base'] or '.'} of device {placed['device']}"
-        elif said is not None and said.stream is None:
+        elif (said is None and _DEVICE.match(folder)) or (said is not None and said.stream is None):
             nameless, device = _DEVICE.sub(_NAMELESS, folder) or ".", _DEVICE.match(folder)
             words = f"exception_dump {nameless} {op}"
             if device is not None:
@@ -84,7 +87,7 @@ def _tensors(
     if aspect == "exception_dump":
         if description.spaces:
             yield aspect, op, f"{words} workspace"
-        if description.attr("tiling") is not None:
+        if description.attr("tiling"):
             yield aspect, op, f"{words} tiling"
 
 

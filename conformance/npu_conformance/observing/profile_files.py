@@ -30,6 +30,9 @@ METRICS: Mapping[str, str] = {
     "ResourceConflictRatio": "mte2_iq_full_ratio",
 }
 
+#: Groups of shares of time (002 § aic_metrics): of whatever runs on the AI Core there is one.
+_SHARES = ("PipeUtilization", "ArithmeticUtilization")
+
 #: Two moments that tables write with three digits of a microsecond are one if they are no further apart.
 _NEAR = 0.0015
 _MORE, _NONE = "\n", "\r\n"  # stand for cells without a column, and columns without a cell: no cell is a line's end
@@ -88,6 +91,9 @@ def _wrong(found: Sequence[_Table], about: About) -> Iterator[str]:
                 lasts, works = _number(row.get("Task Duration(us)")), _number(row.get("aicore_time(us)"))
                 if lasts is not None and works is not None and works > lasts + _NEAR:
                     yield f"{row.get('Op Name', '')} computes for longer than it lasts"
+                for group in _SHARES if row.get("Task Type") == "AI_CORE" else ():
+                    if METRICS[group] in table.columns and _number(row.get(METRICS[group])) is None:
+                        yield f"{row.get('Op Name', '')} has no {group}"
             elif table.name == "step_trace":
                 yield from _iteration(row)
     moments: Dict[str, Dict[str, List[float]]] = {}

@@ -324,30 +324,20 @@ def _write(
     with turn:
         handle = os.open(path, _FLAGS, 0o666, dir_fd=folder)
     try:
-        for begin in range(0, len(parts), _MOST_PARTS):
-            some = parts[begin : begin + _MOST_PARTS]
-            written = os.writev(handle, some)
-            if written != sum(map(_size, some)):
-                _rest(handle, some, written)
+        left = list(parts)
+        while left:
+            # At most 2 GiB go at a time, wherever in a part that ends: what is left of it is copied.
+            written = os.writev(handle, left[:_MOST_PARTS])
+            while left and written >= _size(left[0]):
+                written -= _size(left.pop(0))
+            if written:
+                left[0] = memoryview(left[0]).tobytes()[written:]
     finally:
         os.close(handle)
 
 
 def _size(part: Bytes) -> int:
     return len(part) if isinstance(part, (bytes, bytearray)) else int(part.nbytes)
-
-
-def _rest(handle: int, parts: Sequence[Bytes], written: int) -> None:
-    """What the system did not take at once: at most 2 GiB go at a time."""
-    for part in parts:
-        view = memoryview(part)
-        if written >= view.nbytes:
-            written -= view.nbytes
-            continue
-        left = view.cast("B")[written:]
-        written = 0
-        while len(left):
-            left = left[os.write(handle, left) :]
 
 
 _ASIDE_NAME = re.compile(re.escape(ASIDE) + r"(?P<host>.+)-(?P<pid>\d+)-\d+\Z")
