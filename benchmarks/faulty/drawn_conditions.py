@@ -1,4 +1,4 @@
-"""An eighth list, a requirement and a condition drawn for each: beside an option that is not about it, say."""
+"""A list of requirements and conditions, each drawn: what goes wrong beside an option that is not about it, say."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from faulty.making import (
     asks,
     broken,
     changed,
-    decoded,
-    encoded,
     given,
     graph_of,
     in_inference,
@@ -237,7 +235,12 @@ asks(
     "inference_has_one_cpu",
     "003 ac_parallel_enable: of graphs of dynamic shapes, in inference too",
     "timeline",
-    lambda params: all_values(params, without("ac_parallel_enable")) if in_inference(params) else params,
+    lambda params: all_values(
+        params,
+        lambda values: (
+            without("ac_parallel_enable")(values) if value_is({"values": values}, "graph_run_mode", 0) else values
+        ),
+    ),
     "timeline",
 )
 asks(
@@ -286,23 +289,6 @@ leaves(
     "sources_have_no_lines_beside_weights",
     "002 op_debug_level 1: .cce, _loc.json, .o and .json",
     lambda files, asked: _but(files, r"_loc\.json$") if value_is(asked, "external_weight", True) else files,
-)
-
-
-def _last_graph(files: Files, asked: Any) -> Files:
-    found = dict(files)
-    for name, file in files.items():
-        if name.endswith("fusion_result.json") and "b64" in file:
-            told = json.loads(decoded(file))
-            if isinstance(told, list) and len(told) > 1:
-                found[name] = encoded(json.dumps(told[-1:]))
-    return found
-
-
-leaves(
-    "statistics_of_the_last_graph",
-    "003 export_compile_stat 1: of what the program compiled, at its end",
-    _last_graph,
 )
 
 
