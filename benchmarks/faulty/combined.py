@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List
 from faulty import (
     artifacts,
     conditioned,
+    drawn_conditions,
     drawn_fifth,
     drawn_fifth_second,
     drawn_fifth_subtle,
@@ -62,6 +63,7 @@ TABLES = (
     drawn_sixth_subtle,
     drawn_seventh,
     drawn_seventh_subtle,
+    drawn_conditions,
     conditioned,
     drawn_files,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import importlib
 import itertools
 import os
@@ -145,6 +146,27 @@ def test_nothing_is_refused_beside_what_makes_it_mean_nothing(drawn: Drawn) -> N
         ignoring = relations.related(place(refused)[0], own=True)
         by_it, by_them = ignoring.names({about: params["values"].get(about)}), ignoring.names(beside)
         assert not (by_it & set(beside) and about in by_them), (refused.id, beside)
+
+
+def test_what_is_refused_meets_most_of_what_documents_relate_to_it(drawn: Drawn) -> None:
+    """Each option that is refused stands beside three of four that are related to it and might lift that."""
+    chosen, companies = drawn
+    known = collections.defaultdict(set)
+    for one in chosen:
+        if one.case.expect.rejected is None:
+            known[place(one)] |= given(one)
+    met, possible = set(), set()
+    for one in companies:
+        if one.refused:
+            refused = chosen[one.members[0]]
+            about, where = company._about(refused), place(refused)
+            asked = {about: relations.unwrapped(refused.case.params["values"].get(about))}
+            ignoring = relations.related(where[0], own=True).names(asked)
+            near = (relations.related(where[0]).names(asked) - ignoring) & known[where]
+            beside = set().union(*(given(chosen[number]) for number in one.members[1:]))
+            possible |= {(where, about, name) for name in near - given(refused)}
+            met |= {(where, about, name) for name in beside & near}
+    assert len(met & possible) >= 0.7 * len(possible), f"{len(met & possible)} of {len(possible)}"
 
 
 def test_relations_cite_what_there_is_and_name_options_that_there_are() -> None:

@@ -11,8 +11,10 @@ import pytest
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.judging import judge
 from npu_conformance.strength import hosting
-from npu_conformance.strength.laws import asking, conditions, dealing
+from npu_conformance.strength.laws import asking, conditions, dealing, idle, relations
+from npu_reference.errors import NpuError
 from npu_reference.graphs import load_graph
+from npu_reference.options import OPTIONS
 from tests.cases.corpus import corpus
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,14 +38,19 @@ def test_every_condition_says_why_it_makes_no_difference(shelf):
         assert not unknown, f"{one.name}: {unknown}"
 
 
-def test_every_accepted_case_is_asked_once_more_in_one_of_its_editions_under_two_conditions_or_more(shelf, dealt):
-    asked = [one for question in dealt for group in question.graphs for one in group]
+def of_table(question):
+    return [name for name in question.conditions if name in conditions.CONDITIONS]
+
+
+def test_every_case_is_asked_once_more_in_one_of_its_editions_under_two_conditions_or_more(shelf, dealt):
+    asked = [one for question in dealt if of_table(question) for group in question.graphs for one in group]
     assert len({one.id for one in asked}) == len(asked)
     assert {one.case.id for one in asked} == {one.case.id for one in shelf.instances() if dealing.usable(one)}
     assert min(len(question.conditions) for question in dealt) >= 2
+    assert any(one.case.expect.rejected is not None for one in asked)
     for question in dealt:
         assert len({(one.edition, one.case.method) for group in question.graphs for one in group}) == 1
-        groups = [conditions.CONDITIONS[name].group for name in question.conditions]
+        groups = [conditions.CONDITIONS[name].group for name in of_table(question)]
         twice = [group for group, count in collections.Counter(groups).items() if group and count > 1]
         assert not twice, question.conditions
 
@@ -53,6 +60,52 @@ def test_requirements_meet_conditions_as_far_as_their_cases_go(dealt):
     assert met <= possible
     assert len(met) >= 0.9 * len(possible), f"{len(met)} of {len(possible)}"
     assert {name for _, name in met} == set(conditions.CONDITIONS), "a condition that nothing is asked under"
+
+
+def test_requirements_meet_values_of_options_as_far_as_their_cases_go(dealt):
+    met, possible = dealing.option_pairs(dealt)
+    assert len(met) >= 0.85 * len(possible), f"{len(met)} of {len(possible)}"
+    groups = {name: one.group for name, one in idle.given().items()}
+    options, all_options = ({(one, groups[name]) for one, name in pairs} for pairs in (met, possible))
+    assert len(options) >= 0.95 * len(all_options), f"{len(options)} of {len(all_options)}"
+    assert {name for _, name in met} == set(idle.given()), "a value that nothing is asked beside"
+
+
+def test_every_option_of_the_documents_is_laid_or_left_out_with_a_reason(shelf):
+    listed = {
+        name
+        for name, option in OPTIONS.items()
+        if any(facet.listed and facet.status not in ("reserved", "idle") for facet in option.facets.values())
+    }
+    given = {name for one in idle.given().values() for name in (*one.values, *one.env)}
+    laid = {one.name.partition(" ")[0] for one in idle.IDLE}
+    assert laid <= given
+    assert not laid & set(idle.LEFT_OUT)
+    assert listed - laid == set(idle.LEFT_OUT)
+    variables = {one.partition("=")[0] for row in relations.RELATIONS for one in (*row.those, *row.others)}
+    assert {name for name in variables if name.isupper()} - given == {"RANK_SIZE"}, "a launched rank is a condition"
+
+
+def test_every_option_that_is_laid_says_by_a_requirement_what_it_is_about(shelf):
+    assert [one.source for one in idle.IDLE if one.source not in shelf.requirements] == []
+
+
+def test_no_document_relates_what_stands_beside_a_question(dealt):
+    for question in dealt:
+        names = [name for name in question.conditions if name not in conditions.CONDITIONS]
+        laid = [idle.given()[name] for name in names]
+        assert len({one.group for one in laid}) == len(laid)
+        told = [option for one in laid for option in (*one.values, *one.env)]
+        assert len(set(told)) == len(told)
+        given = {*question.first.case.params["values"], *question.first.case.params.get("env", {})}
+        assert not given & set(told)
+
+
+def test_what_a_surface_does_not_have_is_not_laid_there():
+    (name,) = [name for name in idle.given() if name.startswith("beside dump_config")]
+    asked = {"surface": "session", "edition": "current", "values": {}}
+    assert idle.beside_of([name], asked) == asked
+    assert "dump_config" in idle.beside_of([name], {**asked, "surface": "runconfig"})["values"]
 
 
 def test_dealing_depends_on_the_library_and_the_seed_alone(shelf, dealt):
@@ -118,6 +171,29 @@ class Unlisted(ReferenceBackend):
         if values.get("mix_compile_mode"):
             values = {name: value for name, value in values.items() if name != "modify_mixlist"}
         return super().precision({**params, "values": values})
+
+
+class Turned(ReferenceBackend):
+    """Offloads what in_out_pair names, whatever its flag says, where gradients are merged at the end of a step."""
+
+    def partition(self, params):
+        values = params["values"]
+        if values.get("is_tailing_optimization") and "in_out_pair_flag" in values:
+            values = {**values, "in_out_pair_flag": True}
+        return super().partition({**params, "values": values})
+
+
+class Lenient(ReferenceBackend):
+    """Ignores dtypes that no kernel has where kernels' files are kept."""
+
+    def precision(self, params):
+        try:
+            return super().precision(params)
+        except NpuError as error:
+            if error.code != "PRECISION_DTYPES" or "debug_dir" not in params["values"]:
+                raise
+            values = {name: value for name, value in params["values"].items() if name != "customize_dtypes"}
+            return super().precision({**params, "values": values})
 
 
 class Unopened(ReferenceBackend):
@@ -202,6 +278,8 @@ FAULTS = [
     (Shallow, "partition-conditions", ("with operators in functions of their own",)),
     (Crowded, "partition-conditions", ("among a hundred device operators that nothing connects it with",)),
     (Unprinted, "partition-conditions", (conditions.TEXT,)),
+    (Turned, "partition-conditions", ("beside is_tailing_optimization=true",)),
+    (Lenient, "precision-conditions", ("beside debug_dir=/idle/debug",)),
 ]
 
 
@@ -209,7 +287,7 @@ FAULTS = [
 def test_a_fault_under_one_condition_is_found_and_told_of_by_that_condition_alone(
     backend, law, condition, shelf, tmp_path
 ):
-    details = failures(backend(), shelf, law, tmp_path, ["current"])
+    details = failures(backend(), shelf, law, tmp_path)
     assert details
     for detail in details:
         assert detail.split(": ")[2] in condition, detail

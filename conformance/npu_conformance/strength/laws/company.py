@@ -536,15 +536,15 @@ class _Beside:
         for name in sorted(self._of, key=turn):
             if len(beside) >= size and not near & name:
                 break
-            one = self._one(name, joined, about)
+            one = self._one(name, joined, about, bool(near & name))
             if one is not None:
                 joined = joined.joined(one)
                 beside.append(one.number)
         met.update(_bits(joined.names))
         return Company((joined.number, *beside), conditions, refused=True)
 
-    def _one(self, name: int, joined: _Member, about: str) -> Optional[_Member]:
-        """Of the first who give a name one that may join; the next time another.
+    def _one(self, name: int, joined: _Member, about: str, is_near: bool) -> Optional[_Member]:
+        """Of the first who give a name, or of all where it is related, one that may join; the next time another.
 
         First come those who give the refused option, too, which they give as it is refused: beside all else that
         they give, it may be accepted.
@@ -555,7 +555,7 @@ class _Beside:
         for left in self._with.get((about, name), ()) if joined.number in self._own else ():
             if joined.may_join(left):
                 return left
-        for place, one in enumerate(of[:_AGAIN]):
+        for place, one in enumerate(of if is_near else of[:_AGAIN]):
             if joined.may_join(one):
                 of.append(of.pop(place))
                 return one

@@ -67,6 +67,10 @@ class Condition(NamedTuple):
         hides: aspects of an answer that it may change.
         lists: whether it gives an operator list, which not every backend takes.
         ends: whether it adds fetches, which an answer may name as operators.
+        gives: the options and variables that it gives.
+        surface: the surface that it asks on.
+        refusals: whether what is refused is refused under it, too, and for the same operator.
+        often: whether every second question that it fits is asked so: it costs nothing, and much is forgotten there.
     """
 
     name: str
@@ -79,6 +83,10 @@ class Condition(NamedTuple):
     hides: FrozenSet[str] = frozenset()
     lists: bool = False
     ends: bool = False
+    gives: Mapping[str, Any] = {}
+    surface: str = ""
+    refusals: bool = False
+    often: bool = False
 
 
 # -- options beside ---------------------------------------------------------------------------------------------------
@@ -146,16 +154,20 @@ def _to(surface: str, pre_processing: bool) -> Callable[[Request], Request]:
     return change
 
 
+#: Options of which where operators are, or in which mode, is told by what they are by default.
+_DEFAULTS: Mapping[str, Any] = {
+    "graph_run_mode": 1, "mix_compile_mode": False, "iterations_per_loop": 1, "use_off_line": True,
+    "in_out_pair_flag": True,
+}  # fmt: skip
+
+
 def _defaults(asked: Request) -> Request:
     """What is not given, given as its default."""
     params = asked.params
-    found: Dict[str, Any] = {"graph_run_mode": 1, "mix_compile_mode": False, "iterations_per_loop": 1}
-    if params["surface"] == "session":
-        found["use_off_line"] = True
-        if "in_out_pair" in params["values"]:
-            found["in_out_pair_flag"] = True
-    elif params["edition"] == "current":
-        found.update(deterministic=0, external_weight=False)
+    of_sessions = ("use_off_line", *(["in_out_pair_flag"] if "in_out_pair" in params["values"] else []))
+    of_all = ("graph_run_mode", "mix_compile_mode", "iterations_per_loop")
+    names = of_all + (of_sessions if params["surface"] == "session" else ())
+    found = {name: _DEFAULTS[name] for name in names}
     if params["values"].get("graph_run_mode", 1) != 1:
         del found["iterations_per_loop"]  # means nothing there (G13)
     return _given(found)(asked)
@@ -166,9 +178,12 @@ def _reversed_keys(asked: Request) -> Request:
     return asked._replace(params={**asked.params, "values": values})
 
 
+#: What a launch script sets of one rank of eight.
+_LAUNCHED = {"RANK_SIZE": "8", "RANK_ID": "3", "DEVICE_ID": "3", "JOB_ID": "10087"}
+
+
 def _launched(asked: Request) -> Request:
-    launched = {"RANK_SIZE": "8", "RANK_ID": "3", "DEVICE_ID": "3", "JOB_ID": "10087"}
-    return asked._replace(params={**asked.params, "env": {**launched, **asked.params.get("env", {})}})
+    return asked._replace(params={**asked.params, "env": {**_LAUNCHED, **asked.params.get("env", {})}})
 
 
 # -- lists and files --------------------------------------------------------------------------------------------------
@@ -767,63 +782,38 @@ _ALL = [
     # Options beside
     Condition(
         "in online inference", _given({"graph_run_mode": 0}), ("runconfig.graph_run_mode.0", "G13", "A7"), _BOTH,
-        _all_of(_lacks(*_OF_ONE_MODE), _has_mode),
+        _all_of(_lacks(*_OF_ONE_MODE), _has_mode), gives={"graph_run_mode": 0}, refusals=True,
+        often=True,
     ),
     Condition(
         "by NPURunConfig", _to("runconfig", False), _SAME, _BOTH,
-        _all_of(_here(("session", "current")), _movable), "surface",
+        _all_of(_here(("session", "current")), _movable), "surface", surface="runconfig", refusals=True,
+        often=True,
     ),
     Condition(
         "by a session", _to("session", True), _SAME, _BOTH,
-        _all_of(_here(("runconfig", "current"), ("runconfig", "legacy")), _movable), "surface",
+        _all_of(_here(("runconfig", "current"), ("runconfig", "legacy")), _movable), "surface", surface="session",
+        refusals=True, often=True,
     ),
     Condition(
         "beside defaults that are written out", _defaults,
         ("session.use_off_line.default", "runconfig.graph_run_mode.default"), _BOTH,
-        _lacks("use_off_line", "dynamic_input", "input_shape", "job"),
-    ),
-    Condition(
-        "beside timeouts of a session", _given({"op_wait_timeout": 77, "hccl_timeout": 136}),
-        ("runconfig.op_wait_timeout.default",), _BOTH, _SESSION, against="surface",
-    ),
-    Condition(
-        "beside timeouts of NPURunConfig", _given({"op_execute_timeout": 90, "event_sync_timeout": 60000}),
-        ("runconfig.event_sync_timeout.default",), _BOTH, _RUNCONFIG, against="surface",
-    ),
-    Condition(
-        "beside a dump and a profile that are off", _given({"enable_dump": False, "profiling_mode": False}),
-        ("session.enable_dump.default", "D27"), _BOTH, _all_of(_SESSION, _lacks("profiling_options")),
-        against="surface",
-    ),
-    Condition(
-        "beside options of speed", _given({"hcom_parallel": True, "is_tailing_optimization": True}),
-        ("session.hcom_parallel.default",), _BOTH, _lacks("job"),
-    ),
-    Condition(
-        "beside deterministic, external_weight and jit_compile",
-        _given({"deterministic": 1, "external_weight": True, "jit_compile": "false", "input_fusion_size": 1024}),
-        ("runconfig.deterministic.1", "runconfig.external_weight.numerics"), _BOTH,
-        _all_of(_RUNCONFIG, _lacks("dynamic_input")), against="surface",
-    ),
-    Condition("beside a device id", _given({"session_device_id": 3}), ("runconfig.session_device_id.effect",)),
-    Condition("beside no exception dump", _given({"enable_exception_dump": 0}), ("D27",)),
-    Condition(
-        "in mixed precision", _given({"precision_mode": "allow_mix_precision"}), ("precision.s.allow_mix",), _ONE,
-        _lacks("precision_mode", "precision_mode_v2"),
+        _lacks("use_off_line", "dynamic_input", "input_shape", "job"), gives=_DEFAULTS, refusals=True,
     ),
     Condition(
         "in mixed computing that leaves nothing on the host", _mixed_whole, _EACH, _OTHER,
         _lacks("mix_compile_mode", "use_off_line", "iterations_per_loop"), hides=_NOTES | {"casts"}, lists=True,
+        gives={"mix_compile_mode": True},
     ),
     Condition(
         "with the keys in another order", _reversed_keys, ("session.table.unlisted_reserved",), _BOTH,
-        lambda one: len(_values(one)) > 1,
+        lambda one: len(_values(one)) > 1, refusals=True,
     ),
     Condition(
         "with a key that no document has", _given({"no_such_option_of_any_document": 7}),
-        ("session.table.unlisted_reserved", "G1"), _BOTH, _SESSION, against="surface",
+        ("session.table.unlisted_reserved", "G1"), _BOTH, _SESSION, against="surface", refusals=True,
     ),
-    Condition("as a launched rank", _launched, ("env.ASCEND_DEVICE_ID.lower",)),
+    Condition("as a launched rank", _launched, ("env.ASCEND_DEVICE_ID.lower",), gives=_LAUNCHED, refusals=True),
     # Lists and files
     Condition("with operators more on the list, that no graph has", _listed_more, _EACH, _ONE, _is_listed),
     Condition(
@@ -849,7 +839,7 @@ _ALL = [
     ),
     Condition(
         "with empty lines and comments in customize_dtypes", _with_text("customize_dtypes", _spaced_lines),
-        ("files.customize_dtypes.comments", "P22"), _OTHER, _file_of("customize_dtypes"),
+        ("files.customize_dtypes.comments", "P22"), _OTHER, _file_of("customize_dtypes"), refusals=True,
     ),
     Condition(
         "with an entry more in customize_dtypes, for what no graph has", _with_text("customize_dtypes", _absent_type),
@@ -862,11 +852,11 @@ _ALL = [
     ),
     Condition(
         "with files named relative to the current directory", _relative, ("precision.s.mixlist.path", "D8"), _OTHER,
-        lambda one: "files" in one.case.params,
+        lambda one: "files" in one.case.params, refusals=True,
     ),
     Condition(
         "beside files that nobody names", _unnamed, ("session.op_precision_mode.default",), _OTHER,
-        lambda one: not any(name in json.dumps(one.case.params.get("files", {})) for name in _LYING),
+        lambda one: not any(name in json.dumps(one.case.params.get("files", {})) for name in _LYING), refusals=True,
     ),
     Condition(
         "with the entries of in_out_pair in another order", _with_pairs(lambda entries: entries[::-1]),
@@ -881,7 +871,7 @@ _ALL = [
         "beside in_out_pair, whose operators are nowhere", _nowhere, ("M8", "M9"), _ONE,
         lambda one: _SESSION(one) and _values(one).get("mix_compile_mode") is True
         and not _values(one).keys() & {"in_out_pair", "in_out_pair_flag"},
-        against="surface", hides=_NOTES,
+        against="surface", hides=_NOTES, gives={"in_out_pair": "", "in_out_pair_flag": True},
     ),
     Condition(
         "with in_out_pair as JSON on many lines", _with_pairs(_no_change, functools.partial(json.dumps, indent=1)),
@@ -905,7 +895,10 @@ _ALL = [
         FED, _feeds_backwards, ("mixed.transfer.only_boundaries",), _ONE,
         lambda one: len(one.case.params.get("feeds", ())) > 1,
     ),
-    Condition("with the nodes in another order in the file", _other_order, ("mixed.partition.order_preserved", "M3")),
+    Condition(
+        "with the nodes in another order in the file", _other_order, ("mixed.partition.order_preserved", "M3"),
+        refusals=True,
+    ),
     Condition(
         "under a name scope", _scoped(SCOPE), ("in_out_pair.names_no_port",), _BOTH, names_may_change, "names",
     ),
@@ -913,15 +906,15 @@ _ALL = [
         "under names of hundreds of letters", _scoped(LONG), ("in_out_pair.names_no_port",), _BOTH, names_may_change,
         "names",
     ),
-    Condition("with a task requested for every operator", _requested, _EACH),
-    Condition("with attributes of a script's own", _annotated, _EACH),
-    Condition("as tools export it", _exported, _EACH),
+    Condition("with a task requested for every operator", _requested, _EACH, refusals=True),
+    Condition("with attributes of a script's own", _annotated, _EACH, refusals=True),
+    Condition("as tools export it", _exported, _EACH, refusals=True),
     Condition(
         "with no shape known", _unshaped, _EACH, _BOTH, _lacks("dynamic_input", "input_shape", "dynamic_dims"),
     ),
     Condition("of whole numbers", _of_integers, _EACH, _ONE, hides=frozenset({"borders"})),
     Condition("with the channels of images first", _channels_first, ("precision.g.session_same",), _OTHER),
-    Condition("with functions that nobody calls", _uncalled, _EACH),
+    Condition("with functions that nobody calls", _uncalled, _EACH, refusals=True),
     Condition("inside a function that a function calls", _within(inside.in_calls), _WHOLE, **_WITHIN),
     Condition("inside a branch of an If", _within(inside.in_branch), _WHOLE, **_WITHIN),
     Condition("inside the body of a While", _within(inside.in_loop), (*_WHOLE, "P4"), **_WITHIN),
@@ -936,26 +929,26 @@ _ALL = [
     ),
     Condition(
         "beside device operators that nothing connects it with", _beside(_device_operator),
-        ("mixed.default.full_offload", "M4"), hides=_NOTES | {"min_geops"},
+        ("mixed.default.full_offload", "M4"), hides=_NOTES | {"min_geops"}, refusals=True,
     ),
     Condition(
         "beside host operators that nothing connects it with", _beside(lambda params: "PyFunc"),
-        ("mixed.purpose.host_fallback", "M2"), hides=_NOTES | {"min_geops"},
+        ("mixed.purpose.host_fallback", "M2"), hides=_NOTES | {"min_geops"}, refusals=True,
     ),
     Condition(
         "beside a loop, a branch and a variable that nothing connects it with", _beside_flow,
-        ("mixed.purpose.host_fallback", "M4", "M21"), hides=_NOTES | {"min_geops"},
+        ("mixed.purpose.host_fallback", "M4", "M21"), hides=_NOTES | {"min_geops"}, refusals=True,
     ),
     Condition(
         "among a hundred device operators that nothing connects it with", _many,
-        ("mixed.default.full_offload", "M4"), _ONE, against="text", hides=_NOTES | {"min_geops"},
+        ("mixed.default.full_offload", "M4"), _ONE, against="text", hides=_NOTES | {"min_geops"}, refusals=True,
     ),
     Condition(
         "beside device operators whose names begin as its own", _alike, ("mixed.default.full_offload", "M4"),
-        hides=_NOTES | {"min_geops"},
+        hides=_NOTES | {"min_geops"}, refusals=True,
     ),
-    Condition(TEXT, _no_change, _EACH, _ONE, group="text"),
-    Condition(AFTER, _no_change, _EACH),
+    Condition(TEXT, _no_change, _EACH, _ONE, group="text", refusals=True),
+    Condition(AFTER, _no_change, _EACH, refusals=True),
 ]  # fmt: skip
 
 #: What makes no difference, each condition declared once.

@@ -1,4 +1,8 @@
-"""Deals conditions to the cases of `partition` and `precision`, asks each so, and judges by the cases' own goldens."""
+"""Deals conditions to the cases of `partition` and `precision`, asks each so, and judges by the cases' own goldens.
+
+Beside the conditions stand values of options that make no difference (:mod:`idle`), as many as leave each other alone.
+What must be refused is refused under conditions, too, but for those that might change why.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 from npu_conformance.judging import judge
 from npu_conformance.library.library import Case, Instance, Library
 from npu_conformance.protocol import client
-from npu_conformance.strength.laws import conditions
+from npu_conformance.strength.laws import conditions, idle
 from npu_conformance.strength.laws.added import BESIDE, SECOND, stripped
 from npu_conformance.strength.laws.conditions import CONDITIONS, FED, TEXT, Condition, Request, feeds_read_back
 from npu_reference.graphs import Graph
@@ -24,6 +28,7 @@ __all__ = [
     "deal",
     "difference",
     "form",
+    "option_pairs",
     "own",
     "pairs",
     "part_of",
@@ -39,12 +44,23 @@ __all__ = [
 #: have not met them (assumed).
 _ENOUGH, _MOST = 3, 24
 
+#: So many options stand beside a question whose requirements have met them all (assumed: what is wrong may show in one
+#: of several cases of a requirement alone).
+_BESIDE = 10
+
+#: So many pairs of a requirement and an option a question shows that is asked once more, in one round after the other,
+#: and so many bytes its graph has at most (assumed: a hundred questions are a third of a second).
+_SHOWN, _SMALL = (50, 30, 20, 14), 8192
+
 #: The way of asking under everything that was dealt.
 WHOLE = "first"
 
 
 class Dealt(NamedTuple):
-    """A question: cases of one graph, or of two that are asked as one, and under which conditions, by name."""
+    """A question: cases of one graph, or of two that are asked as one, and under which conditions, by name.
+
+    Of the conditions those of the table come first, then what options stand beside.
+    """
 
     graphs: Tuple[Tuple[Instance, ...], ...]
     conditions: Tuple[str, ...]
@@ -79,9 +95,9 @@ def way_of(text: str, dealt: Dealt) -> Way:
 
 
 def deal(library: Library, seed: int, parts: int) -> List[Dealt]:
-    """Every accepted `must` of `partition` and `precision`, in one of its editions, under conditions that fit it.
+    """Every `must` of `partition` and `precision`, in one of its editions, under conditions that fit it.
 
-    Conditions are dealt so that each requirement meets each of them, as far as its cases go.
+    Conditions, and values of options, are dealt so that each requirement meets each of them, as far as its cases go.
 
     Args:
         parts: graphs are asked as one only with those that :func:`part_of` puts into the same part.
@@ -98,11 +114,30 @@ def deal(library: Library, seed: int, parts: int) -> List[Dealt]:
             together = [one for group in graphs for one in group]
             needed = {name for one in together for name in one.case.requirements}
             chosen = _chosen(together, needed, met, used, seed)
+            chosen += _options(graphs[0][0], chosen, needed, met, used)
             met.update((name, condition) for name in needed for condition in chosen)
             for condition in chosen:
                 used[condition] = used.get(condition, 0) + 1
             found.append(Dealt(graphs, tuple(chosen)))
-    return found
+    return [*found, *_once_more(found, met, used)]
+
+
+def _once_more(dealt: Sequence[Dealt], met: Set[Tuple[str, str]], used: Dict[str, int]) -> Iterator[Dealt]:
+    """Questions asked again beside options alone, those that show many pairs which have not met."""
+    groups = [group for one in dealt for group in one.graphs]
+    groups = [group for group in groups if os.path.getsize(group[0].case.params["graph"]) <= _SMALL]
+    for least in _SHOWN:
+        for group in tuple(groups):
+            needed = {name for one in group for name in one.case.requirements}
+            chosen = _options(group[0], (), needed, met, used)
+            shown = {(name, condition) for name in needed for condition in chosen} - met
+            if len(shown) < _SHOWN[-1]:
+                groups.remove(group)  # it will not show more later
+            elif len(shown) >= least:
+                met |= shown
+                for condition in chosen:
+                    used[condition] = used.get(condition, 0) + 1
+                yield Dealt((group,), tuple(chosen))
 
 
 def _questions(library: Library, seed: int) -> List[Tuple[Instance, ...]]:
@@ -127,7 +162,7 @@ def usable(one: Instance) -> bool:
     """Whether conditions are dealt to an instance: the adapter's own pass is asked as it is recorded."""
     case = one.case
     plain = case.method in ("partition", "precision") and case.level == "must" and not one.twin
-    return plain and case.expect.rejected is None and case.params.get("policy", "documented") == "documented"
+    return plain and case.params.get("policy", "documented") == "documented"
 
 
 def _content(case: Case) -> str:
@@ -151,7 +186,8 @@ def _alike(one: Instance, parts: int) -> str:
     """Graphs with the same text can be asked as one: what is asked beside them is the same, and names none of them."""
     params = {name: value for name, value in one.case.params.items() if name != "graph"}
     names = any(name in params for name in ("feeds", "fetches")) or not conditions.names_may_change(one)
-    alone = one.id if names or "in_out_pair" in params["values"] else ""
+    told = names or "in_out_pair" in params["values"] or one.case.expect.rejected is not None
+    alone = one.id if told else ""
     return repr(
         (
             one.case.method,
@@ -174,10 +210,30 @@ def _chosen(
     fitting.sort(key=lambda one: (-left[one.name], used.get(one.name, 0), place[one.name]))
     chosen: List[Condition] = []
     for one in fitting:
-        room = len(chosen) < (_MOST if left[one.name] else _ENOUGH)
+        is_due = one.often and int(place[one.name][-1], 16) % 2 == 0
+        room = is_due or len(chosen) < (_MOST if left[one.name] else _ENOUGH)
         if room and not any(_exclude(one, other) for other in chosen):
             chosen.append(one)
     return [one.name for one in CONDITIONS.values() if one in chosen]  # the graph's own changes come in one order
+
+
+def _options(
+    one: Instance, chosen: Sequence[str], needed: Set[str], met: Set[Tuple[str, str]], used: Mapping[str, int]
+) -> List[str]:
+    """Options that may stand beside a question under its conditions: all that some requirement has not met."""
+    asked = {**one.case.params["values"], **one.case.params.get("env", {})}
+    surface = one.case.params["surface"]
+    for name in chosen:
+        asked = {**CONDITIONS[name].gives, **asked}
+        surface = CONDITIONS[name].surface or surface
+    place = (surface, one.edition)
+    left = {
+        option: sum((name, option) not in met for name in needed)
+        for option in idle.beside(one.case.method, place, asked)
+    }
+    first = sorted(left, key=lambda name: (-left[name], used.get(name, 0), name))
+    found = idle.laid(first, surface)
+    return [option for place, option in enumerate(found) if left[option] or place < _BESIDE]
 
 
 def _exclude(one: Condition, other: Condition) -> bool:
@@ -190,6 +246,8 @@ def fits(condition: Condition, one: Instance) -> bool:
     expect = one.case.expect
     if one.case.method not in condition.methods or not condition.fits(one):
         return False
+    if expect.rejected is not None:
+        return condition.refusals
     observed = any(aspect not in condition.hides for aspect, _ in expect.observe)
     return observed or bool(expect.contains or expect.forbid or expect.any_of or expect.bounds)
 
@@ -200,10 +258,26 @@ def pairs(dealt: Sequence[Dealt]) -> Tuple[Set[Tuple[str, str]], Set[Tuple[str, 
     possible: Set[Tuple[str, str]] = set()
     for one in dealt:
         for case in (case for group in one.graphs for case in group):
+            fitting = [other.name for other in CONDITIONS.values() if fits(other, case)]
             for name in case.case.requirements:
-                met.update((name, condition) for condition in one.conditions)
-                possible.update((name, other.name) for other in CONDITIONS.values() if fits(other, case))
+                met.update((name, condition) for condition in one.conditions if condition in CONDITIONS)
+                possible.update((name, condition) for condition in fitting)
     return met, possible
+
+
+def option_pairs(dealt: Sequence[Dealt]) -> Tuple[Set[Tuple[str, str]], Set[Tuple[str, str]]]:
+    """Pairs of a requirement and an option's value that meet in a question, and all that could."""
+    met: Set[Tuple[str, str]] = set()
+    possible: Set[Tuple[str, str]] = set()
+    for one in dealt:
+        for case in (case for group in one.graphs for case in group):
+            params = case.case.params
+            asked = {**params["values"], **params.get("env", {})}
+            fitting = idle.beside(case.case.method, (params["surface"], case.edition), asked)
+            for name in case.case.requirements:
+                met.update((name, condition) for condition in one.conditions if condition not in CONDITIONS)
+                possible.update((name, condition) for condition in fitting)
+    return met, possible | met
 
 
 # -- asking -----------------------------------------------------------------------------------------------------------
@@ -223,10 +297,17 @@ def request(
     asked = Request(dict(params), first)
     for other in others:
         _join(first, conditions.prefixed(Request({"values": {}}, other), SECOND).graph)
-    for name in way.conditions:
+    for name in _of_table(way.conditions):
         changed = CONDITIONS[name].change(asked) if listed or not CONDITIONS[name].lists else None
         asked = asked if changed is None else changed
+    beside = [name for name in way.conditions if name not in CONDITIONS]
+    asked = asked._replace(params=idle.beside_of(beside, asked.params))
     return asked.params, _as_text(asked.graph) if TEXT in way.conditions else asked.graph.SerializeToString()
+
+
+def _of_table(names: Sequence[str]) -> List[str]:
+    """The conditions that are no options beside."""
+    return [name for name in names if name in CONDITIONS]
 
 
 def form(way: Way) -> str:
@@ -268,12 +349,13 @@ def difference(dealt: Dealt, way: Way, outcome: Optional[client.Outcome], claims
     """How an answer in one way is not what the cases say; nothing where it is."""
     if outcome is None:
         return "asked no more: it ended too often"
-    hidden = frozenset().union(*(CONDITIONS[name].hides for name in way.conditions))
+    table = [CONDITIONS[name] for name in _of_table(way.conditions)]
+    hidden = frozenset().union(*(one.hides for one in table))
     hidden |= _OF_TWO if len(way.graphs) > 1 else frozenset()
     for number, place in enumerate(way.graphs):
         said = outcome
         if isinstance(outcome, client.Answered):
-            ends = any(CONDITIONS[name].ends for name in way.conditions)
+            ends = any(one.ends for one in table)
             said = client.Answered(own(outcome.ok, number if len(way.graphs) > 1 else None, ends))
             if FED in way.conditions:
                 said = client.Answered(_named(said.ok, feeds_read_back(dealt.first.case.params["feeds"])))
@@ -296,7 +378,7 @@ _OF_TWO = frozenset({"min_geops", "notes", "notices"})
 def _asserted_of(case_id: str, edition: str, hidden: Any, box: Any) -> Optional[Case]:
     case: Case = box.case
     expect = case.expect
-    if not hidden:
+    if not hidden or expect.rejected is not None:
         return case
     observe = tuple(pair for pair in expect.observe if pair[0] not in hidden)
 
@@ -385,10 +467,14 @@ def _stripped(value: Any) -> Any:
 
 
 def smaller(way: Way) -> Iterator[Way]:
-    """The way with one condition less, or one graph."""
+    """The way with one graph less, half of the conditions where they are many, or one condition less."""
     if len(way.graphs) > 1:
         for place in way.graphs:
             yield way._replace(graphs=(place,))
+    half = len(way.conditions) // 2
+    if half > 1:
+        yield way._replace(conditions=way.conditions[:half])
+        yield way._replace(conditions=way.conditions[half:])
     for name in way.conditions:
         yield way._replace(conditions=tuple(other for other in way.conditions if other != name))
 

@@ -561,6 +561,15 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     },
 }  # fmt: skip
 
+#: Engines that work in parallel, by the names that they have in an edition.
+_SIDE_BY_SIDE: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "legacy": _on_both(stream_max_parallel_num="DNN_VM_TF:10,DNN_V100:2"),
+    "current": {
+        "session": {"stream_max_parallel_num": "DNN_VM_AICPU:10,AIcoreEngine:2"},
+        "runconfig": {"stream_max_parallel_num": "DNN_VM_AICPU:10,AIcoreEngine:2", "ac_parallel_enable": "1"},
+    },
+}
+
 #: Options of other subjects, which leave no file and change no kernel and no order.
 _UNRELATED: Mapping[str, Mapping[str, Any]] = {
     "session": {
@@ -729,6 +738,8 @@ CONDITIONS: Tuple[Condition, ...] = (
         ),
         _in_inference,
         _same,
+        ("mode",),
+        fully="mode",
     ),
     Condition(
         "mixed computing",  # of what the device computes anyway; a graph in pieces has copies of its own
@@ -857,6 +868,37 @@ CONDITIONS: Tuple[Condition, ...] = (
                      "variable_memory_max_size", said="moved|transfers|memory")),
         _giving(_UNRELATED),
         _same,
+    ),
+    Condition(
+        "deterministic computing",  # slower, but of each step that is compared
+        ("runconfig.deterministic.1", "runconfig.deterministic.perf"),
+        _all(_in_003, _unlike("deterministic")),
+        _giving(_on_both(deterministic=1)),
+        _same,
+    ),
+    Condition(
+        "engines side by side",  # of what is compiled: when it runs is another matter
+        ("session.stream_max_parallel_num.effect", "runconfig.ac_parallel_enable.streams"),
+        _all(_compiles, _tabled, _unlike("stream_max_parallel_num", "ac_parallel_enable")),
+        lambda params: _giving(_SIDE_BY_SIDE[params["edition"]])(params),
+        _same,
+    ),
+    Condition(
+        "gradients that are merged late",
+        ("session.is_tailing_optimization.true", "session.hcom_parallel.true"),
+        _all(_compiles, _tabled, _unlike("is_tailing_optimization", "hcom_parallel", "graph_run_mode")),
+        _giving(_on_both(is_tailing_optimization=True, hcom_parallel=True)),
+        _same,
+        ("mode",),
+    ),
+    Condition(
+        "formats of variables that are kept",  # which kernels convert them is not said
+        ("session.variable_format_optimize.false",),
+        _all(_compiles, _tabled,
+             _unlike("variable_format_optimize", "graph_run_mode", said=r"reused|cached|kernels:|compiled")),
+        _giving(_on_both(variable_format_optimize=False)),
+        _same,
+        ("mode",),
     ),
     Condition(
         "defaults that are given",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
-from typing import Any, Dict, Mapping, NamedTuple, Set, Tuple
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Set, Tuple
 
-__all__ = ["ALL", "RELATIONS", "Relation", "Related", "deciding", "related", "tokens", "unwrapped"]
+__all__ = ["ALL", "RELATIONS", "Relation", "Related", "conflicting", "deciding", "related", "tokens", "unwrapped"]
 
 #: Stands for every option and variable.
 ALL = "*"
@@ -172,13 +172,12 @@ def tokens(given: Mapping[str, Any]) -> Set[str]:
 
 
 class Related:
-    """The relations of one surface, ready to be asked; of a question that is `refused` those that may lift that, and of
-    one that is refused for its `own` type or domain those beside which it is ignored."""
+    """Some relations of one surface, ready to be asked."""
 
-    def __init__(self, surface: str, refused: bool = False, own: bool = False) -> None:
+    def __init__(self, surface: str, kept: Callable[[Relation], bool]) -> None:
         self._of: Dict[str, Set[str]] = {}
         for relation in RELATIONS:
-            if surface in relation.surfaces and not (refused and relation.refuses) and (relation.ignores or not own):
+            if surface in relation.surfaces and kept(relation):
                 others = relation.others or relation.those
                 for those, these in ((relation.those, others), (others, relation.those)):
                     for one in those:
@@ -195,5 +194,13 @@ class Related:
 
 @functools.lru_cache(maxsize=None)
 def related(surface: str, refused: bool = False, own: bool = False) -> Related:
-    """The relations of a surface, made once."""
-    return Related(surface, refused, own)
+    """The relations of a surface, made once; of a question that is `refused` those that may lift that, and of one that
+    is refused for its `own` type or domain those beside which it is ignored."""
+    return Related(surface, lambda one: not (refused and one.refuses) and (one.ignores or not own))
+
+
+@functools.lru_cache(maxsize=None)
+def conflicting(surface: str) -> Related:
+    """The relations of a surface that may decide more than which value takes effect, or whether any does: what is
+    accepted alone may be refused there."""
+    return Related(surface, lambda one: not (one.refuses or one.ignores))
