@@ -7,6 +7,9 @@ from typing import Any, Callable, Dict, List
 from faulty import (
     artifacts,
     conditioned,
+    drawn_eighth,
+    drawn_eighth_second,
+    drawn_eighth_subtle,
     drawn_fifth,
     drawn_fifth_second,
     drawn_fifth_subtle,
@@ -64,6 +67,9 @@ TABLES = (
     drawn_seventh_subtle,
     conditioned,
     drawn_files,
+    drawn_eighth,
+    drawn_eighth_subtle,
+    drawn_eighth_second,
 )
 
 
