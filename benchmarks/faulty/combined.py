@@ -8,6 +8,9 @@ from faulty import (
     artifacts,
     conditioned,
     drawn_conditions,
+    drawn_eighth,
+    drawn_eighth_second,
+    drawn_eighth_subtle,
     drawn_fifth,
     drawn_fifth_second,
     drawn_fifth_subtle,
@@ -66,6 +69,9 @@ TABLES = (
     drawn_conditions,
     conditioned,
     drawn_files,
+    drawn_eighth,
+    drawn_eighth_subtle,
+    drawn_eighth_second,
 )
 
 

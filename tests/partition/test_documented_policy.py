@@ -118,6 +118,38 @@ def test_a_call_whose_function_holds_an_unsupported_operator_stays_on_the_host()
     assert "f -> inner is a PyFunc" in entry.witness[0].why
 
 
+def calling(body):
+    """A call between two operators of the device; `body` makes the function's result of its argument."""
+    g = GraphBuilder()
+    f = g.function("f", {"a": "float32"}, {"b": "float32"})
+    f.returns(b=body(f, f.args["a"]))
+    call = g.op(
+        "PartitionedCall", "call", [[g.op("Relu", "a", [g.placeholder("x", "float32", [4])])]], Tout=["float32"], f=f
+    )
+    g.op("Relu", "b", [call[0]])
+    return closed(g, ["x"], ["b:0"])
+
+
+def looked_up(f, value):
+    table = f.op("HashTableV2", "table", key_dtype="float32", value_dtype="float32")
+    return f.op("LookupTableFindV2", "find", [table, value, f.const("default", 0.0, "float32")])
+
+
+def normalised(f, value, slot):
+    image = f.op("Reshape", "image", [value, f.const("sizes", [1, 1, 1, 4], "int32")])
+    return f.op("FusedBatchNormV3", "normal", [image, value, value, value, value], U="float32")[slot]
+
+
+def test_a_call_whose_function_makes_a_table_or_reads_the_fifth_output_stays_on_the_host():  # M1, M22, M26
+    result = mixed(calling(looked_up))
+    assert sets(result) == [["a"], ["b"]]
+    assert "table is a HashTableV2: resources other than variables stay" in host(result)["call"].witness[0].why
+    result = mixed(calling(lambda f, value: normalised(f, value, 5)))
+    assert sets(result) == [["a"], ["b"]]
+    assert "its fifth output is read" in host(result)["call"].witness[0].why
+    assert sets(mixed(calling(lambda f, value: normalised(f, value, 1)))) == [["a", "b", "call"]]
+
+
 # -- control flow ---------------------------------------------------------------------------------------------------
 
 

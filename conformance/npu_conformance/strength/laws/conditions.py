@@ -533,9 +533,12 @@ def _within(change: inside.Change) -> Callable[[Request], Optional[Request]]:
     return changed
 
 
+def _every_node(graph: Any) -> List[Any]:
+    return [*graph.node, *(node for one in graph.library.function for node in one.node_def)]
+
+
 def _keeps_on_host(graph: Any) -> bool:
-    nodes = [*graph.node, *(node for one in graph.library.function for node in one.node_def)]
-    return any("_without_npu_compile" in node.attr or node.op in _HOSTS for node in nodes)
+    return any("_without_npu_compile" in node.attr or node.op in _HOSTS for node in _every_node(graph))
 
 
 def _can_be_within(one: Instance) -> bool:
@@ -724,8 +727,11 @@ def _fetches_backwards(asked: Request) -> Request:
 
 
 def _mixed_whole(asked: Request) -> Optional[Request]:
-    """Mixed computing with every operator of the graph on the device's list."""
-    if _keeps_on_host(asked.graph):
+    """Mixed computing with every operator of the graph on the device's list.
+
+    A function around FusedBatchNormV3 may hand on its fifth output (M26).
+    """
+    if _keeps_on_host(asked.graph) or any(node.op == "FusedBatchNormV3" for node in _every_node(asked.graph)):
         return None
     listed = {op: {"isGray": False} for op in sorted(_listed_ops(asked.graph))}
     given = _given({"mix_compile_mode": True})(asked)

@@ -371,6 +371,23 @@ _ON_BOTH_SURFACES = frozenset({
     "variable_format_optimize",
 })  # fmt: skip
 
+#: Options that the environment may say instead, with the variable.
+_VARIABLES: Mapping[str, str] = {"aoe_mode": "AOE_MODE", "session_device_id": "ASCEND_DEVICE_ID"}
+
+
+def _by_environment(params: Params) -> Params:
+    """With what is given said by variables of the environment."""
+    values = dict(params["values"])
+    env = {variable: str(values.pop(option)) for option, variable in _VARIABLES.items() if option in values}
+    return {**params, "values": values, "env": {**params.get("env", {}), **env}}
+
+
+def _once(one: Question) -> bool:
+    """The question gives what the environment may say instead, and no turn or variant gives it otherwise."""
+    laid = [*(turn.get("values") or {} for turn in one.turns), *(one.params.get("variants") or {}).values()]
+    return bool(set(_VARIABLES) & set(one.params["values"])) and not any(set(_VARIABLES) & set(each) for each in laid)
+
+
 #: Options of a session that NPURunConfig has as arguments of an object: option, class, and the arguments that they are.
 _OBJECTS: Tuple[Tuple[str, str, Mapping[str, str]], ...] = (
     ("profiling_config", "ProfilingConfig",
@@ -624,6 +641,14 @@ CONDITIONS: Tuple[Condition, ...] = (
         for name, surface in (("by NPURunConfig", "session"), ("by a session", "runconfig"))
     ),
     Condition(
+        "by the environment",
+        ("env.AOE_MODE.fallback", "env.ASCEND_DEVICE_ID.lower", "T14"),
+        _all(_accepted, _in_003, _once, _lacks(*_VARIABLES.values())),
+        _by_environment,
+        _same,
+        ("results", "weights", "tuning", "device"),
+    ),
+    Condition(
         "names of every kind of character",
         ("session.op_compiler_cache_dir.charset", "runconfig.op_compiler_cache_dir.charset", "B1"),
         _all(_accepted, _gives(*_DIRECTORIES, *_FILES, *_OUTPUTS)),
@@ -759,6 +784,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(_tabled, _lacks("ASCEND_DEVICE_ID"), _unlike("session_device_id", "local_rank_id", said="ran_on")),
         _of_both(_giving(_on_both(session_device_id=3)), _set({"ASCEND_DEVICE_ID": "5"})),
         _same,
+        ("device",),
     ),
     Condition(
         "a launched rank",

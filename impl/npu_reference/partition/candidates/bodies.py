@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from npu_reference.catalog import OpList
-from npu_reference.graphs import Library
+from npu_reference.graphs import OPS, DType, Library
 from npu_reference.partition.reasons import Reason
 from npu_reference.partition.structure.calls import called_functions
 
@@ -30,15 +31,25 @@ def _marked(node: Any) -> bool:
 
 
 class Bodies:
-    """Searches function bodies, each once; recursion between functions is no obstacle."""
+    """Searches function bodies, each once; recursion between functions is no obstacle.
 
-    def __init__(self, functions: Library, op_list: OpList, mix: bool, scopes: bool) -> None:
+    Args:
+        mix: whether gray operators stay on the host.
+        scopes: whether those of without_npu_compile_scope do.
+        documented: whether, with `mix`, so do those that documents name whatever the list says: what makes a resource
+            that is no variable (M1), and FusedBatchNormV3 whose fifth output is read (M26).
+    """
+
+    def __init__(
+        self, functions: Library, op_list: OpList, mix: bool, scopes: bool, *, documented: bool = False
+    ) -> None:
         self._functions = functions
         #: Functions that stand for an operator of the adapter's: it is judged, not what they hold.
         self._operators = functions.operators
         self._op_list = op_list
         self._mix = mix
         self._scopes = scopes
+        self._documented = mix and documented
         self._own: Dict[str, Tuple[Optional[Culprit], List[Tuple[str, str]]]] = {}
         self._found: Dict[str, Optional[Culprit]] = {}
 
@@ -74,8 +85,9 @@ class Bodies:
             own: Optional[Culprit] = None
             calls: List[Tuple[str, str]] = []
             if name in self._functions:
-                for node in self._functions[name].proto.node_def:
-                    reason = self._reason(node)
+                proto = self._functions[name].proto
+                for node in proto.node_def:
+                    reason = self._reason(node) or self._documented_reason(node, proto)
                     if reason is not None:
                         own = Culprit((node.name,), self._operators.get(node.op, node.op), reason)
                         break
@@ -98,3 +110,23 @@ class Bodies:
         if entry is None:
             return Reason.NOT_SUPPORTED
         return Reason.GRAY if self._mix and entry.is_gray else None
+
+    def _documented_reason(self, node: Any, function: Any) -> Optional[Reason]:
+        if not self._documented:
+            return None
+        if node.op == "FusedBatchNormV3":
+            fifth = f"{node.name}:reserve_space_3:"
+            read = [name for other in function.node_def for name in other.input] + list(function.ret.values())
+            return Reason.FIFTH_OUTPUT if any(name.startswith(fifth) for name in read) else None
+        return Reason.RESOURCE if _makes_resource(node.op) else None
+
+
+@functools.lru_cache(maxsize=None)
+def _makes_resource(op: str) -> bool:
+    """Whether an operator makes a resource that is no variable; one that is handed a resource may hand it on."""
+    found = OPS.get(op)
+    if found is None or op == "VarHandleOp":
+        return False
+    return any(arg.dtype == DType.RESOURCE for arg in found.outputs) and not any(
+        arg.dtype == DType.RESOURCE for arg in found.inputs
+    )

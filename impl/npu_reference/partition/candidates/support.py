@@ -41,10 +41,11 @@ class Rules(NamedTuple):
     scope_in_full: bool  # without_npu_compile_scope also counts in full offload (the adapter's way; M17 says no)
     fifth_output: bool  # FusedBatchNormV3's fifth output (M26)
     placeholders: bool  # a Placeholder is a feed to come
+    bodies: bool  # resources and the fifth output count in functions, too (M1, M22, M26); the adapter looks at its list
 
 
-ADAPTER_RULES = Rules(scope_in_full=True, fifth_output=False, placeholders=False)
-DOCUMENTED_RULES = Rules(scope_in_full=False, fifth_output=True, placeholders=True)
+ADAPTER_RULES = Rules(scope_in_full=True, fifth_output=False, placeholders=False, bodies=False)
+DOCUMENTED_RULES = Rules(scope_in_full=False, fifth_output=True, placeholders=True, bodies=True)
 
 
 def whole_graph_cause(graph: Graph) -> Optional[Cause]:
@@ -75,7 +76,7 @@ class Judge:
         self.by_op: Dict[str, Optional[Cause]] = {}
         self.takes_functions: Dict[int, bool] = {}
         self.marked = settings.mix or rules.scope_in_full
-        self.bodies = Bodies(graph.functions, op_list, settings.mix, self.marked)
+        self.bodies = Bodies(graph.functions, op_list, settings.mix, self.marked, documented=rules.bodies)
         self.checks: List[Callable[[Node], Optional[Cause]]] = []
         if settings.mix:
             self.checks.append(self._resource_output)
@@ -241,6 +242,8 @@ def _function_cause(node: Node, culprit: Tuple) -> Cause:
         Reason.NOT_SUPPORTED: "the operator list has no entry for it",
         Reason.GRAY: "the operator list marks it as gray",
         Reason.SCOPE: "it was built inside without_npu_compile_scope",
+        Reason.RESOURCE: "resources other than variables stay in the framework",
+        Reason.FIFTH_OUTPUT: "its fifth output is read",
     }
     remedies = {
         Reason.GRAY: "Without mix_compile_mode it is offloaded; with it, take the operator named last out of the "
