@@ -10,7 +10,7 @@ import sys
 import traceback
 import types
 from contextlib import contextmanager, suppress
-from typing import Any, Callable, Iterator, List, Optional, Sequence, TextIO, Union
+from typing import Any, Callable, Container, Iterator, List, Optional, Sequence, Set, TextIO, Union
 
 from npu_reference.device.faults import NONE, Faults
 from npu_reference.dumps.settings import DataDump
@@ -41,6 +41,9 @@ LAUNCHER = {"RANK_SIZE": "1", "RANK_ID": "0", "DEVICE_ID": "0", "JOB_ID": "10087
 
 #: Notes for who asks about a saved graph; a script's runs name their feeds and fetches themselves.
 _FOR_SAVED_GRAPHS = ("PLACEHOLDER_AS_FEED",)
+
+#: Warnings that say why a session was not taken over.
+_NOT_TAKEN_OVER = ("remote_target", "near_spelling")
 
 
 def simulate(
@@ -105,7 +108,9 @@ def simulate(
         around = around._replace(device=device)
     if faults.items:
         around = around._replace(faults=faults)
-    with _edition(edition), _launched(), overriding(around), listening(_hearer(say)), keeping(account) as kept:
+    heard: Set[str] = set()
+    hear = _hearer(say, heard)
+    with _edition(edition), _launched(), overriding(around), listening(hear), keeping(account) as kept:
         prefer_keras_2(say)
         activation.activate()
         read = _reader(say) if adapt_imports and tensorflow().major >= 2 else _unchanged
@@ -115,7 +120,7 @@ def simulate(
             with reading(read):
                 _run(source, script, list(argv), kept)
         finally:
-            _report(say, before, kept, around.faults)
+            _report(say, before, kept, around.faults, heard)
             if trace_file is not None:
                 _write(trace_file)
     return process_trace()
@@ -147,11 +152,15 @@ def _speaker(log: Union[Callable[[str], None], TextIO, None]) -> Callable[[str],
     return write
 
 
-def _hearer(say: Callable[[str], None]) -> Callable[[Entry], None]:
-    """Says every entry once, whichever session it comes from first, and none that is for another reader."""
+def _hearer(say: Callable[[str], None], codes: Set[str]) -> Callable[[Entry], None]:
+    """Says every entry once, whichever session it comes from first, and none that is for another reader.
+
+    ``codes`` takes those of all that was heard.
+    """
     said = set()
 
     def hear(entry: Entry) -> None:
+        codes.add(entry.code)
         key = (entry.level, entry.code, entry.subject, entry.said)
         if entry.code not in _FOR_SAVED_GRAPHS and key not in said:
             said.add(key)
@@ -298,16 +307,21 @@ def _edition(edition: Optional[str]) -> Iterator[None]:
                 os.environ[EDITION_VARIABLE] = before
 
 
-def _report(say: Callable[[str], None], before: Totals, account: Account, faults: Faults) -> None:
+def _report(
+    say: Callable[[str], None], before: Totals, account: Account, faults: Faults, heard: Container[str]
+) -> None:
     totals = process_trace().totals
-    # What stopped a script has been said; a script that came this far without a session, or a run, deserves a hint.
-    if totals.sessions == before.sessions and account.failure is None:
+    # What stopped a script has been said, or a session from being taken over; a script that came this far without a
+    # session, or a run, deserves a hint.
+    if account.failure is not None or any(code in heard for code in _NOT_TAKEN_OVER):
+        pass
+    elif totals.sessions == before.sessions:
         say(
             "warning: no session was taken over, so nothing ran on the simulated NPU. A session's config must name"
             f" {OPTIMIZER} (custom_optimizers.add().name = '{OPTIMIZER}'); TensorFlow ignores every other name"
             " silently."
         )
-    elif totals.runs == before.runs and account.failure is None:
+    elif totals.runs == before.runs:
         say(
             "warning: no session that was taken over ran anything, so nothing ran on the simulated NPU. Keras runs in a"
             " session of its own unless it is given one: tf.keras.backend.set_session(session), of the tf.keras that"
