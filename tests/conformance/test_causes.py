@@ -53,6 +53,17 @@ def test_the_cause_of_most_cases_comes_first_and_its_name_is_its_own(nothing: Tu
     assert len({one.name for one in found}) == len(found)
 
 
+def test_what_is_blocked_by_others_comes_after_them(nothing: Tuple[Record, ...]) -> None:
+    most = causes.causes(nothing)[0]
+    waiting = {record.instance.id for failure in most.failures for record in failure}
+    blocked = [
+        record._replace(result=record.result._replace(status="blocked")) if record.instance.id in waiting else record
+        for record in nothing
+    ]
+    found = causes.causes(blocked)
+    assert [one.status for one in found[-1:]] == ["blocked"] and "blocked" not in [one.status for one in found[:-1]]
+
+
 @pytest.mark.parametrize("status", ["pass", "unsupported", "xfail"])
 def test_what_leaves_nothing_to_mend_has_no_cause(nothing: Tuple[Record, ...], status: str) -> None:
     settled = [record._replace(result=record.result._replace(status=status)) for record in nothing]

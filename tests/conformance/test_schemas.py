@@ -118,3 +118,19 @@ def test_a_message_that_is_too_long_or_no_json_is_not_sent() -> None:
     for value in ("x" * protocol.MAX_LINE, float("nan"), b"bytes", {1, 2}):
         with pytest.raises(protocol.ProtocolFault):
             protocol.encode({"id": 1, "ok": value})
+
+
+@pytest.mark.parametrize(
+    "line, begins",
+    [
+        (b"Welcome to the board!\n", "the line begins 'Welcome to the board!'"),
+        ("Gerät 0 bereit\r\n".encode(), "the line begins 'Gerät 0 bereit'"),
+        (b"\xff\xfe{\n", r"the line begins '\xff\xfe{'"),
+        (b"x" * 200 + b"\n", f"the line begins '{'x' * 60}'"),
+        (b"\n", "the line is empty"),
+    ],
+)
+def test_what_is_no_json_is_quoted(line: bytes, begins: str) -> None:
+    with pytest.raises(protocol.ProtocolFault) as caught:
+        protocol.decode(line)
+    assert str(caught.value).startswith("not JSON: ") and str(caught.value).endswith(f"; {begins}")

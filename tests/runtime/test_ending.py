@@ -257,6 +257,34 @@ def test_where_everything_ran_on_the_device_the_end_is_one_line(script):
     assert ending.lines(account) == [] and said[-1].startswith("simulated NPU: 1 runs, 1 GEOPs, 0 host operators")
 
 
+@pytest.mark.parametrize("precision", ["off", "on"])
+def test_who_scales_a_loss_is_told_that_nothing_overflows_with_device_precision_off(script, precision):
+    said = []
+    text = """
+    loss = tf.reduce_sum(tf.get_variable("w", [2]) ** 2)
+    optimizer = NPULossScaleOptimizer(tf.train.GradientDescentOptimizer(0.1), FixedLossScaleManager(loss_scale=2.0))
+    train = optimizer.minimize(loss)
+    with tf.Session(config=config()) as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(train)
+    """
+    simulate(script(text), log=said.append, device_precision=precision)
+    told = [line for line in said if line.startswith("loss scaling:")]
+    assert [("--device-precision on" in line) for line in told] == ([True] if precision == "off" else [])
+
+
+def test_a_session_of_another_process_is_told_as_that_and_not_as_misspelt(script):
+    said = []
+    text = """
+    server = tf.train.Server.create_local_server()
+    with tf.Session(server.target, config=config()) as sess:
+        sess.run(tf.constant(1.0))
+    """
+    simulate(script(text), log=said.append)
+    assert any("remote session" in line for line in said)
+    assert not any("no session was taken over" in line for line in said)
+
+
 def test_an_account_has_every_session_signature_and_byte(script):
     account = Account()
     text = TWO_GEOPS + (

@@ -73,10 +73,61 @@ def test_a_script_of_tensorflow_2_is_read_as_it_is(script):
     assert not any("compat.v1" in line for line in said)
 
 
+NET = """
+import tensorflow as tf
+from tensorflow import keras
+
+def doubled():
+    assert keras.backend.set_session
+    return tf.placeholder(tf.float32, [2], name="x") * 2.0
+"""
+
+
+@pytest.mark.parametrize("adapt", [True, False])
+def test_modules_that_a_script_brings_are_read_as_it_is(script, tmp_path, capsys, adapt):
+    """Beside the script, in a package of its own, and where it looks itself; what it says is said once."""
+    for folder in ("brought_package", "elsewhere"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "brought_package" / "__init__.py").write_text("")
+    script(NET, "brought_package/net.py")
+    script(NET, "elsewhere/brought_elsewhere.py")
+    path = script(
+        """
+        import os, sys
+        sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "elsewhere"))
+        import brought_elsewhere
+        from brought_package import net
+        print(net.doubled().shape, brought_elsewhere.doubled().name)
+        """
+    )
+    said, finders = [], list(sys.meta_path)
+    try:
+        if adapt or TF1:
+            simulate(path, log=said.append, adapt_imports=adapt)
+            assert capsys.readouterr().out == "(2,) mul_1:0\n"
+            assert len([line for line in said if "tensorflow.compat.v1" in line]) == (0 if TF1 else 1)
+        else:
+            with pytest.raises(SystemExit):
+                simulate(path, log=said.append, adapt_imports=False)
+            assert "has no attribute" in capsys.readouterr().err
+    finally:
+        for name in [name for name in sys.modules if name.startswith("brought_")]:
+            del sys.modules[name]
+    assert [one for one in sys.meta_path if one not in finders] == []
+
+
 def test_no_session_taken_over_is_a_clear_warning(script):
     said = []
     simulate(script("import tensorflow.compat.v1 as tf\ntf.Session().close()\n"), log=said.append)
     assert "no session was taken over" in said[-2] and "NpuOptimizer" in said[-2]
+    assert said[-1].startswith("simulated NPU: 0 runs")
+
+
+def test_a_session_that_ran_nothing_is_a_clear_warning(script):
+    said = []
+    text = SESSION.replace("    print(", "    pass\nwith tf.Session() as sess:\n    print(")
+    simulate(script(text), log=said.append)
+    assert "ran anything" in said[-2] and "set_session" in said[-2]
     assert said[-1].startswith("simulated NPU: 0 runs")
 
 

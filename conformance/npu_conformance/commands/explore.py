@@ -12,6 +12,7 @@ from npu_conformance.commands.shared import (
     EDITIONS,
     FORMAT,
     WORKERS,
+    Number,
     echo_json,
     seed_of,
     stop_on_signals,
@@ -29,7 +30,7 @@ _SCHEMA = {"name": "npu-conformance/explore", "version": 1}
 @BACKEND
 @click.option(
     "--seconds",
-    type=click.FloatRange(0.1, 1e6),
+    type=Number(0.1, 1e6),
     default=60.0,
     show_default=True,
     metavar="N",

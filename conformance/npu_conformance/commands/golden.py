@@ -6,7 +6,7 @@ from typing import Any, List, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, SIZES, SURFACE, echo_json, processors
+from npu_conformance.commands.shared import EDITION, SIZES, SURFACE, Number, echo_json, processors
 from npu_reference.errors import ExitStatus, NpuError
 from npu_reference.printing import printable
 
@@ -31,7 +31,7 @@ _FORM = click.option(
 )
 
 
-@click.group()
+@click.group(no_args_is_help=False)  # one line, as every error; the help of all versions of click differs here
 def golden() -> None:
     """Record how your own models are treated, and check later that nothing moved.
 
@@ -142,7 +142,7 @@ def golden_update(
 @click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL...")
 @click.option(
     "--tolerance",
-    type=click.FloatRange(0.0, 1000.0),
+    type=Number(0.0, 1000.0),
     default=0.0,
     metavar="PERCENT",
     help="By which times and memory of a step may differ; default none.",

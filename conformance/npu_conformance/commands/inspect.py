@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 
 import click
 
-from npu_conformance.commands.shared import FORMAT, echo_json
+from npu_conformance.commands.shared import FORMAT, Number, echo_json
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["inspect"]
@@ -20,10 +20,10 @@ __all__ = ["inspect"]
 @click.option(
     "--against", type=click.Path(), metavar="FOLDER", help="Compare with another dump, or an earlier profile."
 )
-@click.option("--cosine", type=click.FloatRange(-1, 1), help="With --against: departs below it (default 0.999).")
+@click.option("--cosine", type=Number(-1, 1), help="With --against: departs below it (default 0.999).")
 @click.option(
     "--error",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     help="With --against: departs above this difference, by the largest value (default 0.01); of profiles, is slower "
     "above this share (default 0.05).",
 )

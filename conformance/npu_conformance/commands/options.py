@@ -7,7 +7,7 @@ from typing import Any, Dict, Sequence, Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, FORMAT, MISNAMED, STRICT, SURFACE, echo_json
+from npu_conformance.commands.shared import EDITION, FORMAT, MISNAMED, STRICT, SURFACE, echo_json, refused
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["options"]
@@ -80,7 +80,7 @@ def options(
             click.echo(render.refusal(error), err=True)
     misnamed = [warning for warning in resolution.warnings if warning.code in MISNAMED]
     if strict and misnamed and form == "text":
-        click.echo(f"error[USAGE] --strict: {misnamed[0].text}", err=True)
+        click.echo(f"error[USAGE] --strict: {refused(misnamed[0])}", err=True)
     return ExitStatus.BAD_INPUT if resolution.errors or (strict and misnamed) else ExitStatus.OK
 
 

@@ -43,6 +43,16 @@ def _together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
+class Number(click.FloatRange):
+    """A number between two others: what is no number at all is in no range, though it is outside of none either."""
+
+    def convert(self, value: Any, param: Optional[click.Parameter], ctx: Optional[click.Context]) -> float:
+        number = float(super().convert(value, param, ctx))
+        if number != number:
+            self.fail(f"{value!r} is no number.", param, ctx)
+        return number
+
+
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to answer."
 )
@@ -136,7 +146,7 @@ WORKERS = _together(
     click.option(
         "--timeout-factor",
         "factor",
-        type=click.FloatRange(0.01, 1000.0),
+        type=Number(0.01, 1000.0),
         default=1.0,
         show_default=True,
         help="Multiplies every time limit.",
@@ -189,6 +199,11 @@ def processors() -> int:
 MISNAMED = ("unknown", "not_on_surface", "not_in_edition")
 
 
+def refused(warning: Any) -> str:
+    """What is wrong with a name, where nothing is ignored."""
+    return str(warning.text).replace("; it is ignored", "", 1)
+
+
 def names_first(warnings: Sequence[Any], strict: bool) -> List[Any]:
     """The other warnings, once those about names that are no options here were told on stderr, before any result.
 
@@ -197,7 +212,7 @@ def names_first(warnings: Sequence[Any], strict: bool) -> List[Any]:
     """
     wrong = [warning for warning in warnings if warning.code in MISNAMED]
     if strict and wrong:
-        raise NpuError("USAGE", "--strict", wrong[0].text)
+        raise NpuError("USAGE", "--strict", refused(wrong[0]))
     for warning in wrong:
         click.echo(f"warning[{warning.code}] {warning.text}", err=True)
     return [warning for warning in warnings if warning.code not in MISNAMED]

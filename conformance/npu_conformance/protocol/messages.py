@@ -36,6 +36,7 @@ MAX_NESTING = 64
 #: Values of one message, names of members not counted: what a line of small ones takes in memory is bounded by this.
 MAX_VALUES = 2_000_000
 
+_SHOWN = 60  # characters of a line that is no answer
 _LONGEST_FAULT = 400  # characters of a fault, which quotes what a backend says
 _INTEGERS = (-(1 << 63), (1 << 64) - 1)  # what readers of JSON take: 64 bits, signed or not
 _DIGITS = 20
@@ -96,13 +97,23 @@ def decode(line: bytes) -> Dict[str, Any]:
     except RecursionError:
         raise ProtocolFault(f"not JSON of this protocol: nested deeper than {MAX_NESTING}") from None
     except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
-        raise ProtocolFault(f"not JSON: {shorten(str(error), _LONGEST_FAULT)}") from None
+        raise ProtocolFault(f"not JSON: {shorten(str(error), _LONGEST_FAULT)}{_begin(line)}") from None
     if not isinstance(message, dict):
         raise ProtocolFault("not a JSON object")
     fault = (_surrogate_fault(message) if doubtful else None) or _depth_fault(message)
     if fault:
         raise ProtocolFault(f"not JSON of this protocol: {fault}")
     return message
+
+
+def _begin(line: bytes) -> str:
+    """How a line that is no answer begins: a greeting, a trace and a progress bar are known by it."""
+    line = line.rstrip(b"\r\n")
+    try:
+        shown = repr(line.decode("utf-8")[:_SHOWN])
+    except UnicodeDecodeError:
+        shown = repr(line[:_SHOWN])[1:]
+    return f"; the line begins {shown}" if line else "; the line is empty"
 
 
 def _doubtful(line: bytes) -> bool:

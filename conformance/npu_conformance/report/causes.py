@@ -155,7 +155,7 @@ class Cause(NamedTuple):
 def causes(records: Sequence[Record]) -> List[Cause]:
     """The causes of whatever failed: that of most cases first, then the worst status first.
 
-    They do not depend on the order of the records.
+    What is blocked by others comes last. They do not depend on the order of the records.
     """
     found: Dict[Tuple[str, str, str, str, str], List[Tuple[Record, ...]]] = {}
     for group in summary.grouped(sorted(records, key=lambda record: record.instance.id)):
@@ -166,7 +166,7 @@ def causes(records: Sequence[Record]) -> List[Cause]:
             key = (result.status, case.method, kind, aspect, family)
             found.setdefault(key, []).append(tuple(group))
     made = [Cause(*key, _plainest_first(failures)) for key, failures in found.items()]
-    return sorted(made, key=lambda one: (-one.cases, judge.ORDER.index(one.status), one.name))
+    return sorted(made, key=lambda one: (one.status == "blocked", -one.cases, judge.ORDER.index(one.status), one.name))
 
 
 def symptom(result: judge.Result) -> Tuple[str, str]:

@@ -52,7 +52,10 @@ def with_article(word: str) -> str:
 
 
 def nearest(word: str, words: Iterable[str], cutoff: float = 0.7) -> str:
-    """The one of ``words`` that was probably meant: another case or hyphens, else the closest spelling; or empty."""
+    """The one of ``words`` that was probably meant; or empty.
+
+    Another case or hyphens, else the only one that goes on behind it (``mix_compile``), else the closest spelling.
+    """
     known = list(words)
     bare = word.strip().replace("-", "_").casefold()
     for one in known:
@@ -60,6 +63,9 @@ def nearest(word: str, words: Iterable[str], cutoff: float = 0.7) -> str:
             return one
     if not 3 <= len(word) < 80:
         return ""
+    longer = [one for one in known if one.casefold().startswith(bare + "_")]
+    if len(longer) == 1:
+        return longer[0]
     from difflib import get_close_matches  # loaded for the rare misspelling only
 
     folded = {one.casefold(): one for one in reversed(known)}

@@ -27,6 +27,8 @@ __all__ = [
 ]
 
 _FORM_1 = "npu-conformance golden graph 1"
+#: --again would read the record that cannot be read.
+_AGAIN = "Record it again with golden update and its options."
 _FORM_2 = "npu-conformance golden graph 2"
 
 #: What a record may hold: where operators lie; dtypes, engine, list and mode of each; time and memory of one step.
@@ -177,7 +179,7 @@ def _joined(names: Sequence[str]) -> str:
 def _read(text: str, subject: str) -> Record:
     lines = text.splitlines()
     if not lines or lines[0] not in (_FORM_1, _FORM_2):
-        raise NpuError("CASE_FILE", subject, f"does not begin with {_FORM_2!r}.", "Record it again with golden update.")
+        raise NpuError("CASE_FILE", subject, f"does not begin with {_FORM_2!r}.", _AGAIN)
     try:
         question = _question(json.loads(lines[1]))
     except (IndexError, ValueError, TypeError, KeyError, RecursionError):
@@ -187,9 +189,7 @@ def _read(text: str, subject: str) -> Record:
         try:
             _fact(line, record)
         except (ValueError, IndexError):
-            raise NpuError(
-                "CASE_FILE", f"{subject}:{number}", f"{line[:80]!r} is no fact.", "Record it again with golden update."
-            ) from None
+            raise NpuError("CASE_FILE", f"{subject}:{number}", f"{line[:80]!r} is no fact.", _AGAIN) from None
     return record
 
 

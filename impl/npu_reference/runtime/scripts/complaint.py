@@ -12,7 +12,7 @@ from typing import Any, List, Optional
 from npu_reference.errors import NpuError
 from npu_reference.place import FOLDER
 from npu_reference.runtime.observing.account import Failure, Place
-from npu_reference.runtime.scripts.missing_names import explain
+from npu_reference.runtime.scripts.missing_names import explain, version_hint
 
 __all__ = ["complaint", "failure_of"]
 
@@ -41,11 +41,13 @@ def complaint(error: BaseException) -> str:
     """The text for stderr.
 
     A refusal of ours, and a name of the adapter that is not there, say their cause first, then the lines of the script
-    that led there, the innermost first. Anything else is Python's traceback, without frames of this package.
+    that led there, the innermost first. Anything else is Python's traceback, without frames of this package; below it,
+    which TensorFlow has what this one lacks.
     """
     failure = failure_of(error)
     if not failure.code:
-        return _traceback(error)
+        hint = version_hint(error)
+        return _traceback(error) + (f"{hint}\n" if hint else "")
     told = [f"error{failure.message}"]
     for place in failure.places[:_PLACES]:
         where = f" in {place.function}" if place.function != "<module>" else ""

@@ -25,6 +25,9 @@ _ALWAYS = (Reason.FEED, Reason.FETCH)
 _NEEDLESS = "None needed"
 _INITIALISES = "None needed: the run only initialises iterators."
 
+#: The operator by which loss scaling asks whether anything overflowed.
+_READS_OVERFLOW = "NpuGetFloatStatus"
+
 #: Characters of why a time is not known, in the lines at the end.
 _WHY = 160
 
@@ -138,7 +141,22 @@ def lines(account: Account) -> List[str]:
     change = first_change(account)
     if change is not None:
         found.append(f"change first: in runs of {change.run} {change.text}.")
-    return found + _clock(account)
+    return found + _overflow(account) + _clock(account)
+
+
+def _overflow(account: Account) -> List[str]:
+    """Who scales a loss is told that nothing overflows where GEOPs compute as the host does."""
+    for session in account.sessions:
+        if session.settings.device_precision == "off" and any(
+            node.op == _READS_OVERFLOW
+            for signature in session.signatures.values()
+            for node in signature.partition.graph.nodes
+        ):
+            return [
+                "loss scaling: with device precision off no step counts as overflowed, so that none is left out and the"
+                " scale never falls. --device-precision on computes, and overflows, as the device does."
+            ]
+    return []
 
 
 def _clock(account: Account) -> List[str]:

@@ -1,7 +1,8 @@
-"""Whether a script ended because of a name of the adapter, and what that name is and where it is found."""
+"""Whether a script ended because of a name that is missing: where the adapter has it, or which TensorFlow."""
 
 from __future__ import annotations
 
+import difflib
 import re
 import sys
 from typing import Optional
@@ -9,9 +10,18 @@ from typing import Optional
 from npu_reference import surface
 from npu_reference.errors import NpuError
 
-__all__ = ["explain"]
+__all__ = ["explain", "version_hint"]
 
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
+_OF_TENSORFLOW = re.compile(r"'tensorflow\b")
+#: What some versions of TensorFlow do not have, and scripts for the adapter use: which do.
+_VERSIONS = {
+    "contrib": "tf.contrib is in TensorFlow 1 only: run this script with TensorFlow 1.15, in Python 3.7.",
+    "examples": "tensorflow.examples is in TensorFlow 1 only: run this script with TensorFlow 1.15, in Python 3.7.",
+    "estimator": "tf.estimator is in TensorFlow up to 2.15: run this script with one of these, or use NPUEstimator"
+    " alone (docs/npu_bridge.md, TensorFlow versions).",
+}
+
 _NOT_GIVEN = re.compile(r"cannot import name '?(\w+)'?")
 
 
@@ -32,12 +42,23 @@ def explain(error: BaseException) -> Optional[NpuError]:
     return None
 
 
+def version_hint(error: BaseException) -> str:
+    """Which TensorFlow has what the script missed in this one; empty where that is not why it ended."""
+    text = str(error).partition(" (")[0]  # behind it is the path of a file
+    if not isinstance(error, (AttributeError, ImportError)) or not _OF_TENSORFLOW.search(text):
+        return ""
+    if str(getattr(sys.modules.get("tensorflow"), "__version__", "1.")).startswith("1."):
+        return ""
+    return next((hint for name, hint in _VERSIONS.items() if re.search(rf"[.']{name}\b", text)), "")
+
+
 def _module(name: str) -> Optional[NpuError]:
     """A module that the adapter does not have; None for a module of others, and for one that is there."""
     if name.partition(".")[0] not in surface.packages() or surface.is_module(name):
         return None
     last = name.rpartition(".")[2]
     same = [module for module in surface.MODULES if module.rpartition(".")[2] == last]
+    same = same or difflib.get_close_matches(surface.canonical(name), list(surface.MODULES), 1, 0.8)
     remedy = f"It has {same[0]}." if same else f"Most scripts need {surface.STAR} only; docs/npu_bridge.md lists all."
     return NpuError("ADAPTER_NAME", name, "the adapter has no such module.", remedy)
 

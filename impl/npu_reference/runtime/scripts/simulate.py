@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import os
@@ -9,7 +10,7 @@ import sys
 import traceback
 import types
 from contextlib import contextmanager, suppress
-from typing import Any, Callable, Iterator, List, Optional, Sequence, TextIO, Tuple, Union
+from typing import Any, Callable, Container, Iterator, List, Optional, Sequence, Set, TextIO, Union
 
 from npu_reference.device.faults import NONE, Faults
 from npu_reference.dumps.settings import DataDump
@@ -25,10 +26,11 @@ from npu_reference.runtime.config import (
 from npu_reference.runtime.config import device_precision as checked_precision
 from npu_reference.runtime.observing.account import Account, keeping
 from npu_reference.runtime.observing.log import Entry, listening
-from npu_reference.runtime.observing.trace import Trace, process_trace
+from npu_reference.runtime.observing.trace import Totals, Trace, process_trace
 from npu_reference.runtime.scripts import ending
 from npu_reference.runtime.scripts.complaint import complaint, failure_of
-from npu_reference.runtime.scripts.sources import Source, read_for
+from npu_reference.runtime.scripts.modules import reading
+from npu_reference.runtime.scripts.sources import Names, Source, read_for
 from npu_reference.runtime.sessions import activation
 from npu_reference.runtime.tf_api import tensorflow
 
@@ -39,6 +41,9 @@ LAUNCHER = {"RANK_SIZE": "1", "RANK_ID": "0", "DEVICE_ID": "0", "JOB_ID": "10087
 
 #: Notes for who asks about a saved graph; a script's runs name their feeds and fetches themselves.
 _FOR_SAVED_GRAPHS = ("PLACEHOLDER_AS_FEED",)
+
+#: Warnings that say why a session was not taken over.
+_NOT_TAKEN_OVER = ("remote_target", "near_spelling")
 
 
 def simulate(
@@ -66,7 +71,7 @@ def simulate(
         edition: of the options, for sessions of this script; else the environment's (G14).
         trace_file: where to write the trace as JSON.
         adapt_imports: under TensorFlow 2, read ``import tensorflow as tf`` of a script that uses names of TensorFlow 1
-            as ``import tensorflow.compat.v1 as tf``. The file is not changed.
+            as ``import tensorflow.compat.v1 as tf``, and its modules likewise. No file is changed.
         account: filled with what happens, session by session, for whoever wants to tell of it.
         dump_plain: a folder that takes the outputs of all operators of GEOPs as plain TensorFlow computes them, to hold
             another dump against; made where it is missing. Options of the script about dumps do not count then.
@@ -103,17 +108,19 @@ def simulate(
         around = around._replace(device=device)
     if faults.items:
         around = around._replace(faults=faults)
-    with _edition(edition), _launched(), overriding(around), listening(_hearer(say)), keeping(account) as kept:
+    heard: Set[str] = set()
+    hear = _hearer(say, heard)
+    with _edition(edition), _launched(), overriding(around), listening(hear), keeping(account) as kept:
         prefer_keras_2(say)
         activation.activate()
-        source = _source(text, script, adapt_imports)
-        if source.changed:
-            say(f"{script}: {source.changed}")
-        before = process_trace().totals.sessions
+        read = _reader(say) if adapt_imports and tensorflow().major >= 2 else _unchanged
+        source = _source(text, script, read)
+        before = process_trace().totals
         try:
-            _run(source, script, list(argv), kept)
+            with reading(read):
+                _run(source, script, list(argv), kept)
         finally:
-            _report(say, before, kept, around.faults)
+            _report(say, before, kept, around.faults, heard)
             if trace_file is not None:
                 _write(trace_file)
     return process_trace()
@@ -145,11 +152,15 @@ def _speaker(log: Union[Callable[[str], None], TextIO, None]) -> Callable[[str],
     return write
 
 
-def _hearer(say: Callable[[str], None]) -> Callable[[Entry], None]:
-    """Says every entry once, whichever session it comes from first, and none that is for another reader."""
+def _hearer(say: Callable[[str], None], codes: Set[str]) -> Callable[[Entry], None]:
+    """Says every entry once, whichever session it comes from first, and none that is for another reader.
+
+    ``codes`` takes those of all that was heard.
+    """
     said = set()
 
     def hear(entry: Entry) -> None:
+        codes.add(entry.code)
         key = (entry.level, entry.code, entry.subject, entry.said)
         if entry.code not in _FOR_SAVED_GRAPHS and key not in said:
             said.add(key)
@@ -187,14 +198,9 @@ def _read(script: str) -> bytes:
         raise NpuError("SCRIPT_FILE", script, f"it cannot be read: {error.strerror}.") from error
 
 
-def _source(text: bytes, script: str, adapt_imports: bool) -> Source:
-    def only_v1(names: Tuple[str, ...]) -> bool:
-        return adapt_imports and tensorflow().major >= 2 and _has(v1, names) and not _has(v2, names)
-
-    v1 = tensorflow().v1
-    v2 = sys.modules["tensorflow"]
+def _source(text: bytes, script: str, read: Callable[[bytes, str], Source]) -> Source:
     try:
-        return read_for(text, script, only_v1)
+        return read(text, script)
     except SyntaxError as error:
         sys.stderr.write("".join(traceback.format_exception_only(type(error), error)))
         raise SystemExit(1) from None
@@ -202,10 +208,38 @@ def _source(text: bytes, script: str, adapt_imports: bool) -> Source:
         raise NpuError("SCRIPT_FILE", script, f"it is no Python source: {error}.") from None
 
 
-def _has(module: Any, names: Sequence[str]) -> bool:
-    """Whether a dotted name leads somewhere; Keras is not looked into, which would load it."""
+def _unchanged(text: bytes, path: str) -> Source:
+    return Source(ast.parse(text, path), "")
+
+
+def _reader(say: Callable[[str], None]) -> Callable[[bytes, str], Source]:
+    """How the script and its modules are read under TensorFlow 2; says of the first that is changed what is."""
+    v1 = tensorflow().v1
+    v2 = sys.modules["tensorflow"]
+    changed: List[str] = []
+
+    def only_v1(names: Names) -> bool:
+        return _has(v1, names) and not _has(v2, names)
+
+    def in_v1(names: Names) -> bool:
+        return _has(v1, names, into_keras=True)
+
+    def read(text: bytes, path: str) -> Source:
+        source = read_for(text, path, only_v1, in_v1)
+        if source.changed:
+            if not changed:
+                say(f"{path}: {source.changed} All that it imports from modules of its own is read so.")
+            changed.append(path)
+            v1.disable_v2_behavior()
+        return source
+
+    return read
+
+
+def _has(module: Any, names: Sequence[str], into_keras: bool = False) -> bool:
+    """Whether a dotted name leads somewhere; Keras is not looked into without need, which would load it."""
     for name in names:
-        if name == "keras":
+        if name == "keras" and not into_keras:
             return True
         if not hasattr(module, name):
             return False
@@ -273,14 +307,25 @@ def _edition(edition: Optional[str]) -> Iterator[None]:
                 os.environ[EDITION_VARIABLE] = before
 
 
-def _report(say: Callable[[str], None], sessions_before: int, account: Account, faults: Faults) -> None:
+def _report(
+    say: Callable[[str], None], before: Totals, account: Account, faults: Faults, heard: Container[str]
+) -> None:
     totals = process_trace().totals
-    # What stopped a script has been said; a script that came this far without a session deserves a hint.
-    if totals.sessions == sessions_before and account.failure is None:
+    # What stopped a script has been said, or a session from being taken over; a script that came this far without a
+    # session, or a run, deserves a hint.
+    if account.failure is not None or any(code in heard for code in _NOT_TAKEN_OVER):
+        pass
+    elif totals.sessions == before.sessions:
         say(
             "warning: no session was taken over, so nothing ran on the simulated NPU. A session's config must name"
             f" {OPTIMIZER} (custom_optimizers.add().name = '{OPTIMIZER}'); TensorFlow ignores every other name"
             " silently."
+        )
+    elif totals.runs == before.runs:
+        say(
+            "warning: no session that was taken over ran anything, so nothing ran on the simulated NPU. Keras runs in a"
+            " session of its own unless it is given one: tf.keras.backend.set_session(session), of the tf.keras that"
+            " the model is made of."
         )
     for fault in faults.items:
         if fault.kind in ending.TOLD_FAULTS and fault not in account.faced:

@@ -1,15 +1,20 @@
-"""How a script written for TensorFlow 1 is read under TensorFlow 2: its import line, and nothing else, is another."""
+"""How Python written for TensorFlow 1 is read under TensorFlow 2: its imports, and nothing else, are others."""
 
 from __future__ import annotations
 
 import ast
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
-__all__ = ["Source", "first_v1_name", "read_for"]
+__all__ = ["Names", "Source", "first_v1_name", "read_for"]
+
+#: A dotted name below ``tensorflow``: ``("train", "AdamOptimizer")``.
+Names = Tuple[str, ...]
+
+_V1 = "tensorflow.compat.v1"
 
 
 class Source(NamedTuple):
-    """A script ready to be compiled.
+    """Python ready to be compiled.
 
     Attributes:
         tree: its syntax tree; line numbers are the file's.
@@ -20,54 +25,89 @@ class Source(NamedTuple):
     changed: str
 
 
-def read_for(text: bytes, path: str, exists: Callable[[Tuple[str, ...]], bool]) -> Source:
-    """Parse a script; import ``tensorflow.compat.v1`` in place of ``tensorflow`` where it needs that.
+def read_for(text: bytes, path: str, only_v1: Callable[[Names], bool], in_v1: Callable[[Names], bool]) -> Source:
+    """Parse a file; import ``tensorflow.compat.v1`` in place of ``tensorflow`` where it needs that.
 
     Args:
         text: the file's bytes; an encoding comment is honoured.
         path: for error messages.
-        exists: whether a dotted name below ``tensorflow`` is one of version 1 only.
+        only_v1: whether a name is one of version 1 only.
+        in_v1: whether version 1 has a name, Keras' among them; asked of a file that is changed only.
 
     Raises:
         SyntaxError: as Python itself would.
     """
     tree = ast.parse(text, path)
-    name = first_v1_name(tree, exists)
+    name = first_v1_name(tree, only_v1)
     if name is None:
         return Source(tree, "")
-    line = _change_imports(tree)
+    changed = [statement for statement in _imports(tree) if _change(statement, in_v1)]
+    if not changed:
+        return Source(tree, "")
+    first = min(changed, key=lambda statement: (statement.lineno, statement.col_offset))
     return Source(
         tree,
-        f"line {line} is read as 'import tensorflow.compat.v1 as tf' and TensorFlow 2 behaviour is switched off,"
+        f"line {first.lineno} is read as '{_shown(first)}' and TensorFlow 2 behaviour is switched off,"
         f" because the script uses tf.{name}, which TensorFlow 2 has not.",
     )
 
 
-def first_v1_name(tree: ast.Module, exists: Callable[[Tuple[str, ...]], bool]) -> Optional[str]:
-    """The first name, in the order of the lines, that the script takes from ``tensorflow`` and only version 1 has."""
-    aliases = {name for statement in tree.body for name in _aliases(statement)}
-    found: List[Tuple[int, int, Tuple[str, ...]]] = []
-    known: Dict[Tuple[str, ...], bool] = {}
+def first_v1_name(tree: ast.Module, only_v1: Callable[[Names], bool]) -> Optional[str]:
+    """The first name, in the order of the lines, that the file takes from ``tensorflow`` and only version 1 has."""
+    bound = {name: names for statement in _imports(tree) for name, names in _bound(statement)}
+    found: List[Tuple[int, int, Names]] = []
+    known: Dict[Names, bool] = {}
     for node in ast.walk(tree):
-        chain = _chain(node)
-        if chain is None or chain[0] not in aliases:
-            continue
-        names = chain[1:]
-        if names not in known:
-            known[names] = exists(names)
-        if known[names]:
-            found.append((node.lineno, node.col_offset, names))  # type: ignore[attr-defined]
+        for names in _taken(node, bound):
+            if names not in known:
+                known[names] = only_v1(names)
+            if known[names]:
+                found.append((node.lineno, node.col_offset, names))  # type: ignore[attr-defined]
     return ".".join(min(found)[2]) if found else None
 
 
-def _aliases(statement: ast.stmt) -> List[str]:
-    """What a statement calls ``tensorflow``, if it imports it."""
-    if not isinstance(statement, ast.Import):
-        return []
-    return [alias.asname or alias.name for alias in statement.names if alias.name == "tensorflow"]
+def _imports(tree: ast.Module) -> Iterator[Union[ast.Import, ast.ImportFrom]]:
+    """Every import statement, those in functions too, since scripts import where they need something."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import) or (isinstance(node, ast.ImportFrom) and not node.level):
+            yield node
 
 
-def _chain(node: Any) -> Optional[Tuple[str, ...]]:
+def _below(module: Optional[str]) -> Optional[Names]:
+    """What stands behind ``tensorflow`` in a module's name; None of another package's, and where a version is named.
+
+    TensorFlow 1 has Keras below ``python``, and scripts take it from there; what later versions have there is a copy
+    that nothing else of them uses.
+    """
+    package, *names = (module or "").split(".")
+    if names[:2] == ["python", "keras"]:
+        names = names[1:]
+    return None if package != "tensorflow" or names[:1] == ["compat"] else tuple(names)
+
+
+def _bound(statement: Union[ast.Import, ast.ImportFrom]) -> Iterator[Tuple[str, Names]]:
+    """What a statement calls something of ``tensorflow``, and what that is."""
+    if isinstance(statement, ast.ImportFrom):
+        module = _below(statement.module)
+        if module is not None:
+            yield from ((alias.asname or alias.name, (*module, alias.name)) for alias in statement.names)
+        return
+    for alias in statement.names:
+        names = _below(alias.name)
+        if names is not None:
+            yield (alias.asname, names) if alias.asname else ("tensorflow", ())
+
+
+def _taken(node: ast.AST, bound: Dict[str, Names]) -> Iterator[Names]:
+    """The names that an expression, or an import of single names, takes from ``tensorflow``."""
+    if isinstance(node, ast.ImportFrom):
+        yield from (names for _, names in _bound(node) if not node.level)
+    chain = _chain(node)
+    if chain is not None and chain[0] in bound:
+        yield (*bound[chain[0]], *chain[1:])
+
+
+def _chain(node: Any) -> Optional[Names]:
     """``("tf", "train", "AdamOptimizer")`` of the expression of that form."""
     names: List[str] = []
     while isinstance(node, ast.Attribute):
@@ -78,26 +118,29 @@ def _chain(node: Any) -> Optional[Tuple[str, ...]]:
     return (node.id, *reversed(names))
 
 
-def _change_imports(tree: ast.Module) -> int:
-    """Change every top-level import of tensorflow; the first line changed."""
-    first = 0
-    for position, statement in enumerate(list(tree.body)):
-        aliases = _aliases(statement)
-        if not aliases:
+def _change(statement: Union[ast.Import, ast.ImportFrom], in_v1: Callable[[Names], bool]) -> bool:
+    """Let an import take from version 1 what that has, and whether it does now."""
+    if isinstance(statement, ast.ImportFrom):
+        module = _below(statement.module)
+        wanted = [] if module is None else [alias.name for alias in statement.names if alias.name != "*"]
+        if module is None or not in_v1(module) or not all(in_v1((*module, name)) for name in wanted):
+            return False
+        statement.module = ".".join((_V1, *module))
+        return True
+    changed = False
+    for position, alias in enumerate(statement.names):
+        names = _below(alias.name)
+        # `import tensorflow.nn` binds the whole package: only what has a name of its own can be another.
+        if names is None or (names and not alias.asname) or not in_v1(names):
             continue
-        assert isinstance(statement, ast.Import)
-        statement.names = [
-            ast.alias(name="tensorflow.compat.v1", asname=alias.asname or alias.name)
-            if alias.name == "tensorflow"
-            else alias
-            for alias in statement.names
-        ]
-        for alias in statement.names:
-            ast.copy_location(alias, statement)
-        if not first:
-            first = statement.lineno
-            call = ast.parse(f"{aliases[0]}.disable_v2_behavior()").body[0]
-            for node in ast.walk(call):
-                ast.copy_location(node, statement)
-            tree.body.insert(position + 1, call)
-    return first
+        other = ast.alias(name=".".join((_V1, *names)), asname=alias.asname or alias.name)
+        statement.names[position] = ast.copy_location(other, statement)
+        changed = True
+    return changed
+
+
+def _shown(statement: Union[ast.Import, ast.ImportFrom]) -> str:
+    """A changed import as a person would write it; of many names the first that was changed."""
+    names = [alias for alias in statement.names if isinstance(statement, ast.ImportFrom) or alias.name.startswith(_V1)]
+    first = names[0].name + (f" as {names[0].asname}" if names[0].asname else "")
+    return f"from {statement.module} import {first}" if isinstance(statement, ast.ImportFrom) else f"import {first}"
