@@ -480,9 +480,10 @@ def _declare_operators(graph: Any, graph_def: Any) -> None:
     library = {function.signature.name for function in graph_def.library.function}
     used = {node.op for node in graph_def.node}
     used.update(node.op for function in graph_def.library.function for node in function.node_def)
+    op_def_of = getattr(graph, "op_def_for_type", None) or graph._get_op_def  # renamed in TensorFlow 2.7
     for name in sorted(used - library):
         if name not in graphs.OPS:
-            graphs.OPS.declare(graph._get_op_def(name))
+            graphs.OPS.declare(op_def_of(name))
 
 
 def _rewired(graph: graphs.Graph, sources: Dict[str, str], settled: Set[str]) -> graphs.Graph:

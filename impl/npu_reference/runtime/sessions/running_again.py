@@ -190,8 +190,9 @@ def _likely(told: Told, found: List[Place]) -> List[Place]:
 
 
 def _plain(name: str) -> str:
-    """A path without what TensorFlow 1 and the names of dumps have of their own: `cond/then/_0/x`, `cond/branch1/x`."""
+    """A path without what TensorFlow and the names of dumps have of their own: `cond/then/_0/x`, `cond.1/branch1/x`."""
     parts = [part for part in name.split("/") if not re.match(r"_\d+\Z", part)]
+    parts = [re.sub(r"\.\d+\Z", "", part) for part in parts]
     return "/".join({"then": "branch1", "else": "branch0"}.get(part, part) for part in parts)
 
 
