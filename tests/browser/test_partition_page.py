@@ -131,6 +131,20 @@ def test_a_narrow_window_needs_no_scrolling_sideways(opened):
     assert opened.page.evaluate("() => document.documentElement.scrollWidth") <= 390
 
 
+def test_names_of_any_length_need_no_scrolling_sideways(browser, tmp_path):
+    made = GraphBuilder()
+    relu = made.op("Relu", "scope" * 50 + "/" + "relu" * 50, [made.placeholder("x", "float32", [2])])
+    made.op("PyFunc", "function" * 40, [[relu]], token="t", Tout=["float32"])
+    write_graph(made.build(), str(tmp_path / "long.pb"))
+    path, _ = written_by(tmp_path, "long", [str(tmp_path / "long.pb"), "-o", "mix_compile_mode=true"])
+    for width in (390, 1280):
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        page.goto(f"file://{path}")
+        page.locator("#tree > details").first.wait_for()
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        page.close()
+
+
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     """The page of fifty thousand operators, every fiftieth of them on the host."""

@@ -55,6 +55,20 @@ def test_an_option_is_told_with_its_readings_and_requirements():
     assert "session, legacy" in found.facts
 
 
+@pytest.mark.parametrize("columns", ["80", "120", None])
+def test_sentences_are_folded_to_the_width_and_whole_in_a_pipe(capsys, monkeypatch, columns):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns:
+        monkeypatch.setenv("COLUMNS", columns)
+    with pytest.raises(SystemExit):
+        cli.main(["explain", "precision_mode"])
+    lines = capsys.readouterr().out.splitlines()
+    if columns:
+        assert int(columns) - 20 < max(map(len, lines)) <= int(columns)
+    else:
+        assert len([line for line in lines if line.startswith("session, current: ") and line.endswith("003")]) == 1
+
+
 @pytest.mark.parametrize(
     "word, near", [("hcl_timeout", "hccl_timeout"), ("OPTION_VALU", "OPTION_VALUE"), ("unknwon", "unknown")]
 )

@@ -7,11 +7,13 @@ import os
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 
+import markupsafe
 import pytest
 
 from npu_conformance.files import output
 from npu_conformance.protocol import schema
 from npu_conformance.report import comparison, summary, verify, write
+from npu_conformance.report.page import worded
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import QUICK, Shelf, hosted, judged
 
@@ -107,6 +109,13 @@ def test_the_page_says_what_to_fix_and_how_to_ask_again(shelf: Shelf) -> None:
     assert "device x" in text
     assert "should not be there" in text
     assert "npu-conformance run --backend py:miniatures:Lies --edition current -k small-partition" in text
+
+
+def test_commands_in_a_sentence_are_code_and_nothing_of_it_is_markup() -> None:
+    escaped = str(markupsafe.escape("Ask `npu-conformance explain <x>`, or `b`; a ` alone stays."))
+    assert worded(escaped) == (
+        "Ask <code>npu-conformance explain &lt;x&gt;</code>, or <code>b</code>; a ` alone stays."
+    )
 
 
 def test_junit_counts_what_the_results_count(shelf: Shelf) -> None:

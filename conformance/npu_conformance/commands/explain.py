@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
-from typing import Sequence
+from typing import Any, Sequence
 
 import click
 
@@ -11,8 +10,6 @@ from npu_conformance.commands.shared import FORMAT, echo_json
 from npu_reference.errors import ExitStatus
 
 __all__ = ["explain"]
-
-_WIDTH = 100
 
 
 @click.command()
@@ -29,19 +26,23 @@ def explain(word: str, form: str) -> int:
 
         echo_json({"schema": schema.header("explain"), **found.to_json()})
         return ExitStatus.OK
+    from npu_conformance.report.terminal import Terminal
+
+    console = Terminal()
     click.echo(click.style(found.name, bold=True) + f" ({found.kind})")
     for label, text in found.facts.items():
-        _paragraph(label, text)
+        _paragraph(console, label, text)
     _names("Readings", found.readings)
     _names("Requirements", found.requirements)
     _names("Cases", found.cases)
     return ExitStatus.OK
 
 
-def _paragraph(label: str, text: str) -> None:
-    for line in f"{label}: {text}".splitlines():
-        wrapped = textwrap.wrap(line, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-        click.echo("\n".join(wrapped) or "")
+def _paragraph(console: Any, label: str, text: str) -> None:
+    from npu_conformance.report.terminal import line, plain
+
+    for one in f"{label}: {text}".splitlines():
+        line(console, plain(one), indent=2)
 
 
 def _names(label: str, names: Sequence[str]) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import json
 import pathlib
+import re
 from typing import Any
 
 from npu_reference.errors import NpuError
 
-__all__ = ["embed", "render_page"]
+__all__ = ["embed", "render_page", "worded"]
 
 _TEMPLATES = pathlib.Path(__file__).with_name("templates")
 
@@ -42,7 +43,13 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.filters["embed"] = lambda value: markupsafe.Markup(embed(value))
+    environment.filters["worded"] = lambda text: markupsafe.Markup(worded(str(markupsafe.escape(text))))
     return environment
+
+
+def worded(escaped: str) -> str:
+    """A sentence of ours that is escaped already, what stands in it between backquotes as code."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escaped)
 
 
 def embed(value: Any) -> str:
