@@ -275,9 +275,11 @@ def small_channels_are_on_in_inference(ask: Any, params: Params) -> Answer:
 
 @broken("timeline", "003 variable_format_optimize False: not converted, in mixed computing too", "timeline")
 def formats_are_optimised_beside_the_host(ask: Any, params: Params) -> Answer:
-    if is_mixed(params):
-        return ask(all_values(params, mapped("variable_format_optimize", lambda value: True)))
-    return ask(params)
+    def change(values: Dict[str, Any]) -> Dict[str, Any]:
+        mixes = value_is({"values": values}, "mix_compile_mode", True)
+        return mapped("variable_format_optimize", lambda value: True)(values) if mixes else values
+
+    return ask(all_values(params, change))
 
 
 def _first_iteration(files: Files, params: Params) -> Files:

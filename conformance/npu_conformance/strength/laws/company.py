@@ -523,7 +523,8 @@ class _Beside:
             yield self._company(joined, conditions, about, _FEW)
 
     def _company(self, joined: _Member, conditions: Tuple[str, ...], about: str, size: int) -> Company:
-        """Some whom questions about this option have not met, and all who are near it, those first who met it least."""
+        """Some whom questions about this option have not met, and all who are near it, those first who met it least; at
+        last, of those who are near and are not there, whoever may join."""
         met = self._met.setdefault(about, collections.Counter())
         beside: List[int] = []
         near = self._names.mask(relations.related(self._surface).names({about: joined.given.get(about)}))
@@ -533,18 +534,19 @@ class _Beside:
                 return _LATE, bool(met[name]), 0
             return met[name] if size else 0, bin(near & self._of[name][0].bears).count("1"), name
 
-        for name in sorted(self._of, key=turn):
+        first = sorted(self._of, key=turn)
+        for name, most in [*((name, _AGAIN) for name in first), *((name, None) for name in first if near & name)]:
             if len(beside) >= size and not near & name:
-                break
-            one = self._one(name, joined, about, bool(near & name))
+                continue
+            one = self._one(name, joined, about, most)
             if one is not None:
                 joined = joined.joined(one)
                 beside.append(one.number)
         met.update(_bits(joined.names))
         return Company((joined.number, *beside), conditions, refused=True)
 
-    def _one(self, name: int, joined: _Member, about: str, is_near: bool) -> Optional[_Member]:
-        """Of the first who give a name, or of all where it is related, one that may join; the next time another.
+    def _one(self, name: int, joined: _Member, about: str, most: Optional[int]) -> Optional[_Member]:
+        """Of the first who give a name one that may join, of all where no number is said; the next time another.
 
         First come those who give the refused option, too, which they give as it is refused: beside all else that
         they give, it may be accepted.
@@ -555,7 +557,7 @@ class _Beside:
         for left in self._with.get((about, name), ()) if joined.number in self._own else ():
             if joined.may_join(left):
                 return left
-        for place, one in enumerate(of if is_near else of[:_AGAIN]):
+        for place, one in enumerate(of[:most]):
             if joined.may_join(one):
                 of.append(of.pop(place))
                 return one

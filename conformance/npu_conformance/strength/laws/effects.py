@@ -777,6 +777,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         ),
         _giving(_on_both(mix_compile_mode=True)),
         _same,
+        fully="mixed",
     ),
     Condition(
         "the third device",
