@@ -383,7 +383,12 @@ def _by_environment(params: Params) -> Params:
 
 
 def _once(one: Question) -> bool:
-    """The question gives what the environment may say instead, and no turn or variant gives it otherwise."""
+    """The question gives what the environment may say instead, and no turn or variant gives it otherwise.
+
+    Document 003 sets AOE_MODE beside a training script, and says nothing of online inference.
+    """
+    if "graph_run_mode" in one.options:
+        return False
     laid = [*(turn.get("values") or {} for turn in one.turns), *(one.params.get("variants") or {}).values()]
     return bool(set(_VARIABLES) & set(one.params["values"])) and not any(set(_VARIABLES) & set(each) for each in laid)
 
