@@ -519,10 +519,15 @@ def _apart(change: inside.Change) -> Callable[[Request], Optional[Request]]:
 
 
 def _within(change: inside.Change) -> Callable[[Request], Optional[Request]]:
-    """The whole graph inside something, with every operator of it on the device's list."""
+    """The whole graph inside something, with every operator of it on the device's list.
+
+    A loop hands on the handles of its body's variables, and whether it gives, then, a resource that is no variable in
+    mixed computing (M1) is another question.
+    """
 
     def changed(asked: Request) -> Optional[Request]:
-        if _keeps_on_host(asked.graph):
+        handed = change is inside.in_loop and any(node.op == "VarHandleOp" for node in asked.graph.node)
+        if _keeps_on_host(asked.graph) or (handed and asked.params["values"].get("mix_compile_mode")):
             return None
         added = change(asked.graph)
         if added is None:
