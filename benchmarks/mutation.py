@@ -41,6 +41,7 @@ _ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__))
 for _room in ("impl", "conformance"):
     sys.path.insert(0, os.path.join(_ROOT, _room))
 
+from npu_conformance.backends.reference import ReferenceBackend  # noqa: E402
 from npu_conformance.files import toml_file  # noqa: E402
 from npu_conformance.judging import judge  # noqa: E402
 from npu_conformance.library import library  # noqa: E402
@@ -386,13 +387,19 @@ class Asker:
         self.methods = [
             m for m in dict.fromkeys(m for a in areas for m in AREAS[a].methods) if m != "run" or tensorflow
         ]
-        self.instances = [one for one in self.shelf.instances() if not one.twin and one.case.method in self.methods]
+        if tensorflow:
+            importlib.import_module("tensorflow")  # before any child: each would take seconds for it
+        claims = judge.Claims.of(ReferenceBackend().hello({"protocol": 1}))
+        # Cases of a version of TensorFlow that is not this one see every change, as no run asks them.
+        self.instances = [
+            one
+            for one in self.shelf.instances()
+            if not one.twin and one.case.method in self.methods and judge.applicable(one, claims) is None
+        ]
         if only:
             self.instances = [one for one in self.instances if any(part in one.id for part in only)]
         self.kills: Counter = Counter()
         self._whole: Optional[hosting.Panel] = None
-        if tensorflow:
-            importlib.import_module("tensorflow")  # before any child: each would take seconds for it
         self.asked: Dict[str, Asked] = self._recorded(coverage) if coverage else {}
         names = set(self.first.values())
         named = [one for one in self.instances if one.id in names]

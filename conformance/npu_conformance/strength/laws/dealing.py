@@ -46,7 +46,7 @@ _ENOUGH, _MOST = 3, 24
 
 #: So many options stand beside a question whose requirements have met them all (assumed: what is wrong may show in one
 #: of several cases of a requirement alone).
-_BESIDE = 10
+_BESIDE = 12
 
 #: So many pairs of a requirement and an option a question shows that is asked once more, in one round after the other,
 #: and so many bytes its graph has at most (assumed: a hundred questions are a third of a second).
