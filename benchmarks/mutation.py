@@ -389,7 +389,8 @@ class Asker:
         ]
         if tensorflow:
             importlib.import_module("tensorflow")  # before any child: each would take seconds for it
-        claims = judge.Claims.of(ReferenceBackend().hello({"protocol": 1}))
+        # In a child: what it imports there, a change could not reach any more.
+        claims = judge.Claims.of(json.loads(_forked(lambda: json.dumps(ReferenceBackend().hello({"protocol": 1})))))
         # Cases of a version of TensorFlow that is not this one see every change, as no run asks them.
         self.instances = [
             one
