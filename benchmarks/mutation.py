@@ -151,7 +151,7 @@ _SWAPPED = {
 
 #: Calls whose texts are words for people.
 _WORDS = {"NpuError", "Problem", "warn", "note", "Note", "Advice", "Reason", "Cause", "error", "declare", "Remark",
-          "GrammarError", "echo", "_reason"}  # fmt: skip
+          "GrammarError", "did_you_mean", "echo", "_reason"}  # fmt: skip
 
 #: What types are made of.
 _TYPES = {"Callable", "Dict", "FrozenSet", "Iterable", "Iterator", "List", "Mapping", "NamedTuple", "Optional",

@@ -17,13 +17,13 @@ SUITE = pathlib.Path(npu_conformance.__file__).parent
 
 #: A package may import the ones before it in this list, and itself.
 LAYERS = [
-    ["errors", "place"], ["options", "surface", "graphs", "hardware", "dumps"], ["catalog"], ["partition"],
+    ["errors", "place", "spelling"], ["options", "surface", "graphs", "hardware", "dumps"], ["catalog"], ["partition"],
     ["precision"], ["compiler"], ["device"], ["artifacts", "profiling", "tuning"], ["runtime"],
 ]  # fmt: skip
 
 TENSORFLOW_FREE = [
-    "errors", "place", "options", "surface", "graphs", "hardware", "dumps", "catalog", "partition", "precision",
-    "compiler", "device/timing", "device/links", "device/faults", "device/watchdogs", "artifacts",
+    "errors", "place", "spelling", "options", "surface", "graphs", "hardware", "dumps", "catalog", "partition",
+    "precision", "compiler", "device/timing", "device/links", "device/faults", "device/watchdogs", "artifacts",
     "profiling", "tuning",
 ]  # fmt: skip
 

@@ -63,7 +63,7 @@ def test_what_is_told_of_a_fault_reads_as_that_fault(entries):
         ({"kind": "hang"}, "a list of faults"),
         (["hang"], "a fault is an object"),
         ([{"node": "a"}], "it has no kind"),
-        ([{"kind": "hangs"}], "Near to it: hang"),
+        ([{"kind": "hangs"}], "Did you mean hang?"),
         ([{"kind": ["hang"]}], "no kind of fault"),
         ([{"kind": "hang", "bytes": 1}], "hang has no field 'bytes'"),
         ([{"kind": "hang", "node": 3}], "node is 3"),

@@ -401,7 +401,7 @@ def test_every_cut_of_an_example_is_read_or_refused(module):
 
 def test_a_switch_file_of_thousands_of_unknown_passes_is_compared_with_few(monkeypatch):  # D20
     looked = []
-    monkeypatch.setattr(fusion_switch, "nearest", lambda *asked: looked.append(asked) or "")
+    monkeypatch.setattr(fusion_switch, "did_you_mean", lambda *asked, **how: looked.append(asked) or "")
     passes = ",".join(f'"P{number}FusionPass":"off"' for number in range(5000))
     found = fusion_switch.parse(f'{{"Switch":{{"GraphFusion":{{{passes}}},"UBFusion":{{{passes}}}}}}}')
     assert len(looked) <= 20 and len(found.graph_fusion) == 5000

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
-from npu_reference.options.domains import echo, nearest
+from npu_reference.options.domains import echo
 from npu_reference.options.files.fusion_passes import FIXED, KNOWN
 from npu_reference.options.grammars.json_text import Pairs, key_error, parse_json
 from npu_reference.options.grammars.scanner import Note, few
+from npu_reference.spelling import did_you_mean
 
 __all__ = ["EXAMPLE", "SECTIONS", "FusionSwitch", "parse", "write"]
 
@@ -65,9 +66,8 @@ def _about_passes(section: str, switches: Dict[str, bool]) -> Iterator[Note]:
         elif name not in KNOWN and name != "ALL":
             unknown += 1
             # More are not shown, and a file of megabytes must not be compared with every pass there is.
-            near = nearest(name, KNOWN, 0.8) if unknown <= _MOST_NEAR else ""
-            hint = f" Did you mean {near}?" if near else ""
-            yield Note(f"no documented fusion pass is called {name}.{hint}")
+            hint = did_you_mean(name, KNOWN, cutoff=0.8) if unknown <= _MOST_NEAR else ""
+            yield Note(f"no documented fusion pass is called {name}. {hint}".rstrip())
 
 
 def _shown(value: Any) -> str:
