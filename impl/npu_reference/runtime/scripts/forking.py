@@ -177,7 +177,7 @@ def _act(rank: int, params: Mapping[str, Any]) -> int:
 
 
 def _import() -> None:
-    from npu_reference.runtime.scripts.simulate import prefer_keras_2
+    from npu_reference.runtime.scripts.surroundings import prefer_keras_2
     from npu_reference.runtime.tf_api import tensorflow
 
     prefer_keras_2(lambda line: None)
