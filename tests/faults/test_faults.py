@@ -93,6 +93,12 @@ def test_a_file_that_holds_no_list_is_refused(tmp_path, content):
     assert "cannot be read" in refusal(faults.parse, str(tmp_path / "absent.json"))
 
 
+def test_a_file_with_a_key_twice_is_refused(tmp_path):
+    path = tmp_path / "faults.json"
+    path.write_text('[{"kind": "hang", "node": "a", "node": "b"}]')
+    assert 'the key "node" stands twice' in refusal(faults.parse, str(path))
+
+
 def test_an_operator_that_is_not_there_is_told_with_the_nearest():
     read = faults.parse([{"kind": "hang", "node": "dense/MatMull"}])
     assert "dense/MatMul" in refusal(read.check_nodes, ["dense/MatMul", "x"])

@@ -159,6 +159,9 @@ def test_a_pass_of_its_own_goes_before_all():
 def test_a_pass_switched_both_ways_keeps_the_last():  # D21
     switch = fusion_switch.parse('{"Switch":{"UBFusion":{"A":"on","A":"off"}}}')
     assert not switch.is_on("UBFusion", "A") and "twice" in switch.notes[0]
+    assert "character 33" in switch.notes[0]
+    lines = fusion_switch.parse('{"Switch":{"GraphFusion":{"A":"on"},\n"UBFusion":{"A":"on",\n"A":"off"}}}')
+    assert "UBFusion.A" in lines.notes[0] and "line 3, column 1" in lines.notes[0]
 
 
 @pytest.mark.parametrize("edition", ["legacy", "current"])

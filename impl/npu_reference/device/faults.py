@@ -7,11 +7,11 @@ Whatever comes of one says so.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
+from npu_reference import strict_json
 from npu_reference.errors import NpuError
 from npu_reference.spelling import did_you_mean
 
@@ -276,9 +276,11 @@ def _read(path: str) -> Any:
             text = file.read(_LARGEST_FILE + 1)
         if len(text) > _LARGEST_FILE:
             raise NpuError("FAULT_VALUE", path, "the file is too large for a list of faults.")
-        return json.loads(text)
+        return strict_json.loads(text)
     except OSError as error:
         raise NpuError("FAULT_VALUE", path, f"the file cannot be read: {error.strerror}.") from None
+    except strict_json.Repeated as error:
+        raise NpuError("FAULT_VALUE", path, f"{error}.", "Write it once.") from None
     except (ValueError, RecursionError) as error:
         raise NpuError("FAULT_VALUE", path, f"the file is no JSON: {error}.") from None
 

@@ -38,7 +38,7 @@ def parse(text: str) -> ProfilingOptions:
     """The meaning of a ``profiling_options`` value.
 
     ``training_trace`` may only be ``on``; anything but ``on`` for ``task_trace`` and ``aicpu`` means off. Unknown
-    keys are noted (D11).
+    keys are noted (D11), and one given twice, of which the last counts (D21).
 
     Raises:
         GrammarError: no JSON object of texts, or a value the documents do not list.
@@ -55,6 +55,8 @@ def parse(text: str) -> ProfilingOptions:
             continue
         if not isinstance(value, str):
             raise key_error(f"{_shown(value)} is no text.", text, (key,), _FORM)
+        if values.get(key, value) != value:
+            notes.append(Note(f"{key} is given twice with two values; the last one counts."))
         values[key] = value
     _check(values, text)
     notes += [
