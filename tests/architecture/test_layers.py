@@ -17,8 +17,10 @@ SUITE = pathlib.Path(npu_conformance.__file__).parent
 
 #: A package may import the ones before it in this list, and itself.
 LAYERS = [
-    ["errors", "place", "spelling", "strict_json"], ["options", "surface", "graphs", "hardware", "dumps"],
-    ["catalog"], ["partition"], ["precision"], ["compiler"], ["device"], ["artifacts", "profiling", "tuning"], ["runtime"],
+    ["derived_page", "errors", "place", "spelling", "strict_json"],
+    ["options", "surface", "graphs", "hardware", "dumps"],
+    ["catalog"], ["partition"], ["precision"], ["compiler"], ["device"],
+    ["artifacts", "profiling", "tuning"], ["runtime"],
 ]  # fmt: skip
 
 TENSORFLOW_FREE = [

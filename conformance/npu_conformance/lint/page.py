@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Iterator, List, Sequence
+from typing import Iterator, Sequence
 
 from npu_conformance.lint.finding import SEVERITIES
 from npu_conformance.lint.registry import Rule, rules
+from npu_reference.derived_page import write_page
 
 __all__ = ["main", "page"]
 
@@ -76,11 +76,9 @@ def _rule(rule: Rule) -> Iterator[str]:
             yield f"```python\n{example}```\n"
 
 
-def main(arguments: List[str]) -> int:
-    """Write the page to the path given, by default ``docs/lint.md`` of the current folder."""
-    path = Path(arguments[0] if arguments else "docs/lint.md")
-    path.write_text(page(), encoding="utf-8")
-    return 0
+def main(arguments: Sequence[str]) -> int:
+    """Write the page; returns the exit status."""
+    return write_page(arguments, "npu_conformance.lint.page", "docs/lint.md", lambda _: page())
 
 
 if __name__ == "__main__":
