@@ -112,8 +112,9 @@ AREAS: Dict[str, Area] = {
 
 #: Modules that stay as they are in the process of a mutant: errors are told apart by their class.
 _KEPT = ("npu_reference.errors", "npu_reference.printing", "npu_reference.place")
-_SECONDS = 60  # of one question; who takes longer is seen (assumed)
+_SECONDS = 60  # of processor time, of one question; who takes longer is seen (assumed)
 _SECONDS_OF_LAWS = 300  # of all questions of the laws of one method, the same
+_HUNG = 5  # times as long by the clock nothing takes but what waits for ever, however loaded the machine is (assumed)
 _BYTES = 4 << 30  # of memory, the same
 _BYTES_TENSORFLOW = 32 << 30  # of addresses, most of them never used
 _TOGETHER = ("timeline", "compile", "library")  # methods whose coverage is kept in one file
@@ -151,7 +152,7 @@ _SWAPPED = {
 
 #: Calls whose texts are words for people.
 _WORDS = {"NpuError", "Problem", "warn", "note", "Note", "Advice", "Reason", "Cause", "error", "declare", "Remark",
-          "GrammarError", "echo", "_reason"}  # fmt: skip
+          "GrammarError", "did_you_mean", "echo", "_reason"}  # fmt: skip
 
 #: What types are made of.
 _TYPES = {"Callable", "Dict", "FrozenSet", "Iterable", "Iterator", "List", "Mapping", "NamedTuple", "Optional",
@@ -506,13 +507,13 @@ class Asker:
     def _seen(self, mutant: Mutant) -> str:
         most = _BYTES_TENSORFLOW if self.tensorflow else _BYTES
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
-        signal.alarm(_SECONDS)
+        _limit(_SECONDS)
         os.chdir(self.folder)
         try:
             backend = _backend(mutant)
         except Exception as error:  # noqa: BLE001
             return f"does not start: {type(error).__name__}"
-        signal.alarm(0)
+        _limit(0)
         for panel in self._known:
             for one in [one for one in panel.sound if one.id == self.first.get(mutant.name)]:
                 asked = functools.partial(self._of_all, panel, backend, [one])
@@ -545,10 +546,10 @@ class Asker:
 
     def _of_all(self, panel: hosting.Panel, backend: Any, chosen: Sequence[Any]) -> str:
         for one in chosen:
-            signal.alarm(_SECONDS)
+            _limit(_SECONDS)
             for found in panel.failures(backend, [one]):
                 return found.id
-        signal.alarm(0)
+        _limit(0)
         return ""
 
     def _law(self, backend: Any, method: str) -> str:
@@ -559,9 +560,9 @@ class Asker:
         here: Any = hosting.Here(backend, self.folder)
         asking._SHRINKS = asking._FRESH_SHRINKS = 0
         plan = asking.Plan(_GRAPHS, 0, chosen, self.folder, self.shelf)
-        signal.alarm(_SECONDS_OF_LAWS)
+        _limit(_SECONDS_OF_LAWS)
         records = asking.run(plan, "here", here, claims)
-        signal.alarm(0)
+        _limit(0)
         return next((record.instance.id for record in records if record.result.status == "fail"), "")
 
 
@@ -587,6 +588,15 @@ def _forked(call: Any) -> str:
         found = stream.read()
     _, status = os.waitpid(child, 0)
     return found.decode("utf-8") if status == 0 else "ended without a word"
+
+
+def _limit(seconds: int) -> None:
+    """Let this process die once it has used so much processor time from here on, or hangs; 0: let it live.
+
+    The clock would count what others do on the machine.
+    """
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.alarm(_HUNG * seconds)
 
 
 def _ended(error: BaseException) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,29 @@ def test_changes_that_were_seen_are_still_seen(mutation):
     first = {name: by for name, by in named.items() if by}
     blind = [one.name for one, seen in mutation.judged(chosen, 600.0, first=first) if not seen]
     assert not blind, "a document forbids these changes, and the suite saw them once"
+
+
+def test_a_change_that_is_slow_since_the_machine_is_busy_is_not_seen(mutation, monkeypatch):
+    def waits():
+        mutation._limit(1)
+        time.sleep(1.5)
+        mutation._limit(0)
+        return ""
+
+    def works():
+        mutation._limit(1)
+        while True:
+            pass
+
+    def hangs():
+        mutation._limit(1)
+        time.sleep(60)
+        return ""
+
+    assert mutation._forked(waits) == ""
+    assert mutation._forked(works) == "ended without a word"
+    monkeypatch.setattr(mutation, "_HUNG", 2)
+    assert mutation._forked(hangs) == "ended without a word"
 
 
 def test_an_error_of_the_suite_itself_is_not_a_change_that_it_has_seen(mutation, tmp_path):

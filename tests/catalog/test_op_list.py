@@ -46,6 +46,7 @@ def test_flags_default_to_false_and_other_keys_are_ignored():
         ("3", "a number, not an object"),
         ('{"A": true}', "a truth value, not an object"),
         ('{"A": {"isGray": 1}}', "isGray is a number"),
+        ('{"A": {"isGray": true, "isGray": false}}', "isGray is given twice"),
         ('{"A": {}, "A": {}}', "listed twice"),
         ('{"": {}}', "no name"),
         ("[" * 100000, "nested too deeply"),

@@ -241,6 +241,27 @@ def test_planted_differences_of_steps_are_found_and_made_small(explored):
     assert all("op_wait_timeout" in str(one.question.params) for one in found)
 
 
+class Slow(Halves):
+    """Each question takes a second."""
+
+    now = 0.0
+
+    def precision(self, params):
+        Slow.now += 1
+        return super().precision(params)
+
+
+@pytest.mark.parametrize("seconds", [20.0, 200.0])
+def test_making_small_has_a_share_of_the_time_and_no_more(seconds, tmp_path):
+    Slow.now = 0.0
+    plan = searching.Plan(seconds, 0, ("precision",))
+    found = searching.explore(corpus(), "here", Lanes(Slow, tmp_path), plan, clock=lambda: Slow.now)
+    assert found.findings and 0.7 * seconds < found.asked <= 0.8 * seconds
+    again = 2 * len(found.findings)  # each is asked once more as it was, and once as small as it is
+    assert found.asked < Slow.now <= seconds + again + 1
+    assert all(len(one.question.steps) == 1 for one in found.findings) == (seconds > 100)
+
+
 def test_a_worker_that_dies_is_a_finding_and_exploring_goes_on(explored):
     found = explored(Dies, 15, "partition")
     [one] = found.findings

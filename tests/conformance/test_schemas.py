@@ -114,6 +114,14 @@ def test_what_is_no_message_is_a_fault_and_nothing_worse(line: bytes) -> None:
         protocol.decode(line)
 
 
+@pytest.mark.parametrize(
+    "line", [b'{"id": 1, "id": 2}', b'{"id": 1, "ok": [{"a": {"id": 1, "id": 18446744073709551615}}]}']
+)
+def test_a_key_that_stands_twice_is_a_fault_since_readers_disagree_which_counts(line: bytes) -> None:
+    with pytest.raises(protocol.ProtocolFault, match='the key "id" stands twice in one object'):
+        protocol.decode(line)
+
+
 def test_a_message_that_is_too_long_or_no_json_is_not_sent() -> None:
     for value in ("x" * protocol.MAX_LINE, float("nan"), b"bytes", {1, 2}):
         with pytest.raises(protocol.ProtocolFault):

@@ -129,6 +129,18 @@ def test_a_variant_is_compared_with_the_base() -> None:
     ]
 
 
+def test_a_step_within_half_a_percent_is_as_fast_too_since_devices_are_measured() -> None:
+    variants = {"early": {"step_ns": 995_000}, "late": {"step_ns": 1_005_000}, "later": {"step_ns": 1_005_001}}
+    found = facts({"base": {"step_ns": 1_000_000}, "variants": variants})
+    assert [text for text in found if text.startswith("speed")] == [
+        "speed early equal",
+        "speed early faster",
+        "speed late equal",
+        "speed late slower",
+        "speed later slower",
+    ]
+
+
 def test_a_step_that_ends_in_an_error_has_no_other_facts() -> None:
     ended = {"rejected": {"code": "DEVICE_TIMEOUT", "message": "m", "subject": "s", "after_ns": 1_999_999_999}}
     assert facts({"base": ended, "variants": {"v": STEP}})[:2] == ["after base 1", "apart v aicore collective"]

@@ -63,7 +63,7 @@ def test_what_is_told_of_a_fault_reads_as_that_fault(entries):
         ({"kind": "hang"}, "a list of faults"),
         (["hang"], "a fault is an object"),
         ([{"node": "a"}], "it has no kind"),
-        ([{"kind": "hangs"}], "Near to it: hang"),
+        ([{"kind": "hangs"}], "Did you mean hang?"),
         ([{"kind": ["hang"]}], "no kind of fault"),
         ([{"kind": "hang", "bytes": 1}], "hang has no field 'bytes'"),
         ([{"kind": "hang", "node": 3}], "node is 3"),
@@ -91,6 +91,12 @@ def test_a_file_that_holds_no_list_is_refused(tmp_path, content):
     path.write_bytes(content)
     assert "faults.json" in refusal(faults.parse, str(path))
     assert "cannot be read" in refusal(faults.parse, str(tmp_path / "absent.json"))
+
+
+def test_a_file_with_a_key_twice_is_refused(tmp_path):
+    path = tmp_path / "faults.json"
+    path.write_text('[{"kind": "hang", "node": "a", "node": "b"}]')
+    assert 'the key "node" stands twice' in refusal(faults.parse, str(path))
 
 
 def test_an_operator_that_is_not_there_is_told_with_the_nearest():

@@ -8,7 +8,6 @@ import pytest
 
 from npu_reference import NpuError
 from npu_reference.graphs import DType, Graph, GraphBuilder, close_over, frames, graph_from_def, leading_to
-from npu_reference.graphs.names import nearest
 
 
 def _graph() -> Graph:
@@ -143,31 +142,3 @@ def test_names_that_are_none_of_the_graph_are_refused(feeds: Any, fetches: Any, 
         close_over(_graph(), feeds, fetches, targets)
     assert caught.value.code == "GRAPH_FEED_FETCH"
     assert text in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "meant"),
-    [
-        ("trian", "train"),
-        ("TRAIN", "train"),
-        ("loss", "tower/model/loss"),
-        ("modle/loss", "tower/model/loss"),
-        ("tower/model/los", "tower/model/loss"),
-        ("nothing_like_it", None),
-        ("", None),
-    ],
-)
-def test_the_nearest_name_is_alike_but_for_case_by_its_last_part_or_in_most_letters(text: str, meant: Any) -> None:
-    assert nearest(text, ["x", "train", "tower/model/loss", "tower/model/loss_grad/weights"]) == meant
-
-
-def test_of_very_many_names_those_of_about_the_length_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    compared: List[int] = []
-
-    def counted(text: str, names: Any, *more: Any) -> List[str]:
-        compared.append(len(list(names)))
-        return []
-
-    monkeypatch.setattr("npu_reference.graphs.names.difflib.get_close_matches", counted)
-    assert nearest("node_x", [f"scope/node_{i}" for i in range(60000)]) is None
-    assert max(compared) <= 10000

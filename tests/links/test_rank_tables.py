@@ -124,7 +124,10 @@ def test_a_table_that_contradicts_itself_is_refused_by_field(table, named, tmp_p
     assert str(path) in caught.value.reason
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100000, b'{"server_list": 1e999}'])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"\xff\xfe", b"[" * 100000, b'{"server_list": 1e999}', b'{"status": "a", "status": "completed"}'],
+)
 def test_what_is_no_table_is_refused(content, tmp_path):
     path = tmp_path / "table.json"
     path.write_bytes(content)

@@ -264,6 +264,27 @@ def test_a_folder_is_read_without_environments_and_hidden_folders(tmp_path):
     assert found == ["b.py", "a/z.py", "a/b/c.py"]
 
 
+def test_a_named_file_that_is_no_python_is_skipped_and_told_and_one_in_a_folder_is_not(call, tmp_path):
+    (tmp_path / "model.pb").write_bytes(b"\x0a\x05NpuOp\xff\x00")
+    (tmp_path / "notes").write_text("see npu_bridge, then:\n", encoding="utf-8")
+    status, out, err = call("model.pb", "notes", "right.py")
+    assert status == 0 and out == ""
+    told = [line.split(":")[0] for line in err.splitlines() if "it is no Python source" in line]
+    assert told == ["skipped model.pb", "skipped notes"] and err.count("model.pb") == 1
+    assert "1 file read, nothing found" in err
+    assert "skipped" not in call(".")[2]
+    answer = json.loads(call("--format", "json", "model.pb")[1])
+    assert answer["files"] == 0 and [one["path"] for one in answer["skipped"]] == ["model.pb"]
+
+
+def test_a_named_file_that_is_python_by_its_text_is_read_whatever_its_name(call, tmp_path):
+    (tmp_path / "train").write_text(WRONG, encoding="utf-8")
+    assert call("train")[0] == 1
+    (tmp_path / "old").write_text("#!/usr/bin/env python\nimport npu_bridge\nexec 'x' in {}\n", encoding="utf-8")
+    status, out, err = call("old")
+    assert status == 1 and "E001" in out and "skipped" not in err
+
+
 def test_many_processes_answer_what_one_does_in_the_same_order(tmp_path):
     for number, planted in enumerate(PLANTED):
         (tmp_path / f"{number:03}.py").write_text(planted.text, encoding="utf-8")

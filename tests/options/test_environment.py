@@ -52,6 +52,9 @@ def test_a_device_that_is_no_number_is_refused(text):
 def test_the_tuning_mode_of_the_environment():
     assert effective("aoe_mode", {"AOE_MODE": "2"}) == ("2", "environment", "env.AOE_MODE.fallback")
     assert effective("aoe_mode", {"AOE_MODE": "2"}, aoe_mode="1") == ("1", "given", "")
+    for word in ("2", "3"):  # T38
+        inferred = resolve({"graph_run_mode": 0}, env={"AOE_MODE": word})
+        assert inferred.values["aoe_mode"] is None and not inferred.errors + inferred.warnings
     (error,) = resolve({}, env={"AOE_MODE": "3"}).errors
     assert (error.subject, error.code) == ("AOE_MODE", "OPTION_VALUE")
 

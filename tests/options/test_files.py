@@ -159,6 +159,9 @@ def test_a_pass_of_its_own_goes_before_all():
 def test_a_pass_switched_both_ways_keeps_the_last():  # D21
     switch = fusion_switch.parse('{"Switch":{"UBFusion":{"A":"on","A":"off"}}}')
     assert not switch.is_on("UBFusion", "A") and "twice" in switch.notes[0]
+    assert "character 33" in switch.notes[0]
+    lines = fusion_switch.parse('{"Switch":{"GraphFusion":{"A":"on"},\n"UBFusion":{"A":"on",\n"A":"off"}}}')
+    assert "UBFusion.A" in lines.notes[0] and "line 3, column 1" in lines.notes[0]
 
 
 @pytest.mark.parametrize("edition", ["legacy", "current"])
@@ -401,7 +404,7 @@ def test_every_cut_of_an_example_is_read_or_refused(module):
 
 def test_a_switch_file_of_thousands_of_unknown_passes_is_compared_with_few(monkeypatch):  # D20
     looked = []
-    monkeypatch.setattr(fusion_switch, "nearest", lambda *asked: looked.append(asked) or "")
+    monkeypatch.setattr(fusion_switch, "did_you_mean", lambda *asked, **how: looked.append(asked) or "")
     passes = ",".join(f'"P{number}FusionPass":"off"' for number in range(5000))
     found = fusion_switch.parse(f'{{"Switch":{{"GraphFusion":{{{passes}}},"UBFusion":{{{passes}}}}}}}')
     assert len(looked) <= 20 and len(found.graph_fusion) == 5000

@@ -253,6 +253,13 @@ def test_anything_but_on_is_off_for_task_trace_and_aicpu(value, on):
     assert (options.task_trace, options.aicpu) == (on, on)
 
 
+def test_a_key_given_twice_keeps_the_last_and_is_said():  # D21
+    options = profiling.parse('{"aicpu":"on","aicpu":"off","output":"a","output":"a"}')
+    assert not options.aicpu and [note for note in options.notes if "twice" in note] == [
+        "aicpu is given twice with two values; the last one counts."
+    ]
+
+
 @pytest.mark.parametrize("metrics", profiling.AIC_METRICS)
 def test_there_are_five_metrics(metrics):
     assert profiling.parse(f'{{"aic_metrics":"{metrics}"}}').aic_metrics == metrics

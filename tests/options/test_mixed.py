@@ -150,6 +150,8 @@ def test_half_a_surrogate_is_no_name():
 
 
 def test_the_command_line_reads_values_by_the_type_of_their_option():
+    with pytest.raises(NpuError, match='the key "dump_path" stands twice'):
+        parse_assignments(['dump_config={"dump_path": "a", "dump_path": "b"}'])
     assert parse_assignments(
         ["mix_compile_mode=true", "iterations_per_loop=1", "variable_placement=Host", "iterations_per_loop.s=1"]
     ) == {

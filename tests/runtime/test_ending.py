@@ -14,7 +14,7 @@ from npu_conformance.protocol import schema
 from npu_reference.runtime import simulate
 from npu_reference.runtime.observing.account import KEPT_SIGNATURES, Account
 from npu_reference.runtime.scripts import ending
-from npu_reference.runtime.scripts.simulate import LAUNCHER
+from npu_reference.runtime.scripts.surroundings import LAUNCHER
 
 HEAD = """
 import numpy as np

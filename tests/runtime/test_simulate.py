@@ -116,6 +116,81 @@ def test_modules_that_a_script_brings_are_read_as_it_is(script, tmp_path, capsys
     assert [one for one in sys.meta_path if one not in finders] == []
 
 
+HELPERS = {
+    "a handler": "try:\n    seed = tf.set_random_seed\nexcept AttributeError:\n    seed = tf.random.set_seed\n",
+    "a condition": """
+        if tf.__version__.startswith("1"):
+            seed = tf.set_random_seed
+        else:
+            seed = tf.random.set_seed
+        """,
+    "a flag": "IS_1 = not hasattr(tf, 'compat')\nseed = tf.set_random_seed if IS_1 else tf.random.set_seed\n",
+    "what is left over": """
+        def seed(number):
+            if hasattr(tf.random, "set_seed"):
+                return tf.random.set_seed(number)
+            return tf.set_random_seed(number)
+        seed(1)
+        """,
+    "a function that is not called": """
+        seed = tf.random.set_seed
+        def old():
+            with tf.Session() as session:
+                return session.run(tf.placeholder(tf.float32))
+        if __name__ == "__main__":
+            tf.app.run(old)
+        """,
+}
+
+
+@pytest.mark.skipif(TF1, reason="nothing is read otherwise there")
+@pytest.mark.parametrize("helper", HELPERS.values(), ids=list(HELPERS))
+def test_a_script_of_tensorflow_2_stays_so_whatever_its_modules_have_for_version_1(helper, script):
+    script("import tensorflow as tf\n" + textwrap.dedent(helper), "brought_helper.py")
+    path = script(
+        """
+        import tensorflow as tf
+        from brought_helper import seed
+
+        @tf.function
+        def doubled(x):
+            return 2 * x
+
+        seed(3)
+        print(float(doubled(tf.constant(2.0))), tf.executing_eagerly())
+        """
+    )
+    # A process of its own: here TensorFlow 2 behaviour has been switched off.
+    done = subprocess.run([sys.executable, "-m", "npu_reference", path], capture_output=True, text=True)
+    assert done.stdout == "4.0 True\n", done.stderr
+    assert "compat.v1" not in done.stderr
+
+
+@pytest.mark.skipif(TF1, reason="nothing is read otherwise there")
+@pytest.mark.parametrize(
+    ("first", "helper"),
+    [
+        ("tf.Session", HELPERS["a handler"]),
+        (
+            "tf.function",
+            "def made():\n    return tf.placeholder(tf.float32)\nx = made()\nseed = tf.random.set_random_seed\n",
+        ),
+        ("tf.constant", "def old():\n    return tf.Session()\nseed = tf.random.set_random_seed\n"),
+    ],
+    ids=["a script of version 1", "what runs at import", "a script of neither"],
+)
+def test_modules_for_version_1_are_read_so_where_they_or_the_script_need_it(first, helper, script, capsys):
+    script("import tensorflow as tf\n" + helper, "brought_helper.py")
+    path = script(f"import tensorflow as tf\n{first}\nimport brought_helper\nprint(brought_helper.seed)\n")
+    said = []
+    try:
+        simulate(path, log=said.append)
+    finally:
+        sys.modules.pop("brought_helper", None)
+    assert "set_random_seed" in capsys.readouterr().out
+    assert len([line for line in said if "tensorflow.compat.v1" in line]) == 1
+
+
 def test_no_session_taken_over_is_a_clear_warning(script):
     said = []
     simulate(script("import tensorflow.compat.v1 as tf\ntf.Session().close()\n"), log=said.append)

@@ -14,12 +14,14 @@ from tests.timing.networks import mlp, nets, step
 EXAMPLES = settings(max_examples=20, deadline=None)
 
 
-def reads_dataset(batch=64, width=512, layers=6, marked=None):
-    """A dataset's elements through some layers."""
+def reads_dataset(batch=64, width=512, layers=6, marked=None, twice=False):
+    """A dataset's elements through some layers, with two components each; ``twice`` by two operators."""
     g = GraphBuilder()
-    types = {"output_types": ["float32"], "output_shapes": [[batch, width]]}
+    types = {"output_types": ["float32", "float32"], "output_shapes": [[batch, width], [batch, width]]}
     iterator = g.op("IteratorV2", "iterator", [], shared_name="", container="", **types)
-    at = g.op("IteratorGetNext", "next", [iterator], **types)[0]
+    taken = g.op("IteratorGetNext", "next", [iterator], **types)
+    more = g.op("IteratorGetNext", "more", [iterator], **types) if twice else taken
+    at = g.op("AddV2", "both", [taken[0], more[1]])
     weights = g.placeholder("w", "float32", [width, width])
     for number in range(layers):
         at = g.op("MatMul", f"layer{number}", [at, weights])
@@ -63,6 +65,18 @@ def test_the_option_of_a_session_alone_makes_no_loop():
     assert (marked.iterations, marked.launches) == (5, 1)
 
 
+@pytest.mark.parametrize("on_the_device", [True, False])
+def test_each_operator_takes_an_element_of_its_own_however_many_components_it_has(on_the_device):
+    once, twice = (
+        told(
+            reads_dataset(twice=two), iterations_per_loop=3 if on_the_device else 1, enable_data_pre_proc=on_the_device
+        )
+        for two in (False, True)
+    )
+    turns = 3 if on_the_device else 1
+    assert (once.dataset()["reads"], twice.dataset()["reads"]) == (turns, 2 * turns)
+
+
 def test_the_queue_is_filled_beside_the_iteration_before():
     """runconfig.enable_data_pre_proc.true: nothing waits for the next element's copy."""
     found = told(reads_dataset(batch=4096), iterations_per_loop=3)
@@ -71,7 +85,9 @@ def test_the_queue_is_filled_beside_the_iteration_before():
     assert [task["iteration"] for task in fills] == [0, 1, 2]
     kernels = [task for task in tasks if task["kind"] == "kernel" and task["iteration"] == 1]
     assert any(fills[1]["start_ns"] < task["end_ns"] and task["start_ns"] < fills[1]["end_ns"] for task in kernels)
-    assert [copy["times"] for copy in found.timeline_json()["transfers"] if copy["tensors"] == ["next:0"]] == [3]
+    assert [
+        copy["times"] for copy in found.timeline_json()["transfers"] if copy["tensors"] == ["next:0", "next:1"]
+    ] == [3]
 
 
 def test_without_the_queue_every_step_fetches_its_own_element_first():

@@ -34,7 +34,7 @@ _SCHEMA = {"name": "npu-conformance/explore", "version": 1}
     default=60.0,
     show_default=True,
     metavar="N",
-    help="How long to ask.",
+    help="How long to ask, and to make small what was found.",
 )
 @click.option(
     "--questions", "most", type=click.IntRange(1, 10**9), default=None, metavar="N", help="Ask at most so many."

@@ -6,7 +6,7 @@ from typing import Any, List, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, SIZES, SURFACE, Number, echo_json, processors
+from npu_conformance.commands.shared import EDITION, POLICY, SIZES, SURFACE, Number, echo_json, processors
 from npu_reference.errors import ExitStatus, NpuError
 from npu_reference.printing import printable
 
@@ -49,16 +49,7 @@ def golden() -> None:
     metavar="placement,precision,step",
     help="What to record; default all, without the step where sizes are unknown.",
 )
-@click.option(
-    "--policy",
-    type=click.Choice(["documented", "adapter"]),
-    default="documented",
-    show_default=True,
-    help="As the documents say, or exactly as the adapter's own pass.",
-)
-@click.option(
-    "--flavour", type=click.Choice(["tf1", "tf2"]), default="tf1", show_default=True, help="Which build of the adapter."
-)
+@POLICY
 @click.option("--feed", "feeds", multiple=True, metavar="NAME:SLOT", help="A tensor that is fed; may be repeated.")
 @click.option(
     "--fetch",

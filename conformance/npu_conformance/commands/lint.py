@@ -8,6 +8,7 @@ import click
 
 from npu_conformance.commands.shared import EDITION, echo_json
 from npu_reference.errors import ExitStatus, NpuError
+from npu_reference.printing import printable
 
 __all__ = ["lint"]
 
@@ -53,7 +54,8 @@ def lint(
 ) -> int:
     """Find mistakes in scripts for the adapter by reading them; nothing is run.
 
-    PATH is a Python file, or a folder of which every .py file is read. Exit status: 0 nothing found, 1 something found
+    PATH is a Python file, or a folder of which every .py file is read; a file named here that is no Python is skipped,
+    and told. Exit status: 0 nothing found, 1 something found
     (with --diff: something would change), 2 the command line is wrong.
     """
     from npu_conformance.lint import rendering
@@ -73,9 +75,12 @@ def lint(
     if not paths:
         raise NpuError("USAGE", "PATH", "no file or folder is named.", "Write npu-conformance lint PATH...")
     chosen = selected(select, ignore)
-    task = Task(tuple(rule.code for rule in chosen), Settings(edition), fix or diff)
-    files = files_of(paths)
-    answers = list(run(files, task, jobs))
+    task = Task(tuple(rule.code for rule in chosen), Settings(edition), fix or diff, frozenset(paths))
+    answers = list(run(files_of(paths), task, jobs))
+    skipped = [answer for answer in answers if answer.skipped]
+    for answer in skipped:
+        click.echo(f"skipped {printable(answer.path)}: it is no Python source. {answer.skipped}", err=True)
+    files = len(answers) - len(skipped)
     if diff:
         changed = [answer for answer in answers if answer.after is not None]
         click.echo("".join(answer.diff() for answer in changed), nl=False)
@@ -95,7 +100,8 @@ def lint(
         echo_json(
             {
                 "schema": schema.header("lint"),
-                "files": len(files),
+                "files": files,
+                "skipped": [{"path": answer.path, "reason": answer.skipped} for answer in skipped],
                 "mended": mended,
                 "findings": [finding.to_json() for finding in findings],
             }
@@ -107,7 +113,7 @@ def lint(
     else:
         _say(rendering.github(findings) if form == "github" else rendering.text(findings))
         if form == "text":
-            click.echo(_summary(len(files), findings, mended, fix), err=True)
+            click.echo(_summary(files, findings, mended, fix), err=True)
     return ExitStatus.NEGATIVE if findings else ExitStatus.OK
 
 

@@ -7,7 +7,7 @@ from typing import List, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, FORMAT, SIZES, STRICT, SURFACE, echo_json, names_first
+from npu_conformance.commands.shared import EDITION, FORMAT, POLICY, SIZES, STRICT, SURFACE, echo_json, names_first
 from npu_reference.errors import ExitStatus
 
 __all__ = ["partition"]
@@ -21,16 +21,7 @@ _BLAME_NODES = 50000
 @click.command()
 @click.argument("graph", type=click.Path())
 @click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated.")
-@click.option(
-    "--policy",
-    type=click.Choice(["documented", "adapter"]),
-    default="documented",
-    show_default=True,
-    help="As the documents say, or exactly as the adapter's own pass.",
-)
-@click.option(
-    "--flavour", type=click.Choice(["tf1", "tf2"]), default="tf1", show_default=True, help="Which build of the adapter."
-)
+@POLICY
 @click.option("--op-list", "op_list", type=click.Path(), help="JSON of offloadable operators; default the catalog's.")
 @click.option("--feed", "feeds", multiple=True, metavar="NAME:SLOT", help="A tensor that is fed; may be repeated.")
 @click.option(

@@ -18,6 +18,7 @@ __all__ = [
     "FORMAT",
     "MODEL",
     "MISNAMED",
+    "POLICY",
     "SIZES",
     "STRICT",
     "SURFACE",
@@ -80,6 +81,23 @@ SURFACE = click.option(
 )
 STRICT = click.option(
     "--strict", is_flag=True, help="Fail where a name is given that is no option here, such as a misspelt one."
+)
+#: Whose answer, in the words of `partition`.
+POLICY = _together(
+    click.option(
+        "--policy",
+        type=click.Choice(["documented", "adapter"]),
+        default="documented",
+        show_default=True,
+        help="As the documents say, or exactly as the adapter's own pass.",
+    ),
+    click.option(
+        "--flavour",
+        type=click.Choice(["tf1", "tf2"]),
+        default="tf1",
+        show_default=True,
+        help="Which build of the adapter.",
+    ),
 )
 SIZES = _together(
     click.option(

@@ -10,6 +10,7 @@ from npu_conformance.files import resources
 from npu_conformance.library import citing, inventory
 from npu_conformance.library import library as cases
 from npu_reference.errors import CATALOGUE, NpuError
+from npu_reference.spelling import did_you_mean
 
 __all__ = ["Explanation", "Reading", "explain", "readings"]
 
@@ -159,10 +160,8 @@ def _requirement(word: str) -> Optional[Explanation]:
 
 def _nearest(word: str) -> str:
     from npu_reference.options import OPTIONS
-    from npu_reference.options.domains import nearest
     from npu_reference.options.outcome import WARNING_CODES
 
     known = [*OPTIONS, *CATALOGUE, *WARNING_CODES, *readings(), *inventory.load()]
-    near = nearest(word, known, 0.6)
-    hint = f"Did you mean {near}? " if near else ""
-    return f"{hint}Give an error code, a row of docs/readings.md, the id of a requirement, or an option."
+    hint = did_you_mean(word, known, cutoff=0.6)
+    return f"{hint} Give an error code, a row of docs/readings.md, the id of a requirement, or an option.".lstrip()

@@ -15,6 +15,7 @@ from npu_reference.options.domains import Boolean, Choice, Integer, Path, Text
 from npu_reference.options.fields import of_earlier, problem_with, unwrapped
 from npu_reference.options.fileview import LARGEST
 from npu_reference.options.grammars import GrammarError
+from npu_reference.spelling import nearest
 
 __all__ = ["Problem", "facet_of", "nearest_word", "other_edition", "problems", "takes"]
 
@@ -69,14 +70,10 @@ def other_edition(edition: str) -> str:
 
 def nearest_word(config: Config, name: str, value: object, edition: str) -> str:
     """The word of a choice that was probably meant; empty where none is near."""
-    from difflib import get_close_matches
-
     facet = facet_of(config, name, edition)
     if facet is None or not isinstance(value, str) or not isinstance(facet.domain, Choice) or len(value) > 80:
         return ""
-    folded = {word.lower(): word for word in facet.domain.words}
-    near = get_close_matches(value.lower(), list(folded), 1, 0.75)
-    return folded[near[0]] if near else ""
+    return nearest(value, facet.domain.words, 0.75)
 
 
 def _problems(module: Module, edition: str) -> Iterator[Problem]:

@@ -14,6 +14,7 @@ from npu_conformance.lint.usage import called, uses
 from npu_conformance.lint.values import UNKNOWN, Object, Possible, constant, evaluate, index_of, joined, possible
 from npu_reference import surface
 from npu_reference.options import CLASSES, OPTIONS
+from npu_reference.spelling import like
 
 __all__ = ["FIELDS", "OPTIMIZER", "RUN_CONFIG", "Config", "Given", "configs", "configuration_class"]
 
@@ -324,7 +325,7 @@ class _Entries:
 
 
 def _resembles_option(name: str) -> bool:
-    return name in OPTIONS or bool(difflib.get_close_matches(name[:80], list(OPTIONS), 1, 0.8))
+    return name in OPTIONS or bool(like(name, list(OPTIONS), 0.8))
 
 
 def _is_add(node: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from difflib import get_close_matches
 from typing import Any, List, Optional
 
 from npu_conformance.lint.checking import Problem, facet_of, nearest_word, takes
@@ -13,6 +12,7 @@ from npu_conformance.lint.finding import Edit, Fix
 from npu_conformance.lint.module import Module
 from npu_conformance.lint.values import UNKNOWN, constant
 from npu_reference.options import CLASSES, OPTIONS
+from npu_reference.spelling import nearest
 
 __all__ = ["argument_name", "as_bytes", "converted", "field", "nearest_name", "option_name", "word"]
 
@@ -26,10 +26,7 @@ def nearest_name(config: Config, name: str, edition: str) -> str:
         known = [argument.name for argument in CLASSES[config.kind]]
     else:
         known = [one for one, option in OPTIONS.items() if option.facet(config.surface, edition) is not None]
-    if name.lower() in known:
-        return name.lower()
-    near = get_close_matches(name, known, 1, 0.7) if 3 <= len(name) < 80 else []
-    return near[0] if near else ""
+    return nearest(name, known)
 
 
 def option_name(module: Module, problem: Problem, edition: str) -> Optional[Fix]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Iterator, List, Sequence
+from typing import Iterator, Sequence
 
 from npu_conformance.lint.finding import SEVERITIES
 from npu_conformance.lint.registry import Rule, rules
+from npu_reference.derived_page import write_page
 
 __all__ = ["main", "page"]
 
@@ -26,10 +26,13 @@ npu-conformance lint --format sarif . > lint.sarif     # also json, github
 npu-conformance lint --explain W101
 ```
 
-A folder is read with all its `.py` files, hidden folders, environments and builds left out. The first letter of a code
-is its severity: **E** an error, where the documents or the adapter refuse it; **W** a warning, where something is
-accepted and has no effect, or another than it seems; **S** a suggestion for a script that does not use the adapter yet:
-what to add, at which line, in the form of the documents. Codes stay what they are.
+A folder is read with all its `.py` files, hidden folders, environments and builds left out. A file that is named itself
+is read whatever its name; one that is no Python, and is not called so by its name or its first line, is skipped, which
+stderr says.
+
+The first letter of a code is its severity: **E** an error, where the documents or the adapter refuse it; **W** a
+warning, where something is accepted and has no effect, or another than it seems; **S** a suggestion for a script that
+does not use the adapter yet: what to add, at which line, in the form of the documents. Codes stay what they are.
 
 What options may be is read from the [option table](options.md), what names there are from the table of
 [npu_bridge](npu_bridge.md). Only what is certain is told: values that cannot be seen without running the script are
@@ -76,11 +79,9 @@ def _rule(rule: Rule) -> Iterator[str]:
             yield f"```python\n{example}```\n"
 
 
-def main(arguments: List[str]) -> int:
-    """Write the page to the path given, by default ``docs/lint.md`` of the current folder."""
-    path = Path(arguments[0] if arguments else "docs/lint.md")
-    path.write_text(page(), encoding="utf-8")
-    return 0
+def main(arguments: Sequence[str]) -> int:
+    """Write the page; returns the exit status."""
+    return write_page(arguments, "npu_conformance.lint.page", "docs/lint.md", lambda _: page())
 
 
 if __name__ == "__main__":

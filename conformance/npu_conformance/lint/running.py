@@ -7,7 +7,7 @@ import gc
 import os
 import re
 import warnings
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_conformance.lint.editing import applied
 from npu_conformance.lint.finding import Edit, Finding, Fix
@@ -35,26 +35,36 @@ _CALLS = (b"Session(", b"Estimator(", b"Classifier(", b"Regressor(", b"ropout(",
 #: Fewer files than this are read in this process.
 _FEW = 48
 
+_TOO_DEEP = "It is nested too deeply to be read."
+
 #: Rounds of mending one file: each may uncover the next.
 _ROUNDS = 6
 
 
 class Task(NamedTuple):
-    """What is asked of every file: the codes of the rules, their settings, and whether to mend."""
+    """What is asked of every file: the codes of the rules, their settings, and whether to mend.
+
+    ``named`` are paths that the user wrote out: of those that are no Python, somebody has to be told.
+    """
 
     codes: Tuple[str, ...]
     settings: Settings
     mend: bool = False
+    named: FrozenSet[str] = frozenset()
 
 
 class Answer(NamedTuple):
-    """What was found in one file; after mending what is left, and the file's new bytes if they differ."""
+    """What was found in one file; after mending what is left, and the file's new bytes if they differ.
+
+    ``skipped`` says of a file that was not linted why: a sentence.
+    """
 
     path: str
     findings: Tuple[Finding, ...]
     mended: int = 0
     before: bytes = b""
     after: Optional[bytes] = None
+    skipped: str = ""
 
     def diff(self) -> str:
         """The change as a unified diff; empty where there is none."""
@@ -150,7 +160,20 @@ def _read(path: str, task: Task) -> Answer:
     except OSError as problem:
         reason = f"The file cannot be read: {problem.strerror}."
         return Answer(path, (Finding(path, 1, 1, "E002", reason),) if "E002" in task.codes else ())
+    if path in task.named and not _is_script(path, data):
+        try:
+            Source(path, data)
+        except Unreadable as problem:
+            return Answer(path, (), skipped=problem.message)
+        except RecursionError:
+            return Answer(path, (), skipped=_TOO_DEEP)
     return check_text(path, data, task)
+
+
+def _is_script(path: str, data: bytes) -> bool:
+    """Whether a file says itself that it is Python, by its name or its first line: then it is held to that."""
+    first = data[:200].split(b"\n", 1)[0]
+    return path.endswith((".py", ".pyi", ".pyw")) or (first.startswith(b"#!") and b"python" in first)
 
 
 def check_text(path: str, data: bytes, task: Task) -> Answer:
@@ -162,9 +185,7 @@ def check_text(path: str, data: bytes, task: Task) -> Answer:
             warnings.simplefilter("ignore")
             return _mended(path, data, task) if task.mend else _checked(path, data, task)[0]
     except RecursionError:
-        return Answer(
-            path, _unreadable(path, Unreadable("E001", 1, 1, "It is nested too deeply to be read."), task, "")
-        )
+        return Answer(path, _unreadable(path, Unreadable("E001", 1, 1, _TOO_DEEP), task, ""))
     finally:
         if enabled:
             gc.enable()

@@ -13,6 +13,7 @@ from npu_conformance.lint.module import Import, Module, Place, Reference, is_ada
 from npu_conformance.lint.scopes import BUILTINS, dotted
 from npu_reference import surface
 from npu_reference.graphs import python_names
+from npu_reference.spelling import nearest
 
 __all__ = ["Trouble", "Use", "troubles", "uses"]
 
@@ -123,8 +124,8 @@ def _one_import(one: Import) -> Iterator[Trouble]:
         elif one.name and elsewhere:
             yield Trouble("moved", one.node, one.name, one.module, _likeliest(one.module, elsewhere), one.place, one)
         else:
-            near = difflib.get_close_matches(surface.canonical(one.module), list(surface.MODULES), 1, 0.75)
-            yield Trouble("module", one.node, one.name, one.module, near[0] if near else "", one.place, one)
+            near = nearest(surface.canonical(one.module), surface.MODULES, 0.75)
+            yield Trouble("module", one.node, one.name, one.module, near, one.place, one)
         return
     if one.name in ("", "*") or surface.is_module(f"{one.module}.{one.name}"):
         return

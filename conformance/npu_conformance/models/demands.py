@@ -7,9 +7,9 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from npu_conformance.models.advice import NO_LOSS
 from npu_reference.errors import NpuError
-from npu_reference.graphs.names import nearest
 from npu_reference.partition import HostNode, Partition, Reason
 from npu_reference.partition.model import Separation
+from npu_reference.spelling import did_you_mean
 
 __all__ = ["EVERYTHING", "PASTES", "Check", "Group", "max_geops", "require_offload"]
 
@@ -113,8 +113,8 @@ def _told(group: Group) -> List[str]:
 
 
 def _suggestion(found: Partition, wanted: str) -> str:
-    near = nearest(wanted, sorted({node.op for node in found.graph.nodes})) or nearest(wanted, found.graph.index)
-    return f"Did you mean {near}?" if near else "Names stand without an output number."
+    operators = did_you_mean(wanted, {node.op for node in found.graph.nodes})
+    return operators or did_you_mean(wanted, found.graph.index, "Names stand without an output number.")
 
 
 def _because(entry: HostNode) -> str:

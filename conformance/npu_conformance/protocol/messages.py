@@ -8,6 +8,7 @@ import re
 from typing import Any, Dict, List, Mapping, Optional
 
 from npu_conformance.protocol import schema
+from npu_reference import strict_json
 from npu_reference.printing import shorten
 
 __all__ = [
@@ -85,7 +86,8 @@ def decode(line: bytes) -> Dict[str, Any]:
 
     Raises:
         ProtocolFault: too long, not UTF-8, not JSON, no object, nested deeper than :data:`MAX_NESTING`, of more than
-            :data:`MAX_VALUES`, or with a number or text that other readers of JSON do not take.
+            :data:`MAX_VALUES`, with a key twice in one object, or with a number or text that other readers of JSON do
+            not take.
     """
     if len(line) > MAX_LINE:
         raise ProtocolFault(f"the line is longer than {MAX_LINE} bytes")
@@ -96,6 +98,8 @@ def decode(line: bytes) -> Dict[str, Any]:
         message = (_CAREFUL if doubtful else _PLAIN).decode(line.decode("utf-8"))
     except RecursionError:
         raise ProtocolFault(f"not JSON of this protocol: nested deeper than {MAX_NESTING}") from None
+    except strict_json.Repeated as error:
+        raise ProtocolFault(f"not JSON of this protocol: {error}") from None
     except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
         raise ProtocolFault(f"not JSON: {shorten(str(error), _LONGEST_FAULT)}{_begin(line)}") from None
     if not isinstance(message, dict):
@@ -140,8 +144,10 @@ def _real(text: str) -> float:
 
 
 _ENCODER = json.JSONEncoder(sort_keys=True, allow_nan=False, separators=(",", ":"))
-_PLAIN = json.JSONDecoder(parse_constant=_no_constant)
-_CAREFUL = json.JSONDecoder(parse_constant=_no_constant, parse_int=_integer, parse_float=_real)
+_PLAIN = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=strict_json.once)
+_CAREFUL = json.JSONDecoder(
+    parse_constant=_no_constant, parse_int=_integer, parse_float=_real, object_pairs_hook=strict_json.once
+)
 
 
 def _depth_fault(message: Dict[str, Any]) -> Optional[str]:

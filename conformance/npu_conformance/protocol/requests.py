@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence
 
@@ -11,6 +10,7 @@ from npu_conformance.library import twins
 from npu_conformance.library.library import Instance
 from npu_conformance.observing import device_runs, tensors
 from npu_conformance.protocol import client
+from npu_reference import strict_json
 from npu_reference.errors import NpuError
 
 __all__ = ["Prepared", "prepare", "read_back", "without_paths"]
@@ -103,4 +103,4 @@ def _json(path: str) -> Mapping[str, Any]:
 @functools.lru_cache(maxsize=16)
 def _parsed(content: bytes) -> Any:
     """The JSON of a fixture, of which there are few; nobody changes it."""
-    return json.loads(content.decode("utf-8"))
+    return strict_json.loads(content.decode("utf-8"))

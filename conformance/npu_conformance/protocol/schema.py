@@ -7,6 +7,7 @@ import os
 from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from npu_conformance.files import resources
+from npu_reference import strict_json
 
 __all__ = ["load", "fault", "header", "KEYWORDS"]
 
@@ -32,7 +33,7 @@ def load(name: str) -> Dict[str, Any]:
     """The schema file ``schemas/<name>.json``."""
     if name not in _loaded:
         with open(os.path.join(resources.schemas(), f"{name}.json"), encoding="utf-8") as stream:
-            _loaded[name] = json.load(stream)
+            _loaded[name] = strict_json.loads(stream.read())
     return _loaded[name]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import json
 import os
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
@@ -13,6 +12,7 @@ from npu_conformance.judging.records import Report
 from npu_conformance.library.library import Library
 from npu_conformance.protocol import client
 from npu_conformance.report import junit, results, run_page, summary
+from npu_reference import strict_json
 from npu_reference.errors import NpuError
 from npu_reference.printing import shorten
 
@@ -74,7 +74,7 @@ def _json_faults(content: bytes, wanted: Mapping[str, Any]) -> Iterator[str]:
     if content == (output.dumps(wanted) + "\n").encode("ascii"):
         return
     try:
-        stated = json.loads(content.decode("ascii"))
+        stated = strict_json.loads(content.decode("ascii"))
     except (ValueError, RecursionError) as error:
         yield f"is not JSON: {shorten(str(error))}"
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
@@ -11,6 +10,7 @@ from npu_conformance.files import output
 from npu_conformance.judging import judge
 from npu_conformance.judging.records import Record, Report, counts
 from npu_conformance.protocol import outcomes
+from npu_reference import strict_json
 from npu_reference.errors import NpuError
 
 __all__ = ["Read", "footer", "is_evidence", "record_json", "record_line", "write", "read"]
@@ -141,7 +141,7 @@ def _line(raw: bytes, where: str) -> Mapping[str, Any]:
     if len(raw) > _MAX_LINE:
         raise NpuError("OUTPUT", where, "the line is too long")
     try:
-        value = json.loads(raw.decode("ascii"))
+        value = strict_json.loads(raw.decode("ascii"))
     except (ValueError, RecursionError) as error:
         raise NpuError("OUTPUT", where, f"is not JSON: {error}") from None
     if not isinstance(value, dict):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, Sequence
 
 from npu_conformance.backends.mutants import Mutant, fault_kinds, registry
 from npu_conformance.library import inventory
 from npu_conformance.strength import fault_table
+from npu_reference.derived_page import write_page
 
 __all__ = ["main", "page"]
 
@@ -103,11 +103,10 @@ def _others(mutants: Mapping[str, Mutant]) -> Iterator[str]:
             yield f"| `{name}` | `{one.requirement}` | {one.fault} |"
 
 
-def main(path: str = "docs/mutants.md") -> int:
+def main(arguments: Sequence[str]) -> int:
     """Write the page; returns the exit status."""
-    Path(path).write_text(page(), encoding="utf-8")
-    return 0
+    return write_page(arguments, "npu_conformance.strength.mutants_page", "docs/mutants.md", lambda _: page())
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:2]))
+    sys.exit(main(sys.argv[1:]))

@@ -15,7 +15,7 @@ from typing import Dict, List, Mapping, Optional, Sequence
 from npu_conformance.files import output, resources
 from npu_conformance.library.inventory import Requirement
 from npu_conformance.library.library import Library, load
-from npu_reference.errors import NpuError
+from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["confirm", "confirmed", "digest", "main", "suspects"]
 
@@ -76,9 +76,25 @@ def confirm(library: Library, names: Sequence[str], folder: Optional[str] = None
     output.write_file(path, _HEAD + "".join(f"{name} {one}\n" for name, one in sorted(found.items())))
 
 
+_USAGE = """usage: python -m npu_conformance.strength.suspects [--all | ID...]
+
+Lists requirements whose statement has changed, with their cases; or confirms those named, once the cases were read."""
+
+
 def main(arguments: Optional[Sequence[str]] = None) -> int:
-    """Lists the suspects, or confirms those named; 1 while there are some."""
+    """Lists the suspects, or confirms those named; 1 while there are some, 2 where a name is none."""
     names = list(sys.argv[1:] if arguments is None else arguments)
+    if "--help" in names:
+        print(_USAGE)
+        return ExitStatus.OK
+    try:
+        return _suspects(names)
+    except NpuError as error:
+        print(error, file=sys.stderr)
+        return error.exit_status
+
+
+def _suspects(names: Sequence[str]) -> int:
     library = load()
     if names:
         wanted = list(library.requirements) if names == ["--all"] else names

@@ -121,8 +121,11 @@ def _entry(op: str, value: Any, subject: str) -> Entry:
     if not isinstance(value, _Pairs):
         raise NpuError("OP_LIST", where, f"its entry is {_kind(value)}, not an object.", _FORM)
     flags = {"isGray": False, "isHeavy": False}
+    names = [key for key, _ in value]
     for key, flag in value:
         if key in flags:
+            if names.count(key) > 1:
+                raise NpuError("OP_LIST", where, f"{key} is given twice.", "Write it once.")
             if not isinstance(flag, bool):
                 raise NpuError("OP_LIST", where, f"{key} is {_kind(flag)}, not true or false.")
             flags[key] = flag

@@ -3,10 +3,10 @@ Switches."""
 
 from __future__ import annotations
 
-import heapq
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.compiler.functions import Branch, Flat, tensor_name
+from npu_reference.compiler.orders import smallest_first
 from npu_reference.graphs import Frame, Graph, frames
 from npu_reference.graphs.shapes import Shapes
 from npu_reference.graphs.wiring import Wiring
@@ -285,22 +285,9 @@ def turns_of(graph: Graph, reads: Sequence[Sequence[Tuple[int, int]]]) -> Dict[i
 
 def in_order(graph: Graph, before: Sequence[Sequence[int]]) -> List[int]:
     """All nodes, each after those before it, back edges of loops aside; ties by place in the graph."""
-    count = len(graph.nodes)
-    out: List[List[int]] = [[] for _ in range(count)]
-    waiting = [0] * count
-    for node in range(count):
-        for src in before[node]:
-            if graph.nodes[src].op not in _BACK or graph.nodes[node].op not in _MERGES:
-                out[src].append(node)
-                waiting[node] += 1
-    ready = [node for node in range(count) if not waiting[node]]
-    heapq.heapify(ready)
-    order = []
-    while ready:
-        node = heapq.heappop(ready)
-        order.append(node)
-        for after in out[node]:
-            waiting[after] -= 1
-            if not waiting[after]:
-                heapq.heappush(ready, after)
-    return order
+    return smallest_first(
+        [
+            [src for src in before[node.id] if graph.nodes[src].op not in _BACK or node.op not in _MERGES]
+            for node in graph.nodes
+        ]
+    )

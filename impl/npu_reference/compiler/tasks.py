@@ -7,6 +7,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from npu_reference.compiler.collectives import Exchange, Network
 from npu_reference.compiler.costs import Cost, cost
 from npu_reference.compiler.kernels import Kernel, Lowered
+from npu_reference.compiler.orders import smallest_first
 from npu_reference.compiler.settings import Settings
 from npu_reference.hardware import Device
 
@@ -188,7 +189,7 @@ class _Schedule:
         kernels: List[List[int]] = [[] for _ in self.lowered.inputs]
         for number, kernel in enumerate(self.lowered.kernels):
             kernels[kernel.geop].append(number)
-        for geop in _geop_order(self.lowered.needs):
+        for geop in smallest_first(self.lowered.needs):
             ended = [task for need in self.lowered.needs[geop] for task in self.last_of.get(need, ())]
             inputs = [
                 self._add(", ".join(copy.tensors), "h2d", "pcie_h2d", _H2D, copy, ended)
@@ -281,25 +282,3 @@ class _Schedule:
 _HOST, _H2D, _D2H, _HCCL, _DEVICE, _AICPU = 0, 1, 2, 3, 4, 5
 _SENDS = -2  # to other devices, a stream for each
 _QUEUE = 1023  # what fills the queue comes when there is room, in no order with other copies
-
-
-def _geop_order(needs: Sequence[Sequence[int]]) -> List[int]:
-    """GEOPs, each after those it needs, smallest numbers first."""
-    import heapq
-
-    after: List[List[int]] = [[] for _ in needs]
-    waiting = [len(found) for found in needs]
-    for geop, found in enumerate(needs):
-        for need in found:
-            after[need].append(geop)
-    ready = [geop for geop, count in enumerate(waiting) if not count]
-    heapq.heapify(ready)
-    order = []
-    while ready:
-        geop = heapq.heappop(ready)
-        order.append(geop)
-        for other in after[geop]:
-            waiting[other] -= 1
-            if not waiting[other]:
-                heapq.heappush(ready, other)
-    return order

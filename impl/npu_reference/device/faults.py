@@ -6,14 +6,14 @@ Whatever comes of one says so.
 
 from __future__ import annotations
 
-import difflib
 import errno
-import json
 import os
 import re
 from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
+from npu_reference import strict_json
 from npu_reference.errors import NpuError
+from npu_reference.spelling import did_you_mean
 
 __all__ = ["ASKED", "FIELDS", "KINDS", "NONE", "Disk", "Fault", "FaultKind", "Faults", "parse", "parse_text"]
 
@@ -155,13 +155,12 @@ class Faults(NamedTuple):
         """See that every operator named exists.
 
         Raises:
-            NpuError: FAULT_VALUE with the names that are nearest.
+            NpuError: FAULT_VALUE with the name that is nearest.
         """
         names = set(known)
         for fault in self.items:
             if fault.node is not None and fault.node not in names:
-                near = difflib.get_close_matches(fault.node, sorted(names), 3)
-                remedy = f"Near to it: {', '.join(near)}." if near else ""
+                remedy = did_you_mean(fault.node, names)
                 raise NpuError("FAULT_VALUE", fault.text, "there is no operator of this name.", remedy)
 
     def disk(self, rank: int = 0) -> Disk:
@@ -277,9 +276,11 @@ def _read(path: str) -> Any:
             text = file.read(_LARGEST_FILE + 1)
         if len(text) > _LARGEST_FILE:
             raise NpuError("FAULT_VALUE", path, "the file is too large for a list of faults.")
-        return json.loads(text)
+        return strict_json.loads(text)
     except OSError as error:
         raise NpuError("FAULT_VALUE", path, f"the file cannot be read: {error.strerror}.") from None
+    except strict_json.Repeated as error:
+        raise NpuError("FAULT_VALUE", path, f"{error}.", "Write it once.") from None
     except (ValueError, RecursionError) as error:
         raise NpuError("FAULT_VALUE", path, f"the file is no JSON: {error}.") from None
 
@@ -292,11 +293,10 @@ def _fault(entry: Any, where: str) -> Fault:
     name = entry.get("kind")
     kind = KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
-        near = difflib.get_close_matches(str(name), KINDS, 1)
-        hint = f" Near to it: {near[0]}." if near else ""
+        hint = did_you_mean(str(name), KINDS)
         raise NpuError(
             "FAULT_VALUE", where, f"there is no kind of fault {name!r}." if name is not None else "it has no kind.",
-            f"Kinds are {', '.join(KINDS)}.{hint}",
+            f"{hint} Kinds are {', '.join(KINDS)}.".lstrip(),
         )  # fmt: skip
     allowed = ("rank", *kind.needs, *kind.takes)
     for field in entry:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ..errors import NpuError
+from ..spelling import nearest
 from .graph import Graph, assemble
-from .names import nearest, output_number, shorten
+from .names import output_number, shorten
 from .shapes import infer_shapes
 
 __all__ = ["arg_shapes", "close_over", "leading_to", "tensor_name"]

@@ -1,16 +1,18 @@
 """The table of device parameters in docs/device.md, made from their declarations.
 
-``python -m npu_reference.hardware.page docs/device.md`` puts it between the page's marks.
+``python -m npu_reference.hardware.page`` puts it between the page's marks.
 """
 
 from __future__ import annotations
 
 import sys
+from typing import Sequence
 
+from npu_reference.derived_page import write_page
 from npu_reference.hardware.device import PARAMETERS
 from npu_reference.hardware.reading import built_in, names
 
-__all__ = ["BEGIN", "END", "inserted", "table"]
+__all__ = ["BEGIN", "END", "inserted", "main", "table"]
 
 BEGIN, END = "<!-- parameters -->", "<!-- /parameters -->"
 
@@ -36,13 +38,22 @@ def _number(value: float) -> str:
 
 
 def inserted(page: str) -> str:
-    """A page with the table between its marks."""
-    before, rest = page.split(BEGIN)
-    return f"{before}{BEGIN}\n{table()}\n{END}{rest.split(END)[1]}"
+    """A page with the table between its marks.
+
+    Raises:
+        ValueError: the page lacks one of them.
+    """
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"the page lacks {BEGIN!r} or {END!r}")
+    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Bring the page up to date; returns the exit status."""
+    return write_page(arguments, "npu_reference.hardware.page", "docs/device.md", inserted)
 
 
 if __name__ == "__main__":
-    with open(sys.argv[1], encoding="utf-8") as stream:
-        _page = inserted(stream.read())
-    with open(sys.argv[1], "w", encoding="utf-8") as stream:
-        stream.write(_page)
+    sys.exit(main(sys.argv[1:]))

@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from npu_reference.errors import NpuError
 from npu_reference.hardware.device import ORIGINS, PARAMETERS, Device, Figure, out_of_range
 from npu_reference.place import FOLDER
+from npu_reference.spelling import did_you_mean
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -108,7 +109,8 @@ def _device(name: str, table: Dict[str, Any], known: Mapping[str, Device], path:
     for key, value in table.items():
         where = f"{path}:{lines.of(name, key)}"
         if key not in PARAMETERS:
-            raise NpuError("DEVICE_FILE", where, f"{key} is no parameter of a device.", _nearest(key))
+            remedy = did_you_mean(key, PARAMETERS, "See docs/device.md for all of them.")
+            raise NpuError("DEVICE_FILE", where, f"{key} is no parameter of a device.", remedy)
         figures[key] = _figure(key, value, where)
     missing = [key for key in PARAMETERS if key not in figures]
     if missing:
@@ -135,13 +137,6 @@ def _figure(key: str, value: Any, where: str) -> Figure:
     if wrong:
         raise NpuError("DEVICE_FILE", where, f"{key} cannot be {number:g} {declared.unit}: {right}.", form)
     return Figure(number, origin)
-
-
-def _nearest(key: str) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(key, PARAMETERS, 1)
-    return f"Did you mean {near[0]}?" if near else "See docs/device.md for all of them."
 
 
 class _Lines:

@@ -24,7 +24,7 @@ def parse_assignments(assignments: Iterable[str]) -> Dict[str, object]:
     A later assignment to the same option wins (G3).
 
     Raises:
-        NpuError: USAGE, for an assignment without a name or ``=``.
+        NpuError: USAGE, for an assignment without a name or ``=``, or an object with a key twice.
     """
     values: Dict[str, object] = {}
     for assignment in assignments:
@@ -58,9 +58,11 @@ def _read(text: str, field: Optional[str]) -> object:
 
 
 def _object(text: str) -> object:
-    import json
+    from npu_reference import strict_json
 
     try:
-        return json.loads(text)
+        return strict_json.loads(text)
+    except strict_json.Repeated as error:
+        raise NpuError("USAGE", echo(text), f"{error}.", "Write it once.") from None
     except (ValueError, RecursionError):
         return text

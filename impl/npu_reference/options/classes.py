@@ -6,10 +6,11 @@ from typing import Dict, Mapping, NamedTuple, NoReturn, Optional, Sequence, Tupl
 
 from npu_reference.errors import NpuError
 from npu_reference.options.declaration import Facet
-from npu_reference.options.domains import Boolean, Choice, Domain, Integer, Path, Problem, Text, echo, nearest
+from npu_reference.options.domains import Boolean, Choice, Domain, Integer, Path, Problem, Text, echo
 from npu_reference.options.fields import problem_with, unwrapped
 from npu_reference.options.grammars import GrammarError
 from npu_reference.options.table import OPTIONS
+from npu_reference.spelling import did_you_mean
 
 __all__ = [
     "CLASSES",
@@ -89,8 +90,7 @@ def _problem(class_name: str, name: str, arguments: Mapping[str, object]) -> Opt
     argument = next((argument for argument in CLASSES[class_name] if argument.name == name), None)
     if argument is None:
         names = [argument.name for argument in CLASSES[class_name]]
-        near = nearest(name, names)
-        remedy = f"Did you mean {near}?" if near else f"Its arguments are {', '.join(names)}."
+        remedy = did_you_mean(name, names, f"Its arguments are {', '.join(names)}.")
         return Problem("OPTION_TYPE", f"{class_name} has no argument {echo(name)}.", remedy)
     facet = argument.its_facet()
     value = unwrapped(arguments[name])[1]

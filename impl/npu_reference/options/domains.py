@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
+
+from npu_reference.spelling import did_you_mean
 
 __all__ = [
     "Anything",
@@ -16,7 +18,6 @@ __all__ = [
     "Problem",
     "Text",
     "echo",
-    "nearest",
     "shorten",
     "with_article",
 ]
@@ -49,27 +50,6 @@ def echo(value: object, limit: int = 160) -> str:
 def with_article(word: str) -> str:
     """``an int``, ``a str``."""
     return f"{'an' if word[:1].lower() in 'aeio' else 'a'} {word}"
-
-
-def nearest(word: str, words: Iterable[str], cutoff: float = 0.7) -> str:
-    """The one of ``words`` that was probably meant; or empty.
-
-    Another case or hyphens, else the only one that goes on behind it (``mix_compile``), else the closest spelling.
-    """
-    known = list(words)
-    bare = word.strip().replace("-", "_").casefold()
-    for one in known:
-        if one.replace("-", "_").casefold() == bare:
-            return one
-    if not 3 <= len(word) < 80:
-        return ""
-    longer = [one for one in known if one.casefold().startswith(bare + "_")]
-    if len(longer) == 1:
-        return longer[0]
-    from difflib import get_close_matches  # loaded for the rare misspelling only
-
-    folded = {one.casefold(): one for one in reversed(known)}
-    return next((folded[one] for one in get_close_matches(bare, folded, 1, cutoff)), "")
 
 
 def shorten(text: str, limit: int = 1000) -> str:
@@ -163,11 +143,9 @@ class Choice(Domain):
     def check(self, value: Any) -> Optional[Problem]:
         if value in self.words or value in self.also:
             return None
-        near = nearest(value, self.words, 0.6)
-        remedy = f"Did you mean {near}? " if near else ""
-        return Problem(
-            "OPTION_VALUE", f"{echo(value)} is not one of its values.", f"{remedy}Allowed: {self.describe()}."
-        )
+        hint = did_you_mean(value, self.words, cutoff=0.6)
+        remedy = f"{hint} Allowed: {self.describe()}.".lstrip()
+        return Problem("OPTION_VALUE", f"{echo(value)} is not one of its values.", remedy)
 
     def doubt(self, value: Any) -> str:
         what = self.also.get(value)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import sys
-from pathlib import Path
 from typing import Iterator, List, Mapping, Sequence, Tuple
 
+from npu_reference.derived_page import write_page
 from npu_reference.options.classes import CLASSES
 from npu_reference.options.declaration import EDITIONS, SAME, STATUSES, SURFACES, Facet, Option
 from npu_reference.options.domains import Text
@@ -178,14 +178,14 @@ def _words() -> Iterator[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the page to the path given, or to ``docs/options.md`` below the current directory."""
-    path = Path(arguments[0] if arguments else "docs/options.md")
-    # The cases are the suite's, which stands above this package and knows it.
-    shown: Shown = importlib.import_module("npu_conformance.library.shown").shown()
-    aside = path.with_name(path.name + ".tmp")
-    aside.write_text(page(shown), encoding="utf-8")
-    aside.replace(path)
-    return 0
+    """Write the page; returns the exit status."""
+
+    def make(_: str) -> str:
+        # The cases are the suite's, which stands above this package and knows it.
+        shown: Shown = importlib.import_module("npu_conformance.library.shown").shown()
+        return page(shown)
+
+    return write_page(arguments, "npu_reference.options.page", "docs/options.md", make)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,14 @@ from typing import Collection, Dict, Iterable, Mapping, NamedTuple, Optional, Tu
 from npu_reference.errors import NpuError
 from npu_reference.options.classes import carried_facet, first_problem, session_values
 from npu_reference.options.declaration import EDITIONS, SURFACES, Facet
-from npu_reference.options.domains import ConfigObject, Path, Text, echo, nearest, with_article
+from npu_reference.options.domains import ConfigObject, Path, Text, echo, with_article
 from npu_reference.options.fields import FIELD_TYPES, of_earlier, problem_with, unwrapped
 from npu_reference.options.fileview import Disk, FileView, Given
 from npu_reference.options.outcome import Effective, Resolution
 from npu_reference.options.rules import RULES, Rule
 from npu_reference.options.state import State
 from npu_reference.options.table import OPTIONS
+from npu_reference.spelling import did_you_mean
 
 __all__ = ["resolve"]
 
@@ -227,9 +228,8 @@ def _known(state: State, view: _View, name: object) -> Optional[Facet]:
     option = OPTIONS.get(name)
     if option is None:
         shown = echo(name)[1:-1]
-        near = nearest(name, view.facets)
-        hint = f" Did you mean {near}?" if near else ""
-        state.warn(shown, "unknown", f"There is no option {shown}; it is ignored.{hint}", "G1")
+        hint = did_you_mean(name, view.facets)
+        state.warn(shown, "unknown", f"There is no option {shown}; it is ignored. {hint}".rstrip(), "G1")
         return None
     if state.surface not in option.surfaces:
         here = [surface for surface in option.surfaces if option.facet(surface, state.edition) is not None]

@@ -6,10 +6,10 @@ from typing import Mapping, Optional
 
 from npu_reference.errors import NpuError
 from npu_reference.options.classes import raise_for_python
-from npu_reference.options.domains import nearest
 from npu_reference.options.outcome import Resolution
 from npu_reference.options.resolve import resolve
 from npu_reference.options.table import OPTIONS
+from npu_reference.spelling import did_you_mean
 
 __all__ = ["run_config"]
 
@@ -54,5 +54,4 @@ def _where_else(name: str) -> str:
         return f'It is a session option: parameter_map["{name}"].'
     if option is not None:
         return "The other edition has it."
-    near = nearest(str(name)[:80], [key for key in OPTIONS if "runconfig" in OPTIONS[key].surfaces])
-    return f"Did you mean {near}?" if near else ""
+    return did_you_mean(str(name), [key for key in OPTIONS if "runconfig" in OPTIONS[key].surfaces])

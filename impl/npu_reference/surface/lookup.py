@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Dict, List, Mapping, Optional, Tuple
 
+from npu_reference import spelling
 from npu_reference.surface.declaration import MIRRORS, STAR, Name
 from npu_reference.surface.table import MODULES, NAMES
 
@@ -76,5 +76,4 @@ def find(name: str) -> List[Name]:
 def nearest(name: str, module: str = STAR) -> Optional[Name]:
     """The name of a module that was probably meant; None where none is near."""
     names = names_of(module)
-    near = difflib.get_close_matches(name, list(names), 1, 0.75)
-    return names[near[0]] if near else None
+    return names.get(spelling.nearest(name, names, 0.75))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Iterator, Sequence
 
+from npu_reference.derived_page import write_page
 from npu_reference.surface.declaration import REFUSED, STAR, Name
 from npu_reference.surface.table import MODULES, NAMES
 
@@ -59,12 +59,8 @@ def with_table(page: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Bring the page given up to date, or ``docs/npu_bridge.md`` below the current directory."""
-    path = Path(arguments[0] if arguments else "docs/npu_bridge.md")
-    aside = path.with_name(path.name + ".tmp")
-    aside.write_text(with_table(path.read_text(encoding="utf-8")), encoding="utf-8")
-    aside.replace(path)
-    return 0
+    """Bring the page up to date; returns the exit status."""
+    return write_page(arguments, "npu_reference.surface.page", "docs/npu_bridge.md", with_table)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ Read from the drop-in's own definitions; `--fix` writes the nearest keyword.
 from __future__ import annotations
 
 import ast
-from difflib import get_close_matches
 from typing import Any, Iterator, List, Optional
 
 from npu_conformance.lint.configs import RUN_CONFIG
@@ -30,6 +29,7 @@ from npu_conformance.lint.signatures import Signature, signature_of
 from npu_conformance.lint.usage import called, uses
 from npu_reference import surface
 from npu_reference.options import CLASSES
+from npu_reference.spelling import nearest
 
 
 @rule("E205", "wrong-arguments", fixable=True)
@@ -49,10 +49,10 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
 def _checked(module: Module, call: ast.Call, name: str, taken: Signature) -> Iterator[Report]:
     for word in call.keywords:
         if word.arg is not None and word.arg not in taken.keywords and not taken.any_keyword:
-            near = get_close_matches(word.arg, taken.keywords, 1, 0.7)
+            near = nearest(word.arg, taken.keywords)
             known = ", ".join(taken.keywords) or "none"
-            hint = f"Did you mean {near[0]}?" if near else f"Its arguments: {known}."
-            fix = _keyword(module, call, word.arg, near[0]) if near else None
+            hint = f"Did you mean {near}?" if near else f"Its arguments: {known}."
+            fix = _keyword(module, call, word.arg, near) if near else None
             yield Report(word, f"{name} has no argument {word.arg}. {hint}", fix)
             return
     if is_open(call):

@@ -11,6 +11,7 @@ import os
 import pathlib
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from npu_reference import strict_json
 from npu_reference.errors import NpuError
 
 __all__ = [
@@ -181,7 +182,7 @@ def _read(text: str, subject: str) -> Record:
     if not lines or lines[0] not in (_FORM_1, _FORM_2):
         raise NpuError("CASE_FILE", subject, f"does not begin with {_FORM_2!r}.", _AGAIN)
     try:
-        question = _question(json.loads(lines[1]))
+        question = _question(strict_json.loads(lines[1]))
     except (IndexError, ValueError, TypeError, KeyError, RecursionError):
         raise NpuError("CASE_FILE", f"{subject}:2", "does not hold the options of the record as JSON.") from None
     record = Record(question, {}, {}, {}, {}, {}, {})

@@ -27,11 +27,12 @@ _SECONDS = 10.0  # for one question (assumed)
 _SHRINKS = 200  # questions spent on making one difference small (assumed)
 _SLOW_SHRINKS = 10  # of those that end a worker (assumed)
 _BAD_ENDINGS = 5  # of one kind; then the method is asked no more (assumed)
+_KEPT = 0.25  # of the time, for making small what was found (assumed)
 _KINDS = 100  # of differences: more would say nothing more (assumed)
 
 
 class Plan(NamedTuple):
-    """What is asked: for so many seconds, at most so many questions (0: no bound), of these methods and editions."""
+    """What is asked: within so many seconds, at most so many questions (0: no bound), of these methods and editions."""
 
     seconds: float
     seed: int
@@ -71,7 +72,10 @@ def explore(
     progress: Optional[Callable[[int, int], None]] = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Exploration:
-    """Ask until time or questions are used up; what was found by then is made small, which is not counted.
+    """Ask until time or questions are used up, and make small what was found.
+
+    Once something was found, a quarter of the time is kept for that. Each finding has its share of what is then left,
+    and is asked once more whatever the clock.
 
     Args:
         progress: called after every question with the numbers of questions and of causes.
@@ -87,12 +91,12 @@ def explore(
             raise NpuError("USAGE", spec, "claims nothing of what is to be explored", "Explore what its hello claims.")
         given = questions.claimed(given, claims.features, editions)
         methods = [one for one in methods if one != "timeline" or given.steps]
-        asker = _Asker(worker, claims)
+        asker = _Asker(worker, claims, clock)
         found: Dict[Tuple[str, str, str], List[Any]] = {}
         endings: Dict[str, int] = {}
         number = left = 0
         end = clock() + plan.seconds
-        while methods and clock() < end and (not plan.most or number < plan.most):
+        while methods and clock() < end - bool(found) * _KEPT * plan.seconds and (not plan.most or number < plan.most):
             question = questions.draw(plan.seed, number, methods, editions, given)
             shown = asker.differences(question)
             left += shown is None
@@ -107,7 +111,11 @@ def explore(
             methods = [one for one in methods if endings.get(one, 0) < _BAD_ENDINGS]
             if progress is not None:
                 progress(number, len(found))
-        findings = [asker.smallest(Finding(*one)) for one in found.values()]
+        findings: List[Finding] = []
+        for one in found.values():
+            now = clock()
+            share = max(end - now, 0) / (len(found) - len(findings))
+            findings.append(asker.smallest(Finding(*one), now + share))
     stopped = tuple(sorted(one for one, count in endings.items() if count >= _BAD_ENDINGS))
     order = {"must": 0, "should": 1}
     findings.sort(key=lambda one: (order[one.difference.level], -one.times, one.difference.cause))
@@ -117,8 +125,8 @@ def explore(
 class _Asker:
     """Asks both, each question with the same files."""
 
-    def __init__(self, worker: client.Client, claims: Claims) -> None:
-        self.worker, self.claims = worker, claims
+    def __init__(self, worker: client.Client, claims: Claims, clock: Callable[[], float]) -> None:
+        self.worker, self.claims, self.clock = worker, claims, clock
         self.reference = ReferenceBackend()
 
     def differences(self, question: Question) -> Optional[List[Difference]]:
@@ -151,9 +159,9 @@ class _Asker:
         found = self.differences(question) or []
         return next((one for one in found if one.cause == cause), None)
 
-    def smallest(self, finding: Finding) -> Finding:
-        """The finding with a smallest question that still shows its cause; one that a fresh worker does not show is
-        `unstable`."""
+    def smallest(self, finding: Finding, until: float) -> Finding:
+        """The finding with a smallest question that still shows its cause, or the smallest found until then; one that a
+        fresh worker does not show is `unstable`."""
         cause = finding.difference.cause
         self.worker.fresh()
         if self.shows(finding.question, cause) is None:
@@ -162,23 +170,26 @@ class _Asker:
             )
             return finding._replace(difference=unstable)
         budget = _SLOW_SHRINKS if cause[1] == "ended" else _SHRINKS
-        best = self._fewest(finding.question, cause, budget)
+
+        def still(question: Question) -> bool:
+            return self.clock() < until and self.shows(question, cause) is not None
+
+        best = _fewest(finding.question, still, budget)
         if best.steps:
-            steps = shrink(
-                best.steps, lambda some: self.shows(best._replace(steps=tuple(some)), cause) is not None, budget
-            )
-            best = self._fewest(best._replace(steps=tuple(steps)), cause, budget)
+            steps = shrink(best.steps, lambda some: still(best._replace(steps=tuple(some))), budget)
+            best = _fewest(best._replace(steps=tuple(steps)), still, budget)
         shown = self.shows(best, cause)
         return finding._replace(question=best, difference=shown) if shown is not None else finding
 
-    def _fewest(self, question: Question, cause: Tuple[str, str, str], budget: int) -> Question:
-        """The question without every entry that it does not need."""
-        changed = True
-        while changed and budget > 0:
-            changed = False
-            for candidate in questions.simpler(question):
-                budget -= 1
-                if self.shows(candidate, cause) is not None:
-                    question, changed = candidate, True
-                    break
-        return question
+
+def _fewest(question: Question, still: Callable[[Question], bool], budget: int) -> Question:
+    """The question without every entry that it does not need."""
+    changed = True
+    while changed and budget > 0:
+        changed = False
+        for candidate in questions.simpler(question):
+            budget -= 1
+            if still(candidate):
+                question, changed = candidate, True
+                break
+    return question

@@ -385,7 +385,7 @@ def _by_environment(params: Params) -> Params:
 def _once(one: Question) -> bool:
     """The question gives what the environment may say instead, and no turn or variant gives it otherwise.
 
-    Document 003 sets AOE_MODE beside a training script, and says nothing of online inference.
+    Document 003 sets AOE_MODE beside a training script, and says nothing of online inference (T38).
     """
     if "graph_run_mode" in one.options:
         return False

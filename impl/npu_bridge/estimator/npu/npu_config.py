@@ -6,7 +6,6 @@ the RunConfig surface. What ends up in the sessions is written by :func:`npu_ses
 
 from __future__ import annotations
 
-import difflib
 import enum
 import inspect
 from typing import Any, Dict, List
@@ -25,6 +24,7 @@ from npu_reference.options import OPTIONS, Resolution, resolve
 from npu_reference.options.classes import OptionTypeError, raise_for_python
 from npu_reference.runtime.config import RUN_CONFIG_MARK, current_overrides, surroundings
 from npu_reference.runtime.observing.log import LOG
+from npu_reference.spelling import did_you_mean
 
 __all__ = [
     "DumpConfig",
@@ -101,8 +101,7 @@ def _refuse_unknown(arguments: Dict[str, Any]) -> None:
     known = list(_signature().parameters)[1:]
     for name in arguments:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1, 0.7)
-            remedy = f"Did you mean {near[0]}?" if near else "help(NPURunConfig) lists them all."
+            remedy = did_you_mean(name, known, "help(NPURunConfig) lists them all.")
             raise OptionTypeError("OPTION_TYPE", name, "NPURunConfig has no such argument.", remedy)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import os
 import stat
 from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Tuple
 
+from npu_reference import strict_json
 from npu_reference.options.classes import OptionValueError
 
 __all__ = ["RankTable", "TableDevice", "TableServer", "parse", "read"]
@@ -95,7 +95,9 @@ class _Reading:
 
     def table(self, data: bytes) -> RankTable:
         try:
-            document: Any = json.loads(data.decode("utf-8-sig"))
+            document: Any = strict_json.loads(data.decode("utf-8-sig"))
+        except strict_json.Repeated as error:
+            self._refuse(f"is not clear: {error}", "Write it once.")
         except (ValueError, RecursionError) as error:
             self._refuse(f"is no JSON: {error}")
         if not isinstance(document, dict):

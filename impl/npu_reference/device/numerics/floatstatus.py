@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Tuple
 
+from npu_reference.device.numerics.editing import become_py_func, read_instead
 from npu_reference.device.numerics.gates import Gates
 from npu_reference.device.numerics.kinds import STATUS_OPS
 from npu_reference.device.numerics.status import FloatStatus
@@ -62,21 +63,14 @@ def install(function: Any, status: FloatStatus, owned: Mapping[str, str]) -> Lis
         token, types = _token(node, kind, status, owned)
         controls = [text for text in node.input if text.startswith("^")]
         data = [text for text in node.input if not text.startswith("^")]
-        node.op = "PyFunc"
-        for name in list(node.attr):
-            del node.attr[name]
-        node.attr["token"].s = token
-        node.attr["Tin"].list.SetInParent()
-        node.attr["Tin"].list.type.extend([_FLOAT] * len(data))
-        node.attr["Tout"].list.SetInParent()
-        node.attr["Tout"].list.type.extend(types)
+        become_py_func(node, token, [_FLOAT] * len(data), types)
         del node.input[:]
         node.input.extend(data + controls)
         for arg in ("float_status", "cleared_float_status", "data"):
             renamed[f"{node.name}:{arg}:0"] = f"{node.name}:output:0"
         if kind == "AllocFloatStatus":
             tensors[f"{node.name}:output:0"] = node.name
-    _rename(function, renamed)
+    read_instead(function, renamed)
     _read_late(function, tensors, {node.name for node in nodes}, status)
     return [node.name for node in nodes]
 
@@ -91,16 +85,6 @@ def _token(node: Any, kind: str, status: FloatStatus, owned: Mapping[str, str]) 
     else:
         token = status.clearer(_RESULTS[kind])
     return token, _RESULTS[kind]
-
-
-def _rename(function: Any, renamed: Mapping[str, str]) -> None:
-    for node in function.node_def:
-        for position, text in enumerate(node.input):
-            if text in renamed:
-                node.input[position] = renamed[text]
-    for name, text in list(function.ret.items()):
-        if text in renamed:
-            function.ret[name] = renamed[text]
 
 
 def _read_late(function: Any, tensors: Mapping[str, str], operators: Any, status: FloatStatus) -> None:

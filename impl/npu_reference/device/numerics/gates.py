@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Sequence, Tuple
 
+from npu_reference.device.numerics.editing import become_py_func
 from npu_reference.device.numerics.status import FLOAT16_MAX, FLOAT32_MAX, FloatStatus
 from npu_reference.graphs import DType
 
@@ -36,11 +37,7 @@ class Gates:
     def call(self, name: str, token: bytes, inputs: Sequence[str], types: Sequence[int], result: Sequence[int]) -> Any:
         """A PyFunc."""
         node = self.add("PyFunc", name, inputs, {})
-        node.attr["token"].s = token
-        node.attr["Tin"].list.SetInParent()
-        node.attr["Tin"].list.type.extend(types)
-        node.attr["Tout"].list.SetInParent()
-        node.attr["Tout"].list.type.extend(result)
+        become_py_func(node, token, types, result)
         return node
 
     def cast(self, text: str, name: str, source: int, target: int) -> str:

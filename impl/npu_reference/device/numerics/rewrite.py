@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from npu_reference.device.numerics import floatstatus
 from npu_reference.device.numerics.body import Decision, compute_as_decided
@@ -93,7 +93,7 @@ class _Rewriter:
 
     def _call_copies(self, body: Any) -> Iterator[Tuple[str, Any]]:
         """Let a body call copies of functions; answers those made now, each with its own name."""
-        made = []
+        made: List[Tuple[str, Any]] = []
         for node in body.node_def:
             if node.op in _LEAVES_FUNCTION:
                 continue
@@ -101,27 +101,23 @@ class _Rewriter:
                 name = reference.name
                 if name not in self.functions:
                     continue
-                if name not in self.copied:
-                    copy = type(body)()
-                    copy.CopyFrom(self.functions[name])
-                    copy.signature.name = name + self.suffix
-                    self.copied[name] = copy
-                    made.append((name, copy))
+                made += self._copied(name)
                 reference.name = name + self.suffix
             if node.op in self.functions and node.op not in floatstatus.STATUS_OPS and node.op not in self.operators:
-                made.extend(self._copy_called_by_name(node, body))
+                made += self._copied(node.op)
+                node.op += self.suffix
         return iter(made)
 
-    def _copy_called_by_name(self, node: Any, body: Any) -> Iterable[Tuple[str, Any]]:
-        name, made = node.op, []
-        if name not in self.copied:
-            copy = type(body)()
-            copy.CopyFrom(self.functions[name])
-            copy.signature.name = name + self.suffix
-            self.copied[name] = copy
-            made.append((name, copy))
-        node.op = name + self.suffix
-        return made
+    def _copied(self, name: str) -> List[Tuple[str, Any]]:
+        """A copy of this function where there is none yet, by its name."""
+        if name in self.copied:
+            return []
+        original = self.functions[name]
+        copy = type(original)()
+        copy.CopyFrom(original)
+        copy.signature.name = name + self.suffix
+        self.copied[name] = copy
+        return [(name, copy)]
 
 
 def _references(node: Any) -> Iterator[Any]:

@@ -174,15 +174,18 @@ class Profile(NamedTuple):
         return {**told, "alone_ns": timeline.alone("collective", _COMPUTES), "dataset": self.dataset() or None}
 
     def dataset(self) -> Dict[str, Any]:
-        """How often this process reads its dataset in a run, and which devices it sends the data to; empty without one.
+        """How many elements this process takes of its dataset in a run, one for each GetNext in each iteration, and
+        which devices it sends the data to; empty without one.
 
         With local_rank_id the main process reads and sends, and others receive what it sends
         (session.local_rank_id.main_dedup, session.local_rank_id.others_receive).
         """
         lowered, settings = self.compiled.fused, self.settings
-        if not any(lowered.queues) and not any(lowered.datasets):
+        taken = {place for places in (*lowered.queues, *lowered.datasets) for place in places}
+        if not taken:
             return {}
-        turns = self.settings.loops * self.concurrent
+        operators = {lowered.tensors[place].name.rpartition(":")[0] for place in taken}
+        turns = len(operators) * self.settings.loops * self.concurrent
         sent = [
             {"device": copy.device, "bytes": copy.bytes, "times": copy.times * self.concurrent}
             for copy in self.compiled.transfers

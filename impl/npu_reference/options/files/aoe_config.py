@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, NamedTuple, Tuple
 
-from npu_reference.options.domains import echo, nearest
+from npu_reference.options.domains import echo
 from npu_reference.options.grammars.json_text import Pairs, key_error, parse_json
 from npu_reference.options.grammars.scanner import Note, few
+from npu_reference.spelling import did_you_mean
 
 __all__ = ["EXAMPLE", "FEATURES", "AoeConfig", "parse", "write"]
 
@@ -49,9 +50,8 @@ def parse(text: str) -> AoeConfig:
         elif key == "tune_optimization_level":
             values[key] = _level(value, text)
         else:
-            near = nearest(key, (*_LISTS, "tune_optimization_level"))
-            hint = f" Did you mean {near}?" if near else ""
-            notes.append(Note(f"key {echo(key)} is unknown and ignored.{hint}"))
+            hint = did_you_mean(key, (*_LISTS, "tune_optimization_level"))
+            notes.append(Note(f"key {echo(key)} is unknown and ignored. {hint}".rstrip()))
     for feature in values.get("feature", ()):
         if feature not in FEATURES:
             raise key_error(f"{echo(feature)} is no feature.", text, ("feature",), f"Allowed: {', '.join(FEATURES)}.")

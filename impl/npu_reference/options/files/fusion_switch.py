@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
-from npu_reference.options.domains import echo, nearest
+from npu_reference.options.domains import echo
 from npu_reference.options.files.fusion_passes import FIXED, KNOWN
-from npu_reference.options.grammars.json_text import Pairs, key_error, parse_json
+from npu_reference.options.grammars.json_text import Pairs, again, key_error, parse_json
 from npu_reference.options.grammars.scanner import Note, few
+from npu_reference.spelling import did_you_mean
 
 __all__ = ["EXAMPLE", "SECTIONS", "FusionSwitch", "parse", "write"]
 
@@ -51,7 +52,8 @@ def parse(text: str) -> FusionSwitch:
                 if value not in ("on", "off"):
                     raise key_error(f"{_shown(value)} is neither on nor off.", text, ("Switch", name, key), _FORM)
                 if sections[name].get(key, value == "on") != (value == "on"):
-                    notes.append(Note(f"{name}.{key} is given twice with both values; the last one counts."))
+                    place = again(text, ("Switch", name, key))
+                    notes.append(Note(f"{name}.{key} is given twice with both values; the last one counts ({place})."))
                 sections[name][key] = value == "on"
     notes += [note for name, switches in sections.items() for note in _about_passes(name, switches)]
     return FusionSwitch(sections[SECTIONS[0]], sections[SECTIONS[1]], few(notes))
@@ -65,9 +67,8 @@ def _about_passes(section: str, switches: Dict[str, bool]) -> Iterator[Note]:
         elif name not in KNOWN and name != "ALL":
             unknown += 1
             # More are not shown, and a file of megabytes must not be compared with every pass there is.
-            near = nearest(name, KNOWN, 0.8) if unknown <= _MOST_NEAR else ""
-            hint = f" Did you mean {near}?" if near else ""
-            yield Note(f"no documented fusion pass is called {name}.{hint}")
+            hint = did_you_mean(name, KNOWN, cutoff=0.8) if unknown <= _MOST_NEAR else ""
+            yield Note(f"no documented fusion pass is called {name}. {hint}".rstrip())
 
 
 def _shown(value: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any, List, Match, NamedTuple, NoReturn, Tuple
 
 from npu_reference.options.grammars.scanner import GrammarError, fail
 
-__all__ = ["Pairs", "key_error", "parse_json"]
+__all__ = ["Pairs", "again", "key_error", "parse_json"]
 
 _COMMENT_OR_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
 _INTEGER_DIGITS = 18
@@ -90,9 +90,18 @@ def key_error(reason: str, text: str, path: Tuple[str, ...], remedy: str = "") -
 
     The position is that of the last key's first mention after those of the keys before it.
     """
-    position = 0
+    place = ".".join(path)
+    return GrammarError(f"{place}: {reason}" if place else reason, text, _mention(text, path), remedy)
+
+
+def again(text: str, path: Tuple[str, ...]) -> str:
+    """Where the last of these keys stands a second time, as errors tell places."""
+    first = _mention(text, path)
+    return GrammarError("", text, _mention(text, path[-1:], first + 1)).where
+
+
+def _mention(text: str, path: Tuple[str, ...], position: int = 0) -> int:
     for key in path:
         found = text.find(json.dumps(key, ensure_ascii=False), position)
         position = found if found >= 0 else position
-    place = ".".join(path)
-    return GrammarError(f"{place}: {reason}" if place else reason, text, position, remedy)
+    return position

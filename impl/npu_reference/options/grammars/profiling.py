@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from npu_reference.options.domains import echo, nearest
+from npu_reference.options.domains import echo
 from npu_reference.options.grammars.json_text import Pairs, key_error, parse_json
 from npu_reference.options.grammars.scanner import Note, few
+from npu_reference.spelling import did_you_mean
 
 __all__ = ["AIC_METRICS", "EXAMPLE", "ProfilingOptions", "parse", "write"]
 
@@ -37,7 +38,7 @@ def parse(text: str) -> ProfilingOptions:
     """The meaning of a ``profiling_options`` value.
 
     ``training_trace`` may only be ``on``; anything but ``on`` for ``task_trace`` and ``aicpu`` means off. Unknown
-    keys are noted (D11).
+    keys are noted (D11), and one given twice, of which the last counts (D21).
 
     Raises:
         GrammarError: no JSON object of texts, or a value the documents do not list.
@@ -49,12 +50,13 @@ def parse(text: str) -> ProfilingOptions:
     notes: List[Note] = []
     for key, value in document.pairs:
         if key not in _KEYS:
-            near = nearest(key, _KEYS)
-            hint = f"did you mean {near}?" if near else f"known are {', '.join(_KEYS)}."
-            notes.append(Note(f"key {echo(key)} is unknown and ignored; {hint}"))
+            hint = did_you_mean(key, _KEYS, f"Known are {', '.join(_KEYS)}.")
+            notes.append(Note(f"key {echo(key)} is unknown and ignored. {hint}"))
             continue
         if not isinstance(value, str):
             raise key_error(f"{_shown(value)} is no text.", text, (key,), _FORM)
+        if values.get(key, value) != value:
+            notes.append(Note(f"{key} is given twice with two values; the last one counts."))
         values[key] = value
     _check(values, text)
     notes += [

@@ -68,7 +68,7 @@ def _profiles_need_an_output(state: State) -> None:
 
 @RULES.rule("env.AOE_MODE.fallback", "AOE_MODE", editions=("current",))
 def _tuning_mode_of_the_environment(state: State) -> None:
-    """Without aoe_mode, AOE_MODE chooses what is tuned."""
+    """Without aoe_mode, AOE_MODE chooses what is tuned; not in online inference (T38)."""
     text = state.env.get("AOE_MODE", "")
     if not text or state.has("aoe_mode") or not state.training:
         return

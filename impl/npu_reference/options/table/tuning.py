@@ -87,7 +87,7 @@ OPTIONS = (
         session=Facet(Choice("1", "2", "4"), "s", applies="T"),
         runconfig=Facet(Choice("1", "2", "4"), "s", applies="T"),
         legacy=_UNSUPPORTED,
-        readings=("A33", "T26", "T27"),
+        readings=("A33", "T26", "T27", "T38"),
         requirements=("env.AOE_MODE",),
     ),
     declare(

@@ -6,6 +6,7 @@ import importlib
 import threading
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
+from npu_reference.device.numerics.editing import become_py_func, read_instead
 from npu_reference.graphs import OPS, SEEDED_MARK, DType
 from npu_reference.graphs.signature import arg_dtypes
 from npu_reference.runtime.tf_api import tensorflow
@@ -52,9 +53,9 @@ class Generators:
             # One output an argument: no random operator has lists of outputs.
             for slot, (name, _) in enumerate(outputs):
                 renamed[f"{node.name}:{name}:0"] = f"{node.name}:output:{slot}"
-            _become_call(node, token, inputs, [number for _, number in outputs])
+            become_py_func(node, token, inputs, [number for _, number in outputs])
         if renamed:
-            _rename(function, renamed)
+            read_instead(function, renamed)
 
     def _token(self, node: Any, dtypes: List[int], called: Any) -> bytes:
         """What a PyFunc calls to draw from the generator of a node; the generator is made the first time."""
@@ -120,25 +121,3 @@ def _seeded_ends(node: Any, called: Any) -> Optional[_Ends]:
         return None
     names = [arg.name for arg in op_def.outputs]
     return [dtype.number for dtype in inputs], [(name, dtype.number) for name, dtype in zip(names, outputs)]
-
-
-def _become_call(node: Any, token: bytes, inputs: List[int], outputs: List[int]) -> None:
-    node.op = "PyFunc"
-    for name in list(node.attr):
-        if not name.startswith("_"):
-            del node.attr[name]
-    node.attr["token"].s = token
-    node.attr["Tin"].list.SetInParent()
-    node.attr["Tin"].list.type.extend(inputs)
-    node.attr["Tout"].list.SetInParent()
-    node.attr["Tout"].list.type.extend(outputs)
-
-
-def _rename(function: Any, renamed: Dict[str, str]) -> None:
-    for node in function.node_def:
-        for position, text in enumerate(node.input):
-            if text in renamed:
-                node.input[position] = renamed[text]
-    for name, text in list(function.ret.items()):
-        if text in renamed:
-            function.ret[name] = renamed[text]

@@ -6,8 +6,9 @@ next: that could never end.
 
 from __future__ import annotations
 
-import heapq
 from typing import Any, Dict, List, Set
+
+from npu_reference.compiler.orders import smallest_first
 
 __all__ = ["in_order"]
 
@@ -92,20 +93,5 @@ def _tell_when_done(function: Any, holders: Set[str], token: str) -> None:
 def _sorted(nodes: Any) -> List[int]:
     """Positions in topological order, of those that could come next the one that stands first."""
     places = {node.name: position for position, node in enumerate(nodes)}
-    readers: List[List[int]] = [[] for _ in nodes]
-    waits = [0] * len(nodes)
-    for position, node in enumerate(nodes):
-        for source in {text.lstrip("^").split(":", 1)[0] for text in node.input}:
-            if source in places:
-                readers[places[source]].append(position)
-                waits[position] += 1
-    ready = [position for position, count in enumerate(waits) if not count]
-    found: List[int] = []
-    while ready:
-        position = heapq.heappop(ready)
-        found.append(position)
-        for reader in readers[position]:
-            waits[reader] -= 1
-            if not waits[reader]:
-                heapq.heappush(ready, reader)
-    return found
+    sources = ({text.lstrip("^").split(":", 1)[0] for text in node.input} for node in nodes)
+    return smallest_first([[places[source] for source in found if source in places] for found in sources])

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, Dict, List, Mapping, NamedTuple, Optional, Uni
 
 from npu_reference.collection import collect_no_more
 from npu_reference.errors import NpuError
+from npu_reference.runtime.scripts.copies import act_and_leave
 
 __all__ = ["Forker", "answer"]
 
@@ -177,7 +178,7 @@ def _act(rank: int, params: Mapping[str, Any]) -> int:
 
 
 def _import() -> None:
-    from npu_reference.runtime.scripts.simulate import prefer_keras_2
+    from npu_reference.runtime.scripts.surroundings import prefer_keras_2
     from npu_reference.runtime.tf_api import tensorflow
 
     prefer_keras_2(lambda line: None)
@@ -198,19 +199,15 @@ def _copied() -> Optional[_Copy]:
                 os.close(descriptor)
             return None
     if pid == 0:
-        status = 70
-        try:
+
+        def serve() -> int:
             os.dup2(asked[0], 0)
             os.dup2(answered[1], 1)
             _let_go()
             _serve(os.fdopen(0, "rb", closefd=False))
-            status = 0
-        except BaseException:  # noqa: BLE001 - nothing may return into the code of the process that was copied
-            with suppress(BaseException):
-                sys.excepthook(*sys.exc_info())
-                sys.stderr.flush()
-        finally:
-            os._exit(status)
+            return 0
+
+        act_and_leave(serve)
     os.close(asked[0])
     os.close(answered[1])
     return _Copy(pid, os.fdopen(asked[1], "wb"), os.fdopen(answered[0], "rb"))

@@ -24,6 +24,7 @@ from npu_reference.runtime.exchange import joining
 from npu_reference.runtime.exchange.meeting import Meeting
 from npu_reference.runtime.exchange.remote import Host
 from npu_reference.runtime.scripts import rooms
+from npu_reference.runtime.scripts.copies import act_and_leave
 
 __all__ = ["Ended", "environment", "launch"]
 
@@ -217,18 +218,14 @@ def _fork(
         warnings.simplefilter("ignore", DeprecationWarning)  # threads may be there: none of them holds a lock of ours
         pid = os.fork()
     if pid == 0:
-        status = 70
-        try:
+
+        def be_a_rank() -> int:
             os.setpgid(0, 0)
             listener.close()
             os.close(alive[1])
-            status = _in_child(rank, size, address, act, alive[0], (out[1], err[1]))
-        except BaseException:  # noqa: BLE001 - nothing may return into the code of the process that was copied
-            with suppress(BaseException):
-                sys.excepthook(*sys.exc_info())
-                sys.stderr.flush()
-        finally:
-            os._exit(status)
+            return _in_child(rank, size, address, act, alive[0], (out[1], err[1]))
+
+        act_and_leave(be_a_rank)
     with suppress(OSError):
         os.setpgid(pid, pid)
     os.close(out[1])

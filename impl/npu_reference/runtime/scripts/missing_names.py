@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from typing import Optional
 
 from npu_reference import surface
 from npu_reference.errors import NpuError
+from npu_reference.spelling import nearest
 
 __all__ = ["explain", "version_hint"]
 
@@ -58,8 +58,8 @@ def _module(name: str) -> Optional[NpuError]:
         return None
     last = name.rpartition(".")[2]
     same = [module for module in surface.MODULES if module.rpartition(".")[2] == last]
-    same = same or difflib.get_close_matches(surface.canonical(name), list(surface.MODULES), 1, 0.8)
-    remedy = f"It has {same[0]}." if same else f"Most scripts need {surface.STAR} only; docs/npu_bridge.md lists all."
+    near = same[0] if same else nearest(surface.canonical(name), surface.MODULES, 0.8)
+    remedy = f"It has {near}." if near else f"Most scripts need {surface.STAR} only; docs/npu_bridge.md lists all."
     return NpuError("ADAPTER_NAME", name, "the adapter has no such module.", remedy)
 
 

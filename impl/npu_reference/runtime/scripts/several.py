@@ -11,7 +11,8 @@ from npu_reference.printing import printable
 from npu_reference.runtime.exchange.joining import topology_of
 from npu_reference.runtime.observing.account import Account
 from npu_reference.runtime.scripts.launching import Ended, launch
-from npu_reference.runtime.scripts.simulate import prefer_keras_2, simulate
+from npu_reference.runtime.scripts.simulate import simulate
+from npu_reference.runtime.scripts.surroundings import prefer_keras_2
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["Tell", "simulate_ranks"]

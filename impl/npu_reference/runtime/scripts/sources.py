@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Container, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
-__all__ = ["Names", "Source", "first_v1_name", "read_for"]
+__all__ = ["Names", "Source", "bindings", "chain", "first_name", "read_for"]
 
 #: A dotted name below ``tensorflow``: ``("train", "AdamOptimizer")``.
 Names = Tuple[str, ...]
@@ -25,7 +25,13 @@ class Source(NamedTuple):
     changed: str
 
 
-def read_for(text: bytes, path: str, only_v1: Callable[[Names], bool], in_v1: Callable[[Names], bool]) -> Source:
+def read_for(
+    text: bytes,
+    path: str,
+    only_v1: Callable[[Names], bool],
+    in_v1: Callable[[Names], bool],
+    left_out: Callable[[ast.Module], Container[int]] = lambda tree: (),
+) -> Source:
     """Parse a file; import ``tensorflow.compat.v1`` in place of ``tensorflow`` where it needs that.
 
     Args:
@@ -33,12 +39,13 @@ def read_for(text: bytes, path: str, only_v1: Callable[[Names], bool], in_v1: Ca
         path: for error messages.
         only_v1: whether a name is one of version 1 only.
         in_v1: whether version 1 has a name, Keras' among them; asked of a file that is changed only.
+        left_out: ids of nodes whose names do not decide.
 
     Raises:
         SyntaxError: as Python itself would.
     """
     tree = ast.parse(text, path)
-    name = first_v1_name(tree, only_v1)
+    name = first_name(tree, only_v1, left_out(tree))
     if name is None:
         return Source(tree, "")
     changed = [statement for statement in _imports(tree) if _change(statement, in_v1)]
@@ -52,18 +59,25 @@ def read_for(text: bytes, path: str, only_v1: Callable[[Names], bool], in_v1: Ca
     )
 
 
-def first_v1_name(tree: ast.Module, only_v1: Callable[[Names], bool]) -> Optional[str]:
-    """The first name, in the order of the lines, that the file takes from ``tensorflow`` and only version 1 has."""
-    bound = {name: names for statement in _imports(tree) for name, names in _bound(statement)}
+def first_name(tree: ast.Module, wanted: Callable[[Names], bool], left_out: Container[int] = ()) -> Optional[str]:
+    """The first name, in the order of the lines, that the file takes from ``tensorflow`` and that is wanted."""
+    bound = bindings(tree)
     found: List[Tuple[int, int, Names]] = []
     known: Dict[Names, bool] = {}
     for node in ast.walk(tree):
+        if id(node) in left_out:
+            continue
         for names in _taken(node, bound):
             if names not in known:
-                known[names] = only_v1(names)
+                known[names] = wanted(names)
             if known[names]:
                 found.append((node.lineno, node.col_offset, names))  # type: ignore[attr-defined]
     return ".".join(min(found)[2]) if found else None
+
+
+def bindings(tree: ast.Module) -> Dict[str, Names]:
+    """What a file calls things of ``tensorflow``, and what those are."""
+    return {name: names for statement in _imports(tree) for name, names in _bound(statement)}
 
 
 def _imports(tree: ast.Module) -> Iterator[Union[ast.Import, ast.ImportFrom]]:
@@ -101,13 +115,13 @@ def _bound(statement: Union[ast.Import, ast.ImportFrom]) -> Iterator[Tuple[str, 
 def _taken(node: ast.AST, bound: Dict[str, Names]) -> Iterator[Names]:
     """The names that an expression, or an import of single names, takes from ``tensorflow``."""
     if isinstance(node, ast.ImportFrom):
-        yield from (names for _, names in _bound(node) if not node.level)
-    chain = _chain(node)
-    if chain is not None and chain[0] in bound:
-        yield (*bound[chain[0]], *chain[1:])
+        yield from (taken for _, taken in _bound(node) if not node.level)
+    names = chain(node)
+    if names is not None and names[0] in bound:
+        yield (*bound[names[0]], *names[1:])
 
 
-def _chain(node: Any) -> Optional[Names]:
+def chain(node: Any) -> Optional[Names]:
     """``("tf", "train", "AdamOptimizer")`` of the expression of that form."""
     names: List[str] = []
     while isinstance(node, ast.Attribute):

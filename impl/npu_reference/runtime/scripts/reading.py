@@ -1,0 +1,97 @@
+"""How a script and its modules are read: as they are, or as for TensorFlow 1 where another version is there."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import traceback
+import types
+from typing import Any, Callable, List, Sequence, Set
+
+from npu_reference.errors import NpuError
+from npu_reference.runtime.scripts.guards import chosen_by_version, not_at_import
+from npu_reference.runtime.scripts.sources import Names, Source, first_name, read_for
+from npu_reference.runtime.tf_api import tensorflow
+
+__all__ = ["reader", "source_of", "text_of", "unchanged"]
+
+#: What version 1 has as well, but nobody uses beside sessions.
+_OF_EAGER = (("function",), ("GradientTape",))
+
+
+def text_of(script: str) -> bytes:
+    try:
+        with open(script, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise NpuError("SCRIPT_FILE", script, f"it cannot be read: {error.strerror}.") from error
+
+
+def source_of(text: bytes, script: str, read: Callable[[bytes, str], Source]) -> Source:
+    try:
+        return read(text, script)
+    except SyntaxError as error:
+        sys.stderr.write("".join(traceback.format_exception_only(type(error), error)))
+        raise SystemExit(1) from None
+    except ValueError as error:  # a NUL byte
+        raise NpuError("SCRIPT_FILE", script, f"it is no Python source: {error}.") from None
+
+
+def unchanged(text: bytes, path: str) -> Source:
+    return Source(ast.parse(text, path), "")
+
+
+def reader(say: Callable[[str], None]) -> Callable[[bytes, str], Source]:
+    """How the script, which is read first, and its modules are read under TensorFlow 2; says of the first that is
+    changed what is.
+
+    Until something is changed, what a file chooses by version decides nothing. Nor do functions of the modules of a
+    script that is written for version 2, unless they run while they are imported: what is never called must not take
+    version 2 away from who uses it.
+    """
+    v1 = tensorflow().v1
+    v2 = sys.modules["tensorflow"]
+    changed: List[str] = []
+    of_2: List[bool] = []  # whether the script is written for version 2, once it was read
+
+    def only_v1(names: Names) -> bool:
+        return _has(v1, names) and not _has(v2, names)
+
+    def in_v1(names: Names) -> bool:
+        return _has(v1, names, into_keras=True)
+
+    def only_v2(names: Names) -> bool:
+        return names[:1] in _OF_EAGER or (_has(v2, names) and not _has(v1, names))
+
+    def left_out(tree: ast.Module) -> Set[int]:
+        if changed:
+            return set()
+        chosen = chosen_by_version(tree)
+        if not of_2:
+            of_2.append(first_name(tree, only_v2, chosen) is not None)
+            return chosen
+        return chosen | not_at_import(tree) if of_2[0] else chosen
+
+    def read(text: bytes, path: str) -> Source:
+        source = read_for(text, path, only_v1, in_v1, left_out)
+        if source.changed:
+            if not changed:
+                say(f"{path}: {source.changed} All that it imports from modules of its own is read so.")
+            changed.append(path)
+            v1.disable_v2_behavior()
+        return source
+
+    return read
+
+
+def _has(module: Any, names: Sequence[str], into_keras: bool = False) -> bool:
+    """Whether a dotted name leads somewhere; Keras is not looked into without need, which would load it."""
+    for name in names:
+        if name == "keras" and not into_keras:
+            return True
+        if not hasattr(module, name):
+            return False
+        module = getattr(module, name)
+        if not isinstance(module, types.ModuleType):
+            return True
+    return True

@@ -1,0 +1,59 @@
+"""Decides which known name a misspelt one probably means."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Dict, Iterable, Sequence
+
+__all__ = ["did_you_mean", "like", "nearest"]
+
+_FEWEST = 3  # letters of a word that may be misspelt: 10 is no misspelt 1 (assumed)
+_LOOKED_AT = 5000  # names compared letter by letter (assumed: a second at most)
+_LETTERS = 200  # of a word that are compared, the same
+
+
+def nearest(word: str, words: Iterable[str], cutoff: float = 0.7) -> str:
+    """The one of ``words`` that ``word`` probably means; empty where none is like it.
+
+    The same but for case and hyphens, or by its last scopes (``loss`` for ``tower/loss``); else the only one that goes
+    on behind it (``mix_compile``); else the closest spelling. O(words) beside those that are compared by letters.
+
+    Args:
+        word: what was written.
+        words: what is known, in any order: of those alike the shortest is taken.
+        cutoff: how alike spellings have to be, from 0 to 1.
+    """
+    wanted = _folded(word.strip())
+    parts = wanted.count("/") + 1
+    meant: Dict[str, str] = {}  # by folded spelling, whole and without the scopes that ``word`` leaves out
+    for name in sorted(words, key=lambda name: (len(name), name)):
+        folded = _folded(name)
+        meant.setdefault("/".join(folded.split("/")[-parts:]), name)
+        meant.setdefault(folded, name)
+    if wanted in meant:
+        return meant[wanted]
+    longer = {name for folded, name in meant.items() if folded.startswith(wanted + "_")} if wanted else set()
+    if len(longer) == 1:
+        return longer.pop()
+    found = like(wanted, list(meant), cutoff) if len(wanted) >= _FEWEST else ""
+    return meant[found] if found else ""
+
+
+def like(word: str, words: Sequence[str], cutoff: float) -> str:
+    """The one of ``words`` that is most like ``word`` letter by letter; empty where none is as like as ``cutoff``."""
+    from difflib import get_close_matches  # loaded for the rare misspelling only
+
+    compared = [one for one in words if 2 * min(len(one), len(word)) >= cutoff * (len(one) + len(word))]
+    if len(compared) > _LOOKED_AT:
+        compared = heapq.nsmallest(_LOOKED_AT, compared, key=lambda one: (abs(len(one) - len(word)), one))
+    return next(iter(get_close_matches(word[:_LETTERS], compared, 1, cutoff)), "")
+
+
+def did_you_mean(word: str, words: Iterable[str], otherwise: str = "", cutoff: float = 0.7) -> str:
+    """The remedy for a misspelt word, a sentence: the name it probably means, or ``otherwise`` where none is near."""
+    near = nearest(word, words, cutoff)
+    return f"Did you mean {near}?" if near else otherwise
+
+
+def _folded(word: str) -> str:
+    return word.replace("-", "_").casefold()
