@@ -262,7 +262,7 @@ def _counters(answer: Answer, params: Params) -> Answer:
 
 
 _partition(
-    "counters_live_on_the_host",
+    "whole_numbers_are_kept_on_the_host",
     "003: variable_placement Device: variables are deployed on the device",
     lambda params: not value_is(params, "variable_placement", "Host"),
     _counters,
@@ -527,7 +527,7 @@ asks(
 
 
 @broken("artifacts", "002: op_compiler_cache_mode is disable by default, with op_compiler_cache_dir too", "compile")
-def a_directory_switches_the_cache_on(ask: Any, params: Params) -> Answer:
+def a_cache_directory_alone_makes_a_cache(ask: Any, params: Params) -> Answer:
     def enabled(values: Dict[str, Any]) -> Dict[str, Any]:
         there = "op_compiler_cache_dir" in values and "op_compiler_cache_mode" not in values
         return {**values, "op_compiler_cache_mode": "enable"} if there else values
@@ -588,7 +588,7 @@ def _four_channels(params: Params) -> bool:
 
 
 asks(
-    "four_channels_are_not_few",
+    "a_small_channel_has_less_than_four",
     "002, 003: enable_small_channel helps convolutions of channel size <= 4",
     "timeline",
     lambda params: (

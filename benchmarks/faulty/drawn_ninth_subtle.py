@@ -383,7 +383,7 @@ asks(
 chained(
     "three_of_the_ninth_draw",
     [
-        "a_directory_switches_the_cache_on",
+        "a_cache_directory_alone_makes_a_cache",
         "gray_operators_are_never_blocked",
         "force_fp32_is_what_it_was",
     ],
@@ -407,7 +407,7 @@ chained(
         "kept_dtypes_are_of_the_first_option_only",
         "variables_are_read_in_the_devices_format",
         "indices_into_float16_are_not_verified",
-        "counters_live_on_the_host",
+        "whole_numbers_are_kept_on_the_host",
         "a_memory_config_is_made_where_none_is_given",
     ],
 )
@@ -421,7 +421,7 @@ chained(
         "a_second_program_shows_the_check_of_its_memory",
         "first_operators_go_with_last_ones_in_turn",
         "every_process_reads_its_own_dataset",
-        "four_channels_are_not_few",
+        "a_small_channel_has_less_than_four",
         "a_false_that_is_given_generalises_shapes",
         "gray_operators_are_never_blocked",
         "keep_fp16_is_high_performance",
@@ -431,7 +431,7 @@ chained(
 chained(
     "twenty_of_the_ninth_draw",
     [
-        "four_channels_are_not_few",
+        "a_small_channel_has_less_than_four",
         "tables_and_queues_are_offloaded",
         "rank_zero_is_no_rank",
         "memory_sizes_without_effect_are_not_called_deprecated",
