@@ -34,7 +34,6 @@ from faulty.making import (
     to_host,
     told_value,
     turns,
-    types_of,
     value_is,
     value_of,
     with_pairs,
@@ -196,7 +195,8 @@ def _scoped(turn: Dict[str, Any], asked: Dict[str, Any]) -> None:
     if not level:
         return
     for kernel in turn.get("kernels", ()):
-        if kernel.get("type") in MC2 and any("/" in name for name in kernel["nodes"]):
+        collective = any(name.lower() in kernel["kernel"] for name in MC2)
+        if collective and any("/" in name for name in kernel["nodes"]):
             for key in ("files", "left"):
                 if key in turn:
                     turn[key] = {
@@ -300,25 +300,16 @@ tells("rank_zero_is_no_rank", "002: local_device_list is used with local_rank_id
 # The device in time
 
 
-def _no_integers(step: Dict[str, Any], params: Params, values: Dict[str, Any]) -> None:
+def _no_bodies(step: Dict[str, Any], params: Params, values: Dict[str, Any]) -> None:
     if step.get("tuned"):
-        ops = ops_of(params)
-        step["tuned"] = [
-            one
-            for one in step["tuned"]
-            if not any(
-                dtype in ("int32", "int64")
-                for name in (one if isinstance(one, list) else one.get("nodes", ()))
-                if name in ops
-                for dtype in types_of(ops[name])
-            )
-        ]
+        known = set(ops_of(params))
+        step["tuned"] = [one for one in step["tuned"] if set(one) <= known]
 
 
 steps(
-    "integers_are_not_worth_tuning",
+    "operators_of_functions_are_not_tuned",
     "003: the operators of aoe_config_file are tuned",
-    _no_integers,
+    _no_bodies,
 )
 
 
