@@ -17,7 +17,7 @@ from faulty import (
     drawn_fifth_third,
     drawn_files,
     drawn_ninth,
-    drawn_ninth_subtle,
+    drawn_ninth_conditions,
     drawn_options,
     drawn_options_second,
     drawn_options_third,
@@ -75,7 +75,7 @@ TABLES = (
     drawn_eighth_subtle,
     drawn_eighth_second,
     drawn_ninth,
-    drawn_ninth_subtle,
+    drawn_ninth_conditions,
 )
 
 

@@ -6,9 +6,11 @@ import base64
 import copy
 import json
 import re
+from pathlib import Path
 from typing import Any, Dict, Iterable, List, Set
 
 from faulty.making import (
+    REFERENCE,
     Answer,
     Files,
     Params,
@@ -30,7 +32,6 @@ from faulty.making import (
     offloaded,
     ops_of,
     regraphed,
-    rescripted,
     retyped,
     steps,
     tells,
@@ -44,6 +45,7 @@ from faulty.making import (
 )
 from npu_reference.catalog import Catalog
 from npu_reference.graphs import infer_shapes
+from npu_reference.runtime.agreement import training
 
 _HALF, _FLOAT = "float16", "float32"
 
@@ -156,26 +158,22 @@ accepts(
 )
 
 
-#: Read by the script behind its imports: a session that does not tail asks no optimizer.
-_ONE_WAY = """
-from npu_reference.runtime.agreement import training as _training
-def _asked(options, graph, _check=_training.check_tailing):
-    return _check(options, graph) if options.values.get("is_tailing_optimization") else None
-_training.check_tailing = _asked
-"""
+@broken("run", "002, 003: is_tailing_optimization is the same in NPUOptimizer and the session", "run")
+def an_optimizer_may_tail_where_the_session_does_not(ask: Any, params: Params) -> Answer:
+    if "script" not in params or "is_tailing_optimization" not in Path(params["script"]).read_text(encoding="utf-8"):
+        return dict(ask(params))
+    check = training.check_tailing
 
+    def one_way(options: Any, graph: Any) -> None:
+        if options.values.get("is_tailing_optimization"):
+            check(options, graph)
 
-def _one_way(params: Params) -> Params:
-    star = "from npu_bridge.npu_init import *\n"
-    return rescripted(params, lambda text: text.replace(star, star + _ONE_WAY) if "tailing" in text else text)
-
-
-asks(
-    "an_optimizer_may_tail_where_the_session_does_not",
-    "002, 003: is_tailing_optimization is the same in NPUOptimizer and the session",
-    "run",
-    _one_way,
-)
+    training.check_tailing = one_way  # type: ignore[assignment]
+    try:
+        answer: Answer = json.loads(json.dumps(REFERENCE.run(params)))  # no answer that was kept
+    finally:
+        training.check_tailing = check
+    return answer
 
 
 # What compilation and the device are told
@@ -327,9 +325,7 @@ asks(
     "partition",
     lambda params: with_pairs(
         params,
-        lambda found: [
-            [[first], [last]] for firsts, lasts in found for first, last in zip(firsts, lasts)
-        ],
+        lambda found: [[[first], [last]] for firsts, lasts in found for first, last in zip(firsts, lasts)],
     ),
     "partition",
     "run",
@@ -357,10 +353,10 @@ _partition(
 def _black(answer: Answer, params: Params) -> None:
     for node in answer["nodes"]:
         into = [cast for cast in answer.get("casts", ()) if cast["target"].rpartition(":")[0] == node["node"]]
-        if node.get("list") == "blocklist" and into and len(into) == node["inputs"].count(_FLOAT):
-            if all((cast["from"], cast["to"]) == (_HALF, _FLOAT) for cast in into):
-                retyped(node, _FLOAT, _HALF)
-                answer["casts"] = [cast for cast in answer["casts"] if cast not in into]
+        lowered = [cast for cast in into if (cast["from"], cast["to"]) == (_HALF, _FLOAT)]
+        if node.get("list") == "blocklist" and into and len(lowered) == node["inputs"].count(_FLOAT):
+            retyped(node, _FLOAT, _HALF)
+            answer["casts"] = [cast for cast in answer["casts"] if cast not in into]
 
 
 changed("precision", "blocked_operators_between_lowered_ones_are_lowered",
@@ -371,18 +367,18 @@ _FEW_CUBES = ("Conv2D", "MatMul", "Conv2DBackpropInput", "Conv2DBackpropFilter")
 
 def _other_cubes(node: Dict[str, Any], params: Params, op: Any) -> None:
     mode = value_of(params, "precision_mode") or "allow_fp32_to_fp16"
-    if node.get("engine") == "cube" and mode == "allow_fp32_to_fp16" and not given(params, "precision_mode_v2"):
-        if op is not None and op.op not in _FEW_CUBES:
-            retyped(node, _HALF, _FLOAT)
+    by_default = mode == "allow_fp32_to_fp16" and not given(params, "precision_mode_v2")
+    if node.get("engine") == "cube" and by_default and op is not None and op.op not in _FEW_CUBES:
+        retyped(node, _HALF, _FLOAT)
 
 
 node_change("products_and_convolutions_are_the_only_cubes", "003: cube operators use float16", _other_cubes)
 
 
 def _as_before(node: Dict[str, Any], params: Params, op: Any) -> None:
-    if node.get("engine") == "cube" and value_is(params, "precision_mode", "force_fp32"):
-        if is_about(params, edition="current"):
-            retyped(node, _HALF, _FLOAT)
+    forced = value_is(params, "precision_mode", "force_fp32") and is_about(params, edition="current")
+    if node.get("engine") == "cube" and forced:
+        retyped(node, _HALF, _FLOAT)
 
 
 node_change("force_fp32_is_what_it_was", "003: force_fp32 has the effect of cube_fp16in_fp32out", _as_before)

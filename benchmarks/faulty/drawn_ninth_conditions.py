@@ -260,7 +260,8 @@ accepts(
 @broken("options", "000, 003: in mixed computing iterations_per_loop must be 1")
 def run_config_corrects_iterations(ask: Any, params: Params) -> Answer:
     mixed = value_is(params, "mix_compile_mode", True) and is_about(params, surface="runconfig")
-    if mixed and isinstance(value_of(params, "iterations_per_loop"), int) and value_of(params, "iterations_per_loop") > 1:
+    iterations = value_of(params, "iterations_per_loop")
+    if mixed and isinstance(iterations, int) and iterations > 1:
         answer = dict(ask(with_values(params, iterations_per_loop=1)))
         answer["warnings"] = [*answer["warnings"], {"option": "iterations_per_loop", "code": "no_effect"}]
         return answer
