@@ -16,6 +16,8 @@ from faulty import (
     drawn_fifth_subtle,
     drawn_fifth_third,
     drawn_files,
+    drawn_ninth,
+    drawn_ninth_conditions,
     drawn_options,
     drawn_options_second,
     drawn_options_third,
@@ -72,6 +74,8 @@ TABLES = (
     drawn_eighth,
     drawn_eighth_subtle,
     drawn_eighth_second,
+    drawn_ninth,
+    drawn_ninth_conditions,
 )
 
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import tempfile
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_reference.errors import NpuError
@@ -33,6 +33,7 @@ __all__ = [
     "Faulty",
     "Params",
     "broken",
+    "chained",
     "changed",
     "facets",
     "graph_of",
@@ -92,13 +93,17 @@ RECORDED: Dict[str, str] = {}
 
 
 class Faulty(NamedTuple):
-    """One faulty backend; `area` is the table's, `sentence` what the documents say and it does not do."""
+    """One faulty backend; `area` is the table's, `sentence` what the documents say and it does not do.
+
+    `fault` makes the mistake, of one that makes a single one.
+    """
 
     name: str
     area: str
     methods: List[str]
     sentence: str
     backend: ReferenceBackend
+    fault: Optional[Fault] = None
 
 
 #: By name, in the order written.
@@ -116,10 +121,26 @@ def broken(area: str, sentence: str, *methods: str) -> Callable[[Fault], Fault]:
         members: Dict[str, Any] = {"__doc__": sentence}
         for method in chosen:
             members[method] = _method(fault, functools.partial(_asked, method))
-        FAULTY[name] = Faulty(name, area, chosen, sentence, type("FaultyBackend", (ReferenceBackend,), members)())
+        backend = type("FaultyBackend", (ReferenceBackend,), members)()
+        FAULTY[name] = Faulty(name, area, chosen, sentence, backend, fault)
         return fault
 
     return register
+
+
+def chained(name: str, parts: Sequence[str]) -> None:
+    """One backend with the mistakes of several, each made on what the one before it answers."""
+    chosen = [FAULTY[part] for part in parts]
+    methods = list(dict.fromkeys(method for one in chosen for method in one.methods))
+    members: Dict[str, Any] = {}
+    for method in methods:
+        *before, last = [one.fault for one in chosen if one.fault is not None and method in one.methods]
+        ask: Ask = functools.partial(_asked, method)
+        for fault in before:
+            ask = functools.partial(fault, ask)
+        members[method] = _method(last, ask)
+    backend = type("ChainedBackend", (ReferenceBackend,), members)()
+    FAULTY[name] = Faulty(name, "combined", methods, f"makes the mistakes of {', '.join(parts)}", backend)
 
 
 def _method(fault: Fault, ask: Ask) -> Callable[[ReferenceBackend, Params], Answer]:
