@@ -141,6 +141,23 @@ def test_the_end_says_what_stays_on_the_host_and_what_to_change_first(script):
     assert said[-1].startswith("simulated NPU: 1 runs, 2 GEOPs, 1 host operators")
 
 
+def test_a_remedy_names_the_operator_that_it_is_about(script):
+    """The page shows how one operator follows from another; a line of text has room for the last of them only."""
+    said = []
+    text = """
+tf.disable_control_flow_v2()
+x = tf.placeholder(tf.float32, [2], name="x")
+def turn(i, a):
+    return i + 1, tf.reshape(tf.py_func(lambda q: q, [a], tf.float32, name="own"), [2])
+y = tf.while_loop(lambda i, a: i < 3, turn, [0, x])[1] + 1.0
+with tf.Session(config=config(mix_compile_mode=True)) as sess:
+    sess.run(y, {x: [1.0, 2.0]})
+"""
+    simulate(script(text), log=said.append)
+    assert any("(FRAME). Take 'while/own' out of the loop" in line for line in said)
+    assert not any("named last" in line for line in said)
+
+
 SAVED = """
 x = tf.placeholder(tf.float32, [2, 3], name="x")
 v = tf.get_variable("v", [3, 4], use_resource=RESOURCE)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
+from npu_reference.runtime.observing.log import listening
 from npu_reference.runtime.observing.trace import process_trace
 from npu_reference.runtime.sessions import activation
 from npu_reference.runtime.sessions.interception import engine_of
@@ -145,6 +146,53 @@ def test_partial_runs_keep_scalars_strings_and_branches():
             return values, session.partial_run(handle, last, {b: 3.0}), session.run(v)
 
     compare(scenario)
+
+
+@pytest.mark.parametrize("version", (1, 2))
+def test_a_later_part_differentiates_the_loop_of_an_earlier_one(version):
+    def scenario(config):
+        with control_flow(version):
+            a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+            loop = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, tf.sin(x) * a), [tf.constant(0), a])[1]
+            slope = tf.gradients(loop * b, a)[0]
+        with tf.Session(config=config) as session:
+            handle = session.partial_run_setup([loop, slope], [a, b])
+            return session.partial_run(handle, loop, {a: 1.3}), session.partial_run(handle, slope, {b: 2.0})
+
+    compare(scenario, rtol=1e-5)
+    compare(scenario, rtol=1e-5, mix_compile_mode=False)
+
+
+@pytest.mark.parametrize("version", (1, 2))
+def test_a_later_part_reads_what_an_earlier_one_wrote_to_an_array(version):
+    def scenario(config):
+        with control_flow(version):
+            a, place = tf.placeholder(tf.float32, []), tf.placeholder(tf.int32, [])
+            array = tf.TensorArray(tf.float32, 3, clear_after_read=False).write(0, a).write(1, a + 1.0)
+            first = array.read(0)
+            last = array.write(2, a * 3.0).read(place) + first
+        with tf.Session(config=config) as session:
+            handle = session.partial_run_setup([first, last], [a, place])
+            return session.partial_run(handle, first, {a: 1.5}), session.partial_run(handle, last, {place: 1})
+
+    compare(scenario)
+
+
+def test_what_is_drawn_again_in_a_later_part_is_told():
+    said = []
+    with tf.Graph().as_default(), control_flow(1), listening(said.append):
+        a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+
+        def turn(i, x):
+            return i + 1, tf.sin(x) * tf.random_uniform([], name="draw")
+
+        loop = tf.while_loop(lambda i, x: i < 3, turn, [tf.constant(0), a])[1]
+        slope = tf.gradients(loop * b, a)[0]
+        with tf.Session(config=npu()) as session:
+            handle = session.partial_run_setup([loop, slope], [a, b])
+            session.partial_run(handle, loop, {a: 1.3})
+            session.partial_run(handle, slope, {b: 2.0})
+    assert ["while/draw/RandomUniform" in entry.text for entry in said if entry.code == "computed_again"] == [True]
 
 
 def test_partial_runs_refuse_what_tensorflow_refuses():

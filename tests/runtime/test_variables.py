@@ -149,6 +149,26 @@ def test_a_fetched_reference_is_what_a_branch_leaves(mixed):
             assert found == scenario(plain())
 
 
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("dtype", [tf.int32, tf.float32])
+def test_a_reference_may_be_read_inside_a_geop_and_outside(dtype, mixed):
+    """Both see the variable's buffer: whoever reads it after a write finds what was written."""
+
+    def scenario(config):
+        step = tf.Variable(tf.zeros([], dtype), trainable=False, use_resource=False, name="step")
+        inside = tf.equal(step, tf.constant(3, dtype))
+        with tf.control_dependencies([tf.py_func(lambda a: a, [inside], tf.bool)]):
+            written = tf.assign_add(step, tf.ones([], dtype))
+        with tf.control_dependencies([written]):
+            found = tf.identity(step)
+            host = tf.py_func(lambda a: a + a, [step], dtype)
+        with tf.Session(config=config) as session:
+            session.run(step.initializer)
+            return [session.run(fetch) for fetch in (found, host, found, [found, inside], host)]
+
+    compare(scenario, mix_compile_mode=mixed)
+
+
 def test_a_reference_behind_a_branch_is_read_all_the_same():
     with control_flow(1), tf.Graph().as_default():
         step = tf.Variable(0, trainable=False, use_resource=False, name="step")

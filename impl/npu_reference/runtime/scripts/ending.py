@@ -78,6 +78,7 @@ def host_groups(account: Account) -> List[HostGroup]:
     """What stays on the host, by reason and remedy: the most frequent first, and last what loses nothing by it."""
     seen = set()
     ops: Dict[Tuple[Reason, str], Counter[str]] = {}
+    causes: Dict[Tuple[Reason, str], Counter[str]] = {}
     for session in account.sessions:
         for signature in session.signatures.values():
             idle = only_initialises(signature.partition)
@@ -89,16 +90,28 @@ def host_groups(account: Account) -> List[HostGroup]:
                 excluded = idle and entry.reason is Reason.GRAPH_EXCLUDED
                 remedy = _INITIALISES if excluded else remedy_of(entry.reason, entry.op)
                 ops.setdefault((entry.reason, remedy), Counter())[entry.op] += 1
+                if len(entry.witness) > 1:
+                    causes.setdefault((entry.reason, remedy), Counter())[entry.witness[-1].node] += 1
     groups = [
         HostGroup(
             reason,
             sum(found.values()),
             tuple(sorted(found.items(), key=lambda item: (-item[1], item[0]))),
-            remedy,
+            _naming(remedy, causes.get((reason, remedy), Counter())),
         )
         for (reason, remedy), found in ops.items()
     ]
     return sorted(groups, key=lambda one: (one.needless, -one.operators, one.reason.value, one.remedy))
+
+
+def _naming(remedy: str, causes: Counter[str]) -> str:
+    """A remedy that speaks of the last operator of a witness, which is not shown here, with that operator's name."""
+    if not causes:
+        return remedy
+    first = min(causes, key=lambda node: (-causes[node], node))
+    others = len(causes) - 1
+    more = "" if not others else f" and {others} other{'s' * (others > 1)}"
+    return remedy.replace("the operator named last", f"'{first}'{more}")
 
 
 def first_change(account: Account) -> Optional[Change]:

@@ -1,7 +1,12 @@
-"""How partial runs execute: each call as a run of its own, to which what earlier calls computed is fed."""
+"""How partial runs execute: each call as a run of its own, to which what earlier calls computed is fed.
+
+What cannot be fed is computed again: what is inside a loop or a branch, and what TensorFlow keeps for the length of one
+run only, such as the elements of a TensorArray and the stacks that gradients of loops read.
+"""
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
@@ -9,12 +14,26 @@ import numpy as np
 
 from npu_reference.graphs import Graph
 from npu_reference.runtime.execution.liveness import unsteady
+from npu_reference.runtime.observing.log import Notice, say
+from npu_reference.runtime.sessions.running_again import keeps_no_record
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["PartialRuns"]
 
 #: Types of tensors that cannot leave a session as values.
 _HANDLES = ("resource", "variant")
+
+#: Operators that make something which lives as long as one run of a session, and by whose output others reach it.
+_OF_ONE_RUN = frozenset(
+    ("TensorArray", "TensorArrayV2", "TensorArrayV3", "Stack", "StackV2", "TemporaryVariable")
+)  # fmt: skip
+
+#: Of these the output is a text, which stays the way to them where one of :data:`_PASSING` hands it on.
+_BY_TEXT = frozenset(("TensorArray", "TensorArrayV2", "TensorArrayGrad", "TensorArrayGradV2", "Stack"))
+_PASSING = frozenset(
+    ("Identity", "RefIdentity", "Enter", "RefEnter", "Exit", "RefExit", "Switch", "RefSwitch", "Merge", "RefMerge",
+     "NextIteration", "RefNextIteration")
+)  # fmt: skip
 
 Tensor = Tuple[int, int]
 
@@ -52,7 +71,7 @@ class PartialRuns:
         with self._lock:
             self._count += 1
             handle = f"npu_partial_run_{self._session}_{self._count}"
-            self._open[handle] = _PartialRun(graph, self._run, feeds, fetches, targets)
+            self._open[handle] = _PartialRun(self._session, graph, self._run, feeds, fetches, targets)
             return handle
 
     def run(self, handle: str, feeds: Dict[str, Any], fetches: Sequence[str], targets: Sequence[str]) -> List[Any]:
@@ -76,6 +95,7 @@ class _PartialRun:
 
     def __init__(
         self,
+        session: int,
         graph: Graph,
         run: Callable[..., List[Any]],
         feeds: Sequence[str],
@@ -83,9 +103,12 @@ class _PartialRun:
         targets: Sequence[str],
     ) -> None:
         self.lock = threading.Lock()
+        self._session = session
         self._run_signature = run
         self._graph = graph
         self._unsteady = unsteady(self._graph)
+        #: Who reads or writes what lives as long as one run, by the operator that makes it.
+        self._sharing = {node.id: _sharing(graph, node.id) for node in graph.nodes if node.op in _OF_ONE_RUN}
         self._waiting = {self._tensor(name): name for name in feeds}
         self._fetches = {self._tensor(name): name for name in fetches}
         self._fed_once = set(self._waiting)
@@ -137,8 +160,13 @@ class _PartialRun:
     def _run(self, missing: List[Tensor], ready: List[int], running: Set[int]) -> None:
         later = self._needed_later(running)
         fetched = missing + [tensor for tensor in later if tensor not in missing]
-        feeds = {self._name(t): _array(value) for t, value in self._values.items() if self._is_read(t, running)}
-        settled = tuple(sorted(self._graph.nodes[i].name for i in self._ran))
+        feeds = {
+            self._name(tensor): _array(value)
+            for tensor, value in self._values.items()
+            if (tensor in self._fed_once or tensor[0] not in running) and self._is_read(tensor, running)
+        }
+        settled = tuple(sorted(self._graph.nodes[i].name for i in self._ran - running if self._is_steady(i)))
+        self._tell_of(running & self._ran)
         values = self._run_signature(
             feeds,
             [self._name(tensor) for tensor in fetched],
@@ -151,6 +179,18 @@ class _PartialRun:
 
     def _reach(self, roots: List[int]) -> Optional[Set[int]]:
         """Nodes that have to run for some others; None if one of them reads a tensor that is still to be fed."""
+        again: Set[int] = set()
+        while True:
+            seen = self._above(roots, again)
+            if seen is None:
+                return None
+            more = self._run_again(seen)
+            if more <= again:
+                return seen
+            again |= more
+
+    def _above(self, roots: List[int], again: Set[int]) -> Optional[Set[int]]:
+        """As :meth:`_reach`, where those in ``again`` have to run though they have run before."""
         edges = self._graph.edges
         seen = set(roots)
         waiting = list(roots)
@@ -160,11 +200,47 @@ class _PartialRun:
                 if (source, slot) in self._waiting or (slot < 0 and (source, 0) in self._waiting):
                     self._lacking = self._name((source, max(slot, 0)))
                     return None
-                done = (source, slot) in self._values or (slot < 0 and (source in self._ran or self._fed(source)))
-                if not done and source not in seen:
+                if (source, slot) in self._fed_once or (slot < 0 and self._fed(source)) or source in seen:
+                    continue
+                done = (source, slot) in self._values or (slot < 0 and source in self._ran and self._is_steady(source))
+                if not done or source in again:
                     seen.add(source)
                     waiting.append(source)
         return seen
+
+    def _run_again(self, running: Set[int]) -> Set[int]:
+        """What stands between operators that have run and one that runs now, where they share something of one run."""
+        result: Set[int] = set()
+        for maker, sharing in self._sharing.items():
+            if maker in running and not sharing.isdisjoint(self._ran):
+                result |= self._closure(sharing, "out") & self._closure(sharing & running, "in")
+        return result
+
+    def _closure(self, nodes: Set[int], way: str) -> Set[int]:
+        """Some nodes with all that are before them (``in``) or behind them (``out``)."""
+        graph = self._graph
+        edges, next_of = (graph.in_edges, graph.edges.src) if way == "in" else (graph.out_edges, graph.edges.dst)
+        seen = set(nodes)
+        waiting = list(nodes)
+        while waiting:
+            for edge in edges(waiting.pop()):
+                if next_of[edge] not in seen:
+                    seen.add(next_of[edge])
+                    waiting.append(next_of[edge])
+        return seen
+
+    def _tell_of(self, again: Set[int]) -> None:
+        """An operator that runs twice and draws, counts or writes gives something else than where it runs once."""
+        within = {node for maker, sharing in self._sharing.items() for node in (maker, *sharing)}
+        found = (keeps_no_record(self._graph, i, set()) for i in sorted(again - within))
+        names = [name for name in found if name]
+        if names:
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            text = (
+                f"{', '.join(names[:3])}{more} computed again in a later part of the run, since what is inside loops,"
+                " branches and TensorArrays cannot be kept between parts. Fetch what depends on it in one part."
+            )
+            say(logging.WARNING, Notice("computed_again", "partial_run", text), session=self._session)
 
     def _fed(self, node: int) -> bool:
         return self._graph.nodes[node].op in ("Placeholder", "PlaceholderV2") and (node, 0) in self._values
@@ -178,14 +254,18 @@ class _PartialRun:
                 slot = edges.src_slot[edge]
                 if slot >= 0 and edges.dst[edge] not in running and edges.dst[edge] not in self._ran:
                     kept[(i, slot)] = None
-        return [tensor for tensor in kept if self._can_be_kept(tensor)]
+        return [tensor for tensor in kept if tensor not in self._values and self._can_be_kept(tensor)]
 
     def _can_be_kept(self, tensor: Tensor) -> bool:
         dtype = self._graph.output_dtypes(tensor[0])[tensor[1]]
-        if dtype.base.name in _HANDLES or self._graph.nodes[tensor[0]].op in ("Variable", "VariableV2"):
+        op = self._graph.nodes[tensor[0]].op
+        if dtype.base.name in _HANDLES or op in ("Variable", "VariableV2") or op in _OF_ONE_RUN or op in _BY_TEXT:
             # Reaching for a variable or a handle again has no effect.
             return False
-        return self._unsteady is None or not self._unsteady[tensor[0]]
+        return self._is_steady(tensor[0])
+
+    def _is_steady(self, node: int) -> bool:
+        return self._unsteady is None or not self._unsteady[node]
 
     def _is_read(self, tensor: Tensor, running: Set[int]) -> bool:
         return any(self._graph.edges.dst[edge] in running for edge in self._graph.out_edges(tensor[0]))
@@ -197,6 +277,25 @@ class _PartialRun:
 
     def _name(self, tensor: Tensor) -> str:
         return f"{self._graph.nodes[tensor[0]].name}:{tensor[1]}"
+
+
+def _sharing(graph: Graph, maker: int) -> Set[int]:
+    """The operators that read or write what ``maker`` makes, in loops and through gradients of arrays, too."""
+    seen: Set[int] = set()
+    waiting = [maker]
+    by_text = graph.nodes[maker].op in _BY_TEXT
+    while waiting:
+        node = graph.nodes[waiting.pop()]
+        dtypes = graph.output_dtypes(node.id)
+        for edge in graph.out_edges(node.id):
+            slot, reader = graph.edges.src_slot[edge], graph.edges.dst[edge]
+            if slot < 0 or reader in seen:
+                continue
+            hands_on = by_text and (node.op in _PASSING or node.op in _BY_TEXT)
+            if hands_on or dtypes[slot].is_ref or dtypes[slot].name == "resource":
+                seen.add(reader)
+                waiting.append(reader)
+    return seen
 
 
 def _array(value: Any) -> np.ndarray:

@@ -16,7 +16,7 @@ from npu_reference.runtime.execution import dumping
 from npu_reference.runtime.execution.threads import keep_thread
 from npu_reference.runtime.tf_api import tensorflow
 
-__all__ = ["Place", "Told", "Watching", "gives_other_values", "is_control_flow", "places"]
+__all__ = ["Place", "Told", "Watching", "gives_other_values", "is_control_flow", "keeps_no_record", "places"]
 
 #: Operators that have state and still give, run again, what they gave before.
 _REPEATABLE = frozenset(
@@ -263,14 +263,19 @@ def gives_other_values(graph: Graph, number: int, *, itself: bool) -> str:
         if at in seen:
             continue
         seen.add(at)
-        found = _other_values(graph, at, functions)
+        found = keeps_no_record(graph, at, functions)
         if found:
             return found
         waiting.extend(graph.edges.src[edge] for edge in graph.in_edges(at))
     return ""
 
 
-def _other_values(graph: Graph, number: int, functions: Set[str]) -> str:
+def keeps_no_record(graph: Graph, number: int, functions: Set[str]) -> str:
+    """An operator, or the first in what it calls, that gives or does something else when it runs again; else empty.
+
+    Args:
+        functions: whose bodies have been looked into, and need not be again.
+    """
     node = graph.nodes[number]
     if node.op in _REPEATABLE or is_control_flow(node.op):
         return ""
@@ -282,7 +287,7 @@ def _other_values(graph: Graph, number: int, functions: Set[str]) -> str:
             functions.add(name)
             function = graph.functions[name]
             for inner in range(len(function.body.nodes)):
-                found = _other_values(function.body, inner, functions)
+                found = keeps_no_record(function.body, inner, functions)
                 if found:
                     return f"{node.name}/{found}"
         return ""
