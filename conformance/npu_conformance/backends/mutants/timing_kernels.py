@@ -258,3 +258,10 @@ telling(
     _refuses_a_scope,
     lambda params: params.get("fetches") == ["relu:0"],
 )
+hearing(
+    "lower-precision-in-as-much-memory",
+    "precision.g.memory",
+    "Lays a step out for float32 whatever its precision mode lowers.",
+    has("precision_mode", "force_fp16", "allow_mix_precision"),
+    precision_mode="force_fp32",
+)
