@@ -29,10 +29,19 @@ def mutation():
     return module
 
 
-def test_changes_have_names_of_their_own_and_a_seed_draws_the_same(mutation):
+@pytest.fixture(scope="module")
+def changes(mutation):
+    """Those of every area, by name."""
+    found = {}
     for area in mutation.AREAS:
-        names = [one.name for one in mutation.mutants(area)]
-        assert len(names) > 50 and len(names) == len(set(names)), area
+        of_area = mutation.mutants(area)
+        found[area] = {one.name: one for one in of_area}
+        assert len(found[area]) == len(of_area), area
+    return found
+
+
+def test_changes_have_names_of_their_own_and_a_seed_draws_the_same(mutation, changes):
+    assert all(len(named) > 50 for named in changes.values())
     assert mutation.drawn(3, ["options"], 5) == mutation.drawn(3, ["options"], 9)[:5]
 
 
@@ -43,7 +52,14 @@ def test_every_survivor_was_reviewed_with_a_reason(mutation):
     assert len({one["name"] for one in entries}) == len(entries)
 
 
-def test_a_scope_is_a_place_of_which_nothing_is_drawn(mutation):
+def test_what_was_reviewed_is_a_change_of_today(mutation, changes):
+    # Code that changes takes what was said of it along: review its changes anew, or take them out.
+    for area, named in changes.items():
+        reviewed = mutation.entries("survivor", area) + mutation.entries("seen", area)
+        assert not [one["name"] for one in reviewed if one["name"] not in named], area
+
+
+def test_a_scope_is_a_place_of_which_nothing_is_drawn(mutation, changes):
     scopes = mutation.entries("scope")
     assert all(one["class"] in ("equivalent", "silent") and one["why"] for one in scopes)
     for one in scopes:
@@ -51,18 +67,16 @@ def test_a_scope_is_a_place_of_which_nothing_is_drawn(mutation):
         place = next((found for found in (IMPL / "npu_reference" / path, IMPL / path) if found.exists()), IMPL)
         assert place != IMPL, one["place"]
         assert all(f" {name}" in place.read_text("utf-8") for name in function.split(".") if name), one["place"]
-    drawn = [one.name for area in mutation.AREAS for one in mutation.mutants(area)]
+    drawn = [name for named in changes.values() for name in named]
     assert not [name for name in drawn if name.startswith(("device/links/", "compiler/bounds.py"))]
 
 
-def test_changes_that_were_seen_are_still_seen(mutation):
+def test_changes_that_were_seen_are_still_seen(mutation, changes):
     # What runs alone see is asked with TensorFlow: test_run_mutation.py.
     areas = [name for name, area in mutation.AREAS.items() if area.methods != ("run",)]
-    named = {one["name"]: one.get("by", "") for area in areas for one in mutation.entries("seen", area)}
-    there = {one.name: one for area in areas for one in mutation.mutants(area)}
-    chosen = [there[name] for name in named if name in there]
-    assert 2 * len(chosen) > len(named), "the code has moved on: name other changes"
-    first = {name: by for name, by in named.items() if by}
+    named = {one["name"]: (area, one.get("by", "")) for area in areas for one in mutation.entries("seen", area)}
+    chosen = [changes[area][name] for name, (area, _) in named.items()]
+    first = {name: by for name, (_, by) in named.items() if by}
     blind = [one.name for one, seen in mutation.judged(chosen, 600.0, first=first) if not seen]
     assert not blind, "a document forbids these changes, and the suite saw them once"
 

@@ -74,12 +74,12 @@ def compile_graph(
         NpuError: DEVICE_SIZES, DEVICE_MODEL; INTERNAL where a stage broke what must hold.
     """
     unfolded = unfold(partition, shapes)
-    host, content = settings.host_variables, settings.external_weights
-    lowered = lower(unfolded, assignment, host_variables=host, content=content)
+    content = settings.external_weights
+    lowered = lower(unfolded, assignment, content=content)
     _check(lowered, "lowering")
     taken = _dearest(lowered, costs_of(lowered, device, settings))
     if taken:
-        lowered = lower(unfolded, assignment, host_variables=host, taken=taken, content=content)
+        lowered = lower(unfolded, assignment, taken=taken, content=content)
         _check(lowered, "lowering")
     lowered = laid_out(lowered, settings)
     _check(lowered, "layout")

@@ -213,14 +213,12 @@ def lower(
     unfolded: Unfolded,
     assignment: Assignment,
     *,
-    host_variables: bool = False,
     taken: Optional[Mapping[str, int]] = None,
     content: bool = False,
 ) -> Lowered:
     """The kernels of a partition.
 
     Args:
-        host_variables: whether variables lie on the host and are copied in.
         taken: the one branch that is computed of conditionals; of others all are.
         content: whether to look into constants, to find equal ones.
 
@@ -228,7 +226,7 @@ def lower(
         NpuError: DEVICE_SIZES where sizes are unknown, with the inputs that would tell; DEVICE_MODEL for operators
             that the model of the device does not have.
     """
-    return _Lowering(unfolded, assignment, host_variables, taken or {}, content).run()
+    return _Lowering(unfolded, assignment, taken or {}, content).run()
 
 
 class _Lowering:
@@ -236,14 +234,13 @@ class _Lowering:
         self,
         unfolded: Unfolded,
         assignment: Assignment,
-        host_variables: bool,
         taken: Mapping[str, int],
         content: bool,
     ) -> None:
         self.look_into, self.content = content, {}  # type: bool, Dict[int, str]
         self.partition, self.shapes, self.control = unfolded.partition, unfolded.shapes, unfolded.control
         self.graph, self.geop_of, self.origin = unfolded.flat.graph, unfolded.flat.assignment, unfolded.flat.origin
-        self.host_variables, self.taken, self.bounded = host_variables, taken, unfolded.bounded
+        self.taken, self.bounded = taken, unfolded.bounded
         self.assigned: Dict[str, NodePrecision] = {one.node: one for one in assignment.nodes}
         self.casts = {(cast.source, cast.target): cast.to_dtype for cast in assignment.casts}
         names = dict(zip(self.origin, self.geop_of))
@@ -366,8 +363,6 @@ class _Lowering:
         if self.look_into and one.op in _CONSTANTS:
             held = one.proto.attr["value"].SerializeToString(deterministic=True)
             self.content[place] = hashlib.sha256(held).hexdigest()
-        if kind == "variable" and self.host_variables:
-            self.inputs[self.geop_of[node]].setdefault(place)
 
     def _variable_bytes(self, node: int) -> int:
         one = self.graph.nodes[node]

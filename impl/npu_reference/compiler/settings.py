@@ -28,7 +28,6 @@ class Settings(NamedTuple):
         variable_format: variables have the device's layout since their initialisation (variable_format_optimize).
         clean_apart: memory that kernels add into is cleared piece by piece (atomic_clean_policy 1), not at once.
         static_memory: memory is taken as a whole, as large as it is allowed to be (static_memory_policy 1).
-        host_variables: variables lie on the host (variable_placement).
         external_weights: constants lie in files and not in the graph (external_weight).
         debug_level: op_debug_level.
         loops: iterations that one launch makes (iterations_per_loop, set_iteration_per_loop).
@@ -55,7 +54,6 @@ class Settings(NamedTuple):
     variable_format: bool
     clean_apart: bool
     static_memory: bool
-    host_variables: bool
     external_weights: bool
     debug_level: int
     loops: int
@@ -106,7 +104,6 @@ def settings_of(resolution: Resolution, graph: Optional[Graph] = None) -> Settin
         variable_format=bool(values.get("variable_format_optimize")),
         clean_apart=memory.get("atomic_clean_policy") == 1,
         static_memory=memory.get("static_memory_policy") == 1,
-        host_variables=values.get("variable_placement") == "Host",
         external_weights=bool(values.get("external_weight")),
         debug_level=_number(values.get("op_debug_level")),
         loops=_loops(resolution, graph),

@@ -44,6 +44,10 @@ def _none_behind(step: Answer, params: Params) -> None:
     step["tasks"] = [task for task in step["tasks"] if not str(task.get("node", "")).startswith("after_")]
 
 
+def _no_gradients(step: Answer, params: Params) -> None:
+    step["tasks"] = [task for task in step["tasks"] if not str(task.get("node", "")).startswith("conv_input")]
+
+
 def _steps_together(step: Answer, params: Params) -> None:
     """Every step begins when the first does."""
     begins: Dict[int, int] = {}
@@ -72,6 +76,12 @@ telling(
     "mixed.default.full_offload",
     "Leaves out what comes behind a conditional.",
     _none_behind,
+)
+telling(
+    "no-gradients-of-convolutions",
+    "mixed.default.full_offload",
+    "Leaves the gradients of convolutions out.",
+    _no_gradients,
 )
 hearing(
     "ac-parallel-ignored",

@@ -6,6 +6,7 @@ from typing import Any, List
 
 from npu_conformance.backends.mutants.edits import Answer, Params
 from npu_conformance.backends.mutants.timing_edits import given, has, hearing, scaled, telling, value_of
+from npu_reference.errors import NpuError
 
 __all__: List[str] = []
 
@@ -243,4 +244,24 @@ hearing(
     "Reads one name of enable_scope_fusion_passes where a step is made, the first.",
     lambda params: "," in str(value_of(params, "enable_scope_fusion_passes")),
     enable_scope_fusion_passes=lambda names: names.split(",")[0],
+)
+
+
+def _refuses_a_scope(step: Answer, params: Params) -> None:
+    raise NpuError("INTERNAL", "LayerNorm", "one operator of the scope waits for another that waits for it.")
+
+
+telling(
+    "scope-passes-join-what-waits-for-itself",
+    "runconfig.enable_scope_fusion_passes.general",
+    "Joins the operators of a scope though another one lies between them, and refuses what it has made of them.",
+    _refuses_a_scope,
+    lambda params: params.get("fetches") == ["relu:0"],
+)
+hearing(
+    "lower-precision-in-as-much-memory",
+    "precision.g.memory",
+    "Lays a step out for float32 whatever its precision mode lowers.",
+    has("precision_mode", "force_fp16", "allow_mix_precision"),
+    precision_mode="force_fp32",
 )

@@ -96,7 +96,7 @@ def plan_memory(lowered: Lowered, timeline: Timeline, device: Device, settings: 
     constants, external = _constants(lowered, device, settings)
     variables = 0
     for tensor in lowered.tensors:
-        if tensor.kind == "variable" and not settings.host_variables:
+        if tensor.kind == "variable":
             variables += _allocated(tensor.bytes, device)
     fixed = variables + constants + external
     blocks, arena = _allocate(lives, lowered.tensors, device)
@@ -335,7 +335,7 @@ def _advice(name: str, plan: MemoryPlan, lowered: Lowered, settings: Settings) -
             found.append("set atomic_clean_policy to 1")
         if not settings.external_weights and lowered.again:
             found.append("set external_weight, as GEOPs have copies of constants")
-    if plan.variables and not settings.host_variables:
+    if plan.variables:
         found.append("set variable_placement to Host with mix_compile_mode")
     text = ", or ".join(found) or "divide the variables among several devices"
     return text[0].upper() + text[1:]
