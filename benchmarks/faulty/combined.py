@@ -16,6 +16,7 @@ from faulty import (
     drawn_fifth_subtle,
     drawn_fifth_third,
     drawn_files,
+    drawn_ninth_subtle,
     drawn_options,
     drawn_options_second,
     drawn_options_third,
@@ -72,6 +73,7 @@ TABLES = (
     drawn_eighth,
     drawn_eighth_subtle,
     drawn_eighth_second,
+    drawn_ninth_subtle,
 )
 
 
