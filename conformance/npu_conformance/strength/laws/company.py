@@ -139,14 +139,15 @@ class Fault(NamedTuple):
 # -- who may stand beside whom ----------------------------------------------------------------------------------------
 
 
-def drawn(library: Library, seed: int) -> Tuple[List[Instance], List[Company]]:
+def drawn(library: Library, seed: int, rounds: int = 1) -> Tuple[List[Instance], List[Company]]:
     """The questions of a library that a seed puts into companies, and the companies, by places among those.
 
-    With every company goes what cases say of options that nobody gives.
+    With every company goes what cases say of options that nobody gives. In each of several rounds there are others.
     """
     chosen = members(library)
     of_its_own = frozenset(name for name, one in library.requirements.items() if one.kind in ("type", "domain"))
-    found = companies(chosen, seed, of_its_own)
+    draws = [str(seed), *(f"{seed}/{number}" for number in range(1, rounds))]
+    found = [one for draw in draws for one in companies(chosen, draw, of_its_own)]
     there = sorted({number for one in found for number in one.members})
     place = {number: at for at, number in enumerate(there)}
     unset = _unset(library)
@@ -305,7 +306,7 @@ class _Names:
         return _Member(number, given, files, self.mask(given), bears, apart, shown, each, texts)
 
 
-def companies(chosen: Sequence[Instance], seed: int, of_its_own: FrozenSet[str]) -> List[Company]:
+def companies(chosen: Sequence[Instance], draw: str, of_its_own: FrozenSet[str]) -> List[Company]:
     """Companies of some members, by their numbers, those that are accepted before those that are refused.
 
     Args:
@@ -316,7 +317,7 @@ def companies(chosen: Sequence[Instance], seed: int, of_its_own: FrozenSet[str])
     refused: Dict[Tuple[str, str], List[_Member]] = {}
     defaults = _defaults(chosen)
     own: Set[int] = set()
-    for number in sorted(range(len(chosen)), key=lambda number: _place(str(seed), chosen[number].id)):
+    for number in sorted(range(len(chosen)), key=lambda number: _place(draw, chosen[number].id)):
         one = chosen[number]
         key = (one.case.params["surface"], one.edition)
         told = (name for line in _lines(one) if line not in defaults[key] for name in relations.deciding(line))

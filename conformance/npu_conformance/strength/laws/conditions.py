@@ -10,6 +10,7 @@ import ast
 import functools
 import hashlib
 import json
+import re
 from typing import (
     Any,
     Callable,
@@ -71,6 +72,7 @@ class Condition(NamedTuple):
         surface: the surface that it asks on.
         refusals: whether what is refused is refused under it, too, and for the same operator.
         often: whether every second question that it fits is asked so: it costs nothing, and much is forgotten there.
+        dear: whether it makes the graph, or what is read of it, much larger: few questions are asked so.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Condition(NamedTuple):
     surface: str = ""
     refusals: bool = False
     often: bool = False
+    dear: bool = False
 
 
 # -- options beside ---------------------------------------------------------------------------------------------------
@@ -261,6 +264,16 @@ def _backwards(content: Any) -> Any:
 def _lines_backwards(text: str) -> Optional[str]:
     """Entries of customize_dtypes, the last one first."""
     return "\n".join(reversed(text.splitlines())) + "\n"
+
+
+def _sections_backwards(text: str) -> Optional[str]:
+    """The sections of op_precision_mode, the last one first; none of a text without two."""
+    head, *sections = re.split(r"(?m)^(?=\s*\[By)", text)
+    return None if len(sections) < 2 else head + "".join(f"{one.rstrip()}\n" for one in reversed(sections))
+
+
+def _ends_of_windows(text: str) -> Optional[str]:
+    return text.replace("\r\n", "\n").replace("\n", "\r\n")
 
 
 def _spaced_lines(text: str) -> Optional[str]:
@@ -773,9 +786,9 @@ _EACH = ("mixed.partition.identify_first",)  # what decides is each operator, an
 _WHOLE = ("precision.force_fp16.both_supported", "precision.mix.policy", "P2")
 _WITHIN: Dict[str, Any] = {
     "methods": _OTHER, "fits": _can_be_within, "group": "within", "against": "ends", "hides": _NOTES | {"casts"},
-    "lists": True,
+    "lists": True, "dear": True,
 }  # fmt: skip
-_OF_THEIR_OWN: Dict[str, Any] = {"methods": _ONE, "group": "within", "hides": _NOTES | {"reasons"}}
+_OF_THEIR_OWN: Dict[str, Any] = {"methods": _ONE, "group": "within", "hides": _NOTES | {"reasons"}, "dear": True}
 _SAME = ("runconfig.mix_compile_mode.session_equivalence", "precision.g.session_same")
 
 
@@ -862,6 +875,18 @@ _ALL = [
         _file_of("op_precision_mode"), hides=_NOTES,
     ),
     Condition(
+        "with the sections of op_precision_mode in another order",
+        _with_text("op_precision_mode", _sections_backwards), ("files.op_precision_ini.sections.priority",), _OTHER,
+        _file_of("op_precision_mode"),
+    ),
+    *(
+        Condition(
+            f"with line ends of Windows in {name}", _with_text(name, _ends_of_windows), ("P22",), _OTHER,
+            _file_of(name), group=f"ends of {name}",
+        )
+        for name in ("modify_mixlist", "customize_dtypes", "op_precision_mode")
+    ),
+    Condition(
         "with files named relative to the current directory", _relative, ("precision.s.mixlist.path", "D8"), _OTHER,
         lambda one: "files" in one.case.params, refusals=True,
     ),
@@ -915,7 +940,7 @@ _ALL = [
     ),
     Condition(
         "under names of hundreds of letters", _scoped(LONG), ("in_out_pair.names_no_port",), _BOTH, names_may_change,
-        "names",
+        "names", dear=True,
     ),
     Condition("with a task requested for every operator", _requested, _EACH, refusals=True),
     Condition("with attributes of a script's own", _annotated, _EACH, refusals=True),
@@ -948,17 +973,18 @@ _ALL = [
     ),
     Condition(
         "beside a loop, a branch and a variable that nothing connects it with", _beside_flow,
-        ("mixed.purpose.host_fallback", "M4", "M21"), hides=_NOTES | {"min_geops"}, refusals=True,
+        ("mixed.purpose.host_fallback", "M4", "M21"), hides=_NOTES | {"min_geops"}, refusals=True, dear=True,
     ),
     Condition(
         "among a hundred device operators that nothing connects it with", _many,
         ("mixed.default.full_offload", "M4"), _ONE, against="text", hides=_NOTES | {"min_geops"}, refusals=True,
+        dear=True,
     ),
     Condition(
         "beside device operators whose names begin as its own", _alike, ("mixed.default.full_offload", "M4"),
-        hides=_NOTES | {"min_geops"}, refusals=True,
+        hides=_NOTES | {"min_geops"}, refusals=True, dear=True,
     ),
-    Condition(TEXT, _no_change, _EACH, _ONE, group="text", refusals=True),
+    Condition(TEXT, _no_change, _EACH, _ONE, group="text", refusals=True, dear=True),
     Condition(AFTER, _no_change, _EACH, refusals=True),
 ]  # fmt: skip
 

@@ -18,6 +18,7 @@ from npu_conformance.judging import judge
 from npu_conformance.library.library import Instance, Library
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws.checks import Law
+from npu_conformance.strength.laws.relations import conflicting
 
 __all__ = [
     "EFFECTS", "CONDITIONS", "Condition", "Kept", "Question", "asked_for", "effects", "fault", "fitting", "question",
@@ -485,9 +486,11 @@ def _with_other_first(params: Params) -> Params:
 
 
 def _told(answer: Answer) -> Iterator[Dict[str, Any]]:
-    """What of an answer has files: turns, or steps."""
+    """What of an answer has files: turns, or steps, or a run."""
     if "turns" in answer:
         yield from answer["turns"]
+    elif "base" not in answer:
+        yield answer
     else:
         yield answer["base"]
         yield from answer.get("variants", {}).values()
@@ -497,6 +500,8 @@ def _copied(answer: Mapping[str, Any]) -> Answer:
     """An answer whose turns or steps may be changed, and nothing in them."""
     if "turns" in answer:
         return {**answer, "turns": [dict(one) for one in answer["turns"]]}
+    if "base" not in answer:
+        return dict(answer)
     variants = {name: dict(one) for name, one in answer.get("variants", {}).items()}
     return {**answer, "base": dict(answer["base"]), **({"variants": variants} if variants else {})}
 
@@ -568,20 +573,47 @@ _DUMPED: Mapping[str, Mapping[str, Any]] = {
     "runconfig": {"dump_config": {"class": "DumpConfig", "arguments": _DUMP}},
 }
 
-#: Values that documents 002 and 003 give as defaults.
+#: Values that documents 002 and 003 give as defaults, those of both editions of a surface first.
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "session": {
         "graph_run_mode": 1, "mix_compile_mode": False, "use_off_line": True, "op_debug_level": 0,
         "enable_dump": False, "profiling_mode": False, "iterations_per_loop": 1, "is_tailing_optimization": False,
-        "enable_data_pre_proc": False, "dynamic_input": False,
+        "enable_data_pre_proc": False, "dynamic_input": False, "buffer_optimize": "l2_optimize",
+        "enable_small_channel": 0, "dump_mode": "output",
+    },
+    "session legacy": {
+        "hcom_parallel": False, "variable_format_optimize": True, "enable_exception_dump": 0,
+        "stream_max_parallel_num": "DNN_VM_TF:1,DNN_V100:1", "op_compiler_cache_mode": "disable",
+        "graph_memory_max_size": "27917287424", "variable_memory_max_size": "5368709120",
+    },
+    "session current": {
+        "hcom_parallel": True, "enable_exception_dump": 2, "op_wait_timeout": 120,
+        "stream_max_parallel_num": "DNN_VM_AICPU:1,AIcoreEngine:1", "op_compiler_cache_mode": "enable",
     },
     "runconfig": {
         "graph_run_mode": 1, "mix_compile_mode": False, "export_compile_stat": 1, "external_weight": False,
         "op_debug_level": 0, "deterministic": 0, "jit_compile": "auto", "input_fusion_size": 131072,
         "iterations_per_loop": 1, "is_tailing_optimization": False, "enable_data_pre_proc": True,
-        "op_compiler_cache_mode": "enable",
+        "op_compiler_cache_mode": "enable", "hcom_parallel": True, "buffer_optimize": "l2_optimize",
+        "enable_small_channel": 0, "quant_dumpable": "0", "enable_exception_dump": 2, "variable_placement": "Device",
+        "ac_parallel_enable": "0", "compile_dynamic_mode": False, "dynamic_input": False, "op_wait_timeout": 120,
+        "stream_max_parallel_num": "DNN_VM_AICPU:1,AIcoreEngine:1", "graph_max_parallel_model_num": 1,
     },
 }  # fmt: skip
+
+
+def _with_defaults(params: Params) -> Params:
+    """With what is not given given as its default, but for what documents relate to what is given."""
+    surface, values = params["surface"], params["values"]
+    turns = [one.get("values") or {} for one in [*(params.get("turns") or ()), *_variants(params)]]
+    bears = set().union(*(conflicting(surface).names(one) for one in [values, *turns]))
+    known = {**_DEFAULTS[surface], **_DEFAULTS.get(f"{surface} {params['edition']}", {})}
+    return {**params, "values": {**{key: one for key, one in known.items() if key not in bears}, **values}}
+
+
+def _variants(params: Params) -> List[Params]:
+    return [{"values": one} for one in (params.get("variants") or {}).values()]
+
 
 #: Engines that work in parallel, by the names that they have in an edition.
 _SIDE_BY_SIDE: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
@@ -596,6 +628,7 @@ _SIDE_BY_SIDE: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 _UNRELATED: Mapping[str, Mapping[str, Any]] = {
     "session": {
         "op_wait_timeout": 77, "graph_memory_max_size": str(20 * 1024**3), "variable_memory_max_size": str(8 * 1024**3),
+        "hccl_timeout": 1700, "enable_exception_dump": 1,
     },
     "runconfig": {
         "op_wait_timeout": 77, "op_execute_timeout": 90, "event_sync_timeout": 60000, "hccl_timeout": 1700,
@@ -616,6 +649,7 @@ _FILES_OF_OTHERS: Mapping[str, Any] = {
     f"/{_HERE}/files/op_precision.ini": "Nowhere=high_precision\n",
     f"/{_HERE}/files/fusion_switch.cfg": json.dumps({"Switch": {"GraphFusion": {"SoftmaxFusionPass": "on"}}}),
 }
+_SWITCHES = f"/{_HERE}/files/op_debug.cfg"
 _NAMED_OF_OTHERS = dict(zip(("op_precision_mode", "fusion_switch_file"), _FILES_OF_OTHERS))
 
 #: Files that lie in the folder of a program, and are nobody's: some called as files of the samples are, which no option
@@ -778,6 +812,7 @@ CONDITIONS: Tuple[Condition, ...] = (
             _tabled,
             _unlike(
                 "mix_compile_mode", "use_off_line", "iterations_per_loop", "input_shape", "dynamic_dims",
+                said=r"\bmoved",
             ),
         ),
         _giving(_on_both(mix_compile_mode=True)),
@@ -798,7 +833,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(
             lambda one: "ranks" not in one.params,
             _lacks("RANK_ID", "RANK_SIZE", "DEVICE_ID"),
-            _unlike("local_rank_id", said="ran_on"),
+            _unlike("local_rank_id", said=r"ran_on|\bdevice \d"),
         ),
         _set({"RANK_SIZE": "1", "RANK_ID": "0", "DEVICE_ID": "3", "JOB_ID": "10087"}),
         _same,
@@ -891,13 +926,39 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(_tabled, _unlike(*_NAMED_OF_OTHERS, "op_select_implmode", "optypelist_for_implmode")),
         _giving(_on_both(**_NAMED_OF_OTHERS), _FILES_OF_OTHERS),
         _OWN,
+        ("implementation",),
+    ),
+    Condition(
+        "another implementation of operators",  # of what is compared with itself
+        ("session.op_select_implmode.high_precision",),
+        _all(_tabled, lambda one: one.instance.case.method != "run",
+             _unlike("op_precision_mode", "op_select_implmode", "optypelist_for_implmode", said="tun|reused|cached")),
+        _giving(_on_both(op_select_implmode="high_precision")),
+        _same,
+        ("implementation",),
+    ),
+    Condition(
+        "a pass for scopes that there are none of",
+        ("session.enable_scope_fusion_passes.grammar", "session.enable_scope_fusion_passes.default"),
+        _all(_tabled, _unlike("enable_scope_fusion_passes", said=r"Scope\w+Pass|passes:")),
+        _giving(_on_both(enable_scope_fusion_passes="ScopeClipBoxesPass")),
+        _same,
+    ),
+    Condition(
+        "switches of the kernel compiler",  # no cache beside them
+        ("runconfig.op_debug_config.ccec_g", "runconfig.op_compiler_cache_mode.debug_cfg_no_list"),
+        _all(_compiles, _in_003,
+             _unlike(*_OF_KERNELS, *_OF_CACHE, said=rf"{_CACHE}|kernel_meta|reused|cached|kernels:")),
+        _giving(_on_both(op_debug_config=_SWITCHES), {_SWITCHES: "op_debug_config = ccec_g\n"}),
+        _OWN,
+        ("kernels",),
     ),
     Condition(
         "options of other subjects",
         ("session.op_wait_timeout.scope", "runconfig.quant_dumpable.0"),
         _all(_tabled, lambda one: "faults" not in one.params,
              _unlike("graph_run_mode", "hccl_timeout", "stream_sync_timeout", "graph_memory_max_size",
-                     "variable_memory_max_size", said="moved|transfers|memory")),
+                     "variable_memory_max_size", said="moved|transfers|memory|exception_dump")),
         _giving(_UNRELATED),
         _same,
     ),
@@ -936,16 +997,26 @@ CONDITIONS: Tuple[Condition, ...] = (
         "defaults that are given",
         ("session.graph_run_mode.default", "runconfig.export_compile_stat.default"),
         _tabled,
-        _giving(_DEFAULTS),
+        _with_defaults,
         _same,
     ),
 )  # fmt: skip
 _OF = {one.name: one for one in CONDITIONS}
 
 
+#: What runs are asked under: whatever else that changes is left, and leaves values, errors and dumps alone.
+_OF_RUNS = frozenset({
+    "by NPURunConfig", "by a session", "a cache of its own", "a directory for files of debugging", "weights in files",
+    "online inference", "a work path in the environment", "a cache path in the environment", "another home",
+    "a folder with files of others", "another order", "white space in files", "files of other options",
+    "options of other subjects", "deterministic computing", "defaults that are given", "a launched rank",
+})  # fmt: skip
+
+
 def fitting(asked: Question) -> List[Condition]:
     """The conditions that no document relates to a question."""
-    return [one for one in CONDITIONS if one.fits(asked)]
+    runs = asked.instance.case.method == "run"
+    return [one for one in CONDITIONS if (not runs or one.name in _OF_RUNS) and one.fits(asked)]
 
 
 def effects(instance: Instance) -> FrozenSet[str]:
@@ -962,22 +1033,67 @@ def details(instance: Instance) -> FrozenSet[str]:
     return frozenset(".".join(one.split(".")[1:3]) for one in instance.case.requirements)
 
 
-def usable(library: Library) -> List[Instance]:
-    """The cases that may be asked under conditions, cheap ones first, and those of a price in an order of their own."""
+def usable(library: Library, draw: str = "0") -> List[Instance]:
+    """The cases that may be asked under conditions, cheap ones first, and those of a price in an order of a draw."""
     found = [
         one
         for one in library.instances()
-        if one.case.method in ("compile", "timeline")
-        and one.case.level == "must"
-        and not one.twin
-        and _price(one) <= _DEAREST
+        if one.case.method in _METHODS and one.case.level == "must" and not one.twin and not _is_own(one)
     ]
-    return sorted(found, key=lambda one: (_price(one), hashlib.sha256(one.id.encode()).digest()))
+    return sorted(found, key=lambda one: (_price(one), _digest(draw, one.id)))
 
 
-def questions(library: Library) -> List[Kept]:
-    """Questions that show every effect under every condition that fits it, and every detail of one under some: few."""
-    fit = [(one, effects(one), details(one), fitting(question(one))) for one in usable(library)]
+_METHODS = ("compile", "timeline", "run")
+
+
+def _is_own(one: Instance) -> bool:
+    """Whether a run is a script's, or of several ranks: what conditions give it the script may give itself."""
+    return one.case.method == "run" and not {"script", "args", "ranks"}.isdisjoint(one.case.params)
+
+
+def _digest(draw: str, text: str) -> bytes:
+    return hashlib.sha256(f"effects/{draw}/{text}".encode()).digest()
+
+
+class _Fitting(NamedTuple):
+    """A case, what it shows, in full and in detail, and the conditions that fit it."""
+
+    instance: Instance
+    shown: FrozenSet[str]
+    small: FrozenSet[str]
+    found: Sequence[Condition]
+
+
+def questions(library: Library, seed: int = 0, rounds: int = 1) -> List[Kept]:
+    """Questions that show every effect under every condition that fits it, and every detail of one under some: few; and
+    of the other cases a part that the seed draws, or in rounds after the first all, under what they have not met."""
+    fit = [_Fitting(one, effects(one), details(one), fitting(question(one))) for one in usable(library, f"{seed}")]
+    chosen = _few(fit)
+    met = {(kept.instance.case.id, name) for kept in chosen for name in kept.conditions}
+    asked = {kept.instance.case.id for kept in chosen}
+    for number in range(rounds):
+        for one in _each_once(fit, f"{seed}/{number}"):
+            name = one.instance.case.id
+            drawn = one.instance.case.method != "run" and _digest(f"{seed}", name)[0] % _PART == 0
+            if number or (name not in asked and drawn):
+                new = {(name, condition.name) for condition in one.found if number or not condition.dear} - met
+                laid = _together(one.found, frozenset((name,)), frozenset(), new)
+                if number == 0 or any((name, condition) in new for condition in laid):
+                    met.update((name, condition) for condition in laid)
+                    chosen.append(Kept(one.instance, laid))
+    return chosen
+
+
+def _each_once(fit: Sequence[_Fitting], draw: str) -> List[_Fitting]:
+    """Every case in one of its editions."""
+    found: Dict[str, _Fitting] = {}
+    for one in sorted(fit, key=lambda one: _digest(draw, one.instance.id)):
+        found.setdefault(one.instance.case.id, one)
+    return list(found.values())
+
+
+def _few(fit: Sequence[_Fitting]) -> List[Kept]:
+    """Few questions that show every effect under every condition that fits it, and every detail of one under some."""
     left = {(effect, condition.name) for _, shown, _, found in fit for effect in shown for condition in found}
     left.update((detail, name) for _, _, small, found in fit for detail in small for name in _details_under(found))
     chosen: List[Kept] = []
@@ -1003,7 +1119,9 @@ def questions(library: Library) -> List[Kept]:
 #: How much less a question may show in the next round (assumed: few rounds, and nearly as few questions as one by one).
 _LESS = 0.5
 
-_DEAREST = 5  # of what is asked twice (assumed)
+#: Of the cases that show nothing new one in so many is asked in a run (assumed: what is wrong may show in one alone).
+_PART = 4
+
 _LARGE = 4096  # bytes of a graph's text that cost as much as one more program (assumed)
 
 
@@ -1011,6 +1129,7 @@ def _price(instance: Instance) -> int:
     """How dear a question is: programs and steps, and what is large."""
     params = instance.case.params
     size = len(params.get("turns") or [{}]) + len(params.get("variants") or ()) + params.get("concurrent", 1)
+    size += params.get("steps", 0)
     return size + (2 if "ranks" in params else 0) + os.path.getsize(params["graph"]) // _LARGE
 
 
@@ -1078,4 +1197,6 @@ EFFECTS = [
         ("env.ASCEND_WORK_PATH.uses", "runconfig.debug_dir.priority"), (), None, "compile", area="artifacts"),
     Law("time-in-company", "Profiles, tuning and the order of a step are as they are beside what no document relates",
         ("session.profiling_mode.true", "runconfig.work_path.contents"), (), None, "timeline", area="timing"),
+    Law("runs-in-company", "Values, errors and dumps of a run are as they are beside what no document relates",
+        ("env.ASCEND_WORK_PATH.uses", "runconfig.external_weight.numerics"), (), None, "run", area="run"),
 ]  # fmt: skip
