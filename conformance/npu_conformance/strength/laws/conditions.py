@@ -949,7 +949,7 @@ _ALL = [
         "with no shape known", _unshaped, _EACH, _BOTH, _lacks("dynamic_input", "input_shape", "dynamic_dims"),
     ),
     Condition("of whole numbers", _of_integers, _EACH, _ONE, hides=frozenset({"borders"})),
-    Condition("with the channels of images first", _channels_first, ("precision.g.session_same",), _OTHER),
+    Condition("with the channels of images first", _channels_first, (*_EACH, "precision.g.session_same"), _BOTH),
     Condition("with functions that nobody calls", _uncalled, _EACH, refusals=True),
     Condition("inside a function that a function calls", _within(inside.in_calls), _WHOLE, **_WITHIN),
     Condition("inside a branch of an If", _within(inside.in_branch), _WHOLE, **_WITHIN),

@@ -7,6 +7,7 @@ it. Cases are asked once more, each under several conditions at a time, and judg
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import posixpath
@@ -1077,7 +1078,7 @@ def questions(library: Library, seed: int = 0, rounds: int = 1) -> List[Kept]:
             drawn = one.instance.case.method != "run" and _digest(f"{seed}", name)[0] % _PART == 0
             if number or (name not in asked and drawn):
                 new = {(name, condition.name) for condition in one.found if number or not condition.dear} - met
-                laid = _together(one.found, frozenset((name,)), frozenset(), new)
+                laid = _together(one.found, frozenset((name,)), frozenset(), new, f"{seed}/{number}/{name}")
                 if number == 0 or any((name, condition) in new for condition in laid):
                     met.update((name, condition) for condition in laid)
                     chosen.append(Kept(one.instance, laid))
@@ -1102,7 +1103,7 @@ def _few(fit: Sequence[_Fitting]) -> List[Kept]:
         most = 0.0
         fit = [entry for entry in fit if _shows(*entry[1:], left)]
         for instance, shown, small, found in fit:
-            laid = _together(found, shown, small, left)
+            laid = _together(found, shown, small, left, instance.id)
             gained = left.intersection((effect, name) for effect in shown for name in laid)
             under = _details_under([_OF[name] for name in laid])
             gained.update(left.intersection((detail, name) for detail in small for name in under))
@@ -1148,9 +1149,13 @@ def _details_under(found: Sequence[Condition]) -> List[str]:
 
 
 def _together(
-    found: Sequence[Condition], shown: FrozenSet[str], small: FrozenSet[str], left: Set[Tuple[str, str]]
+    found: Sequence[Condition], shown: FrozenSet[str], small: FrozenSet[str], left: Set[Tuple[str, str]], draw: str
 ) -> Tuple[str, ...]:
-    """All conditions that may be laid at once: of those of one place the one that shows most that is left."""
+    """Most conditions that may be laid at once: of those of one place the one that shows most that is left.
+
+    Of those that show nothing new one in four is left out: what is wrong may show where another one is not.
+    """
+    drawn = dict(zip((one.name for one in found), itertools.cycle(_digest("", draw))))
     gains = {
         one.name: sum((effect, one.name) in left for effect in shown)
         + sum((detail, one.fully) in left for detail in small if one.fully)
@@ -1159,7 +1164,8 @@ def _together(
     taken: Set[str] = set()
     kept: Set[str] = set()
     for one in sorted(found, key=lambda each: -gains[each.name]):
-        if (gains[one.name] or not one.dear) and taken.isdisjoint(one.places):
+        idle = not gains[one.name] and (one.dear or drawn[one.name] % 4 == 0)
+        if not idle and taken.isdisjoint(one.places):
             kept.add(one.name)
             taken.update(one.places)
     return tuple(one.name for one in found if one.name in kept)
