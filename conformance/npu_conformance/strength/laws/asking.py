@@ -208,7 +208,7 @@ def _shelved(plan: Plan) -> Shelved:
             tuple(members),
             tuple(moded),
             tuple(listed),
-            tuple(effects.questions(plan.library, plan.seed, rounds)),
+            (*effects.questions(plan.library, plan.seed, rounds), *effects.refused(plan.library, f"{plan.seed}")),
             tuple(dealt),
         )
     return _SHELVED[key]
@@ -629,7 +629,7 @@ def _of_effects(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Fin
     """How a case does not hold under conditions: one of them where it does not hold under that alone, or else all."""
     kept = _shelved(plan).effects[asked.number]
     law = next(one.name for one in effects.EFFECTS if one.method == kept.instance.case.method)
-    words = f"beside {', '.join(kept.conditions)}: "
+    words = f"beside {', '.join(kept.conditions)}: " if kept.conditions else f"asked for {kept.instance.case.method}: "
     alone = asked.outcomes.get(_ALONE)
     if alone is not None and effects.fault(kept._replace(conditions=()), alone, claims):
         return {}  # that is the case's own matter
@@ -1076,7 +1076,7 @@ def _ask_effects(plan: Plan, asker: _Asker, editions: Sequence[str], methods: An
         asked = effects.asked_for(kept.conditions, params)
         outcomes = {"first": asker.method(one.case.method, asked)}
         first = outcomes["first"]
-        if first is not None and effects.fault(kept, first, asker.claims):
+        if kept.conditions and first is not None and effects.fault(kept, first, asker.claims):
             outcomes[_ALONE] = asker.method(one.case.method, params)
             alone = outcomes[_ALONE]
             holds = alone is not None and not effects.fault(kept._replace(conditions=()), alone, asker.claims)

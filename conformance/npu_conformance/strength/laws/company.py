@@ -55,7 +55,7 @@ _MANY = 6
 
 #: So many companies at last are of those who have met least, and so many stand beside one who is refused, without
 #: conditions and under them (assumed).
-_LAST, _CROWD, _FEW = 12, 24, 8
+_LAST, _CROWD, _FEW = 12, 24, 5
 
 #: Files in the current directory that are called as samples are, of the forms that options name; here none names them.
 _UNNAMED = {
@@ -68,8 +68,8 @@ _UNNAMED = {
     "aoe_config.json": '{"tune_ops_type": ["MatMul"]}',
 }
 
-#: What companies stand under, too, where no document relates it to a member: either run mode, mixed computing or none in
-#: so many words, what a launch script sets of one rank of eight, or of one alone, and files that nobody names.
+#: What companies stand under, too, where no document relates it to a member: either run mode, mixed computing or none,
+#: what a launch script sets of one rank of eight, or of one alone, and files that nobody names.
 CONDITIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "online inference": {"values": {"graph_run_mode": 0}},
     "training that is asked for": {"values": {"graph_run_mode": 1}},

@@ -944,7 +944,7 @@ _ALL = [
     ),
     Condition("with a task requested for every operator", _requested, _EACH, refusals=True),
     Condition("with attributes of a script's own", _annotated, _EACH, refusals=True),
-    Condition("as tools export it", _exported, _EACH, refusals=True),
+    Condition("as tools export it", _exported, _EACH, refusals=True, dear=True),
     Condition(
         "with no shape known", _unshaped, _EACH, _BOTH, _lacks("dynamic_input", "input_shape", "dynamic_dims"),
     ),

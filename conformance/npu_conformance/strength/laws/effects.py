@@ -70,6 +70,7 @@ class Condition(NamedTuple):
         places: of conditions that have a place in common one at most is laid.
         dear: laid only where it shows something new: more is compiled for it, or it hides how things are without it.
         fully: laid over every detail of a case, not over every option or file alone; each under one of this name.
+        moves: whether files lie elsewhere than they do by themselves.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Condition(NamedTuple):
     places: Tuple[str, ...] = ()
     dear: bool = False
     fully: str = ""
+    moves: bool = False
 
 
 class Kept(NamedTuple):
@@ -742,6 +744,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(_tabled, _unlike(*_OF_KERNELS, said="kernel_meta")),
         _giving(_on_both(debug_dir=f"/{_HERE}")),
         _OWN,
+        moves=True,
     ),
     Condition(
         "fusion results at once",
@@ -845,6 +848,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _lacks("ASCEND_WORK_PATH"),
         _set({"ASCEND_WORK_PATH": f"/{_HERE}/a"}, {f"/{_HERE}/a/": ""}),
         _renamed(lambda name: re.sub(rf"\A{_HERE}/a/(FE/\d+/?)?", "", name)),
+        moves=True,
     ),
     Condition(
         "a cache path in the environment",
@@ -852,6 +856,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(_gives("op_compiler_cache_dir"), _lacks("ASCEND_CACHE_PATH")),
         _set({"ASCEND_CACHE_PATH": f"/{_HERE}/c"}),
         _same,
+        moves=True,
     ),
     Condition(
         "another home",
@@ -859,6 +864,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(_one_program, _lacks("HOME")),
         _set({"HOME": f"/{_HERE}/h"}),
         _without(rf"\A{_HERE}/h/"),
+        moves=True,
     ),
     Condition(
         "a path of collections",  # oom is refused beside it
@@ -1085,6 +1091,40 @@ def questions(library: Library, seed: int = 0, rounds: int = 1) -> List[Kept]:
     return chosen
 
 
+def refused(library: Library, draw: str = "0") -> List[Kept]:
+    """What options are refused for, asked where something is compiled: one question of each option and error.
+
+    No session of them is made, so that nothing can be compiled in it.
+    """
+    found: Dict[Tuple[Any, ...], Instance] = {}
+    for one in library.instances():
+        case, rejected = one.case, one.case.expect.rejected
+        plain = case.method == "options" and case.level == "must" and not case.expect.ignorable
+        if plain and rejected is not None and set(rejected[0]) != {"OPTION_FILE"}:  # here other folders are there
+            key = (*rejected, case.params["surface"], one.edition)
+            first = found.setdefault(key, one)
+            if _digest(draw, one.id) < _digest(draw, first.id):
+                found[key] = one
+    graphs = os.path.join(resources.fixtures(), "graphs", "artifacts")
+    kept = []
+    for one in found.values():
+        number = _digest(draw, one.id)[0]
+        name, feeds, fetches = _COMPILED[number % len(_COMPILED)]
+        asked = {"graph": os.path.join(graphs, f"{name}.pbtxt"), "feeds": feeds, "fetches": fetches}
+        method = ("compile", "timeline")[number // len(_COMPILED) % 2]
+        case = one.case._replace(method=method, params={**one.case.params, **asked}, needs=frozenset((method,)))
+        kept.append(Kept(one._replace(case=case), ()))
+    return kept
+
+
+#: Graphs that options are refused for, with what is fed and fetched: of float16, and of float32.
+_COMPILED: Tuple[Tuple[str, List[str], List[str]], ...] = (
+    ("apart", ["x:0", "w:0", "y:0"], ["product:0", "total:0"]),
+    ("company", ["company/x:0", "company/y:0"], ["company/most:0"]),
+    ("dense", ["x:0"], ["relu:0"]),
+)
+
+
 def _each_once(fit: Sequence[_Fitting], draw: str) -> List[_Fitting]:
     """Every case in one of its editions."""
     found: Dict[str, _Fitting] = {}
@@ -1121,7 +1161,7 @@ def _few(fit: Sequence[_Fitting]) -> List[Kept]:
 _LESS = 0.5
 
 #: Of the cases that show nothing new one in so many is asked in a run (assumed: what is wrong may show in one alone).
-_PART = 4
+_PART = 6
 
 _LARGE = 4096  # bytes of a graph's text that cost as much as one more program (assumed)
 
@@ -1153,7 +1193,8 @@ def _together(
 ) -> Tuple[str, ...]:
     """Most conditions that may be laid at once: of those of one place the one that shows most that is left.
 
-    Of those that show nothing new one in four is left out: what is wrong may show where another one is not.
+    Of those that show nothing new one in four is left out, of those under which files lie elsewhere one in two: what is
+    wrong may show where another one is not.
     """
     drawn = dict(zip((one.name for one in found), itertools.cycle(_digest("", draw))))
     gains = {
@@ -1164,7 +1205,7 @@ def _together(
     taken: Set[str] = set()
     kept: Set[str] = set()
     for one in sorted(found, key=lambda each: -gains[each.name]):
-        idle = not gains[one.name] and (one.dear or drawn[one.name] % 4 == 0)
+        idle = not gains[one.name] and (one.dear or drawn[one.name] % (2 if one.moves else 4) == 0)
         if not idle and taken.isdisjoint(one.places):
             kept.add(one.name)
             taken.update(one.places)
