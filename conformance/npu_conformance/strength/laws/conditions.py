@@ -786,7 +786,7 @@ _EACH = ("mixed.partition.identify_first",)  # what decides is each operator, an
 _WHOLE = ("precision.force_fp16.both_supported", "precision.mix.policy", "P2")
 _WITHIN: Dict[str, Any] = {
     "methods": _OTHER, "fits": _can_be_within, "group": "within", "against": "ends", "hides": _NOTES | {"casts"},
-    "lists": True, "dear": True,
+    "lists": True,
 }  # fmt: skip
 _OF_THEIR_OWN: Dict[str, Any] = {"methods": _ONE, "group": "within", "hides": _NOTES | {"reasons"}, "dear": True}
 _SAME = ("runconfig.mix_compile_mode.session_equivalence", "precision.g.session_same")
@@ -950,7 +950,6 @@ _ALL = [
     ),
     Condition("of whole numbers", _of_integers, _EACH, _ONE, hides=frozenset({"borders"})),
     Condition("with the channels of images first", _channels_first, (*_EACH, "precision.g.session_same"), _BOTH),
-    Condition("with functions that nobody calls", _uncalled, _EACH, refusals=True),
     Condition("inside a function that a function calls", _within(inside.in_calls), _WHOLE, **_WITHIN),
     Condition("inside a branch of an If", _within(inside.in_branch), _WHOLE, **_WITHIN),
     Condition("inside the body of a While", _within(inside.in_loop), (*_WHOLE, "P4"), **_WITHIN),
@@ -963,6 +962,8 @@ _ALL = [
         "with operators in branches of conditionals of their own", _apart(inside.apart_in_branches), ("M22",),
         **_OF_THEIR_OWN,
     ),
+    # after what is put into functions, which would not take these along
+    Condition("with functions that nobody calls", _uncalled, _EACH, refusals=True),
     Condition(
         "beside device operators that nothing connects it with", _beside(_device_operator),
         ("mixed.default.full_offload", "M4"), hides=_NOTES | {"min_geops"}, refusals=True,

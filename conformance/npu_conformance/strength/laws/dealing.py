@@ -42,7 +42,7 @@ __all__ = [
 
 #: So many conditions of one question that cost something, that of two graphs as one aside; more where its requirements
 #: have few cases and have not met them (assumed).
-_ENOUGH, _MOST = 1, 24
+_ENOUGH, _MOST = 2, 24
 
 #: Of conditions and options that cost nothing a question has all that fit but one in so many, which the seed draws
 #: (assumed: what is wrong may show in one of several cases of a requirement alone, and not beside everything).
@@ -238,8 +238,8 @@ def _chosen(
     dear = 0
     for one in fitting:
         costs = one.dear or not told.isdisjoint(one.hides)
-        if one.often:
-            room = int(place[one.name][-1], 16) % 2 == 0 or left[one.name] > 0
+        if one.often or one.ends:  # inside a function nothing more is fetched
+            room = int(place[one.name][-1], 16) % 2 == 0 or (left[one.name] > 0 and not one.ends)
         elif costs:
             room = dear < (_MOST if left[one.name] else _ENOUGH)
         else:
