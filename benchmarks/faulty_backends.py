@@ -1,10 +1,11 @@
 """Judges faulty backends written by hand, and says how many of them the suite would call conformant.
 
-Usage: python benchmarks/faulty_backends.py [--area AREA ...] [--only NAME ...] [--recorded FILE] [--write]
+Usage: python benchmarks/faulty_backends.py [--area AREA ...] [--only NAME ...] [--recorded FILE] [--laws N] [--write]
 
 Each backend of `faulty/` is the reference with one mistake (or several) that a document forbids. Nobody wrote a case
 for them, and they were written without looking at the cases. A mistake in `run` needs TensorFlow; what the reference
-answers there is kept in FILE, so that a second run takes seconds. --write puts into results/faulty.toml the case that
+answers there is kept in FILE, so that a second run takes seconds. With N the laws are asked as a run does that says so:
+more rounds where it is many. --write puts into results/faulty.toml the case that
 sees each, which is what the tests ask.
 """
 
@@ -53,8 +54,8 @@ class Seen(NamedTuple):
 class Panels:
     """The cases by method, asked of the reference once; close it."""
 
-    def __init__(self, shelf: Library) -> None:
-        self.shelf = shelf
+    def __init__(self, shelf: Library, graphs: int = GRAPHS) -> None:
+        self.shelf, self.graphs = shelf, graphs
         self._scratch = scratch.Scratch("npu-conformance-")
         self._made: Dict[str, hosting.Panel] = {}
         #: Those that count against a verdict, by id.
@@ -98,7 +99,7 @@ def broken_laws(one: making.Faulty, panels: Panels) -> Iterator[str]:
     chosen = tuple(law for law in asking.instances() if law.case.method in one.methods)
     if chosen:
         claims = judge.Claims.of(one.backend.hello({"protocol": 1}))
-        plan = asking.Plan(GRAPHS, 0, chosen, panels.folder, panels.shelf)
+        plan = asking.Plan(panels.graphs, 0, chosen, panels.folder, panels.shelf)
         here: Any = hosting.Here(one.backend, panels.folder)
         for record in asking.run(plan, "here", here, claims):
             if record.result.status == "fail":
@@ -114,7 +115,7 @@ def breaks(one: making.Faulty, law: str, panels: Panels) -> bool:
     """Whether a backend breaks one law, in one edition: asked no further than to the first answer that does."""
     (instance,) = (found for found in asking.instances() if found.id == law)
     claims = judge.Claims.of(one.backend.hello({"protocol": 1}))
-    plan = asking.Plan(GRAPHS, 0, (instance,), panels.folder, panels.shelf)
+    plan = asking.Plan(panels.graphs, 0, (instance,), panels.folder, panels.shelf)
     here: Any = hosting.Here(one.backend, panels.folder)
     questions = asking.Questions(plan, claims)
     name = asking.law_of(instance).name
@@ -177,6 +178,7 @@ def main() -> int:
     parser.add_argument("--area", action="append", default=[])
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--recorded", help="keeps what the reference answers to run")
+    parser.add_argument("--laws", type=int, default=GRAPHS)
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     chosen = [one for one in FAULTY.values() if (not asked.area or one.area in asked.area)
@@ -184,7 +186,7 @@ def main() -> int:
     if tensorflow_version() is None:
         chosen = [one for one in chosen if "run" not in one.methods]
     found: Dict[str, str] = {}
-    with _recorded(asked.recorded), Panels(library.load()) as panels:
+    with _recorded(asked.recorded), Panels(library.load(), asked.laws) as panels:
         for one in chosen:
             began = time.process_time()
             found[one.name] = judged(one, panels).by

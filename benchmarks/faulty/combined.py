@@ -18,6 +18,7 @@ from faulty import (
     drawn_files,
     drawn_ninth,
     drawn_ninth_conditions,
+    drawn_ninth_subtle,
     drawn_options,
     drawn_options_second,
     drawn_options_third,
@@ -76,6 +77,7 @@ TABLES = (
     drawn_eighth_second,
     drawn_ninth,
     drawn_ninth_conditions,
+    drawn_ninth_subtle,
 )
 
 

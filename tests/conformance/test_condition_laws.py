@@ -71,6 +71,26 @@ def test_requirements_meet_values_of_options_as_far_as_their_cases_go(dealt):
     assert {name for _, name in met} == set(idle.given()), "a value that nothing is asked beside"
 
 
+def of_cases(dealt):
+    """Pairs of a case and what it is asked under, and all conditions that could be."""
+    cases = [(one, question.conditions) for question in dealt for group in question.graphs for one in group]
+    met = {(one.case.id, name) for one, names in cases for name in names}
+    fitting = conditions.CONDITIONS.values()
+    return met, {(one.case.id, each.name) for one, _ in cases for each in fitting if dealing.fits(each, one)}
+
+
+def test_cases_meet_most_conditions_in_a_run_and_others_by_another_seed_or_in_more_rounds(shelf, dealt):
+    met, possible = of_cases(dealt)
+    assert len(met & possible) >= 0.58 * len(possible), f"{len(met & possible)} of {len(possible)}"
+    other, _ = of_cases(dealing.deal(shelf, 1, 8))
+    assert len(met | other) >= 1.2 * len(met)
+    rounds = dealing.deal(shelf, 0, 8, rounds=3)
+    assert rounds[: len(dealt)] == dealt
+    more, possible = of_cases(rounds)
+    assert len(more & possible) >= 0.85 * len(possible), f"{len(more & possible)} of {len(possible)}"
+    assert len(more - possible) >= 1.5 * len(met - possible), "values of options"
+
+
 def test_every_option_of_the_documents_is_laid_or_left_out_with_a_reason(shelf):
     listed = {
         name

@@ -185,21 +185,22 @@ def law_of(instance: Instance) -> Law:
 # -- what is asked beside random graphs ------------------------------------------------------------------------------
 
 
-_SHELVED: Dict[Tuple[str, int], Shelved] = {}
+_SHELVED: Dict[Tuple[str, int, int], Shelved] = {}
 
 
 def _shelved(plan: Plan) -> Shelved:
     """What a plan asks of its library; found once."""
     if plan.library is None or isinstance(plan.library, Shelved):
         return plan.library or Shelved()
-    key = (plan.library.digest, plan.seed)
+    rounds = max(plan.graphs // DEFAULT, 1)
+    key = (plan.library.digest, plan.seed, rounds)
     if key not in _SHELVED:
         _SHELVED.clear()
-        members, companies = company.drawn(plan.library, plan.seed)
+        members, companies = company.drawn(plan.library, plan.seed, rounds)
         paths = _precise_graphs(plan.library)
         listed = [(path, ("legacy", "current")[number % 2]) for number, path in enumerate(paths)]
         graphs = _graphs_of(plan.library)
-        dealt = dealing.deal(plan.library, plan.seed, _PARTS)
+        dealt = dealing.deal(plan.library, plan.seed, _PARTS, rounds)
         moded = _moded_of(paths, graphs)
         _SHELVED[key] = Shelved(
             tuple(graphs),
@@ -207,7 +208,7 @@ def _shelved(plan: Plan) -> Shelved:
             tuple(members),
             tuple(moded),
             tuple(listed),
-            tuple(effects.questions(plan.library)),
+            (*effects.questions(plan.library, plan.seed, rounds), *effects.refused(plan.library, f"{plan.seed}")),
             tuple(dealt),
         )
     return _SHELVED[key]
@@ -384,7 +385,7 @@ class _Asker:
         """What came of one request; None where the backend is asked no more."""
         if self.bad >= _BAD_ENDINGS:
             return None
-        outcome = self._asked(method, params)
+        outcome = self._asked(method, params, _RUN_SECONDS if method == "run" else _SECONDS)
         if outcome is None:
             return None
         return requests.without_paths(outcome, self.worker.folder, self.worker.folder)
@@ -628,7 +629,7 @@ def _of_effects(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Fin
     """How a case does not hold under conditions: one of them where it does not hold under that alone, or else all."""
     kept = _shelved(plan).effects[asked.number]
     law = next(one.name for one in effects.EFFECTS if one.method == kept.instance.case.method)
-    words = f"beside {', '.join(kept.conditions)}: "
+    words = f"beside {', '.join(kept.conditions)}: " if kept.conditions else f"asked for {kept.instance.case.method}: "
     alone = asked.outcomes.get(_ALONE)
     if alone is not None and effects.fault(kept._replace(conditions=()), alone, claims):
         return {}  # that is the case's own matter
@@ -728,8 +729,9 @@ def _concerns(plan: Plan, law: Law, asked: Asked) -> bool:
         return False
     if asked.kind == "case":
         return law.on_cases and _shelved(plan).case[asked.number].case.method == law.method
-    if asked.kind == "effects":
-        return _shelved(plan).effects[asked.number].instance.case.method == law.method
+    if law.name in _OF_EFFECTS or asked.kind == "effects":
+        shown = asked.kind == "effects" and _shelved(plan).effects[asked.number].instance.case.method
+        return law.name in _OF_EFFECTS and shown == law.method
     if asked.kind == "listed":
         here = ("precision-lists", "precision-answered")
         return law.name in here or (law.name == "precision-library" and _LIBRARY in asked.outcomes)
@@ -746,6 +748,7 @@ def _has_answer(asked: Asked) -> bool:
 _KINDS = ("precise", "moded", "listed", "case", "dealt", "options", "effects", "graph", "run")
 
 _OF_CONDITIONS = frozenset(law.name for law in conditions.LAWS)
+_OF_EFFECTS = frozenset(law.name for law in effects.EFFECTS)
 
 #: Kind of question to the method that answers; of cases it is the case's.
 _METHODS = {
@@ -776,7 +779,7 @@ def records(
         concerned = [asked for asked in answers if asked.edition == instance.edition and _concerns(plan, law, asked)]
         count = sum(1 for asked in concerned if law.name.endswith("answered") or _has_answer(asked))
         found = broken.get((law.name, instance.edition), [])
-        of = "cases under conditions" if law.name in _OF_CONDITIONS or law.area else _OF[law.method]
+        of = "cases under conditions" if law.name in _OF_CONDITIONS | _OF_EFFECTS else _OF[law.method]
         if found:
             detail = f"broken by {len(found)} of {len(concerned)} {of}: {found[0].fault}"
             differences = tuple(
@@ -787,7 +790,7 @@ def records(
             made.append(_record(instance, "pass", "", facts=(f"law {law.name} holds of {count} {of}",)))
         elif concerned:
             made.append(_record(instance, "not-run", "nothing that was asked had an answer"))
-        elif law.name in _OF_CONDITIONS or law.area:
+        elif law.name in _OF_CONDITIONS | _OF_EFFECTS:
             made.append(
                 _record(instance, "unsupported", "of the cases that the backend claims none is in this edition")
             )
@@ -840,7 +843,7 @@ def _ask_part(part: int, common: Common, worker: client.Client, tick: Optional[C
     answers += _ask_shelved(plan, asker, editions, methods)
     answers += _ask_dealt(plan, asker, editions, methods)
     companies = _ask_options(plan, asker, editions) if "options" in methods else []
-    if not methods.isdisjoint(("compile", "timeline")):
+    if not methods.isdisjoint(("compile", "timeline", "run")):
         answers += _ask_effects(plan, asker, editions, methods)
     if "partition" in methods:
         answers += _ask_all(plan, asker, editions)
@@ -1073,7 +1076,7 @@ def _ask_effects(plan: Plan, asker: _Asker, editions: Sequence[str], methods: An
         asked = effects.asked_for(kept.conditions, params)
         outcomes = {"first": asker.method(one.case.method, asked)}
         first = outcomes["first"]
-        if first is not None and effects.fault(kept, first, asker.claims):
+        if kept.conditions and first is not None and effects.fault(kept, first, asker.claims):
             outcomes[_ALONE] = asker.method(one.case.method, params)
             alone = outcomes[_ALONE]
             holds = alone is not None and not effects.fault(kept._replace(conditions=()), alone, asker.claims)

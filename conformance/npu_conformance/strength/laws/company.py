@@ -55,7 +55,7 @@ _MANY = 6
 
 #: So many companies at last are of those who have met least, and so many stand beside one who is refused, without
 #: conditions and under them (assumed).
-_LAST, _CROWD, _FEW = 12, 24, 3
+_LAST, _CROWD, _FEW = 12, 24, 5
 
 #: Files in the current directory that are called as samples are, of the forms that options name; here none names them.
 _UNNAMED = {
@@ -68,11 +68,13 @@ _UNNAMED = {
     "aoe_config.json": '{"tune_ops_type": ["MatMul"]}',
 }
 
-#: What companies stand under, too, where no document relates it to a member: the other run mode, mixed computing, what
-#: a launch script sets of one rank of eight, or of one alone, and files that nobody names.
+#: What companies stand under, too, where no document relates it to a member: either run mode, mixed computing or none,
+#: what a launch script sets of one rank of eight, or of one alone, and files that nobody names.
 CONDITIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "online inference": {"values": {"graph_run_mode": 0}},
+    "training that is asked for": {"values": {"graph_run_mode": 1}},
     "mixed computing": {"values": {"mix_compile_mode": True}},
+    "full offload that is asked for": {"values": {"mix_compile_mode": False}},
     "a launched rank": {"env": {"RANK_SIZE": "8", "RANK_ID": "3", "DEVICE_ID": "3", "JOB_ID": "10087"}},
     "a rank alone": {"env": {"RANK_SIZE": "1", "RANK_ID": "0", "DEVICE_ID": "0", "JOB_ID": "10087"}},
     "a folder of files that nobody names": {"files": _UNNAMED},
@@ -82,6 +84,7 @@ CONDITIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 _WANTED = (
     ("online inference", "mixed computing", "a launched rank", "a folder of files that nobody names"),
     ("mixed computing", "online inference", "a rank alone", "a folder of files that nobody names"),
+    ("training that is asked for", "full offload that is asked for", "a launched rank"),
 )
 
 #: Parts of a request that are no member; with a condition goes its place.
@@ -139,14 +142,15 @@ class Fault(NamedTuple):
 # -- who may stand beside whom ----------------------------------------------------------------------------------------
 
 
-def drawn(library: Library, seed: int) -> Tuple[List[Instance], List[Company]]:
+def drawn(library: Library, seed: int, rounds: int = 1) -> Tuple[List[Instance], List[Company]]:
     """The questions of a library that a seed puts into companies, and the companies, by places among those.
 
-    With every company goes what cases say of options that nobody gives.
+    With every company goes what cases say of options that nobody gives. In each of several rounds there are others.
     """
     chosen = members(library)
     of_its_own = frozenset(name for name, one in library.requirements.items() if one.kind in ("type", "domain"))
-    found = companies(chosen, seed, of_its_own)
+    draws = [str(seed), *(f"{seed}/{number}" for number in range(1, rounds))]
+    found = [one for draw in draws for one in companies(chosen, draw, of_its_own)]
     there = sorted({number for one in found for number in one.members})
     place = {number: at for at, number in enumerate(there)}
     unset = _unset(library)
@@ -305,7 +309,7 @@ class _Names:
         return _Member(number, given, files, self.mask(given), bears, apart, shown, each, texts)
 
 
-def companies(chosen: Sequence[Instance], seed: int, of_its_own: FrozenSet[str]) -> List[Company]:
+def companies(chosen: Sequence[Instance], draw: str, of_its_own: FrozenSet[str]) -> List[Company]:
     """Companies of some members, by their numbers, those that are accepted before those that are refused.
 
     Args:
@@ -316,7 +320,7 @@ def companies(chosen: Sequence[Instance], seed: int, of_its_own: FrozenSet[str])
     refused: Dict[Tuple[str, str], List[_Member]] = {}
     defaults = _defaults(chosen)
     own: Set[int] = set()
-    for number in sorted(range(len(chosen)), key=lambda number: _place(str(seed), chosen[number].id)):
+    for number in sorted(range(len(chosen)), key=lambda number: _place(draw, chosen[number].id)):
         one = chosen[number]
         key = (one.case.params["surface"], one.edition)
         told = (name for line in _lines(one) if line not in defaults[key] for name in relations.deciding(line))
@@ -497,6 +501,7 @@ class _Beside:
         self._words = {value for value in given if isinstance(value, str) and _WORD.match(value)}
         self._met: Dict[str, collections.Counter[int]] = {}
         self._kinds: Set[Tuple[Any, ...]] = set()
+        self._turn = 0
 
     def _keep(self, one: _Member, about: str, near: int) -> None:
         kept: Optional[_Member] = None
@@ -518,7 +523,8 @@ class _Beside:
         if is_new or (isinstance(value, str) and value in self._words):
             self._kinds.add(kind)
             yield self._company(refused, (), about, _CROWD if is_new else 0)
-        joined, conditions = _under(refused, self._conditions, len(self._kinds))
+        self._turn += 1
+        joined, conditions = _under(refused, self._conditions, self._turn)
         if conditions:
             yield self._company(joined, conditions, about, _FEW)
 

@@ -10,6 +10,7 @@ import ast
 import functools
 import hashlib
 import json
+import re
 from typing import (
     Any,
     Callable,
@@ -71,6 +72,7 @@ class Condition(NamedTuple):
         surface: the surface that it asks on.
         refusals: whether what is refused is refused under it, too, and for the same operator.
         often: whether every second question that it fits is asked so: it costs nothing, and much is forgotten there.
+        dear: whether it makes the graph, or what is read of it, much larger: few questions are asked so.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Condition(NamedTuple):
     surface: str = ""
     refusals: bool = False
     often: bool = False
+    dear: bool = False
 
 
 # -- options beside ---------------------------------------------------------------------------------------------------
@@ -261,6 +264,16 @@ def _backwards(content: Any) -> Any:
 def _lines_backwards(text: str) -> Optional[str]:
     """Entries of customize_dtypes, the last one first."""
     return "\n".join(reversed(text.splitlines())) + "\n"
+
+
+def _sections_backwards(text: str) -> Optional[str]:
+    """The sections of op_precision_mode, the last one first; none of a text without two."""
+    head, *sections = re.split(r"(?m)^(?=\s*\[By)", text)
+    return None if len(sections) < 2 else head + "".join(f"{one.rstrip()}\n" for one in reversed(sections))
+
+
+def _ends_of_windows(text: str) -> Optional[str]:
+    return text.replace("\r\n", "\n").replace("\n", "\r\n")
 
 
 def _spaced_lines(text: str) -> Optional[str]:
@@ -775,7 +788,7 @@ _WITHIN: Dict[str, Any] = {
     "methods": _OTHER, "fits": _can_be_within, "group": "within", "against": "ends", "hides": _NOTES | {"casts"},
     "lists": True,
 }  # fmt: skip
-_OF_THEIR_OWN: Dict[str, Any] = {"methods": _ONE, "group": "within", "hides": _NOTES | {"reasons"}}
+_OF_THEIR_OWN: Dict[str, Any] = {"methods": _ONE, "group": "within", "hides": _NOTES | {"reasons"}, "dear": True}
 _SAME = ("runconfig.mix_compile_mode.session_equivalence", "precision.g.session_same")
 
 
@@ -862,6 +875,18 @@ _ALL = [
         _file_of("op_precision_mode"), hides=_NOTES,
     ),
     Condition(
+        "with the sections of op_precision_mode in another order",
+        _with_text("op_precision_mode", _sections_backwards), ("files.op_precision_ini.sections.priority",), _OTHER,
+        _file_of("op_precision_mode"),
+    ),
+    *(
+        Condition(
+            f"with line ends of Windows in {name}", _with_text(name, _ends_of_windows), ("P22",), _OTHER,
+            _file_of(name), group=f"ends of {name}",
+        )
+        for name in ("modify_mixlist", "customize_dtypes", "op_precision_mode")
+    ),
+    Condition(
         "with files named relative to the current directory", _relative, ("precision.s.mixlist.path", "D8"), _OTHER,
         lambda one: "files" in one.case.params, refusals=True,
     ),
@@ -915,17 +940,16 @@ _ALL = [
     ),
     Condition(
         "under names of hundreds of letters", _scoped(LONG), ("in_out_pair.names_no_port",), _BOTH, names_may_change,
-        "names",
+        "names", dear=True,
     ),
     Condition("with a task requested for every operator", _requested, _EACH, refusals=True),
     Condition("with attributes of a script's own", _annotated, _EACH, refusals=True),
-    Condition("as tools export it", _exported, _EACH, refusals=True),
+    Condition("as tools export it", _exported, _EACH, refusals=True, dear=True),
     Condition(
         "with no shape known", _unshaped, _EACH, _BOTH, _lacks("dynamic_input", "input_shape", "dynamic_dims"),
     ),
     Condition("of whole numbers", _of_integers, _EACH, _ONE, hides=frozenset({"borders"})),
-    Condition("with the channels of images first", _channels_first, ("precision.g.session_same",), _OTHER),
-    Condition("with functions that nobody calls", _uncalled, _EACH, refusals=True),
+    Condition("with the channels of images first", _channels_first, (*_EACH, "precision.g.session_same"), _BOTH),
     Condition("inside a function that a function calls", _within(inside.in_calls), _WHOLE, **_WITHIN),
     Condition("inside a branch of an If", _within(inside.in_branch), _WHOLE, **_WITHIN),
     Condition("inside the body of a While", _within(inside.in_loop), (*_WHOLE, "P4"), **_WITHIN),
@@ -938,6 +962,8 @@ _ALL = [
         "with operators in branches of conditionals of their own", _apart(inside.apart_in_branches), ("M22",),
         **_OF_THEIR_OWN,
     ),
+    # after what is put into functions, which would not take these along
+    Condition("with functions that nobody calls", _uncalled, _EACH, refusals=True),
     Condition(
         "beside device operators that nothing connects it with", _beside(_device_operator),
         ("mixed.default.full_offload", "M4"), hides=_NOTES | {"min_geops"}, refusals=True,
@@ -948,17 +974,18 @@ _ALL = [
     ),
     Condition(
         "beside a loop, a branch and a variable that nothing connects it with", _beside_flow,
-        ("mixed.purpose.host_fallback", "M4", "M21"), hides=_NOTES | {"min_geops"}, refusals=True,
+        ("mixed.purpose.host_fallback", "M4", "M21"), hides=_NOTES | {"min_geops"}, refusals=True, dear=True,
     ),
     Condition(
         "among a hundred device operators that nothing connects it with", _many,
         ("mixed.default.full_offload", "M4"), _ONE, against="text", hides=_NOTES | {"min_geops"}, refusals=True,
+        dear=True,
     ),
     Condition(
         "beside device operators whose names begin as its own", _alike, ("mixed.default.full_offload", "M4"),
-        hides=_NOTES | {"min_geops"}, refusals=True,
+        hides=_NOTES | {"min_geops"}, refusals=True, dear=True,
     ),
-    Condition(TEXT, _no_change, _EACH, _ONE, group="text", refusals=True),
+    Condition(TEXT, _no_change, _EACH, _ONE, group="text", refusals=True, dear=True),
     Condition(AFTER, _no_change, _EACH, refusals=True),
 ]  # fmt: skip
 

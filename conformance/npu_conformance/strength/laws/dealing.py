@@ -40,13 +40,13 @@ __all__ = [
     "words",
 ]
 
-#: So many conditions of one question, that of two graphs as one aside; more where its requirements have few cases and
-#: have not met them (assumed).
-_ENOUGH, _MOST = 3, 24
+#: So many conditions of one question that cost something, that of two graphs as one aside; more where its requirements
+#: have few cases and have not met them (assumed).
+_ENOUGH, _MOST = 2, 24
 
-#: So many options stand beside a question whose requirements have met them all (assumed: what is wrong may show in one
-#: of several cases of a requirement alone).
-_BESIDE = 12
+#: Of conditions and options that cost nothing a question has all that fit but one in so many, which the seed draws
+#: (assumed: what is wrong may show in one of several cases of a requirement alone, and not beside everything).
+_LEFT_OUT = 4
 
 #: So many pairs of a requirement and an option a question shows that is asked once more, in one round after the other,
 #: and so many bytes its graph has at most (assumed: a hundred questions are a third of a second).
@@ -94,42 +94,65 @@ def way_of(text: str, dealt: Dealt) -> Way:
 # -- dealing ----------------------------------------------------------------------------------------------------------
 
 
-def deal(library: Library, seed: int, parts: int) -> List[Dealt]:
+def deal(library: Library, seed: int, parts: int, rounds: int = 1) -> List[Dealt]:
     """Every `must` of `partition` and `precision`, in one of its editions, under conditions that fit it.
 
-    Conditions, and values of options, are dealt so that each requirement meets each of them, as far as its cases go.
+    Conditions, and values of options, are dealt so that each requirement meets each of them, as far as its cases go; in
+    every round after the first, so that each case does.
 
     Args:
         parts: graphs are asked as one only with those that :func:`part_of` puts into the same part.
     """
-    waiting: Dict[str, List[Tuple[Instance, ...]]] = {}
-    for cases in _questions(library, seed):
-        waiting.setdefault(_alike(cases[0], parts), []).append(cases)
     met: Set[Tuple[str, str]] = set()
     used: Dict[str, int] = {}
+    found = _round(library, str(seed), parts, met, used, lambda one: one.case.requirements)
+    found += _once_more(found, met, used)
+    met = {(one.id, name) for dealt in found for one in _cases(dealt) for name in dealt.conditions}
+    for number in range(1, rounds):
+        found += _round(library, f"{seed}/{number}", parts, met, used, lambda one: (one.id,))
+    return found
+
+
+def _round(
+    library: Library,
+    draw: str,
+    parts: int,
+    met: Set[Tuple[str, str]],
+    used: Dict[str, int],
+    shows: Callable[[Instance], Sequence[str]],
+) -> List[Dealt]:
+    """Every question once, under conditions that something which it `shows` has not met; `met` learns of them."""
+    waiting: Dict[str, List[Tuple[Instance, ...]]] = {}
+    for cases in _questions(library, draw):
+        waiting.setdefault(_alike(cases[0], parts), []).append(cases)
     found = []
     for alike in waiting.values():
         for start in range(0, len(alike), 2):
             graphs = tuple(alike[start : start + 2])
             together = [one for group in graphs for one in group]
-            needed = {name for one in together for name in one.case.requirements}
-            chosen = _chosen(together, needed, met, used, seed)
-            chosen += _options(graphs[0][0], chosen, needed, met, used)
+            needed = {name for one in together for name in shows(one)}
+            chosen = _chosen(together, needed, met, used, draw)
+            chosen += _options(graphs[0][0], chosen, needed, met, used, draw)
             met.update((name, condition) for name in needed for condition in chosen)
             for condition in chosen:
                 used[condition] = used.get(condition, 0) + 1
             found.append(Dealt(graphs, tuple(chosen)))
-    return [*found, *_once_more(found, met, used)]
+    return found
 
 
-def _once_more(dealt: Sequence[Dealt], met: Set[Tuple[str, str]], used: Dict[str, int]) -> Iterator[Dealt]:
+def _cases(dealt: Dealt) -> List[Instance]:
+    return [one for group in dealt.graphs for one in group]
+
+
+def _once_more(dealt: Sequence[Dealt], met: Set[Tuple[str, str]], used: Dict[str, int]) -> List[Dealt]:
     """Questions asked again beside options alone, those that show many pairs which have not met."""
+    found = []
     groups = [group for one in dealt for group in one.graphs]
     groups = [group for group in groups if os.path.getsize(group[0].case.params["graph"]) <= _SMALL]
     for least in _SHOWN:
         for group in tuple(groups):
             needed = {name for one in group for name in one.case.requirements}
-            chosen = _options(group[0], (), needed, met, used)
+            chosen = _options(group[0], (), needed, met, used)  # those alone that have not met
             shown = {(name, condition) for name in needed for condition in chosen} - met
             if len(shown) < _SHOWN[-1]:
                 groups.remove(group)  # it will not show more later
@@ -137,15 +160,16 @@ def _once_more(dealt: Sequence[Dealt], met: Set[Tuple[str, str]], used: Dict[str
                 met |= shown
                 for condition in chosen:
                     used[condition] = used.get(condition, 0) + 1
-                yield Dealt((group,), tuple(chosen))
+                found.append(Dealt((group,), tuple(chosen)))
+    return found
 
 
-def _questions(library: Library, seed: int) -> List[Tuple[Instance, ...]]:
+def _questions(library: Library, draw: str) -> List[Tuple[Instance, ...]]:
     """Cases by what they ask, each in one of its editions, in the order of a digest."""
     asked: Dict[str, List[Instance]] = {}
     for one in library.instances():
         if usable(one):
-            asked.setdefault(_digest(seed, _content(one.case)), []).append(one)
+            asked.setdefault(_digest(draw, _content(one.case)), []).append(one)
     found = []
     for digest, instances in sorted(asked.items()):
         instances.sort(key=lambda one: one.id)
@@ -173,8 +197,8 @@ def _content(case: Case) -> str:
     return repr((case.method, sorted(params.items(), key=repr)))
 
 
-def _digest(seed: int, text: str) -> str:
-    return hashlib.sha256(f"conditions/{seed}/{text}".encode("utf-8", "surrogatepass")).hexdigest()
+def _digest(draw: str, text: str) -> str:
+    return hashlib.sha256(f"conditions/{draw}/{text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def part_of(path: str, parts: int) -> int:
@@ -200,27 +224,50 @@ def _alike(one: Instance, parts: int) -> str:
 
 
 def _chosen(
-    cases: Sequence[Instance], needed: Set[str], met: Set[Tuple[str, str]], used: Mapping[str, int], seed: int
+    cases: Sequence[Instance], needed: Set[str], met: Set[Tuple[str, str]], used: Mapping[str, int], draw: str
 ) -> List[str]:
-    """A few conditions that fit all cases, those first that most of the requirements have not met."""
+    """Conditions that fit all cases: those that most of what is needed has not met, a few of those that cost anything,
+    and nearly all of those that cost nothing."""
     method = cases[0].case.method
     fitting = [one for one in CONDITIONS.values() if all(fits(one, case) for case in cases)]
     left = {one.name: sum((name, one.name) not in met for name in needed) for one in fitting}
-    place = {one.name: _digest(seed, f"{method}/{cases[0].case.id}/{one.name}") for one in fitting}
+    place = {one.name: _digest(draw, f"{method}/{cases[0].case.id}/{one.name}") for one in fitting}
     fitting.sort(key=lambda one: (-left[one.name], used.get(one.name, 0), place[one.name]))
+    told = {aspect for case in cases for aspect in _told(case)}
     chosen: List[Condition] = []
+    dear = 0
     for one in fitting:
-        is_due = one.often and int(place[one.name][-1], 16) % 2 == 0
-        room = is_due or len(chosen) < (_MOST if left[one.name] else _ENOUGH)
+        costs = one.dear or not told.isdisjoint(one.hides)
+        if one.often or one.ends:  # inside a function nothing more is fetched
+            room = int(place[one.name][-1], 16) % 2 == 0 or (left[one.name] > 0 and not one.ends)
+        elif costs:
+            room = dear < (_MOST if left[one.name] else _ENOUGH)
+        else:
+            room = left[one.name] > 0 or int(place[one.name][-1], 16) % _LEFT_OUT != 0
         if room and not any(_exclude(one, other) for other in chosen):
             chosen.append(one)
+            dear += costs
     return [one.name for one in CONDITIONS.values() if one in chosen]  # the graph's own changes come in one order
 
 
+def _told(one: Instance) -> Iterator[str]:
+    """The aspects that a case says something of."""
+    expect = one.case.expect
+    yield from (aspect for aspect, _ in expect.observe)
+    for lines in (expect.contains, expect.forbid, *expect.any_of):
+        yield from map(judge.aspect_of, lines)
+
+
 def _options(
-    one: Instance, chosen: Sequence[str], needed: Set[str], met: Set[Tuple[str, str]], used: Mapping[str, int]
+    one: Instance,
+    chosen: Sequence[str],
+    needed: Set[str],
+    met: Set[Tuple[str, str]],
+    used: Mapping[str, int],
+    draw: str = "",
 ) -> List[str]:
-    """Options that may stand beside a question under its conditions: all that some requirement has not met."""
+    """Options that may stand beside a question under its conditions: all that something needed has not met, and of the
+    others, where there is a draw, nearly all."""
     asked = {**one.case.params["values"], **one.case.params.get("env", {})}
     surface = one.case.params["surface"]
     for name in chosen:
@@ -231,9 +278,12 @@ def _options(
         option: sum((name, option) not in met for name in needed)
         for option in idle.beside(one.case.method, place, asked)
     }
+    drawn = hashlib.sha256(f"options/{draw}/{one.id}".encode()).digest()
     first = sorted(left, key=lambda name: (-left[name], used.get(name, 0), name))
     found = idle.laid(first, surface)
-    return [option for place, option in enumerate(found) if left[option] or place < _BESIDE]
+    return [
+        option for place, option in enumerate(found) if left[option] or (draw and drawn[place % len(drawn)] % _LEFT_OUT)
+    ]
 
 
 def _exclude(one: Condition, other: Condition) -> bool:

@@ -7,6 +7,7 @@ it. Cases are asked once more, each under several conditions at a time, and judg
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import posixpath
@@ -18,6 +19,7 @@ from npu_conformance.judging import judge
 from npu_conformance.library.library import Instance, Library
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws.checks import Law
+from npu_conformance.strength.laws.relations import conflicting
 
 __all__ = [
     "EFFECTS", "CONDITIONS", "Condition", "Kept", "Question", "asked_for", "effects", "fault", "fitting", "question",
@@ -68,6 +70,7 @@ class Condition(NamedTuple):
         places: of conditions that have a place in common one at most is laid.
         dear: laid only where it shows something new: more is compiled for it, or it hides how things are without it.
         fully: laid over every detail of a case, not over every option or file alone; each under one of this name.
+        moves: whether files lie elsewhere than they do by themselves.
     """
 
     name: str
@@ -78,6 +81,7 @@ class Condition(NamedTuple):
     places: Tuple[str, ...] = ()
     dear: bool = False
     fully: str = ""
+    moves: bool = False
 
 
 class Kept(NamedTuple):
@@ -485,9 +489,11 @@ def _with_other_first(params: Params) -> Params:
 
 
 def _told(answer: Answer) -> Iterator[Dict[str, Any]]:
-    """What of an answer has files: turns, or steps."""
+    """What of an answer has files: turns, or steps, or a run."""
     if "turns" in answer:
         yield from answer["turns"]
+    elif "base" not in answer:
+        yield answer
     else:
         yield answer["base"]
         yield from answer.get("variants", {}).values()
@@ -497,6 +503,8 @@ def _copied(answer: Mapping[str, Any]) -> Answer:
     """An answer whose turns or steps may be changed, and nothing in them."""
     if "turns" in answer:
         return {**answer, "turns": [dict(one) for one in answer["turns"]]}
+    if "base" not in answer:
+        return dict(answer)
     variants = {name: dict(one) for name, one in answer.get("variants", {}).items()}
     return {**answer, "base": dict(answer["base"]), **({"variants": variants} if variants else {})}
 
@@ -568,20 +576,47 @@ _DUMPED: Mapping[str, Mapping[str, Any]] = {
     "runconfig": {"dump_config": {"class": "DumpConfig", "arguments": _DUMP}},
 }
 
-#: Values that documents 002 and 003 give as defaults.
+#: Values that documents 002 and 003 give as defaults, those of both editions of a surface first.
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "session": {
         "graph_run_mode": 1, "mix_compile_mode": False, "use_off_line": True, "op_debug_level": 0,
         "enable_dump": False, "profiling_mode": False, "iterations_per_loop": 1, "is_tailing_optimization": False,
-        "enable_data_pre_proc": False, "dynamic_input": False,
+        "enable_data_pre_proc": False, "dynamic_input": False, "buffer_optimize": "l2_optimize",
+        "enable_small_channel": 0, "dump_mode": "output",
+    },
+    "session legacy": {
+        "hcom_parallel": False, "variable_format_optimize": True, "enable_exception_dump": 0,
+        "stream_max_parallel_num": "DNN_VM_TF:1,DNN_V100:1", "op_compiler_cache_mode": "disable",
+        "graph_memory_max_size": "27917287424", "variable_memory_max_size": "5368709120",
+    },
+    "session current": {
+        "hcom_parallel": True, "enable_exception_dump": 2, "op_wait_timeout": 120,
+        "stream_max_parallel_num": "DNN_VM_AICPU:1,AIcoreEngine:1", "op_compiler_cache_mode": "enable",
     },
     "runconfig": {
         "graph_run_mode": 1, "mix_compile_mode": False, "export_compile_stat": 1, "external_weight": False,
         "op_debug_level": 0, "deterministic": 0, "jit_compile": "auto", "input_fusion_size": 131072,
         "iterations_per_loop": 1, "is_tailing_optimization": False, "enable_data_pre_proc": True,
-        "op_compiler_cache_mode": "enable",
+        "op_compiler_cache_mode": "enable", "hcom_parallel": True, "buffer_optimize": "l2_optimize",
+        "enable_small_channel": 0, "quant_dumpable": "0", "enable_exception_dump": 2, "variable_placement": "Device",
+        "ac_parallel_enable": "0", "compile_dynamic_mode": False, "dynamic_input": False, "op_wait_timeout": 120,
+        "stream_max_parallel_num": "DNN_VM_AICPU:1,AIcoreEngine:1", "graph_max_parallel_model_num": 1,
     },
 }  # fmt: skip
+
+
+def _with_defaults(params: Params) -> Params:
+    """With what is not given given as its default, but for what documents relate to what is given."""
+    surface, values = params["surface"], params["values"]
+    turns = [one.get("values") or {} for one in [*(params.get("turns") or ()), *_variants(params)]]
+    bears = set().union(*(conflicting(surface).names(one) for one in [values, *turns]))
+    known = {**_DEFAULTS[surface], **_DEFAULTS.get(f"{surface} {params['edition']}", {})}
+    return {**params, "values": {**{key: one for key, one in known.items() if key not in bears}, **values}}
+
+
+def _variants(params: Params) -> List[Params]:
+    return [{"values": one} for one in (params.get("variants") or {}).values()]
+
 
 #: Engines that work in parallel, by the names that they have in an edition.
 _SIDE_BY_SIDE: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
@@ -596,6 +631,7 @@ _SIDE_BY_SIDE: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 _UNRELATED: Mapping[str, Mapping[str, Any]] = {
     "session": {
         "op_wait_timeout": 77, "graph_memory_max_size": str(20 * 1024**3), "variable_memory_max_size": str(8 * 1024**3),
+        "hccl_timeout": 1700, "enable_exception_dump": 1,
     },
     "runconfig": {
         "op_wait_timeout": 77, "op_execute_timeout": 90, "event_sync_timeout": 60000, "hccl_timeout": 1700,
@@ -616,6 +652,7 @@ _FILES_OF_OTHERS: Mapping[str, Any] = {
     f"/{_HERE}/files/op_precision.ini": "Nowhere=high_precision\n",
     f"/{_HERE}/files/fusion_switch.cfg": json.dumps({"Switch": {"GraphFusion": {"SoftmaxFusionPass": "on"}}}),
 }
+_SWITCHES = f"/{_HERE}/files/op_debug.cfg"
 _NAMED_OF_OTHERS = dict(zip(("op_precision_mode", "fusion_switch_file"), _FILES_OF_OTHERS))
 
 #: Files that lie in the folder of a program, and are nobody's: some called as files of the samples are, which no option
@@ -707,6 +744,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(_tabled, _unlike(*_OF_KERNELS, said="kernel_meta")),
         _giving(_on_both(debug_dir=f"/{_HERE}")),
         _OWN,
+        moves=True,
     ),
     Condition(
         "fusion results at once",
@@ -778,6 +816,7 @@ CONDITIONS: Tuple[Condition, ...] = (
             _tabled,
             _unlike(
                 "mix_compile_mode", "use_off_line", "iterations_per_loop", "input_shape", "dynamic_dims",
+                said=r"\bmoved",
             ),
         ),
         _giving(_on_both(mix_compile_mode=True)),
@@ -798,7 +837,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(
             lambda one: "ranks" not in one.params,
             _lacks("RANK_ID", "RANK_SIZE", "DEVICE_ID"),
-            _unlike("local_rank_id", said="ran_on"),
+            _unlike("local_rank_id", said=r"ran_on|\bdevice \d"),
         ),
         _set({"RANK_SIZE": "1", "RANK_ID": "0", "DEVICE_ID": "3", "JOB_ID": "10087"}),
         _same,
@@ -809,6 +848,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _lacks("ASCEND_WORK_PATH"),
         _set({"ASCEND_WORK_PATH": f"/{_HERE}/a"}, {f"/{_HERE}/a/": ""}),
         _renamed(lambda name: re.sub(rf"\A{_HERE}/a/(FE/\d+/?)?", "", name)),
+        moves=True,
     ),
     Condition(
         "a cache path in the environment",
@@ -816,6 +856,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(_gives("op_compiler_cache_dir"), _lacks("ASCEND_CACHE_PATH")),
         _set({"ASCEND_CACHE_PATH": f"/{_HERE}/c"}),
         _same,
+        moves=True,
     ),
     Condition(
         "another home",
@@ -823,6 +864,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(_one_program, _lacks("HOME")),
         _set({"HOME": f"/{_HERE}/h"}),
         _without(rf"\A{_HERE}/h/"),
+        moves=True,
     ),
     Condition(
         "a path of collections",  # oom is refused beside it
@@ -891,13 +933,39 @@ CONDITIONS: Tuple[Condition, ...] = (
         _all(_tabled, _unlike(*_NAMED_OF_OTHERS, "op_select_implmode", "optypelist_for_implmode")),
         _giving(_on_both(**_NAMED_OF_OTHERS), _FILES_OF_OTHERS),
         _OWN,
+        ("implementation",),
+    ),
+    Condition(
+        "another implementation of operators",  # of what is compared with itself
+        ("session.op_select_implmode.high_precision",),
+        _all(_tabled, lambda one: one.instance.case.method != "run",
+             _unlike("op_precision_mode", "op_select_implmode", "optypelist_for_implmode", said="tun|reused|cached")),
+        _giving(_on_both(op_select_implmode="high_precision")),
+        _same,
+        ("implementation",),
+    ),
+    Condition(
+        "a pass for scopes that there are none of",
+        ("session.enable_scope_fusion_passes.grammar", "session.enable_scope_fusion_passes.default"),
+        _all(_tabled, _unlike("enable_scope_fusion_passes", said=r"Scope\w+Pass|passes:")),
+        _giving(_on_both(enable_scope_fusion_passes="ScopeClipBoxesPass")),
+        _same,
+    ),
+    Condition(
+        "switches of the kernel compiler",  # no cache beside them
+        ("runconfig.op_debug_config.ccec_g", "runconfig.op_compiler_cache_mode.debug_cfg_no_list"),
+        _all(_compiles, _in_003,
+             _unlike(*_OF_KERNELS, *_OF_CACHE, said=rf"{_CACHE}|kernel_meta|reused|cached|kernels:")),
+        _giving(_on_both(op_debug_config=_SWITCHES), {_SWITCHES: "op_debug_config = ccec_g\n"}),
+        _OWN,
+        ("kernels",),
     ),
     Condition(
         "options of other subjects",
         ("session.op_wait_timeout.scope", "runconfig.quant_dumpable.0"),
         _all(_tabled, lambda one: "faults" not in one.params,
              _unlike("graph_run_mode", "hccl_timeout", "stream_sync_timeout", "graph_memory_max_size",
-                     "variable_memory_max_size", said="moved|transfers|memory")),
+                     "variable_memory_max_size", said="moved|transfers|memory|exception_dump")),
         _giving(_UNRELATED),
         _same,
     ),
@@ -936,16 +1004,26 @@ CONDITIONS: Tuple[Condition, ...] = (
         "defaults that are given",
         ("session.graph_run_mode.default", "runconfig.export_compile_stat.default"),
         _tabled,
-        _giving(_DEFAULTS),
+        _with_defaults,
         _same,
     ),
 )  # fmt: skip
 _OF = {one.name: one for one in CONDITIONS}
 
 
+#: What runs are asked under: whatever else that changes is left, and leaves values, errors and dumps alone.
+_OF_RUNS = frozenset({
+    "by NPURunConfig", "by a session", "a cache of its own", "a directory for files of debugging", "weights in files",
+    "online inference", "a work path in the environment", "a cache path in the environment", "another home",
+    "a folder with files of others", "another order", "white space in files", "files of other options",
+    "options of other subjects", "deterministic computing", "defaults that are given", "a launched rank",
+})  # fmt: skip
+
+
 def fitting(asked: Question) -> List[Condition]:
     """The conditions that no document relates to a question."""
-    return [one for one in CONDITIONS if one.fits(asked)]
+    runs = asked.instance.case.method == "run"
+    return [one for one in CONDITIONS if (not runs or one.name in _OF_RUNS) and one.fits(asked)]
 
 
 def effects(instance: Instance) -> FrozenSet[str]:
@@ -962,22 +1040,101 @@ def details(instance: Instance) -> FrozenSet[str]:
     return frozenset(".".join(one.split(".")[1:3]) for one in instance.case.requirements)
 
 
-def usable(library: Library) -> List[Instance]:
-    """The cases that may be asked under conditions, cheap ones first, and those of a price in an order of their own."""
+def usable(library: Library, draw: str = "0") -> List[Instance]:
+    """The cases that may be asked under conditions, cheap ones first, and those of a price in an order of a draw."""
     found = [
         one
         for one in library.instances()
-        if one.case.method in ("compile", "timeline")
-        and one.case.level == "must"
-        and not one.twin
-        and _price(one) <= _DEAREST
+        if one.case.method in _METHODS and one.case.level == "must" and not one.twin and not _is_own(one)
     ]
-    return sorted(found, key=lambda one: (_price(one), hashlib.sha256(one.id.encode()).digest()))
+    return sorted(found, key=lambda one: (_price(one), _digest(draw, one.id)))
 
 
-def questions(library: Library) -> List[Kept]:
-    """Questions that show every effect under every condition that fits it, and every detail of one under some: few."""
-    fit = [(one, effects(one), details(one), fitting(question(one))) for one in usable(library)]
+_METHODS = ("compile", "timeline", "run")
+
+
+def _is_own(one: Instance) -> bool:
+    """Whether a run is a script's, or of several ranks: what conditions give it the script may give itself."""
+    return one.case.method == "run" and not {"script", "args", "ranks"}.isdisjoint(one.case.params)
+
+
+def _digest(draw: str, text: str) -> bytes:
+    return hashlib.sha256(f"effects/{draw}/{text}".encode()).digest()
+
+
+class _Fitting(NamedTuple):
+    """A case, what it shows, in full and in detail, and the conditions that fit it."""
+
+    instance: Instance
+    shown: FrozenSet[str]
+    small: FrozenSet[str]
+    found: Sequence[Condition]
+
+
+def questions(library: Library, seed: int = 0, rounds: int = 1) -> List[Kept]:
+    """Questions that show every effect under every condition that fits it, and every detail of one under some: few; and
+    of the other cases a part that the seed draws, or in rounds after the first all, under what they have not met."""
+    fit = [_Fitting(one, effects(one), details(one), fitting(question(one))) for one in usable(library, f"{seed}")]
+    chosen = _few(fit)
+    met = {(kept.instance.case.id, name) for kept in chosen for name in kept.conditions}
+    asked = {kept.instance.case.id for kept in chosen}
+    for number in range(rounds):
+        for one in _each_once(fit, f"{seed}/{number}"):
+            name = one.instance.case.id
+            drawn = one.instance.case.method != "run" and _digest(f"{seed}", name)[0] % _PART == 0
+            if number or (name not in asked and drawn):
+                new = {(name, condition.name) for condition in one.found if number or not condition.dear} - met
+                laid = _together(one.found, frozenset((name,)), frozenset(), new, f"{seed}/{number}/{name}")
+                if number == 0 or any((name, condition) in new for condition in laid):
+                    met.update((name, condition) for condition in laid)
+                    chosen.append(Kept(one.instance, laid))
+    return chosen
+
+
+def refused(library: Library, draw: str = "0") -> List[Kept]:
+    """What options are refused for, asked where something is compiled: one question of each option and error.
+
+    No session of them is made, so that nothing can be compiled in it.
+    """
+    found: Dict[Tuple[Any, ...], Instance] = {}
+    for one in library.instances():
+        case, rejected = one.case, one.case.expect.rejected
+        plain = case.method == "options" and case.level == "must" and not case.expect.ignorable
+        if plain and rejected is not None and set(rejected[0]) != {"OPTION_FILE"}:  # here other folders are there
+            key = (*rejected, case.params["surface"], one.edition)
+            first = found.setdefault(key, one)
+            if _digest(draw, one.id) < _digest(draw, first.id):
+                found[key] = one
+    graphs = os.path.join(resources.fixtures(), "graphs", "artifacts")
+    kept = []
+    for one in found.values():
+        number = _digest(draw, one.id)[0]
+        name, feeds, fetches = _COMPILED[number % len(_COMPILED)]
+        asked = {"graph": os.path.join(graphs, f"{name}.pbtxt"), "feeds": feeds, "fetches": fetches}
+        method = ("compile", "timeline")[number // len(_COMPILED) % 2]
+        case = one.case._replace(method=method, params={**one.case.params, **asked}, needs=frozenset((method,)))
+        kept.append(Kept(one._replace(case=case), ()))
+    return kept
+
+
+#: Graphs that options are refused for, with what is fed and fetched: of float16, and of float32.
+_COMPILED: Tuple[Tuple[str, List[str], List[str]], ...] = (
+    ("apart", ["x:0", "w:0", "y:0"], ["product:0", "total:0"]),
+    ("company", ["company/x:0", "company/y:0"], ["company/most:0"]),
+    ("dense", ["x:0"], ["relu:0"]),
+)
+
+
+def _each_once(fit: Sequence[_Fitting], draw: str) -> List[_Fitting]:
+    """Every case in one of its editions."""
+    found: Dict[str, _Fitting] = {}
+    for one in sorted(fit, key=lambda one: _digest(draw, one.instance.id)):
+        found.setdefault(one.instance.case.id, one)
+    return list(found.values())
+
+
+def _few(fit: Sequence[_Fitting]) -> List[Kept]:
+    """Few questions that show every effect under every condition that fits it, and every detail of one under some."""
     left = {(effect, condition.name) for _, shown, _, found in fit for effect in shown for condition in found}
     left.update((detail, name) for _, _, small, found in fit for detail in small for name in _details_under(found))
     chosen: List[Kept] = []
@@ -986,7 +1143,7 @@ def questions(library: Library) -> List[Kept]:
         most = 0.0
         fit = [entry for entry in fit if _shows(*entry[1:], left)]
         for instance, shown, small, found in fit:
-            laid = _together(found, shown, small, left)
+            laid = _together(found, shown, small, left, instance.id)
             gained = left.intersection((effect, name) for effect in shown for name in laid)
             under = _details_under([_OF[name] for name in laid])
             gained.update(left.intersection((detail, name) for detail in small for name in under))
@@ -1003,7 +1160,9 @@ def questions(library: Library) -> List[Kept]:
 #: How much less a question may show in the next round (assumed: few rounds, and nearly as few questions as one by one).
 _LESS = 0.5
 
-_DEAREST = 5  # of what is asked twice (assumed)
+#: Of the cases that show nothing new one in so many is asked in a run (assumed: what is wrong may show in one alone).
+_PART = 6
+
 _LARGE = 4096  # bytes of a graph's text that cost as much as one more program (assumed)
 
 
@@ -1011,6 +1170,7 @@ def _price(instance: Instance) -> int:
     """How dear a question is: programs and steps, and what is large."""
     params = instance.case.params
     size = len(params.get("turns") or [{}]) + len(params.get("variants") or ()) + params.get("concurrent", 1)
+    size += params.get("steps", 0)
     return size + (2 if "ranks" in params else 0) + os.path.getsize(params["graph"]) // _LARGE
 
 
@@ -1029,9 +1189,14 @@ def _details_under(found: Sequence[Condition]) -> List[str]:
 
 
 def _together(
-    found: Sequence[Condition], shown: FrozenSet[str], small: FrozenSet[str], left: Set[Tuple[str, str]]
+    found: Sequence[Condition], shown: FrozenSet[str], small: FrozenSet[str], left: Set[Tuple[str, str]], draw: str
 ) -> Tuple[str, ...]:
-    """All conditions that may be laid at once: of those of one place the one that shows most that is left."""
+    """Most conditions that may be laid at once: of those of one place the one that shows most that is left.
+
+    Of those that show nothing new one in four is left out, of those under which files lie elsewhere one in two: what is
+    wrong may show where another one is not.
+    """
+    drawn = dict(zip((one.name for one in found), itertools.cycle(_digest("", draw))))
     gains = {
         one.name: sum((effect, one.name) in left for effect in shown)
         + sum((detail, one.fully) in left for detail in small if one.fully)
@@ -1040,7 +1205,8 @@ def _together(
     taken: Set[str] = set()
     kept: Set[str] = set()
     for one in sorted(found, key=lambda each: -gains[each.name]):
-        if (gains[one.name] or not one.dear) and taken.isdisjoint(one.places):
+        idle = not gains[one.name] and (one.dear or drawn[one.name] % (2 if one.moves else 4) == 0)
+        if not idle and taken.isdisjoint(one.places):
             kept.add(one.name)
             taken.update(one.places)
     return tuple(one.name for one in found if one.name in kept)
@@ -1078,4 +1244,6 @@ EFFECTS = [
         ("env.ASCEND_WORK_PATH.uses", "runconfig.debug_dir.priority"), (), None, "compile", area="artifacts"),
     Law("time-in-company", "Profiles, tuning and the order of a step are as they are beside what no document relates",
         ("session.profiling_mode.true", "runconfig.work_path.contents"), (), None, "timeline", area="timing"),
+    Law("runs-in-company", "Values, errors and dumps of a run are as they are beside what no document relates",
+        ("env.ASCEND_WORK_PATH.uses", "runconfig.external_weight.numerics"), (), None, "run", area="run"),
 ]  # fmt: skip

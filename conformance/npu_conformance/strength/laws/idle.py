@@ -110,6 +110,10 @@ IDLE: Tuple[Idle, ...] = (
     ),
     Idle("ac_parallel_enable", "runconfig.ac_parallel_enable.1"),
     Idle("compile_dynamic_mode", "runconfig.compile_dynamic_mode.true", _PLACED),
+    Idle(
+        "dynamic_graph_execute_mode", "session.dynamic_graph_execute_mode.only_when_dynamic",
+        several=_numbers("dynamic_graph_execute_mode", "lazy_recompile", "dynamic_execute"),
+    ),
     Idle("jit_compile", "runconfig.jit_compile.auto.static"),
     # precision, of which where operators are computed does not ask
     Idle("precision_mode", "precision.s.allow_mix", _PLACED),
@@ -146,7 +150,7 @@ IDLE: Tuple[Idle, ...] = (
         several=_numbers("stream_max_parallel_num", "DNN_VM_AICPU:10,AIcoreEngine:1"), places=_PLACES[1:],
     ),
     Idle(
-        "fusion_switch_file", "session.fusion_switch_file.selective_off", _PLACED,
+        "fusion_switch_file", "session.fusion_switch_file.selective_off", _BOTH,
         _file("fusion_switch_file", '{"Switch": {"GraphFusion": {"ALL": "off"}, "UBFusion": {"ALL": "off"}}}'),
     ),
     Idle("buffer_optimize", "session.buffer_optimize.off"),
@@ -155,6 +159,10 @@ IDLE: Tuple[Idle, ...] = (
     Idle(
         "graph_max_parallel_model_num", "runconfig.graph_max_parallel_model_num.effect",
         several=_numbers("graph_max_parallel_model_num", 4),
+    ),
+    Idle(
+        "enable_scope_fusion_passes", "session.enable_scope_fusion_passes.grammar",  # no graph has such scopes
+        several=_numbers("enable_scope_fusion_passes", "ScopeClipBoxesPass", "ScopeLayerNormPass,ScopeClipBoxesPass"),
     ),
     # compilation, and what is written down
     Idle("op_compiler_cache_mode", "session.op_compiler_cache_mode.enable"),
@@ -260,9 +268,7 @@ LEFT_OUT: Mapping[str, str] = {
     "dynamic_dims": "is of inputs that input_shape names",
     "dynamic_node_type": "is of inputs that input_shape names",
     "dynamic_input": "keeps the operators outside of its ranges on the host",
-    "dynamic_graph_execute_mode": "means nothing without dynamic_input",
     "dynamic_inputs_shape_range": "means nothing without dynamic_input",
-    "enable_scope_fusion_passes": "decides which operators the graph has",
     "distribute": "a strategy builds the graph anew",
     "distribute_config": "no document says what it does",
     "device_type": "no document says what it does",
