@@ -104,7 +104,7 @@ def _kernels(number: int, turn: Mapping[str, Any], first: Mapping[str, int]) -> 
         if size and before:
             relation = "larger" if size > before else "smaller" if size < before else "equal"
             yield "sizes", name, f"turn {number} size {name} {relation}"
-    if "hits" in turn:
+    if "hits" in turn and "misses" in turn:
         some = {True: "some", False: "none"}
         yield "cached", "", f"turn {number} reused {some[turn['hits'] > 0]} compiled {some[turn['misses'] > 0]}"
     for one in turn.get("fusion", []):
@@ -114,7 +114,7 @@ def _kernels(number: int, turn: Mapping[str, Any], first: Mapping[str, int]) -> 
         yield "constants", one["node"], f"turn {number} constant {one['node']} {one['op']}"
     for code in sorted({one["code"] for one in turn.get("notes", [])}):
         yield "file_notes", code, f"turn {number} note {code}"
-    sizes = {one["file"]: one["bytes"] for one in turn.get("constants", []) if one.get("file")}
+    sizes = {one["file"]: one["bytes"] for one in turn.get("constants", []) if one.get("file") and "bytes" in one}
     if sizes:
         yield "weights", "", f"turn {number} weights {len(sizes)} files {sum(sizes.values())} bytes"
 

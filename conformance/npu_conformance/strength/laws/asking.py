@@ -25,6 +25,7 @@ from typing import (
     Optional,
     Sequence,
     Tuple,
+    Type,
     Union,
 )
 
@@ -690,8 +691,21 @@ def _faults(steps: Sequence[Step], claims: judge.Claims, asked: Asked) -> Dict[s
     return found
 
 
+#: What reading an answer may end in that says of the question what cannot be.
+_UNREADABLE: Tuple[Type[Exception], ...] = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+
+
 def _findings(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Finding]:
-    """How the answers to one question break laws, by law."""
+    """How the answers to one question break laws, by law; an answer that cannot be read breaks one of them."""
+    try:
+        return _judged(plan, claims, asked)
+    except _UNREADABLE as error:
+        law = next(law.name for law in LAWS.values() if _concerns(plan, law, asked))
+        words = f"the answer is not one to this question: reading it ended in {type(error).__name__}: {error}"
+        return {law: Finding(asked, words, asked.outcomes.get("first"))}
+
+
+def _judged(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Finding]:
     if asked.kind == "graph":
         return _faults(_drawn(plan, asked.number), claims, asked)
     if asked.kind == "precise":

@@ -273,7 +273,7 @@ def _borders(reading: Reading) -> List[str]:
         expected[name, direction] = graph.output_dtypes(source)[slot].base.name
     given: Dict[Tuple[str, str], Optional[str]] = {}
     faults = []
-    for border in reading.answer["borders"]:
+    for border in reading.answer.get("borders", ()):
         key = _tensor(border["source"]), border["direction"]
         if key in given:
             faults.append(f"{key[0]} crosses {key[1]} twice in one step")
@@ -307,8 +307,8 @@ def _inlined(reading: Reading) -> List[str]:
     """Each GEOP in place of its call: every input of every operator is found again, by the name of one tensor."""
     graph, edges = reading.question.graph, reading.question.graph.edges
     geops = reading.answer["geops"]
-    args = [{_tensor(name) for name in geop["args"]} for geop in geops]
-    rets = [{_tensor(name) for name in geop["rets"]} for geop in geops]
+    args = [{_tensor(name) for name in geop.get("args", ())} for geop in geops]
+    rets = [{_tensor(name) for name in geop.get("rets", ())} for geop in geops]
     faults = []
     for source, slot, target in zip(edges.src, edges.src_slot, edges.dst):
         here, there = reading.home[source], reading.home[target]

@@ -68,13 +68,11 @@ _UNNAMED = {
     "aoe_config.json": '{"tune_ops_type": ["MatMul"]}',
 }
 
-#: What companies stand under, too, where no document relates it to a member: either run mode, mixed computing or none,
+#: What companies stand under, too, where no document relates it to a member: the other run mode, mixed computing,
 #: what a launch script sets of one rank of eight, or of one alone, and files that nobody names.
 CONDITIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "online inference": {"values": {"graph_run_mode": 0}},
-    "training that is asked for": {"values": {"graph_run_mode": 1}},
     "mixed computing": {"values": {"mix_compile_mode": True}},
-    "full offload that is asked for": {"values": {"mix_compile_mode": False}},
     "a launched rank": {"env": {"RANK_SIZE": "8", "RANK_ID": "3", "DEVICE_ID": "3", "JOB_ID": "10087"}},
     "a rank alone": {"env": {"RANK_SIZE": "1", "RANK_ID": "0", "DEVICE_ID": "0", "JOB_ID": "10087"}},
     "a folder of files that nobody names": {"files": _UNNAMED},
@@ -84,7 +82,6 @@ CONDITIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 _WANTED = (
     ("online inference", "mixed computing", "a launched rank", "a folder of files that nobody names"),
     ("mixed computing", "online inference", "a rank alone", "a folder of files that nobody names"),
-    ("training that is asked for", "full offload that is asked for", "a launched rank"),
 )
 
 #: Parts of a request that are no member; with a condition goes its place.
@@ -501,7 +498,6 @@ class _Beside:
         self._words = {value for value in given if isinstance(value, str) and _WORD.match(value)}
         self._met: Dict[str, collections.Counter[int]] = {}
         self._kinds: Set[Tuple[Any, ...]] = set()
-        self._turn = 0
 
     def _keep(self, one: _Member, about: str, near: int) -> None:
         kept: Optional[_Member] = None
@@ -523,8 +519,7 @@ class _Beside:
         if is_new or (isinstance(value, str) and value in self._words):
             self._kinds.add(kind)
             yield self._company(refused, (), about, _CROWD if is_new else 0)
-        self._turn += 1
-        joined, conditions = _under(refused, self._conditions, self._turn)
+        joined, conditions = _under(refused, self._conditions, len(self._kinds))
         if conditions:
             yield self._company(joined, conditions, about, _FEW)
 

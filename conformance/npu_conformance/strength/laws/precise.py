@@ -68,8 +68,21 @@ class Precise(NamedTuple):
 
 
 def _nodes(reading: Precise) -> Dict[int, Mapping[str, Any]]:
+    """What is told of the graph's operators; of those told with other numbers of ends, `_once` speaks alone."""
+    return {node: one for node, one in _told(reading).items() if _counts(reading.graph, node) == _ends(one)}
+
+
+def _told(reading: Precise) -> Dict[int, Mapping[str, Any]]:
     index = reading.graph.index
     return {index[one["node"]]: one for one in reading.answer["nodes"] if one["node"] in index}
+
+
+def _counts(graph: Graph, node: int) -> Tuple[int, int]:
+    return len(graph.input_dtypes(node)), len(graph.output_dtypes(node))
+
+
+def _ends(one: Mapping[str, Any]) -> Tuple[int, int]:
+    return len(one["inputs"]), len(one["outputs"])
 
 
 def _named(dtypes: Any) -> List[str]:
@@ -82,9 +95,9 @@ def _once(reading: Precise) -> List[str]:
         if one["node"] in seen:
             faults.append(f"{one['node']} is told twice")
         seen.add(one["node"])
-    for node, one in _nodes(reading).items():
-        counts = len(reading.graph.input_dtypes(node)), len(reading.graph.output_dtypes(node))
-        if counts != (len(one["inputs"]), len(one["outputs"])):
+    for node, one in _told(reading).items():
+        counts = _counts(reading.graph, node)
+        if counts != _ends(one):
             faults.append(f"{one['node']} has {counts[0]} inputs and {counts[1]} outputs, other numbers are told")
     return faults
 

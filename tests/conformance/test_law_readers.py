@@ -1,0 +1,100 @@
+"""Laws read every answer that follows the protocol, however little it has to do with the question."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import random
+
+import pytest
+
+from npu_conformance.backends.reference import ReferenceBackend
+from npu_conformance.judging import judge
+from npu_conformance.protocol import client, messages
+from npu_conformance.strength import hosting
+from npu_conformance.strength.laws import asking
+from tests.cases.corpus import corpus
+
+#: What stands in the place of a text, a number, a truth.
+_TEXTS = ("", "nowhere", "nowhere:7", "x:-1", "_arg_x_0_0", "float16", "string", "device", "\u4e2d")
+_NUMBERS = (-1, 0, 1, 7, 1 << 40, 0.5)
+
+
+def places(value, path=()):
+    """Every place within a value, as (the object or array it stands in, its key)."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in list(inner):
+        yield value, key
+        yield from places(one)
+
+
+def damaged(answer, method, draw):
+    """The answer with a few changes, each of which leaves it an answer of the protocol."""
+    made = copy.deepcopy(answer)
+    for _ in range(4):
+        there = list(places(made))
+        if not there:
+            return made
+        before = copy.deepcopy(made)
+        holder, key = draw.choice(there)
+        way = draw.randrange(3)
+        if way == 0:
+            del holder[key]
+        elif isinstance(holder[key], bool):
+            holder[key] = not holder[key]
+        elif isinstance(holder[key], str):
+            holder[key] = draw.choice(_TEXTS)
+        elif isinstance(holder[key], (int, float)):
+            holder[key] = draw.choice(_NUMBERS)
+        elif holder[key] is None or way == 1:
+            holder[key] = type(holder[key])() if holder[key] is not None else draw.choice(_TEXTS)
+        elif isinstance(holder[key], list):
+            holder[key] = holder[key] + holder[key][:1]
+        if messages.ok_fault(method, made):
+            made = before
+    return made
+
+
+@functools.lru_cache(maxsize=None)
+def plan_and_claims(folder):
+    plan = asking.Plan(24, 0, tuple(asking.instances()), folder, corpus())
+    return plan, judge.Claims.of(ReferenceBackend().hello({"protocol": 1}))
+
+
+def asked_of(plan, claims, folder):
+    """The questions of one part that need no TensorFlow, with the reference's answers."""
+    questions = asking.Questions(plan, claims)
+    common = questions.common._replace(methods=questions.common.methods - {"run"})
+    told = questions.parts[3](common, hosting.Here(ReferenceBackend(), folder), None)
+    return questions.common.plan, [asked for asked, _ in told.judged]
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("laws"))
+    plan, claims = plan_and_claims(folder)
+    return (claims, *asked_of(plan, claims, folder))
+
+
+def method_of(plan, asked):
+    laws = [law for law in asking.LAWS.values() if asking._concerns(plan, law, asked)]
+    return laws[0].method if laws else ""
+
+
+def test_any_answer_of_the_protocol_can_be_judged(everything, monkeypatch):
+    claims, plan, answers = everything
+    monkeypatch.setattr(asking, "_UNREADABLE", ())
+    kinds = set()
+    for asked in answers:
+        method = method_of(plan, asked)
+        if not method:
+            continue
+        kinds.add(asked.kind)
+        draw = random.Random(f"{asked.kind}/{asked.number}")
+        outcomes = {
+            way: client.Answered(damaged(outcome.ok, method if way != "library" else "library", draw))
+            if isinstance(outcome, client.Answered) else outcome
+            for way, outcome in asked.outcomes.items()
+        }  # fmt: skip
+        asking._findings(plan, claims, asked._replace(outcomes=outcomes))
+    assert kinds >= {"graph", "precise", "moded", "listed", "case", "dealt", "options", "effects"}
