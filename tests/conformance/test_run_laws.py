@@ -126,7 +126,7 @@ def wire(value):
 
 def broken(factory, tmp_path, graphs=300):
     """Laws that a backend breaks, by name, with their results; the report is in tmp_path."""
-    chosen = tuple(one for one in asking.instances() if asking.law_of(one).method == "run")
+    chosen = tuple(one for one in asking.instances() if asking.law_of(one) in running.RUN)
     plan = asking.Plan(graphs, 0, chosen, str(tmp_path))
     records = asking.run(plan, "here", Lanes(factory, tmp_path), CLAIMS)
     again = asking.records(plan, CLAIMS, asking.load(str(tmp_path)))
@@ -296,7 +296,7 @@ PINNED = [
 
 @pytest.mark.skipif(tensorflow_version() is None, reason="the reference runs graphs with TensorFlow")
 def test_the_reference_keeps_the_laws_of_run(tmp_path):
-    chosen = tuple(one for one in asking.instances() if asking.law_of(one).method == "run")
+    chosen = tuple(one for one in asking.instances() if asking.law_of(one) in running.RUN)
     plan = asking.Plan(asking.DEFAULT, 0, chosen, str(tmp_path))
     records = asking.run(plan, "reference", runner.Settings(python=sys.executable), CLAIMS)
     assert {record.result.status for record in records} == {"pass"}
