@@ -1112,7 +1112,8 @@ def refused(library: Library, draw: str = "0") -> List[Kept]:
         name, feeds, fetches = _COMPILED[number % len(_COMPILED)]
         asked = {"graph": os.path.join(graphs, f"{name}.pbtxt"), "feeds": feeds, "fetches": fetches}
         method = ("compile", "timeline")[number // len(_COMPILED) % 2]
-        case = one.case._replace(method=method, params={**one.case.params, **asked}, needs=case.needs - {"options"} | {method})
+        needs = one.case.needs - {"options"} | {method}
+        case = one.case._replace(method=method, params={**one.case.params, **asked}, needs=needs)
         kept.append(Kept(one._replace(case=case), ()))
     return kept
 
