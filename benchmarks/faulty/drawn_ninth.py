@@ -7,7 +7,7 @@ import copy
 import json
 import re
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Set
+from typing import Any, Dict, List
 
 from faulty.making import (
     REFERENCE,
@@ -17,13 +17,14 @@ from faulty.making import (
     accepts,
     all_values,
     asks,
+    behind,
     broken,
     changed,
     given,
     graph_of,
     is_about,
     is_mixed,
-    judged_when,
+    judged_partition,
     leaves,
     left,
     mapped,
@@ -31,6 +32,7 @@ from faulty.making import (
     node_change,
     offloaded,
     ops_of,
+    readers_of,
     regraphed,
     retyped,
     steps,
@@ -223,23 +225,12 @@ tells(
 # Partition
 
 
-def _partition(name: str, sentence: str, when: Any, wrong: Any) -> None:
-    judged_when(
-        "partition",
-        name,
-        sentence,
-        "partition",
-        lambda params: params.get("policy") != "adapter" and when(params),
-        wrong,
-    )
-
-
 def _named(answer: Answer, params: Params, *ops: str) -> List[str]:
     found = ops_of(params)
     return [name for name in offloaded(answer) if name in found and found[name].op in ops]
 
 
-_partition(
+judged_partition(
     "getnext_is_offloaded_for_loops_only",
     "002: with enable_data_pre_proc True, GetNext is offloaded",
     lambda params: value_of(params, "iterations_per_loop") in (None, 1),
@@ -261,13 +252,13 @@ def _counters(answer: Answer, params: Params) -> Answer:
     return to_host(answer, moved & set(offloaded(answer)))
 
 
-_partition(
+judged_partition(
     "whole_numbers_are_kept_on_the_host",
     "003: variable_placement Device: variables are deployed on the device",
     lambda params: not value_is(params, "variable_placement", "Host"),
     _counters,
 )
-_partition(
+judged_partition(
     "tables_and_queues_are_offloaded",
     "000 L4: resource operators are executed in the framework",
     is_mixed,
@@ -285,35 +276,19 @@ _partition(
 
 def _data_only(answer: Answer, params: Params) -> Any:
     """Two GEOPs become one where only a control edge keeps them apart."""
-    graph = graph_of(params)
-    successors: Dict[str, Set[str]] = {}
-    for node in graph.nodes:
-        for name in node.inputs:
-            if not name.startswith("^"):
-                successors.setdefault(name.split(":")[0], set()).add(node.name)
-
-    def reached(begin: Iterable[str], inside: Set[str]) -> Set[str]:
-        """What lies behind some operators, by a path that leaves the two GEOPs."""
-        todo = [after for name in begin for after in successors.get(name, ()) if after not in inside]
-        seen = set(todo)
-        while todo:
-            for after in successors.get(todo.pop(), ()):
-                if after not in seen:
-                    seen.add(after)
-                    todo.append(after)
-        return seen
-
+    data = readers_of(params, controls=False)
     for at, first in enumerate(answer["geops"]):
         for second in answer["geops"][at + 1 :]:
             both = {*first["nodes"], *second["nodes"]}
-            if not reached(both, both) & both:
+            leaving = {after for name in both for after in data.get(name, ()) if after not in both}
+            if not behind(leaving, data) & both:
                 first["nodes"] = sorted(both)
                 answer["geops"] = [one for one in answer["geops"] if one is not second]
                 return answer
     return None
 
 
-_partition(
+judged_partition(
     "control_edges_make_no_circle",
     "000 L5: GEOPs and the operators of the host run one after the other, in whatever order edges of control demand",
     is_mixed,
@@ -339,7 +314,7 @@ def _ends(answer: Answer, params: Params) -> Answer:
     )
 
 
-_partition(
+judged_partition(
     "ends_of_a_range_that_stays_are_offloaded",
     "002: with in_out_pair_flag False the operators named are not offloaded",
     lambda params: value_is(params, "in_out_pair_flag", False),

@@ -23,7 +23,7 @@ from faulty.making import (
     graph_of,
     in_inference,
     is_about,
-    judged_when,
+    judged_partition,
     left,
     node_change,
     offloaded,
@@ -44,17 +44,6 @@ from npu_reference.errors import NpuError
 from npu_reference.graphs import frames
 
 _HALF, _FLOAT = "float16", "float32"
-
-
-def _partition(name: str, sentence: str, when: Any, wrong: Any) -> None:
-    judged_when(
-        "partition",
-        name,
-        sentence,
-        "partition",
-        lambda params: params.get("policy") != "adapter" and when(params),
-        wrong,
-    )
 
 
 # Partition: an unset flag, more than so many operators
@@ -83,7 +72,7 @@ def _first_nodes(params: Params) -> List[List[str]]:
     ]
 
 
-_partition(
+judged_partition(
     "ranges_end_after_eight_operators",
     "002: in_out_pair_flag is True by default, and everything between the ends is offloaded",
     lambda params: given(params, "in_out_pair") and not given(params, "in_out_pair_flag"),
@@ -106,7 +95,7 @@ asks(
     "partition",
     "run",
 )
-_partition(
+judged_partition(
     "loops_are_not_offloaded_unless_mixed",
     "001: by default all compute operators run on the device",
     lambda params: not value_is(params, "mix_compile_mode", True) and is_about(params, edition="legacy"),

@@ -13,11 +13,11 @@ from faulty.making import (
     accepts,
     all_values,
     asks,
+    behind,
     broken,
     changed,
     denies,
     given,
-    graph_of,
     in_inference,
     is_about,
     is_mixed,
@@ -27,6 +27,8 @@ from faulty.making import (
     offloaded,
     ops_of,
     place,
+    readers_of,
+    source_of,
     tells,
     texts,
     to_device,
@@ -39,36 +41,6 @@ from faulty.making import (
     with_values,
 )
 from npu_reference.errors import NpuError
-
-#: What reads each operator's outputs, by name.
-Readers = Dict[str, List[str]]
-
-
-def _source(text: str) -> str:
-    """The operator that an input names."""
-    return text.lstrip("^").split(":")[0]
-
-
-def _readers(params: Params, controls: bool = True) -> Readers:
-    found: Readers = {}
-    for node in graph_of(params).nodes:
-        for text in node.inputs:
-            if controls or not text.startswith("^"):
-                found.setdefault(_source(text), []).append(node.name)
-    return found
-
-
-def _behind(starts: List[str], readers: Readers) -> Set[str]:
-    """What is reached from some operators, themselves left out."""
-    found: Set[str] = set()
-    front = list(starts)
-    while front:
-        for name in readers.get(front.pop(), ()):
-            if name not in found:
-                found.add(name)
-                front.append(name)
-    return found
-
 
 # Options: values and defaults
 
@@ -465,7 +437,7 @@ turns("numbers_are_no_weights", "003 L78: the weights of all Const nodes are ext
 def _feeders(answer: Answer, params: Params) -> Any:
     hosts = {one["node"] for one in answer["host"]}
     marked = {name for name, op in ops_of(params).items() if op.attr("_without_npu_compile") is True}
-    readers = _readers(params, controls=False)
+    readers = readers_of(params, controls=False)
     moved = [
         name
         for name in offloaded(answer)
@@ -521,7 +493,7 @@ def _counters(answer: Answer, params: Params) -> Any:
         for name in offloaded(answer)
         if ops[name].op in ("VarHandleOp", "VariableV2", "Variable") and "int64" in types_of(ops[name])
     ]
-    readers = _readers(params, controls=False)
+    readers = readers_of(params, controls=False)
     return to_host(answer, kept + [other for name in kept for other in readers.get(name, ())])
 
 
@@ -536,8 +508,8 @@ def what_follows_the_range_is_offloaded(ask: Any, params: Params) -> Answer:
     usual = ask(with_values(params, in_out_pair=None))
     outs: List[str] = []
     with_pairs(params, lambda found: [outs.extend(one[1]) or one for one in found])
-    behind = _behind(outs, _readers(params)) & set(offloaded(usual)) - set(offloaded(answer))
-    return to_device(answer, sorted(behind))
+    reached = behind(outs, readers_of(params)) & set(offloaded(usual)) - set(offloaded(answer))
+    return to_device(answer, sorted(reached))
 
 
 asks(
@@ -607,7 +579,7 @@ judged_when(
 
 
 def _components(nodes: List[str], params: Params) -> List[List[str]]:
-    mine, readers, left = set(nodes), _readers(params), set(nodes)
+    mine, readers, left = set(nodes), readers_of(params), set(nodes)
     both: Dict[str, Set[str]] = {}
     for source, found in readers.items():
         for reader in found:
@@ -656,14 +628,14 @@ def a_third_list_of_a_pair_is_read_over(ask: Any, params: Params) -> Answer:
 
 
 def _joined_over_controls(answer: Answer, params: Params) -> None:
-    data, all_edges = _readers(params, controls=False), _readers(params)
+    data, all_edges = readers_of(params, controls=False), readers_of(params)
     geops = answer["geops"]
     for first in list(geops):
         for second in list(geops):
             if first is second or first not in geops or second not in geops:
                 continue
-            ordered = _behind(first["nodes"], all_edges) & set(second["nodes"])
-            if ordered and not _behind(first["nodes"], data) & set(second["nodes"]):
+            ordered = behind(first["nodes"], all_edges) & set(second["nodes"])
+            if ordered and not behind(first["nodes"], data) & set(second["nodes"]):
                 first["nodes"] = sorted(first["nodes"] + second["nodes"])
                 geops.remove(second)
 
@@ -782,8 +754,8 @@ def _between_halves(answer: Answer, params: Params) -> None:
     ops, told = ops_of(params), {node["node"]: node for node in answer["nodes"]}
     for node in answer["nodes"]:
         sources = [
-            told[_source(text)] for text in (ops[node["node"]].inputs if node["node"] in ops else ())
-            if _source(text) in told
+            told[source_of(text)] for text in (ops[node["node"]].inputs if node["node"] in ops else ())
+            if source_of(text) in told
         ]  # fmt: skip
         if node.get("list") == "blocklist" and sources and all("float16" in one["outputs"] for one in sources):
             _half(node)

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import tempfile
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_reference.errors import NpuError
@@ -67,7 +67,12 @@ __all__ = [
     "offloaded",
     "to_device",
     "with_pairs",
+    "Readers",
+    "behind",
+    "judged_partition",
     "judged_when",
+    "readers_of",
+    "source_of",
     "dumped",
     "has_function",
     "left",
@@ -548,6 +553,48 @@ def judged_when(
 
     fault.__name__ = name
     broken(area, sentence, method)(fault)
+
+
+def judged_partition(
+    name: str, sentence: str, when: Callable[[Params], bool], wrong: Callable[[Answer, Params], Any]
+) -> None:
+    """A partition by the documents is changed where a condition holds."""
+
+    def asked(params: Params) -> bool:
+        return params.get("policy") != "adapter" and when(params)
+
+    judged_when("partition", name, sentence, "partition", asked, wrong)
+
+
+#: Operator to those that read it.
+Readers = Dict[str, List[str]]
+
+
+def source_of(text: str) -> str:
+    """The operator that an input names."""
+    return text.lstrip("^").split(":")[0]
+
+
+def readers_of(params: Params, controls: bool = True) -> Readers:
+    """Who reads whom in the request's graph; without `controls` by data alone."""
+    found: Readers = {}
+    for node in graph_of(params).nodes:
+        for text in node.inputs:
+            if controls or not text.startswith("^"):
+                found.setdefault(source_of(text), []).append(node.name)
+    return found
+
+
+def behind(starts: Iterable[str], readers: Readers) -> Set[str]:
+    """What is reached from some operators, themselves left out unless something leads back to them."""
+    found: Set[str] = set()
+    front = list(starts)
+    while front:
+        for name in readers.get(front.pop(), ()):
+            if name not in found:
+                found.add(name)
+                front.append(name)
+    return found
 
 
 def rescripted(params: Params, change: Callable[[str], str]) -> Params:

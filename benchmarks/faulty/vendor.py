@@ -23,7 +23,7 @@ from faulty.making import (
     facets,
     graph_of,
     is_mixed,
-    judged_when,
+    judged_partition,
     mapped,
     node_change,
     offloaded,
@@ -424,24 +424,13 @@ denies(
 # Partition
 
 
-def _part(name: str, sentence: str, when: Callable[[Params], bool], wrong: Callable[[Answer, Params], Any]) -> None:
-    judged_when(
-        "partition",
-        name,
-        sentence,
-        "partition",
-        lambda params: params.get("policy") != "adapter" and when(params),
-        wrong,
-    )
-
-
-_part(
+judged_partition(
     "what_stands_behind_the_fiftieth_stays_on_the_host",
     "000: operators that can be offloaded are, in large graphs too",
     lambda params: is_mixed(params) and len(graph_of(params).nodes) > 50,
     lambda answer, params: to_host(answer, offloaded(answer)[50:]),
 )
-_part(
+judged_partition(
     "doubles_stay_on_the_host",
     "000: operators of the device's list are offloaded, whatever they compute on",
     is_mixed,
@@ -449,7 +438,7 @@ _part(
         answer, [n for n in offloaded(answer) if n in ops_of(params) and "float64" in types_of(ops_of(params)[n])]
     ),
 )
-_part(
+judged_partition(
     "geops_of_one_operator_are_not_worth_it",
     "000: what can be offloaded is, one operator too",
     lambda params: is_mixed(params) and value_of(params, "in_out_pair") is None,
@@ -457,7 +446,7 @@ _part(
         answer, [g["nodes"][0] for g in answer["geops"] if len(g["nodes"]) == 1 and len(answer["geops"]) > 1]
     ),
 )
-_part(
+judged_partition(
     "nothing_is_offloaded_under_python_functions",
     "000: operators behind a py_func are offloaded again",
     is_mixed,
@@ -467,7 +456,7 @@ _part(
         else None
     ),
 )
-_part(
+judged_partition(
     "eager_python_functions_are_offloaded",
     "000: operators that the device does not have stay on the host",
     is_mixed,
@@ -484,7 +473,7 @@ def _one_geop(answer: Answer, params: Params) -> None:
         answer["geops"] = [first]
 
 
-_part(
+judged_partition(
     "branches_around_the_host_are_one_geop",
     "000: GEOPs and host operators make no circle",
     lambda params: is_mixed(params) and len(graph_of(params).nodes) > 12,
@@ -502,7 +491,7 @@ def _last_split(answer: Answer, params: Params) -> None:
             return
 
 
-_part(
+judged_partition(
     "geops_larger_than_three_are_split",
     "000: the graph is cut where operators cannot be offloaded, nowhere else",
     lambda params: is_mixed(params) and not params.get("op_list"),
@@ -540,7 +529,7 @@ def _range_ends(answer: Answer, params: Params) -> Any:
     return to_host(answer, found)
 
 
-_part(
+judged_partition(
     "the_last_of_a_range_is_outside",
     "001: first and last operators belong to the range",
     lambda params: is_mixed(params) and isinstance(value_of(params, "in_out_pair"), str),
@@ -552,7 +541,7 @@ def _scoped(params: Params) -> List[str]:
     return [name for name, node in ops_of(params).items() if "_without_npu_compile" in node.attrs]
 
 
-_part(
+judged_partition(
     "only_the_first_operator_of_a_scope_stays",
     "000: operators of without_npu_compile_scope are not offloaded",
     is_mixed,
@@ -560,7 +549,7 @@ _part(
         answer, [one["node"] for one in answer["host"] if one["node"] in _scoped(params)[1:]]
     ),
 )
-_part(
+judged_partition(
     "a_scope_holds_what_it_feeds",
     "000: what is outside the scope is offloaded",
     is_mixed,
@@ -577,7 +566,7 @@ _part(
         ],
     ),
 )
-_part(
+judged_partition(
     "the_fifth_output_of_a_normalisation_does_not_matter",
     "000: the fifth output of FusedBatchNormV3 is not supported in mixed computing",
     is_mixed,
@@ -585,7 +574,7 @@ _part(
         answer, [one["node"] for one in answer["host"] if one.get("op") == "FusedBatchNormV3"]
     ),
 )
-_part(
+judged_partition(
     "copies_of_a_second_reader_are_not_told",
     "000: every tensor between host and GEOP is copied",
     lambda params: is_mixed(params),
@@ -593,7 +582,7 @@ _part(
         borders=[one for n, one in enumerate(answer["borders"]) if one["direction"] != "d2h" or n % 2 == 0]
     ),
 )
-_part(
+judged_partition(
     "sizes_of_half_floats_are_those_of_floats",
     "000: a copy has the bytes of its tensor",
     is_mixed,
@@ -604,7 +593,7 @@ _part(
         ]
     ),
 )
-_part(
+judged_partition(
     "dtypes_of_copies_back_are_float32",
     "000: a copy has the dtype of its tensor",
     is_mixed,
