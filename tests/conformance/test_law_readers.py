@@ -81,9 +81,8 @@ def method_of(plan, asked):
     return laws[0].method if laws else ""
 
 
-def test_any_answer_of_the_protocol_can_be_judged(everything, monkeypatch):
+def test_any_answer_of_the_protocol_can_be_judged(everything):
     claims, plan, answers = everything
-    monkeypatch.setattr(asking, "_UNREADABLE", ())
     kinds = set()
     for asked in answers:
         method = method_of(plan, asked)
@@ -96,7 +95,7 @@ def test_any_answer_of_the_protocol_can_be_judged(everything, monkeypatch):
             if isinstance(outcome, client.Answered) else outcome
             for way, outcome in asked.outcomes.items()
         }  # fmt: skip
-        asking._findings(plan, claims, asked._replace(outcomes=outcomes))
+        asking._judged(plan, claims, asked._replace(outcomes=outcomes))
     assert kinds >= {"graph", "precise", "moded", "listed", "case", "dealt", "options", "effects"}
 
 
@@ -115,3 +114,30 @@ def test_cases_judge_any_answer_of_the_protocol(tmp_path):
         if isinstance(outcome, client.Answered):
             draw = random.Random(one.id)
             judge.judge(one, client.Answered(damaged(outcome.ok, one.case.method, draw)))
+
+
+class Tripping:
+    """Reads as a law does, and fails on the way."""
+
+    def __call__(self, *unused):
+        raise KeyError("borders")
+
+
+def test_a_law_that_cannot_be_read_is_the_suites_fault_and_ends_no_run(everything, monkeypatch):
+    claims, plan, answers = everything
+    monkeypatch.setattr(asking, "read", Tripping())
+    records = {one.instance.id: one.result for one in asking.records(plan, claims, answers)}
+    assert records["law-answered@legacy"].status == "harness-error"
+    assert "KeyError: 'borders'" in records["law-answered@legacy"].detail
+    assert records["law-options-beside@legacy"].status == "pass"
+
+
+def test_a_part_that_cannot_be_asked_is_the_suites_fault_and_ends_no_run(tmp_path, monkeypatch):
+    plan, claims = plan_and_claims(str(tmp_path))
+    monkeypatch.setattr(asking, "_ask_effects", Tripping())
+    questions = asking.Questions(plan, claims)
+    here = hosting.Here(ReferenceBackend(), str(tmp_path))
+    questions.take(questions.parts[0](questions.common._replace(methods=frozenset({"timeline"})), here, None))
+    records = questions.records(lambda: here)
+    assert {one.result.status for one in records} == {"harness-error"}
+    assert "KeyError: 'borders'" in records[0].result.detail

@@ -25,7 +25,6 @@ from typing import (
     Optional,
     Sequence,
     Tuple,
-    Type,
     Union,
 )
 
@@ -125,11 +124,12 @@ class Asked(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A question that breaks a law, and how."""
+    """A question that breaks a law, and how; `unread` where the suite could not read the answer, its own fault."""
 
     asked: Asked
     fault: str
     outcome: Optional[client.Outcome]
+    unread: bool = False
 
     def named(self, plan: Plan) -> str:
         """The question in words."""
@@ -691,18 +691,14 @@ def _faults(steps: Sequence[Step], claims: judge.Claims, asked: Asked) -> Dict[s
     return found
 
 
-#: What reading an answer may end in that says of the question what cannot be.
-_UNREADABLE: Tuple[Type[Exception], ...] = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
-
-
 def _findings(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Finding]:
-    """How the answers to one question break laws, by law; an answer that cannot be read breaks one of them."""
+    """How the answers to one question break laws, by law."""
     try:
         return _judged(plan, claims, asked)
-    except _UNREADABLE as error:
+    except Exception as error:  # noqa: BLE001  whatever an answer does to us may cost its law, not the run
         law = next(law.name for law in LAWS.values() if _concerns(plan, law, asked))
-        words = f"the answer is not one to this question: reading it ended in {type(error).__name__}: {error}"
-        return {law: Finding(asked, words, asked.outcomes.get("first"))}
+        fault = f"reading the answer ended in {type(error).__name__}: {error}"
+        return {law: Finding(asked, fault, asked.outcomes.get("first"), unread=True)}
 
 
 def _judged(plan: Plan, claims: judge.Claims, asked: Asked) -> Dict[str, Finding]:
@@ -799,7 +795,8 @@ def records(
             differences = tuple(
                 judge.Difference("law", f"{one.named(plan)}: {one.fault}", law.name) for one in found[:_SHOWN]
             )
-            made.append(_record(instance, "fail", detail, differences))
+            status = "harness-error" if all(one.unread for one in found) else "fail"
+            made.append(_record(instance, status, detail, differences))
         elif count:
             made.append(_record(instance, "pass", "", facts=(f"law {law.name} holds of {count} {of}",)))
         elif concerned:
@@ -840,14 +837,27 @@ class Common(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What came of a part: every question with how its answers break laws, and outcomes of graphs asked again."""
+    """What came of a part: every question with how its answers break laws, outcomes of graphs asked again, or how the
+    suite failed."""
 
     judged: Sequence[Tuple[Asked, Mapping[str, Finding]]] = ()
     repeated: Mapping[int, Optional[client.Outcome]] = {}
+    lost: str = ""
 
 
 def _ask_part(part: int, common: Common, worker: client.Client, tick: Optional[Callable[[], None]]) -> Told:
-    """Asks the questions of one part, and judges each; `tick` is called after every random graph."""
+    """Asks the questions of one part, and judges each; `tick` is called after every random graph. Of one in which the
+    suite fails nothing is told but how."""
+    try:
+        return _asked_part(part, common, worker, tick)
+    except (NpuError, OSError):
+        raise
+    except Exception as error:  # noqa: BLE001  whatever an answer does to us may cost the laws, not the run
+        worker.fresh()
+        return Told(lost=f"asking part {part} ended in {type(error).__name__}: {error}")
+
+
+def _asked_part(part: int, common: Common, worker: client.Client, tick: Optional[Callable[[], None]]) -> Told:
     plan, claims, editions, methods = common
     asker = _Asker(plan, worker, claims, part, tick)
     answers: List[Asked] = []
@@ -920,6 +930,7 @@ class Questions:
         """What came of one part."""
         self._told += told.judged
         self._repeated.update(told.repeated)
+        self._lost = self._lost or told.lost
 
     def lost(self, reason: str) -> None:
         """Of one part nothing can be known, by a fault of the suite."""
