@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import collections
 import os
 import signal
 import subprocess
 import sys
-from typing import Any, Dict, List, Optional
+import threading
+from typing import Any, Callable, Dict, List, Optional
 
 import pytest
 
@@ -63,6 +63,9 @@ class Ends(seats.Seat):
     def begin(self, terms: seats.Terms) -> None:
         pass
 
+    def share(self, common: Any) -> None:
+        self.shared = common
+
     def do(self, unit: seats.Unit, heard: seats.Heard) -> Any:
         self.asked += 1
         raise seats.Gone("signal 9", self.ready)
@@ -85,8 +88,8 @@ def worked(shelf: Shelf, place: seats.Seat, parts: int = 0) -> Dict[str, Any]:
         raise AssertionError("asked without a worker")
 
     beside = runner.Further(None, [part] * parts, lost.append, lost.append, lambda start: [])
-    units = collections.deque(runner._units(shelf.load().instances(), beside))
-    work = runner._Work(units, TERMS, beside, None)
+    work = runner._Work(TERMS)
+    work.complete(list(enumerate(shelf.load().instances())), beside)
     work.lane(place)
     return {"found": [work.found[number].result.status for number in sorted(work.found)], "lost": lost}
 
@@ -128,12 +131,50 @@ def test_a_lane_that_ends_within_a_chain_does_the_rest_of_it_and_everything_once
     taken: List[Any] = []
     told: List[Any] = []
     beside = runner.Further(None, [print], taken.append, taken.append, lambda start: [], same=lambda one: 0)
-    units = runner._units(shelf.load().instances(), beside)
-    assert [len(one.units) for one in units if isinstance(one, runner.Chain)] == [3] == [3] * len(units)
-    work, place = runner._Work(units, TERMS, beside, told.append), EndsOnce(at)
+    work, place = runner._Work(TERMS, told.append), EndsOnce(at)
+    work.complete(list(enumerate(shelf.load().instances())), beside)
+    assert [len(one.units) for one in work.units if isinstance(one, runner.Chain)] == [3] == [3] * len(work.units)
     work.lane(place)
     assert (taken, place.asked) == (["part"], asked)
     assert [work.found[number].result.status for number in range(4)] == ["pass"] * len(told)
+
+
+class Waits(EndsOnce):
+    """A lane that lets the rest be known once it has asked something, and tells what it was given."""
+
+    def __init__(self, work: runner._Work, rest: Callable[[], Any]) -> None:
+        super().__init__(at=-1)
+        self.work, self.rest = work, rest
+        self.done: List[Any] = []
+
+    def do(self, unit: seats.Unit, heard: seats.Heard) -> Any:
+        self.done.append("part" if callable(unit) else [number for number, _ in unit])
+        if len(self.done) == 1:
+            assert self.work.complete(*self.rest()) > 0
+        return super().do(unit, heard)
+
+
+def test_what_is_asked_before_the_rest_is_known_is_asked_once_and_parts_get_what_they_share(shelf: Shelf) -> None:
+    pairs = list(enumerate(shelf.load().instances()))
+    taken: List[Any] = []
+    beside = runner.Further("shared", [print], taken.append, taken.append, lambda start: [])
+    work = runner._Work(TERMS)
+    work.begin([[pairs[2]], [pairs[1]]])
+    place = Waits(work, lambda: (pairs, beside))
+    work.lane(place)
+    assert place.done == [[2], "part", [0, 1, 3]] and (taken, place.shared) == (["part"], "shared")
+    assert sorted(work.found) == [0, 1, 2, 3]
+
+
+def test_a_lane_waits_for_the_rest_and_ends_where_all_is_over(shelf: Shelf) -> None:
+    pairs = list(enumerate(shelf.load().instances()))
+    for end in (False, True):
+        work, place = runner._Work(TERMS), EndsOnce(at=-1)
+        lane = threading.Thread(target=work.lane, args=(place,))
+        lane.start()
+        work.end() if end else work.complete(pairs)
+        lane.join()
+        assert len(work.found) == (0 if end else 4)
 
 
 def running(folder: str) -> str:

@@ -136,7 +136,7 @@ def test_a_part_comes_behind_the_instances_that_ask_the_same() -> None:
         return {"partition": 0, "precision": 2}.get(one.case.method)
 
     parts = [lambda common, worker, tick, place=place: place for place in range(3)]
-    units = list(runner._units(instances, further(parts, same=same)))
+    units = list(runner._units(list(enumerate(instances)), further(parts, same=same)))
     chains = [unit for unit in units if isinstance(unit, runner.Chain)]
     assert [parts.index(one.units[-1]) for one in chains] == [0, 2] and parts[1] in units
     for method, chain in zip(("partition", "precision"), chains):
@@ -150,7 +150,7 @@ def test_a_part_comes_behind_the_instances_that_ask_the_same() -> None:
 
 def test_every_instance_is_in_one_unit_what_takes_long_at_the_left() -> None:
     instances = SHIPPED.instances()
-    units = list(runner._units(instances, further([lambda worker: None])))
+    units = list(runner._units(list(enumerate(instances)), further([lambda worker: None])))
     numbers = [pair[0] for unit in units if not callable(unit) for pair in unit]
     assert sorted(numbers) == list(range(len(instances))) and sum(map(callable, units)) == 1
     places: Dict[str, List[int]] = {"long": [], "short": []}
@@ -166,7 +166,8 @@ def test_what_begins_with_a_fresh_worker_is_at_the_right_where_a_lane_has_one() 
     def again(*given: Any) -> None:
         raise AssertionError("asked")
 
-    assert list(runner._units(SHIPPED.instances(), further([lambda worker: None], [again])))[-1] is again
+    pairs = list(enumerate(SHIPPED.instances()))
+    assert list(runner._units(pairs, further([lambda worker: None], [again])))[-1] is again
 
 
 @pytest.mark.parametrize(("served", "restarts"), [(0, 0), (1, 1)])
@@ -178,7 +179,7 @@ def test_a_worker_that_nobody_asked_is_fresh(monkeypatch: pytest.MonkeyPatch, se
 
 
 def test_units_are_few_and_none_is_long() -> None:
-    units = runner._units(SHIPPED.instances())
+    units = runner._units(list(enumerate(SHIPPED.instances())))
     sizes = Counter(len(unit) for unit in units if not callable(unit))
     assert max(sizes) <= max(runner._CHUNK, len(list(units[-1])))
 

@@ -149,7 +149,9 @@ def run(
 
         beside = further if graphs else None
         with progress.bar(len(instances) + graphs) as advance:
-            report = runner.run(shelf, instances, spec, settings, entries, asked, advance, folder, beside, first)
+            report = runner.run(
+                shelf, instances, spec, settings, entries, asked, advance, folder, beside, first, asking.apart
+            )
         missing = write.write(shelf, report, folder)
     if form == "json":
         echo_json(answering.answer(shelf, report))

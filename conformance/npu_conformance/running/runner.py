@@ -16,7 +16,7 @@ from npu_conformance.judging.records import Record, Report, blocked, final_verdi
 from npu_conformance.library.library import COSTS, Case, Instance, Library
 from npu_conformance.protocol import client, schema
 from npu_conformance.running.lanes import Settings, plain
-from npu_conformance.running.seats import Gone, Part, Seat, Terms, Unit, seat
+from npu_conformance.running.seats import Gone, Instances, Part, Seat, Terms, Unit, seat
 
 __all__ = ["run"]
 
@@ -62,6 +62,7 @@ def run(
     keep: Optional[str] = None,
     further: Optional[Callable[[judge.Claims], Further]] = None,
     first: Optional[Seat] = None,
+    early: Callable[[Instance], bool] = lambda one: False,
 ) -> Report:
     """Judges a backend.
 
@@ -71,6 +72,7 @@ def run(
         keep: folder where tensors that came as files are kept, by digest.
         further: takes the backend's claims, and says what to ask beside the cases.
         first: the first lane's place, made beforehand by :func:`seats.seat` with the same SPEC and settings.
+        early: whether an instance may be asked while `further` works: nothing that it says asks the same.
     Raises:
         NpuError: BACKEND_SPEC or BACKEND_UNAVAILABLE when it does not start at all.
     """
@@ -78,19 +80,26 @@ def run(
         first = stack.enter_context(seat(spec, settings) if first is None else first)
         hello = first.hello()
         claims = judge.Claims.of(hello)
-        beside = further(claims) if further is not None else None
-        terms = Terms(claims, library.fixtures, keep, settings.repeat, beside.common if beside is not None else None)
-        work = _Work(_units(instances, beside), terms, beside, progress)
-        lanes = max(1, min(settings.jobs, len(work.units)))
-        places = [first, *(stack.enter_context(seat(spec, settings)) for _ in range(lanes - 1))]
-        pool = stack.enter_context(ThreadPoolExecutor(lanes))
+        pairs = list(enumerate(instances))
+        work = _Work(Terms(claims, library.fixtures, keep, settings.repeat), progress)
+        places, futures = [first], []
+        pool = stack.enter_context(ThreadPoolExecutor(settings.jobs))
         try:
             # An interruption may come with the first request already, so handing out the lanes is inside.
-            futures = [pool.submit(work.lane, one, number % 2 == 1) for number, one in enumerate(places)]
+            if further is not None and settings.jobs > 1:
+                work.begin(_chunks([pair for pair in pairs if early(pair[1])]))
+                futures.append(pool.submit(work.lane, first))
+            beside = further(claims) if further is not None else None
+            lanes = max(1, min(settings.jobs, work.complete(pairs, beside)))
+            places += [stack.enter_context(seat(spec, settings)) for _ in range(lanes - 1)]
+            started = len(futures)
+            futures += [
+                pool.submit(work.lane, one, number % 2 == 1) for number, one in enumerate(places) if number >= started
+            ]
             for future in futures:
                 future.result()
         except BaseException:
-            work.stop.set()
+            work.end()
             for one in places:
                 one.abort()
             raise
@@ -118,18 +127,38 @@ def run(
 class _Work:
     """What the lanes share: what is left to ask, and what came of the rest."""
 
-    def __init__(
-        self,
-        units: Deque[Union[Unit, Chain]],
-        terms: Terms,
-        beside: Optional[Further],
-        progress: Optional[Callable[[Any], None]],
-    ) -> None:
-        self.units, self.terms, self.beside, self._progress = units, terms, beside, progress
+    def __init__(self, terms: Terms, progress: Optional[Callable[[Any], None]] = None) -> None:
+        self.terms, self._progress = terms, progress
+        self.beside: Optional[Further] = None
+        self.units: Deque[Union[Unit, Chain]] = collections.deque()
         self.found: Dict[int, Record] = {}
         self.stop = threading.Event()
+        self._whole = threading.Event()  # nothing more is added
         self._lock = threading.Lock()
+        self._begun: Set[int] = set()  # numbers of instances that were given out before it was whole
         self._again: Set[Any] = set()  # numbers of instances, and parts, that were there when a lane's process ended
+
+    def begin(self, units: Sequence[Instances]) -> None:
+        """What may be asked before it is known what else there is."""
+        self.units.extend(units)
+        self._begun.update(number for unit in units for number, _ in unit)
+
+    def complete(self, pairs: Instances, beside: Optional[Further] = None) -> int:
+        """All there is to ask; the number of units that are left of it."""
+        with self._lock:
+            plain = [unit for unit in self.units if not callable(unit) and not isinstance(unit, Chain)]
+            left = {number for unit in plain for number, _ in unit}
+            self.beside = beside
+            if beside is not None:
+                self.terms = self.terms._replace(common=beside.common)
+            self.units = _units([pair for pair in pairs if pair[0] in left or pair[0] not in self._begun], beside)
+            self._whole.set()
+            return len(self.units)
+
+    def end(self) -> None:
+        """No lane takes anything more."""
+        self.stop.set()
+        self._whole.set()
 
     def heard(self, number: Optional[int], record: Optional[Record]) -> None:
         with self._lock:
@@ -141,15 +170,29 @@ class _Work:
     def lane(self, place: Seat, from_the_right: bool = False) -> None:
         """One lane's share: whatever is next, until nothing is left."""
         with place:
-            place.begin(self.terms)
+            terms = self.terms
+            place.begin(terms)
             failures = 0
             while not self.stop.is_set():
-                try:
-                    taken = self.units.pop() if from_the_right else self.units.popleft()
-                except IndexError:
+                taken = self._next(from_the_right)
+                if taken is None:
                     break
+                if terms is not self.terms:
+                    terms = self.terms
+                    place.share(terms.common)
                 for unit in taken.units if isinstance(taken, Chain) else (taken,):
                     failures = self._do(place, unit, failures)
+
+    def _next(self, from_the_right: bool) -> Union[Unit, Chain, None]:
+        """What comes next, waited for where more may come; nothing at the end."""
+        while True:
+            whole = self._whole.is_set()
+            with self._lock:
+                if self.units:
+                    return self.units.pop() if from_the_right else self.units.popleft()
+            if whole:
+                return None
+            self._whole.wait()
 
     def _do(self, place: Seat, unit: Unit, failures: int) -> int:
         """Has a unit done, unless all is to stop; how often the lane's process has failed to start in succession."""
@@ -179,7 +222,7 @@ class _Work:
         self._again.update(asked)
         if callable(unit):
             if unit not in over:
-                self.units.append(unit)
+                self._add(unit)
             elif self.beside is not None:
                 self.beside.lost(reason)
             return
@@ -187,14 +230,18 @@ class _Work:
             if number in over:
                 self.heard(number, plain(instance, "harness-error", reason))
             elif number not in self.found:
-                self.units.append([(number, instance)])
+                self._add([(number, instance)])
+
+    def _add(self, unit: Unit) -> None:
+        with self._lock:
+            self.units.append(unit)
 
 
 #: A lane whose process does not start so often in succession is given up (assumed).
 _START_FAILURES = 3
 
 
-def _units(instances: Sequence[Instance], beside: Optional[Further] = None) -> Deque[Union[Unit, Chain]]:
+def _units(pairs: Instances, beside: Optional[Further] = None) -> Deque[Union[Unit, Chain]]:
     """Everything to ask. From the left, what may take longest first: no lane begins it when the others are through.
     A part comes right behind the short instances that ask the same.
 
@@ -206,7 +253,7 @@ def _units(instances: Sequence[Instance], beside: Optional[Further] = None) -> D
     long: List[Tuple[int, Instance]] = []
     short: List[Tuple[int, Instance]] = []
     before: Dict[int, List[Tuple[int, Instance]]] = {}
-    for number, one in enumerate(instances):
+    for number, one in pairs:
         forked = one.case.method == "run" and "ranks" in one.case.params
         of = ranks if forked else long if _length(one.case) > _SHORT else short
         same = beside.same(one) if beside is not None and of is short else None
@@ -221,7 +268,7 @@ def _units(instances: Sequence[Instance], beside: Optional[Further] = None) -> D
     return found
 
 
-def _chunks(pairs: Sequence[Tuple[int, Instance]]) -> List[Sequence[Tuple[int, Instance]]]:
+def _chunks(pairs: Instances) -> List[Instances]:
     return [pairs[start : start + _CHUNK] for start in range(0, len(pairs), _CHUNK)]
 
 

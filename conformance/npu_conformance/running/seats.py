@@ -25,7 +25,7 @@ from npu_conformance.running.lanes import Lane, Settings
 from npu_reference.collection import collect_seldom
 from npu_reference.errors import NpuError
 
-__all__ = ["Apart", "Gone", "Heard", "Here", "Part", "Seat", "Terms", "Unit", "seat"]
+__all__ = ["Apart", "Gone", "Heard", "Here", "Instances", "Part", "Seat", "Terms", "Unit", "seat"]
 
 _FLUSH_SECONDS = 0.1  # records wait for each other so long: a message costs as much as judging a short answer (assumed)
 _END_SECONDS = 10.0  # for a lane to end its worker, before it is killed (assumed)
@@ -54,6 +54,12 @@ class Terms(NamedTuple):
     common: Any = None
 
 
+class Shared(NamedTuple):
+    """What parts take, told once it is known."""
+
+    common: Any
+
+
 class Gone(Exception):
     """The process of a lane has ended, or been ended, before it was through; ``ready``: after it had begun."""
 
@@ -68,6 +74,9 @@ class _Bench:
     def __init__(self, worker: client.Client, terms: Terms) -> None:
         self._worker, self._terms = worker, terms
         self._lane = Lane(worker, terms.claims, terms.fixtures, terms.keep, terms.repeat)
+
+    def share(self, common: Any) -> None:
+        self._terms = self._terms._replace(common=common)
 
     def do(self, unit: Unit, heard: Heard, stop: threading.Event) -> Any:
         if callable(unit):
@@ -94,6 +103,10 @@ class Seat:
 
     def begin(self, terms: Terms) -> None:
         """Before the first unit."""
+        raise NotImplementedError
+
+    def share(self, common: Any) -> None:
+        """What parts take, before the first of them, where it was not known when the lane began."""
         raise NotImplementedError
 
     def do(self, unit: Unit, heard: Heard) -> Any:
@@ -148,6 +161,9 @@ class Here(Seat):
 
     def begin(self, terms: Terms) -> None:
         self._bench = _Bench(self._worker, terms)
+
+    def share(self, common: Any) -> None:
+        self._bench.share(common)
 
     def do(self, unit: Unit, heard: Heard) -> Any:
         return self._bench.do(unit, heard, self._stop)
@@ -233,6 +249,12 @@ class Apart(Seat):
         self._terms = terms
         with contextlib.suppress(Gone):  # noticed when it is given work
             self._say(terms)
+
+    def share(self, common: Any) -> None:
+        assert self._terms is not None
+        self._terms = self._terms._replace(common=common)
+        with contextlib.suppress(Gone):
+            self._say(Shared(common))
 
     def do(self, unit: Unit, heard: Heard) -> Any:
         self._say(unit)
@@ -376,6 +398,9 @@ def _work(worker: client.Client, inbox: Any, says: Any, stop: threading.Event) -
                 says.send(("done", worker.hello()))
                 continue
             assert bench is not None
+            if isinstance(message, Shared):
+                bench.share(message.common)
+                continue
             outbox = _Outbox(says)
             done = bench.do(message, outbox, stop)
             outbox.flush()

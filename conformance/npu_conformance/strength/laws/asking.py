@@ -156,6 +156,11 @@ def instances(editions: Sequence[str] = ()) -> List[Instance]:
     return [Instance(_case(law), edition, "") for law in LAWS.values() for edition in chosen]
 
 
+def apart(one: Instance) -> bool:
+    """Whether no question of the laws is the same as an instance of a case: it may be asked before they are known."""
+    return one.case.method not in dealing.METHODS
+
+
 def _case(law: Law) -> Case:
     return Case(
         id=f"law-{law.name}",
@@ -220,7 +225,7 @@ def _graphs_of(library: Library) -> List[Instance]:
     chosen: Dict[str, Instance] = {}
     for one in library.instances():
         case = one.case
-        plain = case.method in ("partition", "precision") and not one.twin and case.expect.rejected is None
+        plain = case.method in dealing.METHODS and not one.twin and case.expect.rejected is None
         if plain and case.params.get("policy", "documented") == "documented":
             values = sorted(case.params.items(), key=repr)
             chosen.setdefault(repr((case.method, values)), one)

@@ -22,6 +22,7 @@ from npu_reference.graphs import Graph
 from npu_reference.graphs.writers import graph_to_text
 
 __all__ = [
+    "METHODS",
     "WHOLE",
     "Dealt",
     "Way",
@@ -51,6 +52,9 @@ _LEFT_OUT = 4
 #: So many pairs of a requirement and an option a question shows that is asked once more, in one round after the other,
 #: and so many bytes its graph has at most (assumed: a hundred questions are a third of a second).
 _SHOWN, _SMALL = (50, 30, 20, 14), 8192
+
+#: What is asked of graphs, of which each is asked once more under conditions.
+METHODS = ("partition", "precision")
 
 #: The way of asking under everything that was dealt.
 WHOLE = "first"
@@ -185,7 +189,7 @@ def _questions(library: Library, draw: str) -> List[Tuple[Instance, ...]]:
 def usable(one: Instance) -> bool:
     """Whether conditions are dealt to an instance: the adapter's own pass is asked as it is recorded."""
     case = one.case
-    plain = case.method in ("partition", "precision") and case.level == "must" and not one.twin
+    plain = case.method in METHODS and case.level == "must" and not one.twin
     return plain and case.params.get("policy", "documented") == "documented"
 
 
