@@ -138,8 +138,8 @@ def test_a_part_comes_behind_the_instances_that_ask_the_same() -> None:
     parts = [lambda common, worker, tick, place=place: place for place in range(3)]
     units = list(runner._units(list(enumerate(instances)), further(parts, same=same)))
     chains = [unit for unit in units if isinstance(unit, runner.Chain)]
-    assert [parts.index(one.units[-1]) for one in chains] == [0, 2] and parts[1] in units
-    for method, chain in zip(("partition", "precision"), chains):
+    assert [parts.index(one.units[-1]) for one in chains] == [2, 0] and parts[1] in units
+    for method, chain in zip(("precision", "partition"), chains):
         asked = [pair[1] for unit in chain.units[:-1] for pair in unit]
         assert asked == [one for one in instances if one.case.method == method]
         assert max(map(len, chain.units[:-1])) <= runner._CHUNK
@@ -148,16 +148,17 @@ def test_a_part_comes_behind_the_instances_that_ask_the_same() -> None:
     assert sorted(everyone) == list(range(len(instances)))
 
 
-def test_every_instance_is_in_one_unit_what_takes_long_at_the_left() -> None:
+def test_every_instance_is_in_one_unit_what_takes_long_at_both_ends() -> None:
     instances = SHIPPED.instances()
-    units = list(runner._units(list(enumerate(instances)), further([lambda worker: None])))
+    units = list(runner._units(list(enumerate(instances)), further([lambda worker: None, lambda worker: None])))
     numbers = [pair[0] for unit in units if not callable(unit) for pair in unit]
-    assert sorted(numbers) == list(range(len(instances))) and sum(map(callable, units)) == 1
-    places: Dict[str, List[int]] = {"long": [], "short": []}
+    assert sorted(numbers) == list(range(len(instances)))
+    places: Dict[str, List[int]] = {"long": [], "part": [], "short": []}
     for place, unit in enumerate(units[:-1]):
-        if not callable(unit):
-            places["long" if runner._length(unit[0][1].case) > runner._SHORT else "short"].append(place)
-    assert max(places["long"]) < units.index(next(filter(callable, units))) < min(places["short"])
+        long = not callable(unit) and runner._length(unit[0][1].case) > runner._SHORT
+        places["part" if callable(unit) else "long" if long else "short"].append(place)
+    left, right = places["part"]
+    assert max(places["long"]) < left < min(places["short"]) and max(places["short"]) < right
     forked = [one for one in instances if one.case.method == "run" and "ranks" in one.case.params]
     assert [pair[1] for pair in units[-1]] == forked  # one process that ranks are forked from
 

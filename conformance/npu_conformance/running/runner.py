@@ -242,12 +242,11 @@ _START_FAILURES = 3
 
 
 def _units(pairs: Instances, beside: Optional[Further] = None) -> Deque[Union[Unit, Chain]]:
-    """Everything to ask. From the left, what may take longest first: no lane begins it when the others are through.
-    A part comes right behind the short instances that ask the same.
+    """Everything to ask. What takes long is at both ends, and what is short in the middle, where the lanes meet: none
+    has much left when the others are through. A part comes right behind the short instances that ask the same.
 
-    From the right, what begins with a fresh worker, which costs a lane that begins there nothing; what several ranks
-    run, as one unit, and then what is short: such a lane needs neither TensorFlow nor a process that ranks are forked
-    from until it meets the others.
+    From the left, what may take longest first, then half of the parts. From the right, what begins with a fresh worker,
+    which costs a lane that begins there nothing; what several ranks run, as one unit; then the other parts.
     """
     ranks: List[Tuple[int, Instance]] = []
     long: List[Tuple[int, Instance]] = []
@@ -260,9 +259,12 @@ def _units(pairs: Instances, beside: Optional[Further] = None) -> Deque[Union[Un
         (of if same is None else before.setdefault(same, [])).append((number, one))
     long.sort(key=lambda pair: _length(pair[1].case), reverse=True)  # stable: equals stay in order
     found: Deque[Union[Unit, Chain]] = collections.deque([pair] for pair in long)
-    for place, part in enumerate(beside.parts if beside is not None else ()):
-        found.append(Chain((*_chunks(before[place]), part)) if place in before else part)
-    found.extend(_chunks(short))
+    parts = [
+        Chain((*_chunks(before[place]), part)) if place in before else part
+        for place, part in enumerate(beside.parts if beside is not None else ())
+    ]
+    half = len(parts) // 2
+    found.extend([*parts[half:], *_chunks(short), *reversed(parts[:half])])
     found.extend([ranks] if ranks else [])
     found.extend(beside.fresh if beside is not None else ())
     return found
