@@ -178,6 +178,22 @@ def test_a_later_part_reads_what_an_earlier_one_wrote_to_an_array(version):
     compare(scenario)
 
 
+def test_a_later_part_takes_a_temporary_variable_away():
+    def scenario(config):
+        a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+        held = tf.raw_ops.TemporaryVariable(shape=[], dtype=tf.float32, var_name="held")
+        stored = tf.raw_ops.Assign(ref=held, value=a + 1.0)
+        first = tf.identity(stored)
+        with tf.control_dependencies([first]):
+            last = tf.raw_ops.DestroyTemporaryVariable(ref=stored, var_name="held") * b
+        with tf.Session(config=config) as session:
+            handle = session.partial_run_setup([first, last], [a, b])
+            return session.partial_run(handle, first, {a: 1.5}), session.partial_run(handle, last, {b: 2.0})
+
+    compare(scenario)
+    compare(scenario, mix_compile_mode=False)
+
+
 def test_what_is_drawn_again_in_a_later_part_is_told():
     said = []
     with tf.Graph().as_default(), control_flow(1), listening(said.append):

@@ -262,6 +262,9 @@ class _PartialRun:
         if dtype.base.name in _HANDLES or op in ("Variable", "VariableV2") or op in _OF_ONE_RUN or op in _BY_TEXT:
             # Reaching for a variable or a handle again has no effect.
             return False
+        if dtype.is_ref and any(tensor[0] in sharing for sharing in self._sharing.values()):
+            # Who takes a reference could not be given its value.
+            return False
         return self._is_steady(tensor[0])
 
     def _is_steady(self, node: int) -> bool:
