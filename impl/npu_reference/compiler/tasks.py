@@ -75,7 +75,8 @@ def transfers_of(lowered: Lowered, settings: Settings) -> Tuple[Transfer, ...]:
     found: List[Transfer] = []
     for geop, places in enumerate(lowered.inputs):
         tensors = [lowered.tensors[place] for place in places]
-        small = [tensor for tensor in tensors if tensor.bytes <= settings.fused_inputs]
+        # 0 switches it off, also for what has no bytes (runconfig.input_fusion_size.zero_off).
+        small = [tensor for tensor in tensors if settings.fused_inputs and tensor.bytes <= settings.fused_inputs]
         if len(small) > 1:
             names = tuple(tensor.name for tensor in small)
             found.append(Transfer(names, sum(tensor.bytes for tensor in small), "h2d", geop))
