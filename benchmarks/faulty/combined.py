@@ -29,6 +29,7 @@ from faulty import (
     drawn_sixth_graphs,
     drawn_sixth_graphs_subtle,
     drawn_sixth_subtle,
+    drawn_tenth_conditions,
     first,
     fresh,
     options,
@@ -78,6 +79,7 @@ TABLES = (
     drawn_ninth,
     drawn_ninth_conditions,
     drawn_ninth_subtle,
+    drawn_tenth_conditions,
 )
 
 

@@ -108,8 +108,11 @@ def test_every_question_stands_under_every_condition_that_nothing_relates_to_it(
             if member and not member.names & condition.names and member.may_join(condition)
         }
         ranks = {name for name in fitting if "rank" in name}
-        if case.params["values"] or case.params.get("env"):
-            assert found >= fitting - ranks and bool(found & ranks) == bool(ranks), case.id
+        modes = {name for name in ("online inference", "training that is given") if "online inference" in fitting}
+        saying = [{}, *(one["values"] for one in company.CONDITIONS.values() if "values" in one)]  # with a condition
+        if case.params["values"] not in saying or case.params.get("env"):
+            assert found >= fitting - ranks - {"online inference", "training that is given"}, case.id
+            assert all(bool(found & names) == bool(names) for names in (ranks, modes)), case.id
 
 
 def test_members_of_a_company_are_not_related_and_give_nothing_twice(drawn: Drawn) -> None:

@@ -288,7 +288,7 @@ FUNCTIONS = (
     "with functions that nobody calls",
     "with operators in functions of their own",
     "with operators in branches of conditionals of their own",
-    "beside a loop, a branch and a variable that nothing connects it with",
+    "beside a loop, a branch, a variable and an image that nothing connects it with",
 )
 
 FAULTS = [
@@ -299,7 +299,7 @@ FAULTS = [
     (Crowded, "partition-conditions", ("among a hundred device operators that nothing connects it with",)),
     (Unprinted, "partition-conditions", (conditions.TEXT,)),
     (Turned, "partition-conditions", ("beside is_tailing_optimization=true",)),
-    (Lenient, "precision-conditions", ("beside debug_dir=/idle/debug",)),
+    (Lenient, "precision-conditions", ("beside debug_dir=idle/debug",)),
 ]
 
 

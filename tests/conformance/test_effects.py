@@ -38,7 +38,7 @@ def readings():
 
 def asked(one, backend, folder):
     """The answer to a case under its conditions."""
-    params = effects.asked_for(one.conditions, requests.prepare(one.instance, str(folder)).params)
+    params = effects.asked_for(one.conditions, requests.prepare(one.instance, str(folder)).params, str(folder))
     answer = getattr(backend, one.instance.case.method)(params)
     return client.Answered(json.loads(json.dumps(answer)))
 

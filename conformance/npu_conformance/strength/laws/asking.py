@@ -1103,7 +1103,7 @@ def _ask_effects(plan: Plan, asker: _Asker, editions: Sequence[str], methods: An
         if one.case.method not in methods or one.edition not in editions or judge.applicable(one, asker.claims):
             continue
         params = requests.prepare(one, asker.worker.folder).params
-        asked = effects.asked_for(kept.conditions, params)
+        asked = effects.asked_for(kept.conditions, params, asker.worker.folder)
         outcomes = {"first": asker.method(one.case.method, asked)}
         first = outcomes["first"]
         if kept.conditions and first is not None and effects.fault(kept, first, asker.claims):
@@ -1113,7 +1113,9 @@ def _ask_effects(plan: Plan, asker: _Asker, editions: Sequence[str], methods: An
             if holds and aside < _TAKEN_ASIDE:
                 aside += 1
                 for name in kept.conditions:
-                    outcomes[name] = asker.method(one.case.method, effects.asked_for([name], params))
+                    outcomes[name] = asker.method(
+                        one.case.method, effects.asked_for([name], params, asker.worker.folder)
+                    )
         found.append(Asked(number, one.edition, outcomes, "effects"))
     return found
 

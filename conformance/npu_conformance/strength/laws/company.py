@@ -68,10 +68,11 @@ _UNNAMED = {
     "aoe_config.json": '{"tune_ops_type": ["MatMul"]}',
 }
 
-#: What companies stand under, too, where no document relates it to a member: the other run mode, mixed computing,
-#: what a launch script sets of one rank of eight, or of one alone, and files that nobody names.
+#: What companies stand under, too, where no document relates it to a member: the other run mode, the one that there is
+#: anyway, mixed computing, what a launch script sets of one rank of eight, or of one alone, files that nobody names.
 CONDITIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "online inference": {"values": {"graph_run_mode": 0}},
+    "training that is given": {"values": {"graph_run_mode": 1}},
     "mixed computing": {"values": {"mix_compile_mode": True}},
     "a launched rank": {"env": {"RANK_SIZE": "8", "RANK_ID": "3", "DEVICE_ID": "3", "JOB_ID": "10087"}},
     "a rank alone": {"env": {"RANK_SIZE": "1", "RANK_ID": "0", "DEVICE_ID": "0", "JOB_ID": "10087"}},
@@ -82,6 +83,11 @@ CONDITIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 _WANTED = (
     ("online inference", "mixed computing", "a launched rank", "a folder of files that nobody names"),
     ("mixed computing", "online inference", "a rank alone", "a folder of files that nobody names"),
+)
+
+#: The conditions of every second of a kind that is refused.
+_IN_TRAINING = tuple(
+    tuple("training that is given" if one == "online inference" else one for one in wanted) for wanted in _WANTED
 )
 
 #: Parts of a request that are no member; with a condition goes its place.
@@ -142,7 +148,8 @@ class Fault(NamedTuple):
 def drawn(library: Library, seed: int, rounds: int = 1) -> Tuple[List[Instance], List[Company]]:
     """The questions of a library that a seed puts into companies, and the companies, by places among those.
 
-    With every company goes what cases say of options that nobody gives. In each of several rounds there are others.
+    With every company goes what cases say of options that nobody gives, and of what a condition gives. In each of
+    several rounds there are others.
     """
     chosen = members(library)
     of_its_own = frozenset(name for name, one in library.requirements.items() if one.kind in ("type", "domain"))
@@ -150,14 +157,18 @@ def drawn(library: Library, seed: int, rounds: int = 1) -> Tuple[List[Instance],
     found = [one for draw in draws for one in companies(chosen, draw, of_its_own)]
     there = sorted({number for one in found for number in one.members})
     place = {number: at for at, number in enumerate(there)}
-    unset = _unset(library)
-    ungiven = {key: len(there) + at for at, key in enumerate(unset)}
+    unset = {
+        (condition, *key): one
+        for condition in ("", *_OF_CAUSES)
+        for key, one in _saying(library, CONDITIONS[condition]["values"] if condition else {}).items()
+    }
+    more = {key: len(there) + at for at, key in enumerate(unset)}
 
     def placed(one: Company) -> Company:
         first = chosen[one.members[0]]
-        more = () if one.refused else (ungiven.get((first.case.params["surface"], first.edition)),)
-        numbers = [place[number] for number in one.members] + [number for number in more if number is not None]
-        return one._replace(members=tuple(numbers))
+        key = (first.case.params["surface"], first.edition)
+        also = () if one.refused else tuple((name, *key) for name in ("", *one.conditions) if (name, *key) in more)
+        return one._replace(members=(*(place[number] for number in one.members), *(more[name] for name in also)))
 
     return [*(chosen[number] for number in there), *unset.values()], [placed(one) for one in found]
 
@@ -173,19 +184,24 @@ def _asked(library: Library) -> Iterator[Instance]:
             yield one
 
 
-def _unset(library: Library) -> Dict[Tuple[str, str], Instance]:
-    """What cases say of options that they give nothing about, as one case of each surface and edition."""
+def _saying(library: Library, values: Mapping[str, Any]) -> Dict[Tuple[str, str], Instance]:
+    """What cases say of options that they give nothing about, as one case of each surface and edition.
+
+    Where there are values, what those cases say that give these and nothing else.
+    """
     found: Dict[Tuple[str, str], Instance] = {}
     for one in _asked(library):
         case = one.case
         if case.expect.rejected is not None:
             continue
-        touched = set().union(*_touched(case.params))
+        if values and (case.params["values"] != values or case.params.get("env")):
+            continue
+        touched = set() if values else set().union(*_touched(case.params))
         lines = [line for line in _lines(one) if line.startswith("effective ")]
         lines = [line for line in lines if "*" not in line and touched.isdisjoint(relations.deciding(line))]
         key = (case.params["surface"], one.edition)
         if key not in found:
-            params = {"surface": case.params["surface"], "values": {}}
+            params = {"surface": case.params["surface"], "values": dict(values)}
             expect = case.expect._replace(observe=(), golden={}, contains=(), forbid=(), any_of=())
             needs = frozenset(("options",))
             found[key] = one._replace(case=case._replace(params=params, needs=needs, expect=expect))
@@ -250,6 +266,9 @@ class _Member(NamedTuple):
 
 #: What nothing bears on: two who give the same of it may stand beside each other.
 _CAUSES = frozenset(("graph_run_mode", "mix_compile_mode"))
+
+#: Conditions that give such an option, of which cases say what follows.
+_OF_CAUSES = tuple(name for name, params in CONDITIONS.items() if _CAUSES & params.get("values", {}).keys())
 
 
 def _without(given: Mapping[str, Any], *names: str) -> Dict[str, Any]:
@@ -377,10 +396,12 @@ def _conditions(names: _Names, surface: str) -> Dict[str, _Member]:
 _NOBODY = -1
 
 
-def _under(member: _Member, conditions: Mapping[str, _Member], number: int) -> Tuple[_Member, Tuple[str, ...]]:
+def _under(
+    member: _Member, conditions: Mapping[str, _Member], number: int, wanted: Sequence[Sequence[str]] = _WANTED
+) -> Tuple[_Member, Tuple[str, ...]]:
     """A member under all conditions of a company's turn that it may stand under."""
     there: List[str] = []
-    for name in _WANTED[number % len(_WANTED)]:
+    for name in wanted[number % len(wanted)]:
         if member.may_join(conditions[name]):
             member = member.joined(conditions[name])
             there.append(name)
@@ -498,6 +519,7 @@ class _Beside:
         self._words = {value for value in given if isinstance(value, str) and _WORD.match(value)}
         self._met: Dict[str, collections.Counter[int]] = {}
         self._kinds: Set[Tuple[Any, ...]] = set()
+        self._turns: collections.Counter[Tuple[Any, ...]] = collections.Counter()
 
     def _keep(self, one: _Member, about: str, near: int) -> None:
         kept: Optional[_Member] = None
@@ -519,7 +541,9 @@ class _Beside:
         if is_new or (isinstance(value, str) and value in self._words):
             self._kinds.add(kind)
             yield self._company(refused, (), about, _CROWD if is_new else 0)
-        joined, conditions = _under(refused, self._conditions, len(self._kinds))
+        self._turns[kind] += 1
+        wanted = _WANTED if self._turns[kind] % 2 else _IN_TRAINING
+        joined, conditions = _under(refused, self._conditions, len(self._kinds), wanted)
         if conditions:
             yield self._company(joined, conditions, about, _FEW)
 
@@ -875,19 +899,30 @@ def _of_answer(
         by_subject.setdefault(fact.subject, []).append(fact)
         if fact.aspect == "origins" and not origin:
             origin.append(fact)  # that it tells any decides whether it is asked for some
-    touched = {number: _touched(chosen[number].case.params) for number in there}
-    for place, condition in enumerate(conditions):
-        touched[-1 - place] = _touched({"surface": chosen[there[0]].case.params["surface"], **CONDITIONS[condition]})
-    everyone: Set[str] = set()
-    several: Set[str] = set()
-    for given, bears in touched.values():
-        several |= everyone & (given | bears)
-        everyone |= given | bears
+    surface = chosen[there[0]].case.params["surface"]
+    parties = [CONDITIONS[condition] for condition in conditions]
+    causes: Dict[str, Set[str]] = {}  # who gives one gives the same as everybody else
+    touching: collections.Counter[str] = collections.Counter()
+    own: Dict[int, Set[str]] = {}
+    for place, params in enumerate([*(chosen[number].case.params for number in there), *parties]):
+        given = {**params.get("values", {}), **params.get("env", {})}
+        for name in _CAUSES & given.keys():
+            causes.setdefault(name, set().union(*_touched({"surface": surface, "values": {name: given[name]}})))
+        rest = {"surface": surface, "values": _without(given, *_CAUSES)}
+        touched = set().union(*_touched(rest))
+        touching.update(touched)
+        if place < len(there):
+            own[there[place]] = touched
+    for of in causes.values():
+        touching.update(of)
     found = {}
     for number in judged:
         one = chosen[number]
-        given, bears = touched[number]
-        foreign = (everyone - given - bears) | (several & bears) - given
+        given = {**one.case.params["values"], **one.case.params.get("env", {})}
+        mine = collections.Counter(own[number])
+        for name in causes.keys() & given.keys():
+            mine.update(causes[name])
+        foreign = {name for name, times in touching.items() if times > mine[name]}.difference(given)
         case, subjects = _narrowed(one.case, one.edition, foreign)
         facts = [
             fact

@@ -375,7 +375,11 @@ def _scoped(scope: str) -> Callable[[Request], Request]:
 def prefixed(asked: Request, scope: str) -> Request:
     """Every node under another name, wherever it is named; what an adapter reads a meaning from stays."""
     graph, params = asked.graph, asked.params
-    names = {node.name: scope + node.name for node in graph.node if not node.name.startswith(("_arg_", "_retval_"))}
+
+    def whole(name: str) -> str:  # also one that no node has, which may be the beginning of one
+        return name if name.startswith(("_arg_", "_retval_")) else scope + name
+
+    names = {node.name: whole(node.name) for node in graph.node}
 
     def of(text: str) -> str:
         control = "^" if text.startswith("^") else ""
@@ -393,7 +397,7 @@ def prefixed(asked: Request, scope: str) -> Request:
     found: _Params = {key: [of(name) for name in params[key]] for key in ("feeds", "fetches") if key in params}
     pairs = params["values"].get("in_out_pair")
     if pairs is not None:
-        renamed = [[[names.get(name, name) for name in part] for part in entry] for entry in _parsed(pairs) or []]
+        renamed = [[[whole(name) for name in part] for part in entry] for entry in _parsed(pairs) or []]
         found["values"] = {**params["values"], "in_out_pair": str(renamed)}
     return asked._replace(params={**params, **found})
 
@@ -600,9 +604,9 @@ def _alike(asked: Request) -> Optional[Request]:
 
 
 def _beside_flow(asked: Request) -> Request:
-    """A loop of version 1, an If and a variable beside the graph."""
+    """A loop of version 1, an If, a variable and an image with its channels first beside the graph."""
     asked.graph.MergeFromString(_flow())
-    return _more_fetched(asked, *(f"{BESIDE}flow_{name}:0" for name in ("exit", "branches", "read")))
+    return _more_fetched(asked, *(f"{BESIDE}flow_{name}:0" for name in ("exit", "branches", "read", "channels")))
 
 
 @functools.lru_cache(maxsize=1)
@@ -626,6 +630,8 @@ def _flow() -> bytes:
     add("exit", "Exit", "switch", T=10)
     add("variable", "VariableV2", dtype=1).attr["shape"].shape.dim.add(size=2)
     add("read", "Identity", "variable", T=1)
+    add("image", "Placeholder", dtype=1)
+    add("channels", "BiasAdd", "image", "read", T=1).attr["data_format"].s = b"NCHW"
     node = add("branches", "If", "exit", "read", Tcond=10)
     for key in ("Tin", "Tout"):
         node.attr[key].list.type.append(1)
@@ -973,7 +979,7 @@ _ALL = [
         ("mixed.purpose.host_fallback", "M2"), hides=_NOTES | {"min_geops"}, refusals=True,
     ),
     Condition(
-        "beside a loop, a branch and a variable that nothing connects it with", _beside_flow,
+        "beside a loop, a branch, a variable and an image that nothing connects it with", _beside_flow,
         ("mixed.purpose.host_fallback", "M4", "M21"), hides=_NOTES | {"min_geops"}, refusals=True, dear=True,
     ),
     Condition(

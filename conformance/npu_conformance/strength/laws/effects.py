@@ -6,6 +6,7 @@ it. Cases are asked once more, each under several conditions at a time, and judg
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import json
@@ -20,6 +21,7 @@ from npu_conformance.library.library import Instance, Library
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws.checks import Law
 from npu_conformance.strength.laws.relations import conflicting
+from npu_reference.graphs import load_graph
 
 __all__ = [
     "EFFECTS", "CONDITIONS", "Condition", "Kept", "Question", "asked_for", "effects", "fault", "fitting", "question",
@@ -69,8 +71,10 @@ class Condition(NamedTuple):
         back: the answer without it; what it is given may be changed.
         places: of conditions that have a place in common one at most is laid.
         dear: laid only where it shows something new: more is compiled for it, or it hides how things are without it.
-        fully: laid over every detail of a case, not over every option or file alone; each under one of this name.
+        fully: every detail of a case is asked under one of this name; its own, where nothing is said.
+        roughly: laid over every option or file, and not over every detail: it costs many questions.
         moves: whether files lie elsewhere than they do by themselves.
+        graph: what it changes in the graph's definition.
     """
 
     name: str
@@ -82,6 +86,13 @@ class Condition(NamedTuple):
     dear: bool = False
     fully: str = ""
     moves: bool = False
+    graph: Optional[Callable[[Any], None]] = None
+    roughly: bool = False
+
+    @property
+    def over(self) -> str:
+        """Under which name every detail is asked; none where details are not."""
+        return self.fully or ("" if self.dear or self.roughly else self.name)
 
 
 class Kept(NamedTuple):
@@ -246,10 +257,18 @@ def _of_files(params: Params, change: Callable[[str], str]) -> Params:
     return found
 
 
+#: Variables that are a directory.
+_OF_DIRECTORIES = ("ASCEND_WORK_PATH", "ASCEND_CACHE_PATH", "NPU_COLLECT_PATH")
+
+
 def _relative(params: Params) -> Params:
-    """With names that count from the current directory, which stands for the machine's root as well."""
-    told = _told_paths(params)
+    """With names that count from the current directory, which stands for the machine's root as well; variables' too."""
+    env = params.get("env", {})
+    named = {name: env[name] for name in _OF_DIRECTORIES if env.get(name, "").startswith("/")}
+    told = _told_paths(params) | set(named.values())
     found = _everywhere(params, (*_DIRECTORIES, *_FILES), lambda path: path.lstrip("/"))
+    if named:
+        found["env"] = {**env, **{name: path.lstrip("/") for name, path in named.items()}}
     below = tuple(f"{path.rstrip('/')}/" for path in told)
     return _of_files(found, lambda name: name.lstrip("/") if name in told or f"{name}/".startswith(below) else name)
 
@@ -485,6 +504,42 @@ def _with_other_first(params: Params) -> Params:
     return {**others, **_other_model(), "models": [own]}
 
 
+def _with_own_flow(graph: Any) -> None:
+    """A variable, a text and a loop beside the graph, which nothing computes with: run as a target, on the host where
+    that is asked for."""
+
+    def add(name: str, op: str, *inputs: str, **types: int) -> Any:
+        node = graph.node.add(name=f"{_HERE}/{name}", op=op, input=[one.replace("/", f"{_HERE}/") for one in inputs])
+        for key, dtype in types.items():
+            node.attr[key].type = dtype
+        return node
+
+    handle = add("variable", "VarHandleOp", dtype=_TYPES["float"])
+    handle.attr["shape"].shape.dim.add(size=2)
+    add("same", "Identity", "/variable", T=_TYPES["resource"])
+    for name, dtype in (("text", "string"), ("never", "bool")):
+        tensor = add(name, "Const", dtype=_TYPES[dtype]).attr["value"].tensor
+        tensor.dtype = _TYPES[dtype]
+        tensor.tensor_shape.SetInParent()
+        (tensor.string_val.append(b"of nobody") if dtype == "string" else tensor.bool_val.append(False))
+    add("enter", "Enter", "/never", T=_TYPES["bool"]).attr["frame_name"].s = _HERE.encode()
+    add("merge", "Merge", "/enter", "/next", T=_TYPES["bool"]).attr["N"].i = 2
+    add("goes_on", "LoopCond", "/merge")
+    add("switch", "Switch", "/merge", "/goes_on", T=_TYPES["bool"])
+    add("body", "Identity", "/switch:1", T=_TYPES["bool"])
+    add("next", "NextIteration", "/body", T=_TYPES["bool"])
+    add("exit", "Exit", "/switch", T=_TYPES["bool"])
+    add("target", "NoOp", "^/same", "^/exit").attr["_without_npu_compile"].b = True
+
+
+#: Types as protocol buffers count them.
+_TYPES = {"float": 1, "string": 7, "bool": 10, "resource": 20}
+
+
+def _targeted(params: Params) -> Params:
+    return {**params, "fetches": [*params["fetches"], f"{_HERE}/target"]}
+
+
 # -- how answers are read ---------------------------------------------------------------------------------------------
 
 
@@ -700,7 +755,8 @@ CONDITIONS: Tuple[Condition, ...] = (
     Condition(
         "relative names",
         ("runconfig.work_path.relative", "session.profiling_options.output.relative", "D8"),
-        _gives(*_DIRECTORIES, *_FILES, *_OUTPUTS),
+        lambda one: not one.options.isdisjoint((*_DIRECTORIES, *_FILES, *_OUTPUTS))
+        or not one.env.isdisjoint(_OF_DIRECTORIES),
         _relative,
         _same,
         dear=True,
@@ -719,6 +775,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _giving(_on_both(op_compiler_cache_mode="enable", op_compiler_cache_dir=f"/{_HERE}")),
         _OWN,
         ("kernels",),
+        roughly=True,
     ),
     Condition(
         "kernel files of level 4",  # no cache beside it
@@ -729,6 +786,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _giving(_on_both(op_debug_level=4, debug_dir=f"/{_HERE}")),
         _OWN,
         ("kernels",),
+        roughly=True,
     ),
     Condition(
         "no cache",
@@ -737,6 +795,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _giving(_on_both(op_compiler_cache_mode="disable")),
         _same,
         ("kernels",),
+        roughly=True,
     ),
     Condition(
         "a directory for files of debugging",
@@ -753,6 +812,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _giving(_on_both(export_compile_stat=2)),
         _without(r"(\A|/)fusion_result\.json\Z"),
         ("results",),
+        roughly=True,
     ),
     Condition(
         "no fusion results",
@@ -761,6 +821,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _giving(_on_both(export_compile_stat=0)),
         _same,
         ("results",),
+        roughly=True,
     ),
     Condition(
         "weights in files",
@@ -769,6 +830,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _giving(_on_both(external_weight=True)),
         _without(r"(\A|/)tmp_weight_"),
         ("weights",),
+        roughly=True,
     ),
     Condition(
         "a profile",
@@ -784,6 +846,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _giving(_on_both(aoe_mode="2", work_path=f"/{_HERE}"), {f"/{_HERE}/": ""}),
         _OWN,
         ("tuning",),
+        roughly=True,
     ),
     Condition(
         "dumps",
@@ -821,6 +884,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         ),
         _giving(_on_both(mix_compile_mode=True)),
         _same,
+        ("mixed",),
         fully="mixed",
     ),
     Condition(
@@ -902,6 +966,7 @@ CONDITIONS: Tuple[Condition, ...] = (
              _unlike(said=r"fusion_result|filler|reused none compiled none")),
         _with_other_first,
         _without_other_model,
+        ("graph",),
         dear=True,
     ),
     Condition(
@@ -912,6 +977,16 @@ CONDITIONS: Tuple[Condition, ...] = (
         _from_last_step,
         dear=True,
         fully="steps",
+    ),
+    Condition(
+        "a variable, a text and a loop in the graph",
+        ("mixed.default.full_offload", "M2", "M4"),
+        _all(lambda one: bool(one.params.get("fetches")) and not one.params.get("models"),
+             _unlike("external_weight", "variable_memory_max_size", "graph_memory_max_size", said="constant|weight")),
+        _targeted,
+        _same,
+        ("graph",),
+        graph=_with_own_flow,
     ),
     Condition(
         "another order",
@@ -934,6 +1009,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _giving(_on_both(**_NAMED_OF_OTHERS), _FILES_OF_OTHERS),
         _OWN,
         ("implementation",),
+        roughly=True,
     ),
     Condition(
         "another implementation of operators",  # of what is compared with itself
@@ -943,6 +1019,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _giving(_on_both(op_select_implmode="high_precision")),
         _same,
         ("implementation",),
+        roughly=True,
     ),
     Condition(
         "a pass for scopes that there are none of",
@@ -959,6 +1036,17 @@ CONDITIONS: Tuple[Condition, ...] = (
         _giving(_on_both(op_debug_config=_SWITCHES), {_SWITCHES: "op_debug_config = ccec_g\n"}),
         _OWN,
         ("kernels",),
+    ),
+    Condition(
+        "iterations on the device",  # of what is compiled: who starts a step is another matter
+        ("runconfig.iterations_per_loop.example", "runconfig.iterations_per_loop.effect"),
+        _all(_compiles, _in_003, _accepted,
+             _unlike("iterations_per_loop", "mix_compile_mode", "graph_run_mode", "enable_data_pre_proc",
+                     "dynamic_input", *_OF_PROFILES)),
+        _giving(_on_both(iterations_per_loop=1000)),
+        _same,
+        ("mode", "mixed"),
+        roughly=True,
     ),
     Condition(
         "options of other subjects",
@@ -990,6 +1078,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _giving(_on_both(is_tailing_optimization=True, hcom_parallel=True)),
         _same,
         ("mode",),
+        roughly=True,
     ),
     Condition(
         "formats of variables that are kept",  # which kernels convert them is not said
@@ -999,6 +1088,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _giving(_on_both(variable_format_optimize=False)),
         _same,
         ("mode",),
+        roughly=True,
     ),
     Condition(
         "defaults that are given",
@@ -1016,7 +1106,8 @@ _OF_RUNS = frozenset({
     "by NPURunConfig", "by a session", "a cache of its own", "a directory for files of debugging", "weights in files",
     "online inference", "a work path in the environment", "a cache path in the environment", "another home",
     "a folder with files of others", "another order", "white space in files", "files of other options",
-    "options of other subjects", "deterministic computing", "defaults that are given", "a launched rank",
+    "options of other subjects", "deterministic computing", "defaults that are given", "a launched rank", "tuning",
+    "dumps", "a variable, a text and a loop in the graph",
 })  # fmt: skip
 
 
@@ -1036,8 +1127,13 @@ def effects(instance: Instance) -> FrozenSet[str]:
 
 
 def details(instance: Instance) -> FrozenSet[str]:
-    """What of its effects a case is about: a value, a mode, an order."""
-    return frozenset(".".join(one.split(".")[1:3]) for one in instance.case.requirements)
+    """What of its effects a case is about: a value, a mode, an order; a step that ends in an error is another."""
+    ends = any(_ENDS.match(line) for line in instance.case.expect.contains)
+    return frozenset(".".join(one.split(".")[1:3]) + ", in an error" * ends for one in instance.case.requirements)
+
+
+#: How a case says that a step ends in an error.
+_ENDS = re.compile(r"ended \S+ [A-Z]")
 
 
 def usable(library: Library, draw: str = "0") -> List[Instance]:
@@ -1162,7 +1258,7 @@ def _few(fit: Sequence[_Fitting]) -> List[Kept]:
 _LESS = 0.5
 
 #: Of the cases that show nothing new one in so many is asked in a run (assumed: what is wrong may show in one alone).
-_PART = 6
+_PART = 12
 
 _LARGE = 4096  # bytes of a graph's text that cost as much as one more program (assumed)
 
@@ -1185,8 +1281,8 @@ def _shows(
 
 
 def _details_under(found: Sequence[Condition]) -> List[str]:
-    """What details are asked under: some condition, and each of those that are laid over all."""
-    return ["", *(one.fully for one in found if one.fully)]
+    """What details are asked under: some condition, and each that is laid over all of them."""
+    return ["", *(one.over for one in found if one.over)]
 
 
 def _together(
@@ -1200,7 +1296,7 @@ def _together(
     drawn = dict(zip((one.name for one in found), itertools.cycle(_digest("", draw))))
     gains = {
         one.name: sum((effect, one.name) in left for effect in shown)
-        + sum((detail, one.fully) in left for detail in small if one.fully)
+        + sum((detail, one.over) in left for detail in small if one.over)
         for one in found
     }
     taken: Set[str] = set()
@@ -1216,12 +1312,28 @@ def _together(
 # -- asking and judging -----------------------------------------------------------------------------------------------
 
 
-def asked_for(conditions: Sequence[str], params: Mapping[str, Any]) -> Params:
-    """The request of a question under conditions."""
+def asked_for(conditions: Sequence[str], params: Mapping[str, Any], folder: str = "") -> Params:
+    """The request of a question under conditions; a graph that they change is written into a folder."""
     found: Params = dict(params)
     for name in conditions:
         found = _OF[name].lay(found)
+    changes = tuple(name for name in conditions if _OF[name].graph is not None)
+    if changes and folder:
+        found["graph"] = os.path.join(folder, f"{_HERE}.pb")
+        with open(found["graph"], "wb") as file:
+            file.write(_changed(params["graph"], changes))
     return found
+
+
+@functools.lru_cache(maxsize=64)
+def _changed(path: str, conditions: Tuple[str, ...]) -> bytes:
+    graph = load_graph(path).to_def()
+    for name in conditions:
+        change = _OF[name].graph
+        if change is not None:
+            change(graph)
+    content: bytes = graph.SerializeToString(deterministic=True)
+    return content
 
 
 def read_back(conditions: Sequence[str], outcome: client.Outcome) -> client.Outcome:

@@ -168,14 +168,14 @@ IDLE: Tuple[Idle, ...] = (
     Idle("op_compiler_cache_mode", "session.op_compiler_cache_mode.enable"),
     Idle(
         "op_compiler_cache_dir", "session.op_compiler_cache_dir.created",
-        several=({"values": {"op_compiler_cache_mode": "enable", "op_compiler_cache_dir": "/idle/cache"}},),
+        several=({"values": {"op_compiler_cache_mode": "enable", "op_compiler_cache_dir": "idle/cache"}},),
     ),
     Idle("op_debug_level", "session.op_debug_level.1.files"),
     Idle(
         "op_debug_config", "runconfig.op_debug_config.ccec_g",
         several=_file("op_debug_config", "op_debug_config = ccec_g\n", "op_debug_config = oom\n"), places=_RUNCONFIG,
     ),
-    Idle("debug_dir", "session.debug_dir.contents", several=_numbers("debug_dir", "/idle/debug")),
+    Idle("debug_dir", "session.debug_dir.contents", several=_numbers("debug_dir", "idle/debug")),
     Idle("export_compile_stat", "runconfig.export_compile_stat.0"),
     Idle(
         "enable_dump", "session.enable_dump.true",
