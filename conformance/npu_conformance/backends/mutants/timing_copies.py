@@ -36,6 +36,15 @@ def _fused_results(step: Answer, params: Params) -> None:
     step["transfers"] = rest + back
 
 
+def _empty_together(step: Answer, params: Params) -> None:
+    """Inputs without a byte are copied at once."""
+    empty = [copy for copy in step["transfers"] if copy["direction"] == "h2d" and not copy["bytes"]]
+    if len(empty) > 1:
+        rest = [copy for copy in step["transfers"] if copy not in empty]
+        names = [name for copy in empty for name in copy["tensors"]]
+        step["transfers"] = [{**empty[0], "tensors": names}, *rest]
+
+
 def _constants_copied(step: Answer, params: Params) -> None:
     size = step["memory"]["constants"]
     step["transfers"].append({"direction": "h2d", "bytes": size, "tensors": ["constants"], "times": 1})
@@ -82,6 +91,13 @@ hearing(
     "Fuses inputs of at most 50 KB although the threshold is 0.",
     has("input_fusion_size", 0),
     input_fusion_size=51200,
+)
+telling(
+    "inputs-without-elements-fused-at-zero",
+    "runconfig.input_fusion_size.zero_off",
+    "Copies inputs without elements at once although the threshold is 0.",
+    _empty_together,
+    has("input_fusion_size", 0),
 )
 telling(
     "inputs-fused-in-twos",

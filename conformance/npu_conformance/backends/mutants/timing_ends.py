@@ -152,6 +152,13 @@ telling(
     lambda step, params: step["memory"].update(constants=step["memory"]["constants"] + step["memory"]["external"]),
     has("external_weight", True),
 )
+telling(
+    "external-weights-of-each-graph",
+    "runconfig.external_weight.sharing",
+    "Keeps externalised weights once for each graph that has them.",
+    lambda step, params: step["memory"].update(total=step["memory"]["total"] + step["memory"]["external"]),
+    has("external_weight", True),
+)
 hearing(
     "ranges-in-the-order-of-the-script",
     "runconfig.dynamic_inputs_shape_range.order_named",

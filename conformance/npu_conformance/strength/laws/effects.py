@@ -21,7 +21,7 @@ from npu_conformance.library.library import Instance, Library
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws.checks import Law
 from npu_conformance.strength.laws.relations import conflicting
-from npu_reference.graphs import load_graph
+from npu_reference.graphs import load_graph, write_graph
 
 __all__ = [
     "EFFECTS", "CONDITIONS", "Condition", "Kept", "Question", "asked_for", "effects", "fault", "fitting", "question",
@@ -1320,20 +1320,18 @@ def asked_for(conditions: Sequence[str], params: Mapping[str, Any], folder: str 
     changes = tuple(name for name in conditions if _OF[name].graph is not None)
     if changes and folder:
         found["graph"] = os.path.join(folder, f"{_HERE}.pb")
-        with open(found["graph"], "wb") as file:
-            file.write(_changed(params["graph"], changes))
+        write_graph(_changed(params["graph"], changes), found["graph"])  # whatever a backend has put in its place
     return found
 
 
 @functools.lru_cache(maxsize=64)
-def _changed(path: str, conditions: Tuple[str, ...]) -> bytes:
+def _changed(path: str, conditions: Tuple[str, ...]) -> Any:
     graph = load_graph(path).to_def()
     for name in conditions:
         change = _OF[name].graph
         if change is not None:
             change(graph)
-    content: bytes = graph.SerializeToString(deterministic=True)
-    return content
+    return graph
 
 
 def read_back(conditions: Sequence[str], outcome: client.Outcome) -> client.Outcome:
