@@ -16,10 +16,10 @@ from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.judging import judge
 from npu_conformance.protocol import client
 from npu_conformance.strength import hosting
-from npu_conformance.strength.laws import asking
+from npu_conformance.strength.laws import asking, checks
 from npu_conformance.strength.laws.asking import LAWS
 from npu_reference.errors import NpuError
-from npu_reference.graphs import load_graph
+from npu_reference.graphs import GraphBuilder, load_graph, write_graph
 from tests.cases.corpus import corpus
 
 
@@ -186,6 +186,25 @@ def test_every_law_sees_the_fault_it_forbids(fault, tmp_path):
     edit, law = FAULTS[fault]
     found = broken(edited(edit), tmp_path)
     assert law in found, found
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_constant_is_where_it_is_needed_but_behind_what_it_waits_for(waits, tmp_path):
+    g = GraphBuilder()
+    host = g.op(
+        "Relu", "host", [g.op("Relu", "before", [g.placeholder("x", "float32", [2])])], _without_npu_compile=True
+    )
+    constant = g.const("constant", [1.0, 2.0], "float32", control=[host] if waits else [])
+    g.op("Relu", "behind", [g.op("AddV2", "sum", [constant, g.placeholder("y", "float32", [2])])])
+    path = tmp_path / "graph.pb"
+    write_graph(g.build(), path)
+    params = {"surface": "session", "edition": "current", "values": {"mix_compile_mode": True}, "graph": str(path)}
+    answer = ReferenceBackend().partition(params)
+    assert answer["min_geops"] == (2 if waits else 1)
+    question = checks.Question(load_graph(path), None, mixed=True)
+    least = LAWS["minimum"].faults
+    assert least(checks.read(question, answer)) == []
+    assert least(checks.read(question, {**answer, "min_geops": answer["min_geops"] - 1})) != []
 
 
 def test_a_conditional_that_is_cut_is_seen(tmp_path):

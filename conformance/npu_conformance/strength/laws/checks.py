@@ -415,8 +415,8 @@ def _least(reading: Reading) -> List[str]:
     for node in _in_order(reads):
         on_device = reading.home[node] != _HOST
         for source in reads[node]:
-            if graph.nodes[source].op == "Const" and on_device:
-                continue  # a copy of it may lie in any GEOP
+            if graph.nodes[source].op == "Const" and on_device and not reads[source]:
+                continue  # a copy of it may lie in any GEOP; one that waits for something has its place behind that
             after_host[node] = max(after_host[node], after_host[source])
             if reading.home[source] == _HOST or not on_device:
                 after_host[node] = max(after_host[node], visits[source])
