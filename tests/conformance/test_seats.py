@@ -172,9 +172,12 @@ def test_a_lane_waits_for_the_rest_and_ends_where_all_is_over(shelf: Shelf) -> N
         work, place = runner._Work(TERMS), EndsOnce(at=-1)
         lane = threading.Thread(target=work.lane, args=(place,))
         lane.start()
-        work.end() if end else work.complete(pairs)
-        lane.join()
-        assert len(work.found) == (0 if end else 4)
+        if end:
+            work.end()
+        else:
+            work.complete(pairs)
+        lane.join(60.0)
+        assert not lane.is_alive() and len(work.found) == (0 if end else 4)
 
 
 def running(folder: str) -> str:

@@ -72,7 +72,7 @@ def run(
         keep: folder where tensors that came as files are kept, by digest.
         further: takes the backend's claims, and says what to ask beside the cases.
         first: the first lane's place, made beforehand by :func:`seats.seat` with the same SPEC and settings.
-        early: whether an instance may be asked while `further` works: nothing that it says asks the same.
+        early: whether an instance may be asked while `further` works, since nothing of that is the same.
     Raises:
         NpuError: BACKEND_SPEC or BACKEND_UNAVAILABLE when it does not start at all.
     """
