@@ -77,30 +77,34 @@ def run(
         NpuError: BACKEND_SPEC or BACKEND_UNAVAILABLE when it does not start at all.
     """
     with contextlib.ExitStack() as stack:
-        first = stack.enter_context(seat(spec, settings) if first is None else first)
-        hello = first.hello()
+        leading = stack.enter_context(seat(spec, settings) if first is None else first)
+        hello = leading.hello()
         claims = judge.Claims.of(hello)
         pairs = list(enumerate(instances))
         work = _Work(Terms(claims, library.fixtures, keep, settings.repeat), progress)
-        places, futures = [first], []
         pool = stack.enter_context(ThreadPoolExecutor(settings.jobs))
+        places: List[Seat] = []
+
+        def lane(number: int) -> None:
+            # In a thread, whose processes no interruption cuts off while they start: it comes to the main one alone.
+            place = seat(spec, settings) if number else leading
+            places.append(place)
+            work.lane(place, number % 2 == 1)
+
         try:
             # An interruption may come with the first request already, so handing out the lanes is inside.
+            futures = []
             if further is not None and settings.jobs > 1:
                 work.begin(_chunks([pair for pair in pairs if early(pair[1])]))
-                futures.append(pool.submit(work.lane, first))
+                futures.append(pool.submit(lane, 0))
             beside = further(claims) if further is not None else None
             lanes = max(1, min(settings.jobs, work.complete(pairs, beside)))
-            places += [stack.enter_context(seat(spec, settings)) for _ in range(lanes - 1)]
-            started = len(futures)
-            futures += [
-                pool.submit(work.lane, one, number % 2 == 1) for number, one in enumerate(places) if number >= started
-            ]
+            futures += [pool.submit(lane, number) for number in range(len(futures), lanes)]
             for future in futures:
                 future.result()
         except BaseException:
             work.end()
-            for one in places:
+            for one in list(places):
                 one.abort()
             raise
     found = work.found
