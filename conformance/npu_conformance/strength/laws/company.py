@@ -54,8 +54,8 @@ _WORD = re.compile(r"[A-Za-z0-9_]{1,24}\Z")
 _MANY = 6
 
 #: So many companies at last are of those who have met least, and so many stand beside one who is refused, without
-#: conditions and under them (assumed).
-_LAST, _CROWD, _FEW = 12, 24, 5
+#: conditions, which is everybody, and under them (assumed).
+_LAST, _CROWD, _FEW = 12, 64, 5
 
 #: Files in the current directory that are called as samples are, of the forms that options name; here none names them.
 _UNNAMED = {
@@ -536,7 +536,7 @@ class _Beside:
         without, where more may stand."""
         about = _about(question)
         value = relations.unwrapped(question.case.params["values"].get(about))
-        kind = (about, type(value), question.case.expect.rejected)
+        kind = (about, type(value), question.case.expect.rejected, question.case.requirements)
         is_new = kind not in self._kinds
         if is_new or (isinstance(value, str) and value in self._words):
             self._kinds.add(kind)
