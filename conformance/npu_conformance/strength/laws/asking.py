@@ -872,7 +872,7 @@ def _asked_part(part: int, common: Common, worker: client.Client, tick: Optional
     answers += _ask_shelved(plan, asker, editions, methods)
     answers += _ask_dealt(plan, asker, editions, methods)
     companies = _ask_options(plan, asker, editions) if "options" in methods else []
-    if not methods.isdisjoint(("compile", "timeline", "run")):
+    if not methods.isdisjoint(one.method for one in effects.EFFECTS):
         answers += _ask_effects(plan, asker, editions, methods)
     if "partition" in methods:
         answers += _ask_all(plan, asker, editions)

@@ -1098,7 +1098,22 @@ CONDITIONS: Tuple[Condition, ...] = (
         _same,
     ),
 )  # fmt: skip
-_OF = {one.name: one for one in CONDITIONS}
+
+def _second(params: Params) -> Params:
+    """What the question gives is given in the second of two programs, the first of which gives nothing."""
+    given = {key: params[key] for key in ("values", "env") if params.get(key)}
+    return {**params, "values": {}, "env": {}, "turns": [{}, given]}
+
+
+#: What is refused is so in a later program, too; nothing else is laid over it.
+SECOND = Condition(
+    "in the second of two programs",
+    ("session.table.unlisted_reserved",),
+    _all(_compiles, lambda one: not _accepted(one)),
+    _second,
+    _same,
+)
+_OF = {one.name: one for one in (*CONDITIONS, SECOND)}
 
 
 #: What runs are asked under: whatever else that changes is left, and leaves values, errors and dumps alone.
@@ -1188,31 +1203,55 @@ def questions(library: Library, seed: int = 0, rounds: int = 1) -> List[Kept]:
 
 
 def refused(library: Library, draw: str = "0") -> List[Kept]:
-    """What options are refused for, asked where something is compiled: one question of each option and error.
+    """What options or precisions are refused for, asked where something is compiled, or shows what the option does: one
+    question of each option and error, beside operators of every kind, in a later program or after another model.
 
     No session of them is made, so that nothing can be compiled in it.
     """
     found: Dict[Tuple[Any, ...], Instance] = {}
+    shown: Dict[str, Dict[str, int]] = {}
     for one in library.instances():
         case, rejected = one.case, one.case.expect.rejected
-        plain = case.method == "options" and case.level == "must" and not case.expect.ignorable
-        if plain and rejected is not None and set(rejected[0]) != {"OPTION_FILE"}:  # here other folders are there
-            key = (*rejected, case.params["surface"], one.edition)
+        if rejected is None and case.method in _SHOWING:
+            for name in case.params["values"]:
+                of = shown.setdefault(name, {})
+                of[case.method] = of.get(case.method, 0) + 1
+        if rejected is None or one.twin or case.level != "must" or case.expect.ignorable:
+            continue
+        plain = case.method == "options" and set(rejected[0]) != {"OPTION_FILE"}  # here other folders are there
+        if plain or (case.method == "precision" and rejected[0][0].startswith("PRECISION_")):
+            key = (*rejected[:2], case.params["surface"], one.edition, case.requirements[0] if not plain else "")
             first = found.setdefault(key, one)
             if _digest(draw, one.id) < _digest(draw, first.id):
                 found[key] = one
-    graphs = os.path.join(resources.fixtures(), "graphs", "artifacts")
     kept = []
-    for one in found.values():
+    for key, one in found.items():
         number = _digest(draw, one.id)[0]
-        name, feeds, fetches = _COMPILED[number % len(_COMPILED)]
-        asked = {"graph": os.path.join(graphs, f"{name}.pbtxt"), "feeds": feeds, "fetches": fetches}
-        method = ("compile", "timeline")[number // len(_COMPILED) % 2]
-        needs = one.case.needs - {"options"} | {method}
-        case = one.case._replace(method=method, params={**one.case.params, **asked}, needs=needs)
-        kept.append(Kept(one._replace(case=case), ()))
+        if one.case.method == "precision":
+            kept += [_asked_of(one, "compile", number, laid) for laid in ((), (_OTHER_MODEL,))]
+            continue
+        of = shown.get(key[1].strip("*"), {})
+        most = max(sorted(of), key=lambda method: of[method], default="compile")
+        if most != "compile" or number % 2:
+            kept.append(_asked_of(one, most, number, (_FLOW,) if number % 4 else ()))
+        if most == "compile" or number % 2 == 0:
+            kept.append(_asked_of(one, "compile", number, (SECOND.name,) if number % 3 else ()))
     return kept
 
+
+def _asked_of(one: Instance, method: str, number: int, laid: Tuple[str, ...]) -> Kept:
+    """What is refused, asked of another method; of a graph, where the case has none."""
+    asked = {"feeds": [], "fetches": [], **one.case.params}
+    if "graph" not in asked:
+        name, asked["feeds"], asked["fetches"] = _COMPILED[number % len(_COMPILED)]
+        asked["graph"] = os.path.join(resources.fixtures(), "graphs", "artifacts", f"{name}.pbtxt")
+    needs = one.case.needs - {one.case.method} | {method}
+    return Kept(one._replace(case=one.case._replace(method=method, params=asked, needs=needs)), laid)
+
+
+#: What asks about a graph, and is not executed.
+_SHOWING = ("compile", "timeline", "partition", "precision")
+_OTHER_MODEL, _FLOW = "another model before", "a variable, a text and a loop in the graph"
 
 #: Graphs that options are refused for, with what is fed and fetched: of float16, and of float32.
 _COMPILED: Tuple[Tuple[str, List[str], List[str]], ...] = (
@@ -1338,6 +1377,9 @@ def read_back(conditions: Sequence[str], outcome: client.Outcome) -> client.Outc
     """What came of it, read without the conditions."""
     if not isinstance(outcome, client.Answered):
         return outcome
+    last = (outcome.ok.get("turns") or [{}])[-1]
+    if SECOND.name in conditions and last.get("rejected"):
+        return client.Rejected(last["rejected"])
     answer = _copied(outcome.ok)
     for name in reversed(conditions):
         answer = _OF[name].back(answer)
@@ -1355,6 +1397,10 @@ EFFECTS = [
         ("env.ASCEND_WORK_PATH.uses", "runconfig.debug_dir.priority"), (), None, "compile", area="artifacts"),
     Law("time-in-company", "Profiles, tuning and the order of a step are as they are beside what no document relates",
         ("session.profiling_mode.true", "runconfig.work_path.contents"), (), None, "timeline", area="timing"),
+    Law("placed-in-company", "What options are refused for is refused where operators are placed", ("G10",), (), None,
+        "partition", area="mixed"),
+    Law("precise-in-company", "What options are refused for is refused where dtypes are told", ("G10",), (), None,
+        "precision", area="precision"),
     Law("runs-in-company", "Values, errors and dumps of a run are as they are beside what no document relates",
         ("env.ASCEND_WORK_PATH.uses", "runconfig.external_weight.numerics"), (), None, "run", area="run"),
 ]  # fmt: skip
