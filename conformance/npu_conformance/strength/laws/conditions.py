@@ -255,6 +255,24 @@ def _lists_more(content: Any) -> Any:
     return found
 
 
+#: A file of lists that names no type of a graph, the trustlist first.
+_OTHER_LISTS = json.dumps({"white-list": {"to-add": [_ABSENT[1]]}, "black-list": {"to-add": [_ABSENT[0]]}})
+
+
+def _listing_others(asked: Request) -> Request:
+    """modify_mixlist, of types that no graph has, where a mode of mixed precision is given."""
+    given = _given({"modify_mixlist": "/lists/of_others.json"})(asked)
+    files = {**asked.params.get("files", {}), "/lists/of_others.json": _OTHER_LISTS}
+    return given._replace(params={**given.params, "files": files})
+
+
+def _mixes(one: Instance) -> bool:
+    return any(_values(one).get(name) in _MIXED for name in ("precision_mode", "precision_mode_v2"))
+
+
+_MIXED = ("allow_mix_precision", "allow_mix_precision_fp16", "mixed_float16")
+
+
 def _backwards(content: Any) -> Any:
     if isinstance(content, dict):
         return {key: _backwards(part) for key, part in reversed(list(content.items()))}
@@ -854,6 +872,17 @@ _ALL = [
     Condition(
         "with types more in modify_mixlist, that no graph has", _with_text("modify_mixlist", _json_edited(_lists_more)),
         ("files.mixlist.current.others_untouched",), _OTHER, _file_of("modify_mixlist"), hides=_NOTES,
+    ),
+    Condition(
+        "beside a modify_mixlist of types that no graph has", _listing_others,
+        ("files.mixlist.current.others_untouched",), _OTHER, _all_of(_mixes, _lacks("modify_mixlist")), hides=_NOTES,
+        gives={"modify_mixlist": "/lists/of_others.json"}, refusals=True,
+    ),
+    Condition(
+        "beside implementations of high precision", _given({"op_select_implmode": "high_precision"}),
+        ("session.op_select_implmode.high_precision",), _OTHER,
+        _lacks("op_select_implmode", "optypelist_for_implmode", "op_precision_mode"),
+        hides=_NOTES | {"impl_modes"}, gives={"op_select_implmode": "high_precision"}, refusals=True,
     ),
     Condition(
         "with modify_mixlist in another order", _with_text("modify_mixlist", _json_edited(_backwards)),
