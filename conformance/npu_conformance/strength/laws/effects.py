@@ -505,8 +505,8 @@ def _with_other_first(params: Params) -> Params:
 
 
 def _with_own_flow(graph: Any) -> None:
-    """A variable, a text and a loop beside the graph, which nothing computes with: run as a target, on the host where
-    that is asked for."""
+    """A variable, a text, a loop and a call of a function beside the graph, which nothing computes with: run as a
+    target, on the host where that is asked for."""
 
     def add(name: str, op: str, *inputs: str, **types: int) -> Any:
         node = graph.node.add(name=f"{_HERE}/{name}", op=op, input=[one.replace("/", f"{_HERE}/") for one in inputs])
@@ -517,11 +517,11 @@ def _with_own_flow(graph: Any) -> None:
     handle = add("variable", "VarHandleOp", dtype=_TYPES["float"])
     handle.attr["shape"].shape.dim.add(size=2)
     add("same", "Identity", "/variable", T=_TYPES["resource"])
-    for name, dtype in (("text", "string"), ("never", "bool")):
+    for name, dtype, value in (("text", "string", b"of nobody"), ("never", "bool", False), ("whole", "int", 7)):
         tensor = add(name, "Const", dtype=_TYPES[dtype]).attr["value"].tensor
         tensor.dtype = _TYPES[dtype]
         tensor.tensor_shape.SetInParent()
-        (tensor.string_val.append(b"of nobody") if dtype == "string" else tensor.bool_val.append(False))
+        getattr(tensor, f"{dtype}_val").append(value)
     add("enter", "Enter", "/never", T=_TYPES["bool"]).attr["frame_name"].s = _HERE.encode()
     add("merge", "Merge", "/enter", "/next", T=_TYPES["bool"]).attr["N"].i = 2
     add("goes_on", "LoopCond", "/merge")
@@ -529,15 +529,69 @@ def _with_own_flow(graph: Any) -> None:
     add("body", "Identity", "/switch:1", T=_TYPES["bool"])
     add("next", "NextIteration", "/body", T=_TYPES["bool"])
     add("exit", "Exit", "/switch", T=_TYPES["bool"])
-    add("target", "NoOp", "^/same", "^/exit").attr["_without_npu_compile"].b = True
+    function = graph.library.function.add()
+    function.signature.name = f"{_HERE}_same"
+    for arguments, name in ((function.signature.input_arg, "x"), (function.signature.output_arg, "y")):
+        arguments.add(name=name, type=_TYPES["int"])
+    function.node_def.add(name="inner", op="Identity", input=["x"]).attr["T"].type = _TYPES["int"]
+    function.ret["y"] = "inner:output:0"
+    call = add("call", "PartitionedCall", "/whole")
+    call.attr["f"].func.name = function.signature.name
+    for key in ("Tin", "Tout"):
+        call.attr[key].list.type.append(_TYPES["int"])
+    add("target", "NoOp", "^/same", "^/exit", "^/call").attr["_without_npu_compile"].b = True
 
 
 #: Types as protocol buffers count them.
-_TYPES = {"float": 1, "string": 7, "bool": 10, "resource": 20}
+_TYPES = {"float": 1, "int": 3, "string": 7, "bool": 10, "resource": 20}
 
 
 def _targeted(params: Params) -> Params:
     return {**params, "fetches": [*params["fetches"], f"{_HERE}/target"]}
+
+
+#: A name scope in letters of either case.
+_SCOPE = f"{_HERE}/Scope_1/"
+
+
+def _scoped(graph: Any) -> None:
+    """Every operator in a name scope."""
+    for node in graph.node:
+        node.name = _SCOPE + node.name
+        inputs = [f"^{_SCOPE}{one[1:]}" if one.startswith("^") else _SCOPE + one for one in node.input]
+        del node.input[:]
+        node.input.extend(inputs)
+        if "_class" in node.attr:
+            near = node.attr["_class"].list.s
+            near[:] = [one.replace(b"loc:@", f"loc:@{_SCOPE}".encode()) for one in near]
+
+
+def _named_in_scope(params: Params) -> Params:
+    found = dict(params)
+    for key in ("feeds", "fetches"):
+        if key in params:
+            found[key] = [_SCOPE + one for one in params[key]]
+    if "shapes" in params:
+        found["shapes"] = {_SCOPE + name: shape for name, shape in params["shapes"].items()}
+    if "faults" in params:
+        found["faults"] = [{**one, "node": _SCOPE + one["node"]} if "node" in one else one for one in params["faults"]]
+    return found
+
+
+def _out_of_scope(answer: Any) -> Any:
+    """The answer without the scope before names; files are told by their bytes."""
+    if isinstance(answer, dict):
+        return {key: one if key in ("files", "left") else _out_of_scope(one) for key, one in answer.items()}
+    if isinstance(answer, list):
+        return [_out_of_scope(one) for one in answer]
+    return answer[len(_SCOPE) :] if isinstance(answer, str) and answer.startswith(_SCOPE) else answer
+
+
+def _names_no_operator(one: Question) -> bool:
+    """No option or file names an operator; what does by its type does not matter."""
+    files = [one.params.get("files") or {}, *(turn.get("files") or {} for turn in one.turns)]
+    texts = "\n".join(text for each in files for text in each.values() if isinstance(text, str))
+    return re.search(r"ByNodeName|op_debug_list|tune_ops_name|::(In|Out)put", texts) is None
 
 
 # -- how answers are read ---------------------------------------------------------------------------------------------
@@ -966,7 +1020,7 @@ CONDITIONS: Tuple[Condition, ...] = (
              _unlike(said=r"fusion_result|filler|reused none compiled none")),
         _with_other_first,
         _without_other_model,
-        ("graph",),
+        ("graph", "names"),
         dear=True,
     ),
     Condition(
@@ -979,7 +1033,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         fully="steps",
     ),
     Condition(
-        "a variable, a text and a loop in the graph",
+        "a variable, a text, a loop and a call in the graph",
         ("mixed.default.full_offload", "M2", "M4"),
         _all(lambda one: bool(one.params.get("fetches")) and not one.params.get("models"),
              _unlike("external_weight", "variable_memory_max_size", "graph_memory_max_size", said="constant|weight")),
@@ -987,6 +1041,18 @@ CONDITIONS: Tuple[Condition, ...] = (
         _same,
         ("graph",),
         graph=_with_own_flow,
+    ),
+    Condition(
+        "a name scope around the graph",
+        ("files.customize_dtypes.name_with_slash", "in_out_pair.names_no_port"),
+        _all(lambda one: one.instance.case.method != "run" and not one.params.get("models"), _accepted,
+             _names_no_operator,
+             _unlike("in_out_pair", "input_shape", "dynamic_dims", "enable_scope_fusion_passes", *_OF_TUNING,
+                     *_OF_PROFILES, said=r"Scope\w+Pass|profile|passes:")),
+        _named_in_scope,
+        _out_of_scope,
+        ("names",),
+        graph=_scoped,
     ),
     Condition(
         "another order",
@@ -1058,6 +1124,17 @@ CONDITIONS: Tuple[Condition, ...] = (
         _same,
     ),
     Condition(
+        "input shapes that are generalised",
+        ("runconfig.compile_dynamic_mode.true",),
+        _all(_compiles, _in_003, _accepted,
+             _unlike("compile_dynamic_mode", "jit_compile", "dynamic_input", "input_shape", "op_debug_config",
+                     "op_debug_level", *_OF_TUNING, said=r"reused|cached|kernels:|UBFusion|ub_fusion")),
+        _giving(_on_both(compile_dynamic_mode=True)),
+        _same,
+        ("kernels",),
+        roughly=True,
+    ),
+    Condition(
         "deterministic computing",  # slower, but of each step that is compared
         ("runconfig.deterministic.1", "runconfig.deterministic.perf"),
         _all(_in_003, _unlike("deterministic")),
@@ -1122,7 +1199,7 @@ _OF_RUNS = frozenset({
     "online inference", "a work path in the environment", "a cache path in the environment", "another home",
     "a folder with files of others", "another order", "white space in files", "files of other options",
     "options of other subjects", "deterministic computing", "defaults that are given", "a launched rank", "tuning",
-    "dumps", "a variable, a text and a loop in the graph",
+    "dumps", "a variable, a text, a loop and a call in the graph",
 })  # fmt: skip
 
 
@@ -1251,7 +1328,7 @@ def _asked_of(one: Instance, method: str, number: int, laid: Tuple[str, ...]) ->
 
 #: What asks about a graph, and is not executed.
 _SHOWING = ("compile", "timeline", "partition", "precision")
-_OTHER_MODEL, _FLOW = "another model before", "a variable, a text and a loop in the graph"
+_OTHER_MODEL, _FLOW = "another model before", "a variable, a text, a loop and a call in the graph"
 
 #: Graphs that options are refused for, with what is fed and fetched: of float16, and of float32.
 _COMPILED: Tuple[Tuple[str, List[str], List[str]], ...] = (
