@@ -159,6 +159,14 @@ def _has_surface(surface: str) -> _Fits:
     return lambda one: (one.params["surface"], one.instance.edition) == (surface, "current")
 
 
+def _has_session(one: Question) -> bool:
+    return bool(one.params["surface"] == "session")
+
+
+def _laid(one: Question) -> Sequence[Mapping[str, Any]]:
+    return tuple((one.params.get("variants") or {}).values())
+
+
 def _one_program(one: Question) -> bool:
     return len(one.turns) == 1 and not one.params.get("models")
 
@@ -339,6 +347,33 @@ def _rewritten(params: Params, change: Callable[[str], str]) -> Params:
             {**one, "files": written(one["files"])} if one.get("files") else one for one in params["turns"]
         ]
     return found
+
+
+#: What collects nothing where it is neither on nor off.
+_COLLECTORS = ("task_trace", "aicpu")
+
+
+def _choosing_nothing(params: Params) -> Params:
+    """With an empty text for what a profile is not asked for."""
+
+    def more(values: Mapping[str, Any]) -> Dict[str, Any]:
+        found = _lacking(values)
+        chosen = {**json.loads(values["profiling_options"]), **dict.fromkeys(found, "")} if found else {}
+        return {**values, "profiling_options": json.dumps(chosen)} if found else dict(values)
+
+    found = {**params, "values": more(params["values"])}
+    if params.get("variants"):
+        found["variants"] = {name: more(values) for name, values in params["variants"].items()}
+    return found
+
+
+def _lacking(values: Mapping[str, Any]) -> List[str]:
+    """What the options of a session's profile do not say whether to collect."""
+    try:
+        told = json.loads(values.get("profiling_options", ""))
+    except (TypeError, ValueError):
+        return []
+    return [name for name in _COLLECTORS if name not in told] if isinstance(told, dict) and "output" in told else []
 
 
 def _spaced(text: str) -> str:
@@ -1069,6 +1104,13 @@ CONDITIONS: Tuple[Condition, ...] = (
         _same,
     ),
     Condition(
+        "an empty choice in a profile",
+        ("session.profiling_options.task_trace.junk_is_off", "session.profiling_options.aicpu.junk_is_off"),
+        _all(_accepted, _has_session, lambda one: any(map(_lacking, (one.params["values"], *_laid(one))))),
+        _choosing_nothing,
+        _same,
+    ),
+    Condition(
         "files of other options",
         ("runconfig.op_precision_mode.file", "files.fusion_switch.current.missing_section", "P23"),
         _all(_tabled, _unlike(*_NAMED_OF_OTHERS, "op_select_implmode", "optypelist_for_implmode")),
@@ -1176,6 +1218,7 @@ CONDITIONS: Tuple[Condition, ...] = (
     ),
 )  # fmt: skip
 
+
 def _second(params: Params) -> Params:
     """What the question gives is given in the second of two programs, the first of which gives nothing."""
     given = {key: params[key] for key in ("values", "env") if params.get(key)}
@@ -1199,7 +1242,7 @@ _OF_RUNS = frozenset({
     "online inference", "a work path in the environment", "a cache path in the environment", "another home",
     "a folder with files of others", "another order", "white space in files", "files of other options",
     "options of other subjects", "deterministic computing", "defaults that are given", "a launched rank", "tuning",
-    "dumps", "a variable, a text, a loop and a call in the graph",
+    "dumps", "a variable, a text, a loop and a call in the graph", "an empty choice in a profile",
 })  # fmt: skip
 
 
