@@ -109,12 +109,18 @@ def deal(library: Library, seed: int, parts: int, rounds: int = 1) -> List[Dealt
     """
     met: Set[Tuple[str, str]] = set()
     used: Dict[str, int] = {}
-    found = _round(library, str(seed), parts, met, used, lambda one: one.case.requirements)
+    found = _round(library, str(seed), parts, met, used, _shown_by)
     found += _once_more(found, met, used)
     met = {(one.id, name) for dealt in found for one in _cases(dealt) for name in dealt.conditions}
     for number in range(1, rounds):
         found += _round(library, f"{seed}/{number}", parts, met, used, lambda one: (one.id,))
     return found
+
+
+def _shown_by(one: Instance) -> Sequence[str]:
+    """The requirements of a case; where they come out otherwise than in its control, that by itself."""
+    case = one.case
+    return tuple(f"not {name}" for name in case.requirements) if case.control else case.requirements
 
 
 def _round(
@@ -155,7 +161,7 @@ def _once_more(dealt: Sequence[Dealt], met: Set[Tuple[str, str]], used: Dict[str
     groups = [group for group in groups if os.path.getsize(group[0].case.params["graph"]) <= _SMALL]
     for least in _SHOWN:
         for group in tuple(groups):
-            needed = {name for one in group for name in one.case.requirements}
+            needed = {name for one in group for name in _shown_by(one)}
             chosen = _options(group[0], (), needed, met, used)  # those alone that have not met
             shown = {(name, condition) for name in needed for condition in chosen} - met
             if len(shown) < _SHOWN[-1]:
