@@ -1242,7 +1242,7 @@ _OF_RUNS = frozenset({
     "online inference", "a work path in the environment", "a cache path in the environment", "another home",
     "a folder with files of others", "another order", "white space in files", "files of other options",
     "options of other subjects", "deterministic computing", "defaults that are given", "a launched rank", "tuning",
-    "dumps", "a variable, a text, a loop and a call in the graph", "an empty choice in a profile",
+    "dumps", "a variable, a text, a loop and a call in the graph",
 })  # fmt: skip
 
 
@@ -1517,9 +1517,11 @@ EFFECTS = [
         ("env.ASCEND_WORK_PATH.uses", "runconfig.debug_dir.priority"), (), None, "compile", area="artifacts"),
     Law("time-in-company", "Profiles, tuning and the order of a step are as they are beside what no document relates",
         ("session.profiling_mode.true", "runconfig.work_path.contents"), (), None, "timeline", area="timing"),
-    Law("placed-in-company", "What options are refused for is refused where operators are placed", ("G10",), (), None,
+    Law("placed-in-company", "What options are refused for is refused where operators are placed",
+        ("session.mix_compile_mode.type",), (), None,
         "partition", area="mixed"),
-    Law("precise-in-company", "What options are refused for is refused where dtypes are told", ("G10",), (), None,
+    Law("precise-in-company", "What options are refused for is refused where dtypes are told",
+        ("session.precision_mode.type",), (), None,
         "precision", area="precision"),
     Law("runs-in-company", "Values, errors and dumps of a run are as they are beside what no document relates",
         ("env.ASCEND_WORK_PATH.uses", "runconfig.external_weight.numerics"), (), None, "run", area="run"),
