@@ -62,6 +62,16 @@ def test_operators_compiled_alike_write_their_files_once(machine, monkeypatch):
     assert len(wrote) == len(set(wrote)) == 4 * len({kernel.kernel for kernel in left.kernels})
 
 
+def test_a_kernel_of_the_cache_has_files_at_the_level_that_keeps_them(machine):
+    """The documents say that files are kept, and nothing of kernels that were compiled before: no case asks it."""
+    cached = {"op_compiler_cache_mode": "enable", "op_compiler_cache_dir": "cache", "edition": "legacy"}
+    compiled = machine.compile(op_debug_level=0, **cached)
+    reused = machine.compile(op_debug_level=3, **cached)
+    assert compiled.misses == reused.hits > 0 and not reused.misses
+    kept = [name for name in machine.files() if name.startswith("kernel_meta/")]
+    assert len(kept) == 2 * reused.hits
+
+
 def test_the_description_of_a_kernel_vouches_for_its_object(machine):
     machine.compile(op_debug_level=3)
     for path in machine.path.glob("kernel_meta/*.json"):
@@ -132,7 +142,8 @@ def test_equal_weights_of_a_session_are_one_file_and_sessions_are_apart(machine)
     assert sorted(path.parent.name for path in weights(machine)) == ["tmp_weight_1001_1"] * 2 + ["tmp_weight_1001_2"]
     program.unload(1)
     assert [path.parent.name for path in weights(machine)] == ["tmp_weight_1001_2"]
-    program.end()
+    machine.compile(dense(0.5), program=program, session=3, external_weight=True)
+    program.end()  # two sessions that nobody has closed
     assert list(machine.path.iterdir()) == [machine.path / "fusion_result.json"]
 
 
