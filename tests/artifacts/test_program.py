@@ -99,6 +99,25 @@ def test_two_sessions_of_a_program_share_one_fusion_result(machine):
     assert keys == [f"session_and_graph_id_{ids}" for ids in ("1_0", "2_0", "2_1")]
 
 
+@pytest.mark.parametrize("when", [(2, 1), (1, 2), (2, 1, 2, 1), (2, 2), (1, 1)])
+def test_each_session_of_a_program_has_its_results_written_when_it_says(machine, when):
+    """runconfig.export_compile_stat.1, .2: at once for a session that says 2, for one that says 1 by the end."""
+    program = machine.program()
+    written = {}
+    for session, one in enumerate(when):
+        machine.compile(dense(), program=program, session=session, export_compile_stat=one)
+        if one == 2:
+            written = set(range(session + 1))
+        assert _sessions(machine) == written or not written
+    program.end()
+    assert _sessions(machine) == set(range(len(when)))
+
+
+def _sessions(machine):
+    path = machine.path / "fusion_result.json"
+    return {int(key.split("_")[-2]) for key in json.loads(path.read_text())} if path.exists() else set()
+
+
 def test_the_file_of_an_earlier_program_does_not_speak_for_a_killed_one(machine):
     machine.compile(dense(), export_compile_stat=2)
     assert machine.files() == ["fusion_result.json"]
