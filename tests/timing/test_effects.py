@@ -60,7 +60,8 @@ def test_the_layout_of_a_variable_is_changed_in_every_graph_that_reads_it():
     first, second = (g.op("ReadVariableOp", f"r{number}", [w], dtype="float32") for number in (1, 2))
     between = g.py_func("call", [g.op("MatMul", "one", [x, first])], ["float32"])
     g.op("MatMul", "two", [between, second])
-    found = step(g.build(), ["x:0"], ["two:0"], {"call": (64, 64)}, mix_compile_mode=True, variable_format_optimize=False)
+    values = {"mix_compile_mode": True, "variable_format_optimize": False}
+    found = step(g.build(), ["x:0"], ["two:0"], {"call": (64, 64)}, **values)
     assert len(found.partition.geops) == 2 and types(found).count("TransData") == 2
 
 
