@@ -62,6 +62,16 @@ def test_operators_compiled_alike_write_their_files_once(machine, monkeypatch):
     assert len(wrote) == len(set(wrote)) == 4 * len({kernel.kernel for kernel in left.kernels})
 
 
+def test_a_kernel_of_the_cache_has_files_at_the_level_that_keeps_them(machine):
+    """The documents say that files are kept, and nothing of kernels that were compiled before: no case asks it."""
+    cached = {"op_compiler_cache_mode": "enable", "op_compiler_cache_dir": "cache", "edition": "legacy"}
+    compiled = machine.compile(op_debug_level=0, **cached)
+    reused = machine.compile(op_debug_level=3, **cached)
+    assert compiled.misses == reused.hits > 0 and not reused.misses
+    kept = [name for name in machine.files() if name.startswith("kernel_meta/")]
+    assert len(kept) == 2 * reused.hits
+
+
 def test_the_description_of_a_kernel_vouches_for_its_object(machine):
     machine.compile(op_debug_level=3)
     for path in machine.path.glob("kernel_meta/*.json"):
@@ -87,6 +97,25 @@ def test_two_sessions_of_a_program_share_one_fusion_result(machine):
     program.end()
     keys = list(json.loads((machine.path / "fusion_result.json").read_text()))
     assert keys == [f"session_and_graph_id_{ids}" for ids in ("1_0", "2_0", "2_1")]
+
+
+@pytest.mark.parametrize("when", [(2, 1), (1, 2), (2, 1, 2, 1), (2, 2), (1, 1)])
+def test_each_session_of_a_program_has_its_results_written_when_it_says(machine, when):
+    """runconfig.export_compile_stat.1, .2: at once for a session that says 2, for one that says 1 by the end."""
+    program = machine.program()
+    written = {}
+    for session, one in enumerate(when):
+        machine.compile(dense(), program=program, session=session, export_compile_stat=one)
+        if one == 2:
+            written = set(range(session + 1))
+        assert _sessions(machine) == written or not written
+    program.end()
+    assert _sessions(machine) == set(range(len(when)))
+
+
+def _sessions(machine):
+    path = machine.path / "fusion_result.json"
+    return {int(key.split("_")[-2]) for key in json.loads(path.read_text())} if path.exists() else set()
 
 
 def test_the_file_of_an_earlier_program_does_not_speak_for_a_killed_one(machine):
@@ -132,7 +161,8 @@ def test_equal_weights_of_a_session_are_one_file_and_sessions_are_apart(machine)
     assert sorted(path.parent.name for path in weights(machine)) == ["tmp_weight_1001_1"] * 2 + ["tmp_weight_1001_2"]
     program.unload(1)
     assert [path.parent.name for path in weights(machine)] == ["tmp_weight_1001_2"]
-    program.end()
+    machine.compile(dense(0.5), program=program, session=3, external_weight=True)
+    program.end()  # two sessions that nobody has closed
     assert list(machine.path.iterdir()) == [machine.path / "fusion_result.json"]
 
 

@@ -185,6 +185,12 @@ def test_of_a_loop_only_the_iteration_that_is_meant_is_late():
     assert error.after_ns > start_of("matmul1").start + launch + SECOND
 
 
+@pytest.mark.parametrize("kind", ["stalled_stream", "stalled_event"])
+def test_a_host_that_stalls_does_so_in_every_iteration_unless_one_is_named(kind):
+    assert endured(f"{kind},seconds=1", iterations=10).late == 10 * SECOND
+    assert endured(f"{kind}@3,seconds=1", iterations=10).late == SECOND
+
+
 def test_a_loop_is_launched_once():
     one, ten = endured(iterations=1).run_ns, endured(iterations=10).run_ns
     launch = sum(t.duration for t in step(*mlp()).timeline.tasks if t.kind == "launch")

@@ -136,6 +136,21 @@ def test_the_file_of_implementation_modes_decides_alone_the_node_before_the_type
     assert named["exp"] == "high_performance"
 
 
+def test_an_operator_of_a_function_is_named_below_the_function() -> None:
+    """The documents name operators of the graph alone: no case asks it."""
+
+    def build(g: GraphBuilder) -> None:
+        f = g.function("body", {"v": "float32"}, {"r": "float32"})
+        f.returns(r=f.op("Exp", "exp", [f.args["v"]]))
+        x = g.op("Exp", "exp", [g.placeholder("x", "float32", [4, 4])])
+        g.op("PartitionedCall", "call", [[x]], Tout=["float32"], f=f)
+
+    for named, modes in (("exp", ("high_performance", None)), ("body/exp", (None, "high_performance"))):
+        files = {"/p.ini": f"[ByNodeName]\n{named}=high_performance\n"}
+        found = assigned(build, {"op_precision_mode": "/p.ini"}, files=files).by_name()
+        assert (found["exp"].impl_mode, found["body/exp"].impl_mode) == modes
+
+
 def test_modes_and_names_that_are_not_there_are_warned_of() -> None:
     text = "[ByOpType]\nAbs=high_precision\nNowhere=high_precision\n[ByNodeName]\nmissing=high_precision\n"
     found = assigned(_variants, {"op_precision_mode": "/p.ini"}, files={"/p.ini": text}).warnings

@@ -66,6 +66,15 @@ def test_points_are_found_where_none_is_named():
     assert float(trace["BP End(us)"]) <= float(trace["Iteration End(us)"])
 
 
+@pytest.mark.parametrize("suffix", ["", "_Reduce", "_Reduce_2", "_npu_float16_0"])
+def test_a_point_may_have_suffixes_that_fusion_gave_it(suffix):
+    plain, named = (
+        tables(profiling.files([profiling.Run(step(*mlp()))], ALL._replace(fp_point=f"matmul1{end}")))["step_trace"][0]
+        for end in ("", suffix)
+    )
+    assert named["FP Start(us)"] == plain["FP Start(us)"] != "N/A"
+
+
 def test_a_point_that_the_step_does_not_compute_is_not_guessed():
     content = profiling.files([profiling.Run(step(*mlp()))], ALL._replace(fp_point="nowhere"))
     assert tables(content)["step_trace"][0]["FP Start(us)"] == "N/A"

@@ -65,6 +65,18 @@ def test_every_output_is_dumped_as_it_is_fetched(tmp_path):
                 np.testing.assert_array_equal(found[step, name, 0], value)
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_a_quantisation_reads_is_dumped_where_compilation_keeps_it(tmp_path, kept):
+    """The documents let a backend keep it without quant_dumpable, too: no case asks that it is gone."""
+    x = v1.placeholder(tf.float32, [2], name="x")
+    quantised = tf.quantization.fake_quant_with_min_max_args(tf.nn.relu(x, name="before"), name="quantise")
+    wanted = DataDump(str(tmp_path), None, "all", before_quantisation=kept)
+    with overriding(current_overrides()._replace(dump=wanted)), v1.Session(config=config()) as session:
+        session.run(quantised, {x: [1.0, 2.0]})
+    found = {label for _, label, _ in tensors(tmp_path)}
+    assert ("before:0" in found) == ("quantise input 0" in found) == kept and "quantise:0" in found
+
+
 def test_a_reference_is_dumped_as_it_was_before_the_operator_wrote_to_it(tmp_path):
     weight = v1.get_variable("weight", [2], initializer=v1.ones_initializer(), use_resource=False)
     step = v1.assign_add(weight, [1.0, 2.0], name="step")

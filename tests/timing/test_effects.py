@@ -54,6 +54,17 @@ def test_the_layout_of_a_variable_is_changed_once_whoever_reads_it():
     assert types(found).count("TransData") == 1
 
 
+def test_the_layout_of_a_variable_is_changed_in_every_graph_that_reads_it():
+    g = GraphBuilder()
+    x, w = g.placeholder("x", "float32", [64, 64]), g.resource_variable("w", "float32", [64, 64])
+    first, second = (g.op("ReadVariableOp", f"r{number}", [w], dtype="float32") for number in (1, 2))
+    between = g.py_func("call", [g.op("MatMul", "one", [x, first])], ["float32"])
+    g.op("MatMul", "two", [between, second])
+    values = {"mix_compile_mode": True, "variable_format_optimize": False}
+    found = step(g.build(), ["x:0"], ["two:0"], {"call": (64, 64)}, **values)
+    assert len(found.partition.geops) == 2 and types(found).count("TransData") == 2
+
+
 def chosen(op, mode):
     """The modes of a graph of one operator and its nanoseconds, without and with a mode in the file."""
     g = GraphBuilder()

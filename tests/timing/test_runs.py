@@ -65,6 +65,16 @@ def test_the_option_of_a_session_alone_makes_no_loop():
     assert (marked.iterations, marked.launches) == (5, 1)
 
 
+@pytest.mark.parametrize("marks", [(2, 5), (5, 2), (1, 5), (0, 5)])
+def test_of_several_marked_operations_the_longest_loop_is_timed(marks):
+    """A run of a session refuses such a graph (T17); what is timed of a saved one is its most."""
+    g = GraphBuilder()
+    at = g.op("Relu", "relu", [g.placeholder("x", "float32", [4])])
+    ends = [g.op("NoOp", f"train{n}", [], control=[at], **{ITERATIONS_MARK: mark}) for n, mark in enumerate(marks)]
+    g.op("NoOp", "all", [], control=ends)
+    assert told((g.build(), ["x:0"], []), "all", surface="session", enable_data_pre_proc=True).iterations == 5
+
+
 @pytest.mark.parametrize("on_the_device", [True, False])
 def test_each_operator_takes_an_element_of_its_own_however_many_components_it_has(on_the_device):
     once, twice = (

@@ -12,6 +12,7 @@ from npu_reference import tuning
 from npu_reference.compiler.kernels import Gemm
 from npu_reference.compiler.tiles import cost_of, search, tile
 from npu_reference.hardware import built_in
+from npu_reference.options import resolve
 from npu_reference.tuning import BANK, Plan
 from tests.timing.networks import mlp, step
 
@@ -43,6 +44,26 @@ def test_a_finer_search_finds_no_worse(gemm):
     assert max(fine.compute, fine.read / device.l2_bytes_per_ns) <= max(
         coarse.compute, coarse.read / device.l2_bytes_per_ns
     )
+
+
+@pytest.mark.parametrize(
+    "asked, fine",
+    [
+        ({}, False),
+        ({"tune_optimization_level": "O1"}, True),
+        ({"tune_optimization_level": "O2"}, False),
+        ({"feature": ["deeper_opat"]}, True),
+        ({"feature": ["deeper_opat"], "tune_optimization_level": "O2"}, True),
+        ({"feature": ["deeper_opat"], "tune_ops_type": ["MatMul"]}, True),
+    ],
+)
+def test_a_level_or_in_depth_tuning_makes_the_search_finer_with_and_without_lists(asked, fine):
+    """What a finer search finds no document says, so that no case asks it."""
+    values = {"aoe_mode": "2", "aoe_config_file": "/aoe.cfg"}
+    found = resolve(values, surface="runconfig", files={"/aoe.cfg": json.dumps(asked)})
+    found.raise_first()
+    plan = tuning.plan_of(found)
+    assert plan.fine == fine and (plan.types is not None) == ("tune_ops_type" in asked)
 
 
 def bank(device):

@@ -278,8 +278,9 @@ class Program:
         if folder.path not in self._fusion:
             self._fusion[folder.path] = (folder, plan.fusion_when, {})
             fusions.drop_stale(folder)
-        _, when, entries = self._fusion[folder.path]
-        self._fusion[folder.path] = (folder, max(when, plan.fusion_when), entries)
+        entries = self._fusion[folder.path][2]
+        # What is written at once is on disk; what a session before or behind adds is still to be written at the end.
+        self._fusion[folder.path] = (folder, plan.fusion_when, entries)
         for geop in range(len(model.partition.geops)):
             entries[f"session_and_graph_id_{session}_{first + geop}"] = fusions.entry(model.compiled, geop)
         if plan.fusion_when == 2:  # D19
