@@ -93,11 +93,21 @@ def test_a_spoilt_entry_is_never_taken_and_is_mended(machine, ending, spoil):
     assert counts(machine.compile()) == (2, 0)
 
 
+def test_an_entry_whose_code_is_missing_is_compiled_again_with_a_note_and_one_without_description_quietly(machine):
+    machine.compile()
+    for ending, told in ((".o", [True]), (".json", [])):
+        entries(machine, ending)[0].unlink()
+        left = machine.compile()
+        assert counts(left) == (1, 1)
+        assert [note.message.endswith("its .o is missing.") for note in left.notes] == told
+        assert counts(machine.compile()) == (2, 0)
+
+
 def test_a_directory_in_place_of_an_entry_keeps_nobody_from_compiling(machine):
     machine.compile()
     spoil_directory(entries(machine, ".o")[0])
     left = machine.compile()
-    assert counts(left) == (1, 1) and [note.code for note in left.notes] == ["CACHE_FULL"]
+    assert counts(left) == (1, 1) and [note.code for note in left.notes] == ["CACHE_ENTRY", "CACHE_FULL"]
 
 
 @given(data=st.data())

@@ -489,3 +489,44 @@ def test_a_placeholder_is_a_feed_to_come_whether_or_not_the_graph_is_closed(clos
 
 def test_a_graph_whose_placeholders_are_fed_has_no_note_on_them():
     assert "PLACEHOLDER_AS_FEED" not in codes(mixed(chain("d")))
+
+
+def _handed_on(g, variable, start):
+    """A functional loop that hands a handle on: its two results."""
+    ends = {"value": "float32", "handle": "resource"}
+    less = g.function("less", ends, {"result": "bool"})
+    less.returns(result=less.op("Less", "less", [less.args["value"], less.const("limit", 9.0)]))
+    step = g.function("step", ends, {"next": "float32", "same": "resource"})
+    read = step.op("ReadVariableOp", "read", [step.args["handle"]], dtype="float32")
+    step.returns(next=step.op("Mul", "inside", [step.args["value"], read]), same=step.args["handle"])
+    return g.op("While", "loop", [[start, variable]], cond=less, body=step)
+
+
+def test_what_hands_on_a_variables_handle_is_offloaded_with_it():  # M1
+    g = GraphBuilder()
+    loop = _handed_on(g, g.resource_variable("v", "float32", []), g.placeholder("n", "float32", []))
+    g.op("AddV2", "sum", [loop[0], g.op("ReadVariableOp", "after", [loop[1]], dtype="float32")])
+    assert sets(mixed(closed(g, ["n"], ["sum:0"]))) == [["after", "loop", "sum", "v"]]
+
+
+@pytest.mark.parametrize("reader", ["py_func", "device"])
+def test_a_handle_that_is_handed_on_crosses_no_border(reader):  # M20
+    g = GraphBuilder()
+    loop = _handed_on(g, g.resource_variable("v", "float32", []), g.placeholder("n", "float32", []))
+    outside = g.py_func("outside", [loop[0]], ["float32"])
+    if reader == "py_func":
+        g.py_func("after", [loop[1]], ["float32"])
+    else:
+        g.op("ReadVariableOp", "after", [loop[1]], dtype="float32", control=[outside])
+    result = mixed(closed(g, ["n"], ["after:0"], ["outside"]))
+    assert not [border for border in result.borders if border.dtype.name == "resource"]
+    graph_from_def(build(result.graph, result))
+
+
+def test_a_loop_that_hands_on_something_else_stays_with_it():  # M1
+    g = GraphBuilder()
+    table = g.op("HashTableV2", "table", key_dtype="int64", value_dtype="int64", shared_name="table")
+    loop = _handed_on(g, table, g.placeholder("n", "float32", []))
+    assert (
+        host(mixed(closed(g, ["n"], [f"{g.op('Relu', 'after', [loop[0]]).name}:0"])))["loop"].reason is Reason.RESOURCE
+    )

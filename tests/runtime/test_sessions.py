@@ -194,6 +194,85 @@ def test_a_later_part_takes_a_temporary_variable_away():
     compare(scenario, mix_compile_mode=False)
 
 
+@pytest.mark.parametrize("mixed", [True, False])
+def test_a_later_part_takes_the_reference_that_a_writer_of_an_earlier_one_gave(mixed):
+    def scenario(config):
+        a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+        v = tf.Variable([1.0, 2.0], use_resource=False)
+        stored = tf.assign(v, tf.stack([a, a]))
+        first, last = stored * 2.0, tf.scatter_add(tf.assign_add(stored, tf.stack([b, b])), [0], [b])
+        with control_flow(1):
+            chosen = tf.cond(b > 0.0, lambda: tf.assign_sub(stored, [1.0, 2.0]) * b, lambda: stored + 1.0)
+        results = []
+        with tf.Session(config=config) as session:
+            session.run(v.initializer)
+            for second in (last, chosen):
+                handle = session.partial_run_setup([first, second], [a, b])
+                results += [session.partial_run(handle, first, {a: 3.0}), session.partial_run(handle, second, {b: 5.0})]
+            return [*results, session.run(v)]
+
+    compare(scenario, mix_compile_mode=mixed)
+
+
+def test_a_later_part_reads_what_is_in_a_variable_then():
+    def scenario(config):
+        a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+        v = tf.Variable(1.0, use_resource=False)
+        stored, changed = tf.assign(v, a), tf.assign(v, 10.0)
+        first, last = stored * 2.0, stored * b
+        with tf.Session(config=config) as session:
+            session.run(v.initializer)
+            handle = session.partial_run_setup([first, last], [a, b])
+            one = session.partial_run(handle, first, {a: 3.0})
+            session.run(changed)
+            return one, session.partial_run(handle, last, {b: 2.0})
+
+    compare(scenario)
+
+
+def test_what_an_earlier_part_computed_is_fetched_later_and_not_computed_again():
+    def scenario(config):
+        a = tf.placeholder(tf.float32, [])
+        v = tf.Variable(1.0, use_resource=False)
+        added, drawn = tf.assign_add(v, a), tf.random_uniform([])
+        first = added * 2.0 + drawn
+        with tf.Session(config=config) as session:
+            session.run(v.initializer)
+            handle = session.partial_run_setup([first, added, drawn], [a])
+            one = session.partial_run(handle, first, {a: 3.0})
+            two, three = session.partial_run(handle, added), session.partial_run(handle, drawn)
+            np.testing.assert_allclose(one, two * 2.0 + three, rtol=1e-6)
+            return two, session.run(v)
+
+    compare(scenario)
+
+
+def test_who_waits_for_what_is_fed_and_could_be_computed_waits_for_the_operator():
+    def scenario(config):
+        a = tf.placeholder(tf.float32, [])
+        given = tf.identity(a * 1.0)
+        with tf.control_dependencies([given]):
+            first = a + 1.0
+        last = a * given
+        with tf.Session(config=config) as session:
+            handle = session.partial_run_setup([first, last], [a, given])
+            return session.partial_run(handle, first, {a: 3.0}), session.partial_run(handle, last, {given: 2.0})
+
+    compare(scenario)
+
+
+def test_who_waits_for_a_placeholder_that_is_not_fed_yet_is_refused_where_tensorflow_waits_for_ever():
+    with tf.Graph().as_default():
+        a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [], name="late")
+        with tf.control_dependencies([b]):
+            first = a + 1.0
+        with tf.Session(config=npu()) as session:
+            handle = session.partial_run_setup([first, a * b], [a, b])
+            with pytest.raises(tf.errors.InvalidArgumentError, match="late:0"):
+                session.partial_run(handle, first, {a: 3.0})
+            assert session.partial_run(handle, first, {b: 2.0}) == 4.0
+
+
 def test_what_is_drawn_again_in_a_later_part_is_told():
     said = []
     with tf.Graph().as_default(), control_flow(1), listening(said.append):

@@ -92,8 +92,10 @@ class KernelCache:
         """Takes a kernel from the cache: None, or why its entry is not taken; empty where there is none."""
         description = self.data.read(f"{binary.stem}.json")
         code = self.data.read(f"{binary.stem}.o")
-        if description is None or code is None:
-            return ""
+        if description is None:
+            return ""  # a .o alone: somebody is writing the entry, or was ended as he did
+        if code is None:
+            return "its .o is missing."
         refusal = _refusal(description, code, binary)
         if refusal is None and self.limits[0] != -1:  # files.op_cache_ini.minus_one: then nothing is recorded
             now = self._clock()

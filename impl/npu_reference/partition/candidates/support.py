@@ -19,6 +19,12 @@ __all__ = ["ADAPTER_RULES", "DOCUMENTED_RULES", "PLACEHOLDERS", "Judge", "Rules"
 
 _VARIABLE_HANDLE = "VarHandleOp"
 
+#: These give a handle that they were given; whether it is the one of the same number, or their first.
+_HANDING_ON = {
+    **dict.fromkeys(("While", "StatelessWhile", "IdentityN"), True),
+    **dict.fromkeys(("Identity", "Enter", "Exit", "NextIteration", "Switch", "Merge"), False),
+}
+
 #: Operators that only ever stand for a feed. (PlaceholderWithDefault computes its default.)
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
 
@@ -42,10 +48,11 @@ class Rules(NamedTuple):
     fifth_output: bool  # FusedBatchNormV3's fifth output (M26)
     placeholders: bool  # a Placeholder is a feed to come
     bodies: bool  # resources and the fifth output count in functions, too (M1, M22, M26); the adapter looks at its list
+    handed_on: bool  # a variable's handle stays one where a loop hands it on (M1); the adapter looks at the operator
 
 
-ADAPTER_RULES = Rules(scope_in_full=True, fifth_output=False, placeholders=False, bodies=False)
-DOCUMENTED_RULES = Rules(scope_in_full=False, fifth_output=True, placeholders=True, bodies=True)
+ADAPTER_RULES = Rules(scope_in_full=True, fifth_output=False, placeholders=False, bodies=False, handed_on=False)
+DOCUMENTED_RULES = Rules(scope_in_full=False, fifth_output=True, placeholders=True, bodies=True, handed_on=True)
 
 
 def whole_graph_cause(graph: Graph) -> Optional[Cause]:
@@ -187,7 +194,7 @@ class Judge:
         for edge in self.graph.in_edges(node.id):
             if wires.kind[edge] == RESOURCE:
                 source = self.graph.nodes[wires.src[edge]]
-                if source.op == _VARIABLE_HANDLE:
+                if self._of_variable(source.id, wires.src_slot[edge]):
                     return None
                 detail = f"it uses the resource of {source.name} ({source.op}), not a variable's own handle"
                 return Cause(Reason.RESOURCE, detail)
@@ -195,9 +202,21 @@ class Judge:
 
     def _resource_output(self, node: Node) -> Optional[Cause]:
         kinds = self.wires.outputs.get(node.id)
-        if kinds is None or RESOURCE not in kinds or node.op == _VARIABLE_HANDLE:
+        if kinds is None or RESOURCE not in kinds:
+            return None
+        if all(self._of_variable(node.id, slot) for slot, kind in enumerate(kinds) if kind == RESOURCE):
             return None
         return Cause(Reason.RESOURCE, f"{node.op} gives a resource that is not a variable")
+
+    def _of_variable(self, node: int, slot: int) -> bool:
+        """Whether a resource is a variable's own handle: that of its operator, or one that a loop hands on (M1)."""
+        seen = set()
+        while self.rules.handed_on and self.graph.nodes[node].op in _HANDING_ON and (node, slot) not in seen:
+            seen.add((node, slot))
+            slot = slot if _HANDING_ON[self.graph.nodes[node].op] else 0
+            edge = next(e for e in self.graph.in_edges(node) if self.wires.dst_slot[e] == slot)
+            node, slot = self.wires.src[edge], self.wires.src_slot[edge]
+        return self.graph.nodes[node].op == _VARIABLE_HANDLE
 
     def _fifth_output(self, node: Node) -> Optional[Cause]:
         if node.op != "FusedBatchNormV3":

@@ -4,16 +4,46 @@ from __future__ import annotations
 
 import importlib
 import threading
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from functools import partial
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_reference.device.numerics.editing import become_py_func, read_instead
-from npu_reference.graphs import OPS, SEEDED_MARK, DType
+from npu_reference.graphs import OPERATOR_MARK, OPS, SEEDED_MARK, DType
 from npu_reference.graphs.signature import arg_dtypes
+from npu_reference.precision.operators import CALLS
+from npu_reference.runtime.execution.names import MARK
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["Generators"]
 
 _HANDLES = ("resource", "variant")
+
+#: Of calls those that are neither branches nor loops.
+_PLAIN_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+
+#: Copies of functions that one session makes; calls that nest and fork are twice as many at every depth (assumed).
+_MOST_COPIES = 1000
+
+
+class _Place(NamedTuple):
+    """Where a function is called from a GEOP.
+
+    Attributes:
+        path: the calls that lead there.
+        callers: the functions on that way.
+        lasting: whether TensorFlow keeps the state of its operators from one signature to the next: it dissolves
+            branches, loops, and calls of functions that call nothing themselves.
+    """
+
+    path: str = ""
+    callers: Tuple[str, ...] = ()
+    lasting: bool = True
+
+    def below(self, node: Any, attr: str, name: str, functions: Mapping[str, Any]) -> _Place:
+        """The place of a function that a node there calls."""
+        dissolved = node.op in CALLS and node.op not in _PLAIN_CALLS
+        dissolved = dissolved or not any(list(_calls(inner, functions)) for inner in functions[name].node_def)
+        return _Place(f"{self.path}{node.name}/{attr}/", (*self.callers, name), self.lasting and dissolved)
 
 
 class Generators:
@@ -28,6 +58,8 @@ class Generators:
         self._lock = threading.Lock()
         self._session: Any = None
         self._tokens: Dict[str, bytes] = {}
+        #: Functions that draw, by name and by where they are called: which copy.
+        self._copies: Dict[Tuple[str, str], int] = {}
         # TensorFlow's registry refers to Python functions weakly.
         self._alive: List[Callable[..., Any]] = []
 
@@ -37,19 +69,29 @@ class Generators:
             if self._session is not None:
                 self._session.close()
 
-    def install(self, function: Any, functions: Mapping[str, Any]) -> None:
-        """Replace the seeded random operators of a FunctionDef, in place.
+    def install(self, function: Any, functions: Dict[str, Any]) -> None:
+        """Replace the seeded random operators of a FunctionDef, and of what it calls, in place.
 
         Args:
-            functions: the functions it may call, by name.
+            functions: the functions it may call, by name; those that draw are called as copies, which are added: each
+                place of a call has generators of its own, as where TensorFlow dissolves calls.
         """
+        self._install(function, functions, _Place())
+
+    def _install(self, function: Any, functions: Dict[str, Any], at: _Place) -> None:
         renamed: Dict[str, str] = {}
         for node in function.node_def:
-            ends = _seeded_ends(node, functions.get(node.op))
+            called = functions.get(node.op)
+            ends = _seeded_ends(node, called)
             if ends is None:
+                for attr, name, replace in _calls(node, functions):
+                    if name not in at.callers and self._draws(name, functions):
+                        replace(self._copied(name, functions, at.below(node, attr, name, functions)))
+                continue
+            if not at.lasting:
                 continue
             inputs, outputs = ends
-            token = self._token(node, inputs, functions.get(node.op))
+            token = self._token(node, f"{at.path}{node.name}", inputs, called)
             # One output an argument: no random operator has lists of outputs.
             for slot, (name, _) in enumerate(outputs):
                 renamed[f"{node.name}:{name}:0"] = f"{node.name}:output:{slot}"
@@ -57,17 +99,48 @@ class Generators:
         if renamed:
             read_instead(function, renamed)
 
-    def _token(self, node: Any, dtypes: List[int], called: Any) -> bytes:
-        """What a PyFunc calls to draw from the generator of a node; the generator is made the first time."""
+    def _draws(self, name: str, functions: Mapping[str, Any]) -> bool:
+        """Whether there is a seeded random operator in a function, or in what it calls."""
+        seen = {name}
+        waiting = [name]
+        while waiting:
+            for node in functions[waiting.pop()].node_def:
+                if _seeded_ends(node, functions.get(node.op)) is not None:
+                    return True
+                fresh = {called for _, called, _ in _calls(node, functions)} - seen
+                seen |= fresh
+                waiting.extend(fresh)
+        return False
+
+    def _copied(self, name: str, functions: Dict[str, Any], at: _Place) -> str:
+        """The copy of a function for one place where it is called."""
         with self._lock:
-            if node.name not in self._tokens:
-                draw = self._make(node, dtypes, called)
+            number = self._copies.setdefault((name, at.path), len(self._copies) + 1)
+        if number > _MOST_COPIES:
+            return name
+        copy_name = f"{name}{MARK}_drawn_{number}"
+        if copy_name not in functions:
+            copy = functions[copy_name] = type(functions[name])()
+            copy.CopyFrom(functions[name])
+            copy.signature.name = copy_name
+            self._install(copy, functions, at)
+        return copy_name
+
+    def _token(self, node: Any, key: str, dtypes: List[int], called: Any) -> bytes:
+        """What a PyFunc calls to draw from the generator of a node; the generator is made the first time.
+
+        Args:
+            key: the calls that lead to the node, and its name.
+        """
+        with self._lock:
+            if key not in self._tokens:
+                draw = self._make(node, key, dtypes, called)
                 self._alive.append(draw)
                 script_ops = importlib.import_module("tensorflow.python.ops.script_ops")
-                self._tokens[node.name] = script_ops._py_funcs.insert(draw).encode()
-            return self._tokens[node.name]
+                self._tokens[key] = script_ops._py_funcs.insert(draw).encode()
+            return self._tokens[key]
 
-    def _make(self, node: Any, dtypes: List[int], called: Any) -> Callable[..., Any]:
+    def _make(self, node: Any, key: str, dtypes: List[int], called: Any) -> Callable[..., Any]:
         v1 = tensorflow().v1
         if self._session is None:
             # Threads of its own: it runs inside an operator that occupies one of the script's.
@@ -81,23 +154,38 @@ class Generators:
             graph_def.library.function.add().CopyFrom(called)
         own = graph_def.node.add()
         own.CopyFrom(node)
+        own.name = key
         own.device = ""
         for name in [name for name in own.attr if name.startswith("_")]:
             del own.attr[name]
         del own.input[:]
         for position, dtype in enumerate(dtypes):
-            feed = graph_def.node.add(name=f"npu_feed/{node.name}_{position}", op="Placeholder")
+            feed = graph_def.node.add(name=f"npu_feed/{key}_{position}", op="Placeholder")
             feed.attr["dtype"].type = dtype
             own.input.append(feed.name)
         with self._session.graph.as_default():
             v1.import_graph_def(graph_def, name="")
-        made = self._session.graph.get_operation_by_name(node.name)
+        made = self._session.graph.get_operation_by_name(key)
         from tensorflow.core.protobuf import config_pb2
 
         options = config_pb2.CallableOptions(
             feed=[f"{source}:0" for source in own.input], fetch=[output.name for output in made.outputs]
         )
         return self._session._make_callable_from_options(options)
+
+
+def _calls(node: Any, functions: Mapping[str, Any]) -> Iterator[Tuple[str, str, Callable[[str], None]]]:
+    """The functions a node calls: under which attribute, the name, and what lets it call another instead."""
+    if node.op in functions:
+        if OPERATOR_MARK not in functions[node.op].attr:
+            yield "op", node.op, partial(setattr, node, "op")
+    elif node.op in CALLS:
+        for key in sorted(node.attr):
+            value = node.attr[key]
+            held = [value.func] if value.HasField("func") else list(value.list.func)
+            for position, function in enumerate(held):
+                if function.name in functions:
+                    yield f"{key}{position}", function.name, partial(setattr, function, "name")
 
 
 _Ends = Tuple[List[int], List[Tuple[str, int]]]

@@ -6,7 +6,7 @@ from typing import FrozenSet, List, Optional, Tuple
 
 from npu_reference.graphs import Graph, frames
 
-__all__ = ["unsteady"]
+__all__ = ["conditions", "predicate", "unsteady"]
 
 _SWITCHES = ("Switch", "RefSwitch", "_SwitchN")
 _MERGES = ("Merge", "RefMerge")
@@ -29,11 +29,11 @@ def unsteady(graph: Graph) -> Optional[List[bool]]:
     """
     if not any(node.op in _SWITCHES or node.op in _ENTERS for node in graph.nodes):
         return None
-    conditions = _conditions(graph)
+    known = conditions(graph)
     frame = frames(graph)
     result = []
     for node in graph.nodes:
-        found = conditions[node.id]
+        found = known[node.id]
         inside = frame[node.id]
         if inside is not None and node.op in _EXITS:
             inside = inside.parent
@@ -41,8 +41,8 @@ def unsteady(graph: Graph) -> Optional[List[bool]]:
     return result
 
 
-def _conditions(graph: Graph) -> List[Optional[_Conditions]]:
-    """What each node runs under, in topological order over all edges but a loop's back edges."""
+def conditions(graph: Graph) -> List[Optional[_Conditions]]:
+    """What each node runs under: the sides of Switches, whatever decides a loop. None where that is not known."""
     known: List[Optional[_Conditions]] = [None] * len(graph.nodes)
     forward = [_forward_edges(graph, i) for i in range(len(graph.nodes))]
     waiting = [len(edges) for edges in forward]
@@ -74,16 +74,16 @@ def _conditions_of(graph: Graph, i: int, edges: List[int], known: List[Optional[
 def _along(graph: Graph, edge: int, known: List[Optional[_Conditions]]) -> _Conditions:
     """The conditions under which something arrives along an edge."""
     source = graph.edges.src[edge]
-    conditions = known[source] or _NONE
+    found = known[source] or _NONE
     if graph.nodes[source].op not in _SWITCHES:
-        return conditions
-    predicate = _predicate(graph, source)
-    if predicate is None or graph.nodes[predicate[0]].op == "LoopCond":
-        return conditions
-    return conditions | {(predicate[0], predicate[1], graph.edges.src_slot[edge])}
+        return found
+    decides = predicate(graph, source)
+    if decides is None or graph.nodes[decides[0]].op == "LoopCond":
+        return found
+    return found | {(decides[0], decides[1], graph.edges.src_slot[edge])}
 
 
-def _predicate(graph: Graph, switch: int) -> Optional[Tuple[int, int]]:
+def predicate(graph: Graph, switch: int) -> Optional[Tuple[int, int]]:
     """The tensor that decides a Switch, looked up through Identity: each cond makes one of its predicate."""
     at = _input(graph, switch, 1)
     while at is not None and graph.nodes[at[0]].op == "Identity":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Container, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -33,6 +33,13 @@ _BY_TEXT = frozenset(("TensorArray", "TensorArrayV2", "TensorArrayGrad", "Tensor
 _PASSING = frozenset(
     ("Identity", "RefIdentity", "Enter", "RefEnter", "Exit", "RefExit", "Switch", "RefSwitch", "Merge", "RefMerge",
      "NextIteration", "RefNextIteration")
+)  # fmt: skip
+
+_VARIABLES = ("Variable", "VariableV2")
+
+#: Which reference of several these hand on, or whether any, only the run tells.
+_CHOOSING = frozenset(
+    ("RefSwitch", "RefMerge", "RefSelect", "RefEnter", "RefExit", "RefNextIteration", "Switch", "Merge")
 )  # fmt: skip
 
 Tensor = Tuple[int, int]
@@ -107,6 +114,7 @@ class _PartialRun:
         self._run_signature = run
         self._graph = graph
         self._unsteady = unsteady(self._graph)
+        self._variables = _variables(graph)
         #: Who reads or writes what lives as long as one run, by the operator that makes it.
         self._sharing = {node.id: _sharing(graph, node.id) for node in graph.nodes if node.op in _OF_ONE_RUN}
         self._waiting = {self._tensor(name): name for name in feeds}
@@ -163,7 +171,9 @@ class _PartialRun:
         feeds = {
             self._name(tensor): _array(value)
             for tensor, value in self._values.items()
-            if (tensor in self._fed_once or tensor[0] not in running) and self._is_read(tensor, running)
+            if (tensor in self._fed_once or tensor[0] not in running)
+            and tensor not in self._variables
+            and self._is_read(tensor, running)
         }
         settled = tuple(sorted(self._graph.nodes[i].name for i in self._ran - running if self._is_steady(i)))
         self._tell_of(running & self._ran)
@@ -171,6 +181,7 @@ class _PartialRun:
             feeds,
             [self._name(tensor) for tensor in fetched],
             [self._graph.nodes[i].name for i in ready],
+            connections=self._handed_on(running),
             settled=settled,
         )
         self._values.update(zip(fetched, values))
@@ -197,10 +208,14 @@ class _PartialRun:
         while waiting:
             for edge in self._graph.in_edges(waiting.pop()):
                 source, slot = edges.src[edge], edges.src_slot[edge]
-                if (source, slot) in self._waiting or (slot < 0 and (source, 0) in self._waiting):
+                if (source, slot) in self._waiting or (slot < 0 and self._stands_for(source, self._waiting)):
                     self._lacking = self._name((source, max(slot, 0)))
                     return None
-                if (source, slot) in self._fed_once or (slot < 0 and self._fed(source)) or source in seen:
+                if (source, slot) in self._fed_once or (slot < 0 and self._stands_for(source, self._values)):
+                    continue
+                if source in self._ran and source not in again and (source, slot) in self._variables:
+                    source, slot = self._variables[source, slot]
+                if source in seen:
                     continue
                 done = (source, slot) in self._values or (slot < 0 and source in self._ran and self._is_steady(source))
                 if not done or source in again:
@@ -242,25 +257,41 @@ class _PartialRun:
             )
             say(logging.WARNING, Notice("computed_again", "partial_run", text), session=self._session)
 
-    def _fed(self, node: int) -> bool:
-        return self._graph.nodes[node].op in ("Placeholder", "PlaceholderV2") and (node, 0) in self._values
+    def _stands_for(self, node: int, fed: Container[Tensor]) -> bool:
+        """Whether who waits for an operator waits for its feed: of any other than a placeholder, for the operator."""
+        return self._graph.nodes[node].op in ("Placeholder", "PlaceholderV2") and (node, 0) in fed
+
+    def _handed_on(self, running: Set[int]) -> Tuple[Tuple[str, str], ...]:
+        """What a writer that has run handed on, taken from the variable itself: who reads gets what is in it now."""
+        return tuple(
+            (self._name(variable), self._name(tensor))
+            for tensor, variable in self._variables.items()
+            if tensor[0] in self._ran and tensor[0] not in running and self._is_read(tensor, running)
+        )
 
     def _needed_later(self, running: Set[int]) -> List[Tensor]:
         """Tensors computed now that what is still to be fetched will read; kept so that nothing runs twice."""
         edges = self._graph.edges
-        kept: Dict[Tensor, None] = {}
+        # What is still to be fetched is what this part left, though nobody else reads it.
+        kept = {tensor: None for tensor in self._fetches if tensor[0] in running and tensor not in self._values}
         for i in sorted(running):
             for edge in self._graph.out_edges(i):
                 slot = edges.src_slot[edge]
                 if slot >= 0 and edges.dst[edge] not in running and edges.dst[edge] not in self._ran:
                     kept[(i, slot)] = None
-        return [tensor for tensor in kept if tensor not in self._values and self._can_be_kept(tensor)]
+        return [
+            tensor
+            for tensor in kept
+            if tensor in self._fetches or (tensor not in self._values and self._can_be_kept(tensor))
+        ]
 
     def _can_be_kept(self, tensor: Tensor) -> bool:
         dtype = self._graph.output_dtypes(tensor[0])[tensor[1]]
         op = self._graph.nodes[tensor[0]].op
-        if dtype.base.name in _HANDLES or op in ("Variable", "VariableV2") or op in _OF_ONE_RUN or op in _BY_TEXT:
+        if dtype.base.name in _HANDLES or op in _VARIABLES or op in _OF_ONE_RUN or op in _BY_TEXT:
             # Reaching for a variable or a handle again has no effect.
+            return False
+        if tensor in self._variables:
             return False
         if dtype.is_ref and any(tensor[0] in sharing for sharing in self._sharing.values()):
             # Who takes a reference could not be given its value.
@@ -299,6 +330,30 @@ def _sharing(graph: Graph, maker: int) -> Set[int]:
                 seen.add(reader)
                 waiting.append(reader)
     return seen
+
+
+def _variables(graph: Graph) -> Dict[Tensor, Tensor]:
+    """The variable of each reference that writers hand on: they give the first that they were given."""
+    result: Dict[Tensor, Tensor] = {}
+
+    def of(tensor: Tensor) -> Optional[Tensor]:
+        return tensor if graph.nodes[tensor[0]].op in _VARIABLES else result.get(tensor)
+
+    waiting = [node.id for node in graph.nodes if node.op in _VARIABLES]
+    while waiting:
+        source = waiting.pop()
+        for edge in graph.out_edges(source):
+            tensor, reader = (source, graph.edges.src_slot[edge]), graph.edges.dst[edge]
+            handed = (reader, 0)
+            variable = of(tensor)
+            if variable is None or handed in result or graph.nodes[reader].op in _CHOOSING:
+                continue
+            taken = [position for position, arg in enumerate(graph.op_def(reader).inputs) if arg.is_ref]
+            dtypes = graph.output_dtypes(reader)
+            if dtypes and dtypes[0].is_ref and taken and taken[0] == graph.edges.dst_slot[edge]:
+                result[handed] = variable
+                waiting.append(reader)
+    return result
 
 
 def _array(value: Any) -> np.ndarray:
