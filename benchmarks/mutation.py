@@ -46,7 +46,7 @@ from npu_conformance.files import toml_file  # noqa: E402
 from npu_conformance.judging import judge  # noqa: E402
 from npu_conformance.library import library  # noqa: E402
 from npu_conformance.strength import hosting  # noqa: E402
-from npu_conformance.strength.laws import asking  # noqa: E402
+from npu_conformance.strength.laws import asking, examples  # noqa: E402
 
 __all__ = [
     "AREAS",
@@ -558,7 +558,7 @@ class Asker:
             return ""
         claims = judge.Claims.of(backend.hello({"protocol": 1}))
         here: Any = hosting.Here(backend, self.folder)
-        asking._SHRINKS = asking._FRESH_SHRINKS = 0
+        examples.SHRINKS = examples.FRESH_SHRINKS = 0
         plan = asking.Plan(_GRAPHS, 0, chosen, self.folder, self.shelf)
         _limit(_SECONDS_OF_LAWS)
         records = asking.run(plan, "here", here, claims)

@@ -10,6 +10,8 @@ from npu_conformance.judging import judge
 from npu_conformance.protocol import answers, client, messages
 from npu_conformance.protocol.answers import Answers, Kept
 from npu_conformance.strength.laws import asking
+from npu_conformance.strength.laws.asker import Asker
+from npu_conformance.strength.laws.plans import PARTS
 from tests.cases.corpus import corpus
 
 QUESTION = {"surface": "session", "edition": "current", "values": {"mix_compile_mode": True}}
@@ -69,16 +71,16 @@ def test_another_process_is_asked_again() -> None:
 def test_every_question_of_the_laws_about_a_graph_is_of_one_part() -> None:
     paths = sorted({str(one.case.params["graph"]) for one in corpus().instances() if "graph" in one.case.params})
     nobody: Any = None
-    parts: List[asking._Asker] = [asking._Asker(nobody, nobody, nobody, part) for part in range(asking._PARTS)]
+    parts: List[Asker] = [Asker(nobody, nobody, nobody, part) for part in range(PARTS)]
     shares = [[path for path in paths if part.asks_about(path)] for part in parts]
     assert sorted(path for share in shares for path in share) == paths
-    assert min(map(len, shares)) > len(paths) // asking._PARTS // 2
+    assert min(map(len, shares)) > len(paths) // PARTS // 2
 
 
 def test_a_law_takes_what_a_case_was_answered() -> None:
     claims = judge.Claims(frozenset(("options",)), frozenset(("current",)), frozenset())
     with client.Client("reference") as worker:
-        asker = asking._Asker(asking.Plan(0, 0, (), worker.folder), worker, claims)
+        asker = Asker(asking.Plan(0, 0, (), worker.folder), worker, claims)
         first = worker.request("options", QUESTION, 60)
         assert asker.method("options", QUESTION) == first and worker.served == 1
         worker.fresh()

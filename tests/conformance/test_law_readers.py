@@ -13,6 +13,7 @@ from npu_conformance.judging import judge
 from npu_conformance.protocol import client, messages, requests
 from npu_conformance.strength import hosting
 from npu_conformance.strength.laws import asking
+from npu_conformance.strength.laws.kinds import KINDS, drawn, of_cases
 from tests.cases.corpus import corpus
 
 #: What stands in the place of a text, a number, a truth.
@@ -77,7 +78,7 @@ def everything(tmp_path_factory):
 
 
 def method_of(plan, asked):
-    laws = [law for law in asking.LAWS.values() if asking._concerns(plan, law, asked)]
+    laws = [law for law in asking.LAWS.values() if asking.concerns(plan, law.name, asked)]
     return laws[0].method if laws else ""
 
 
@@ -95,7 +96,7 @@ def test_any_answer_of_the_protocol_can_be_judged(everything):
             if isinstance(outcome, client.Answered) else outcome
             for way, outcome in asked.outcomes.items()
         }  # fmt: skip
-        asking._judged(plan, claims, asked._replace(outcomes=outcomes))
+        KINDS[asked.kind].faults(plan, claims, asked._replace(outcomes=outcomes))
     assert kinds >= {"graph", "precise", "moded", "listed", "case", "dealt", "options", "effects"}
 
 
@@ -125,7 +126,8 @@ class Tripping:
 
 def test_a_law_that_cannot_be_read_is_the_suites_fault_and_ends_no_run(everything, monkeypatch):
     claims, plan, answers = everything
-    monkeypatch.setattr(asking, "read", Tripping())
+    for kind in (drawn, of_cases):
+        monkeypatch.setattr(kind, "read", Tripping())
     records = {one.instance.id: one.result for one in asking.records(plan, claims, answers)}
     assert records["law-answered@legacy"].status == "harness-error"
     assert "KeyError: 'borders'" in records["law-answered@legacy"].detail
@@ -134,7 +136,7 @@ def test_a_law_that_cannot_be_read_is_the_suites_fault_and_ends_no_run(everythin
 
 def test_a_part_that_cannot_be_asked_is_the_suites_fault_and_ends_no_run(tmp_path, monkeypatch):
     plan, claims = plan_and_claims(str(tmp_path))
-    monkeypatch.setattr(asking, "_ask_effects", Tripping())
+    monkeypatch.setattr(KINDS["effects"], "ask", Tripping())
     questions = asking.Questions(plan, claims)
     here = hosting.Here(ReferenceBackend(), str(tmp_path))
     questions.take(questions.parts[0](questions.common._replace(methods=frozenset({"timeline"})), here, None))

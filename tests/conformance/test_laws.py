@@ -16,7 +16,7 @@ from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.judging import judge
 from npu_conformance.protocol import client
 from npu_conformance.strength import hosting
-from npu_conformance.strength.laws import asking, checks
+from npu_conformance.strength.laws import asking, checks, examples
 from npu_conformance.strength.laws.asking import LAWS
 from npu_reference.errors import NpuError
 from npu_reference.graphs import GraphBuilder, load_graph, write_graph
@@ -27,8 +27,8 @@ from tests.cases.corpus import corpus
 def as_found(request, monkeypatch):
     """Examples stay as they are found, but where a test is about them: making them small takes seconds."""
     if "small" not in request.fixturenames:
-        monkeypatch.setattr(asking, "_SHRINKS", 0)
-        monkeypatch.setattr(asking, "_FRESH_SHRINKS", 0)
+        monkeypatch.setattr(examples, "SHRINKS", 0)
+        monkeypatch.setattr(examples, "FRESH_SHRINKS", 0)
 
 
 @pytest.fixture
@@ -462,7 +462,8 @@ def test_the_table_of_laws_in_the_guide_is_the_one_declared():
 
 def test_a_backend_of_this_process_has_all_that_laws_ask_of_a_client(tmp_path):
     # What is missing would end every law, and whoever judges so would take each backend for a faulty one.
-    source = Path(asking.__file__).read_text(encoding="utf-8")
+    sources = Path(asking.__file__).parent.rglob("*.py")
+    source = "".join(path.read_text(encoding="utf-8") for path in sources)
     here = hosting.Here(ReferenceBackend(), str(tmp_path))
     assert set(re.findall(r"\bworker\.(\w+)", source)) <= set(dir(here))
     assert here.known("options", {}) is None

@@ -13,7 +13,7 @@ from npu_conformance.backends.reference import tensorflow_version
 from npu_conformance.judging import judge
 from npu_conformance.observing import tensors
 from npu_conformance.running import runner
-from npu_conformance.strength.laws import asking, running
+from npu_conformance.strength.laws import asking, examples, running
 from npu_reference.errors import NpuError
 from npu_reference.graphs import load_graph
 from tests.conformance.test_laws import Lanes
@@ -138,7 +138,7 @@ def broken(factory, tmp_path, graphs=300):
 def as_found(request, monkeypatch):
     """Examples stay as they are found, but where a test is about them."""
     if "small" not in request.fixturenames:
-        monkeypatch.setattr(asking, "_FRESH_SHRINKS", 0)
+        monkeypatch.setattr(examples, "FRESH_SHRINKS", 0)
 
 
 @pytest.fixture

@@ -175,7 +175,7 @@ def test_what_begins_with_a_fresh_worker_is_at_the_right_where_a_lane_has_one() 
 def test_a_worker_that_nobody_asked_is_fresh(monkeypatch: pytest.MonkeyPatch, served: int, restarts: int) -> None:
     worker: Any = mock.Mock(served=served)
     common: Any = mock.Mock(plan=mock.Mock(graphs=0))
-    asking._ask_again(common, worker, None)
+    asking.ask_again(common, worker, None)
     assert worker.fresh.call_count == restarts
 
 

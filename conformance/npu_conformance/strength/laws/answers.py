@@ -1,0 +1,67 @@
+"""The file of a report that keeps the answers, so that they can be judged again."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import List, Sequence
+
+from npu_conformance.files import output
+from npu_conformance.protocol import outcomes as outcome_files
+from npu_conformance.strength.laws.kinds import KINDS, of_runs
+from npu_conformance.strength.laws.plans import Asked, Plan
+
+__all__ = ["FILE", "load", "whole", "write"]
+
+#: Where a report keeps the answers.
+FILE = "laws.jsonl"
+
+_PLAIN = "graph"  # the kind of a line that says none
+
+
+def write(folder: str, answers: Sequence[Asked]) -> None:
+    """Keeps the answers in a folder.
+
+    Raises:
+        NpuError: OUTPUT.
+    """
+    lines = []
+    for asked in answers:
+        outcomes = {way: outcome_files.outcome_json(outcome) for way, outcome in asked.outcomes.items()}
+        kind = {} if asked.kind == _PLAIN else {"kind": asked.kind}
+        lines.append(
+            output.dumps({"number": asked.number, "edition": asked.edition, **kind, "outcomes": outcomes})
+        )  # fmt: skip
+    output.write_file(os.path.join(folder, FILE), "\n".join(lines) + "\n")
+
+
+def load(folder: str) -> List[Asked]:
+    """The answers that a report keeps.
+
+    Raises:
+        ValueError: they cannot be read.
+    """
+    found = []
+    path = os.path.join(folder, FILE)
+    try:
+        if not os.path.isfile(path):
+            raise ValueError("there is no such file")
+        with open(path, encoding="ascii") as stream:
+            for line in stream:
+                entry = json.loads(line)
+                outcomes = {way: outcome_files.outcome_of(body) for way, body in entry["outcomes"].items()}
+                kind = entry.get("kind", _PLAIN)
+                if kind not in KINDS or type(entry["number"]) is not int:
+                    raise ValueError(f"a line is of no kind that is known: {kind!r}")
+                found.append(Asked(entry["number"], entry["edition"], outcomes, kind))
+    except (OSError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(str(error)) from None
+    return found
+
+
+def whole(plan: Plan, answers: Sequence[Asked]) -> bool:
+    """Whether the answers are to all random graphs of the plan, if they are to any."""
+    numbers = [asked.number for asked in answers if asked.kind == "graph"]
+    if [asked.number for asked in answers if asked.kind == "run"] not in ([], list(range(of_runs.runs(plan)))):
+        return False
+    return numbers == list(range(plan.graphs)) or not any(one.case.method == "partition" for one in plan.instances)

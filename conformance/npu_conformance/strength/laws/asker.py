@@ -1,0 +1,117 @@
+"""Asks a worker the questions of one part, and gives up where it ends badly too often."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Mapping, Optional
+
+from npu_conformance.judging import judge
+from npu_conformance.library import twins
+from npu_conformance.protocol import client, requests
+from npu_conformance.strength.laws import dealing
+from npu_conformance.strength.laws.plans import PARTS, Plan
+from npu_reference.errors import NpuError
+from npu_reference.graphs import Graph, write_graph
+
+__all__ = ["RUN_SECONDS", "SECONDS", "Asker", "ended_badly"]
+
+SECONDS = 10.0  # for one small graph (assumed)
+RUN_SECONDS = 60.0  # for a small graph that TensorFlow runs, which may have to be imported first (assumed)
+_BAD_ENDINGS = 2  # a backend that crashes or hangs this often in one part is asked no more in it (assumed)
+
+
+class Asker:
+    """Asks the questions of one part, or all, in one worker at a time.
+
+    Args:
+        part: which part; None for the questions of all.
+        progress: called after every random graph.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        worker: client.Client,
+        claims: judge.Claims,
+        part: Optional[int] = None,
+        progress: Optional[Callable[[], None]] = None,
+    ) -> None:
+        self.plan, self.worker, self.claims, self.part, self.progress = plan, worker, claims, part, progress
+        self._bad = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether the backend is asked no more."""
+        return self._bad >= _BAD_ENDINGS
+
+    def forgive(self) -> None:
+        """Ask again, whatever was before."""
+        self._bad = 0
+
+    def asks(self, number: int) -> bool:
+        """Whether the question of this number, of whatever kind, is one of its part."""
+        return self.part is None or number % PARTS == self.part
+
+    def asks_about(self, path: str) -> bool:
+        """Whether the questions about this graph of the library are of its part: all are, so that it is read once."""
+        return self.asks(dealing.part_of(path, PARTS))
+
+    @property
+    def folder(self) -> str:
+        """Where the files of one question lie; it is there."""
+        folder = os.path.join(self.worker.folder, "case")
+        os.makedirs(folder, exist_ok=True)
+        return folder
+
+    def method(self, method: str, params: Mapping[str, Any]) -> Optional[client.Outcome]:
+        """What came of one request; None where the backend is asked no more."""
+        if self.done:
+            return None
+        outcome = self.request(method, params, RUN_SECONDS if method == "run" else SECONDS)
+        return None if outcome is None else requests.without_paths(outcome, self.worker.folder, self.worker.folder)
+
+    def about(
+        self,
+        method: str,
+        graph: Graph,
+        params: Mapping[str, Any],
+        seconds: float = SECONDS,
+        twin: Optional[twins.Twin] = None,
+    ) -> Optional[client.Outcome]:
+        """What came of asking about a graph that is in memory, in the names that it had before it became this `twin`;
+        None where the backend is asked no more."""
+        if self.done:
+            return None
+        path = os.path.join(self.folder, "graph.pb")
+        write_graph(graph, path)
+        outcome = self.request(method, {**params, "graph": path}, seconds)
+        if outcome is None:
+            return None
+        return requests.read_back(requests.without_paths(outcome, self.worker.folder, self.folder), twin)
+
+    def request(
+        self, method: str, params: Mapping[str, Any], seconds: float = SECONDS, after: bool = False
+    ) -> Optional[client.Outcome]:
+        """One request; the worker forgets what was before, unless this comes right `after` it. None where it does not
+        start any more."""
+        known = self.worker.known(method, params)
+        if known is not None:
+            return known
+        try:
+            if self.worker.served and not after:
+                outcome = self.worker.request("reset", {}, SECONDS)
+                if ended_badly(outcome):
+                    self.worker.fresh()
+            outcome = self.worker.request(method, params, seconds)
+        except NpuError as error:
+            if error.code != "BACKEND_UNAVAILABLE":
+                raise
+            self._bad = _BAD_ENDINGS
+            return None
+        self._bad += ended_badly(outcome)
+        return outcome
+
+
+def ended_badly(outcome: Optional[client.Outcome]) -> bool:
+    """Whether the worker crashed, hung or said what nobody can read."""
+    return isinstance(outcome, (client.Crashed, client.TimedOut, client.Nonsense))

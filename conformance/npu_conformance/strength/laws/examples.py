@@ -1,0 +1,105 @@
+"""Leaves a smallest random graph for each law that one broke, as .pbtxt with the request that shows it."""
+
+from __future__ import annotations
+
+import os
+from typing import Sequence
+
+from npu_conformance.files import output
+from npu_conformance.judging.records import Record
+from npu_conformance.strength.laws import running
+from npu_conformance.strength.laws.asker import Asker
+from npu_conformance.strength.laws.checks import Law
+from npu_conformance.strength.laws.graphs import Step, request
+from npu_conformance.strength.laws.kinds import drawn, of_runs
+from npu_conformance.strength.laws.plans import Asked, Finding
+from npu_conformance.strength.laws.shrink import shrink
+from npu_conformance.strength.laws.table import law_of
+from npu_reference.errors import NpuError
+from npu_reference.graphs import Graph, write_graph
+
+__all__ = ["FRESH_SHRINKS", "SHRINKS", "leave"]
+
+SHRINKS = 300  # requests spent on making one example small (assumed)
+FRESH_SHRINKS = 40  # of those that need a fresh worker each, or a session of TensorFlow (assumed)
+
+#: The ways of asking that laws about two answers compare.
+_WAYS = {"renaming": ("first", "renamed"), "repeating": ("first", "repeated")}
+
+
+def leave(asker: Asker, record: Record, finding: Finding) -> None:
+    """An example of a law that a random graph broke, in the folder of the plan.
+
+    Raises:
+        NpuError: OUTPUT, BACKEND_UNAVAILABLE.
+    """
+    make = _of_run if finding.asked.kind == of_runs.OfRuns.name else _of_graph
+    make(asker, record, finding)
+
+
+def _of_graph(asker: Asker, record: Record, finding: Finding) -> None:
+    law, edition, number = law_of(record.instance), record.instance.edition, finding.asked.number
+    ways = _WAYS.get(law.name, ("first",))
+
+    def breaks(steps: Sequence[Step]) -> bool:
+        if request(steps) is None:
+            return False
+        outcomes = {}
+        try:
+            for way in ways:
+                if way == "repeated":
+                    asker.worker.fresh()
+                outcomes[way] = drawn.once(asker, steps, number, edition, renamed=way == "renamed")
+        except NpuError:
+            return False  # the backend does not start any more
+        return law.name in drawn.faults(steps, asker.claims, Asked(number, edition, outcomes))
+
+    steps = drawn.drawn(asker.plan, number)
+    if breaks(steps):
+        steps = shrink(steps, breaks, FRESH_SHRINKS if law.name == "repeating" else SHRINKS)
+    asker.forgive()
+    asked = request(steps)
+    assert asked is not None
+    words = [f"--feed {feed}" for feed in asked.feeds] + [f"--fetch {fetch}" for fetch in asked.fetches]
+    options = [f"-o {name}={value}" for name, value in drawn.given(number).items()]
+    command = ["--edition", edition, "--surface", drawn.surface(number, edition), *options, *words]
+    name = _name(record)
+    told = [f"Found as graph {asker.plan.seed}/{number}; asked as by:"]
+    _write(asker, name, law, asked.graph, [*told, f"npu-conformance partition {name} {' '.join(command)}"])
+
+
+def _of_run(asker: Asker, record: Record, finding: Finding) -> None:
+    law, number, edition = law_of(record.instance), finding.asked.number, finding.asked.edition
+    ways = list(dict.fromkeys(["first", of_runs.way_of(finding.fault)]))
+
+    def breaks(steps: Sequence[Step]) -> bool:
+        made = running.program(steps)
+        if made is None or not set(ways) <= {"first", *running.ways_of(made)}:
+            return False
+        try:
+            outcomes = {way: of_runs.once(asker, way, made, number, edition) for way in ways}
+        except NpuError:
+            return False  # the backend does not start any more
+        return law.name in of_runs.faults(made, Asked(number, edition, outcomes, "run"))
+
+    steps = running.draw(f"run/{asker.plan.seed}/{number}")
+    if breaks(steps):
+        steps = shrink(steps, breaks, FRESH_SHRINKS)
+    asker.forgive()
+    made = running.program(steps) or of_runs.program_of(asker.plan.seed, number)
+    told = [f"{way}: {running.words(running.asking(way, made, number, edition))}" for way in ways]
+    found = f"Found as run {asker.plan.seed}/{number}; asked for `run` with:"
+    _write(asker, _name(record), law, made.graph, [found, *told])
+
+
+def _name(record: Record) -> str:
+    return f"{record.instance.case.id}-{record.instance.edition}.pbtxt"
+
+
+def _write(asker: Asker, name: str, law: Law, graph: Graph, told: Sequence[str]) -> None:
+    path = os.path.join(asker.plan.folder, name)
+    write_graph(graph, path)
+    with open(path, encoding="utf-8") as stream:
+        text = stream.read()
+    head = [f"Breaks the law '{law.name}': {law.title}.", *told]
+    output.write_file(path, "".join(f"# {line}\n" for line in head) + text)

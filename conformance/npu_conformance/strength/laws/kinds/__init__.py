@@ -1,0 +1,33 @@
+"""The kinds of questions that laws are asked by. A new kind is a class of its own, and a line here."""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+from npu_conformance.strength.laws.kinds.drawn import Drawn, DtypesOfDrawn
+from npu_conformance.strength.laws.kinds.in_company import InCompany
+from npu_conformance.strength.laws.kinds.kind import Kind
+from npu_conformance.strength.laws.kinds.listed import Listed
+from npu_conformance.strength.laws.kinds.moded import Moded
+from npu_conformance.strength.laws.kinds.of_cases import OfCases
+from npu_conformance.strength.laws.kinds.of_options import OfOptions
+from npu_conformance.strength.laws.kinds.of_runs import OfRuns
+from npu_conformance.strength.laws.kinds.under_conditions import UnderConditions
+
+__all__ = ["KINDS", "Kind"]
+
+#: By name, in the order in which they are asked and their answers are kept.
+KINDS: Mapping[str, Kind] = {
+    one.name: one
+    for one in (
+        DtypesOfDrawn(),
+        Moded(),
+        Listed(),
+        OfCases(),
+        UnderConditions(),
+        OfOptions(),
+        InCompany(),
+        Drawn(),
+        OfRuns(),
+    )
+}

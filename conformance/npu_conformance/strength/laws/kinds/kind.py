@@ -1,0 +1,87 @@
+"""A kind of question: what is asked, how the answers are judged, and which laws hold of them."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Collection, Dict, Iterator, Mapping, Optional, Sequence, Tuple
+
+from npu_conformance.judging import judge
+from npu_conformance.protocol import client
+from npu_conformance.strength.laws.asker import Asker
+from npu_conformance.strength.laws.checks import Law
+from npu_conformance.strength.laws.plans import Asked, Finding, Plan
+from npu_conformance.strength.laws.table import LAWS, OF_CONDITIONS, OF_EFFECTS
+from npu_reference.graphs import Graph, close_over, load_graph
+
+__all__ = ["Found", "Judged", "Kind", "broken_by", "closed", "undecided", "words_of"]
+
+#: How a question breaks laws, by law.
+Found = Dict[str, Finding]
+
+#: A question with how it breaks laws, or with nothing where that is left to :meth:`Kind.faults`.
+Judged = Tuple[Asked, Optional[Mapping[str, Finding]]]
+
+#: Laws about some questions alone; the kinds of these say so.
+_OF_SOME = OF_CONDITIONS | OF_EFFECTS | {"precision-lists", "precision-library"}
+
+
+class Kind:
+    """One kind of question.
+
+    Attributes:
+        name: as the file of answers has it.
+        method: the method that answers; none where it is that of the case.
+    """
+
+    name = ""
+    method = ""
+
+    def ask(self, asker: Asker, editions: Sequence[str], methods: Collection[str]) -> Iterator[Judged]:
+        """Asks the asker's part of the questions: those in these editions, about these methods."""
+        raise NotImplementedError
+
+    def faults(self, plan: Plan, claims: judge.Claims, asked: Asked) -> Found:
+        """How the answers to one question break laws."""
+        raise NotImplementedError
+
+    def concerns(self, plan: Plan, law: Law, asked: Asked) -> bool:
+        """Whether the answers to a question are judged by a law."""
+        return law.method == self.method and law.name not in _OF_SOME
+
+    def named(self, plan: Plan, finding: Finding) -> str:
+        """The question in words."""
+        raise NotImplementedError
+
+
+def words_of(outcome: Optional[client.Outcome]) -> str:
+    """What came of a question that has no answer."""
+    return client.describe(outcome) if outcome else "asked no more: it ended too often"
+
+
+def undecided(asked: Asked, outcome: Optional[client.Outcome]) -> Found:
+    """How a question of dtypes breaks a law by having no answer; it may be refused, since a mode or a list may demand
+    what no kernel has."""
+    if isinstance(outcome, (client.Answered, client.Rejected)):
+        return {}
+    return {"precision-answered": Finding(asked, words_of(outcome), outcome)}
+
+
+def broken_by(
+    asked: Asked, reading: Any, outcome: client.Outcome, claims: judge.Claims, method: str, on_cases: bool = False
+) -> Found:
+    """How one answer, as it is read, breaks the laws of a method; with `on_cases` those that hold of cases, too."""
+    return {
+        law.name: Finding(asked, fault, outcome)
+        for law in LAWS.values()
+        if law.method == method and law.faults is not None and (law.on_cases or not on_cases)
+        if claims.features.issuperset(law.needs)
+        for fault in law.faults(reading)[:1]
+    }
+
+
+@functools.lru_cache(maxsize=256)
+def closed(path: str, feeds: Tuple[str, ...] = (), fetches: Tuple[str, ...] = ()) -> Graph:
+    """The graph of a file as the pass sees it."""
+    graph = load_graph(path)
+    named, targets = [name for name in fetches if ":" in name], [name for name in fetches if ":" not in name]
+    return close_over(graph, feeds, named, targets) if feeds or fetches else graph

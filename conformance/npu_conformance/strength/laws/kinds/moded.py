@@ -1,0 +1,53 @@
+"""The graphs of precision cases in every mode."""
+
+from __future__ import annotations
+
+import os
+from typing import Collection, Iterator, Sequence
+
+from npu_conformance.judging import judge
+from npu_conformance.protocol import client
+from npu_conformance.strength.laws import precise
+from npu_conformance.strength.laws.asker import Asker
+from npu_conformance.strength.laws.kinds.kind import Found, Judged, Kind, broken_by, closed, undecided
+from npu_conformance.strength.laws.plans import Asked, Finding, Plan, shelved
+
+__all__ = ["Moded"]
+
+
+class Moded(Kind):
+    """The dtypes of every graph of a precision case in every mode; a mode may demand what no kernel has."""
+
+    name, method = "moded", "precision"
+
+    def ask(self, asker: Asker, editions: Sequence[str], methods: Collection[str]) -> Iterator[Judged]:
+        if self.method not in methods:
+            return
+        for number, (path, mode, edition) in enumerate(shelved(asker.plan).moded):
+            if edition in editions and asker.asks_about(path):
+                inference = mode == "force_fp16" or number % 2  # no document restricts the other modes (A7)
+                values = {**({"graph_run_mode": 0} if inference else {}), "precision_mode": mode}
+                if number % 3 == 0 and mode == ("force_fp16" if inference else "allow_fp32_to_fp16"):
+                    del values["precision_mode"]  # the default says the same (A6)
+                second = precise.SECOND.get(mode, "") if edition == "current" and number % 3 == 1 else ""
+                if second:
+                    values = {"precision_mode_v2": second}
+                params = {
+                    "surface": "runconfig" if second else "session",
+                    "edition": edition,
+                    "values": values,
+                    "graph": path,
+                }
+                yield Asked(number, edition, {"first": asker.method(self.method, params)}, self.name), None
+
+    def faults(self, plan: Plan, claims: judge.Claims, asked: Asked) -> Found:
+        outcome = asked.outcomes.get("first")
+        if not isinstance(outcome, client.Answered):
+            return undecided(asked, outcome)
+        path, mode, _ = shelved(plan).moded[asked.number]
+        reading = precise.Precise(closed(path), mode, outcome.ok, asked.edition)
+        return broken_by(asked, reading, outcome, claims, self.method)
+
+    def named(self, plan: Plan, finding: Finding) -> str:
+        path, mode, edition = shelved(plan).moded[finding.asked.number]
+        return f"{os.path.basename(path)} with {mode} in {edition}"

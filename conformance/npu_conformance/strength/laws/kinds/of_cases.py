@@ -1,0 +1,60 @@
+"""What instances of cases ask, as it is: laws hold of what they are answered, too."""
+
+from __future__ import annotations
+
+from typing import Any, Collection, Iterator, Sequence
+
+from npu_conformance.judging import judge
+from npu_conformance.protocol import client, requests
+from npu_conformance.strength.laws import precise
+from npu_conformance.strength.laws.asker import Asker
+from npu_conformance.strength.laws.checks import Law, Question, read
+from npu_conformance.strength.laws.kinds.kind import Found, Judged, Kind, broken_by, closed
+from npu_conformance.strength.laws.plans import Asked, Finding, Plan, plain, shelved
+from npu_conformance.strength.laws.table import OF_CONDITIONS
+
+__all__ = ["OfCases"]
+
+#: The attribute of an operator that TensorFlow composed of several.
+_TAKEN_APART = "op_names"
+
+
+class OfCases(Kind):
+    """The graphs of the cases, each with its options once. Whether there is an answer at all is the case's matter."""
+
+    name = "case"
+
+    def ask(self, asker: Asker, editions: Sequence[str], methods: Collection[str]) -> Iterator[Judged]:
+        for number, one in enumerate(shelved(asker.plan).case):
+            if one.case.method not in methods or one.edition not in editions:
+                continue
+            if asker.asks_about(one.case.params["graph"]) and judge.applicable(one, asker.claims) is None:
+                params = requests.prepare(one, asker.worker.folder).params
+                yield Asked(number, one.edition, {"first": asker.method(one.case.method, params)}, self.name), None
+
+    def faults(self, plan: Plan, claims: judge.Claims, asked: Asked) -> Found:
+        outcome = asked.outcomes.get("first")
+        if not isinstance(outcome, client.Answered):
+            return {}
+        case = shelved(plan).case[asked.number].case
+        params, values = case.params, case.params["values"]
+        graph = closed(params["graph"], tuple(params.get("feeds", ())), tuple(params.get("fetches", ())))
+        if any(_TAKEN_APART in node.attrs for node in graph.nodes):
+            return {}  # operators that are taken apart have other names
+        reading: Any
+        if case.method == "partition":
+            mixed = values.get("mix_compile_mode") in (True, {"field": "b", "value": True})
+            reading = read(Question(graph, None, mixed, "in_out_pair" in values), outcome.ok, claims.features)
+        else:
+            mode = str(values.get("precision_mode", "")) if plain(case) else ""  # a file may say otherwise
+            reading = precise.Precise(
+                graph, mode, outcome.ok, asked.edition, "ops_info" not in params, "customize_dtypes" in values
+            )
+        return broken_by(asked, reading, outcome, claims, case.method, on_cases=True)
+
+    def concerns(self, plan: Plan, law: Law, asked: Asked) -> bool:
+        method = shelved(plan).case[asked.number].case.method
+        return law.on_cases and law.method == method and law.name not in OF_CONDITIONS
+
+    def named(self, plan: Plan, finding: Finding) -> str:
+        return shelved(plan).case[finding.asked.number].id

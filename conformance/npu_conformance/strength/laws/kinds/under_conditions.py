@@ -1,0 +1,115 @@
+"""Cases of partition and precision under conditions that no document relates to them."""
+
+from __future__ import annotations
+
+import os
+from typing import Collection, Iterator, List, Optional, Sequence, Tuple
+
+from npu_conformance.judging import judge
+from npu_conformance.protocol import client, requests
+from npu_conformance.strength.laws import conditions, dealing
+from npu_conformance.strength.laws.asker import Asker
+from npu_conformance.strength.laws.checks import Law
+from npu_conformance.strength.laws.kinds.kind import Found, Judged, Kind, closed
+from npu_conformance.strength.laws.plans import Asked, Finding, Plan, shelved
+
+__all__ = ["UnderConditions"]
+
+_SMALLER = 10  # questions of one part whose conditions are dropped one by one, once they show a fault (assumed)
+
+
+class UnderConditions(Kind):
+    """A case under conditions; of one that shows a fault, also under fewer, until each of those left is needed. What
+    the case does not say as it is, either, is its own matter."""
+
+    name = "dealt"
+
+    def ask(self, asker: Asker, editions: Sequence[str], methods: Collection[str]) -> Iterator[Judged]:
+        before: List[dealing.Dealt] = []  # what was asked since the worker last had to forget
+        left = _SMALLER
+        for number, dealt in enumerate(shelved(asker.plan).dealt):
+            one = dealt.first
+            if one.case.method not in methods or one.edition not in editions:
+                continue
+            if not asker.asks_about(one.case.params["graph"]):
+                continue
+            dealt = dealing.usable_of(dealt, asker.claims)
+            if not dealt.graphs:
+                continue
+            way = dealing.way_of(dealing.WHOLE, dealt)
+            outcomes = {dealing.WHOLE: _once(asker, dealt, way, None if before else ())}
+            before = [*(before if conditions.AFTER in dealt.conditions else ()), dealt]
+            if dealing.difference(dealt, way, outcomes[dealing.WHOLE], asker.claims):
+                alone = [dealing.Way((place,), ()) for place in range(len(dealt.graphs))]
+                outcomes.update((way.text, _once(asker, dealt, way)) for way in alone)
+                if left and not any(dealing.difference(dealt, way, outcomes[way.text], asker.claims) for way in alone):
+                    left -= 1
+                    outcomes.update(_fewer(asker, dealt, way, before[:-1]))
+                before = []
+            # What is right was judged here; what is not was asked in more ways.
+            sound = list(outcomes) == [dealing.WHOLE]
+            yield Asked(number, one.edition, outcomes, self.name), {} if sound else None
+
+    def faults(self, plan: Plan, claims: judge.Claims, asked: Asked) -> Found:
+        dealt = dealing.usable_of(shelved(plan).dealt[asked.number], claims)
+        failing = []
+        for text, outcome in asked.outcomes.items():
+            way = dealing.way_of(text, dealt)
+            told = dealing.difference(dealt, way, outcome, claims)
+            if told and not way.conditions and len(way.graphs) == 1:
+                return {}
+            if told:
+                failing.append((len(way.graphs) + len(way.conditions), text, told, outcome))
+        if not failing:
+            return {}
+        _, text, told, outcome = min(failing, key=lambda one: one[:2])
+        where, _, how = told.partition(": ")
+        fault = f"{where}: {dealing.words(dealt, dealing.way_of(text, dealt))}: {how}"
+        return {_law_of(dealt): Finding(asked, fault, outcome)}
+
+    def concerns(self, plan: Plan, law: Law, asked: Asked) -> bool:
+        return law.name == _law_of(shelved(plan).dealt[asked.number])
+
+    def named(self, plan: Plan, finding: Finding) -> str:
+        return finding.fault.partition(": ")[0]
+
+
+def _law_of(dealt: dealing.Dealt) -> str:
+    return f"{dealt.first.case.method}-conditions"
+
+
+def _once(
+    asker: Asker, dealt: dealing.Dealt, way: dealing.Way, before: Optional[Sequence[dealing.Dealt]] = None
+) -> Optional[client.Outcome]:
+    """What came of a case under conditions; None where the backend is asked no more. `before`: what is to be asked
+    before it, where one of its conditions is that it comes after something; None where that has just been asked."""
+    if asker.done:
+        return None
+    after = conditions.AFTER in way.conditions
+    if after and before is not None:
+        for place, other in enumerate(before):
+            _once(asker, other, dealing.way_of(dealing.WHOLE, other), None if place else ())
+        after = bool(before)
+    first = dealt.graphs[way.graphs[0]][0]
+    folder = asker.folder
+    params = requests.prepare(first, folder).params
+    if way.graphs != (0,) or way.conditions:
+        listed = "op_list" in asker.claims.features
+        params, content = dealing.request(dealt, way, params, listed, closed)
+        params["graph"] = os.path.join(folder, f"graph.{dealing.form(way)}")
+        with open(params["graph"], "wb") as file:
+            file.write(content)
+    outcome = asker.request(first.case.method, params, after=after)
+    return None if outcome is None else requests.without_paths(outcome, asker.worker.folder, folder)
+
+
+def _fewer(
+    asker: Asker, dealt: dealing.Dealt, way: dealing.Way, before: Sequence[dealing.Dealt]
+) -> Iterator[Tuple[str, Optional[client.Outcome]]]:
+    """Ways of asking with one condition less each time, that still show a fault, and what came of them."""
+    for fewer in dealing.smaller(way):
+        outcome = _once(asker, dealt, fewer, before)
+        if dealing.difference(dealt, fewer, outcome, asker.claims):
+            yield fewer.text, outcome
+            yield from _fewer(asker, dealt, fewer, before)
+            return
