@@ -1518,11 +1518,9 @@ EFFECTS = [
     Law("time-in-company", "Profiles, tuning and the order of a step are as they are beside what no document relates",
         ("session.profiling_mode.true", "runconfig.work_path.contents"), (), None, "timeline", area="timing"),
     Law("placed-in-company", "What options are refused for is refused where operators are placed",
-        ("session.mix_compile_mode.type",), (), None,
-        "partition", area="mixed"),
+        ("session.mix_compile_mode.type",), (), None, "partition"),
     Law("precise-in-company", "What options are refused for is refused where dtypes are told",
-        ("session.precision_mode.type",), (), None,
-        "precision", area="precision"),
+        ("session.precision_mode.type",), (), None, "precision"),
     Law("runs-in-company", "Values, errors and dumps of a run are as they are beside what no document relates",
         ("env.ASCEND_WORK_PATH.uses", "runconfig.external_weight.numerics"), (), None, "run", area="run"),
 ]  # fmt: skip
