@@ -20,6 +20,8 @@ from npu_conformance.library.library import Instance
 from npu_conformance.protocol import client
 from npu_conformance.strength import hosting
 from npu_conformance.strength.laws import company, relations
+from npu_conformance.strength.laws.company.choosing import is_of_its_own
+from npu_conformance.strength.laws.company.member import Member, Names, about_of, conditions_of
 from npu_reference.options.rules import RULES
 from npu_reference.options.table import OPTIONS
 from tests.cases.corpus import corpus
@@ -72,7 +74,7 @@ def test_every_question_stands_in_a_company_and_is_judged_there(drawn: Drawn) ->
 
 def test_nearly_every_option_is_told_beside_every_other_that_may_stand_there(drawn: Drawn) -> None:
     chosen, companies = drawn
-    names, together = company._Names(), company._Member.may_join
+    names, together = Names(), Member.may_join
     members = [names.member(number, one.case.params) for number, one in enumerate(chosen)]
     accepted = [one for one in members if one is not None and chosen[one.number].case.expect.rejected is None]
     for where in {place(chosen[one.members[0]]) for one in companies}:
@@ -97,11 +99,11 @@ def test_every_question_stands_under_every_condition_that_nothing_relates_to_it(
     for one in companies:
         for number in one.members[:1] if one.refused else one.members:
             under.setdefault(number, set()).update(one.conditions)
-    names = company._Names()
+    names = Names()
     for number, found in under.items():
         case = chosen[number].case
         member = names.member(number, case.params, (), case.expect.rejected is not None)
-        conditions = company._conditions(names, case.params["surface"])
+        conditions = conditions_of(names, case.params["surface"])
         fitting = {
             name
             for name, condition in conditions.items()
@@ -121,7 +123,7 @@ def test_members_of_a_company_are_not_related_and_give_nothing_twice(drawn: Draw
     own = frozenset(name for name, kind in kinds.items() if kind in ("type", "domain"))
     for one in companies:
         refused = chosen[one.members[0]] if one.refused else None
-        lifted = company._about(refused) if refused and company._is_of_its_own(refused, own) else ""
+        lifted = about_of(refused) if refused and is_of_its_own(refused, own) else ""
         for first, second in itertools.combinations([chosen[number] for number in one.members], 2):
             assert place(first) == place(second)
             params = [dict(one.case.params["values"]) for one in (first, second)]
@@ -144,7 +146,7 @@ def test_nothing_is_refused_beside_what_makes_it_mean_nothing(drawn: Drawn) -> N
     asked = [(chosen[one.members[0]], company.request(one, chosen, one.parts, "0")) for one in companies if one.refused]
     assert len(asked) > 2000
     for refused, params in asked:
-        about = company._about(refused)
+        about = about_of(refused)
         beside = {name: value for name, value in params["values"].items() if name not in given(refused)}
         ignoring = relations.related(place(refused)[0], own=True)
         by_it, by_them = ignoring.names({about: params["values"].get(about)}), ignoring.names(beside)
@@ -162,7 +164,7 @@ def test_what_is_refused_meets_most_of_what_documents_relate_to_it(drawn: Drawn)
     for one in companies:
         if one.refused:
             refused = chosen[one.members[0]]
-            about, where = company._about(refused), place(refused)
+            about, where = about_of(refused), place(refused)
             asked = {about: relations.unwrapped(refused.case.params["values"].get(about))}
             ignoring = relations.related(where[0], own=True).names(asked)
             near = (relations.related(where[0]).names(asked) - ignoring) & known[where]

@@ -19,11 +19,9 @@ __all__ = ["ADAPTER_RULES", "DOCUMENTED_RULES", "PLACEHOLDERS", "Judge", "Rules"
 
 _VARIABLE_HANDLE = "VarHandleOp"
 
-#: These give a handle that they were given; whether it is the one of the same number, or their first.
-_HANDING_ON = {
-    **dict.fromkeys(("While", "StatelessWhile", "IdentityN"), True),
-    **dict.fromkeys(("Identity", "Enter", "Exit", "NextIteration", "Switch", "Merge"), False),
-}
+#: These give the handle that they were given under the same number; others, in which it is the first.
+_SAME_NUMBER = ("While", "StatelessWhile", "IdentityN")
+_HANDING_ON = (*_SAME_NUMBER, "Identity", "Enter", "Exit", "NextIteration", "Switch", "Merge")
 
 #: Operators that only ever stand for a feed. (PlaceholderWithDefault computes its default.)
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
@@ -48,11 +46,10 @@ class Rules(NamedTuple):
     fifth_output: bool  # FusedBatchNormV3's fifth output (M26)
     placeholders: bool  # a Placeholder is a feed to come
     bodies: bool  # resources and the fifth output count in functions, too (M1, M22, M26); the adapter looks at its list
-    handed_on: bool  # a variable's handle stays one where a loop hands it on (M1); the adapter looks at the operator
 
 
-ADAPTER_RULES = Rules(scope_in_full=True, fifth_output=False, placeholders=False, bodies=False, handed_on=False)
-DOCUMENTED_RULES = Rules(scope_in_full=False, fifth_output=True, placeholders=True, bodies=True, handed_on=True)
+ADAPTER_RULES = Rules(scope_in_full=True, fifth_output=False, placeholders=False, bodies=False)
+DOCUMENTED_RULES = Rules(scope_in_full=False, fifth_output=True, placeholders=True, bodies=True)
 
 
 def whole_graph_cause(graph: Graph) -> Optional[Cause]:
@@ -209,11 +206,14 @@ class Judge:
         return Cause(Reason.RESOURCE, f"{node.op} gives a resource that is not a variable")
 
     def _of_variable(self, node: int, slot: int) -> bool:
-        """Whether a resource is a variable's own handle: that of its operator, or one that a loop hands on (M1)."""
+        """Whether a resource is a variable's own handle: that of its operator, or one that a loop hands on (M1).
+
+        The adapter asks the operator alone, as it asks its list alone of functions.
+        """
         seen = set()
-        while self.rules.handed_on and self.graph.nodes[node].op in _HANDING_ON and (node, slot) not in seen:
+        while self.rules.bodies and self.graph.nodes[node].op in _HANDING_ON and (node, slot) not in seen:
             seen.add((node, slot))
-            slot = slot if _HANDING_ON[self.graph.nodes[node].op] else 0
+            slot = slot if self.graph.nodes[node].op in _SAME_NUMBER else 0
             edge = next(e for e in self.graph.in_edges(node) if self.wires.dst_slot[e] == slot)
             node, slot = self.wires.src[edge], self.wires.src_slot[edge]
         return self.graph.nodes[node].op == _VARIABLE_HANDLE

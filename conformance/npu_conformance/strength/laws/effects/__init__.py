@@ -1,0 +1,30 @@
+"""The laws of effects in company: what a case asserts of files and of time holds beside what no document relates to it.
+
+A condition is declared once: what it changes of a question, which questions it fits, and how an answer reads without
+it. Cases are asked once more, each under several conditions at a time, and judged by their own goldens.
+"""
+
+from __future__ import annotations
+
+from npu_conformance.strength.laws.effects.asked import Condition, Kept, Question, question
+from npu_conformance.strength.laws.effects.choosing import details, effects, questions, refused, usable
+from npu_conformance.strength.laws.effects.declared import CONDITIONS, fitting
+from npu_conformance.strength.laws.effects.judging import EFFECTS, asked_for, fault, read_back
+
+__all__ = [
+    "CONDITIONS",
+    "Condition",
+    "EFFECTS",
+    "Kept",
+    "Question",
+    "asked_for",
+    "details",
+    "effects",
+    "fault",
+    "fitting",
+    "question",
+    "questions",
+    "read_back",
+    "refused",
+    "usable",
+]

@@ -1,0 +1,84 @@
+"""Which questions a condition fits."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Mapping, Sequence
+
+from npu_conformance.strength.laws.effects.asked import Fits, Question
+
+__all__ = [
+    "accepted",
+    "all_of",
+    "compiles",
+    "gives",
+    "has_session",
+    "has_surface",
+    "in_003",
+    "lacks",
+    "laid",
+    "leaves_files",
+    "one_program",
+    "tabled",
+    "tells_time",
+    "unlike",
+]
+
+
+def all_of(*fits: Fits) -> Fits:
+    return lambda one: all(each(one) for each in fits)
+
+
+def unlike(*options: str, said: str = "") -> Fits:
+    """None of the options is given, and nothing is said of what the pattern finds."""
+    pattern = re.compile(said) if said else None
+    return lambda one: one.options.isdisjoint(options) and (pattern is None or pattern.search(one.said) is None)
+
+
+def gives(*options: str) -> Fits:
+    return lambda one: not one.options.isdisjoint(options)
+
+
+def lacks(*variables: str) -> Fits:
+    return lambda one: one.env.isdisjoint(variables)
+
+
+def compiles(one: Question) -> bool:
+    return one.instance.case.method == "compile"
+
+
+def tells_time(one: Question) -> bool:
+    return one.instance.case.method == "timeline"
+
+
+def leaves_files(one: Question) -> bool:
+    return one.instance.case.area == "artifacts"
+
+
+def tabled(one: Question) -> bool:
+    """A document has its options: none has NPURunConfig's earlier table."""
+    return (one.params["surface"], one.instance.edition) != ("runconfig", "legacy")
+
+
+def in_003(one: Question) -> bool:
+    return (one.params["surface"], one.instance.edition) == ("runconfig", "current")
+
+
+def has_surface(surface: str) -> Fits:
+    return lambda one: (one.params["surface"], one.instance.edition) == (surface, "current")
+
+
+def has_session(one: Question) -> bool:
+    return bool(one.params["surface"] == "session")
+
+
+def laid(one: Question) -> Sequence[Mapping[str, Any]]:
+    return tuple((one.params.get("variants") or {}).values())
+
+
+def one_program(one: Question) -> bool:
+    return len(one.turns) == 1 and not one.params.get("models")
+
+
+def accepted(one: Question) -> bool:
+    return one.instance.case.expect.rejected is None
