@@ -9,6 +9,8 @@ import pytest
 
 from fixtures.programs import adapter_cases, file_grid, option_grid
 from fixtures.programs import option_cases as program
+from fixtures.programs.option_tables.runconfig import RUNCONFIG
+from fixtures.programs.option_tables.session import SESSION
 from npu_conformance.judging import judge
 from npu_conformance.protocol import client
 from tests.cases.asking import ask
@@ -31,7 +33,7 @@ def test_the_program_looks_at_no_implementation(maker):
 
 def test_every_type_default_and_example_of_the_tables_has_a_row_or_is_given_in_words():
     cited = {name for one in OPTIONS for name in one.case.requirements}
-    rows = {f"session.{row.name}" for row in program.SESSION} | {f"runconfig.{row.name}" for row in program.RUNCONFIG}
+    rows = {f"session.{row.name}" for row in SESSION} | {f"runconfig.{row.name}" for row in RUNCONFIG}
     ends = (".type", ".example")
     missing = [
         one.id
