@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import (
-    Any,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
-)
+from typing import Any, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_conformance.protocol import client
 

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from typing import (
-    Any,
-    Dict,
-    FrozenSet,
-    Iterator,
-    List,
-    Mapping,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Sequence, Set, Tuple
 
 from npu_conformance.library.library import Instance, Library
 from npu_conformance.strength.laws import relations

@@ -3,18 +3,7 @@
 from __future__ import annotations
 
 import collections
-from typing import (
-    Any,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from npu_conformance.library.library import Instance
 from npu_conformance.strength.laws import relations
@@ -25,7 +14,7 @@ __all__ = ["AGAIN", "Beside", "Filling", "MANY"]
 
 #: Those of a company who have stood in none, those who join for whom they have not met, and so many of the first and of
 #: the second who are looked at for one place (assumed: nearly every two options meet, in some 350 requests).
-_SIZE, MORE, _WINDOW, AGAIN = 6, 4, 10, 4
+_SIZE, _MORE, _WINDOW, AGAIN = 6, 4, 10, 4
 
 #: Who gives more than so many joins nobody, others join him (assumed).
 MANY = 6
@@ -179,7 +168,7 @@ class Filling:
             joined = joined.joined(there[-1])
         left = self._left(joined)
         first = sorted(of, key=lambda name: -left[name])
-        while len(there) < _SIZE + MORE:
+        while len(there) < _SIZE + _MORE:
             one = self._another(joined, of, [name for name in first if len(there) < _SIZE or left[name]])
             if one is None:
                 break

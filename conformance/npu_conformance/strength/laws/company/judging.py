@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import collections
 import json
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from npu_conformance.judging import judge
 from npu_conformance.library.library import Case, Instance

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from typing import (
-    Any,
-    Dict,
-    Mapping,
-    Optional,
-)
+from typing import Any, Dict, Mapping, Optional
 
 from npu_conformance.strength.laws import inside
 from npu_conformance.strength.laws.added import LONG, SCOPE

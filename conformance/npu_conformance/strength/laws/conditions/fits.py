@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import (
-    Any,
-    Callable,
-    Mapping,
-    Tuple,
-)
+from typing import Any, Callable, Mapping, Tuple
 
 from npu_conformance.library.library import Instance
 

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-)
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from npu_conformance.library.library import Instance
 from npu_conformance.strength.laws import inside

@@ -6,13 +6,7 @@ import ast
 import functools
 import json
 import re
-from typing import (
-    Any,
-    Callable,
-    List,
-    Mapping,
-    Optional,
-)
+from typing import Any, Callable, List, Mapping, Optional
 
 from npu_conformance.library.library import Instance
 from npu_conformance.strength.laws.conditions.asked import Request, listed_ops
