@@ -206,7 +206,7 @@ def test_collectives_beside_a_branch_of_version_1_run_whichever_side_is_taken(mi
             return [*sides, hccl_ops.allreduce(x * 2.0, "sum"), hccl_ops.allreduce(x * 3.0, "sum")]
 
     found = in_ranks(2, build, mix_compile_mode=mixed)
-    assert [[float(one) for one in values] for values in found] == [[2.0, 0.0, 6.0, 9.0]] * 2
+    assert [[one.item() for one in values] for values in found] == [[2.0, 0.0, 6.0, 9.0]] * 2
 
 
 @pytest.mark.parametrize("where", ["device", "host"])
