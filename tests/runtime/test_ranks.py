@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from npu_reference.runtime.config import current_overrides, overriding
 from npu_reference.runtime.exchange import joining
 from npu_reference.runtime.observing.trace import process_trace
 from npu_reference.runtime.operators.communicating import hccl_seconds
+from tests.runtime.comparing import control_flow
 
 v1 = tf.compat.v1
 
@@ -181,31 +181,20 @@ def test_collectives_in_loops_and_conditions_run_as_often_as_these_do(mixed):
     assert [one.tolist() for one in in_ranks(2, build, mix_compile_mode=mixed)] == [[6.0], [6.0]]
 
 
-@contextmanager
-def control_of_version_1():
-    newer = v1.control_flow_v2_enabled()
-    v1.disable_control_flow_v2()
-    try:
-        yield
-    finally:
-        if newer:
-            v1.enable_control_flow_v2()
-
-
 @pytest.mark.parametrize("mixed", [False, True])
 def test_collectives_beside_a_branch_of_version_1_run_whichever_side_is_taken(mixed):
     def build(rank):
-        with control_of_version_1():
-            x = v1.constant([rank + 1.0])
-            taken, not_taken = (v1.placeholder_with_default(side, []) for side in (True, False))
+        x = v1.constant([rank + 1.0])
+        taken, not_taken = (v1.placeholder_with_default(side, []) for side in (True, False))
 
-            def deep():
-                return v1.cond(not_taken, lambda: hccl_ops.allreduce(x, "sum"), lambda: hccl_ops.allreduce(x, "max"))
+        def deep():
+            return v1.cond(not_taken, lambda: hccl_ops.allreduce(x, "sum"), lambda: hccl_ops.allreduce(x, "max"))
 
-            sides = [v1.cond(side, deep, lambda: x * 0.0) for side in (taken, not_taken)]
-            return [*sides, hccl_ops.allreduce(x * 2.0, "sum"), hccl_ops.allreduce(x * 3.0, "sum")]
+        sides = [v1.cond(side, deep, lambda: x * 0.0) for side in (taken, not_taken)]
+        return [*sides, hccl_ops.allreduce(x * 2.0, "sum"), hccl_ops.allreduce(x * 3.0, "sum")]
 
-    found = in_ranks(2, build, mix_compile_mode=mixed)
+    with control_flow(1):  # before there are threads, which share what it says
+        found = in_ranks(2, build, mix_compile_mode=mixed)
     assert [[one.item() for one in values] for values in found] == [[2.0, 0.0, 6.0, 9.0]] * 2
 
 
@@ -226,15 +215,15 @@ def test_turns_of_a_loop_of_version_1_come_to_collectives_one_after_the_other(wh
         def test(i, total):
             return hccl_ops.allreduce(v1.cast(i, tf.float32), "max") < 9.0
 
-        with control_of_version_1():
-            x = v1.constant([rank + 1.0])
-            loop = v1.while_loop(test, turn, [0, v1.zeros_like(x)], parallel_iterations=20)[1]
-            other = v1.while_loop(lambda i, _: i < 20, inner, [0, v1.zeros_like(x)], parallel_iterations=20)[1]
-            return [loop, other, hccl_ops.allreduce(x, "min")]
+        x = v1.constant([rank + 1.0])
+        loop = v1.while_loop(test, turn, [0, v1.zeros_like(x)], parallel_iterations=20)[1]
+        other = v1.while_loop(lambda i, _: i < 20, inner, [0, v1.zeros_like(x)], parallel_iterations=20)[1]
+        return [loop, other, hccl_ops.allreduce(x, "min")]
 
     # 3 * (0 + 1 + … + 64) of the turns, 9 nested loops of 3 * 14, 5 even turns of 3.
     wanted = [[3.0 * 204 + 9 * 3 * 14 + 5 * 3], [3.0 * 2470], [1.0]]
-    found = in_ranks(2, build, mix_compile_mode=where == "host")
+    with control_flow(1):  # before there are threads, which share what it says
+        found = in_ranks(2, build, mix_compile_mode=where == "host")
     assert [[one.tolist() for one in values] for values in found] == [wanted] * 2
 
 
@@ -243,13 +232,13 @@ def test_gradients_of_collectives_in_loops_and_branches_of_version_1():
         def product(i, a):
             return i + 1, a * 0.1 * hccl_ops.allreduce(w * (v1.cast(i, tf.float32) + 1.0), "sum")
 
-        with control_of_version_1():
-            w = v1.constant([rank + 1.0])
-            loop = v1.while_loop(lambda i, a: i < 3, product, [0, v1.constant([1.0])])[1]
-            branch = v1.cond(w[0] > 0.0, lambda: hccl_ops.allreduce(w, "sum") * w, lambda: w)
-            return [loop, v1.gradients(loop, w)[0], branch, v1.gradients(branch, w)[0]]
+        w = v1.constant([rank + 1.0])
+        loop = v1.while_loop(lambda i, a: i < 3, product, [0, v1.constant([1.0])])[1]
+        branch = v1.cond(w[0] > 0.0, lambda: hccl_ops.allreduce(w, "sum") * w, lambda: w)
+        return [loop, v1.gradients(loop, w)[0], branch, v1.gradients(branch, w)[0]]
 
-    first, second = in_ranks(2, build)
+    with control_flow(1):  # before there are threads, which share what it says
+        first, second = in_ranks(2, build)
     # 6 * (0.1 * 3)**3 of both ranks' losses, by either weight; 3 * w, by w: 3 from one's own, and both weights.
     np.testing.assert_allclose(np.ravel(first), [0.162, 0.324, 3.0, 6.0], rtol=1e-5)
     np.testing.assert_allclose(np.ravel(second), [0.162, 0.324, 6.0, 6.0], rtol=1e-5)
