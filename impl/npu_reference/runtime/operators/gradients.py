@@ -75,9 +75,10 @@ def _gathered(value: Any, reduction: str, size: int, group: str) -> Any:
 
 
 def _divided(value: Any, size: int) -> Any:
+    # As tf.div does, which would warn every user's script that it is deprecated.
     v1 = tensorflow().v1
-    count = v1.constant(size, value.dtype)
-    return v1.div(value, count)
+    divided = v1.realdiv if value.dtype.is_floating or value.dtype.is_complex else v1.floordiv
+    return divided(value, v1.constant(size, value.dtype), name="div")
 
 
 def _bytes(value: Any) -> int:
