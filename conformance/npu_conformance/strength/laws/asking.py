@@ -31,7 +31,7 @@ __all__ = [
 _SHOWN = 20  # graphs whose faults a record lists
 
 #: What a law holds of, by its method.
-_OF = {"partition": "graphs", "precision": "graphs", "options": "sets of values", "run": "graphs"}
+_OF = {"partition": "graphs", "precision": "graphs", "options": "sets of values", "run": "graphs", "timeline": "graphs"}
 
 #: How a question breaks laws, by law.
 _Broken = Mapping[str, Finding]
@@ -260,7 +260,7 @@ def _to_show(made: Sequence[Record], broken: _ByLaw) -> Iterator[Tuple[Record, F
     for record in made:
         if record.result.status == "fail":
             found = broken[law_of(record.instance).name, record.instance.edition]
-            drawn_ones = [one for one in found if one.asked.kind in ("graph", "run")]
+            drawn_ones = [one for one in found if one.asked.kind in examples.SHOWN]
             if drawn_ones:
                 yield record, drawn_ones[0]
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
-from typing import Sequence
+from typing import Callable, Mapping, Sequence
 
 from npu_conformance.files import output
 from npu_conformance.judging.records import Record
-from npu_conformance.strength.laws import running
+from npu_conformance.strength.laws import running, timed
 from npu_conformance.strength.laws.asker import Asker
 from npu_conformance.strength.laws.checks import Law
 from npu_conformance.strength.laws.graphs import Step, request
-from npu_conformance.strength.laws.kinds import drawn, of_runs
+from npu_conformance.strength.laws.kinds import drawn, of_runs, of_steps
 from npu_conformance.strength.laws.plans import Asked, Finding
 from npu_conformance.strength.laws.shrink import shrink
 from npu_conformance.strength.laws.table import law_of
 from npu_reference.errors import NpuError
 from npu_reference.graphs import Graph, write_graph
 
-__all__ = ["FRESH_SHRINKS", "SHRINKS", "leave"]
+__all__ = ["FRESH_SHRINKS", "SHOWN", "SHRINKS", "leave"]
 
 SHRINKS = 300  # requests spent on making one example small (assumed)
 FRESH_SHRINKS = 40  # of those that need a fresh worker each, or a session of TensorFlow (assumed)
@@ -33,8 +34,7 @@ def leave(asker: Asker, record: Record, finding: Finding) -> None:
     Raises:
         NpuError: OUTPUT, BACKEND_UNAVAILABLE.
     """
-    make = _of_run if finding.asked.kind == of_runs.OfRuns.name else _of_graph
-    make(asker, record, finding)
+    _MADE_BY[finding.asked.kind](asker, record, finding)
 
 
 def _of_graph(asker: Asker, record: Record, finding: Finding) -> None:
@@ -92,6 +92,30 @@ def _of_run(asker: Asker, record: Record, finding: Finding) -> None:
     _write(asker, _name(record), law, made.graph, [found, *told])
 
 
+def _of_step(asker: Asker, record: Record, finding: Finding) -> None:
+    law, number, edition = law_of(record.instance), finding.asked.number, finding.asked.edition
+
+    def breaks(steps: Sequence[Step]) -> bool:
+        if timed.timed(tuple(steps)) is None:
+            return False
+        try:
+            outcome = of_steps.once(asker, steps, number, edition)
+        except NpuError:
+            return False  # the backend does not start any more
+        return law.name in of_steps.faults(steps, asker.claims, Asked(number, edition, {"first": outcome}, "step"))
+
+    steps = list(of_steps.steps_of(asker.plan.seed, number))
+    if breaks(steps):
+        steps = shrink(steps, breaks, SHRINKS)
+    asker.forgive()
+    made = timed.timed(tuple(steps))
+    assert made is not None
+    params = timed.params_of(made, number, edition, "ranks" in asker.claims.features)
+    told = json.dumps(params, sort_keys=True)
+    found = f"Found as step {asker.plan.seed}/{number}; asked for `timeline` with:"
+    _write(asker, _name(record), law, made.graph, [found, told])
+
+
 def _name(record: Record) -> str:
     return f"{record.instance.case.id}-{record.instance.edition}.pbtxt"
 
@@ -103,3 +127,13 @@ def _write(asker: Asker, name: str, law: Law, graph: Graph, told: Sequence[str])
         text = stream.read()
     head = [f"Breaks the law '{law.name}': {law.title}.", *told]
     output.write_file(path, "".join(f"# {line}\n" for line in head) + text)
+
+
+_MADE_BY: Mapping[str, Callable[[Asker, Record, Finding], None]] = {
+    drawn.Drawn.name: _of_graph,
+    of_runs.OfRuns.name: _of_run,
+    of_steps.OfSteps.name: _of_step,
+}
+
+#: The kinds of questions whose graphs are drawn, so that no case has them.
+SHOWN = frozenset(_MADE_BY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import List, Mapping, Sequence
 
 from npu_conformance.library.library import Case, Expect, Instance
-from npu_conformance.strength.laws import checks, company, conditions, dealing, effects, precise, running
+from npu_conformance.strength.laws import checks, company, conditions, dealing, effects, precise, running, timed
 from npu_conformance.strength.laws.checks import Law
 
 __all__ = ["LAWS", "OF_CONDITIONS", "OF_EFFECTS", "apart", "instances", "law_of"]
@@ -19,6 +19,7 @@ LAWS: Mapping[str, Law] = {
         *conditions.LAWS,
         *company.LAWS,
         *effects.EFFECTS,
+        *timed.TIMED,
         *running.RUN,
     )
 }

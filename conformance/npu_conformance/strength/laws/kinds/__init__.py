@@ -12,6 +12,7 @@ from npu_conformance.strength.laws.kinds.moded import Moded
 from npu_conformance.strength.laws.kinds.of_cases import OfCases
 from npu_conformance.strength.laws.kinds.of_options import OfOptions
 from npu_conformance.strength.laws.kinds.of_runs import OfRuns
+from npu_conformance.strength.laws.kinds.of_steps import OfSteps
 from npu_conformance.strength.laws.kinds.under_conditions import UnderConditions
 
 __all__ = ["KINDS", "Kind"]
@@ -28,6 +29,7 @@ KINDS: Mapping[str, Kind] = {
         OfOptions(),
         InCompany(),
         Drawn(),
+        OfSteps(),
         OfRuns(),
     )
 }

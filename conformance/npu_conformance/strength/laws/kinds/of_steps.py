@@ -1,0 +1,70 @@
+"""The steps in time of random graphs that several devices compute, under options that arrange collectives."""
+
+from __future__ import annotations
+
+from typing import Any, Collection, Dict, Iterator, Mapping, Optional, Sequence, Tuple
+
+from npu_conformance.judging import judge
+from npu_conformance.protocol import client
+from npu_conformance.strength.laws import timed
+from npu_conformance.strength.laws.asker import Asker
+from npu_conformance.strength.laws.graphs import Step
+from npu_conformance.strength.laws.kinds.kind import Found, Judged, Kind, broken_by, words_of
+from npu_conformance.strength.laws.plans import Asked, Finding, Plan, edition_of
+
+__all__ = ["OfSteps", "faults", "once", "steps_of"]
+
+#: Of so many random graphs one is asked for its step (assumed: its kinds of operators are fewer).
+_STEP = 5
+
+
+class OfSteps(Kind):
+    """The step of a graph under three sets of options; nothing in them can be refused."""
+
+    name, method = "step", "timeline"
+
+    def ask(self, asker: Asker, editions: Sequence[str], methods: Collection[str]) -> Iterator[Judged]:
+        if self.method not in methods:
+            return
+        for number in filter(asker.asks, range(asker.plan.graphs // _STEP)):
+            edition = edition_of(editions, number)
+            outcome = once(asker, steps_of(asker.plan.seed, number), number, edition)
+            yield Asked(number, edition, {"first": outcome}, self.name), None
+
+    def faults(self, plan: Plan, claims: judge.Claims, asked: Asked) -> Found:
+        return faults(steps_of(plan.seed, asked.number), claims, asked)
+
+    def named(self, plan: Plan, finding: Finding) -> str:
+        return f"step {plan.seed}/{finding.asked.number}"
+
+
+def steps_of(seed: int, number: int) -> Tuple[Step, ...]:
+    """What the graph of this number is made of; those that leave placeholders alone get an operator."""
+    steps = timed.draw(f"step/{seed}/{number}")
+    return steps if timed.timed(steps) is not None else (*steps, Step("unary", (0, 0, 0)))
+
+
+def once(asker: Asker, steps: Sequence[Step], number: int, edition: str) -> Optional[client.Outcome]:
+    """What came of asking for the step of a graph; None where the backend is asked no more."""
+    asked = timed.timed(tuple(steps))
+    assert asked is not None
+    params = timed.params_of(asked, number, edition, "ranks" in asker.claims.features)
+    return asker.about("timeline", asked.graph, params)
+
+
+def faults(steps: Sequence[Step], claims: judge.Claims, asked: Asked) -> Found:
+    """How the steps of one graph break laws, by law."""
+    outcome = asked.outcomes.get("first")
+    if not isinstance(outcome, client.Answered):
+        return {"time-answered": Finding(asked, words_of(outcome), outcome)}
+    made = timed.timed(tuple(steps))
+    assert made is not None
+    params = timed.params_of(made, asked.number, asked.edition, "ranks" in claims.features)
+    variants: Mapping[str, Mapping[str, Any]] = params["variants"]
+    told: Dict[str, Mapping[str, Any]] = {"base": outcome.ok["base"], **outcome.ok.get("variants", {})}
+    for name in ("base", *variants):
+        if "rejected" in told[name]:
+            words = f"{name}: {told[name]['rejected'].get('message', '')}"
+            return {"time-answered": Finding(asked, words, outcome)}
+    values = {"base": params["values"], **{name: {**params["values"], **more} for name, more in variants.items()}}
+    return broken_by(asked, timed.Answered(made, told, values), outcome, claims, "timeline")
