@@ -99,10 +99,10 @@ def _of_step(asker: Asker, record: Record, finding: Finding) -> None:
         if timed.timed(tuple(steps)) is None:
             return False
         try:
-            outcome = of_steps.once(asker, steps, number, edition)
+            outcomes = of_steps.asked_of(asker, steps, number, edition, law.name == "time-placed")
         except NpuError:
             return False  # the backend does not start any more
-        return law.name in of_steps.faults(steps, asker.claims, Asked(number, edition, {"first": outcome}, "step"))
+        return law.name in of_steps.faults(steps, asker.claims, Asked(number, edition, outcomes, "step"))
 
     steps = list(of_steps.steps_of(asker.plan.seed, number))
     if breaks(steps):

@@ -14,7 +14,7 @@ from npu_conformance.strength.laws.checks import Law
 from npu_conformance.strength.laws.graphs import Step
 from npu_reference.graphs import Graph, GraphBuilder, close_over
 
-__all__ = ["TIMED", "Answered", "Timed", "draw", "params_of", "timed"]
+__all__ = ["TIMED", "Answered", "Timed", "draw", "params_of", "placing", "timed"]
 
 _SIZES = (64, 512, 1024)  # of both sides of every tensor: which operator is the longest differs (assumed)
 _MOST = 20  # steps of a graph (assumed)
@@ -44,11 +44,15 @@ class Timed(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """The steps of one answer, by name, with the values of each."""
+    """The steps of one answer, by name, with the values of each.
+
+    placed: what the same backend answers for `partition`; None where it was not asked, or did not answer.
+    """
 
     asked: Timed
     steps: Mapping[str, Mapping[str, Any]]
     values: Mapping[str, Mapping[str, Any]]
+    placed: Optional[Mapping[str, Any]] = None
 
 
 # -- graphs -----------------------------------------------------------------------------------------------------------
@@ -268,6 +272,13 @@ def params_of(asked: Timed, number: int, edition: str, ranks: bool) -> Dict[str,
     return {**found, "ranks": _RANKS} if ranks else found
 
 
+def placing(params: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
+    """The request for where the operators of the same graph are; None where nothing keeps any on the host."""
+    if not params["values"].get("mix_compile_mode"):
+        return None
+    return {key: value for key, value in params.items() if key not in ("variants", "ranks")}
+
+
 # -- the laws ---------------------------------------------------------------------------------------------------------
 
 
@@ -371,6 +382,21 @@ def _most_at_once(tasks: Sequence[Mapping[str, Any]]) -> int:
     return most
 
 
+def _placed(one: Answered) -> List[str]:
+    """What is on the host is in no task of the device, and each GEOP is started once."""
+    if one.placed is None:
+        return []
+    host = {entry["node"] for entry in one.placed["host"]}
+    geops = len(one.placed["geops"])
+    for name, step in one.steps.items():
+        for task in _tasks(step):
+            for node in sorted(host & _nodes_of(task)):
+                return [f"{name}: {node} is computed by the device, and partition leaves it on the host"]
+        if step.get("launches") != geops:
+            return [f"{name}: {step.get("launches")} launches, and partition has {geops} GEOPs"]
+    return []
+
+
 _TASKS = ("timeline.tasks",)
 
 #: The laws of `timeline`, in the order of reports.
@@ -386,4 +412,7 @@ TIMED: Tuple[Law, ...] = (
         ("session.stream_max_parallel_num.effect", "session.stream_max_parallel_num.default",
          "runconfig.stream_max_parallel_num.effect", "runconfig.stream_max_parallel_num.default"), _TASKS, _bounded,
         method="timeline", area="timing"),
+    Law("time-placed", "The device computes what partition offloads, each GEOP started once",
+        ("mixed.purpose.host_fallback", "mixed.partition.geop_split"), (*_TASKS, "timeline.launches", "partition"),
+        _placed, method="timeline", area="timing"),
 )  # fmt: skip

@@ -12,14 +12,14 @@ from npu_conformance.strength.laws.graphs import Step
 from npu_conformance.strength.laws.kinds.kind import Found, Judged, Kind, broken_by, words_of
 from npu_conformance.strength.laws.plans import Asked, Finding, Plan, edition_of
 
-__all__ = ["OfSteps", "faults", "once", "steps_of"]
+__all__ = ["OfSteps", "asked_of", "faults", "steps_of"]
 
 #: Of so many random graphs one is asked for its step (assumed: its kinds of operators are fewer).
 _STEP = 5
 
 
 class OfSteps(Kind):
-    """The step of a graph under three sets of options; nothing in them can be refused."""
+    """The step of a graph under three sets of options, of which nothing can be refused, and where its operators are."""
 
     name, method = "step", "timeline"
 
@@ -28,8 +28,8 @@ class OfSteps(Kind):
             return
         for number in filter(asker.asks, range(asker.plan.graphs // _STEP)):
             edition = edition_of(editions, number)
-            outcome = once(asker, steps_of(asker.plan.seed, number), number, edition)
-            yield Asked(number, edition, {"first": outcome}, self.name), None
+            outcomes = asked_of(asker, steps_of(asker.plan.seed, number), number, edition, "partition" in methods)
+            yield Asked(number, edition, outcomes, self.name), None
 
     def faults(self, plan: Plan, claims: judge.Claims, asked: Asked) -> Found:
         return faults(steps_of(plan.seed, asked.number), claims, asked)
@@ -44,12 +44,19 @@ def steps_of(seed: int, number: int) -> Tuple[Step, ...]:
     return steps if timed.timed(steps) is not None else (*steps, Step("unary", (0, 0, 0)))
 
 
-def once(asker: Asker, steps: Sequence[Step], number: int, edition: str) -> Optional[client.Outcome]:
-    """What came of asking for the step of a graph; None where the backend is asked no more."""
+def asked_of(
+    asker: Asker, steps: Sequence[Step], number: int, edition: str, places: bool
+) -> Dict[str, Optional[client.Outcome]]:
+    """What came of asking for the step of a graph and, with `places`, where its operators are, if any may be on the
+    host; None where the backend is asked no more."""
     asked = timed.timed(tuple(steps))
     assert asked is not None
     params = timed.params_of(asked, number, edition, "ranks" in asker.claims.features)
-    return asker.about("timeline", asked.graph, params)
+    outcomes = {"first": asker.about("timeline", asked.graph, params)}
+    placing = timed.placing(params)
+    if places and placing is not None:
+        outcomes["placed"] = asker.about("partition", asked.graph, placing)
+    return outcomes
 
 
 def faults(steps: Sequence[Step], claims: judge.Claims, asked: Asked) -> Found:
@@ -67,4 +74,6 @@ def faults(steps: Sequence[Step], claims: judge.Claims, asked: Asked) -> Found:
             words = f"{name}: {told[name]['rejected'].get('message', '')}"
             return {"time-answered": Finding(asked, words, outcome)}
     values = {"base": params["values"], **{name: {**params["values"], **more} for name, more in variants.items()}}
-    return broken_by(asked, timed.Answered(made, told, values), outcome, claims, "timeline")
+    placed = asked.outcomes.get("placed")
+    answered = timed.Answered(made, told, values, placed.ok if isinstance(placed, client.Answered) else None)
+    return broken_by(asked, answered, outcome, claims, "timeline")
