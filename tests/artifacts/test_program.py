@@ -198,6 +198,15 @@ def test_bytes_of_constants_are_little_endian_and_repeat_what_stands_for_many(va
     assert b"".join(_pieces(filled)) == struct.pack("<" + form[-1], values[0]) * 300
 
 
+@pytest.mark.parametrize(
+    "dtype, field, letter", [("complex64", "scomplex_val", "f"), ("complex128", "dcomplex_val", "d")]
+)
+def test_the_last_complex_number_that_is_listed_stands_for_what_follows(dtype, field, letter):
+    listed = tensor_proto(0, dtype, [4])
+    getattr(listed, field)[:] = [1.5, -2.0, 0.25, 8.0]  # two numbers, real and imaginary parts
+    assert b"".join(_pieces(listed)) == struct.pack("<8" + letter, 1.5, -2.0, 0.25, 8.0, 0.25, 8.0, 0.25, 8.0)
+
+
 def test_a_large_filled_constant_is_written_in_pieces():
     sizes = [len(piece) for piece in _pieces(tensor_proto(0.5, "float32", [1 << 20]))]
     assert sum(sizes) == 4 << 20 and max(sizes) <= 1 << 20

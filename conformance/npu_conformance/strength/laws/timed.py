@@ -393,7 +393,7 @@ def _placed(one: Answered) -> List[str]:
             for node in sorted(host & _nodes_of(task)):
                 return [f"{name}: {node} is computed by the device, and partition leaves it on the host"]
         if step.get("launches") != geops:
-            return [f"{name}: {step.get("launches")} launches, and partition has {geops} GEOPs"]
+            return [f"{name}: {step.get('launches')} launches, and partition has {geops} GEOPs"]
     return []
 
 
