@@ -12,6 +12,7 @@ from faulty import (
     drawn_eighth_second,
     drawn_eighth_subtle,
     drawn_eleventh_conditions,
+    drawn_twelfth_conditions,
     drawn_fifth,
     drawn_fifth_second,
     drawn_fifth_subtle,
@@ -82,6 +83,7 @@ TABLES = (
     drawn_ninth_subtle,
     drawn_tenth_conditions,
     drawn_eleventh_conditions,
+    drawn_twelfth_conditions,
 )
 
 
