@@ -59,6 +59,7 @@ __all__ = [
     "mutants",
     "reviewed",
     "scores",
+    "seen_before",
 ]
 
 #: A file for each area: `[[survivor]]` entries, and `[[seen]]` ones that a test asks again.
@@ -344,11 +345,26 @@ def _statements(tree: ast.Module) -> Dict[Tuple[int, int], Tuple[Tuple[int, int]
 
 def drawn(seed: int, areas: Sequence[str], count: int) -> List[Mutant]:
     """As many changes of each area, by the seed."""
-    found = []
-    for area in areas:
-        # By a digest of each name: what else changes in the area moves none of the others.
-        found += sorted(mutants(area), key=lambda one: hashlib.sha256(f"{seed}/{one.name}".encode()).digest())[:count]
-    return found
+    return [one for area in areas for one in _shuffled(seed, mutants(area))[:count]]
+
+
+def seen_before(area: str, count: Optional[int] = None, seed: int = 0) -> List[Mutant]:
+    """As many of the changes that are listed as seen, by the seed; all of them where nothing is said.
+
+    Raises:
+        LookupError: one of these is no change of today.
+    """
+    names = {one["name"] for one in entries("seen", area)}
+    found = [one for one in mutants(area) if one.name in names]
+    gone = names - {one.name for one in found}
+    if gone:
+        raise LookupError(f"{area}: the code has moved on, name other changes than {', '.join(sorted(gone))}")
+    return _shuffled(seed, found)[:count]
+
+
+def _shuffled(seed: int, chosen: Iterable[Mutant]) -> List[Mutant]:
+    """By a digest of each name: what else changes in the area moves none of the others."""
+    return sorted(chosen, key=lambda one: hashlib.sha256(f"{seed}/{one.name}".encode()).digest())
 
 
 # -- judging ---------------------------------------------------------------------------------------------------------
@@ -864,7 +880,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Prints the score by area, and survivors that nobody has reviewed; 1 when there are some."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=40, help="changes of each area (40)")
+    parser.add_argument("--count", type=int, help="changes of each area (40; with --seen all)")
     parser.add_argument("--area", action="append", choices=sorted(AREAS), help="only this area; may be repeated")
     parser.add_argument("--tensorflow", action="store_true", help="ask runs, too, by the TensorFlow of this Python")
     parser.add_argument("--coverage", metavar="FILE", help="keeps which lines a case runs through (asked once)")
@@ -875,12 +891,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--seconds", type=float, default=600.0, help="time after which no more are judged (600)")
     given = parser.parse_args(arguments)
     areas = given.area or [name for name, area in AREAS.items() if given.tensorflow or area.methods != ("run",)]
-    chosen = drawn(given.seed, areas, given.count)
+    chosen = [] if given.seen else drawn(given.seed, areas, 40 if given.count is None else given.count)
     if given.name:
         chosen = [one for area in areas for one in mutants(area) if one.name in given.name]
     listed = {one["name"]: one.get("by", "") for area in areas for one in entries("seen", area)} if given.seen else {}
     if given.seen:
-        chosen = [one for area in areas for one in mutants(area) if one.name in listed]
+        chosen = [one for area in areas for one in seen_before(area, given.count, given.seed)]
     known = reviewed()
 
     def report(one: Mutant, seen: str, reached: int) -> None:

@@ -50,14 +50,24 @@ _OF_THE_NEWEST_PYTHON = [
     "conformance/test_company.py", "conformance/test_condition_laws.py", "conformance/test_docs.py",
     "conformance/test_effects.py", "conformance/test_examples.py", "conformance/test_explore.py",
     "conformance/test_independent_backend.py", "conformance/test_independent_options.py",
+    "conformance/test_joining.py", "conformance/test_killing.py", "conformance/test_law_readers.py",
     "conformance/test_plain_tensorflow.py", "conformance/test_sharding.py", "conformance/test_ssh.py",
-    "conformance/test_timing_vendor.py",
+    "conformance/test_step_laws.py", "conformance/test_timing_vendor.py",
+    "graphs/test_printed.py",
     "models/test_partition_facts.py",
-    "packaging/test_action.py", "packaging/test_chromium.py", "packaging/test_for_newcomers.py",
-    "packaging/test_site.py",
-    "partition/test_growth.py", "partition/test_partition_laws.py", "partition/test_random_graphs.py",
+    "options/test_derived.py",
+    "packaging/test_action.py", "packaging/test_chromium.py", "packaging/test_derived_pages.py",
+    "packaging/test_for_newcomers.py", "packaging/test_site.py",
+    "partition/test_contraction_and_merging.py", "partition/test_growth.py", "partition/test_partition_laws.py", "partition/test_random_graphs.py",
     "precision/test_laws.py", "precision/test_models.py",
     "timing/test_laws.py", "timing/test_pages.py",
+]  # fmt: skip
+
+#: Whole programs, each in a process that imports TensorFlow for itself: the oldest and the newest TensorFlow run them.
+#: Those between run what the programs do within one process: the cases (cases/test_run_cases.py) and every other test.
+_WHOLE_PROGRAMS = [
+    "conformance/test_adapter.py", "npu_bridge/test_lint_ports.py", "npu_bridge/test_ported_scripts.py",
+    "npu_bridge/test_samples.py",
 ]  # fmt: skip
 
 collect_ignore = [] if _TENSORFLOW else _NEEDS_TENSORFLOW
@@ -76,7 +86,12 @@ def _others(chosen: List[str]) -> List[str]:
     return found
 
 
-_SCOPES = {"": [], "version": _others(_OF_A_VERSION), "oldest": _OF_THE_NEWEST_PYTHON}
+_SCOPES = {
+    "": [],
+    "oldest": _OF_THE_NEWEST_PYTHON,
+    "between": [*_others(_OF_A_VERSION), *_WHOLE_PROGRAMS],
+    "newest": _others(_OF_A_VERSION),
+}
 collect_ignore = [*collect_ignore, *_SCOPES[os.environ.get("NPU_TESTS_SCOPE", "")]]
 
 # Pages are opened in an environment of their own, which brings playwright and has, or finds, a Chromium.

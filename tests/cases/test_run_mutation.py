@@ -23,9 +23,10 @@ pytestmark = pytest.mark.skipif(
 
 def test_changes_that_were_seen_in_runs_are_still_seen():
     # A process of its own: one that has run a session must not be forked.
-    command = [sys.executable, str(MUTATION), "--tensorflow", "--seen"]
+    # Some of each area, always the same: without --count all are asked.
+    command = [sys.executable, str(MUTATION), "--tensorflow", "--seen", "--count", "6", "--seconds", "inf"]
     command += [word for area in AREAS for word in ("--area", area)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     last = json.loads(done.stdout.strip().splitlines()[-1])
-    assert last["asked"] == last["of"] > 20, "the code has moved on: name other changes"
+    assert last["asked"] == last["of"] > 15, done.stdout
     assert done.returncode == 0 and last["unseen"] == 0, done.stdout

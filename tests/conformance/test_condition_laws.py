@@ -12,6 +12,7 @@ from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.judging import judge
 from npu_conformance.strength import hosting
 from npu_conformance.strength.laws import asking, conditions, dealing, idle, relations
+from npu_conformance.strength.laws.kinds import under_conditions
 from npu_reference.errors import NpuError
 from npu_reference.graphs import load_graph
 from npu_reference.options import OPTIONS
@@ -28,6 +29,12 @@ def shelf():
 @pytest.fixture(scope="module")
 def dealt(shelf):
     return dealing.deal(shelf, 0, 8)
+
+
+@pytest.fixture(autouse=True)
+def few_made_small(monkeypatch):
+    """The first fault of each part is told by the fewest conditions, as in a run; of the others nothing is looked at."""
+    monkeypatch.setattr(under_conditions, "_SMALLER", 1)
 
 
 def test_every_condition_says_why_it_makes_no_difference(shelf):
@@ -307,10 +314,8 @@ FAULTS = [
 def test_a_fault_under_one_condition_is_found_and_told_of_by_that_condition_alone(
     backend, law, condition, shelf, tmp_path
 ):
-    details = failures(backend(), shelf, law, tmp_path)
-    assert details
-    for detail in details:
-        assert detail.split(": ")[2] in condition, detail
+    (detail,) = failures(backend(), shelf, law, tmp_path, ["current"])  # all of these show in either edition
+    assert detail.split(": ")[2] in condition, detail
 
 
 def test_a_mode_that_is_not_taken_into_functions_is_found_in_each_of_their_forms(shelf, tmp_path):

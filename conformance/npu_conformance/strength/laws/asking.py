@@ -132,7 +132,7 @@ class Common(NamedTuple):
     plan: Plan
     claims: judge.Claims
     editions: Tuple[str, ...]
-    methods: FrozenSet[str]
+    methods: Mapping[str, FrozenSet[str]]  # by kind of question, those that a law is about; a kind without is not asked
 
 
 class Told(NamedTuple):
@@ -144,17 +144,22 @@ class Told(NamedTuple):
     lost: str = ""
 
 
+def _judged_one_by_one(
+    part: int, common: Common, worker: client.Client, tick: Optional[Callable[[], None]] = None
+) -> Iterator[Tuple[Asked, _Broken]]:
+    """Asks the questions of one part, and judges each as it is answered."""
+    plan, claims, editions, methods = common
+    asker = Asker(plan, worker, claims, part, tick)
+    for name in methods:
+        for asked, broken in KINDS[name].ask(asker, editions, methods[name]):
+            yield asked, findings(plan, claims, asked) if broken is None else broken
+
+
 def _ask_part(part: int, common: Common, worker: client.Client, tick: Optional[Callable[[], None]]) -> Told:
     """Asks the questions of one part, and judges each; `tick` is called after every random graph. Of one in which the
     suite fails nothing is told but how."""
     try:
-        plan, claims, editions, methods = common
-        asker = Asker(plan, worker, claims, part, tick)
-        told = [one for kind in KINDS.values() for one in kind.ask(asker, editions, methods)]
-        judged = [
-            (asked, findings(plan, claims, asked) if broken is None else broken) for asked, broken in told
-        ]  # fmt: skip
-        return Told(judged)
+        return Told(list(_judged_one_by_one(part, common, worker, tick)))
     except (NpuError, OSError):
         raise
     except Exception as error:  # noqa: BLE001  whatever an answer does to us may cost the laws, not the run
@@ -182,7 +187,13 @@ class Questions:
         self._plan, self._claims = plan, claims
         usable = [one for one in plan.instances if judge.applicable(one, claims) is None]
         editions = tuple(dict.fromkeys(one.edition for one in usable))
-        self._methods = frozenset(one.case.method for one in usable)
+        laws = {law.name: law for law in map(law_of, usable)}
+        about = {
+            name: frozenset(law.method for law in laws.values() if kind.may_concern(law))
+            for name, kind in KINDS.items()
+        }  # fmt: skip
+        self._methods = {name: methods for name, methods in about.items() if methods}
+        self._repeats = "repeating" in laws
         #: What each part takes, of the library no more than is asked.
         self.common = Common(plan._replace(library=shelved(plan)), claims, editions, self._methods)
         self._told: List[Tuple[Asked, _Broken]] = []
@@ -201,10 +212,20 @@ class Questions:
         returns."""
         return [functools.partial(_ask_part, part) for part in range(PARTS)] if self._methods else []
 
+    def first_broken(self, worker: client.Client) -> Optional[Finding]:
+        """Asks no further than to the first answer that breaks one of the laws by itself: how, or None."""
+        laws = [law_of(one).name for one in self.common.plan.instances]
+        for part in range(PARTS):
+            for _, broken in _judged_one_by_one(part, self.common, worker):
+                found = next((broken[law] for law in laws if law in broken), None)
+                if found is not None:
+                    return found
+        return None
+
     @property
     def fresh(self) -> List[Callable[..., Told]]:
         """What to call likewise, and begins with a fresh worker: a lane that has asked nothing yet has one."""
-        return [ask_again] if "partition" in self._methods else []
+        return [ask_again] if self._repeats else []
 
     def take(self, told: Told) -> None:
         """What came of one part."""

@@ -67,8 +67,11 @@ class InCompany(Kind):
                 return {law: Finding(asked, (words if way == "first" else f"beside {way}: ") + fault, outcome)}
         return {}
 
+    def may_concern(self, law: Law) -> bool:
+        return law.name in OF_EFFECTS
+
     def concerns(self, plan: Plan, law: Law, asked: Asked) -> bool:
-        return law.name in OF_EFFECTS and law.method == shelved(plan).effects[asked.number].instance.case.method
+        return self.may_concern(law) and law.method == shelved(plan).effects[asked.number].instance.case.method
 
     def named(self, plan: Plan, finding: Finding) -> str:
         return shelved(plan).effects[finding.asked.number].instance.id

@@ -44,9 +44,13 @@ class Kind:
         """How the answers to one question break laws."""
         raise NotImplementedError
 
-    def concerns(self, plan: Plan, law: Law, asked: Asked) -> bool:
-        """Whether the answers to a question are judged by a law."""
+    def may_concern(self, law: Law) -> bool:
+        """Whether answers to questions of this kind are judged by a law; a kind that no law asks for is not asked."""
         return law.method == self.method and law.name not in _OF_SOME
+
+    def concerns(self, plan: Plan, law: Law, asked: Asked) -> bool:
+        """Whether the answers to this question are judged by a law."""
+        return self.may_concern(law)
 
     def named(self, plan: Plan, finding: Finding) -> str:
         """The question in words."""

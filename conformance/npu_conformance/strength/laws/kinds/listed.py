@@ -77,10 +77,11 @@ class Listed(Kind):
                 found["precision-library"] = Finding(asked, fault, asked.outcomes["first"])
         return found
 
+    def may_concern(self, law: Law) -> bool:
+        return law.name in ("precision-lists", "precision-answered", "precision-library")
+
     def concerns(self, plan: Plan, law: Law, asked: Asked) -> bool:
-        if law.name == "precision-library":
-            return _LIBRARY in asked.outcomes
-        return law.name in ("precision-lists", "precision-answered")
+        return self.may_concern(law) and (law.name != "precision-library" or _LIBRARY in asked.outcomes)
 
     def named(self, plan: Plan, finding: Finding) -> str:
         path, edition = shelved(plan).listed[finding.asked.number]

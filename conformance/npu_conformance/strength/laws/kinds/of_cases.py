@@ -52,9 +52,11 @@ class OfCases(Kind):
             )
         return broken_by(asked, reading, outcome, claims, case.method, on_cases=True)
 
+    def may_concern(self, law: Law) -> bool:
+        return law.on_cases and law.name not in OF_CONDITIONS
+
     def concerns(self, plan: Plan, law: Law, asked: Asked) -> bool:
-        method = shelved(plan).case[asked.number].case.method
-        return law.on_cases and law.method == method and law.name not in OF_CONDITIONS
+        return self.may_concern(law) and law.method == shelved(plan).case[asked.number].case.method
 
     def named(self, plan: Plan, finding: Finding) -> str:
         return shelved(plan).case[finding.asked.number].id

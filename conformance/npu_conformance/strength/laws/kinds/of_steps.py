@@ -27,8 +27,8 @@ class OfSteps(Kind):
         if self.method not in methods:
             return
         for number in filter(asker.asks, range(asker.plan.graphs // _STEP)):
-            edition = edition_of(editions, number)
-            outcomes = asked_of(asker, steps_of(asker.plan.seed, number), number, edition, "partition" in methods)
+            edition, places = edition_of(editions, number), "partition" in asker.claims.features
+            outcomes = asked_of(asker, steps_of(asker.plan.seed, number), number, edition, places)
             yield Asked(number, edition, outcomes, self.name), None
 
     def faults(self, plan: Plan, claims: judge.Claims, asked: Asked) -> Found:

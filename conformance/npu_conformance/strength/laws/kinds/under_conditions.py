@@ -12,6 +12,7 @@ from npu_conformance.strength.laws.asker import Asker
 from npu_conformance.strength.laws.checks import Law
 from npu_conformance.strength.laws.kinds.kind import Found, Judged, Kind, closed
 from npu_conformance.strength.laws.plans import Asked, Finding, Plan, shelved
+from npu_conformance.strength.laws.table import OF_CONDITIONS
 
 __all__ = ["UnderConditions"]
 
@@ -66,6 +67,9 @@ class UnderConditions(Kind):
         where, _, how = told.partition(": ")
         fault = f"{where}: {dealing.words(dealt, dealing.way_of(text, dealt))}: {how}"
         return {_law_of(dealt): Finding(asked, fault, outcome)}
+
+    def may_concern(self, law: Law) -> bool:
+        return law.name in OF_CONDITIONS
 
     def concerns(self, plan: Plan, law: Law, asked: Asked) -> bool:
         return law.name == _law_of(shelved(plan).dealt[asked.number])
