@@ -246,7 +246,8 @@ def _replaced(node: Any, kind: str, part: int) -> ast.AST:
         other = not value if isinstance(value, bool) else value + 1 if isinstance(value, int) else value + "_"
         new = ast.Constant(other)
     elif kind == "condition" and isinstance(node, ast.BoolOp):
-        new = node.values[part - 1] if len(node.values) == 2 else ast.BoolOp(node.op, node.values[part:])
+        left = [node.values[part - 1]] if len(node.values) == 2 else node.values[part:]
+        new = left[0] if len(left) == 1 else ast.BoolOp(node.op, left)
     elif kind == "condition":
         node.test = ast.UnaryOp(ast.Not(), node.test)
     elif kind == "element" and isinstance(node, ast.Dict):

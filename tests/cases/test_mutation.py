@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 import time
@@ -46,6 +47,15 @@ def changes(mutation):
 def test_changes_have_names_of_their_own_and_a_seed_draws_the_same(mutation, changes):
     assert all(len(named) > 50 for named in changes.values())
     assert mutation.drawn(3, ["options"], 5) == mutation.drawn(3, ["options"], 9)[:5]
+
+
+def test_a_condition_that_loses_all_parts_but_one_is_that_part(mutation):
+    # A conjunction of one is no syntax: such a change would not start, and count as seen.
+    tree = ast.parse("found = first and second and third")
+    finder = mutation._Finder()
+    finder.visit(tree)
+    at = next(index for index, (_, kind, part) in enumerate(finder.found) if (kind, part) == ("condition", 2))
+    assert ast.unparse(mutation._changed(tree, at)) == "found = third"
 
 
 def test_every_survivor_was_reviewed_with_a_reason(mutation):

@@ -85,6 +85,20 @@ def test_a_callable_that_fetches_nothing_is_refused_when_it_is_called(make):
                     nothing()
 
 
+@pytest.mark.parametrize("make", [plain, npu])
+def test_a_callable_of_a_closed_session_is_cancelled_where_a_run_of_it_is_refused(make):
+    with tf.Graph().as_default():
+        x, _, _, after = chain()
+        constant = tf.exp(tf.constant(VALUES))
+        with tf.Session(config=make()) as session:
+            free, fed = session.make_callable(constant), session.make_callable(after, [x])
+        with pytest.raises(tf.errors.CancelledError, match="closed"):
+            free()
+        for refused in (lambda: fed(VALUES), lambda: session.run(constant)):
+            with pytest.raises(RuntimeError, match="closed"):
+                refused()
+
+
 def test_callables_from_options_as_keras_makes_them():
     from tensorflow.core.protobuf import config_pb2
 
@@ -192,6 +206,19 @@ def test_a_later_part_takes_a_temporary_variable_away():
 
     compare(scenario)
     compare(scenario, mix_compile_mode=False)
+
+
+@pytest.mark.parametrize("make", [plain, npu])
+def test_a_part_that_fails_ends_its_run(make):
+    with tf.Graph().as_default():
+        a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+        checked, other = tf.check_numerics(tf.log(a), "no number"), b * 2.0
+        with tf.Session(config=make()) as session:
+            handle = session.partial_run_setup([checked, other], [a, b])
+            with pytest.raises(tf.errors.InvalidArgumentError, match="no number"):
+                session.partial_run(handle, checked, {a: -1.0})
+            with pytest.raises(tf.errors.OpError):
+                session.partial_run(handle, other, {b: 1.0})
 
 
 @pytest.mark.parametrize("mixed", [True, False])

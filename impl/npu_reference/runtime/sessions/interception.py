@@ -135,9 +135,13 @@ def _make_callable(self: Any, fetches: Any, feed_list: Any = None, accept_option
     handler = tensorflow().session._FetchHandler(self._graph, fetches, {})
     if not handler.fetches() and not handler.targets():
         return _run_nothing
-    if accept_options:
-        return lambda options=None, run_metadata=None: self.run(fetches, options=options, run_metadata=run_metadata)
-    return lambda: self.run(fetches)
+
+    def call(options: Any = None, run_metadata: Any = None) -> Any:
+        if self._closed:  # run() refuses that in Python, and otherwise
+            raise tensorflow().v1.errors.CancelledError(None, None, "Session has been closed.")
+        return self.run(fetches, options=options, run_metadata=run_metadata)
+
+    return call if accept_options else lambda: call()
 
 
 def _run_nothing(*args: Any, **kwargs: Any) -> Any:

@@ -82,19 +82,20 @@ class PartialRuns:
             return handle
 
     def run(self, handle: str, feeds: Dict[str, Any], fetches: Sequence[str], targets: Sequence[str]) -> List[Any]:
-        """Continue; the handle is forgotten once everything has been fetched."""
+        """Continue; the handle is forgotten once everything has been fetched, or a part has failed."""
         with self._lock:
             run = self._open.get(_text(handle))
         if run is None:
             raise _invalid("Must run 'setup' before performing partial runs!")
         if targets:
             raise RuntimeError("partial_run() requires empty target_list.")
-        with run.lock:
-            values = run.step(feeds, fetches)
-        if run.finished:
-            with self._lock:
-                self._open.pop(_text(handle), None)
-        return values
+        try:
+            with run.lock:
+                return run.step(feeds, fetches)
+        finally:
+            if run.finished:
+                with self._lock:
+                    self._open.pop(_text(handle), None)
 
 
 class _PartialRun:
@@ -125,10 +126,11 @@ class _PartialRun:
         self._values: Dict[Tensor, Any] = {}
         self._ran: Set[int] = set()
         self._lacking = ""
+        self._failed = False
 
     @property
     def finished(self) -> bool:
-        return not self._fetches and not self._targets
+        return self._failed or (not self._fetches and not self._targets)
 
     def step(self, feeds: Dict[str, Any], fetches: Sequence[str]) -> List[Any]:
         """Feed, compute and fetch."""
@@ -177,6 +179,7 @@ class _PartialRun:
         }
         settled = tuple(sorted(self._graph.nodes[i].name for i in self._ran - running if self._is_steady(i)))
         self._tell_of(running & self._ran)
+        self._failed = True  # until it has come to its end
         values = self._run_signature(
             feeds,
             [self._name(tensor) for tensor in fetched],
@@ -184,6 +187,7 @@ class _PartialRun:
             connections=self._handed_on(running),
             settled=settled,
         )
+        self._failed = False
         self._values.update(zip(fetched, values))
         self._ran |= running
         self._targets -= set(ready)
