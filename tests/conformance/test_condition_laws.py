@@ -33,7 +33,7 @@ def dealt(shelf):
 
 @pytest.fixture(autouse=True)
 def few_made_small(monkeypatch):
-    """The first fault of each part is told by the fewest conditions, as in a run; of the others nothing is looked at."""
+    """The first fault of each part is told by the fewest conditions, as in a run; of the others none is."""
     monkeypatch.setattr(under_conditions, "_SMALLER", 1)
 
 
