@@ -64,11 +64,12 @@ _OF_THE_NEWEST_PYTHON = [
     "timing/test_laws.py", "timing/test_pages.py",
 ]  # fmt: skip
 
-#: Whole programs, each in a process that imports TensorFlow for itself: the oldest and the newest TensorFlow run them.
-#: Those between run what the programs do within one process: the cases (cases/test_run_cases.py) and every other test.
-_WHOLE_PROGRAMS = [
-    "conformance/test_adapter.py", "npu_bridge/test_lint_ports.py", "npu_bridge/test_ported_scripts.py",
-    "npu_bridge/test_samples.py",
+#: What the oldest and the newest TensorFlow run, and those between do not: programs that import TensorFlow for
+#: themselves, and models of full size. Between, each case runs in one of its editions (cases/test_run_cases.py), which
+#: no version of TensorFlow changes.
+_OF_THE_ENDS = [
+    "conformance/test_adapter.py", "device/test_training.py", "models/test_recordings.py", "models/test_values.py",
+    "npu_bridge/test_lint_ports.py", "npu_bridge/test_ported_scripts.py", "npu_bridge/test_samples.py",
 ]  # fmt: skip
 
 collect_ignore = [] if _TENSORFLOW else _NEEDS_TENSORFLOW
@@ -90,7 +91,7 @@ def _others(chosen: List[str]) -> List[str]:
 _SCOPES = {
     "": [],
     "oldest": _OF_THE_NEWEST_PYTHON,
-    "between": [*_others(_OF_A_VERSION), *_WHOLE_PROGRAMS],
+    "between": [*_others(_OF_A_VERSION), *_OF_THE_ENDS],
     "newest": _others(_OF_A_VERSION),
 }
 collect_ignore = [*collect_ignore, *_SCOPES[os.environ.get("NPU_TESTS_SCOPE", "")]]

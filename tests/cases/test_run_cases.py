@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from npu_conformance.backends.reference import ReferenceBackend
@@ -11,6 +13,14 @@ from tests.cases.corpus import corpus, mutants
 FEATURES = frozenset(ReferenceBackend().hello({"protocol": 1})["capabilities"]["features"])
 RUNS = [one for one in corpus().instances() if one.case.method in TENSORFLOW_METHODS and one.case.needs <= FEATURES]
 MUTANTS = [name for name, mutant in mutants().items() if "run" in vars(mutant.factory)]
+
+if os.environ.get("NPU_TESTS_SCOPE") in ("between", "newest"):
+    # Whom the cases see is the same in every version: TensorFlow 1 asks the mutants, but for those of TensorFlow 2.
+    ASKED = {name for one in RUNS if "tf2" not in one.case.needs for name in one.case.requirements}
+    MUTANTS = [name for name in MUTANTS if mutants()[name].requirement not in ASKED]
+if os.environ.get("NPU_TESTS_SCOPE") == "between":
+    # Each in one edition, and no twins: the oldest and the newest TensorFlow run them all.
+    RUNS = list({one.case.id: one for one in RUNS if not one.twin}.values())
 
 
 @pytest.mark.parametrize("name", [one.id for one in RUNS])

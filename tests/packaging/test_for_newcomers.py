@@ -61,10 +61,11 @@ def test_both_packages_say_that_they_are_typed():
 
 
 def test_the_newest_python_runs_every_test_and_the_oldest_what_a_python_may_change():
-    """Environments that test only what a version of TensorFlow changes rely on these two for all the rest."""
+    """Environments that test only what a version of TensorFlow changes rely on these two for all the rest, and those
+    between the oldest and the newest TensorFlow on these."""
     tox = (ROOT / "tox.ini").read_text(encoding="utf-8")
     scopes = dict(re.findall(r"^ *(\S+): NPU_TESTS_SCOPE = (\w+)", tox, re.MULTILINE))
-    assert scopes == {"tf115": "oldest", "tf{26,215,221}": "version"}
+    assert scopes == {"tf115": "oldest", "tf{26,215}": "between", "tf221": "newest"}
 
 
 def test_what_the_oldest_python_leaves_to_the_newest_needs_no_tensorflow():
@@ -78,8 +79,9 @@ def test_what_the_oldest_python_leaves_to_the_newest_needs_no_tensorflow():
     assert not [path.name for path in sources if needs.search(path.read_text(encoding="utf-8"))]
 
 
-def test_what_needs_tensorflow_is_tested_with_every_version_of_it():
+def test_what_needs_tensorflow_is_tested_with_every_version_of_it_but_for_what_its_ends_run():
     from tests import conftest
 
     assert set(conftest._NEEDS_TENSORFLOW) <= set(conftest._OF_A_VERSION)
+    assert not set(conftest._SCOPES["newest"]) & set(conftest._NEEDS_TENSORFLOW)
     assert all((ROOT / "tests" / name).exists() for name in conftest._OF_A_VERSION)
