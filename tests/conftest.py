@@ -70,6 +70,7 @@ _OF_THE_NEWEST_PYTHON = [
 _OF_THE_ENDS = [
     "conformance/test_adapter.py", "device/test_training.py", "models/test_recordings.py", "models/test_values.py",
     "npu_bridge/test_lint_ports.py", "npu_bridge/test_ported_scripts.py", "npu_bridge/test_samples.py",
+    "runtime/test_launching.py",
 ]  # fmt: skip
 
 collect_ignore = [] if _TENSORFLOW else _NEEDS_TENSORFLOW
