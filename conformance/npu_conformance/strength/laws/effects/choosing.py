@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import os
 import re
-from typing import Dict, FrozenSet, List, NamedTuple, Sequence, Set, Tuple
+from typing import Collection, Dict, FrozenSet, List, NamedTuple, Sequence, Set, Tuple
 
 from npu_conformance.library.library import Instance, Library
 from npu_conformance.strength.laws.effects.asked import Condition, Kept, question
@@ -70,7 +70,13 @@ def questions(library: Library, seed: int = 0, rounds: int = 1) -> List[Kept]:
     """Questions that show every effect under every condition that fits it, and every detail of one under some: few; and
     of the other cases a part that the seed draws, or in rounds after the first all, under what they have not met."""
     fit = [_Fitting(one, effects(one), details(one), fitting(question(one))) for one in usable(library, f"{seed}")]
-    chosen = _few(fit)
+    hiding = [one for one in fit if one.instance.case.method != "run" and _hiding(one.found)]  # runs are dear
+    hid = {one.instance.id for one in hiding}
+    plain = [
+        one._replace(found=[each for each in one.found if not each.hiding]) if one.instance.id in hid else one
+        for one in fit
+    ]
+    chosen = _few(plain) + _few(hiding, {each for one in hiding for each in _hiding(one.found)})
     met = {(kept.instance.case.id, name) for kept in chosen for name in kept.conditions}
     asked = {kept.instance.case.id for kept in chosen}
     for number in range(rounds):
@@ -94,17 +100,24 @@ def _each_once(fit: Sequence[_Fitting], draw: str) -> List[_Fitting]:
     return list(found.values())
 
 
-def _few(fit: Sequence[_Fitting]) -> List[Kept]:
-    """Few questions that show every effect under every condition that fits it, and every detail of one under some."""
+def _hiding(found: Sequence[Condition]) -> List[str]:
+    """The names of those that hide others, with those that details are asked under of them."""
+    return [name for one in found if one.hiding for name in (one.name, one.over) if name]
+
+
+def _few(fit: Sequence[_Fitting], only: Collection[str] = ()) -> List[Kept]:
+    """Few questions that show every effect under every condition that fits it, and every detail of one under some; with
+    `only` every effect under these conditions."""
     left = {(effect, condition.name) for _, shown, _, found in fit for effect in shown for condition in found}
     left.update((detail, name) for _, _, small, found in fit for detail in small for name in _details_under(found))
+    left = {one for one in left if not only or one[1] in only}
     chosen: List[Kept] = []
     least = float(max((len(shown) * len(found) for _, shown, _, found in fit), default=1))
     while left:
         most = 0.0
         fit = [entry for entry in fit if _shows(*entry[1:], left)]
         for instance, shown, small, found in fit:
-            laid = _together(found, shown, small, left, instance.id)
+            laid = _together(found, shown, small, left, instance.id, bool(only))
             gained = left.intersection((effect, name) for effect in shown for name in laid)
             under = _details_under([BY_NAME[name] for name in laid])
             gained.update(left.intersection((detail, name) for detail in small for name in under))
@@ -150,12 +163,18 @@ def _details_under(found: Sequence[Condition]) -> List[str]:
 
 
 def _together(
-    found: Sequence[Condition], shown: FrozenSet[str], small: FrozenSet[str], left: Set[Tuple[str, str]], draw: str
+    found: Sequence[Condition],
+    shown: FrozenSet[str],
+    small: FrozenSet[str],
+    left: Set[Tuple[str, str]],
+    draw: str,
+    sparse: bool = False,
 ) -> Tuple[str, ...]:
     """Most conditions that may be laid at once: of those of one place the one that shows most that is left.
 
     Of those that show nothing new one in four is left out, of those under which files lie elsewhere one in two: what is
-    wrong may show where another one is not.
+    wrong may show where another one is not. Where they are laid sparsely, of those one in four is
+    laid.
     """
     drawn = dict(zip((one.name for one in found), itertools.cycle(digest("", draw))))
     gains = {
@@ -166,7 +185,8 @@ def _together(
     taken: Set[str] = set()
     kept: Set[str] = set()
     for one in sorted(found, key=lambda each: -gains[each.name]):
-        idle = not gains[one.name] and (one.dear or drawn[one.name] % (2 if one.moves else 4) == 0)
+        out = drawn[one.name] % (2 if one.moves else 4) == 0
+        idle = not gains[one.name] and (one.dear or out != (sparse or one.seldom))
         if not idle and taken.isdisjoint(one.places):
             kept.add(one.name)
             taken.update(one.places)
