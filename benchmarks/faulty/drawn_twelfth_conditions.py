@@ -359,15 +359,16 @@ asks(  # pair 24
     ),
     "timeline",
 )
-asks(  # pair 31
+def _unbounded(values: Dict[str, Any]) -> Dict[str, Any]:
+    profiled = {"values": values}
+    return {k: v for k, v in values.items() if k != "variable_memory_max_size"} if _profiled(profiled) else values
+
+
+asks(  # pair 31; of each step's own values, since a step that is not the first has none of the request's
     "a_profile_bounds_no_variables",
     "002: variable_memory_max_size bounds the memory of variables",
     "timeline",
-    lambda params: (
-        all_values(params, lambda values: {k: v for k, v in values.items() if k != "variable_memory_max_size"})
-        if _profiled(params) and is_about(params, edition="legacy")
-        else params
-    ),
+    lambda params: all_values(params, _unbounded) if is_about(params, edition="legacy") else params,
     "timeline",
     "compile",
     "run",

@@ -261,7 +261,8 @@ CONDITIONS: Tuple[Condition, ...] = (
     Condition(
         "a profile",
         ("session.profiling_mode.true", "session.profiling_options.output.dest"),
-        all_of(tabled, leaves_files, unlike(*_OF_PROFILES, "iterations_per_loop", said="profile")),
+        all_of(tabled, lambda one: one.instance.case.method != "run",
+             unlike(*_OF_PROFILES, "iterations_per_loop", said="profile")),
         changes.giving(_PROFILED, {f"/{HERE}/": ""}),
         _OWN,
     ),
