@@ -18,7 +18,6 @@ from npu_conformance.strength.laws.effects.fits import (
     in_003,
     lacks,
     laid,
-    leaves_files,
     one_program,
     tabled,
     tells_time,

@@ -1,4 +1,4 @@
-"""What is refused, asked where something is compiled or shows what an option does: alone, in later programs and steps."""
+"""What is refused, asked where something is compiled, or where the option shows: alone, in later programs and steps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COMPILED: Tuple[Tuple[str, List[str], List[str]], ...] = (
 
 def refused(library: Library, draw: str = "0") -> List[Kept]:
     """What options or precisions are refused for: one question of each option and error, beside operators of every
-    kind, after another model; and one of each requirement too in a later program and in a later step, many in a request.
+    kind or after another model; and of each requirement too, in a later program and a later step, many in one request.
 
     No session of them is made, so that nothing can be compiled in it.
     """
@@ -64,7 +64,12 @@ def _one_of_each(library: Library, draw: str, finely: bool = False) -> Dict[Tupl
             continue
         plain = case.method == "options" and set(rejected[0]) != {"OPTION_FILE"}  # here other folders are there
         if plain or (case.method == "precision" and rejected[0][0].startswith("PRECISION_")):
-            key = (*rejected[:2], case.params["surface"], one.edition, case.requirements[0] if finely or not plain else "")
+            key = (
+                *rejected[:2],
+                case.params["surface"],
+                one.edition,
+                case.requirements[0] if finely or not plain else "",
+            )
             first = found.setdefault(key, one)
             if digest(draw, one.id) < digest(draw, first.id):
                 found[key] = one
