@@ -135,7 +135,7 @@ def _few(fit: Sequence[_Fitting], only: Collection[str] = ()) -> List[Kept]:
 _LESS = 0.5
 
 #: Of the cases that show nothing new one in so many is asked in a run (assumed: what is wrong may show in one alone).
-_PART = 12
+_PART = 24
 
 _LARGE = 4096  # bytes of a graph's text that cost as much as one more program (assumed)
 
@@ -173,8 +173,8 @@ def _together(
     """Most conditions that may be laid at once: of those of one place the one that shows most that is left.
 
     Of those that show nothing new one in four is left out, of those under which files lie elsewhere one in two: what is
-    wrong may show where another one is not. Where they are laid sparsely, of those one in four is
-    laid.
+    wrong may show where another one is not. Where they are laid sparsely, none that shows
+    nothing new is laid.
     """
     drawn = dict(zip((one.name for one in found), itertools.cycle(digest("", draw))))
     gains = {
@@ -186,7 +186,7 @@ def _together(
     kept: Set[str] = set()
     for one in sorted(found, key=lambda each: -gains[each.name]):
         out = drawn[one.name] % (2 if one.moves else 4) == 0
-        idle = not gains[one.name] and (one.dear or out != (sparse or one.seldom))
+        idle = not gains[one.name] and (sparse or one.dear or out != one.seldom)
         if not idle and taken.isdisjoint(one.places):
             kept.add(one.name)
             taken.update(one.places)

@@ -371,6 +371,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         lambda one: True,
         lambda params: {**params, "files": {**_OF_NOBODY, **params.get("files", {})}},
         answers.renamed(lambda name: None if name in _OF_NOBODY else name),
+        seldom=True,
     ),
     Condition(
         "an earlier program",
