@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.programs import adapter_cases, file_grid, option_grid
+from fixtures.programs import adapter_cases, file_grid, kernel_grid, option_grid
 from fixtures.programs import option_cases as program
 from fixtures.programs.option_tables.runconfig import RUNCONFIG
 from fixtures.programs.option_tables.session import SESSION
@@ -19,13 +19,13 @@ from tests.cases.corpus import corpus
 OPTIONS = [one for one in corpus().instances() if one.case.method == "options" and one.case.area == "options"]
 
 
-@pytest.mark.parametrize("maker", [program, option_grid, file_grid, adapter_cases])
+@pytest.mark.parametrize("maker", [program, option_grid, file_grid, kernel_grid, adapter_cases])
 def test_the_files_are_what_their_program_makes(maker):
     for path, content in maker.rendered().items():
         assert path.read_text(encoding="ascii") == content, f"run {maker.__name__}"
 
 
-@pytest.mark.parametrize("maker", [program, option_grid, file_grid, adapter_cases])
+@pytest.mark.parametrize("maker", [program, option_grid, file_grid, kernel_grid, adapter_cases])
 def test_the_program_looks_at_no_implementation(maker):
     text = Path(maker.__file__).read_text(encoding="utf-8")
     assert "npu_reference" not in text
@@ -87,6 +87,13 @@ def test_a_default_of_the_wrong_kind_is_no_pass():
     answer = {"effective": {"enable_exception_dump": {"value": False, "origin": "default"}}, "warnings": []}
     assert json.dumps(False) != json.dumps(0)
     assert judge.judge(one, client.Answered(answer)).status == "fail"
+
+
+def test_every_two_things_about_kernels_that_can_meet_do_so_in_a_row():
+    chosen = kernel_grid.rows()
+    shown = set().union(*map(file_grid.pairs, chosen))
+    assert shown == set().union(*map(file_grid.pairs, kernel_grid.possible()))
+    assert len(chosen) < 70
 
 
 @pytest.mark.parametrize("kind", file_grid.KINDS, ids=lambda kind: kind.option)

@@ -10,9 +10,11 @@ import pytest
 
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.judging import judge
+from npu_conformance.protocol import requests
 from npu_conformance.strength import hosting
 from npu_conformance.strength.laws import asking, conditions, dealing, idle, relations
 from npu_conformance.strength.laws.kinds import under_conditions
+from npu_conformance.strength.laws.kinds.kind import closed
 from npu_reference.errors import NpuError
 from npu_reference.graphs import load_graph
 from npu_reference.options import OPTIONS
@@ -60,6 +62,20 @@ def test_every_case_is_asked_once_more_in_one_of_its_editions_under_two_conditio
         groups = [conditions.CONDITIONS[name].group for name in of_table(question)]
         twice = [group for group, count in collections.Counter(groups).items() if group and count > 1]
         assert not twice, question.conditions
+
+
+def test_mixed_computing_is_not_switched_off_by_defaults_beside_it(dealt, tmp_path):
+    name = "in mixed computing that leaves nothing on the host"
+    laid = [one for one in dealt if name in one.conditions][:80]
+    mixed = 0
+    for one in laid:
+        params = requests.prepare(one.first, str(tmp_path)).params
+        alone, _ = dealing.request(one, dealing.Way((0,), (name,)), params, True, closed)
+        if "op_list" in alone and alone["op_list"] != params.get("op_list"):  # some graphs keep something on the host
+            asked, _ = dealing.request(one, dealing.way_of(dealing.WHOLE, one), params, True, closed)
+            assert asked["values"]["mix_compile_mode"] is True, one.conditions
+            mixed += "beside defaults that are written out" in one.conditions
+    assert mixed > 20
 
 
 def test_requirements_meet_conditions_as_far_as_their_cases_go(dealt):

@@ -84,10 +84,13 @@ def test_conditions_name_requirements_and_readings_that_there_are(shelf):
 
 
 def test_questions_stay_few(kept):
-    # A run pays for each: two hundred are a second, and ten that need TensorFlow are.
+    # A run pays for each: two hundred are a second, and ten that need TensorFlow are. Those that hide others have few
+    # conditions, and cost half as much.
     runs = [one for one in kept if one.instance.case.method == "run"]
-    assert len(kept) - len(runs) < 380
-    assert 60 < len(runs) < 100
+    hiding = [one for one in kept if one not in runs and {*one.conditions} & HIDING]
+    assert len(kept) - len(runs) - len(hiding) < 350
+    assert len(hiding) < 110
+    assert 60 < len(runs) < 105
 
 
 def test_another_seed_asks_other_cases_and_more_rounds_ask_all(shelf, kept):
@@ -149,6 +152,62 @@ def test_an_effect_that_is_missing_in_company_is_seen(backend, case, kept, tmp_p
 
 
 SURFACES = {"by NPURunConfig", "by a session"}
+HIDING = {one.name for one in effects.CONDITIONS if one.hiding}
+
+
+def test_what_stands_beside_a_condition_that_hides_others_has_stood_without_it_too(shelf, kept):
+    assert SURFACES < HIDING
+
+    def shown(questions):
+        return {
+            (name, detail) for one in questions for name in one.conditions for detail in effects.details(one.instance)
+        }
+
+    plain = [one for one in kept if one.instance.case.method != "run"]
+    alone = shown(one for one in plain if not HIDING & {*one.conditions})
+    beside = {one for one in shown(plain) if one[0] not in HIDING}
+    assert len(beside - alone) < 0.05 * len(beside)
+
+
+def test_a_case_about_a_default_is_asked_without_it_and_with_it(kept):
+    waits = [one for one in kept if one.instance.case.id == "timing-wait-by-default"]
+    given = [[name for name in one.conditions if "default" in name] for one in waits]
+    assert sorted(given) == [[], ["the default that is shown, and others, given"]]
+
+
+def refusals(shelf, method):
+    packs = [one.instance.case for one in effects.refused(shelf) if not one.instance.case.expect.rejected]
+    return [one for one in packs if one.method == method]
+
+
+def test_every_refusal_stands_in_a_later_program_and_those_without_files_in_a_later_step(shelf):
+    programs, steps = refusals(shelf, "compile"), refusals(shelf, "timeline")
+    words = {line.split(" rejected ")[1] for one in programs for line in one.expect.contains}
+    assert {"OPTION_TYPE *precision_mode_v2*", "OPTION_* *op_debug_level*"} <= words
+    assert len(words) > 120
+    assert sum(len(one.params["turns"]) for one in programs) > 400
+    assert sum(len(one.params["variants"]) for one in steps) > 200
+
+
+class TakesLaterPrecisions(ReferenceBackend):
+    """Programs after the first take any precision."""
+
+    def compile(self, params):
+        turns = []
+        for number, turn in enumerate(params.get("turns") or [{}]):
+            values = dict(turn.get("values") or {})
+            if number and not isinstance(values.get("precision_mode_v2"), (str, type(None))):
+                values["precision_mode_v2"] = None
+            turns.append({**turn, "values": values})
+        return super().compile({**params, "turns": turns})
+
+
+def test_a_refusal_that_a_later_program_lacks_is_seen(shelf, tmp_path):
+    packs = [one for one in effects.refused(shelf) if len(one.instance.case.params.get("turns") or ()) > 2]
+    assert packs
+    assert all(not effects.fault(one, asked(one, ReferenceBackend(), tmp_path), claims()) for one in packs)
+    told = [effects.fault(one, asked(one, TakesLaterPrecisions(), tmp_path), claims()) for one in packs]
+    assert any("rejected OPTION_TYPE *precision_mode_v2*" in one for one in told)
 
 
 def lay(name, **params):

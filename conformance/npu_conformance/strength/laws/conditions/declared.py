@@ -130,14 +130,14 @@ _ALL = [
         refusals=True, often=True,
     ),
     Condition(
-        "beside defaults that are written out", defaults,
-        ("session.use_off_line.default", "runconfig.graph_run_mode.default"), _BOTH,
-        lacks("use_off_line", "dynamic_input", "input_shape", "job"), gives=DEFAULTS, refusals=True,
-    ),
-    Condition(
         "in mixed computing that leaves nothing on the host", mixed_whole, _EACH, _OTHER,
         lacks("mix_compile_mode", "use_off_line", "iterations_per_loop"), hides=_NOTES | {"casts"}, lists=True,
         gives={"mix_compile_mode": True},
+    ),
+    Condition(  # after what gives something else: what is given stays
+        "beside defaults that are written out", defaults,
+        ("session.use_off_line.default", "runconfig.graph_run_mode.default"), _BOTH,
+        lacks("use_off_line", "dynamic_input", "input_shape", "job"), gives=DEFAULTS, refusals=True,
     ),
     Condition(
         "with the keys in another order", reversed_keys, ("session.table.unlisted_reserved",), _BOTH,

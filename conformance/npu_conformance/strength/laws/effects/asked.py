@@ -54,7 +54,9 @@ class Condition(NamedTuple):
         fully: every detail of a case is asked under one of this name; its own, where nothing is said.
         roughly: laid over every option or file, and not over every detail: it costs many questions.
         moves: whether files lie elsewhere than they do by themselves.
+        seldom: laid in one question of four where it shows nothing new: it costs more than others do.
         graph: what it changes in the graph's definition.
+        hiding: whether it may hide how all others are beside the question: what stands beside it does not count as met.
     """
 
     name: str
@@ -68,6 +70,8 @@ class Condition(NamedTuple):
     moves: bool = False
     graph: Optional[Callable[[Any], None]] = None
     roughly: bool = False
+    hiding: bool = False
+    seldom: bool = False
 
     @property
     def over(self) -> str:

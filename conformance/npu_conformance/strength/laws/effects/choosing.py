@@ -6,14 +6,13 @@ import hashlib
 import itertools
 import os
 import re
-from typing import Any, Dict, FrozenSet, List, NamedTuple, Sequence, Set, Tuple
+from typing import Collection, Dict, FrozenSet, List, NamedTuple, Sequence, Set, Tuple
 
-from npu_conformance.files import resources
 from npu_conformance.library.library import Instance, Library
 from npu_conformance.strength.laws.effects.asked import Condition, Kept, question
-from npu_conformance.strength.laws.effects.declared import BY_NAME, SECOND, fitting
+from npu_conformance.strength.laws.effects.declared import BY_NAME, fitting
 
-__all__ = ["details", "effects", "questions", "refused", "usable"]
+__all__ = ["details", "digest", "effects", "questions", "usable"]
 
 
 def effects(instance: Instance) -> FrozenSet[str]:
@@ -42,7 +41,7 @@ def usable(library: Library, draw: str = "0") -> List[Instance]:
         for one in library.instances()
         if one.case.method in _METHODS and one.case.level == "must" and not one.twin and not _is_own(one)
     ]
-    return sorted(found, key=lambda one: (_price(one), _digest(draw, one.id)))
+    return sorted(found, key=lambda one: (_price(one), digest(draw, one.id)))
 
 
 _METHODS = ("compile", "timeline", "run")
@@ -53,7 +52,8 @@ def _is_own(one: Instance) -> bool:
     return one.case.method == "run" and not {"script", "args", "ranks"}.isdisjoint(one.case.params)
 
 
-def _digest(draw: str, text: str) -> bytes:
+def digest(draw: str, text: str) -> bytes:
+    """What an order is drawn by."""
     return hashlib.sha256(f"effects/{draw}/{text}".encode()).digest()
 
 
@@ -70,13 +70,19 @@ def questions(library: Library, seed: int = 0, rounds: int = 1) -> List[Kept]:
     """Questions that show every effect under every condition that fits it, and every detail of one under some: few; and
     of the other cases a part that the seed draws, or in rounds after the first all, under what they have not met."""
     fit = [_Fitting(one, effects(one), details(one), fitting(question(one))) for one in usable(library, f"{seed}")]
-    chosen = _few(fit)
+    hiding = [one for one in fit if one.instance.case.method != "run" and _hiding(one.found)]  # runs are dear
+    hid = {one.instance.id for one in hiding}
+    plain = [
+        one._replace(found=[each for each in one.found if not each.hiding]) if one.instance.id in hid else one
+        for one in fit
+    ]
+    chosen = _few(plain) + _few(hiding, {each for one in hiding for each in _hiding(one.found)})
     met = {(kept.instance.case.id, name) for kept in chosen for name in kept.conditions}
     asked = {kept.instance.case.id for kept in chosen}
     for number in range(rounds):
         for one in _each_once(fit, f"{seed}/{number}"):
             name = one.instance.case.id
-            drawn = one.instance.case.method != "run" and _digest(f"{seed}", name)[0] % _PART == 0
+            drawn = one.instance.case.method != "run" and digest(f"{seed}", name)[0] % _PART == 0
             if number or (name not in asked and drawn):
                 new = {(name, condition.name) for condition in one.found if number or not condition.dear} - met
                 laid = _together(one.found, frozenset((name,)), frozenset(), new, f"{seed}/{number}/{name}")
@@ -86,84 +92,32 @@ def questions(library: Library, seed: int = 0, rounds: int = 1) -> List[Kept]:
     return chosen
 
 
-def refused(library: Library, draw: str = "0") -> List[Kept]:
-    """What options or precisions are refused for, asked where something is compiled, or shows what the option does: one
-    question of each option and error, beside operators of every kind, in a later program or after another model.
-
-    No session of them is made, so that nothing can be compiled in it.
-    """
-    found: Dict[Tuple[Any, ...], Instance] = {}
-    shown: Dict[str, Dict[str, int]] = {}
-    for one in library.instances():
-        case, rejected = one.case, one.case.expect.rejected
-        if rejected is None and case.method in _SHOWING:
-            for name in case.params["values"]:
-                of = shown.setdefault(name, {})
-                of[case.method] = of.get(case.method, 0) + 1
-        if rejected is None or one.twin or case.level != "must" or case.expect.ignorable:
-            continue
-        plain = case.method == "options" and set(rejected[0]) != {"OPTION_FILE"}  # here other folders are there
-        if plain or (case.method == "precision" and rejected[0][0].startswith("PRECISION_")):
-            key = (*rejected[:2], case.params["surface"], one.edition, case.requirements[0] if not plain else "")
-            first = found.setdefault(key, one)
-            if _digest(draw, one.id) < _digest(draw, first.id):
-                found[key] = one
-    kept = []
-    for key, one in found.items():
-        number = _digest(draw, one.id)[0]
-        if one.case.method == "precision":
-            kept += [_asked_of(one, "compile", number, laid) for laid in ((), (_OTHER_MODEL,))]
-            continue
-        of = shown.get(key[1].strip("*"), {})
-        most = max(sorted(of), key=lambda method: of[method], default="compile")
-        if most != "compile" or number % 2:
-            kept.append(_asked_of(one, most, number, (_FLOW,) if number % 4 else ()))
-        if most == "compile" or number % 2 == 0:
-            kept.append(_asked_of(one, "compile", number, (SECOND.name,) if number % 3 else ()))
-    return kept
-
-
-def _asked_of(one: Instance, method: str, number: int, laid: Tuple[str, ...]) -> Kept:
-    """What is refused, asked of another method; of a graph, where the case has none."""
-    asked = {"feeds": [], "fetches": [], **one.case.params}
-    if "graph" not in asked:
-        name, asked["feeds"], asked["fetches"] = _COMPILED[number % len(_COMPILED)]
-        asked["graph"] = os.path.join(resources.fixtures(), "graphs", "artifacts", f"{name}.pbtxt")
-    needs = one.case.needs - {one.case.method} | {method}
-    return Kept(one._replace(case=one.case._replace(method=method, params=asked, needs=needs)), laid)
-
-
-#: What asks about a graph, and is not executed.
-_SHOWING = ("compile", "timeline", "partition", "precision")
-_OTHER_MODEL, _FLOW = "another model before", "a variable, a text, a loop and a call in the graph"
-
-#: Graphs that options are refused for, with what is fed and fetched: of float16, and of float32.
-_COMPILED: Tuple[Tuple[str, List[str], List[str]], ...] = (
-    ("apart", ["x:0", "w:0", "y:0"], ["product:0", "total:0"]),
-    ("company", ["company/x:0", "company/y:0"], ["company/most:0"]),
-    ("dense", ["x:0"], ["relu:0"]),
-)
-
-
 def _each_once(fit: Sequence[_Fitting], draw: str) -> List[_Fitting]:
     """Every case in one of its editions."""
     found: Dict[str, _Fitting] = {}
-    for one in sorted(fit, key=lambda one: _digest(draw, one.instance.id)):
+    for one in sorted(fit, key=lambda one: digest(draw, one.instance.id)):
         found.setdefault(one.instance.case.id, one)
     return list(found.values())
 
 
-def _few(fit: Sequence[_Fitting]) -> List[Kept]:
-    """Few questions that show every effect under every condition that fits it, and every detail of one under some."""
+def _hiding(found: Sequence[Condition]) -> List[str]:
+    """The names of those that hide others, with those that details are asked under of them."""
+    return [name for one in found if one.hiding for name in (one.name, one.over) if name]
+
+
+def _few(fit: Sequence[_Fitting], only: Collection[str] = ()) -> List[Kept]:
+    """Few questions that show every effect under every condition that fits it, and every detail of one under some; with
+    `only` every effect under these conditions."""
     left = {(effect, condition.name) for _, shown, _, found in fit for effect in shown for condition in found}
     left.update((detail, name) for _, _, small, found in fit for detail in small for name in _details_under(found))
+    left = {one for one in left if not only or one[1] in only}
     chosen: List[Kept] = []
     least = float(max((len(shown) * len(found) for _, shown, _, found in fit), default=1))
     while left:
         most = 0.0
         fit = [entry for entry in fit if _shows(*entry[1:], left)]
         for instance, shown, small, found in fit:
-            laid = _together(found, shown, small, left, instance.id)
+            laid = _together(found, shown, small, left, instance.id, bool(only))
             gained = left.intersection((effect, name) for effect in shown for name in laid)
             under = _details_under([BY_NAME[name] for name in laid])
             gained.update(left.intersection((detail, name) for detail in small for name in under))
@@ -181,7 +135,7 @@ def _few(fit: Sequence[_Fitting]) -> List[Kept]:
 _LESS = 0.5
 
 #: Of the cases that show nothing new one in so many is asked in a run (assumed: what is wrong may show in one alone).
-_PART = 12
+_PART = 24
 
 _LARGE = 4096  # bytes of a graph's text that cost as much as one more program (assumed)
 
@@ -209,14 +163,20 @@ def _details_under(found: Sequence[Condition]) -> List[str]:
 
 
 def _together(
-    found: Sequence[Condition], shown: FrozenSet[str], small: FrozenSet[str], left: Set[Tuple[str, str]], draw: str
+    found: Sequence[Condition],
+    shown: FrozenSet[str],
+    small: FrozenSet[str],
+    left: Set[Tuple[str, str]],
+    draw: str,
+    sparse: bool = False,
 ) -> Tuple[str, ...]:
     """Most conditions that may be laid at once: of those of one place the one that shows most that is left.
 
     Of those that show nothing new one in four is left out, of those under which files lie elsewhere one in two: what is
-    wrong may show where another one is not.
+    wrong may show where another one is not. Where they are laid sparsely, none that shows
+    nothing new is laid.
     """
-    drawn = dict(zip((one.name for one in found), itertools.cycle(_digest("", draw))))
+    drawn = dict(zip((one.name for one in found), itertools.cycle(digest("", draw))))
     gains = {
         one.name: sum((effect, one.name) in left for effect in shown)
         + sum((detail, one.over) in left for detail in small if one.over)
@@ -225,7 +185,8 @@ def _together(
     taken: Set[str] = set()
     kept: Set[str] = set()
     for one in sorted(found, key=lambda each: -gains[each.name]):
-        idle = not gains[one.name] and (one.dear or drawn[one.name] % (2 if one.moves else 4) == 0)
+        out = drawn[one.name] % (2 if one.moves else 4) == 0
+        idle = not gains[one.name] and (sparse or one.dear or out != one.seldom)
         if not idle and taken.isdisjoint(one.places):
             kept.add(one.name)
             taken.update(one.places)

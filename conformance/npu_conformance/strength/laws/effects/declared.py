@@ -18,7 +18,6 @@ from npu_conformance.strength.laws.effects.fits import (
     in_003,
     lacks,
     laid,
-    leaves_files,
     one_program,
     tabled,
     tells_time,
@@ -75,12 +74,23 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 }  # fmt: skip
 
 
+def _defaults(surface: str, edition: str) -> Mapping[str, Any]:
+    return {**_DEFAULTS[surface], **_DEFAULTS.get(f"{surface} {edition}", {})}
+
+
+def _shows_default(one: Question) -> bool:
+    """Whether a case is about an option that it does not give, which a default that is given would hide."""
+    known = _defaults(one.params["surface"], one.instance.edition)
+    about = {name.split(".")[1] for name in one.instance.case.requirements}
+    return not about.isdisjoint(set(known) - one.options)
+
+
 def _with_defaults(params: Params) -> Params:
     """With what is not given given as its default, but for what documents relate to what is given."""
     surface, values = params["surface"], params["values"]
     turns = [one.get("values") or {} for one in [*(params.get("turns") or ()), *_variants(params)]]
     bears = set().union(*(conflicting(surface).names(one) for one in [values, *turns]))
-    known = {**_DEFAULTS[surface], **_DEFAULTS.get(f"{surface} {params['edition']}", {})}
+    known = _defaults(surface, params["edition"])
     return {**params, "values": {**{key: one for key, one in known.items() if key not in bears}, **values}}
 
 
@@ -148,6 +158,7 @@ CONDITIONS: Tuple[Condition, ...] = (
             answers.same,
             ("results", "weights", "tuning"),
             fully="surface",
+            hiding=True,
         )
         for name, surface in (("by NPURunConfig", "session"), ("by a session", "runconfig"))
     ),
@@ -249,7 +260,8 @@ CONDITIONS: Tuple[Condition, ...] = (
     Condition(
         "a profile",
         ("session.profiling_mode.true", "session.profiling_options.output.dest"),
-        all_of(tabled, leaves_files, unlike(*_OF_PROFILES, "iterations_per_loop", said="profile")),
+        all_of(tabled, lambda one: one.instance.case.method != "run",
+             unlike(*_OF_PROFILES, "iterations_per_loop", said="profile")),
         changes.giving(_PROFILED, {f"/{HERE}/": ""}),
         _OWN,
     ),
@@ -359,6 +371,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         lambda one: True,
         lambda params: {**params, "files": {**_OF_NOBODY, **params.get("files", {})}},
         answers.renamed(lambda name: None if name in _OF_NOBODY else name),
+        seldom=True,
     ),
     Condition(
         "an earlier program",
@@ -403,6 +416,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         answers.same,
         ("graph",),
         graph=changes.with_own_flow,
+        seldom=True,
     ),
     Condition(
         "a name scope around the graph",
@@ -539,9 +553,18 @@ CONDITIONS: Tuple[Condition, ...] = (
     Condition(
         "defaults that are given",
         ("session.graph_run_mode.default", "runconfig.export_compile_stat.default"),
-        tabled,
+        all_of(tabled, lambda one: one.instance.case.method == "run" or not _shows_default(one)),  # runs are dear
         _with_defaults,
         answers.same,
+    ),
+    Condition(
+        "the default that is shown, and others, given",
+        ("session.graph_run_mode.default", "runconfig.op_wait_timeout.default"),
+        all_of(tabled, lambda one: _shows_default(one)),
+        _with_defaults,
+        answers.same,
+        dear=True,
+        hiding=True,
     ),
 )  # fmt: skip
 

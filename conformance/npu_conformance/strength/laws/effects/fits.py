@@ -17,7 +17,6 @@ __all__ = [
     "in_003",
     "lacks",
     "laid",
-    "leaves_files",
     "one_program",
     "tabled",
     "tells_time",
@@ -49,10 +48,6 @@ def compiles(one: Question) -> bool:
 
 def tells_time(one: Question) -> bool:
     return one.instance.case.method == "timeline"
-
-
-def leaves_files(one: Question) -> bool:
-    return one.instance.case.area == "artifacts"
 
 
 def tabled(one: Question) -> bool:
