@@ -65,7 +65,7 @@ def _failures(
 def test_it_claims_all_of_options(asked: List[Instance]) -> None:
     others = [one for one in selection.select(corpus(), areas=["options"]) if one.case.method != "options"]
     every = [one for one in selection.select(corpus(), areas=["options"]) if one.case.method == "options"]
-    assert len(asked) == len(every) > 2800 and len(others) < 80, "run and partition are other methods"
+    assert len(asked) == len(every) > 2800 and len(others) < 100, "run and partition are other methods"
 
 
 def test_no_case_asks_for_more_than_the_documents_say(
