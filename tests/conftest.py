@@ -64,13 +64,18 @@ _OF_THE_NEWEST_PYTHON = [
     "timing/test_laws.py", "timing/test_pages.py",
 ]  # fmt: skip
 
-#: What the oldest and the newest TensorFlow run, and those between do not: programs that import TensorFlow for
-#: themselves, and models of full size. Between, each case runs in one of its editions (cases/test_run_cases.py), which
-#: no version of TensorFlow changes.
-_OF_THE_ENDS = [
+#: What the newest TensorFlow alone runs: models of full size, which is a matter of the partition, and whole suites and
+#: projects in processes of their own.
+_OF_THE_NEWEST_TENSORFLOW = [
     "conformance/test_adapter.py", "device/test_training.py", "models/test_recordings.py", "models/test_values.py",
-    "npu_bridge/test_lint_ports.py", "npu_bridge/test_ported_scripts.py", "npu_bridge/test_samples.py",
-    "runtime/test_launching.py",
+    "npu_bridge/test_lint_ports.py",
+]  # fmt: skip
+
+#: What the oldest and the newest TensorFlow run, and those between do not: programs that import TensorFlow for
+#: themselves. Between, each case runs in one of its editions (cases/test_run_cases.py), which no version changes.
+_OF_THE_ENDS = [
+    "npu_bridge/test_ported_scripts.py", "npu_bridge/test_samples.py", "runtime/test_launching.py",
+    "runtime/test_simulate.py",
 ]  # fmt: skip
 
 collect_ignore = [] if _TENSORFLOW else _NEEDS_TENSORFLOW
@@ -91,8 +96,8 @@ def _others(chosen: List[str]) -> List[str]:
 
 _SCOPES = {
     "": [],
-    "oldest": _OF_THE_NEWEST_PYTHON,
-    "between": [*_others(_OF_A_VERSION), *_OF_THE_ENDS],
+    "oldest": [*_OF_THE_NEWEST_PYTHON, *_OF_THE_NEWEST_TENSORFLOW],
+    "between": [*_others(_OF_A_VERSION), *_OF_THE_ENDS, *_OF_THE_NEWEST_TENSORFLOW],
     "newest": _others(_OF_A_VERSION),
 }
 collect_ignore = [*collect_ignore, *_SCOPES[os.environ.get("NPU_TESTS_SCOPE", "")]]

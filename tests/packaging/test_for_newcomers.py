@@ -84,4 +84,7 @@ def test_what_needs_tensorflow_is_tested_with_every_version_of_it_but_for_what_i
 
     assert set(conftest._NEEDS_TENSORFLOW) <= set(conftest._OF_A_VERSION)
     assert not set(conftest._SCOPES["newest"]) & set(conftest._NEEDS_TENSORFLOW)
+    left = [*conftest._OF_THE_ENDS, *conftest._OF_THE_NEWEST_TENSORFLOW]
+    assert all((ROOT / "tests" / name).exists() for name in left)
+    assert not set(conftest._OF_THE_ENDS) & set(conftest._SCOPES["oldest"])
     assert all((ROOT / "tests" / name).exists() for name in conftest._OF_A_VERSION)
