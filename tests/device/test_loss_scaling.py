@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
+from npu_reference.device.numerics import FloatStatus
 from npu_reference.errors import NpuError
 from tests.device.arithmetic import force_fp16, status
 
@@ -35,6 +38,30 @@ def test_the_flag_is_sticky_until_it_is_cleared():
         session.run(cleared, {x: [1]})
         assert not status(session).raised
         assert not session.run(read, {x: [1]}).any()
+
+
+@pytest.mark.parametrize("version", (1, 2))
+def test_a_result_of_an_early_turn_that_nothing_reads_overflows_before_the_loop_is_left(version, monkeypatch):
+    """The flag went up after it had been read and cleared, once in many steps of a busy machine."""
+    ops = bridge().npu_ops
+    note, clear, cleared = FloatStatus._note, FloatStatus.clear, threading.Event()
+    # It overflows once others have read and cleared the flag; a little later, where they wait for it.
+    monkeypatch.setattr(FloatStatus, "_note", lambda self, node: (cleared.wait(0.3), note(self, node)))
+    monkeypatch.setattr(FloatStatus, "clear", lambda self: (clear(self), cleared.set()))
+    switch = {False: tf.disable_control_flow_v2, True: tf.enable_control_flow_v2}
+    before = tf.control_flow_v2_enabled()
+    switch[version == 2]()
+    x = tf.placeholder(tf.float32, [2])
+    # The first turn squares the first number, which the second does not read.
+    last = tf.while_loop(lambda i, found: i < 2, lambda i, found: (i + 1, tf.square(x[i])), [0, tf.constant(0.0)])[1]
+    switch[before]()
+    with tf.control_dependencies([last]):
+        written = ops.npu_get_float_status(ops.npu_alloc_float_status())
+    with tf.control_dependencies([written]):
+        given = ops.npu_clear_float_status(written)
+    with force_fp16() as session:
+        session.run([last, given], {x: [1000, 1]})
+        assert not status(session).raised
 
 
 def test_without_a_device_the_flag_is_never_up():

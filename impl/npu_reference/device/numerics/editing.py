@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
-__all__ = ["become_py_func", "read_instead"]
+__all__ = ["become_py_func", "one_turn_at_a_time", "read_instead"]
 
 
 def become_py_func(node: Any, token: bytes, inputs: Sequence[int], outputs: Sequence[int]) -> None:
@@ -34,3 +34,16 @@ def read_instead(function: Any, renamed: Mapping[str, str]) -> None:
     for name, text in list(function.ret.items()):
         if text in renamed:
             function.ret[name] = renamed[text]
+
+
+def one_turn_at_a_time(nodes: Iterable[Any]) -> None:
+    """Let no turn of a loop begin before all of the one before it has run, as on the device, which runs in order.
+
+    TensorFlow otherwise leaves a loop while results that no later turn reads are still computed.
+
+    Args:
+        nodes: NodeDefs of a graph or of a function's body.
+    """
+    for node in nodes:
+        if node.op in ("Enter", "RefEnter") or "parallel_iterations" in node.attr:
+            node.attr["parallel_iterations"].i = 1

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from npu_reference.device.numerics import floatstatus
 from npu_reference.device.numerics.body import Decision, compute_as_decided
+from npu_reference.device.numerics.editing import one_turn_at_a_time
 from npu_reference.device.numerics.own_operators import OwnOperators
 from npu_reference.device.numerics.status import FloatStatus
 from npu_reference.graphs import COPY_MARK
@@ -59,8 +60,12 @@ class _Rewriter:
     def run(self) -> None:
         owned = floatstatus.owners(self.partition.graph)
         pending: List[Tuple[str, Any]] = []
+        if self.partition.geops:
+            # A loop of the host calls GEOPs: what overflows in a turn does so before anything behind the loop.
+            one_turn_at_a_time(self.graph_def.node)
         for geop in self.partition.geops:
             body = self.functions[geop.name]
+            one_turn_at_a_time(body.node_def)
             pending.extend(self._call_copies(body))
             decided = dict(self.decisions.get("", {}))
             for copy in geop.copies:
@@ -72,6 +77,7 @@ class _Rewriter:
             compute_as_decided(body, decided, self.status, owner=self._owner(geop, body), operators=self.operators)
         while pending:
             name, body = pending.pop()
+            one_turn_at_a_time(body.node_def)
             pending.extend(self._call_copies(body))
             if COPY_MARK in body.attr:
                 name = body.attr[COPY_MARK].s.decode()

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Named
 
 import numpy as np
 
+from npu_reference.device.numerics.editing import one_turn_at_a_time
 from npu_reference.dumps.settings import DataDump
 from npu_reference.graphs import Graph
 from npu_reference.partition import Partition, build
@@ -108,10 +109,8 @@ class Watching(dumping.Dumping):
 
     def _own(self, body: Any, model: str, functions: Dict[str, Any]) -> List[Any]:
         bodies: List[Any] = super()._own(body, model, functions)
-        for node in body.node_def:
-            if "parallel_iterations" in node.attr or node.op in ("Enter", "RefEnter"):
-                # Of turns beside each other the last that began is not the one that failed.
-                node.attr["parallel_iterations"].i = 1
+        # Of turns beside each other the last that began is not the one that failed.
+        one_turn_at_a_time(body.node_def)
         names = {(place.op, place.task): number for number, place in enumerate(self.found)}
         for _, call in list(_marked([body])):
             meta = dumping.meta_of(call.attr[dumping.MARK].s)
