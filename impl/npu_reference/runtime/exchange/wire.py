@@ -93,7 +93,7 @@ def _plain(array: Any) -> Tuple[Dict[str, Any], Any]:
         entry = {"dtype": "bytes", "shape": list(array.shape), "bytes": sum(lengths.tolist())}
         return entry, lengths.tobytes() + b"".join(texts)
     content = np.ascontiguousarray(array).reshape([-1]).view(np.uint8)
-    return {"dtype": array.dtype.name, "shape": list(array.shape)}, memoryview(content)
+    return {"dtype": array.dtype.name, "shape": list(array.shape)}, content.data
 
 
 def _array(stream: socket.socket, entry: Dict[str, Any]) -> Any:
