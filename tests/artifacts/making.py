@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+
 from npu_reference.artifacts import Model, Place, Program
+from npu_reference.catalog import OpList
 from npu_reference.compiler import compile_graph, settings_of
 from npu_reference.graphs import GraphBuilder, arg_shapes, close_over
 from npu_reference.hardware import built_in
@@ -42,15 +45,18 @@ class Machine:
         place = Place(str(self.path), str(self.path))
         return Program(place, process=str(1000 + self.programs), clock=lambda: self.now, **more)
 
-    def compile(self, net=None, *, program=None, session=0, env=None, edition="current", surface="runconfig", **values):
-        """What a program leaves that compiles a net under some options."""
+    def compile(
+        self, net=None, *, program=None, session=0, env=None, edition="current", surface="runconfig", more=(), **values
+    ):
+        """What a program leaves that compiles a net under some options, on a device that has some operators more."""
         graph, feeds, fetches = net or apart()
         shapes = arg_shapes(graph, feeds, {})
         env = env or {}
         given = {**self.values, **values}
         resolution = resolve(given, surface=surface, edition=edition, env=env, files=_Rooted(str(self.path)))
         resolution.raise_first()
-        cut = partition(close_over(graph, feeds, fetches, []), resolution, shapes=shapes)
+        operators = functools.reduce(OpList.with_operator, more, OpList.built_in())
+        cut = partition(close_over(graph, feeds, fetches, []), resolution, op_list=operators, shapes=shapes)
         assignment = assign(cut, resolution)
         compiled = compile_graph(cut, assignment, built_in(), settings_of(resolution), shapes)
         program = program or self.program()

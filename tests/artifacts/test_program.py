@@ -11,9 +11,10 @@ import pytest
 from fixtures.programs import artifact_graphs
 from npu_reference import tuning
 from npu_reference.artifacts import Folder, fusions, library
-from npu_reference.artifacts.places import LEVEL_KINDS, MC2, OPTION_KINDS
+from npu_reference.artifacts.places import LEVEL_KINDS, OPTION_KINDS
 from npu_reference.artifacts.weights import _pieces
 from npu_reference.catalog import Catalog
+from npu_reference.compiler.collectives import MC2
 from npu_reference.device import faults
 from npu_reference.errors import NpuError
 from npu_reference.graphs import OPS, GraphBuilder
@@ -35,6 +36,16 @@ def test_kinds_of_levels_and_words_are_of_the_five_documented_ones():
 def test_the_six_mc2_operators_can_be_read_and_have_kernels():
     assert len(MC2) == 6
     assert not [name for name in MC2 if name not in OPS or Catalog.built_in().get(name) is None]
+
+
+def test_what_reads_an_mc2_operator_is_a_kernel_of_its_own_and_leaves_files(machine):
+    """It was joined to the operator that leaves none (runconfig.op_debug_level.mc2 names six, and no others)."""
+    g = GraphBuilder()
+    reduced = g.op("MatMulAllReduce", "reduced", [g.placeholder(name, "float16", [8, 8]) for name in ("x", "w")])
+    g.op("Relu", "relu", [reduced])
+    left = machine.compile((g.build(), ["x:0", "w:0"], ["relu:0"]), more=["MatMulAllReduce"], op_debug_level=1)
+    assert [kernel.nodes for kernel in left.kernels] == [("reduced",), ("relu",)]
+    assert len(machine.files("kernel_meta")) == len(LEVEL_KINDS[1])
 
 
 def test_compiling_again_leaves_the_same_bytes(tmp_path):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any, FrozenSet, Mapping, NamedTuple, Optional, Tuple
 
+from npu_reference.compiler.collectives import MC2
 from npu_reference.options.outcome import Resolution
 
-__all__ = ["LEVEL_KINDS", "MC2", "OPTION_KINDS", "Named", "Plan", "kinds_of", "plan_of"]
+__all__ = ["LEVEL_KINDS", "OPTION_KINDS", "Named", "Plan", "kinds_of", "plan_of"]
 
 #: Ends of the names of the files of one kernel: documents 002 and 003 § op_debug_level (files.kernel_meta.matrix).
 LEVEL_KINDS: Mapping[int, Tuple[str, ...]] = {
@@ -27,15 +28,6 @@ OPTION_KINDS: Mapping[str, Tuple[str, ...]] = {
     "ccec_O0": (),
     "ccec_g": (),
 }
-
-#: With debugging on, these leave no files: document 003 § op_debug_level, § op_debug_config.
-MC2 = frozenset(
-    [
-        "MatMulAllReduce", "MatMulAllReduceAddRmsNorm", "AllGatherMatMul", "MatMulReduceScatter",
-        "AlltoAllAllGatherBatchMatMul", "BatchMatMulReduceScatterAlltoAll",
-    ]
-)  # fmt: skip
-
 
 class Named(NamedTuple):
     """A directory as options name it: the name, directories of ours below it, and who named it.
@@ -128,6 +120,7 @@ def kinds_of(resolution: Resolution, env: Mapping[str, str], members: FrozenSet[
         kinds.update(dict.fromkeys(OPTION_KINDS.get(word, ())))  # files.kernel_meta.union
     if not level and _collects(resolution, env):
         kinds.update(dict.fromkeys(LEVEL_KINDS[3]))  # runconfig.op_debug_level.0_npu_collect
+    # runconfig.op_debug_level.mc2, files.op_debug_config.mc2_excluded
     return (() if types & MC2 else tuple(kinds)), words
 
 

@@ -6,7 +6,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.options.classes import OptionTypeError, OptionValueError
 
-__all__ = ["WORLD", "Collective", "Exchange", "Network", "Split", "collective_of"]
+__all__ = ["MC2", "WORLD", "Collective", "Exchange", "Network", "Split", "collective_of"]
 
 #: The group of all ranks (HCCL).
 WORLD = "hccl_world_group"
@@ -17,6 +17,14 @@ _KINDS = {
     "HcomReduceScatter": "reduce_scatter", "HcomBroadcast": "broadcast", "HcomSend": "send",
     "HcomReceive": "receive", "HcomAllToAllV": "alltoallv", "HcomAllToAllVC": "alltoallv",
 }  # fmt: skip
+
+#: These multiply matrices and exchange between devices in one kernel: document 003 § op_debug_level, § op_debug_config.
+MC2 = frozenset(
+    [
+        "MatMulAllReduce", "MatMulAllReduceAddRmsNorm", "AllGatherMatMul", "MatMulReduceScatter",
+        "AlltoAllAllGatherBatchMatMul", "BatchMatMulReduceScatterAlltoAll",
+    ]
+)  # fmt: skip
 
 #: Most segments that gradients are split into (HCCL).
 _SEGMENTS = 8

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, Mapping, NamedTuple, Set, Tuple
 
+from npu_reference.compiler.collectives import MC2
 from npu_reference.compiler.kernels import Kernel, Lowered
 from npu_reference.compiler.settings import Settings
 
@@ -94,7 +95,8 @@ PASSES: Tuple[Pass, ...] = (
         "A product's result goes through what follows element by element.",
     ),
     Pass(
-        "TbeEltwiseFusionPass", "UBFusion", lambda a, b: a.engine == "vector" and _elementwise(b),
+        "TbeEltwiseFusionPass", "UBFusion",
+        lambda a, b: a.engine == "vector" and a.op not in MC2 and _elementwise(b),
         "A kernel of the vector unit goes on with what follows element by element.",
     ),
     Pass(
