@@ -295,8 +295,9 @@ CONDITIONS: Tuple[Condition, ...] = (
         ),
         changes.in_inference,
         answers.same,
-        ("mode",),
+        ("mode", "run mode"),
         fully="mode",
+        shading=True,
     ),
     Condition(
         "mixed computing",  # of what the device computes anyway; a graph in pieces has copies of its own
@@ -310,8 +311,9 @@ CONDITIONS: Tuple[Condition, ...] = (
         ),
         changes.giving(changes.on_both(mix_compile_mode=True)),
         answers.same,
-        ("mixed",),
+        ("mixed", "run mode"),
         fully="mixed",
+        shading=True,
     ),
     Condition(
         "the third device",
@@ -380,6 +382,8 @@ CONDITIONS: Tuple[Condition, ...] = (
         changes.after_another,
         answers.without_first,
         dear=True,
+        fully="program",
+        shading=True,
     ),
     Condition(
         "a killed program",
@@ -397,6 +401,8 @@ CONDITIONS: Tuple[Condition, ...] = (
         answers.without_other_model,
         ("graph", "names"),
         dear=True,
+        fully="model",
+        shading=True,
     ),
     Condition(
         "steps before",  # what the device is to do wrong may be of an operator that is on the host without them
@@ -406,6 +412,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         changes.from_last_step,
         dear=True,
         fully="steps",
+        shading=True,
     ),
     Condition(
         "a variable, a text, a loop and a call in the graph",
