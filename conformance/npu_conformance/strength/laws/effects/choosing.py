@@ -24,10 +24,15 @@ def effects(instance: Instance) -> FrozenSet[str]:
     return frozenset(found)
 
 
-def details(instance: Instance) -> FrozenSet[str]:
-    """What of its effects a case is about: a value, a mode, an order; a step that ends in an error is another."""
-    ends = any(_ENDS.match(line) for line in instance.case.expect.contains)
-    return frozenset(".".join(one.split(".")[1:3]) + ", in an error" * ends for one in instance.case.requirements)
+def details(instance: Instance, finely: bool = False) -> FrozenSet[str]:
+    """What of its effects a case is about: a value, a mode, an order; a step that ends in an error is another. Looked
+    at finely, what each surface says is another, and in each edition."""
+    more = ", in an error" if any(_ENDS.match(line) for line in instance.case.expect.contains) else ""
+    if finely:
+        return frozenset(
+            f"{'.'.join(one.split('.')[:3])} {instance.edition}{more}" for one in instance.case.requirements
+        )
+    return frozenset(".".join(one.split(".")[1:3]) + more for one in instance.case.requirements)
 
 
 #: How a case says that a step ends in an error.
@@ -84,9 +89,7 @@ def _fitted(instance: Instance, shown: FrozenSet[str], small: FrozenSet[str], fo
     for one in found:
         if one.over:
             overs.setdefault(one.over, []).append(one.name)
-    return _Fitting(
-        instance, shown, small, found, frozenset(one.name for one in found), overs, _price(instance)
-    )
+    return _Fitting(instance, shown, small, found, frozenset(one.name for one in found), overs, _price(instance))
 
 
 def questions(library: Library, seed: int = 0, rounds: int = 1) -> List[Kept]:
@@ -96,7 +99,8 @@ def questions(library: Library, seed: int = 0, rounds: int = 1) -> List[Kept]:
     runs = [one for one in fit if one.instance.case.method == "run"]  # they are dear: nothing is asked apart of them
     others = [one for one in fit if one.instance.case.method != "run"]
     shaded = [one.without("hiding") for one in others]
-    chosen = _few([*(one.without("hiding", "shading") for one in others), *runs])
+    plain = [one.without("hiding", "shading")._replace(small=details(one.instance, finely=True)) for one in others]
+    chosen = _few([*plain, *runs])
     chosen += _few(shaded, _names([each for one in shaded for each in one.found if each.shading]))
     chosen += _few(others, _names([each for one in others for each in one.found if each.hiding]), sparse=True)
     met = {(kept.instance.case.id, name) for kept in chosen for name in kept.conditions}
