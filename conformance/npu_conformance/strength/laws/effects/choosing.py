@@ -188,7 +188,7 @@ def _gains(one: _Fitting, left: Mapping[str, Set[str]]) -> Dict[str, int]:
 _LESS = 0.5
 
 #: Of the cases that show nothing new one in so many is asked in a run (assumed: what is wrong may show in one alone).
-_PART = 24
+_PART = 48
 
 _LARGE = 4096  # bytes of a graph's text that cost as much as one more program (assumed)
 
