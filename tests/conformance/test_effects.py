@@ -129,7 +129,7 @@ def test_questions_stay_few(kept):
     # conditions, and cost half as much. Half of the others are asked as they are, the rest beside what shades them.
     runs = [one for one in kept if one.instance.case.method == "run"]
     hiding = [one for one in kept if one not in runs and {*one.conditions} & HIDING]
-    assert len(kept) - len(runs) - len(hiding) < 640
+    assert len(kept) - len(runs) - len(hiding) < 700
     assert len(hiding) < 110
     assert 60 < len(runs) < 115
 
@@ -213,7 +213,8 @@ def test_what_stands_beside_a_condition_that_hides_others_has_stood_without_it_t
 def test_a_case_about_a_default_is_asked_without_it_and_with_it(kept):
     waits = [one for one in kept if one.instance.case.id == "timing-wait-by-default"]
     given = [[name for name in one.conditions if "default" in name] for one in waits]
-    assert sorted(given) == [[], ["the default that is shown, and others, given"]]
+    assert [] in given
+    assert given.count(["the default that is shown, and others, given"]) == 1
 
 
 def refusals(shelf, method):
@@ -329,18 +330,19 @@ class ForgetsSwitchesInTraining(ReferenceBackend):
     """Where the host computes nothing in training, a file of fusion switches is not read where it is deterministic."""
 
     def compile(self, params):
-        values = {
-            name: one for turn in [params, *params.get("turns", ())] for name, one in turn.get("values", {}).items()
-        }
+        laid = [params["values"], *(turn.get("values") or {} for turn in params.get("turns", ()))]
+        values = {name: one for each in laid for name, one in each.items()}
         trains = values.get("graph_run_mode", 1) == 1 and not values.get("mix_compile_mode")
         if trains and values.get("deterministic") == 1:
-            params = {**params, "values": {**params["values"], "fusion_switch_file": None}}
-            params["values"].pop("fusion_switch_file")
+            first, *rest = [{**each, "fusion_switch_file": None} for each in laid]
+            turns = [{**turn, "values": one} for turn, one in zip(params.get("turns", ()), rest)]
+            first.pop("fusion_switch_file")
+            params = {**params, "values": first, **({"turns": turns} if turns else {})}
         return super().compile(params)
 
 
 def test_a_mistake_that_mixed_computing_and_inference_hide_is_seen(kept, tmp_path):
-    there = [one for one in kept if "fusion-current" in one.instance.id]
+    there = [one for one in kept if "compile files.fusion_switch" in effects.effects(one.instance)]
 
     def fault(one, backend):
         return effects.fault(one, asked(one, backend, tmp_path), claims())

@@ -215,7 +215,7 @@ def _together(
     kept: Set[str] = set()
     for one in sorted(found, key=lambda each: -gains.get(each.name, 0)):
         out = drawn[one.name] % (2 if one.moves else 4) == 0
-        idle = not gains.get(one.name) and (sparse or one.dear or out != one.seldom)
+        idle = not gains.get(one.name) and (sparse or one.dear or one.shading or out != one.seldom)
         if not idle and taken.isdisjoint(one.places):
             kept.add(one.name)
             taken.update(one.places)
