@@ -1,12 +1,13 @@
 """Lists what the suite never asks beside each other: for every method what cases are about, and what stands beside it.
 
-Usage: python benchmarks/unasked.py [--method METHOD ...] [--laws N] [--law-seed SEED] [--list]
+Usage: python benchmarks/unasked.py [--method METHOD ...] [--laws N] [--law-seed SEED] [--list] [--details]
 
 A subject is what a case's requirement is about (an option, a file, a family of rules), as each method shows it; beside
 it stand options and variables, and what else a request says: run mode, mixed computing, surface, edition, a second
 program, model or step, a condition of the laws by its name. Cases are read as they are, and under all that the laws
 deal to them. Without --list every kind is told with how many subjects it stood beside, the rarest first; with it every
-subject that it never stood beside, too. That two never met is no hole where documents relate them.
+subject that it never stood beside, too. With --details a subject is what a requirement says of it, on its surface and
+in an edition. That two never met is no hole where documents relate them.
 """
 
 from __future__ import annotations
@@ -34,8 +35,10 @@ class Asked(NamedTuple):
     kinds: Set[str]
 
 
-def subjects(one: Instance) -> Set[str]:
-    """What a case is about."""
+def subjects(one: Instance, details: bool = False) -> Set[str]:
+    """What a case is about: subjects, or what is said of them in its edition."""
+    if details:
+        return {f"{'.'.join(name.split('.')[:3])} {one.edition}" for name in one.case.requirements}
     found = set()
     for requirement in one.case.requirements:
         room, subject, *_ = f"{requirement}.".split(".")
@@ -93,12 +96,12 @@ def of_laws(shelf: Library, graphs: int, seed: int) -> Iterator[Asked]:
             yield Asked(members[number], found | set(there.conditions))
 
 
-def beside(asked: Iterator[Asked]) -> Dict[str, Dict[str, Set[str]]]:
+def beside(asked: Iterator[Asked], details: bool = False) -> Dict[str, Dict[str, Set[str]]]:
     """Of every method its kinds, each with the subjects that it stood beside."""
     found: Dict[str, Dict[str, Set[str]]] = {}
     for one in asked:
         of = found.setdefault(one.instance.case.method, {})
-        for subject in subjects(one.instance):
+        for subject in subjects(one.instance, details):
             of.setdefault("", set()).add(subject)
             for kind in one.kinds:
                 of.setdefault(kind, set()).add(subject)
@@ -125,6 +128,7 @@ def main() -> int:
     parser.add_argument("--laws", type=int, default=asking.DEFAULT)
     parser.add_argument("--law-seed", type=int, default=0)
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--details", action="store_true")
     asked = parser.parse_args()
     shelf = library.load()
 
@@ -132,7 +136,7 @@ def main() -> int:
         yield from of_cases(shelf)
         yield from of_laws(shelf, asked.laws, asked.law_seed)
 
-    for method, of in sorted(beside(everything()).items()):
+    for method, of in sorted(beside(everything(), asked.details).items()):
         if not asked.method or method in asked.method:
             print("\n".join(table(method, of, asked.list)))
     return 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.programs import adapter_cases, file_grid, kernel_grid, option_grid
+from fixtures.programs import adapter_cases, compile_grid, file_grid, kernel_grid, option_grid
 from fixtures.programs import option_cases as program
 from fixtures.programs.option_tables.runconfig import RUNCONFIG
 from fixtures.programs.option_tables.session import SESSION
@@ -19,13 +19,13 @@ from tests.cases.corpus import corpus
 OPTIONS = [one for one in corpus().instances() if one.case.method == "options" and one.case.area == "options"]
 
 
-@pytest.mark.parametrize("maker", [program, option_grid, file_grid, kernel_grid, adapter_cases])
+@pytest.mark.parametrize("maker", [program, option_grid, file_grid, kernel_grid, compile_grid, adapter_cases])
 def test_the_files_are_what_their_program_makes(maker):
     for path, content in maker.rendered().items():
         assert path.read_text(encoding="ascii") == content, f"run {maker.__name__}"
 
 
-@pytest.mark.parametrize("maker", [program, option_grid, file_grid, kernel_grid, adapter_cases])
+@pytest.mark.parametrize("maker", [program, option_grid, file_grid, kernel_grid, compile_grid, adapter_cases])
 def test_the_program_looks_at_no_implementation(maker):
     text = Path(maker.__file__).read_text(encoding="utf-8")
     assert "npu_reference" not in text
@@ -89,11 +89,19 @@ def test_a_default_of_the_wrong_kind_is_no_pass():
     assert judge.judge(one, client.Answered(answer)).status == "fail"
 
 
-def test_every_two_things_about_kernels_that_can_meet_do_so_in_a_row():
-    chosen = kernel_grid.rows()
+@pytest.mark.parametrize("grid", [kernel_grid, compile_grid])
+def test_every_two_things_about_compilation_that_can_meet_do_so_in_a_row(grid):
+    chosen = grid.rows()
     shown = set().union(*map(file_grid.pairs, chosen))
-    assert shown == set().union(*map(file_grid.pairs, kernel_grid.possible()))
+    assert shown == set().union(*map(file_grid.pairs, grid.possible()))
     assert len(chosen) < 70
+
+
+def test_a_level_of_debugging_switches_a_cache_off_by_the_age_of_its_documents():
+    gates = {"level 3 of 002": {"rl"}, "level 3 of 003": {"sc", "rc"}}
+    for subject, places in gates.items():
+        found = {row["where"] for row in compile_grid.possible() if row["subject"] == subject}
+        assert found == places
 
 
 @pytest.mark.parametrize("kind", file_grid.KINDS, ids=lambda kind: kind.option)

@@ -162,10 +162,14 @@ class ReferenceBackend:
         }
 
     def timeline(self, params: Mapping[str, Any]) -> Dict[str, Any]:
-        variants = {}
+        variants: Dict[str, Any] = {}
+        made: Dict[str, Any] = {}  # by what a variant gives: the same is compiled once
         for name, changes in params.get("variants", {}).items():
             laid = {option: value for option, value in {**params["values"], **changes}.items() if value is not None}
-            variants[name] = self._ended({**params, "values": laid}, every=True)
+            key = repr(laid)
+            if key not in made:
+                made[key] = self._ended({**params, "values": laid}, every=True)
+            variants[name] = made[key]
         return {"base": self._ended(params), "variants": variants}
 
     def _ended(self, params: Mapping[str, Any], every: bool = False) -> Dict[str, Any]:

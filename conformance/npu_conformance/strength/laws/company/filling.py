@@ -100,7 +100,7 @@ class Beside:
 
         first = sorted(self._of, key=turn)
         for name, most in [*((name, AGAIN) for name in first), *((name, None) for name in first if near & name)]:
-            if len(beside) >= size and not near & name:
+            if name & joined.names or (len(beside) >= size and not near & name):
                 continue
             one = self._one(name, joined, about, most)
             if one is not None:
@@ -115,8 +115,6 @@ class Beside:
         First come those who give the refused option, too, which they give as it is refused: beside all else that
         they give, it may be accepted.
         """
-        if name & joined.names:
-            return None
         of = self._of[name]
         for left in self._with.get((about, name), ()) if joined.number in self._own else ():
             if joined.may_join(left):

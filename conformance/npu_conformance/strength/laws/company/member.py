@@ -32,7 +32,7 @@ class Member(NamedTuple):
 
     Several who stand together are one, too. bears: names related to those given; apart: the same without what is
     related to causes; told: names of which a case says more than their default, so that it shows whether they are
-    lost; each: the names that are given, one by one.
+    lost; each: the names that are given, one by one; causes: those of CAUSES among them.
     """
 
     number: int
@@ -44,23 +44,24 @@ class Member(NamedTuple):
     told: int
     each: Tuple[int, ...]
     texts: str
+    causes: int = 0
 
     def may_join(self, other: Member) -> bool:
         """Whether no document keeps the two from being asked as one."""
         both = self.names & other.names
-        if both and not self._shares(other):
+        if both and (both & ~self.causes or not self._shares(other)):  # nearly all are told apart by the first
             return False
         if both and self._causes == other._causes:  # which each was asked with: they change nothing for the other
             if self.apart & other.names & ~both and other.apart & self.names & ~both:
                 return False
         elif self.bears & other.names and other.bears & self.names:
             return False
-        return not (_lacks(other, self.files) or _lacks(self, other.files))
+        return not ((self.files and _lacks(other, self.files)) or (other.files and _lacks(self, other.files)))
 
     def _shares(self, other: Member) -> bool:
-        """Whether what both give is the same, of what nothing bears on."""
-        both = self.given.keys() & other.given.keys()
-        return both <= CAUSES and all(repr(self.given[name]) == repr(other.given[name]) for name in both)
+        """Whether what both give of causes is the same."""
+        both = CAUSES & self.given.keys() & other.given.keys()
+        return all(repr(self.given[name]) == repr(other.given[name]) for name in both)
 
     @property
     def _causes(self) -> Dict[str, Any]:
@@ -77,6 +78,7 @@ class Member(NamedTuple):
             self.told | other.told,
             (),
             f"{self.texts}\n{other.texts}",
+            self.causes | other.causes,
         )
 
 
@@ -138,7 +140,8 @@ class Names:
         without_causes = relations.related(params["surface"], refused).names(given_without(given, own, *CAUSES))
         apart = self.mask(without_causes | ignored)
         files, each = params.get("files", {}), tuple(bits(self.mask(given)))
-        return Member(number, given, files, self.mask(given), bears, apart, shown, each, texts)
+        causes = self.mask(CAUSES & given.keys())
+        return Member(number, given, files, self.mask(given), bears, apart, shown, each, texts, causes)
 
 
 def conditions_of(names: Names, surface: str) -> Dict[str, Member]:

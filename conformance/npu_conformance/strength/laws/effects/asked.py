@@ -55,6 +55,7 @@ class Condition(NamedTuple):
         roughly: laid over every option or file, and not over every detail: it costs many questions.
         moves: whether files lie elsewhere than they do by themselves.
         seldom: laid in one question of four where it shows nothing new: it costs more than others do.
+        shading: whether others are asked without it, as they are by themselves, and all that it is laid over once more.
         graph: what it changes in the graph's definition.
         hiding: whether it may hide how all others are beside the question: what stands beside it does not count as met.
     """
@@ -72,6 +73,7 @@ class Condition(NamedTuple):
     roughly: bool = False
     hiding: bool = False
     seldom: bool = False
+    shading: bool = False
 
     @property
     def over(self) -> str:

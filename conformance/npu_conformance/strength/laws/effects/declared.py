@@ -295,8 +295,9 @@ CONDITIONS: Tuple[Condition, ...] = (
         ),
         changes.in_inference,
         answers.same,
-        ("mode",),
+        ("mode", "run mode"),
         fully="mode",
+        shading=True,
     ),
     Condition(
         "mixed computing",  # of what the device computes anyway; a graph in pieces has copies of its own
@@ -310,8 +311,9 @@ CONDITIONS: Tuple[Condition, ...] = (
         ),
         changes.giving(changes.on_both(mix_compile_mode=True)),
         answers.same,
-        ("mixed",),
+        ("mixed", "run mode", "before"),
         fully="mixed",
+        shading=True,
     ),
     Condition(
         "the third device",
@@ -379,7 +381,10 @@ CONDITIONS: Tuple[Condition, ...] = (
         all_of(compiles, accepted, tabled, unlike(said="size")),
         changes.after_another,
         answers.without_first,
+        ("before",),
         dear=True,
+        fully="program",
+        shading=True,
     ),
     Condition(
         "a killed program",
@@ -397,6 +402,8 @@ CONDITIONS: Tuple[Condition, ...] = (
         answers.without_other_model,
         ("graph", "names"),
         dear=True,
+        fully="model",
+        shading=True,
     ),
     Condition(
         "steps before",  # what the device is to do wrong may be of an operator that is on the host without them
@@ -404,8 +411,10 @@ CONDITIONS: Tuple[Condition, ...] = (
         all_of(tells_time, accepted, lambda one: not ("mix_compile_mode" in one.options and "faults" in one.params)),
         changes.after_steps,
         changes.from_last_step,
+        ("before",),
         dear=True,
         fully="steps",
+        shading=True,
     ),
     Condition(
         "a variable, a text, a loop and a call in the graph",

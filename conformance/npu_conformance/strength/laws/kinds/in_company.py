@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Collection, Iterator, Sequence
+from typing import Collection, Iterator, Optional, Sequence
 
 from npu_conformance.judging import judge
 from npu_conformance.protocol import requests
@@ -37,7 +37,10 @@ class InCompany(Kind):
             params = requests.prepare(one, folder).params
             first = asker.method(one.case.method, effects.asked_for(kept.conditions, params, folder))
             outcomes = {"first": first}
-            if kept.conditions and first is not None and effects.fault(kept, first, asker.claims):
+            broken: Optional[Found] = None
+            if kept.conditions and first is not None and not effects.fault(kept, first, asker.claims):
+                broken = {}  # it is judged no second time
+            elif kept.conditions and first is not None:
                 alone = outcomes[_ALONE] = asker.method(one.case.method, params)
                 holds = alone is not None and not effects.fault(kept._replace(conditions=()), alone, asker.claims)
                 if holds and aside < _TAKEN_ASIDE:
@@ -45,7 +48,7 @@ class InCompany(Kind):
                     for name in kept.conditions:
                         asked = effects.asked_for([name], params, folder)
                         outcomes[name] = asker.method(one.case.method, asked)
-            yield Asked(number, one.edition, outcomes, self.name), None
+            yield Asked(number, one.edition, outcomes, self.name), broken
 
     def faults(self, plan: Plan, claims: judge.Claims, asked: Asked) -> Found:
         """One of the conditions is told where the case does not hold under that alone, or else all."""
