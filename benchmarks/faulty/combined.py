@@ -31,6 +31,7 @@ from faulty import (
     drawn_sixth_graphs_subtle,
     drawn_sixth_subtle,
     drawn_tenth_conditions,
+    drawn_thirteenth,
     drawn_twelfth_conditions,
     first,
     fresh,
@@ -84,6 +85,7 @@ TABLES = (
     drawn_tenth_conditions,
     drawn_eleventh_conditions,
     drawn_twelfth_conditions,
+    drawn_thirteenth,
 )
 
 
