@@ -32,6 +32,7 @@ from faulty import (
     drawn_sixth_subtle,
     drawn_tenth_conditions,
     drawn_thirteenth,
+    drawn_thirteenth_conditions,
     drawn_twelfth_conditions,
     first,
     fresh,
@@ -86,6 +87,7 @@ TABLES = (
     drawn_eleventh_conditions,
     drawn_twelfth_conditions,
     drawn_thirteenth,
+    drawn_thirteenth_conditions,
 )
 
 
