@@ -31,6 +31,8 @@ from faulty import (
     drawn_sixth_graphs_subtle,
     drawn_sixth_subtle,
     drawn_tenth_conditions,
+    drawn_thirteenth,
+    drawn_thirteenth_conditions,
     drawn_twelfth_conditions,
     first,
     fresh,
@@ -84,6 +86,8 @@ TABLES = (
     drawn_tenth_conditions,
     drawn_eleventh_conditions,
     drawn_twelfth_conditions,
+    drawn_thirteenth,
+    drawn_thirteenth_conditions,
 )
 
 
