@@ -82,13 +82,13 @@ class PartialRuns:
             return handle
 
     def run(self, handle: str, feeds: Dict[str, Any], fetches: Sequence[str], targets: Sequence[str]) -> List[Any]:
-        """Continue; the handle is forgotten once everything has been fetched, or a part has failed."""
+        """Continue; the handle is forgotten once all has been fed and fetched, or a part has failed."""
+        if targets:
+            raise RuntimeError("partial_run() requires empty target_list.")
         with self._lock:
             run = self._open.get(_text(handle))
         if run is None:
             raise _invalid("Must run 'setup' before performing partial runs!")
-        if targets:
-            raise RuntimeError("partial_run() requires empty target_list.")
         try:
             with run.lock:
                 return run.step(feeds, fetches)
@@ -125,40 +125,52 @@ class _PartialRun:
         self._targets = {self._graph.index[name] for name in targets}
         self._values: Dict[Tensor, Any] = {}
         self._ran: Set[int] = set()
-        self._lacking = ""
         self._failed = False
 
     @property
     def finished(self) -> bool:
-        return self._failed or (not self._fetches and not self._targets)
+        return self._failed or (not self._waiting and not self._fetches)
 
     def step(self, feeds: Dict[str, Any], fetches: Sequence[str]) -> List[Any]:
-        """Feed, compute and fetch."""
-        for name, value in feeds.items():
-            tensor = self._tensor(name)
+        """Feed, compute and fetch. What is refused has fed nothing, and may be asked for otherwise."""
+        fed = {self._tensor(name): value for name, value in feeds.items()}
+        for tensor, name in zip(fed, feeds):
             if tensor not in self._waiting:
                 known = tensor in self._fed_once
                 why = "has already been fed" if known else "was not specified in partial_run_setup"
                 raise _invalid(f"The feed {name} {why}.")
-            self._values[tensor] = value
-            del self._waiting[tensor]
         wanted = [self._tensor(name) for name in fetches]
         for tensor, name in zip(wanted, fetches):
             if tensor not in self._fetches:
                 known = tensor in self._fetched_once
                 why = "has already been fetched" if known else "was not specified in partial_run_setup"
                 raise _invalid(f"The fetch {name} {why}.")
+        lacking = self._lacking(wanted, fed)
+        if lacking is not None:
+            # TensorFlow names what is not fed, not what cannot be computed.
+            text = f"Fetch {self._name(lacking)} can't be computed from the feeds that have been fed so far."
+            raise _invalid(text)
+        for tensor in fed:
+            del self._waiting[tensor]
+        self._values.update(fed)
         answers = self._compute(wanted)
         for tensor in wanted:
             del self._fetches[tensor]
         return answers
 
+    def _lacking(self, wanted: List[Tensor], fed: Container[Tensor]) -> Optional[Tensor]:
+        """A tensor that is still to be fed and that something wanted comes of, by way of what is fed as well."""
+        edges = self._graph.edges
+        waiting = {tensor for tensor in self._waiting if tensor not in fed}
+        for node in sorted(self._closure({tensor[0] for tensor in wanted}, "in")):
+            for edge in self._graph.in_edges(node):
+                source, slot = edges.src[edge], edges.src_slot[edge]
+                if (source, slot) in waiting or (slot < 0 and self._stands_for(source, waiting)):
+                    return source, max(slot, 0)
+        return None
+
     def _compute(self, wanted: List[Tensor]) -> List[Any]:
         missing = [tensor for tensor in wanted if tensor not in self._values]
-        for tensor in missing:
-            if self._reach([tensor[0]]) is None:
-                # TensorFlow names what is not fed, not what cannot be computed.
-                raise _invalid(f"Fetch {self._lacking} can't be computed from the feeds that have been fed so far.")
         ready = [target for target in sorted(self._targets) if self._reach([target]) is not None]
         roots = [tensor[0] for tensor in missing] + ready
         if roots:
@@ -173,8 +185,7 @@ class _PartialRun:
         feeds = {
             self._name(tensor): _array(value)
             for tensor, value in self._values.items()
-            if (tensor in self._fed_once or tensor[0] not in running)
-            and tensor not in self._variables
+            if (tensor in self._fed_once or (tensor[0] not in running and tensor not in self._variables))
             and self._is_read(tensor, running)
         }
         settled = tuple(sorted(self._graph.nodes[i].name for i in self._ran - running if self._is_steady(i)))
@@ -213,7 +224,6 @@ class _PartialRun:
             for edge in self._graph.in_edges(waiting.pop()):
                 source, slot = edges.src[edge], edges.src_slot[edge]
                 if (source, slot) in self._waiting or (slot < 0 and self._stands_for(source, self._waiting)):
-                    self._lacking = self._name((source, max(slot, 0)))
                     return None
                 if (source, slot) in self._fed_once or (slot < 0 and self._stands_for(source, self._values)):
                     continue
@@ -270,7 +280,10 @@ class _PartialRun:
         return tuple(
             (self._name(variable), self._name(tensor))
             for tensor, variable in self._variables.items()
-            if tensor[0] in self._ran and tensor[0] not in running and self._is_read(tensor, running)
+            if tensor[0] in self._ran
+            and tensor[0] not in running
+            and tensor not in self._fed_once
+            and self._is_read(tensor, running)
         )
 
     def _needed_later(self, running: Set[int]) -> List[Tensor]:
