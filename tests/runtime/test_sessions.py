@@ -381,6 +381,27 @@ def test_a_reference_that_a_writer_hands_on_may_be_fed_in_parts():
         assert scenario(npu()) == scenario(plain()) == (14.0, 9.0, 4.0)
 
 
+@pytest.mark.parametrize("value", [1.5, 0.5])
+def test_a_later_part_writes_to_the_variable_that_a_branch_or_an_index_has_chosen(value):
+    def scenario(config):
+        a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+        kept = [tf.Variable(4.0 + number, use_resource=False) for number in range(3)]
+        either = tf.cond(a > 1.0, lambda: tf.assign_add(kept[0], 1.0), lambda: tf.assign_sub(kept[1], 1.0))
+        inner = tf.raw_ops.RefSelect(index=tf.cast(a, tf.int32), inputs=[kept[2]._ref(), either])
+        found = []
+        with tf.Session(config=config) as session:
+            for chosen in (either, inner):
+                session.run([one.initializer for one in kept])
+                first, last = chosen * 2.0, tf.assign_add(chosen, b) * 1.0
+                handle = session.partial_run_setup([first, last], [a, b])
+                found.append(session.partial_run(handle, first, {a: value}))
+                found += [session.partial_run(handle, last, {b: 3.0}), *session.run(kept)]
+        return found
+
+    with tf.Graph().as_default(), control_flow(1):
+        assert scenario(npu()) == scenario(plain())
+
+
 def test_callables_refuse_what_tensorflow_refuses():
     for config in (plain(), npu()):
         with tf.Graph().as_default():

@@ -37,6 +37,9 @@ _PASSING = frozenset(
 
 _VARIABLES = ("Variable", "VariableV2")
 
+#: These hand on one reference of several, the first at this input; a tensor tells which.
+_BY_INDEX = {"RefSelect": 1, "RefMerge": 0}
+
 #: Which reference of several these hand on, or whether any, only the run tells.
 _CHOOSING = frozenset(
     ("RefSwitch", "RefMerge", "RefSelect", "RefEnter", "RefExit", "RefNextIteration", "Switch", "Merge")
@@ -115,7 +118,10 @@ class _PartialRun:
         self._run_signature = run
         self._graph = graph
         self._unsteady = unsteady(self._graph)
-        self._variables = _variables(graph)
+        self._variables = _variables(graph, {})
+        #: Who hands on one reference of several: what tells which, and at which input it was.
+        self._choosers = {node: index for node, index in _choosers(graph).items() if self._is_steady(node)}
+        self._chosen: Dict[int, int] = {}
         #: Who reads or writes what lives as long as one run, by the operator that makes it.
         self._sharing = {node.id: _sharing(graph, node.id) for node in graph.nodes if node.op in _OF_ONE_RUN}
         self._waiting = {self._tensor(name): name for name in feeds}
@@ -182,6 +188,8 @@ class _PartialRun:
     def _run(self, missing: List[Tensor], ready: List[int], running: Set[int]) -> None:
         later = self._needed_later(running)
         fetched = missing + [tensor for tensor in later if tensor not in missing]
+        telling = [index for node, index in self._choosers.items() if node in running and index[0] in running]
+        fetched += [index for index in telling if index not in self._fed_once]
         feeds = {
             self._name(tensor): _array(value)
             for tensor, value in self._values.items()
@@ -200,8 +208,17 @@ class _PartialRun:
         )
         self._failed = False
         self._values.update(zip(fetched, values))
+        self._choose(running)
         self._ran |= running
         self._targets -= set(ready)
+
+    def _choose(self, running: Set[int]) -> None:
+        """Find which reference of several was handed on: a later part reaches for its variable."""
+        for node, index in self._choosers.items():
+            if node in running:
+                self._chosen[node] = int(self._values[index]) + _BY_INDEX[self._graph.nodes[node].op]
+        if self._choosers:
+            self._variables = _variables(self._graph, self._chosen)
 
     def _reach(self, roots: List[int]) -> Optional[Set[int]]:
         """Nodes that have to run for some others; None if one of them reads a tensor that is still to be fed."""
@@ -349,14 +366,43 @@ def _sharing(graph: Graph, maker: int) -> Set[int]:
     return seen
 
 
-def _variables(graph: Graph) -> Dict[Tensor, Tensor]:
-    """The variable of each reference that writers hand on: they give the first that they were given."""
-    result: Dict[Tensor, Tensor] = {}
+def _choosers(graph: Graph) -> Dict[int, Tensor]:
+    """What tells which reference is handed on, of each operator that hands on one of several."""
+    found = [node for node in graph.nodes if node.op in _BY_INDEX]
+    return {node.id: (node.id, 1) if node.op == "RefMerge" else _source(graph, node.id, 0) for node in found}
+
+
+def _source(graph: Graph, node: int, slot: int) -> Tensor:
+    """What an input of an operator reads."""
+    edges = graph.edges
+    return next(
+        (edges.src[edge], edges.src_slot[edge]) for edge in graph.in_edges(node) if edges.dst_slot[edge] == slot
+    )
+
+
+def _behind(graph: Graph, node: int, chosen: Dict[int, int]) -> Optional[Tensor]:
+    """The variable that a reference is of; None where only another run tells."""
+    while graph.nodes[node].op not in _VARIABLES:
+        taken = [position for position, arg in enumerate(graph.op_def(node).inputs) if arg.is_ref]
+        if not taken or (graph.nodes[node].op in _BY_INDEX and node not in chosen):
+            return None
+        node = _source(graph, node, chosen.get(node, taken[0]))[0]
+    return node, 0
+
+
+def _variables(graph: Graph, chosen: Dict[int, int]) -> Dict[Tensor, Tensor]:
+    """The variable of each reference that writers hand on: they give the first that they were given.
+
+    Args:
+        chosen: of operators that hand on one reference of several, at which input it was.
+    """
+    behind = {(node, 0): _behind(graph, node, chosen) for node in chosen}
+    result = {tensor: variable for tensor, variable in behind.items() if variable is not None}
 
     def of(tensor: Tensor) -> Optional[Tensor]:
         return tensor if graph.nodes[tensor[0]].op in _VARIABLES else result.get(tensor)
 
-    waiting = [node.id for node in graph.nodes if node.op in _VARIABLES]
+    waiting = [node.id for node in graph.nodes if node.op in _VARIABLES or node.id in chosen]
     while waiting:
         source = waiting.pop()
         for edge in graph.out_edges(source):
