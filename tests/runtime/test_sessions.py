@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from tensorflow.core.protobuf import config_pb2
 
 from npu_reference.runtime.observing.log import listening
 from npu_reference.runtime.observing.trace import process_trace
@@ -297,7 +298,7 @@ def test_who_waits_for_a_placeholder_that_is_not_fed_yet_is_refused_where_tensor
             handle = session.partial_run_setup([first, a * b], [a, b])
             with pytest.raises(tf.errors.InvalidArgumentError, match="late:0"):
                 session.partial_run(handle, first, {a: 3.0})
-            assert session.partial_run(handle, first, {b: 2.0}) == 4.0
+            assert session.partial_run(handle, first, {a: 3.0, b: 2.0}) == 4.0
 
 
 def test_what_is_drawn_again_in_a_later_part_is_told():
@@ -329,6 +330,104 @@ def test_partial_runs_refuse_what_tensorflow_refuses():
                     session.partial_run(handle, second, {a: 2.0})
                 with pytest.raises(tf.errors.InvalidArgumentError):
                     session.partial_run("no handle", second, {b: 2.0})
+
+
+def test_a_part_that_is_refused_has_fed_nothing_and_a_run_lasts_until_all_is_fed():
+    for config in (plain(), npu()):
+        with tf.Graph().as_default():
+            a, b, c = [tf.placeholder(tf.float32, []) for _ in range(3)]
+            first, second, other = a + 1.0, a * b, c * 2.0
+            with tf.Session(config=config) as session:
+                handle = session.partial_run_setup([first, second], [a, b])
+                for fetch, feeds in ((other, {a: 1.0}), (first, {a: 1.0, c: 1.0}), ([first, second], {a: 1.0})):
+                    with pytest.raises(tf.errors.InvalidArgumentError):
+                        session.partial_run(handle, fetch, feeds)
+                assert session.partial_run(handle, [first, second], {a: 2.0, b: 5.0}) == [3.0, 10.0]
+                with pytest.raises(tf.errors.InvalidArgumentError, match="setup"):
+                    session.partial_run(handle, first)
+                handle = session.partial_run_setup([first], [a, b])
+                assert session.partial_run(handle, first, {a: 2.0}) == 3.0
+                with pytest.raises(tf.errors.InvalidArgumentError, match="already been fetched"):
+                    session.partial_run(handle, first)
+                assert session.partial_run(handle, [], {b: 2.0}) == []
+
+
+def test_what_is_fed_in_parts_hides_no_feed_that_it_comes_of():
+    for config in (plain(), npu()):
+        with tf.Graph().as_default():
+            a = tf.placeholder(tf.float32, [], name="a")
+            given = tf.multiply(a, 2.0)
+            last = given + 1.0
+            with tf.Session(config=config) as session:
+                handle = session.partial_run_setup([last], [a, given])
+                with pytest.raises(tf.errors.InvalidArgumentError, match="a:0"):
+                    session.partial_run(handle, last, {given: 7.0})
+                assert session.partial_run(handle, last, {given: 7.0, a: 1.0}) == 8.0
+
+
+def test_a_reference_that_a_writer_hands_on_may_be_fed_in_parts():
+    def scenario(config):
+        a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+        v = tf.Variable(4.0, use_resource=False)
+        grown = tf.assign_add(v, a)
+        first, last = grown * 2.0, grown + b
+        with tf.Session(config=config) as session:
+            session.run(v.initializer)
+            handle = session.partial_run_setup([first, last], [grown, b])
+            one = session.partial_run(handle, first, {grown: 7.0})
+            return one, session.partial_run(handle, last, {b: 2.0}), session.run(v)
+
+    with tf.Graph().as_default():
+        assert scenario(npu()) == scenario(plain()) == (14.0, 9.0, 4.0)
+
+
+@pytest.mark.parametrize("value", [1.5, 0.5])
+def test_a_later_part_writes_to_the_variable_that_a_branch_or_an_index_has_chosen(value):
+    def scenario(config):
+        a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+        kept = [tf.Variable(4.0 + number, use_resource=False) for number in range(3)]
+        either = tf.cond(a > 1.0, lambda: tf.assign_add(kept[0], 1.0), lambda: tf.assign_sub(kept[1], 1.0))
+        inner = tf.raw_ops.RefSelect(index=tf.cast(a, tf.int32), inputs=[kept[2]._ref(), either])
+        found = []
+        with tf.Session(config=config) as session:
+            for chosen in (either, inner):
+                session.run([one.initializer for one in kept])
+                first, last = chosen * 2.0, tf.assign_add(chosen, b) * 1.0
+                handle = session.partial_run_setup([first, last], [a, b])
+                found.append(session.partial_run(handle, first, {a: value}))
+                found += [session.partial_run(handle, last, {b: 3.0}), *session.run(kept)]
+        return found
+
+    with tf.Graph().as_default(), control_flow(1):
+        assert scenario(npu()) == scenario(plain())
+
+
+def test_callables_refuse_what_tensorflow_refuses():
+    for config in (plain(), npu()):
+        with tf.Graph().as_default():
+            a, b = tf.placeholder(tf.float32, [], name="a"), tf.placeholder(tf.float32, [], name="b")
+            total = tf.add(a, b, name="total")
+            with tf.Session(config=config) as session:
+
+                def made(feeds, fetches, connected=(), session=session):
+                    options = config_pb2.CallableOptions(feed=feeds, fetch=fetches)
+                    for source, to in connected:
+                        options.tensor_connection.add(from_tensor=source, to_tensor=to)
+                    return session._make_callable_from_options(options)
+
+                for feeds, fetches, connected in (
+                    (["a:0", "b:0"], ["a:0"], ()), (["a:0", "a:0"], ["total:0"], ()),
+                    (["a:0", "b:0"], ["total:0"], [("b:0", "a:0")]),
+                ):  # fmt: skip
+                    with pytest.raises(tf.errors.InvalidArgumentError):
+                        made(feeds, fetches, connected)
+                call = made(["a:0", "b:0"], [total.name])
+                for values in ([1.0], [1.0, 2.0, 3.0]):
+                    with pytest.raises(tf.errors.InvalidArgumentError, match="Expected 2 feed tensors"):
+                        call(*[np.float32(value) for value in values])
+                assert call(np.float32(1.0), np.float32(2.0)) == [3.0]
+            with pytest.raises(tf.errors.CancelledError):
+                made(["a:0", "b:0"], ["total:0"])
 
 
 def test_an_interactive_session_is_the_default_session():

@@ -28,20 +28,25 @@ class Callable_:
             (_full(connection.from_tensor), _full(connection.to_tensor)) for connection in options.tensor_connection
         )
         self._run_options = options.run_options.SerializeToString()
+        fed = [*self._feeds, *(to for _, to in self._connections)]
+        for name in fed:
+            if fed.count(name) > 1:
+                raise _invalid(f'Endpoint "{name}" fed more than once.')
+            if name in self._fetches:
+                raise _invalid(f"{name} is both fed and fetched.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> List[Any]:
+        if len(args) != len(self._feeds):
+            raise _invalid(f"Expected {len(self._feeds)} feed tensors, but got {len(args)}")
         feeds: Dict[str, Any] = {name: np.asarray(value) for name, value in zip(self._feeds, args)}
-        missing = [name for name in self._fetches if name not in feeds]
-        run_metadata = kwargs.get("run_metadata")
-        found = dict(zip(missing, self._run(feeds, missing, run_metadata)))
-        return [feeds[name] if name in feeds else found[name] for name in self._fetches]
+        return self._run(feeds, kwargs.get("run_metadata"))
 
-    def _run(self, feeds: Dict[str, Any], fetches: List[str], run_metadata: Any) -> List[Any]:
+    def _run(self, feeds: Dict[str, Any], run_metadata: Any) -> List[Any]:
         c_session = tensorflow().c_session
         options = c_session.TF_NewBufferFromString(self._run_options) if self._run_options else None
         metadata = c_session.TF_NewBuffer() if run_metadata is not None else None
         try:
-            values = self._run_signature(feeds, fetches, self._targets, options, metadata, self._connections)
+            values = self._run_signature(feeds, self._fetches, self._targets, options, metadata, self._connections)
             if metadata is not None:
                 run_metadata.ParseFromString(bytes(c_session.TF_GetBuffer(metadata)))
             return values
@@ -54,3 +59,7 @@ class Callable_:
 
 def _full(name: str) -> str:
     return name if ":" in name else f"{name}:0"
+
+
+def _invalid(message: str) -> Exception:
+    return tensorflow().v1.errors.InvalidArgumentError(None, None, message)

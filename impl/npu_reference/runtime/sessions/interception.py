@@ -156,6 +156,8 @@ def _make_callable_from_options(self: Any, callable_options: Any) -> Callable[..
     if engine is None:
         result: Callable[..., Any] = _original("_make_callable_from_options")(self, callable_options)
         return result
+    if self._closed:
+        raise tensorflow().v1.errors.CancelledError(None, None, "Session has been closed.")
     return engine.callable(callable_options)
 
 

@@ -37,6 +37,9 @@ _PASSING = frozenset(
 
 _VARIABLES = ("Variable", "VariableV2")
 
+#: These hand on one reference of several, the first at this input; a tensor tells which.
+_BY_INDEX = {"RefSelect": 1, "RefMerge": 0}
+
 #: Which reference of several these hand on, or whether any, only the run tells.
 _CHOOSING = frozenset(
     ("RefSwitch", "RefMerge", "RefSelect", "RefEnter", "RefExit", "RefNextIteration", "Switch", "Merge")
@@ -82,13 +85,13 @@ class PartialRuns:
             return handle
 
     def run(self, handle: str, feeds: Dict[str, Any], fetches: Sequence[str], targets: Sequence[str]) -> List[Any]:
-        """Continue; the handle is forgotten once everything has been fetched, or a part has failed."""
+        """Continue; the handle is forgotten once all has been fed and fetched, or a part has failed."""
+        if targets:
+            raise RuntimeError("partial_run() requires empty target_list.")
         with self._lock:
             run = self._open.get(_text(handle))
         if run is None:
             raise _invalid("Must run 'setup' before performing partial runs!")
-        if targets:
-            raise RuntimeError("partial_run() requires empty target_list.")
         try:
             with run.lock:
                 return run.step(feeds, fetches)
@@ -115,7 +118,10 @@ class _PartialRun:
         self._run_signature = run
         self._graph = graph
         self._unsteady = unsteady(self._graph)
-        self._variables = _variables(graph)
+        self._variables = _variables(graph, {})
+        #: Who hands on one reference of several: what tells which, and at which input it was.
+        self._choosers = {node: index for node, index in _choosers(graph).items() if self._is_steady(node)}
+        self._chosen: Dict[int, int] = {}
         #: Who reads or writes what lives as long as one run, by the operator that makes it.
         self._sharing = {node.id: _sharing(graph, node.id) for node in graph.nodes if node.op in _OF_ONE_RUN}
         self._waiting = {self._tensor(name): name for name in feeds}
@@ -125,40 +131,52 @@ class _PartialRun:
         self._targets = {self._graph.index[name] for name in targets}
         self._values: Dict[Tensor, Any] = {}
         self._ran: Set[int] = set()
-        self._lacking = ""
         self._failed = False
 
     @property
     def finished(self) -> bool:
-        return self._failed or (not self._fetches and not self._targets)
+        return self._failed or (not self._waiting and not self._fetches)
 
     def step(self, feeds: Dict[str, Any], fetches: Sequence[str]) -> List[Any]:
-        """Feed, compute and fetch."""
-        for name, value in feeds.items():
-            tensor = self._tensor(name)
+        """Feed, compute and fetch. What is refused has fed nothing, and may be asked for otherwise."""
+        fed = {self._tensor(name): value for name, value in feeds.items()}
+        for tensor, name in zip(fed, feeds):
             if tensor not in self._waiting:
                 known = tensor in self._fed_once
                 why = "has already been fed" if known else "was not specified in partial_run_setup"
                 raise _invalid(f"The feed {name} {why}.")
-            self._values[tensor] = value
-            del self._waiting[tensor]
         wanted = [self._tensor(name) for name in fetches]
         for tensor, name in zip(wanted, fetches):
             if tensor not in self._fetches:
                 known = tensor in self._fetched_once
                 why = "has already been fetched" if known else "was not specified in partial_run_setup"
                 raise _invalid(f"The fetch {name} {why}.")
+        lacking = self._lacking(wanted, fed)
+        if lacking is not None:
+            # TensorFlow names what is not fed, not what cannot be computed.
+            text = f"Fetch {self._name(lacking)} can't be computed from the feeds that have been fed so far."
+            raise _invalid(text)
+        for tensor in fed:
+            del self._waiting[tensor]
+        self._values.update(fed)
         answers = self._compute(wanted)
         for tensor in wanted:
             del self._fetches[tensor]
         return answers
 
+    def _lacking(self, wanted: List[Tensor], fed: Container[Tensor]) -> Optional[Tensor]:
+        """A tensor that is still to be fed and that something wanted comes of, by way of what is fed as well."""
+        edges = self._graph.edges
+        waiting = {tensor for tensor in self._waiting if tensor not in fed}
+        for node in sorted(self._closure({tensor[0] for tensor in wanted}, "in")):
+            for edge in self._graph.in_edges(node):
+                source, slot = edges.src[edge], edges.src_slot[edge]
+                if (source, slot) in waiting or (slot < 0 and self._stands_for(source, waiting)):
+                    return source, max(slot, 0)
+        return None
+
     def _compute(self, wanted: List[Tensor]) -> List[Any]:
         missing = [tensor for tensor in wanted if tensor not in self._values]
-        for tensor in missing:
-            if self._reach([tensor[0]]) is None:
-                # TensorFlow names what is not fed, not what cannot be computed.
-                raise _invalid(f"Fetch {self._lacking} can't be computed from the feeds that have been fed so far.")
         ready = [target for target in sorted(self._targets) if self._reach([target]) is not None]
         roots = [tensor[0] for tensor in missing] + ready
         if roots:
@@ -170,11 +188,12 @@ class _PartialRun:
     def _run(self, missing: List[Tensor], ready: List[int], running: Set[int]) -> None:
         later = self._needed_later(running)
         fetched = missing + [tensor for tensor in later if tensor not in missing]
+        telling = [index for node, index in self._choosers.items() if node in running and index[0] in running]
+        fetched += [index for index in telling if index not in self._fed_once]
         feeds = {
             self._name(tensor): _array(value)
             for tensor, value in self._values.items()
-            if (tensor in self._fed_once or tensor[0] not in running)
-            and tensor not in self._variables
+            if (tensor in self._fed_once or (tensor[0] not in running and tensor not in self._variables))
             and self._is_read(tensor, running)
         }
         settled = tuple(sorted(self._graph.nodes[i].name for i in self._ran - running if self._is_steady(i)))
@@ -189,8 +208,17 @@ class _PartialRun:
         )
         self._failed = False
         self._values.update(zip(fetched, values))
+        self._choose(running)
         self._ran |= running
         self._targets -= set(ready)
+
+    def _choose(self, running: Set[int]) -> None:
+        """Find which reference of several was handed on: a later part reaches for its variable."""
+        for node, index in self._choosers.items():
+            if node in running:
+                self._chosen[node] = int(self._values[index]) + _BY_INDEX[self._graph.nodes[node].op]
+        if self._choosers:
+            self._variables = _variables(self._graph, self._chosen)
 
     def _reach(self, roots: List[int]) -> Optional[Set[int]]:
         """Nodes that have to run for some others; None if one of them reads a tensor that is still to be fed."""
@@ -213,7 +241,6 @@ class _PartialRun:
             for edge in self._graph.in_edges(waiting.pop()):
                 source, slot = edges.src[edge], edges.src_slot[edge]
                 if (source, slot) in self._waiting or (slot < 0 and self._stands_for(source, self._waiting)):
-                    self._lacking = self._name((source, max(slot, 0)))
                     return None
                 if (source, slot) in self._fed_once or (slot < 0 and self._stands_for(source, self._values)):
                     continue
@@ -270,7 +297,10 @@ class _PartialRun:
         return tuple(
             (self._name(variable), self._name(tensor))
             for tensor, variable in self._variables.items()
-            if tensor[0] in self._ran and tensor[0] not in running and self._is_read(tensor, running)
+            if tensor[0] in self._ran
+            and tensor[0] not in running
+            and tensor not in self._fed_once
+            and self._is_read(tensor, running)
         )
 
     def _needed_later(self, running: Set[int]) -> List[Tensor]:
@@ -336,14 +366,43 @@ def _sharing(graph: Graph, maker: int) -> Set[int]:
     return seen
 
 
-def _variables(graph: Graph) -> Dict[Tensor, Tensor]:
-    """The variable of each reference that writers hand on: they give the first that they were given."""
-    result: Dict[Tensor, Tensor] = {}
+def _choosers(graph: Graph) -> Dict[int, Tensor]:
+    """What tells which reference is handed on, of each operator that hands on one of several."""
+    found = [node for node in graph.nodes if node.op in _BY_INDEX]
+    return {node.id: (node.id, 1) if node.op == "RefMerge" else _source(graph, node.id, 0) for node in found}
+
+
+def _source(graph: Graph, node: int, slot: int) -> Tensor:
+    """What an input of an operator reads."""
+    edges = graph.edges
+    return next(
+        (edges.src[edge], edges.src_slot[edge]) for edge in graph.in_edges(node) if edges.dst_slot[edge] == slot
+    )
+
+
+def _behind(graph: Graph, node: int, chosen: Dict[int, int]) -> Optional[Tensor]:
+    """The variable that a reference is of; None where only another run tells."""
+    while graph.nodes[node].op not in _VARIABLES:
+        taken = [position for position, arg in enumerate(graph.op_def(node).inputs) if arg.is_ref]
+        if not taken or (graph.nodes[node].op in _BY_INDEX and node not in chosen):
+            return None
+        node = _source(graph, node, chosen.get(node, taken[0]))[0]
+    return node, 0
+
+
+def _variables(graph: Graph, chosen: Dict[int, int]) -> Dict[Tensor, Tensor]:
+    """The variable of each reference that writers hand on: they give the first that they were given.
+
+    Args:
+        chosen: of operators that hand on one reference of several, at which input it was.
+    """
+    behind = {(node, 0): _behind(graph, node, chosen) for node in chosen}
+    result = {tensor: variable for tensor, variable in behind.items() if variable is not None}
 
     def of(tensor: Tensor) -> Optional[Tensor]:
         return tensor if graph.nodes[tensor[0]].op in _VARIABLES else result.get(tensor)
 
-    waiting = [node.id for node in graph.nodes if node.op in _VARIABLES]
+    waiting = [node.id for node in graph.nodes if node.op in _VARIABLES or node.id in chosen]
     while waiting:
         source = waiting.pop()
         for edge in graph.out_edges(source):
