@@ -57,7 +57,7 @@ class _Wrong:
     def options(self, params):
         from npu_conformance.backends.reference import ReferenceBackend
 
-        bare = {**params, "values": {}}
+        bare = {**params, "values": {}, "env": {}}
         answer = ReferenceBackend().options(bare)
         names = set(answer["effective"]) | set(params["values"])
         return {"effective": {name: {"value": "something else", "origin": "forced"} for name in names}, "warnings": []}
