@@ -29,6 +29,7 @@ OPTION_KINDS: Mapping[str, Tuple[str, ...]] = {
     "ccec_g": (),
 }
 
+
 class Named(NamedTuple):
     """A directory as options name it: the name, directories of ours below it, and who named it.
 
