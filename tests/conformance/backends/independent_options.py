@@ -309,7 +309,7 @@ def defaults(asked):
         asked.effective["work_path"]["value"] = "."
     if "HOME" in env:
         asked.effective["op_compiler_cache_dir"]["value"] = env["HOME"] + "/atc_data"
-    from_env = [("ASCEND_DEVICE_ID", "session_device_id", int)]
+    from_env = [("ASCEND_DEVICE_ID", "session_device_id", device_number)]
     if current:
         from_env += [
             ("HCCL_EXEC_TIMEOUT", "hccl_timeout", int), ("AOE_MODE", "aoe_mode", str),
@@ -322,6 +322,12 @@ def defaults(asked):
     for name, value in values.items():
         if BOUND.get(name, asked.mode) == asked.mode:
             asked.effective[name] = {"value": value, "origin": "given"}
+
+
+def device_number(text):
+    if not text.isdigit():
+        raise Refused("OPTION_VALUE", "ASCEND_DEVICE_ID", "a device is a number from 0 on")
+    return int(text)
 
 
 def refuse(name, why):

@@ -116,7 +116,9 @@ def companies(chosen: Sequence[Instance], draw: str, of_its_own: FrozenSet[str])
         is_refused = one.case.expect.rejected is not None
         if is_refused and is_of_its_own(one, of_its_own):
             own.add(number)
-        member = names.member(number, one.case.params, told, is_refused, about_of(one) if number in own else "")
+        # What a variable says is refused, where the option that goes before it does not decide.
+        as_refused = is_refused and bool(one.case.params["values"])
+        member = names.member(number, one.case.params, told, as_refused, about_of(one) if number in own else "")
         if member is not None:
             of = refused if is_refused else accepted
             of.setdefault(key, []).append(member)
