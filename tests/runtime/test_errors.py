@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime import tf_api
+from npu_reference.runtime.execution.ordering import calls_in_order
 from npu_reference.runtime.observing.log import listening
 from npu_reference.runtime.observing.trace import process_trace
 from tests.runtime.comparing import TF1, npu, plain
@@ -52,6 +53,77 @@ def test_an_error_in_a_geop_says_what_plain_tensorflow_says():
             session.run(z, {x: np.ones([2, 2]), y: np.ones([4, 3])})
         first.append(caught.value.message.split("\n\t [[")[0])
     assert first[0] == first[1]
+
+
+def cancelled(monkeypatch, times):
+    """TensorFlow says of the first runs that they were cancelled, as it may where a call fails beside others."""
+    base = tf.Session.__mro__[1]
+    run, made = base._call_tf_sessionrun, []
+
+    def call(*args):
+        made.append(args)
+        if len(made) <= times:
+            raise tf.errors.CancelledError(None, None, "")
+        return run(*args)
+
+    monkeypatch.setattr(base, "_call_tf_sessionrun", call)
+    return made
+
+
+def test_a_run_that_was_cancelled_for_an_operator_is_told_by_that_operator(monkeypatch):
+    x, y, z = failing("product")
+    feeds = {x: np.ones([2, 2]), y: np.ones([4, 3])}
+    with tf.Session(config=npu()) as session:
+        made = cancelled(monkeypatch, 3)
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(z, feeds)
+    assert len(made) == 4
+    assert caught.value.op is tf.get_default_graph().get_operation_by_name("layer/product")
+
+
+def test_a_run_that_was_cancelled_is_not_made_again_where_it_would_change_something(monkeypatch):
+    x, y, z = failing("product")
+    count = tf.get_variable("count", [], tf.float32, tf.zeros_initializer(), use_resource=True)
+    with tf.control_dependencies([count.assign_add(1.0)]):
+        z = tf.identity(z)
+    with tf.Session(config=npu()) as session:
+        session.run(count.initializer)
+        made = cancelled(monkeypatch, 1)
+        with pytest.raises(tf.errors.CancelledError):
+            session.run(z, {x: np.ones([2, 2]), y: np.ones([4, 3])})
+    assert len(made) == 1
+
+
+def test_of_the_calls_in_a_body_one_runs_at_a_time():
+    def body(name, nodes, returned):
+        function = graph.library.function.add()
+        function.signature.name = name
+        for text in nodes:
+            node, op, *inputs = text.split()
+            function.node_def.add(name=node, op=op, input=inputs)
+        function.ret["out"] = returned
+        return {node.name: list(node.input) for node in function.node_def}
+
+    def inputs():
+        return {f.signature.name: {node.name: list(node.input) for node in f.node_def} for f in graph.library.function}
+
+    graph = tf.GraphDef()
+    leaf = body("leaf", ["a Abs x", "b Abs a:y:0"], "b:y:0")
+    body("inner", ["two leaf one:out:0", "one leaf x", "three leaf x", "sum Add two:out:0 three:out:0"], "sum:z:0")
+    body("GeOp0_0", ["first inner x", "unread inner x", "other leaf x", "sum Add first:out:0 other:out:0"], "sum:z:0")
+    branching = body("GeOp0_1", ["s Switch x p", "one leaf s:0", "two leaf x", "m Merge one two"], "m:output:0")
+    host = body("host", ["one leaf x", "two leaf x", "sum Add one:out:0 two:out:0"], "sum:z:0")
+    calls_in_order(graph, ["GeOp0_0", "GeOp0_1"])
+    found = inputs()
+    assert found["GeOp0_0"] == {
+        "first": ["x"], "unread": ["x"], "other": ["x", "^first"], "sum": ["first:out:0", "other:out:0"]
+    }  # fmt: skip
+    assert found["inner"]["one"] == ["x"] and found["inner"]["sum"] == ["two:out:0", "three:out:0"]
+    assert found["inner"]["two"] == ["one:out:0", "^one"] and found["inner"]["three"] == ["x", "^two"]
+    assert (found["leaf"], found["GeOp0_1"], found["host"]) == (leaf, branching, host)
+    before = graph.SerializeToString(deterministic=True)
+    calls_in_order(graph, ["GeOp0_0", "GeOp0_1"])
+    assert graph.SerializeToString(deterministic=True) == before
 
 
 def test_an_error_on_the_host_names_the_users_operator():

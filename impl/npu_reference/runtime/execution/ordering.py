@@ -6,18 +6,21 @@ ahead of itself would bring what belongs to the next.
 
 Where nothing branches each waits for the one before it. What waits for something that does not run, in a branch of
 version 1 that is not taken, would not run either; there a token is handed from one to the next, past what does not run.
+
+What a GEOP calls runs one call after the other, too: beside one that fails no other may begin, since TensorFlow ends that
+one as cancelled, and hears of it first.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Callable, Dict, FrozenSet, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple
 
 from npu_reference.compiler.orders import smallest_first
 from npu_reference.graphs import DType, Frame, Graph, frames, graph_from_def
 from npu_reference.runtime.execution.liveness import conditions, predicate
 
-__all__ = ["in_order"]
+__all__ = ["calls_in_order", "in_order"]
 
 _ENTERS = ("Enter", "RefEnter")
 _BACK = ("NextIteration", "RefNextIteration")
@@ -58,6 +61,50 @@ def in_order(graph_def: Any, token: str) -> int:
     if whole is not None and loops:
         _Handing(graph_def.node, whole, outside, of_function=False).through_loops()
     return len(outside)
+
+
+def calls_in_order(graph_def: Any, geops: Iterable[str]) -> None:
+    """Let the calls of functions, branches and loops in a body wait for each other, in GEOPs and in what they call.
+
+    Bodies with control flow of version 1 stay as they are, and calls that nothing waits for do not come to run.
+
+    Args:
+        graph_def: the partitioned graph; changed in place.
+        geops: names of the functions that are bodies of GEOPs.
+    """
+    functions = {function.signature.name: function for function in graph_def.library.function}
+    names = list(geops)
+    if len(functions) == len(names):
+        return  # nothing to call
+    for function in _reached(functions, names):
+        calls = {node.name for node in function.node_def if any(name in functions for name in _called(node))}
+        if len(calls) > 1 and not _branches(function.node_def):
+            _chain(function.node_def, calls & _needed(function))
+
+
+def _reached(functions: Dict[str, Any], names: Iterable[str]) -> Iterator[Any]:
+    """Some functions and those that they call, each once."""
+    waiting = list(names)
+    seen: Set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in functions and name not in seen:
+            seen.add(name)
+            waiting.extend(called for node in functions[name].node_def for called in _called(node))
+            yield functions[name]
+
+
+def _needed(function: Any) -> Set[str]:
+    """The operators of a body that lead to what it returns or is waited for."""
+    nodes = {node.name: node for node in function.node_def}
+    waiting = [text.split(":", 1)[0] for text in (*function.ret.values(), *function.control_ret.values())]
+    seen: Set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in nodes and name not in seen:
+            seen.add(name)
+            waiting.extend(text.lstrip("^").split(":", 1)[0] for text in nodes[name].input)
+    return seen
 
 
 def _branches(nodes: Any) -> bool:

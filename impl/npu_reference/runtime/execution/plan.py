@@ -11,6 +11,7 @@ from npu_reference.runtime.execution.dumping import Dumping
 from npu_reference.runtime.execution.liveness import unsteady
 from npu_reference.runtime.execution.metering import gauges
 from npu_reference.runtime.execution.numerics import Numerics
+from npu_reference.runtime.execution.ordering import calls_in_order
 from npu_reference.runtime.execution.shadow import Placed, Request, Shadow
 from npu_reference.runtime.execution.transfers import Crossings, crossings
 from npu_reference.runtime.tf_api import tensorflow
@@ -106,6 +107,7 @@ def make_plan(
     streams = prepare(graph_def)
     homes = _homes(parts)
     names = [geop.name for geop in parts.geops]
+    calls_in_order(graph_def, names)
     shaky = unsteady(parts.graph) if parts.borders else None
     counted = gauges(parts, shaky)
     placed = shadow.place(Request(graph_def, names, signature.feeds, counted, closed))

@@ -16,6 +16,7 @@ from npu_reference.errors import NpuError
 from npu_reference.hardware import load
 from npu_reference.runtime.config import OPTIMIZER, Overrides, overriding
 from npu_reference.runtime.execution import clocking, recording
+from npu_reference.runtime.observing.account import Account, Failure
 from npu_reference.runtime.observing.log import Entry, listening
 from npu_reference.runtime.observing.trace import process_trace
 from npu_reference.runtime.scripts.leavings import RunFolder, run_folder
@@ -29,6 +30,8 @@ __all__ = ["execute", "run_graph", "run_script"]
 
 #: Codes of what can happen to an operator while it runs.
 _FAILURES = ("RUN_FAILED", "DEVICE_FAULT", "DEVICE_TIMEOUT", "DEVICE_ENDLESS", "KERNEL_FAILURE", "COLLECTIVE_TIMEOUT")
+
+_LINES = 3  # told of what ended a script
 
 
 def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
@@ -83,7 +86,7 @@ def run_script(params: Mapping[str, Any]) -> Dict[str, Any]:
         The protocol's ``ok``: ``output`` (what it printed on stdout), ``trace``, ``log``, and no fetches.
 
     Raises:
-        NpuError: SCRIPT_FILE; RUN_FAILED with the last lines of its stderr when it fails.
+        NpuError: SCRIPT_FILE; RUN_FAILED with what ended it when it fails.
     """
     with contextlib.ExitStack() as stack:
         path = params.get("script")
@@ -105,8 +108,9 @@ def execute(path: str, args: Sequence[str], edition: Optional[str]) -> str:
     """Run a script as ``__main__`` in a graph of its own; answers what it printed.
 
     Raises:
-        NpuError: SCRIPT_FILE; RUN_FAILED with the last lines of its stderr when it fails.
+        NpuError: SCRIPT_FILE; RUN_FAILED with what ended it when it fails.
     """
+    account = Account()
     out, err = io.StringIO(), io.StringIO()
 
     def hear(line: str) -> None:
@@ -116,12 +120,22 @@ def execute(path: str, args: Sequence[str], edition: Optional[str]) -> str:
     v1 = tensorflow().v1
     with v1.Graph().as_default(), _own_switches(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            simulate(path, list(args), log=hear, edition=edition)
+            simulate(path, list(args), log=hear, edition=edition, account=account)
         except SystemExit as leaving:
             if leaving.code not in (None, 0):
-                tail = " | ".join(err.getvalue().strip().splitlines()[-3:])
-                raise NpuError("RUN_FAILED", path, f"the script ended with {leaving.code}: {tail}.") from None
+                told = _ended_by(account.failure, err.getvalue())
+                raise NpuError("RUN_FAILED", path, f"the script ended with {leaving.code}: {told}.") from None
     return out.getvalue()
+
+
+def _ended_by(failure: Optional[Failure], stderr: str) -> str:
+    """What a script raised, and its own line; the last lines of its stderr where it raised nothing."""
+    if failure is None:
+        return " | ".join(stderr.strip().splitlines()[-_LINES:])
+    # TensorFlow writes below a message where each of its operators was made, which is longer than the message.
+    lines = [line.strip() for line in failure.message.splitlines() if line.strip()][:_LINES]
+    place = "".join(f" ({os.path.basename(one.file)}:{one.line})" for one in failure.places[:1])
+    return " | ".join(lines) + place
 
 
 @contextlib.contextmanager

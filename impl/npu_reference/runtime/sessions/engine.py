@@ -223,6 +223,7 @@ class Engine:
                 self._tell_end_of_data()
             if failure is not None:
                 raise session_error(failure) from None
+            error = self._failed.cause(error, Run(plan, signature, feeds))
             if is_exception(error):
                 failed = failed_at(error, self._shadow.origin, plan.geop_names)
                 if failed is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -20,11 +20,15 @@ from npu_reference.runtime.sessions.running_again import (
     Watching,
     gives_other_values,
     is_control_flow,
+    keeps_no_record,
     places,
 )
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["FailedOperators", "Run"]
+
+#: How often a run is made again that TensorFlow says was cancelled (assumed; one of a hundred was, at worst).
+_TRIES = 10
 
 
 class Run(NamedTuple):
@@ -77,6 +81,32 @@ class FailedOperators:
         found = self._in_geop(told, run, by_fault) or self._in_function(told, run, by_fault)
         if found is not None:
             exception_dump.dump(wanted, *found, settings.places, self._device, self._session)
+
+    def cause(self, error: Any, run: Run) -> Any:
+        """The error of the operator for which TensorFlow cancelled a run; the one given where that cannot be found out.
+
+        The first error that TensorFlow hears of ends a run and is the one it raises. What fails inside of a call is heard
+        of when the call ends, and a call that begins meanwhile ends at once: as cancelled, which says nothing.
+        """
+        if not isinstance(error, tensorflow().v1.errors.CancelledError):
+            return error
+        graph, functions = run.plan.partition.graph, set()  # type: Graph, Set[str]
+        if any(keeps_no_record(graph, node.id, functions) for node in graph.nodes):
+            return error
+        try:
+            self._execute_again(run.plan, run.feeds)
+        except tensorflow().v1.errors.OpError as found:
+            return found
+        return error
+
+    def _execute_again(self, plan: Plan, feeds: Dict[str, Any]) -> List[Any]:
+        """Run what may run again, until something else than a cancelled call ends it."""
+        for _ in range(_TRIES - 1):
+            try:
+                return self._execute(plan, feeds)
+            except tensorflow().v1.errors.CancelledError:
+                pass
+        return self._execute(plan, feeds)
 
     def _in_geop(self, told: Told, run: Run, by_fault: bool) -> Optional[Tuple[Operator, Read]]:
         """An operator of the user's graph, and what it read."""
@@ -134,7 +164,7 @@ class FailedOperators:
         if missing:
             try:
                 plan = self._plan(run.signature._replace(fetches=missing, targets=()), None)
-                values.update(zip(missing, self._execute(plan, run.feeds)))
+                values.update(zip(missing, self._execute_again(plan, run.feeds)))
             except (NpuError, tensorflow().v1.errors.OpError):
                 return _missing("they cannot be computed again")
         return Read({at: values[tensor] for at, tensor in wanted.items()})
@@ -158,7 +188,7 @@ class FailedOperators:
                 self._watched[key] = self._plan(key[0], watching), watching
             plan, watching = self._watched[key]
             watching.read.clear()
-            self._execute(plan, run.feeds)
+            self._execute_again(plan, run.feeds)
         except tensorflow().v1.errors.OpError as error:
             number = watching.failed(str(error.message))
             if number is not None and number in watching.read:
