@@ -7,8 +7,8 @@ ahead of itself would bring what belongs to the next.
 Where nothing branches each waits for the one before it. What waits for something that does not run, in a branch of
 version 1 that is not taken, would not run either; there a token is handed from one to the next, past what does not run.
 
-What a GEOP calls runs one call after the other, too: beside one that fails no other may begin, since TensorFlow ends that
-one as cancelled, and hears of it first.
+What a GEOP calls runs one call after the other, too: beside one that fails no other may begin, since TensorFlow ends
+that one as cancelled, and hears of it first.
 """
 
 from __future__ import annotations

@@ -83,14 +83,15 @@ class FailedOperators:
             exception_dump.dump(wanted, *found, settings.places, self._device, self._session)
 
     def cause(self, error: Any, run: Run) -> Any:
-        """The error of the operator for which TensorFlow cancelled a run; the one given where that cannot be found out.
+        """The error of the operator for which TensorFlow cancelled a run; the one given where that cannot be had.
 
-        The first error that TensorFlow hears of ends a run and is the one it raises. What fails inside of a call is heard
-        of when the call ends, and a call that begins meanwhile ends at once: as cancelled, which says nothing.
+        The first error that TensorFlow hears of ends a run and is the one it raises. What fails inside of a call is
+        heard of when the call ends, and a call that begins meanwhile ends at once: as cancelled, which says nothing.
         """
         if not isinstance(error, tensorflow().v1.errors.CancelledError):
             return error
-        graph, functions = run.plan.partition.graph, set()  # type: Graph, Set[str]
+        graph = run.plan.partition.graph
+        functions: Set[str] = set()
         if any(keeps_no_record(graph, node.id, functions) for node in graph.nodes):
             return error
         try:
