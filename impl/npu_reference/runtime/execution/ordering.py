@@ -13,11 +13,11 @@ that one as cancelled, and hears of it first.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple
 
 from npu_reference.compiler.orders import smallest_first
-from npu_reference.graphs import DType, Frame, Graph, frames, graph_from_def
+from npu_reference.graphs import OPS, DType, Frame, Graph, frames, graph_from_def
 from npu_reference.runtime.execution.liveness import conditions, predicate
 
 __all__ = ["calls_in_order", "in_order"]
@@ -136,9 +136,18 @@ def _is_exchange(node: Any, token: str) -> bool:
 
 def _called(node: Any) -> List[str]:
     names = [node.op]
+    if not _takes_functions(node.op):
+        return names
     for value in node.attr.values():
         names.extend([value.func.name] if value.HasField("func") else [one.name for one in value.list.func])
     return names
+
+
+@lru_cache(maxsize=4096)
+def _takes_functions(op: str) -> bool:
+    """Whether an operator has attributes that name functions; of what is no operator that is not known."""
+    op_def = OPS.get(op)
+    return op_def is None or any(attr.type in ("func", "list(func)") for attr in op_def.attrs.values())
 
 
 def _exchanges(node: Any, holders: Set[str], token: str) -> bool:
