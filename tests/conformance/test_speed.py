@@ -10,13 +10,14 @@ from unittest import mock
 
 import pytest
 
+from npu_conformance.backends import compiling
 from npu_conformance.backends import worker as hosting_worker
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.files import scratch
 from npu_conformance.judging import judge, records
 from npu_conformance.library import twins
 from npu_conformance.library.library import Instance
-from npu_conformance.observing import observe
+from npu_conformance.observing import files, observe
 from npu_conformance.protocol import client, messages, outcomes, process, requests, schema
 from npu_conformance.report import results
 from npu_conformance.running import runner, seats
@@ -24,6 +25,8 @@ from npu_conformance.strength.laws import asking
 from npu_reference import collection
 from npu_reference.catalog import Catalog, catalog
 from npu_reference.graphs import load_graph, readers
+from npu_reference.options import resolve
+from npu_reference.options.rules import ALWAYS, RULES, Rule
 from tests.cases.corpus import corpus
 from tests.conformance.shelves import QUICK, Shelf, judged, spoken
 
@@ -250,6 +253,46 @@ def test_nothing_is_collected_once_more_when_a_worker_of_the_reference_ends(monk
         ReferenceBackend(), messages.encode({"id": 1, "method": "shutdown", "params": {}})
     )
     assert (message, done, frozen) == ({"id": 1, "ok": {}}, True, [True])
+
+
+def test_rules_of_options_that_nobody_gives_are_not_asked_whether_they_apply(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: List[Rule] = []
+    real = Rule.applies
+    monkeypatch.setattr(Rule, "applies", lambda self, state: asked.append(self) or real(self, state))
+    resolve({"precision_mode": "must_keep_origin_dtype"}, env={"ASCEND_DEVICE_ID": "0"})
+    given = {ALWAYS, "precision_mode", "ASCEND_DEVICE_ID"}
+    assert asked and all(given.intersection(rule.triggers) for rule in asked) and len(asked) < len(RULES) / 2
+
+
+def test_types_of_a_nodes_tensors_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = load_graph(twinned().case.params["graph"])
+    found = [(graph.input_dtypes(node.id), graph.output_dtypes(node.id)) for node in graph.nodes]
+    calls = counted(monkeypatch, graph, "_arg_dtypes")
+    assert [(graph.input_dtypes(node.id), graph.output_dtypes(node.id)) for node in graph.nodes] == found
+    assert calls == []
+
+
+def test_what_varies_in_a_path_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = "work/tmp_weight_7_0/weight_0a1b"
+    expected = "work/tmp_weight_<pid>_<session>/weight_<hash>"
+    assert files.name_of(path, {}) == expected
+    monkeypatch.setattr(files, "_VARYING", ())
+    assert files.name_of(path, {}) == expected
+
+
+def test_files_below_a_folder_are_told_in_order_and_links_are_not(tmp_path: Any) -> None:
+    for name in ("b/inner/one.txt", "a.txt", "b/.lock", "b/kernel.o", "b-c/two.txt", "b/noend"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("text")
+    (tmp_path / "b/empty").mkdir()
+    (tmp_path / "link.txt").symlink_to(tmp_path / "a.txt")
+    (tmp_path / "linked").symlink_to(tmp_path / "b")
+    whole, size = {"b64": "dGV4dA=="}, {"bytes": 4}
+    assert list(compiling.files_below(str(tmp_path)).items()) == [
+        ("a.txt", whole), ("b/kernel.o", size), ("b/noend", size), ("b/empty/", {"bytes": 0}),
+        ("b/inner/one.txt", whole), ("b-c/two.txt", whole),
+    ]  # fmt: skip
+    assert compiling.files_below(str(tmp_path / "nowhere")) == {}
 
 
 def test_a_record_that_a_lane_has_written_is_encoded_in_three_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -242,17 +242,24 @@ def files_below(root: str) -> Dict[str, Any]:
     """
     found: Dict[str, Any] = {}
     total = 0
-    for folder, inner, names in os.walk(root):
-        inner.sort()
-        below = folder[len(root) :].strip(os.sep).replace(os.sep, "/")
-        below = f"{below}/" if below else ""
-        if not inner and not names and below:
+    waiting = [""]
+    while waiting:
+        below = waiting.pop()
+        try:
+            with os.scandir(os.path.join(root, below)) as listed:
+                entries = sorted(listed, key=lambda one: one.name)
+        except OSError:  # nobody can look into it
+            continue
+        if not entries and below:
             found[below] = {"bytes": 0}
-        for name in sorted(names):
-            path = os.path.join(folder, name)
-            if name.startswith(".") or os.path.islink(path) or not os.path.isfile(path):
+        # A name tells its kind when it is listed: to ask of each file what it is would take longer than to read it.
+        inner = [f"{below}{one.name}/" for one in entries if one.is_dir() and not one.is_symlink()]
+        waiting += reversed(inner)
+        for entry in entries:
+            name, path = entry.name, entry.path
+            if name.startswith(".") or not entry.is_file(follow_symlinks=False):
                 continue
-            shown, size = below + name, os.path.getsize(path)
+            shown, size = below + name, entry.stat(follow_symlinks=False).st_size
             if name.endswith(_WEIGHTLESS) or "." not in name or size > _WHOLE or total + size > _MOST:
                 found[shown] = {"bytes": size}
             else:

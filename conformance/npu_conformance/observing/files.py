@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import posixpath
 import re
 from typing import Any, Dict, Iterator, Mapping, Pattern, Sequence, Tuple
@@ -35,8 +36,7 @@ def name_of(path: str, kernels: Mapping[str, str]) -> str:
     Args:
         kernels: name of a kernel in files -> the operator it is called by.
     """
-    for pattern, word in _VARYING:
-        path = pattern.sub(word, path)
+    path = _without_varying(path)
     filler = "<filler>" if _FILLER.search(path) else "*"
     cached = _CACHE.fullmatch(path)
     if cached:
@@ -48,6 +48,14 @@ def name_of(path: str, kernels: Mapping[str, str]) -> str:
     if stem:
         base = f"<{kernels[stem]}>{base[len(stem) :]}"
     return posixpath.join(folder, base)
+
+
+@functools.lru_cache(maxsize=4096)
+def _without_varying(path: str) -> str:
+    """A path with words for what varies: most lie in a folder twice, and are left by many programs."""
+    for pattern, word in _VARYING:
+        path = pattern.sub(word, path)
+    return path
 
 
 # ---------------------------------------------------------------------------------------------------------------------

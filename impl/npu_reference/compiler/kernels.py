@@ -68,6 +68,10 @@ _RESERVED = 5  # output reserve_space_3 of FusedBatchNormV3, whose use no device
 _MOST_BOUNDS = 4  # times that sizes are inferred anew from bounds; they rarely follow from each other (assumed)
 _NAMED = 5  # operators named in a refusal
 
+#: What a partition of a small graph keeps of how it unfolds, and for how many shapes: it is compiled under one option
+#: after the other, and asked again for what its kernels are compiled from (assumed).
+_MOST_KEPT, _MOST_DERIVED = 2000, 4
+
 
 class Tensor(NamedTuple):
     """Something in the device's memory: name as ``node:slot``, bytes, and what it is.
@@ -196,8 +200,21 @@ def unfold(partition: Partition, shapes: Optional[Mapping[str, Sequence[Optional
     Raises:
         NpuError: DEVICE_MODEL for calls that cannot be unfolded.
     """
-    flat = flatten(partition)
     fed = {name: tuple(shape) for name, shape in (shapes or {}).items()}
+    if len(partition.graph) > _MOST_KEPT:
+        return _unfolded(partition, fed)
+    key = ("unfolded", tuple(fed.items()))
+    found = partition.derived.get(key)
+    if found is None:
+        if len(partition.derived) >= _MOST_DERIVED:
+            partition.derived.clear()
+        _, *found = _unfolded(partition, fed)  # without the partition, which would keep itself alive
+        partition.derived[key] = found
+    return Unfolded(partition, *found)
+
+
+def _unfolded(partition: Partition, fed: Mapping[str, Tuple[Optional[int], ...]]) -> Unfolded:
+    flat = flatten(partition)
     bounded: Dict[str, Tuple[int, ...]] = {}
     for _ in range(_MOST_BOUNDS):
         found = infer_shapes(flat.graph, feeds={**bounded, **fed})

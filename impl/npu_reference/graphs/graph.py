@@ -133,6 +133,7 @@ class Graph:
         self._out: Optional[List[List[int]]] = None
         self._dtypes: Dict[Tuple[OpDef, bool, int], Tuple[DType, ...]] = {}
         self._fixed: Dict[Tuple[OpDef, bool], Optional[Tuple[DType, ...]]] = {}
+        self._typed: Tuple[Dict[int, Tuple[DType, ...]], ...] = ({}, {})  # inputs and outputs by node, once asked for
 
     @property
     def functions(self) -> Library[Graph]:
@@ -171,11 +172,17 @@ class Graph:
 
     def input_dtypes(self, i: int) -> Tuple[DType, ...]:
         """Types of the data inputs of node ``i`` as its operator declares them; a reference only where it takes one."""
-        return self._arg_dtypes(i, False)
+        found = self._typed[0].get(i)
+        if found is None:
+            found = self._typed[0][i] = self._arg_dtypes(i, False)
+        return found
 
     def output_dtypes(self, i: int) -> Tuple[DType, ...]:
         """Types of the outputs of node ``i``, references included. NpuError GRAPH_ATTR where a body leaves one open."""
-        return self._arg_dtypes(i, True)
+        found = self._typed[1].get(i)
+        if found is None:
+            found = self._typed[1][i] = self._arg_dtypes(i, True)
+        return found
 
     def _arg_dtypes(self, i: int, outputs: bool) -> Tuple[DType, ...]:
         op_def = self._op_defs[i]

@@ -98,9 +98,11 @@ class Device:
 
     def __getattr__(self, key: str) -> float:
         try:
-            return float(self.__dict__["figures"][key].value)
+            value = float(self.__dict__["figures"][key].value)
         except KeyError:
             raise AttributeError(key) from None
+        self.__dict__[key] = value  # found there from now on: the cost of every kernel reads a dozen
+        return value
 
     def __repr__(self) -> str:
         return f"Device({self.name})"

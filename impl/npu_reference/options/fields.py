@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import abc
 from contextlib import suppress
-from typing import Mapping, Optional, Tuple
+from typing import Optional, Tuple
 
 from npu_reference.options.declaration import Facet
 from npu_reference.options.domains import Problem, echo, with_article
@@ -17,7 +18,7 @@ FIELD_TYPES = {"b": "bool", "i": "int", "f": "float", "s": "str", "o": "object"}
 def unwrapped(raw: object) -> Tuple[object, object]:
     """The field a value names, or None, and the value; UTF-8 bytes become text."""
     field, value = None, raw
-    if isinstance(raw, Mapping) and set(raw) == {"field", "value"}:
+    if isinstance(raw, abc.Mapping) and set(raw) == {"field", "value"}:
         field, value = raw["field"], raw["value"]
     if isinstance(value, bytes):
         with suppress(UnicodeDecodeError):
@@ -42,9 +43,8 @@ def of_earlier(facet: Facet, field: object, value: object) -> Optional[str]:
 
 def problem_with(surface: str, name: str, facet: Facet, field: object, value: object) -> Optional[Problem]:
     """Why a value has the wrong type or lies outside the option's domain; None when it is right."""
-    allowed = f"Allowed: {facet.domain.describe()}."
     if isinstance(value, bytes) or (isinstance(value, str) and not _encodable(value)):
-        return Problem("OPTION_TYPE", "its text is not UTF-8.", allowed)
+        return Problem("OPTION_TYPE", "its text is not UTF-8.", f"Allowed: {facet.domain.describe()}.")
     actual = field_of(value)
     if field is not None and field != actual:
         return Problem("OPTION_TYPE", f"field {echo(field)} cannot hold {echo(value)}.", "Fields are b, i, f and s.")
@@ -54,6 +54,8 @@ def problem_with(surface: str, name: str, facet: Facet, field: object, value: ob
 
 
 def _encodable(text: str) -> bool:
+    if text.isascii():
+        return True
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import stat
+from collections import abc
 from typing import Dict, Mapping, Optional
 
 from npu_reference.errors import NpuError
@@ -117,9 +118,9 @@ class Given(FileView):
         self._files: Dict[str, object] = {}
         self._directories: Dict[str, str] = {}
         for path, content in contents.items():
-            if not isinstance(path, str) or not isinstance(content, (str, bytes, Mapping, type(None))):
+            if not isinstance(path, str) or not isinstance(content, (str, bytes, abc.Mapping, type(None))):
                 raise NpuError("USAGE", "files", f"{echo(path)} has no text as its content.", "Give path to text.")
-            access = str(content.get("access", "")) if isinstance(content, Mapping) else "rw"
+            access = str(content.get("access", "")) if isinstance(content, abc.Mapping) else "rw"
             place = posixpath.normpath(path)
             if path.endswith("/"):
                 self._directories[place] = access
@@ -127,7 +128,9 @@ class Given(FileView):
                 self._files[place] = content
             while place not in ("/", ".", "..", "//", ""):
                 place = posixpath.dirname(place) or "."
-                self._directories.setdefault(place, "rw")
+                if place in self._directories:  # so is all above it
+                    break
+                self._directories[place] = "rw"
 
     def _bytes(self, path: str) -> bytes:
         place = posixpath.normpath(path)

@@ -29,10 +29,11 @@ def meanings(resolution: Resolution) -> Dict[str, object]:
     Names that stand in no order are sorted, so that one meaning has one form.
     """
     found: Dict[str, object] = {}
-    for name in resolution.effective:
-        parsed = meaning_of(resolution, name)
-        if parsed is not None:
-            found[name] = told(parsed)
+    for name, effective in resolution.effective.items():
+        if name in resolution.parsed or isinstance(effective.value, str):  # nothing else has more to say
+            parsed = meaning_of(resolution, name)
+            if parsed is not None:
+                found[name] = told(parsed)
     return found
 
 

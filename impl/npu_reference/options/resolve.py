@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import abc
 from typing import Collection, Dict, Iterable, Mapping, NamedTuple, Optional, Tuple, Union
 
 from npu_reference.errors import NpuError
@@ -11,7 +12,7 @@ from npu_reference.options.domains import ConfigObject, Path, Text, echo, with_a
 from npu_reference.options.fields import FIELD_TYPES, of_earlier, problem_with, unwrapped
 from npu_reference.options.fileview import Disk, FileView, Given
 from npu_reference.options.outcome import Effective, Resolution
-from npu_reference.options.rules import RULES, Rule
+from npu_reference.options.rules import ALWAYS, RULES, Rule
 from npu_reference.options.state import State
 from npu_reference.options.table import OPTIONS
 from npu_reference.spelling import did_you_mean
@@ -77,7 +78,7 @@ def resolve(
         NpuError: USAGE, for a surface, an edition, values, an environment or files that are none.
     """
     for what, given in (("values", values), ("env", env or {}), ("files", files or {})):
-        if not isinstance(given, Mapping) and not (what == "files" and isinstance(given, FileView)):
+        if not isinstance(given, abc.Mapping) and not (what == "files" and isinstance(given, FileView)):
             raise NpuError("USAGE", what, f"{echo(given)} is no mapping.", "Give name to value.")
     view = _view(surface, edition)
     if carried:
@@ -90,8 +91,9 @@ def resolve(
     state.effective = dict(state.defaults)
     for name, value in accepted.items():
         _take_effect(state, name, view.facets[name], value, accepted)
+    there = {ALWAYS, *state.given, *state.env}  # no rule gives anything, and most are about nothing of this
     for rule in view.rules:
-        if rule.applies(state):
+        if not there.isdisjoint(rule.triggers) and rule.applies(state):
             state.rule = rule.name
             rule.check(state)
     state.rule = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.partition.reasons import Reason
 
@@ -137,6 +137,7 @@ class Partition:
         geops, host, borders, min_geops, notes: see docs/architecture.md.
         policy: the policy it follows.
         wires: the graph's edges with their kinds.
+        derived: what compilation has worked out of nothing but the partition and its key, and would again.
     """
 
     def __init__(
@@ -160,6 +161,7 @@ class Partition:
         self.notes = tuple(notes)
         self.policy = policy
         self.wires = wires
+        self.derived: Dict[Hashable, Any] = {}
 
     def __repr__(self) -> str:
         return f"Partition({len(self.geops)} GEOPs, {len(self.host)} operators on the host)"

@@ -15,9 +15,9 @@ from npu_reference.options.rules import (
     timeouts,
     tuning,
 )
-from npu_reference.options.rules.rule import Rule
+from npu_reference.options.rules.rule import ALWAYS, Rule
 
-__all__ = ["RULES", "Rule"]
+__all__ = ["ALWAYS", "RULES", "Rule"]
 
 _MODULES = (mixed, shapes, memory, precision, performance, debugging, cache, tuning, timeouts)
 
