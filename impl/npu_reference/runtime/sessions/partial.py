@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import Any, Callable, Container, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Container, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -24,26 +24,16 @@ __all__ = ["PartialRuns"]
 _HANDLES = ("resource", "variant")
 
 #: Operators that make something which lives as long as one run of a session, and by whose output others reach it.
-_OF_ONE_RUN = frozenset(
-    ("TensorArray", "TensorArrayV2", "TensorArrayV3", "Stack", "StackV2", "TemporaryVariable")
-)  # fmt: skip
-
-#: Of these the output is a text, which stays the way to them where one of :data:`_PASSING` hands it on.
-_BY_TEXT = frozenset(("TensorArray", "TensorArrayV2", "TensorArrayGrad", "TensorArrayGradV2", "Stack"))
-_PASSING = frozenset(
-    ("Identity", "RefIdentity", "Enter", "RefEnter", "Exit", "RefExit", "Switch", "RefSwitch", "Merge", "RefMerge",
-     "NextIteration", "RefNextIteration")
-)  # fmt: skip
+#: TensorFlow from 1.15 on takes no graph with the older ones.
+_OF_ONE_RUN = frozenset(("TensorArrayV3", "Stack", "StackV2", "TemporaryVariable"))
 
 _VARIABLES = ("Variable", "VariableV2")
 
 #: These hand on one reference of several, the first at this input; a tensor tells which.
 _BY_INDEX = {"RefSelect": 1, "RefMerge": 0}
 
-#: Which reference of several these hand on, or whether any, only the run tells.
-_CHOOSING = frozenset(
-    ("RefSwitch", "RefMerge", "RefSelect", "RefEnter", "RefExit", "RefNextIteration", "Switch", "Merge")
-)  # fmt: skip
+#: References come into branches and loops by these; what is handed on there, or whether anything, only the run tells.
+_INTO = ("RefSwitch", "RefEnter")
 
 Tensor = Tuple[int, int]
 
@@ -117,10 +107,10 @@ class _PartialRun:
         self._session = session
         self._run_signature = run
         self._graph = graph
-        self._unsteady = unsteady(self._graph)
+        self._unsteady = {node for node, found in enumerate(unsteady(graph) or ()) if found}
         self._variables = _variables(graph, {})
         #: Who hands on one reference of several: what tells which, and at which input it was.
-        self._choosers = {node: index for node, index in _choosers(graph).items() if self._is_steady(node)}
+        self._choosers = {node: index for node, index in _choosers(graph).items() if node not in self._unsteady}
         self._chosen: Dict[int, int] = {}
         #: Who reads or writes what lives as long as one run, by the operator that makes it.
         self._sharing = {node.id: _sharing(graph, node.id) for node in graph.nodes if node.op in _OF_ONE_RUN}
@@ -139,19 +129,12 @@ class _PartialRun:
 
     def step(self, feeds: Dict[str, Any], fetches: Sequence[str]) -> List[Any]:
         """Feed, compute and fetch. What is refused has fed nothing, and may be asked for otherwise."""
-        fed = {self._tensor(name): value for name, value in feeds.items()}
-        for tensor, name in zip(fed, feeds):
-            if tensor not in self._waiting:
-                known = tensor in self._fed_once
-                why = "has already been fed" if known else "was not specified in partial_run_setup"
-                raise _invalid(f"The feed {name} {why}.")
-        wanted = [self._tensor(name) for name in fetches]
-        for tensor, name in zip(wanted, fetches):
-            if tensor not in self._fetches:
-                known = tensor in self._fetched_once
-                why = "has already been fetched" if known else "was not specified in partial_run_setup"
-                raise _invalid(f"The fetch {name} {why}.")
-        lacking = self._lacking(wanted, fed)
+        fed = dict(zip(self._left(feeds, self._waiting, self._fed_once, "fed"), feeds.values()))
+        wanted = self._left(fetches, self._fetches, self._fetched_once, "fetched")
+        waiting = self._waiting.keys() - fed.keys()
+        # Whatever is to be fed has to be, by way of what is fed as well.
+        before = sorted(self._closure({tensor[0] for tensor in wanted}, "in"))
+        lacking = next((lacks for node in before for lacks in self._lacking(node, waiting)), None)
         if lacking is not None:
             # TensorFlow names what is not fed, not what cannot be computed.
             text = f"Fetch {self._name(lacking)} can't be computed from the feeds that have been fed so far."
@@ -164,16 +147,23 @@ class _PartialRun:
             del self._fetches[tensor]
         return answers
 
-    def _lacking(self, wanted: List[Tensor], fed: Container[Tensor]) -> Optional[Tensor]:
-        """A tensor that is still to be fed and that something wanted comes of, by way of what is fed as well."""
-        edges = self._graph.edges
-        waiting = {tensor for tensor in self._waiting if tensor not in fed}
-        for node in sorted(self._closure({tensor[0] for tensor in wanted}, "in")):
-            for edge in self._graph.in_edges(node):
-                source, slot = edges.src[edge], edges.src_slot[edge]
-                if (source, slot) in waiting or (slot < 0 and self._stands_for(source, waiting)):
-                    return source, max(slot, 0)
-        return None
+    def _left(self, names: Iterable[str], left: Container[Tensor], every: Container[Tensor], done: str) -> List[Tensor]:
+        """The tensors of these names, each of which is still to be fed or fetched; the others are refused."""
+        found = [self._tensor(name) for name in names]
+        for tensor, name in zip(found, names):
+            if tensor not in left:
+                why = f"has already been {done}" if tensor in every else "was not specified in partial_run_setup"
+                raise _invalid(f"The {'feed' if done == 'fed' else 'fetch'} {name} {why}.")
+        return found
+
+    def _lacking(self, node: int, waiting: Container[Tensor]) -> Iterator[Tensor]:
+        """Of what is still to be fed, what a node reads; and the placeholders that it waits for: of no other operator
+        is it the feed that one waits for.
+        """
+        for edge in self._graph.in_edges(node):
+            source, slot = self._graph.edges.src[edge], self._graph.edges.src_slot[edge]
+            if (source, max(slot, 0)) in waiting and (slot >= 0 or self._graph.nodes[source].op == "Placeholder"):
+                yield source, max(slot, 0)
 
     def _compute(self, wanted: List[Tensor]) -> List[Any]:
         missing = [tensor for tensor in wanted if tensor not in self._values]
@@ -182,21 +172,18 @@ class _PartialRun:
         if roots:
             running = self._reach(roots)
             assert running is not None
-            self._run(missing, ready, running)
+            self._run(ready, running)
         return [self._values[tensor] for tensor in wanted]
 
-    def _run(self, missing: List[Tensor], ready: List[int], running: Set[int]) -> None:
-        later = self._needed_later(running)
-        fetched = missing + [tensor for tensor in later if tensor not in missing]
-        telling = [index for node, index in self._choosers.items() if node in running and index[0] in running]
-        fetched += [index for index in telling if index not in self._fed_once]
+    def _run(self, ready: List[int], running: Set[int]) -> None:
+        telling = {index for index in self._choosers.values() if index[0] in running} - self._fed_once
+        fetched = sorted(self._kept(running) | telling)
         feeds = {
             self._name(tensor): _array(value)
             for tensor, value in self._values.items()
-            if (tensor in self._fed_once or (tensor[0] not in running and tensor not in self._variables))
-            and self._is_read(tensor, running)
+            if (tensor in self._fed_once or tensor[0] not in running) and self._is_read(tensor, running)
         }
-        settled = tuple(sorted(self._graph.nodes[i].name for i in self._ran - running if self._is_steady(i)))
+        settled = tuple(sorted(self._graph.nodes[i].name for i in self._ran - running - self._unsteady))
         self._tell_of(running & self._ran)
         self._failed = True  # until it has come to its end
         values = self._run_signature(
@@ -238,17 +225,20 @@ class _PartialRun:
         seen = set(roots)
         waiting = list(roots)
         while waiting:
-            for edge in self._graph.in_edges(waiting.pop()):
+            node = waiting.pop()
+            if any(self._lacking(node, self._waiting)):
+                return None
+            for edge in self._graph.in_edges(node):
                 source, slot = edges.src[edge], edges.src_slot[edge]
-                if (source, slot) in self._waiting or (slot < 0 and self._stands_for(source, self._waiting)):
-                    return None
-                if (source, slot) in self._fed_once or (slot < 0 and self._stands_for(source, self._values)):
+                if (source, slot) in self._fed_once:
                     continue
                 if source in self._ran and source not in again and (source, slot) in self._variables:
                     source, slot = self._variables[source, slot]
                 if source in seen:
                     continue
-                done = (source, slot) in self._values or (slot < 0 and source in self._ran and self._is_steady(source))
+                over = slot < 0 and source in self._ran and source not in self._unsteady
+                # The value of a variable is what is in it then, whatever was fetched of it; a writer takes it itself.
+                done = over or ((source, slot) in self._values and (source, slot) not in self._variables)
                 if not done or source in again:
                     seen.add(source)
                     waiting.append(source)
@@ -288,52 +278,35 @@ class _PartialRun:
             )
             say(logging.WARNING, Notice("computed_again", "partial_run", text), session=self._session)
 
-    def _stands_for(self, node: int, fed: Container[Tensor]) -> bool:
-        """Whether who waits for an operator waits for its feed: of any other than a placeholder, for the operator."""
-        return self._graph.nodes[node].op in ("Placeholder", "PlaceholderV2") and (node, 0) in fed
-
     def _handed_on(self, running: Set[int]) -> Tuple[Tuple[str, str], ...]:
         """What a writer that has run handed on, taken from the variable itself: who reads gets what is in it now."""
         return tuple(
             (self._name(variable), self._name(tensor))
             for tensor, variable in self._variables.items()
-            if tensor[0] in self._ran
-            and tensor[0] not in running
-            and tensor not in self._fed_once
-            and self._is_read(tensor, running)
+            if tensor[0] not in running and tensor not in self._fed_once and self._is_read(tensor, running)
         )
 
-    def _needed_later(self, running: Set[int]) -> List[Tensor]:
-        """Tensors computed now that what is still to be fetched will read; kept so that nothing runs twice."""
+    def _kept(self, running: Set[int]) -> Set[Tensor]:
+        """Tensors computed now that are still to be fetched, or that what runs later will read: nothing runs twice."""
         edges = self._graph.edges
-        # What is still to be fetched is what this part left, though nobody else reads it.
-        kept = {tensor: None for tensor in self._fetches if tensor[0] in running and tensor not in self._values}
-        for i in sorted(running):
+        kept = {tensor for tensor in self._fetches if tensor[0] in running}
+        for i in running:
             for edge in self._graph.out_edges(i):
-                slot = edges.src_slot[edge]
-                if slot >= 0 and edges.dst[edge] not in running and edges.dst[edge] not in self._ran:
-                    kept[(i, slot)] = None
-        return [
-            tensor
-            for tensor in kept
-            if tensor in self._fetches or (tensor not in self._values and self._can_be_kept(tensor))
-        ]
+                tensor, reader = (i, edges.src_slot[edge]), edges.dst[edge]
+                if tensor[1] >= 0 and reader not in running and reader not in self._ran and self._can_be_kept(tensor):
+                    kept.add(tensor)
+        return kept.difference(self._values)
 
     def _can_be_kept(self, tensor: Tensor) -> bool:
         dtype = self._graph.output_dtypes(tensor[0])[tensor[1]]
         op = self._graph.nodes[tensor[0]].op
-        if dtype.base.name in _HANDLES or op in _VARIABLES or op in _OF_ONE_RUN or op in _BY_TEXT:
+        if dtype.base.name in _HANDLES or tensor in self._variables or op in _OF_ONE_RUN:
             # Reaching for a variable or a handle again has no effect.
-            return False
-        if tensor in self._variables:
             return False
         if dtype.is_ref and any(tensor[0] in sharing for sharing in self._sharing.values()):
             # Who takes a reference could not be given its value.
             return False
-        return self._is_steady(tensor[0])
-
-    def _is_steady(self, node: int) -> bool:
-        return self._unsteady is None or not self._unsteady[node]
+        return tensor[0] not in self._unsteady
 
     def _is_read(self, tensor: Tensor, running: Set[int]) -> bool:
         return any(self._graph.edges.dst[edge] in running for edge in self._graph.out_edges(tensor[0]))
@@ -351,16 +324,14 @@ def _sharing(graph: Graph, maker: int) -> Set[int]:
     """The operators that read or write what ``maker`` makes, in loops and through gradients of arrays, too."""
     seen: Set[int] = set()
     waiting = [maker]
-    by_text = graph.nodes[maker].op in _BY_TEXT
     while waiting:
-        node = graph.nodes[waiting.pop()]
-        dtypes = graph.output_dtypes(node.id)
-        for edge in graph.out_edges(node.id):
+        node = waiting.pop()
+        dtypes = graph.output_dtypes(node)
+        for edge in graph.out_edges(node):
             slot, reader = graph.edges.src_slot[edge], graph.edges.dst[edge]
             if slot < 0 or reader in seen:
                 continue
-            hands_on = by_text and (node.op in _PASSING or node.op in _BY_TEXT)
-            if hands_on or dtypes[slot].is_ref or dtypes[slot].name == "resource":
+            if dtypes[slot].is_ref or dtypes[slot].name == "resource":
                 seen.add(reader)
                 waiting.append(reader)
     return seen
@@ -381,51 +352,37 @@ def _source(graph: Graph, node: int, slot: int) -> Tensor:
 
 
 def _behind(graph: Graph, node: int, chosen: Dict[int, int]) -> Optional[Tensor]:
-    """The variable that a reference is of; None where only another run tells."""
+    """The variable that a reference is of: writers hand on the first that they were given.
+
+    None where only another run tells: inside branches and loops, but for what was chosen of them.
+
+    Args:
+        chosen: of operators that hand on one reference of several, at which input it was.
+    """
+    known = False
     while graph.nodes[node].op not in _VARIABLES:
+        op, known = graph.nodes[node].op, known or node in chosen
         taken = [position for position, arg in enumerate(graph.op_def(node).inputs) if arg.is_ref]
-        if not taken or (graph.nodes[node].op in _BY_INDEX and node not in chosen):
+        if not taken or (op in _BY_INDEX and node not in chosen) or (op in _INTO and not known):
             return None
         node = _source(graph, node, chosen.get(node, taken[0]))[0]
     return node, 0
 
 
 def _variables(graph: Graph, chosen: Dict[int, int]) -> Dict[Tensor, Tensor]:
-    """The variable of each reference that writers hand on: they give the first that they were given.
-
-    Args:
-        chosen: of operators that hand on one reference of several, at which input it was.
-    """
-    behind = {(node, 0): _behind(graph, node, chosen) for node in chosen}
-    result = {tensor: variable for tensor, variable in behind.items() if variable is not None}
-
-    def of(tensor: Tensor) -> Optional[Tensor]:
-        return tensor if graph.nodes[tensor[0]].op in _VARIABLES else result.get(tensor)
-
-    waiting = [node.id for node in graph.nodes if node.op in _VARIABLES or node.id in chosen]
-    while waiting:
-        source = waiting.pop()
-        for edge in graph.out_edges(source):
-            tensor, reader = (source, graph.edges.src_slot[edge]), graph.edges.dst[edge]
-            handed = (reader, 0)
-            variable = of(tensor)
-            if variable is None or handed in result or graph.nodes[reader].op in _CHOOSING:
-                continue
-            taken = [position for position, arg in enumerate(graph.op_def(reader).inputs) if arg.is_ref]
-            dtypes = graph.output_dtypes(reader)
-            if dtypes and dtypes[0].is_ref and taken and taken[0] == graph.edges.dst_slot[edge]:
-                result[handed] = variable
-                waiting.append(reader)
-    return result
+    """The variable of each reference to one, its own among them; ``chosen`` as of :func:`_behind`."""
+    references = [node.id for node in graph.nodes if any(arg.is_ref for arg in graph.op_def(node.id).outputs[:1])]
+    found = {(node, 0): _behind(graph, node, chosen) for node in references}
+    return {tensor: variable for tensor, variable in found.items() if variable is not None}
 
 
 def _array(value: Any) -> np.ndarray:
     """A value fetched earlier, as what can be fed: scalars come out of a session as NumPy scalars or bytes."""
-    return np.array(value, dtype=object) if isinstance(value, (bytes, str)) else np.asarray(value)
+    return np.array(value, dtype=object) if isinstance(value, bytes) else np.asarray(value)
 
 
 def _text(handle: Any) -> str:
-    return handle.decode("utf-8") if isinstance(handle, bytes) else str(handle)
+    return handle.decode() if isinstance(handle, bytes) else str(handle)
 
 
 def _invalid(message: str) -> Exception:
