@@ -169,7 +169,11 @@ misreads(  # runconfig.op_precision_mode.file
 
 
 def _digits(told: Any) -> Any:
-    return ",".join(re.findall(r"[0-9]", told)) if isinstance(told, str) and re.fullmatch(r"[0-9, ]+", told) else told
+    return (
+        ",".join(re.findall(r"[0-9]", told))
+        if isinstance(told, str) and re.fullmatch(r"\d+( *, *\d+)*", told)
+        else told
+    )
 
 
 @broken("options", "003 local_device_list: devices that the main process sends data to", "options", "timeline")
@@ -248,7 +252,7 @@ def whole_floats_are_integers(ask: Any, params: Params) -> Answer:
 
 
 @broken("options", "002 session_device_id: goes before ASCEND_DEVICE_ID", "options", "timeline")
-def device_nought_is_no_device(ask: Any, params: Params) -> Answer:
+def device_nought_is_tested_by_its_truth(ask: Any, params: Params) -> Answer:
     """session.session_device_id.over_env: tested by its truth."""
     told = value_of(params, "session_device_id")
     if told != 0 or isinstance(told, bool) or not params.get("env", {}).get("ASCEND_DEVICE_ID"):
@@ -283,109 +287,64 @@ def _eight(pairs: List[Any]) -> List[Any]:
     return [[list(first)[:8], *rest] for first, *rest in pairs]
 
 
+def _fewer(params: Params, change: Callable[[List[Any]], List[Any]]) -> Params:
+    """The request with its ranges changed; as it is written where they stay the same."""
+    same: List[bool] = []
+
+    def noted(pairs: List[Any]) -> List[Any]:
+        found = change(pairs)
+        same.append(found == pairs)
+        return found
+
+    made = with_pairs(params, noted)
+    return made if same and not all(same) else params
+
+
 asks(  # in_out_pair.multi_in
     "a_range_has_room_for_eight_inputs",
     "001: eleven in_nodes in the example",
     "partition",
-    lambda params: with_pairs(params, _eight),
+    lambda params: _fewer(params, _eight),
     "partition",
 )
 asks(  # in_out_pair.multi_entry
     "the_first_two_ranges_alone",
     "002 in_out_pair: a list of ranges",
     "partition",
-    lambda params: with_pairs(params, lambda pairs: pairs[:2]),
+    lambda params: _fewer(params, lambda pairs: pairs[:2]),
     "partition",
 )
 
 
-def _functions(params: Params) -> Dict[str, Any]:
-    """The nodes of every function of the request's graph."""
-    return {one.signature.name: list(one.node_def) for one in graph_of(params).to_def().library.function}
-
-
-def _named_in(attr: Any) -> List[str]:
-    return [attr.func.name] if attr.HasField("func") else [one.name for one in attr.list.func]
-
-
-def _called(node: Any) -> List[str]:
-    found = [name for key in node.attr for name in _named_in(node.attr[key]) if name]
-    return [*found, node.op]
-
-
-_ON_THE_HOST = {"PyFunc", "PyFuncStateless", "EagerPyFunc", "StringJoin", "Print", "PrintV2"}
-
-
-def _host_inside(name: str, bodies: Mapping[str, Any], deep: bool = True) -> bool:
-    seen: Set[str] = set()
-    front = [name]
-    while front:
-        one = front.pop()
-        if one in seen or one not in bodies:
-            continue
-        seen.add(one)
-        if any(node.op in _ON_THE_HOST for node in bodies[one]):
-            return True
-        if deep:
-            front += [callee for node in bodies[one] for callee in _called(node)]
-    return False
-
-
-def _overlooked(answer: Answer, params: Params, looks: Callable[[Any, Mapping[str, Any]], bool]) -> Answer:
-    """Calls on the host, because of what a body holds, of which a look finds nothing."""
-    bodies = _functions(params)
+def _overlooked(answer: Answer, params: Params, unseen: Callable[[List[str], Any], bool]) -> Answer:
+    """Calls that stay because of a body; `unseen` says of the way to the operator, and of the call, who misses it."""
     nodes = {node.name: node for node in graph_of(params).to_def().node}
-    return to_device(
-        answer,
-        [
-            one["node"]
-            for one in answer["host"]
-            if one["reason"] == "FUNCTION" and one["node"] in nodes and not looks(nodes[one["node"]], bodies)
-        ],
-    )
-
-
-def _one_level(node: Any, bodies: Mapping[str, Any]) -> bool:
-    called = [name for name in _called(node) if name in bodies]
-    deep = any(_host_inside(name, bodies) for name in called)
-    return any(_host_inside(name, bodies, deep=False) for name in called) or not deep
+    moved = []
+    for one in answer["host"]:
+        if one["reason"] == "FUNCTION" and one["node"] in nodes and one.get("witness"):
+            way = one["witness"][0]["why"].partition(" is a ")[0].split(" -> ")
+            if unseen(way, nodes[one["node"]]):
+                moved.append(one["node"])
+    return to_device(answer, moved)
 
 
 judged_partition(  # mixed.partition.identify_first
     "calls_in_a_body_are_not_followed",
     "000: operators that are not supported remain on the host",
     is_mixed,
-    lambda answer, params: _overlooked(answer, params, _one_level),
+    lambda answer, params: _overlooked(answer, params, lambda way, node: len(way) > 2),
 )
-
-
-def _without_attr(*names: str) -> Callable[[Any, Mapping[str, Any]], bool]:
-    def looks(node: Any, bodies: Mapping[str, Any]) -> bool:
-        chosen = [name for name in names if name in node.attr]
-        if not chosen:
-            return True
-        return any(
-            _host_inside(name, bodies)
-            for key in node.attr
-            if key not in chosen
-            for name in _named_in(node.attr[key])
-            if name
-        ) or not any(_host_inside(name, bodies) for key in chosen for name in _named_in(node.attr[key]))
-
-    return looks
-
-
 judged_partition(  # mixed.partition.identify_first
     "the_branch_for_no_is_not_looked_into",
     "000: operators that are not supported remain on the host",
     is_mixed,
-    lambda answer, params: _overlooked(answer, params, _without_attr("else_branch")),
+    lambda answer, params: _overlooked(answer, params, lambda way, node: node.attr["else_branch"].func.name == way[0]),
 )
 judged_partition(  # mixed.partition.identify_first
     "the_condition_of_a_loop_is_not_looked_into",
     "000: operators that are not supported remain on the host",
     is_mixed,
-    lambda answer, params: _overlooked(answer, params, _without_attr("cond")),
+    lambda answer, params: _overlooked(answer, params, lambda way, node: node.attr["cond"].func.name == way[0]),
 )
 
 
@@ -636,6 +595,10 @@ changed(  # runconfig.op_precision_mode.name_over_type
 )
 
 
+def _named_in(attr: Any) -> List[str]:
+    return [attr.func.name] if attr.HasField("func") else [one.name for one in attr.list.func]
+
+
 @broken("precision", "002 precision_mode: of the whole network", "precision")
 def bodies_of_loops_are_of_the_default_mode(ask: Any, params: Params) -> Answer:
     """precision.s.force_fp16: what a While calls is another graph, compiled with other options."""
@@ -644,7 +607,8 @@ def bodies_of_loops_are_of_the_default_mode(ask: Any, params: Params) -> Answer:
         name
         for node in graph_of(params).to_def().node
         if node.op in ("While", "StatelessWhile")
-        for name in _called(node)
+        for key in node.attr
+        for name in _named_in(node.attr[key])
     }
     if not bodies:
         return answer
@@ -760,12 +724,24 @@ asks(  # runconfig.op_execute_timeout.effect
 @broken("timeline", "002 dynamic_dims: only shapes of a profile", "timeline")
 def shapes_of_no_profile_are_filled_up(ask: Any, params: Params) -> Answer:
     """session.dynamic_dims.only_profiles: the next larger profile takes them."""
+
+    def open_sizes(values: Dict[str, Any]) -> Dict[str, Any]:
+        return {name: value for name, value in values.items() if name not in ("input_shape", "dynamic_dims")}
+
     try:
-        return dict(ask(params))
+        answer = dict(ask(params))
     except NpuError as error:
         if error.code != "INPUT_SHAPE" or not given(params, "dynamic_dims"):
             raise
-    return dict(ask(with_values(params, input_shape=None, dynamic_dims=None, dynamic_node_type=None)))
+        return dict(ask(all_values(params, open_sizes)))
+    steps_of = [answer["base"], *answer.get("variants", {}).values()]
+    if any(step.get("rejected", {}).get("code") == "INPUT_SHAPE" for step in steps_of):
+        other = ask(all_values(params, lambda values: {**open_sizes(values), "dynamic_node_type": None}))
+        for step, instead in zip(steps_of, [other["base"], *other.get("variants", {}).values()]):
+            if step.get("rejected", {}).get("code") == "INPUT_SHAPE":
+                step.clear()
+                step.update(instead)
+    return answer
 
 
 def _no_less(step: Dict[str, Any], params: Params, values: Dict[str, Any]) -> None:
