@@ -171,7 +171,7 @@ misreads(  # runconfig.op_precision_mode.file
 def _digits(told: Any) -> Any:
     return (
         ",".join(re.findall(r"[0-9]", told))
-        if isinstance(told, str) and re.fullmatch(r"\d+( *, *\d+)*", told)
+        if isinstance(told, str) and re.fullmatch(r"[0-9]+(,[0-9]+)*", told)
         else told
     )
 
