@@ -43,6 +43,7 @@ from faulty import (
     subtle,
     timeline,
     vendor,
+    vendor_stories,
 )
 from faulty.making import FAULTY, REFERENCE, Answer, Faulty, Params, broken, graph_of, plain, to_host, with_values
 from npu_conformance.backends.reference import ReferenceBackend
@@ -88,6 +89,7 @@ TABLES = (
     drawn_twelfth_conditions,
     drawn_thirteenth,
     drawn_thirteenth_conditions,
+    vendor_stories,
 )
 
 
