@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -330,7 +331,9 @@ FAULTS = [
 def test_a_fault_under_one_condition_is_found_and_told_of_by_that_condition_alone(
     backend, law, condition, shelf, tmp_path
 ):
-    (detail,) = failures(backend(), shelf, law, tmp_path, ["current"])  # all of these show in either edition
+    # All of these show in either edition, but a condition meets few cases of each: a run asks both.
+    ask = partial(failures, backend(), shelf, law, tmp_path)
+    (detail,) = ask(["current"]) or ask(["legacy"])
     assert detail.split(": ")[2] in condition, detail
 
 
