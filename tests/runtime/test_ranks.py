@@ -158,6 +158,34 @@ def test_gradients_are_those_of_the_sum_of_all_ranks_losses():
         np.testing.assert_array_equal(spread, (3 if rank == 1 else 0) * ones)
 
 
+def test_gradients_in_a_group_are_of_its_ranks_losses():
+    """Of the ranks 0 and 2, whose losses weigh 1 and 3."""
+
+    def build(rank):
+        npu_init.create_group("ends", 2, [0, 2])
+        x = v1.constant(brought(rank))
+        if rank == 1:
+            return [x]
+        weight, group = float(rank + 1), {"group": "ends"}
+        losses = [
+            hccl_ops.allreduce(x, "sum", **group), hccl_ops.allgather(x, 2, **group),
+            hccl_ops.reduce_scatter(x, "sum", 2, **group), hccl_ops.broadcast([x], 1, **group)[0],
+            hccl_ops.reduce(x, "sum", 1, **group),
+        ]  # fmt: skip
+        return [v1.gradients(v1.reduce_sum(loss) * weight, x)[0] for loss in losses]
+
+    ones = np.ones([6, 1], np.float32)
+    found = in_ranks(3, build)
+    for rank in (0, 2):
+        summed, gathered, scattered, spread, reduced = found[rank]
+        np.testing.assert_array_equal(summed, 4 * ones)
+        np.testing.assert_array_equal(gathered, 4 * ones)
+        np.testing.assert_array_equal(scattered, np.concatenate([ones[:3], 3 * ones[:3]]))
+        np.testing.assert_array_equal(spread, (4 if rank == 2 else 0) * ones)
+        # Who is not the root gets the sum's share, and what it gave itself.
+        np.testing.assert_array_equal(reduced, (3 if rank == 2 else 3 + 1) * ones)
+
+
 def test_a_collective_runs_once_a_run_whatever_its_input_is():
     """Neither folded, since its input is constant, nor shared with another of the same input."""
 
