@@ -26,7 +26,7 @@ _TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
 _NEEDS_TENSORFLOW = [
     "cases/test_run_cases.py", "cases/test_run_mutation.py", "cases/test_shown_runs.py", "conformance/test_adapter.py",
     "runtime", "device", "npu_bridge", "models/test_case_graph_values.py", "models/test_inferred_shapes.py",
-    "models/test_recordings.py", "models/test_values.py",
+    "models/test_full_size.py", "models/test_recordings.py", "models/test_values.py",
 ]  # fmt: skip
 
 #: What depends on the version of TensorFlow, or of a package that comes with it (protobuf, numpy). All else is tested
@@ -64,12 +64,14 @@ _OF_THE_NEWEST_PYTHON = [
     "timing/test_laws.py", "timing/test_pages.py",
 ]  # fmt: skip
 
-#: What the newest TensorFlow alone runs: models of full size, which is a matter of the partition, and whole suites and
-#: projects in processes of their own.
-_OF_THE_NEWEST_TENSORFLOW = [
-    "conformance/test_adapter.py", "device/test_training.py", "models/test_recordings.py", "models/test_values.py",
-    "npu_bridge/test_lint_ports.py",
-]  # fmt: skip
+#: What the newest TensorFlow alone runs: models of full size, which is a matter of the partition.
+_OF_THE_NEWEST_TENSORFLOW = ["device/test_training.py", "models/test_full_size.py", "models/test_recordings.py"]
+
+#: What the oldest TensorFlow alone runs, which is the adapter's own: whole suites that judge our drop-in as a vendor's,
+#: and scripts that are ported from an Estimator, which later versions have not.
+_OF_THE_OLDEST_TENSORFLOW = ["conformance/test_adapter.py", "npu_bridge/test_lint_ports.py"]
+
+_OF_ONE_TENSORFLOW = [*_OF_THE_NEWEST_TENSORFLOW, *_OF_THE_OLDEST_TENSORFLOW]
 
 #: What the oldest and the newest TensorFlow run, and those between do not: programs that import TensorFlow for
 #: themselves. Between, each case runs in one of its editions (cases/test_run_cases.py), which no version changes.
@@ -97,8 +99,8 @@ def _others(chosen: List[str]) -> List[str]:
 _SCOPES = {
     "": [],
     "oldest": [*_OF_THE_NEWEST_PYTHON, *_OF_THE_NEWEST_TENSORFLOW],
-    "between": [*_others(_OF_A_VERSION), *_OF_THE_ENDS, *_OF_THE_NEWEST_TENSORFLOW],
-    "newest": _others(_OF_A_VERSION),
+    "between": [*_others(_OF_A_VERSION), *_OF_THE_ENDS, *_OF_ONE_TENSORFLOW],
+    "newest": [*_others(_OF_A_VERSION), *_OF_THE_OLDEST_TENSORFLOW],
 }
 collect_ignore = [*collect_ignore, *_SCOPES[os.environ.get("NPU_TESTS_SCOPE", "")]]
 

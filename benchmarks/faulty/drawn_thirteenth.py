@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Callable, Dict, Mapping, Set
+from functools import partial
+from typing import Any, Dict, Set
 
 from faulty.making import (
     Answer,
@@ -41,26 +42,12 @@ from faulty.making import (
     value_is,
     value_of,
     with_env,
+    with_settings,
     with_values,
 )
 from npu_reference.errors import NpuError
 
 _HALF, _FLOAT, _BRAIN = "float16", "float32", "bfloat16"
-
-
-def _settings(params: Params, change: Callable[[str], str]) -> Dict[str, Any]:
-    """The request with every op_cache.ini changed."""
-
-    def edit(files: Mapping[str, Any]) -> Dict[str, Any]:
-        return {
-            name: change(text) if name.endswith("op_cache.ini") and isinstance(text, str) else text
-            for name, text in files.items()
-        }
-
-    found: Dict[str, Any] = {**params, "files": edit(params.get("files", {}))}
-    if params.get("turns"):
-        found["turns"] = [{**one, "files": edit(one["files"])} if one.get("files") else one for one in params["turns"]]
-    return found
 
 
 # Precision
@@ -197,13 +184,14 @@ defaults(  # runconfig.enable_exception_dump.default
 @broken("options", "003 op_cache.ini: takes effect only when both values are valid", "options", "compile")
 def numbers_of_the_cache_may_have_units(ask: Any, params: Params) -> Answer:
     """files.op_cache_ini.both_valid."""
-    return dict(ask(_settings(params, lambda text: re.sub(r"(?m)^(\w+\s*=\s*\d+)\s*(?:MB?|%)\s*$", r"\1", text))))
+    return dict(ask(with_settings(params, lambda text: re.sub(r"(?m)^(\w+\s*=\s*\d+)\s*(?:MB?|%)\s*$", r"\1", text))))
 
 
 @broken("options", "003 op_cache.ini: the section is [op_compiler_cache]", "options", "compile")
 def the_section_of_the_cache_is_in_any_case(ask: Any, params: Params) -> Answer:
     """files.op_cache_ini.section."""
-    return dict(ask(_settings(params, lambda text: re.sub(r"(?i)\[op_compiler_cache\]", "[op_compiler_cache]", text))))
+    plain = partial(re.sub, r"(?i)\[op_compiler_cache\]", "[op_compiler_cache]")
+    return dict(ask(with_settings(params, plain)))
 
 
 def _as_in_the_sample(answer: Answer, params: Params) -> None:

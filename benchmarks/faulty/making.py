@@ -397,6 +397,21 @@ def with_env(params: Params, change: Callable[[Dict[str, str]], Dict[str, str]])
     return found
 
 
+def with_settings(params: Params, change: Callable[[str], str]) -> Dict[str, Any]:
+    """The request with every op_cache.ini changed."""
+
+    def edit(files: Mapping[str, Any]) -> Dict[str, Any]:
+        return {
+            name: change(text) if name.endswith("op_cache.ini") and isinstance(text, str) else text
+            for name, text in files.items()
+        }
+
+    found: Dict[str, Any] = {**params, "files": edit(params.get("files", {}))}
+    if params.get("turns"):
+        found["turns"] = [{**one, "files": edit(one["files"])} if one.get("files") else one for one in params["turns"]]
+    return found
+
+
 def without(*names: str) -> Callable[[Dict[str, Any]], Dict[str, Any]]:
     return lambda values: {name: value for name, value in values.items() if name not in names}
 

@@ -47,6 +47,7 @@ from faulty.making import (
     value_is,
     value_of,
     with_pairs,
+    with_settings,
     with_values,
 )
 from npu_reference.errors import NpuError
@@ -267,17 +268,7 @@ def _less_than_all(text: str) -> str:
 @broken("options", "003 op_cache.ini: remain_cache_size_ratio is 1 to 100", "options", "compile")
 def all_of_a_cache_is_no_ratio(ask: Any, params: Params) -> Answer:
     """files.op_cache_ini.ratio: a bound that is left out."""
-
-    def edit(files: Mapping[str, Any]) -> Dict[str, Any]:
-        return {
-            name: _less_than_all(text) if name.endswith("op_cache.ini") and isinstance(text, str) else text
-            for name, text in files.items()
-        }
-
-    found: Dict[str, Any] = {**params, "files": edit(params.get("files", {}))}
-    if params.get("turns"):
-        found["turns"] = [{**one, "files": edit(one["files"])} if one.get("files") else one for one in params["turns"]]
-    return dict(ask(found))
+    return dict(ask(with_settings(params, _less_than_all)))
 
 
 # Partition

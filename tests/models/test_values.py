@@ -14,56 +14,17 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from npu_reference.runtime.observing.trace import process_trace
 from npu_reference.runtime.sessions import activation
 from tests.models import recorded_models
-
-VERSION = tuple(int(part) for part in tf.__version__.split(".")[:2])
-
-MODELS = ["resnet50", "bert_base", "yolo", "lstm", "text_pipeline"]
-
-#: TensorFlow 1.15 cannot import what 2.21 recorded: VarHandleOp, MatMul and datasets have attributes it does not know.
-RECORDINGS = [""] if VERSION[0] == 1 else ["", "_tf221"]
+from tests.models.simulating import MODELS, RECORDINGS, must_offload, on_device, plain, simulated
 
 TINY = ["resnet50_tiny_v3", *(f"{model}_tiny{recording}" for model in MODELS for recording in RECORDINGS)]
-
-#: BERT-base is half a minute and 4 GB a test: one recording of it is enough.
-FULL = [
-    f"{model}{recording}"
-    for model in MODELS
-    for recording in RECORDINGS
-    if (model, recording) != ("bert_base", "_tf221")
-]
-
-#: Small models are run in every version. A full-size one shows that size changes nothing, once for each major version.
-full_size = pytest.mark.skipif(
-    VERSION not in ((1, 15), (2, 15)), reason="models of full size are run with TensorFlow 1.15 and 2.15"
-)
-
 
 @pytest.fixture(autouse=True)
 def switched_on():
     activation.activate()
     yield
     activation.deactivate()
-
-
-def plain():
-    config = tf.ConfigProto(allow_soft_placement=True)
-    config.graph_options.rewrite_options.disable_meta_optimizer = True
-    return config
-
-
-def simulated(**options):
-    config = plain()
-    optimizer = config.graph_options.rewrite_options.custom_optimizers.add()
-    optimizer.name = "NpuOptimizer"
-    for name, value in {"use_off_line": True, "mix_compile_mode": True, **options}.items():
-        if isinstance(value, bool):
-            optimizer.parameter_map[name].b = value
-        else:
-            optimizer.parameter_map[name].s = value.encode()
-    return config
 
 
 _OWN_VALUES = {}
@@ -77,36 +38,10 @@ def own_values(name):
     return _OWN_VALUES[name]
 
 
-def on_device(name, folder, **options):
-    """The values on the simulated device, and whether each run of the sidecar had a GEOP."""
-    process_trace().clear()
-    values = recorded_models.run(name, simulated(**options), str(folder))
-    _, sidecar = recorded_models.load(name)
-    names = [run.name for run in sidecar.runs for _ in range(run.repeat)] + ["variables"]
-    records = process_trace().runs
-    assert len(records) == len(names), "some run was not taken over: TensorFlow alone gave its values"
-    return values, {run: record.geops > 0 for run, record in zip(names, records)}
-
-
-def must_offload(name):
-    """The runs of which something can be offloaded: all but initialisation together with an iterator's."""
-    _, sidecar = recorded_models.load(name)
-    return {run.name for run in sidecar.runs if not any("MakeIterator" in target for target in run.targets)}
-
-
 @pytest.mark.parametrize("name", TINY)
 def test_a_small_model_gives_the_same_bits_in_mixed_computing(name, tmp_path):
     values, offloaded = on_device(name, tmp_path)
     assert recorded_models.differences(own_values(name), values) == []
-    assert must_offload(name) <= {run for run, any_geop in offloaded.items() if any_geop}
-
-
-@full_size
-@pytest.mark.parametrize("name", FULL)
-def test_a_full_size_model_gives_the_same_bits_in_mixed_computing(name, tmp_path):
-    own = recorded_models.run(name, plain(), str(tmp_path))
-    values, offloaded = on_device(name, tmp_path)
-    assert recorded_models.differences(own, values) == []
     assert must_offload(name) <= {run for run, any_geop in offloaded.items() if any_geop}
 
 
