@@ -1,7 +1,7 @@
 """What comes to mind first of requirements that a seed drew (20261126), over all areas: files, time and runs too.
 
 Written from the documents and the inventory without a look at cases, laws or graphs of the suite. A comment at each
-names its requirement.
+names its requirement. What an earlier list has is left out.
 """
 
 from __future__ import annotations
@@ -41,15 +41,12 @@ from faulty.making import (
     plain,
     reads_as,
     rescripted,
-    retyped,
     tells,
-    texts,
     to_host,
     told_value,
     turns,
     value_is,
     value_of,
-    with_env,
     with_pairs,
     with_settings,
     with_values,
@@ -114,15 +111,6 @@ def digits_are_a_size_of_fused_inputs(ask: Any, params: Params) -> Answer:
     return dict(ask(with_values(params, input_fusion_size=int(told))))
 
 
-@broken("options", "002 variable_memory_max_size: str(5 * 1024 * 1024 * 1024), in .s", "options")
-def a_number_of_bytes_of_variables_is_taken_as_it_is(ask: Any, params: Params) -> Answer:
-    """session.variable_memory_max_size.bytes_of_decimal."""
-    told = value_of(params, "variable_memory_max_size")
-    if not isinstance(told, int) or isinstance(told, bool):
-        return dict(ask(params))
-    return dict(ask(with_values(params, variable_memory_max_size=str(told))))
-
-
 accepts(  # runconfig.dump_config.class
     "any_object_is_a_configuration_of_dumps",
     "003 dump_config: a DumpConfig that is made beforehand",
@@ -162,18 +150,6 @@ accepts(  # runconfig.op_debug_config.is_file
     "op_debug_config",
     lambda params: value_of(params, "op_debug_config") not in params.get("files", {}),
 )
-
-
-@broken("options", "002 op_precision_mode: high_precision or high_performance", "options")
-def new_modes_stand_in_old_settings(ask: Any, params: Params) -> Answer:
-    """files.op_precision_ini.flat.values."""
-    if not is_about(params, edition="legacy"):
-        return dict(ask(params))
-
-    def known(text: str) -> str:
-        return re.sub(r"=\s*(super_performance|support_out_of_bound_index|enable_\w+)", "=high_precision", text)
-
-    return dict(ask(texts(params, "op_precision_mode", known)))
 
 
 denies(  # session.session_device_id.example
@@ -222,19 +198,6 @@ denies(  # runconfig.iterations_per_loop.example
 )
 
 
-def _has_blanks(params: Params) -> bool:
-    told = value_of(params, "dynamic_inputs_shape_range")
-    return is_about(params, "session") and isinstance(told, str) and " " in told
-
-
-denies(  # session.dynamic_inputs_shape_range.example
-    "ranges_of_shapes_have_no_blanks",
-    '002 dynamic_inputs_shape_range: "getnext:[128 ,3~5, 2~128, -1],..."',
-    "dynamic_inputs_shape_range",
-    _has_blanks,
-)
-
-
 def _of_two_kinds(params: Params) -> bool:
     told = value_of(params, "dynamic_inputs_shape_range")
     return is_about(params, "runconfig") and isinstance(told, str) and ";" in told
@@ -260,31 +223,6 @@ denies(  # runconfig.ac_parallel_enable.example
 )
 
 
-def _odd_character(params: Params) -> bool:
-    told = value_of(params, "op_compiler_cache_dir")
-    return is_about(params, "session") and isinstance(told, str) and not told.isascii()
-
-
-denies(  # session.op_compiler_cache_dir.charset
-    "directories_of_a_cache_are_of_ascii",
-    "002 op_compiler_cache_dir: letters, digits, _, -, . and Chinese characters",
-    "op_compiler_cache_dir",
-    _odd_character,
-)
-
-
-def _fixed_beside_open(params: Params) -> bool:
-    told = value_of(params, "input_shape")
-    parts = told.split(";") if isinstance(told, str) else []
-    return any("-1" in one for one in parts) and any("-1" not in one for one in parts)
-
-
-denies(  # session.input_shape.static_inputs_listed
-    "every_input_that_is_listed_is_open",
-    "002 input_shape: fixed inputs are listed, too",
-    "input_shape",
-    _fixed_beside_open,
-)
 denies(  # runconfig.precision_mode.example
     "mixed_precision_names_its_type",
     '003 precision_mode: NPURunConfig(precision_mode="allow_mix_precision")',
@@ -337,14 +275,6 @@ tells(  # session.graph_memory_max_size.default
 )
 
 
-def _off_line_if_asked(answer: Answer, params: Params) -> None:
-    if is_about(params, "session", "legacy") and not given(params, "use_off_line"):
-        told_value(answer, "use_off_line", False)
-
-
-tells(
-    "the_device_is_used_if_asked_for", "002 use_off_line: True by default", _off_line_if_asked
-)  # use_off_line.default
 defaults(  # files.cache.default_size
     "a_cache_has_1024_megabytes",
     "003 op_compiler_cache_mode: 500 MB by default",
@@ -362,14 +292,6 @@ defaults(  # files.aoe.work_path_default
     "$HOME",
     lambda params: is_about(params, edition="current"),
 )
-
-
-@broken("options", "003 ASCEND_DEVICE_ID: session_device_id goes before it", "options", "timeline")
-def the_variable_of_a_device_goes_first(ask: Any, params: Params) -> Answer:
-    """env.ASCEND_DEVICE_ID.lower."""
-    if "ASCEND_DEVICE_ID" not in params.get("env", {}):
-        return dict(ask(params))
-    return dict(ask(all_values(params, without("session_device_id"))))
 
 
 def _main_by_default(values: Dict[str, Any]) -> Dict[str, Any]:
@@ -515,22 +437,6 @@ def settings_of_a_cache_need_no_section(ask: Any, params: Params) -> Answer:
     return answer
 
 
-def _removed_ratio(env: Dict[str, str]) -> Dict[str, str]:
-    told = env.get("ASCEND_REMAIN_CACHE_SIZE_RATIO", "")
-    if not told.isdigit() or not 1 <= int(told) < 100:
-        return env
-    return {**env, "ASCEND_REMAIN_CACHE_SIZE_RATIO": str(100 - int(told))}
-
-
-asks(  # env.ASCEND_REMAIN_CACHE_SIZE_RATIO.effect
-    "the_variable_of_a_ratio_says_what_is_removed",
-    "003 ASCEND_REMAIN_CACHE_SIZE_RATIO: the ratio of the cache to be reserved",
-    "artifacts",
-    lambda params: with_env(params, _removed_ratio),
-    "compile",
-)
-
-
 def _other_file(params: Params) -> Params:
     """Operators that the file does not name have no colour of their own."""
     named = set(re.findall(r'"([A-Za-z0-9_]+)"', " ".join(str(text) for text in _mixlists(params))))
@@ -570,45 +476,6 @@ changed(  # precision.mixlist.query_path
 # Partition
 
 
-def _all_in_one(answer: Answer, params: Params) -> None:
-    if len(answer["geops"]) > 1:
-        first = answer["geops"][0]
-        for other in answer["geops"][1:]:
-            first["nodes"] = [*first["nodes"], *other["nodes"]]
-        answer["geops"] = [first]
-
-
-place(  # mixed.partition.geop_split
-    "what_is_offloaded_is_a_single_geop", "000: a graph may be partitioned into several GEOPs", _all_in_one
-)
-
-
-def _unflagged(params: Params) -> Params:
-    return with_values(params, in_out_pair=None) if value_is(params, "in_out_pair_flag", False) else params
-
-
-asks(  # in_out_pair.session.example_false
-    "ranges_that_are_flagged_false_are_off",
-    "002 in_out_pair_flag: False, the range runs in the frontend",
-    "partition",
-    _unflagged,
-    "partition",
-)
-
-
-def _without_port(pairs: List[Any]) -> List[Any]:
-    return [[[re.sub(r":\d+$", "", name) for name in side] for side in pair] for pair in pairs]
-
-
-asks(  # in_out_pair.names_no_port
-    "ends_of_a_range_may_be_tensors",
-    "001 in_out_pair: names of operators",
-    "partition",
-    lambda params: with_pairs(params, _without_port),
-    "partition",
-)
-
-
 def _once(pairs: List[Any]) -> List[Any]:
     found = [pair for pair in pairs if all(len(set(side)) == len(side) for side in pair)]
     return found or pairs
@@ -636,14 +503,6 @@ asks(  # session.mix_compile_mode.scope
     "partition",
     lambda params: with_values(params, mix_compile_mode=None) if in_inference(params) else params,
     "partition",
-)
-asks(  # runconfig.variable_placement.host
-    "variables_stay_on_the_device_whatever_is_said",
-    "003 variable_placement: Host, the variable is deployed on the host",
-    "partition",
-    lambda params: all_values(params, mapped("variable_placement", lambda value: "Device")),
-    "partition",
-    "timeline",
 )
 
 
@@ -675,55 +534,17 @@ def new_control_flow_fails_on_the_host_as_well(ask: Any, params: Params) -> Answ
 # Precision
 
 
-def _other_mode(before: str, after: str) -> Callable[[Params], Params]:
-    def change(params: Params) -> Params:
-        found = value_of(params, "precision_mode")
-        if not is_about(params, edition="current") or given(params, "precision_mode_v2"):
-            return params
-        if found is None and before == "allow_fp32_to_fp16" and not in_inference(params):
-            return with_values(params, precision_mode=after)
-        return all_values(params, mapped("precision_mode", lambda value: after)) if found == before else params
-
-    return change
-
-
 asks(  # precision.force_fp16.both_supported
     "vectors_are_not_forced_to_half",
     "003 precision_mode: force_fp16, of operators that support both",
     "precision",
-    _other_mode("force_fp16", "allow_fp32_to_fp16"),
+    lambda params: (
+        all_values(params, mapped("precision_mode", lambda value: "allow_fp32_to_fp16"))
+        if is_about(params, edition="current") and value_is(params, "precision_mode", "force_fp16")
+        else params
+    ),
     "precision",
 )
-asks(  # precision.allow_fp32_to_fp16.vector_keep
-    "vectors_become_half_where_that_is_allowed",
-    "003 precision_mode: allow_fp32_to_fp16, vector operators keep their precision",
-    "precision",
-    _other_mode("allow_fp32_to_fp16", "force_fp16"),
-    "precision",
-)
-
-
-def _half_out(node: Dict[str, Any], params: Params, op: Any) -> None:
-    if node.get("engine") == "cube" and value_is(params, "precision_mode_v2", "cube_fp16in_fp32out"):
-        retyped(node, _FLOAT, _HALF, "outputs")
-
-
-node_change(  # precision.v2.cube
-    "a_cube_gives_what_it_takes", "003 precision_mode_v2: cube_fp16in_fp32out, float32 out", _half_out
-)
-
-
-@broken("precision", "003 precision_mode_v2: origin, the AI CPU computes at float16", "precision")
-def no_half_on_the_core_is_an_error(ask: Any, params: Params) -> Answer:
-    """precision.v2.origin.fp16_aicpu."""
-    answer = dict(ask(params))
-    told = params.get("ops_info") or ""
-    for node in answer["nodes"]:
-        listed = f'"{node.get("kernel")}"' in told or f'"{node.get("op")}"' in told
-        is_moved = node.get("engine") == "aicpu" and _HALF in node["inputs"]
-        if value_is(params, "precision_mode_v2", "origin") and listed and is_moved:
-            raise NpuError("PRECISION_NO_KERNEL", node["node"], "no kernel of the AI Core computes at float16")
-    return answer
 
 
 @broken("precision", "004: a Conv2D of float16 is what the hardware has", "precision")
@@ -735,19 +556,6 @@ def every_convolution_is_refused_where_dtypes_are_kept(ask: Any, params: Params)
         if are_kept and node.get("op") == "Conv2D":
             raise NpuError("PRECISION_NO_KERNEL", node["node"], "a Conv2D keeps no dtype")
     return answer
-
-
-@broken(
-    "precision", "003 precision_mode: must_keep_origin_dtype, an error where no operator has the dtype", "precision"
-)
-def what_cannot_be_kept_is_cast(ask: Any, params: Params) -> Answer:
-    """precision.must_keep.fp32_only_fp16_error."""
-    try:
-        return dict(ask(params))
-    except NpuError as error:
-        if error.code != "PRECISION_NO_KERNEL" or not value_is(params, "precision_mode", "must_keep_origin_dtype"):
-            raise
-        return dict(ask(with_values(params, precision_mode=None)))
 
 
 def _implemented(node: Dict[str, Any], params: Params, op: Any) -> None:
@@ -768,17 +576,6 @@ node_change(  # runconfig.op_select_implmode.some_ops
 # Time, memory and copies
 
 
-def _always_serial(values: Dict[str, Any]) -> Dict[str, Any]:
-    return {name: value for name, value in values.items() if name != "stream_max_parallel_num"}
-
-
-asks(  # session.stream_max_parallel_num.effect
-    "engines_take_turns_whatever_is_said",
-    "002 stream_max_parallel_num: AI CPU and AI Core operators run in parallel",
-    "timeline",
-    lambda params: all_values(params, _always_serial) if is_about(params, "session") else params,
-    "timeline",
-)
 asks(  # session.enable_small_channel.0
     "small_channels_are_on_where_they_are_named",
     "002 enable_small_channel: 0, off",
@@ -811,7 +608,7 @@ misreads(  # runconfig.op_precision_mode.support_out_of_bound_index
 
 
 def _as_they_are_made(params: Params) -> Params:
-    """Ranges of placeholders in the order of the graph."""
+    """Ranges of placeholders in the order of the graph, where nobody feeds them."""
     told = value_of(params, "dynamic_inputs_shape_range")
     if not isinstance(told, str) or "graph" not in params:
         return params
@@ -840,16 +637,6 @@ asks(  # runconfig.dynamic_inputs_shape_range.order_named
 
 
 # Compilation
-
-
-asks(  # runconfig.jit_compile.false
-    "kernels_are_compiled_whatever_binaries_there_are",
-    "003 jit_compile: false, a compiled binary is used first",
-    "artifacts",
-    lambda params: all_values(params, mapped("jit_compile", lambda value: "true" if isinstance(value, str) else True)),
-    "compile",
-    "timeline",
-)
 
 
 def _scalars_inline(turn: Dict[str, Any], asked: Dict[str, Any]) -> None:
@@ -919,59 +706,9 @@ asks(  # session.op_debug_level.3.files
     ),
     "compile",
 )
-asks(  # session.op_compiler_cache_mode.with_dir
-    "a_cache_lies_where_it_lies_by_default",
-    "002 op_compiler_cache_mode: with op_compiler_cache_dir",
-    "artifacts",
-    lambda params: all_values(params, without("op_compiler_cache_dir")) if is_about(params, "session") else params,
-    "compile",
-)
-
-
-def _is_configured(values: Mapping[str, Any]) -> bool:
-    return plain(values.get("op_debug_config")) is not None
-
-
-asks(  # runconfig.op_debug_config.debug_dir
-    "the_folder_of_debugging_is_for_levels_alone",
-    "003 op_debug_config: debug_dir, where files of dump_cce and dump_loc lie",
-    "artifacts",
-    lambda params: all_values(params, without("debug_dir")) if named_by(params, "op_debug_config") else params,
-    "compile",
-)
-
-
-def _never_read(params: Params) -> Params:
-    found = all_values(params, mapped("op_compiler_cache_mode", lambda value: "force" if value == "enable" else value))
-    if not given(params, "op_compiler_cache_mode") and is_about(params, edition="current"):
-        found["values"] = {**found["values"], "op_compiler_cache_mode": "force"}
-    return found
-
-
-asks(  # runconfig.op_compiler_cache_mode.enable
-    "what_is_cached_is_never_read",
-    "003 op_compiler_cache_mode: enable, reused by operators with the same options",
-    "artifacts",
-    _never_read,
-    "compile",
-)
 
 
 # Runs
-
-
-asks(  # session.profiling_mode.false
-    "options_of_a_profile_switch_it_on",
-    "002 profiling_mode: False, off",
-    "run",
-    lambda params: (
-        all_values(params, lambda values: {**values, "profiling_mode": True})
-        if given(params, "profiling_options") and is_about(params, "session")
-        else params
-    ),
-    "run",
-    "timeline",
-)
 
 
 def _where_the_script_runs(files: Dict[str, Any], params: Params) -> Dict[str, Any]:
