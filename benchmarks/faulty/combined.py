@@ -12,6 +12,7 @@ from faulty import (
     drawn_eighth_second,
     drawn_eighth_subtle,
     drawn_eleventh_conditions,
+    drawn_fifteenth,
     drawn_fifth,
     drawn_fifth_second,
     drawn_fifth_subtle,
@@ -90,6 +91,7 @@ TABLES = (
     drawn_thirteenth,
     drawn_thirteenth_conditions,
     vendor_stories,
+    drawn_fifteenth,
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, List
+from typing import Any, Callable, List
 
 from npu_conformance.backends.mutants import mutant
 from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend
@@ -159,13 +159,20 @@ telling(
     lambda step, params: step["memory"].update(total=step["memory"]["total"] + step["memory"]["external"]),
     has("external_weight", True),
 )
-hearing(
-    "ranges-in-the-order-of-the-script",
-    "runconfig.dynamic_inputs_shape_range.order_named",
-    "Takes the ranges of placeholders in the order in which the script makes them.",
-    lambda params: params.get("feeds") == ["a:0", "b:0"],
-    dynamic_inputs_shape_range=lambda told: "data:" + ",".join(reversed(told[len("data:") :].split(","))),
-)
+
+
+def _open_by_name(surface: str) -> Callable[[Params], bool]:
+    return lambda params: params["surface"] == surface and set(params.get("shapes") or ()) == {"a", "b"}
+
+
+for _name, _surface in (("ranges", "runconfig"), ("session-ranges", "session")):
+    hearing(
+        f"{_name}-in-the-order-of-the-script",
+        f"{_surface}.dynamic_inputs_shape_range.order_named",
+        "Takes the ranges of placeholders in the order in which the script makes them.",
+        _open_by_name(_surface),
+        dynamic_inputs_shape_range=lambda told: "data:" + ",".join(reversed(told[len("data:") :].split(","))),
+    )
 hearing(
     "ranges-of-datasets-ignored",
     "runconfig.dynamic_inputs_shape_range.keywords",
