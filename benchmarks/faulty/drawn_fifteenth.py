@@ -111,23 +111,25 @@ def digits_are_a_size_of_fused_inputs(ask: Any, params: Params) -> Answer:
     return dict(ask(with_values(params, input_fusion_size=int(told))))
 
 
+def _is_no(kind: str, option: str) -> Callable[[Params], bool]:
+    def wanted(params: Params) -> bool:
+        told = value_of(params, option)
+        return not isinstance(told, dict) or told.get("class", "") != kind
+
+    return wanted
+
+
 accepts(  # runconfig.dump_config.class
     "any_object_is_a_configuration_of_dumps",
     "003 dump_config: a DumpConfig that is made beforehand",
     "dump_config",
-    lambda params: (
-        not isinstance(value_of(params, "dump_config"), dict)
-        or value_of(params, "dump_config").get("class", "") != "DumpConfig"
-    ),
+    _is_no("DumpConfig", "dump_config"),
 )
 accepts(  # runconfig.profiling_config.class
     "any_object_is_a_configuration_of_profiles",
     "003 profiling_config: a ProfilingConfig that is made beforehand",
     "profiling_config",
-    lambda params: (
-        not isinstance(value_of(params, "profiling_config"), dict)
-        or value_of(params, "profiling_config").get("class", "") != "ProfilingConfig"
-    ),
+    _is_no("ProfilingConfig", "profiling_config"),
 )
 accepts(  # runconfig.quant_dumpable.domain
     "any_text_says_whether_quantised_data_are_dumped",
@@ -318,11 +320,15 @@ def inference_is_not_debugged(ask: Any, params: Params) -> Answer:
     return dict(ask(all_values(params, without("op_debug_level"))))
 
 
+def _the_first(params: Params, told: Any) -> Any:
+    return told.split(",")[0] if isinstance(told, str) else told
+
+
 reads_as(  # runconfig.enable_scope_fusion_passes.list
     "the_first_scope_pass_alone",
     "003 enable_scope_fusion_passes: names, separated by commas",
     "enable_scope_fusion_passes",
-    lambda params, told: told.split(",")[0] if isinstance(told, str) else told,
+    _the_first,
     "options",
     "timeline",
     "compile",
@@ -331,7 +337,7 @@ reads_as(  # session.optypelist_for_implmode.applies_to_list
     "the_first_type_of_a_list_has_the_mode",
     "002 optypelist_for_implmode: the types that are listed",
     "optypelist_for_implmode",
-    lambda params, told: told.split(",")[0] if isinstance(told, str) else told,
+    _the_first,
     "options",
     "precision",
     "timeline",
