@@ -45,6 +45,7 @@ from faulty import (
     timeline,
     vendor,
     vendor_stories,
+    vendor_stories_second,
 )
 from faulty.making import FAULTY, REFERENCE, Answer, Faulty, Params, broken, graph_of, plain, to_host, with_values
 from npu_conformance.backends.reference import ReferenceBackend
@@ -92,6 +93,7 @@ TABLES = (
     drawn_thirteenth_conditions,
     vendor_stories,
     drawn_fifteenth,
+    vendor_stories_second,
 )
 
 
