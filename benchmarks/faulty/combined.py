@@ -27,6 +27,7 @@ from faulty import (
     drawn_runs,
     drawn_seventh,
     drawn_seventh_subtle,
+    drawn_sixteenth,
     drawn_sixth,
     drawn_sixth_graphs,
     drawn_sixth_graphs_subtle,
@@ -92,6 +93,7 @@ TABLES = (
     drawn_thirteenth_conditions,
     vendor_stories,
     drawn_fifteenth,
+    drawn_sixteenth,
 )
 
 
