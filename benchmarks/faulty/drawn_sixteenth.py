@@ -348,17 +348,18 @@ accepts(  # session.op_select_implmode.domain
     ),
     op_select_implmode="high_precision",
 )
-asks(  # runconfig.jit_compile.true
-    "a_kernel_that_is_built_in_is_never_compiled",
-    "003 jit_compile: true: operators are compiled online",
-    "artifacts",
-    lambda params: (
-        all_values(params, mapped("jit_compile", lambda told: "false" if told == "true" else told))
-        if _RUNCONFIG(params)
-        else params
-    ),
-    "compile",
-)
+
+
+@broken("artifacts", "003 jit_compile: true: operators are compiled online", "compile")
+def a_kernel_that_is_built_in_is_never_compiled(ask: Any, params: Params) -> Answer:
+    """runconfig.jit_compile.true."""
+    if not _RUNCONFIG(params) or not value_is(params, "jit_compile", "true"):
+        return dict(ask(params))
+    answer = dict(ask(with_values(params, jit_compile="false")))
+    for kernel in (kernel for turn in answer["turns"] for kernel in turn.get("kernels", ())):
+        if kernel["origin"] == "compiled":
+            kernel["origin"] = "built_in"
+    return answer
 
 
 @broken("options", "002 stream_max_parallel_num: training and online inference", "options")
@@ -686,16 +687,18 @@ def a_directory_that_is_there_is_the_cache_itself(ask: Any, params: Params) -> A
     return answer
 
 
-def _launched_each(step: Dict[str, Any], params: Params, values: Mapping[str, Any]) -> None:
-    if _SESSION(params) and "launches" in step:
-        step["launches"] *= step.get("iterations", 1)
+@broken("timeline", "002 iterations_per_loop: on the device side for each sess.run()", "timeline", "run")
+def the_host_starts_every_iteration_of_a_loop(ask: Any, params: Params) -> Answer:
+    """session.iterations_per_loop.effect."""
+    answer = dict(ask(params))
+    if not _SESSION(params):
+        return answer
+    for step in [answer.get("base"), *answer.get("variants", {}).values(), *answer.get("timeline", ())]:
+        if step and "launches" in step:
+            step["launches"] *= step.get("iterations", 1)
+    return answer
 
 
-steps(  # session.iterations_per_loop.effect
-    "the_host_starts_every_iteration_of_a_loop",
-    "002 iterations_per_loop: iterations on the device side for each sess.run()",
-    _launched_each,
-)
 accepts(  # session.input_shape.needs_dynamic_dims
     "an_open_size_needs_no_profiles",
     "002 input_shape: -1 has to be set by dynamic_dims",
