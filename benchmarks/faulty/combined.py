@@ -27,6 +27,7 @@ from faulty import (
     drawn_runs,
     drawn_seventh,
     drawn_seventh_subtle,
+    drawn_sixteenth,
     drawn_sixth,
     drawn_sixth_graphs,
     drawn_sixth_graphs_subtle,
@@ -94,6 +95,7 @@ TABLES = (
     vendor_stories,
     drawn_fifteenth,
     vendor_stories_second,
+    drawn_sixteenth,
 )
 
 
