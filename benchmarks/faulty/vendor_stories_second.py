@@ -814,12 +814,22 @@ def _fits_a_profile(params: Params) -> bool:
     "timeline", "002 dynamic_dims: the shapes that are supported are those of the profiles"
 )
 def a_shape_below_a_profile_is_padded_to_it(ask: Any, params: Params) -> Answer:
+    """Of variants, too: there a step that is refused is told and not raised."""
+
+    def padded(one: Params) -> Params:
+        return {name: value for name, value in one.items() if name not in ("shapes", "variants")}
+
     try:
-        return dict(ask(params))
+        answer = dict(ask(params))
     except NpuError as error:
         if error.code != "INPUT_SHAPE" or error.subject != "dynamic_dims" or not _fits_a_profile(params):
             raise
-        return dict(ask({name: value for name, value in params.items() if name != "shapes"}))
+        return dict(ask(padded(params)))
+    for name, values in params.get("variants", {}).items():
+        one = {**params, "values": {**params["values"], **values}}
+        if value_of(one, "dynamic_dims") and "rejected" in answer["variants"][name] and _fits_a_profile(one):
+            answer["variants"][name] = ask(padded(one))["base"]
+    return answer
 
 
 def _groups(text: Any) -> Dict[str, List[str]]:

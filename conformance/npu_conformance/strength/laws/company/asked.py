@@ -18,6 +18,7 @@ __all__ = [
     "SETTLED",
     "UNKNOWN",
     "UNKNOWN_KEY",
+    "UNKNOWN_KEYS",
     "WANTED",
     "place_of",
 ]
@@ -60,6 +61,16 @@ _CONDITION, UNKNOWN, FIELDS, ORDER = "condition", "unknown", "fields", "order"
 
 #: A key that no document has.
 UNKNOWN_KEY = "no_such_option_of_any_document"
+
+#: What stands beside as such a key: others are nearly an option's, with what would show if they were taken for it.
+UNKNOWN_KEYS: Mapping[str, Any] = {
+    UNKNOWN_KEY: 7,
+    "HCOM_PARALLEL": True,
+    "Iterations_Per_Loop": 5,
+    "op-debug-level": 2,
+    "enable_exception_dump ": 1,
+    "dynamic_inputs": True,
+}
 
 #: The ways of asking in which all parts are there; others name the parts that are.
 FIRST, SETTLED = "first", "with the effective values"

@@ -19,7 +19,7 @@ from npu_conformance.strength.laws.company.asked import (
     ORDER,
     SETTLED,
     UNKNOWN,
-    UNKNOWN_KEY,
+    UNKNOWN_KEYS,
     Company,
     Fault,
     place_of,
@@ -51,7 +51,7 @@ def request(company: Company, chosen: Sequence[Instance], parts: Sequence[str], 
             merged[name].update(more)
     values = merged["values"]
     if UNKNOWN in parts:
-        values[UNKNOWN_KEY] = 7
+        values.update(UNKNOWN_KEYS)
     if FIELDS in parts:
         fields = {name: _FIELD_OF.get(type(value)) for name, value in values.items()}
         values = {name: {"field": fields[name], "value": of} if fields[name] else of for name, of in values.items()}
