@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
-from npu_conformance.backends.mutants.edits import Answer, Params
+from npu_conformance.backends.mutants import mutant
+from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend, with_values
 from npu_conformance.backends.mutants.timing_edits import always, given, has, hearing, telling, value_of
+from npu_reference.errors import NpuError
 
 __all__: List[str] = []
 
@@ -154,6 +156,21 @@ hearing(
     given("runconfig", "enable_data_pre_proc", False),
     enable_data_pre_proc=True,
 )
+
+
+@mutant("loop-over-the-first-dataset", "runconfig.enable_data_pre_proc.prerequisite")
+class LoopOverTheFirstDataset(ReferenceBackend):
+    """Makes a loop on the device where any GetNext is there, whatever others there are."""
+
+    def step(self, params: Params) -> Answer:
+        try:
+            return super().step(params)
+        except NpuError as error:
+            turns = value_of(params, "iterations_per_loop")
+            if error.subject != "enable_data_pre_proc" or not value_of(params, error.subject) or turns is None:
+                raise
+        return {**super().step(with_values(params, iterations_per_loop=1)), "iterations": turns}
+
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Borders

@@ -316,6 +316,20 @@ hearing(
 )
 
 
+def _with_room(step: Answer, params: Params) -> None:
+    for one in step.get("transfers", ()):
+        one["bytes"] *= 2
+
+
+telling(
+    "profiles-with-room",
+    "session.dynamic_dims.only_profiles",
+    "Copies inputs of a profile with room for larger ones.",
+    _with_room,
+    given("session", "dynamic_dims"),
+)
+
+
 @mutant("lost-peer-missed-early", "runconfig.hccl_timeout.purpose")
 class LostPeerMissedEarly(ReferenceBackend):
     """Misses a rank that is lost behind the last collective of a step in that collective."""
