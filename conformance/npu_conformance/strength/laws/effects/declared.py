@@ -146,6 +146,13 @@ _OF_NOBODY: Mapping[str, str] = {
     "ops_info.json": json.dumps({"black-list": {"to-add": ["MatMulV2"]}}),
 }
 
+
+def _of_any_ranks(one: Question) -> bool:
+    """Whether a step of two devices is one of more: of a script it is said, of `every_collective` by an operator."""
+    graph = str(one.params.get("graph", "every_collective"))
+    return one.params.get("ranks") == 2 and "every_collective" not in graph
+
+
 #: In the order in which they are laid; what one gives, those after it leave alone.
 CONDITIONS: Tuple[Condition, ...] = (
     *(
@@ -335,6 +342,14 @@ CONDITIONS: Tuple[Condition, ...] = (
         ),
         changes.setting({"RANK_SIZE": "1", "RANK_ID": "0", "DEVICE_ID": "3", "JOB_ID": "10087"}),
         answers.same,
+    ),
+    Condition(
+        "eight devices for two",
+        ("session.is_tailing_optimization.distributed_only", "runconfig.hcom_parallel.true"),
+        _of_any_ranks,
+        lambda params: {**params, "ranks": 8},
+        answers.same,
+        ("device",),
     ),
     Condition(
         "a work path in the environment",
