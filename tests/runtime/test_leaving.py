@@ -10,6 +10,7 @@ import pytest
 from npu_reference.runtime.config import RUN_CONFIG_MARK, Overrides, overriding
 from npu_reference.runtime.execution import leaving
 from npu_reference.runtime.observing.log import listening
+from npu_reference.runtime.observing.trace import process_trace
 from npu_reference.runtime.sessions import activation
 from npu_reference.runtime.tf_api import tensorflow
 
@@ -102,6 +103,21 @@ def test_weights_are_there_while_the_session_is_open_and_gone_after(folder):
     (result,) = [name for name in names if name.endswith("fusion_result.json")]
     assert result.startswith("work/FE/") and list(json.loads((folder / result).read_text()))
     assert files(folder) == [result] and not list((folder / "work").glob("tmp_weight*"))
+
+
+def test_a_session_that_is_closed_in_the_program_behind_its_own_takes_no_files_of_that(folder):
+    settings = {"external_weight": True}
+    with overriding(Overrides(values=settings, surface="runconfig")):
+        process_trace().restart()
+        before = run(close=False)
+        leaving.end()
+        assert files(folder) == []
+        process_trace().restart()
+        session = run(close=False)  # which has the first one's number
+        before.close()
+        assert len(files(folder)) == 1
+        session.close()
+    assert files(folder) == []
 
 
 def test_files_that_are_only_told_of_are_never_written(folder):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -128,6 +129,34 @@ def test_a_script_answers_what_it_printed(tmp_path):
     with pytest.raises(NpuError) as caught:
         runner.run_script({"source": "raise KeyError('gone')\n", "edition": "current"})
     assert caught.value.code == "RUN_FAILED" and "KeyError: 'gone'" in caught.value.reason
+
+
+def test_a_script_is_a_program_whatever_sessions_the_one_before_has_left_open(tmp_path):
+    script = tmp_path / "weights.py"
+    script.write_text(
+        "import glob, os, sys\n"
+        "import tensorflow.compat.v1 as tf\n"
+        "from npu_bridge.npu_init import *\n"
+        "config = tf.ConfigProto()\n"
+        "config.graph_options.rewrite_options.custom_optimizers.add().name = 'NpuOptimizer'\n"
+        "session = tf.Session(config=config)\n"
+        "x = tf.placeholder(tf.float32, [2, 2], name='x')\n"
+        "session.run(tf.matmul(x, tf.ones([2, 2]) * 3), {x: [[1, 2], [3, 4]]})\n"
+        "print(glob.glob('tmp_weight_*'))\n"
+        "if 'stays' in sys.argv:\n"
+        "    sys.modules['session that stays'] = session\n"
+    )
+    values = {"external_weight": True, "export_compile_stat": 1}
+    wanted = {"script": str(script), "values": values, "surface": "runconfig"}
+    try:
+        first = runner.run_script({**wanted, "args": ["stays"]})
+        second = runner.run_script(wanted)
+    finally:
+        session = sys.modules.pop("session that stays", None)
+        if session is not None:
+            session.close()
+    assert first["output"] == second["output"] != "[]\n"
+    assert list(first["files"]) == list(second["files"]) == ["fusion_result.json"]  # the weights went as it ended
 
 
 def test_what_a_script_switches_for_all_of_tensorflow_is_as_before_for_the_next():

@@ -72,6 +72,7 @@ class Leaving:
         self._compiling, self._faults, self._place = compiling, faults, Place("", folder)
         self._left: Dict[Any, None] = {}
         self._told: Set[str] = set()
+        self._program: Optional[Program] = None
 
     def compiled(
         self, signature: Any, parts: Partition, feeds: Mapping[str, Any], copies: Optional[Sequence[Copy]] = None
@@ -100,7 +101,8 @@ class Leaving:
             if not _PROGRAM:
                 _PROGRAM.append(Program(self._place, asked_only=True, faults=self._faults))
             model = Model(parts, assign(parts, self._resolution), timed.compiled, timed.shapes)
-            left = _PROGRAM[0].compile(model, self._resolution, self._env, self._session, self._place)
+            self._program = _PROGRAM[0]
+            left = self._program.compile(model, self._resolution, self._env, self._session, self._place)
             found = self._new(left.notes)
             if left.hits or left.misses:
                 counts = f"{left.hits} kernels were taken from the cache, {left.misses} were compiled."
@@ -108,10 +110,14 @@ class Leaving:
             return found
 
     def close(self) -> None:
-        """The session is closed: its models are unloaded (D26)."""
+        """The session is closed: its models are unloaded (D26).
+
+        A session that nobody closes is closed when it is collected, which may be in a program behind its own, where
+        another session has its number.
+        """
         with _LOCK:
-            for program in _PROGRAM:
-                program.unload(self._session)
+            if self._program is not None:
+                self._program.unload(self._session)
 
     def _new(self, notes: Sequence[Remark]) -> List[Remark]:
         found = [note for note in notes if note.message not in self._told]

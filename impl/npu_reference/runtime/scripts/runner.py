@@ -15,7 +15,7 @@ from npu_reference.device.faults import parse
 from npu_reference.errors import NpuError
 from npu_reference.hardware import load
 from npu_reference.runtime.config import OPTIMIZER, Overrides, overriding
-from npu_reference.runtime.execution import clocking, recording
+from npu_reference.runtime.execution import clocking, leaving, recording
 from npu_reference.runtime.observing.account import Account, Failure
 from npu_reference.runtime.observing.log import Entry, listening
 from npu_reference.runtime.observing.trace import process_trace
@@ -63,7 +63,7 @@ def run_graph(params: Mapping[str, Any]) -> Dict[str, Any]:
             if not params.get("may_fail") or error.code not in _FAILURES:
                 raise
             failed = error
-        recording.end()
+        _end()
         answer = {"fetches": fetches, "files": folder.files(), "trace": _records(), "log": folder.without(log)}
         answer.update(_told(params))
         return answer if failed is None else {**answer, "failed": failed.to_json()}
@@ -99,7 +99,7 @@ def run_script(params: Mapping[str, Any]) -> Dict[str, Any]:
         folder = stack.enter_context(run_folder(params.get("files")))
         log = stack.enter_context(_observed(params, folder))
         output = folder.without(execute(path, list(params.get("args", [])), params.get("edition")))
-        recording.end()
+        _end()
         answer = {"fetches": {}, "files": folder.files(), "output": output, "trace": _records()}
         return {**answer, "log": folder.without(log), **_told(params)}
 
@@ -177,10 +177,17 @@ def _observed(params: Mapping[str, Any], folder: RunFolder) -> Iterator[List[Dic
         # It reorders arithmetic differently in each version of TensorFlow, and takes longer than what is run here.
         grappler=False,
     )
+    leaving.end()  # of a request that has failed
     clocking.restart()
     process_trace().restart()  # an answer must not tell how many requests came before it
     with overriding(overrides), listening(hear):
         yield log
+
+
+def _end() -> None:
+    """A request is a program of its own: what is written as a program ends is written before the answer is made."""
+    recording.end()
+    leaving.end()
 
 
 def _records() -> List[Dict[str, object]]:
