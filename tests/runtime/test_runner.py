@@ -184,3 +184,29 @@ def test_arrays_survive_the_wire(value, tmp_path):
     back = from_wire("v", to_wire("v", value, str(tmp_path)))
     assert back.shape == value.shape
     np.testing.assert_array_equal(back, value)
+
+
+def test_what_a_script_sets_for_its_process_is_gone_for_the_next(tmp_path):
+    script = tmp_path / "setting.py"
+    script.write_text(
+        "import logging, os, sys, warnings\n"
+        "import numpy as np\n"
+        "import tensorflow.compat.v1 as tf\n"
+        "from hccl.manage.api import create_group\n"
+        "flags = tf.app.flags\n"
+        "flags.DEFINE_integer('depth', 1, 'layers')\n"
+        "print(flags.FLAGS.depth, os.environ.get('FROM_A_SCRIPT'), os.umask(0o077), len(warnings.filters))\n"
+        "print(np.get_printoptions()['precision'], sys.getrecursionlimit(), tf.logging.get_verbosity())\n"
+        "print(logging.getLogger().level, tf.keras.backend.floatx())\n"
+        "create_group('mine', 1, [0])\n"
+        "os.environ['FROM_A_SCRIPT'] = '1'\n"
+        "warnings.simplefilter('error')\n"
+        "np.set_printoptions(precision=3)\n"
+        "sys.setrecursionlimit(sys.getrecursionlimit() + 1000)\n"
+        "tf.logging.set_verbosity(tf.logging.DEBUG)\n"
+        "logging.getLogger().setLevel(logging.DEBUG)\n"
+        "tf.keras.backend.set_floatx('float16')\n"
+    )
+    outputs = [runner.run_script({"script": str(script), "args": [f"--depth={n}"]})["output"] for n in (3, 4)]
+    first, second = [output.split() for output in outputs]
+    assert (first[0], second[0]) == ("3", "4") and first[1:] == second[1:]

@@ -23,7 +23,17 @@ from npu_reference.runtime.exchange.parts import Broken, Part
 from npu_reference.runtime.exchange.wire import know_dtype
 from npu_reference.runtime.tf_api import tensorflow
 
-__all__ = ["TOKEN", "Communicator", "Done", "exchanged", "hccl_seconds", "own_tokens", "through_python", "token_of"]
+__all__ = [
+    "TOKEN",
+    "Communicator",
+    "Done",
+    "exchanged",
+    "hccl_seconds",
+    "own_tokens",
+    "restart",
+    "through_python",
+    "token_of",
+]
 
 #: Of the function for sessions that are not the device's; those of the device have their number behind it.
 TOKEN = "npu_reference.exchange"
@@ -241,6 +251,11 @@ def _of_process() -> Communicator:
     if key not in _ALONE:
         _ALONE[key] = Communicator(place)
     return _ALONE[key]
+
+
+def restart() -> None:
+    """Forget those of sessions that are TensorFlow's own, for the program behind theirs."""
+    _ALONE.clear()
 
 
 def through_python(spec: Mapping[str, Any], inputs: Sequence[Any], types: Sequence[Any]) -> List[Any]:

@@ -19,6 +19,7 @@ from npu_reference.runtime.execution import clocking, leaving, recording
 from npu_reference.runtime.observing.account import Account, Failure
 from npu_reference.runtime.observing.log import Entry, listening
 from npu_reference.runtime.observing.trace import process_trace
+from npu_reference.runtime.scripts.apart import apart
 from npu_reference.runtime.scripts.leavings import RunFolder, run_folder
 from npu_reference.runtime.scripts.simulate import simulate
 from npu_reference.runtime.scripts.wire import from_wire, to_wire
@@ -118,7 +119,7 @@ def execute(path: str, args: Sequence[str], edition: Optional[str]) -> str:
         err.write(line + "\n")
 
     v1 = tensorflow().v1
-    with v1.Graph().as_default(), _own_switches(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with v1.Graph().as_default(), apart(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             simulate(path, list(args), log=hear, edition=edition, account=account)
         except SystemExit as leaving:
@@ -136,20 +137,6 @@ def _ended_by(failure: Optional[Failure], stderr: str) -> str:
     lines = [line.strip() for line in failure.message.splitlines() if line.strip()][:_LINES]
     place = "".join(f" ({os.path.basename(one.file)}:{one.line})" for one in failure.places[:1])
     return " | ".join(lines) + place
-
-
-@contextlib.contextmanager
-def _own_switches() -> Iterator[None]:
-    """What a script switches for the whole process is as it was afterwards: the next one's graph depends on it."""
-    v1 = tensorflow().v1
-    ways = v1.disable_control_flow_v2, v1.enable_control_flow_v2
-    kinds = v1.disable_resource_variables, v1.enable_resource_variables
-    way, kind = v1.control_flow_v2_enabled(), v1.resource_variables_enabled()
-    try:
-        yield
-    finally:
-        ways[way]()
-        kinds[kind]()
 
 
 @contextlib.contextmanager
