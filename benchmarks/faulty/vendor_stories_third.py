@@ -386,35 +386,40 @@ def _called(graph: Any, ops: Sequence[str], attr: str) -> Set[str]:
     return found
 
 
-def _without_callbacks(ops: Sequence[str], attr: str) -> Callable[[Any], None]:
-    """Python's functions in the bodies that operators name so are taken for constants, which any device has."""
-
-    def edit(graph: Any) -> None:
-        named = _called(graph, ops, attr)
-        for function in graph.library.function:
-            for node in function.node_def if function.signature.name in named else ():
-                types = list(node.attr["Tout"].list.type) if "Tout" in node.attr else []
-                if node.op not in ("PyFunc", "PyFuncStateless", "EagerPyFunc") or len(types) != 1:
-                    continue
-                node.op = "Const"
-                del node.input[:]
-                node.attr.clear()
-                node.attr["dtype"].type = types[0]
-                node.attr["value"].tensor.dtype = types[0]
-                node.attr["value"].tensor.tensor_shape.SetInParent()
-
-    return edit
+_CALLBACKS = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
 
 
-def _mixed_alone(change: Callable[[Any], None]) -> Callable[[Params], Params]:
-    return lambda params: regraphed(params, change) if is_mixed(params) else params
+def _unsearched(ops: Sequence[str], attr: str) -> Callable[[Params], Params]:
+    """What cannot be offloaded in the bodies that operators name so is taken for constants, which any device has."""
+
+    def change(params: Params) -> Params:
+        listed = params.get("op_list")
+
+        def edit(graph: Any) -> None:
+            named = _called(graph, ops, attr)
+            for function in graph.library.function:
+                for node in function.node_def if function.signature.name in named else ():
+                    types = [*node.attr["Tout"].list.type] if "Tout" in node.attr else [node.attr["T"].type]
+                    known = node.op in listed and not listed[node.op].get("isGray") if listed else True
+                    if (node.op not in _CALLBACKS and known) or len(types) != 1 or not types[0]:
+                        continue
+                    node.op = "Const"
+                    del node.input[:]
+                    node.attr.clear()
+                    node.attr["dtype"].type = types[0]
+                    node.attr["value"].tensor.dtype = types[0]
+                    node.attr["value"].tensor.tensor_shape.SetInParent()
+
+        return regraphed(params, edit) if is_mixed(params) else params
+
+    return change
 
 
 asks(  # mixed.purpose.host_fallback, mixed.partition.identify_first
     "conditions_of_loops_are_not_searched",
     "000: what cannot be offloaded stays on the host, as does the loop whose condition has it",
     "partition",
-    _mixed_alone(_without_callbacks(("While", "StatelessWhile"), "cond")),
+    _unsearched(("While", "StatelessWhile"), "cond"),
     *_COMPILED,
 )
 
@@ -422,7 +427,7 @@ asks(  # mixed.purpose.host_fallback, mixed.partition.identify_first
     "functions_in_a_list_are_not_searched",
     "000: what cannot be offloaded stays on the host, as does the operator one of whose branches has it",
     "partition",
-    _mixed_alone(_without_callbacks(("Case", "StatelessCase"), "branches")),
+    _unsearched(("Case", "StatelessCase"), "branches"),
     *_COMPILED,
 )
 
@@ -537,7 +542,7 @@ def texts_are_looked_for_among_outputs_alone(ask: Any, params: Params) -> Answer
     for node in graph_of(params).nodes:
         if node.op not in kinds or getattr(node.attrs.get("T"), "name", "") != "string":
             continue
-        if "_without_npu_compile" in node.attrs:
+        if "_without_npu_compile" in node.attrs or node.op not in (params.get("op_list") or kinds):
             continue
         count = sum(not text.startswith("^") for text in node.inputs)
         if node.name in host:
@@ -566,16 +571,24 @@ asks(  # runconfig.enable_data_pre_proc.true, runconfig.enable_data_pre_proc.def
 )
 
 
+def _entries_left(params: Params, change: Callable[[List[Any]], List[Any]]) -> Params:
+    """The request with its ranges changed, without those that have no first operators left."""
+    kept: List[List[Any]] = []
+
+    def left(found: List[Any]) -> List[Any]:
+        kept.append([entry for entry in change(found) if entry[0]])
+        return kept[-1]
+
+    asked = with_pairs(params, left)
+    return asked if kept and kept[-1] else with_values(params, in_out_pair=None, in_out_pair_flag=None)
+
+
 def _until_unknown(params: Params) -> Params:
     if not is_mixed(params) or "graph" not in params:
         return params
     known = {node.name for node in graph_of(params).nodes}
 
-    def change(found: List[Any]) -> List[Any]:
-        kept = [[list(itertools.takewhile(known.__contains__, entry[0])), entry[1]] for entry in found]
-        return [entry for entry, before in zip(kept, found) if entry[0] or not before[0]] or found
-
-    return with_pairs(params, change)
+    return _entries_left(params, lambda found: [[[*itertools.takewhile(known.__contains__, a)], b] for a, b in found])
 
 
 asks(  # in_out_pair.unknown_node, in_out_pair.multi_in
@@ -598,9 +611,9 @@ def _leading_to_all(params: Params) -> Params:
         for firsts, lasts in found:
             ends = {name for name in lasts if name in known}
             kept.append([[name for name in firsts if ends <= {name, *behind([name], readers)}], lasts])
-        return [entry for entry in kept if entry[0]] or found
+        return kept
 
-    return with_pairs(params, change)
+    return _entries_left(params, change)
 
 
 asks(  # in_out_pair.multi_in, in_out_pair.multi_out
@@ -1044,25 +1057,34 @@ def the_key_of_the_cache_lacks_determinism(ask: Any, params: Params) -> Answer:
     "compile",
 )
 def forcing_clears_the_cache_before_every_graph(ask: Any, params: Params) -> Answer:
+    """What is left is of the last graph of a program: later programs find nothing else."""
     answer: Answer = ask(params)
     models = params.get("models") or []
     if not models:
         return answer
-    own = ("graph", "feeds", "fetches", "shapes")
-    rest = {name: value for name, value in params.items() if name not in (*own, "models")}
+    rest = {name: value for name, value in params.items() if name not in ("models", "feeds", "fetches", "shapes")}
     try:
         last: Answer = ask({**rest, **models[-1]})
     except NpuError:
         return answer
-    values = dict(params["values"])
-    for turn, other, one in zip(answer["turns"], last["turns"], params.get("turns") or [{}]):
-        values.update(one.get("values") or {})
-        if plain(values.get("op_compiler_cache_mode")) != "force" or "rejected" in turn or "rejected" in other:
-            continue
+    turns = [dict(one) for one in params.get("turns") or [{}]]
+    lost: List[Set[str]] = []
+    for number in range(len(turns)):
+        values = dict(params["values"])
+        for one in turns[: number + 1]:
+            values.update(one.get("values") or {})
+        turn, other = answer["turns"][number], last["turns"][number]
+        forced = plain(values.get("op_compiler_cache_mode")) == "force"
+        gone = set(turn.get("files", {})) - set(other.get("files", {})) if forced and "rejected" not in turn else set()
+        lost.append({name for name in gone if "/kernel_cache" in name})
+        if lost[-1] and number + 1 < len(turns):
+            files = {**dict.fromkeys((f"/{name}" for name in lost[-1]), None), **(turns[number + 1].get("files") or {})}
+            turns[number + 1] = {**turns[number + 1], "files": files}
+            answer = ask({**params, "turns": turns})
+    for turn, gone in zip(answer["turns"], lost):
         for key in ("files", "left"):
-            gone = [name for name in turn.get(key, {}) if "/kernel_cache" in name and name not in other.get(key, {})]
-            for name in gone:
-                del turn[key][name]
+            if key in turn:
+                turn[key] = {name: file for name, file in turn[key].items() if name not in gone}
     return answer
 
 
