@@ -1115,7 +1115,7 @@ def _writable(answer: Answer, params: Params) -> None:
 
 
 changed(  # precision.g.edit_field
-    "library",
+    "artifacts",
     "the_library_comes_with_the_right_to_write",
     "004: the right to write has to be granted before the file is edited",
     _writable,
