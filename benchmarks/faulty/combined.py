@@ -47,6 +47,7 @@ from faulty import (
     vendor,
     vendor_stories,
     vendor_stories_second,
+    vendor_stories_third,
 )
 from faulty.making import FAULTY, REFERENCE, Answer, Faulty, Params, broken, graph_of, plain, to_host, with_values
 from npu_conformance.backends.reference import ReferenceBackend
@@ -96,6 +97,7 @@ TABLES = (
     drawn_fifteenth,
     vendor_stories_second,
     drawn_sixteenth,
+    vendor_stories_third,
 )
 
 
