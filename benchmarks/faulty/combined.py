@@ -25,6 +25,7 @@ from faulty import (
     drawn_options_second,
     drawn_options_third,
     drawn_runs,
+    drawn_seventeenth,
     drawn_seventh,
     drawn_seventh_subtle,
     drawn_sixteenth,
@@ -96,6 +97,7 @@ TABLES = (
     drawn_fifteenth,
     vendor_stories_second,
     drawn_sixteenth,
+    drawn_seventeenth,
 )
 
 
