@@ -894,15 +894,18 @@ def _no_mode_in_training(ask: Any, params: Params) -> Answer:
 _no_mode_in_training.__name__ = "the_dynamic_mode_is_for_online_inference"
 # session.dynamic_graph_execute_mode.scope
 broken("options", "002 dynamic_graph_execute_mode: training and online inference", *_ALL)(_no_mode_in_training)
+
+
+def _main_by_devices(values: Dict[str, Any]) -> Dict[str, Any]:
+    listed, rank = plain(values.get("local_device_list")), plain(values.get("local_rank_id"))
+    return {**values, "local_rank_id": 0} if listed is not None and rank is None else values
+
+
 _quietly(  # runconfig.local_device_list.pair
     "timeline",
     "devices_alone_make_a_process_the_main_one",
     "003 local_device_list: used in conjunction with local_rank_id",
-    lambda params: (
-        with_values(params, local_rank_id=0)
-        if _RUNCONFIG(params) and given(params, "local_device_list") and not given(params, "local_rank_id")
-        else params
-    ),
+    lambda params: all_values(params, _main_by_devices) if _RUNCONFIG(params) else params,
     "timeline",
     "run",
 )
