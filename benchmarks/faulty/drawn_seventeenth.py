@@ -232,7 +232,7 @@ def _bound(params: Params, wanted: Callable[[List[str]], Optional[List[str]]]) -
     text = value_of(params, "dynamic_inputs_shape_range")
     if "graph" not in params or not isinstance(text, str):
         return params
-    names = [node.name for node in graph_of(params).nodes if node.op == "Placeholder"]
+    names = [node.name for node in graph_of({**params, "feeds": []}).nodes if node.op == "Placeholder"]
     order = wanted(names)
     found = re.search(r"data:((?:\[[^\]]*\]\s*,?\s*)+)", text)
     ranges = re.findall(r"\[[^\]]*\]", found[1]) if found else []
