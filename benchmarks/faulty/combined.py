@@ -25,6 +25,7 @@ from faulty import (
     drawn_options_second,
     drawn_options_third,
     drawn_runs,
+    drawn_seventeenth,
     drawn_seventh,
     drawn_seventh_subtle,
     drawn_sixteenth,
@@ -98,6 +99,7 @@ TABLES = (
     vendor_stories_second,
     drawn_sixteenth,
     vendor_stories_third,
+    drawn_seventeenth,
 )
 
 

@@ -161,8 +161,12 @@ telling(
 )
 
 
+#: The letters that placeholders of two graphs are called by.
+_ALPHABETS = ("ab", "abcdefghijk")
+
+
 def _open_by_name(surface: str) -> Callable[[Params], bool]:
-    return lambda params: params["surface"] == surface and set(params.get("shapes") or ()) == {"a", "b"}
+    return lambda params: params["surface"] == surface and "".join(sorted(params.get("shapes") or ())) in _ALPHABETS
 
 
 for _name, _surface in (("ranges", "runconfig"), ("session-ranges", "session")):
@@ -173,6 +177,21 @@ for _name, _surface in (("ranges", "runconfig"), ("session-ranges", "session")):
         _open_by_name(_surface),
         dynamic_inputs_shape_range=lambda told: "data:" + ",".join(reversed(told[len("data:") :].split(","))),
     )
+
+
+def _tenth_behind(told: str) -> str:
+    """The third and the fourth range, those of Placeholder_10 and Placeholder_11, behind all others."""
+    ranges = told[len("data:") :].split(",")
+    return "data:" + ",".join(ranges[:2] + ranges[4:] + ranges[2:4])
+
+
+hearing(
+    "ranges-in-the-order-of-the-numbers",
+    "runconfig.dynamic_inputs_shape_range.more_than_10",
+    "Takes the ranges of placeholders without names in the order of their numbers.",
+    lambda params: "Placeholder_11" in (params.get("shapes") or ()),
+    dynamic_inputs_shape_range=_tenth_behind,
+)
 hearing(
     "ranges-of-datasets-ignored",
     "runconfig.dynamic_inputs_shape_range.keywords",
