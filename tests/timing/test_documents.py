@@ -200,6 +200,27 @@ def test_what_does_not_fit_names_the_largest_tensors_and_what_would_help():
     assert "smaller batch" in caught.value.remedy
 
 
+def test_what_does_not_fit_is_told_by_what_is_limited():
+    """session.graph_memory_max_size, session.variable_memory_max_size: each has its own tensors."""
+    from npu_reference.graphs import GraphBuilder
+
+    g = GraphBuilder()
+    rows = g.placeholder("rows", "int32", [64])
+    w = g.op("VarHandleOp", "w", [], dtype="float32", shape=[4096, 256])
+    taken = g.op("ResourceGather", "taken", [w, rows], dtype="float32", Tindices="int32")
+    g.op("Relu", "y", [taken])
+    net = (g.build(), ["rows:0"], ["y:0"])
+    for name, tensors, others in (
+        ("graph_memory_max_size", "y:0 66,048", "w:0"),
+        ("variable_memory_max_size", "w:0 4,194,304", "y:0"),
+    ):
+        with pytest.raises(NpuError) as caught:
+            step(*net, edition="legacy", **{name: "4096"})
+        told = caught.value
+        assert told.subject == name and tensors in told.reason and others not in told.reason
+        assert ("variable_placement" in told.remedy) == (name == "variable_memory_max_size")
+
+
 def test_the_limits_of_the_legacy_edition_hold_and_those_of_the_current_one_do_not():
     """session.graph_memory_max_size: enforced in the legacy edition, ignored in the current one."""
     net = mlp(batch=4096)

@@ -305,17 +305,18 @@ def _check(plan: MemoryPlan, lowered: Lowered, device: Device, settings: Setting
             raise NpuError(
                 "DEVICE_MEMORY",
                 name,
-                f"{needed:,} bytes are needed, and there are {limit:,}. {_largest(plan, lowered)}",
+                f"{needed:,} bytes are needed, and there are {limit:,}. {_largest(name, plan, lowered)}",
                 f"{_advice(name, plan, lowered, settings)}.",
             )
 
 
-def _largest(plan: MemoryPlan, lowered: Lowered) -> str:
-    alive = [(block.bytes, lowered.tensors[block.tensor].name) for block in plan.alive_at(plan.peak_at)]
+def _largest(name: str, plan: MemoryPlan, lowered: Lowered) -> str:
+    """The largest tensors of what is limited: variables have a limit of their own, and a device holds them all."""
+    held = [(block.bytes, lowered.tensors[block.tensor].name) for block in plan.alive_at(plan.peak_at)]
     stays = [(tensor.bytes, tensor.name) for tensor in lowered.tensors if tensor.kind == "variable"]
-    if plan.variables > sum(size for size, _ in alive):
-        alive = sorted(stays, key=lambda one: (-one[0], one[1]))
-    return "Largest alive: " + ", ".join(f"{name} {size:,}" for size, name in alive[:_SHOWN]) + "."
+    alive = {"graph_memory_max_size": held, "variable_memory_max_size": stays}.get(name, held + stays)
+    alive = sorted(alive, key=lambda one: (-one[0], one[1]))
+    return "Largest alive: " + ", ".join(f"{tensor} {size:,}" for size, tensor in alive[:_SHOWN]) + "."
 
 
 def _advice(name: str, plan: MemoryPlan, lowered: Lowered, settings: Settings) -> str:
@@ -335,7 +336,7 @@ def _advice(name: str, plan: MemoryPlan, lowered: Lowered, settings: Settings) -
             found.append("set atomic_clean_policy to 1")
         if not settings.external_weights and lowered.again:
             found.append("set external_weight, as GEOPs have copies of constants")
-    if plan.variables:
+    if plan.variables and name != "graph_memory_max_size":
         found.append("set variable_placement to Host with mix_compile_mode")
     text = ", or ".join(found) or "divide the variables among several devices"
     return text[0].upper() + text[1:]
