@@ -5,6 +5,7 @@ and advice. Nothing of the suite or the reference is imported.
 """
 
 import json
+import posixpath
 import re
 import sys
 
@@ -526,7 +527,7 @@ def cache(asked):
 
 def cache_limits(asked):
     folder = asked.effective["op_compiler_cache_dir"]["value"]
-    body = asked.disk.files.get(f"{folder}/op_cache.ini")
+    body = asked.disk.files.get(posixpath.normpath(f"{folder}/op_cache.ini"))
     if isinstance(body, str):
         found = texts.op_cache(body)
         if found:
