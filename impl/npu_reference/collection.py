@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import threading
 from contextlib import contextmanager
 from typing import Iterator
 
@@ -13,16 +15,46 @@ __all__ = ["collect_no_more", "collect_seldom", "no_collection", "set_apart"]
 _SELDOM = (50_000, 20, 10)
 
 
+class _Pause:
+    """What threads that build at the same time have in common: the last one to end lets the collector look again."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.inside = 0
+        self.enabled = False
+
+
+_PAUSE = _Pause()
+
+
 @contextmanager
 def no_collection() -> Iterator[None]:
     """Building makes millions of objects and next to no garbage; the collector would walk them again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
+    pause = _PAUSE  # a process forked within has one of its own
+    with pause.lock:
+        if not pause.inside:
+            pause.enabled = gc.isenabled()
+            gc.disable()
+        pause.inside += 1
     try:
         yield
     finally:
-        if enabled:
-            gc.enable()
+        with pause.lock:
+            pause.inside -= 1
+            if not pause.inside and pause.enabled:
+                gc.enable()
+
+
+def _begin_anew() -> None:
+    """In a process that was forked the threads that were building are gone, and the lock may be one of theirs."""
+    global _PAUSE
+    if _PAUSE.inside and _PAUSE.enabled:
+        gc.enable()
+    _PAUSE = _Pause()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 def collect_seldom() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from npu_reference.runtime import ranks
 from npu_reference.runtime.operators import communicating
+from npu_reference.runtime.sessions.interception import sessions_of_a_program
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["apart"]
@@ -26,10 +27,11 @@ def apart() -> Iterator[None]:
     """What a script switches for the whole process is as it was afterwards, so that the next one begins as it did.
 
     These are switches of TensorFlow that the next graph depends on, command-line flags, groups of ranks, the
-    environment, the umask, how arrays are printed, and what is warned of or logged. Modules it has imported stay.
+    environment, the umask, how arrays are printed, and what is warned of or logged. Sessions that it has left open
+    end, too; modules it has imported stay.
     """
     with ExitStack() as stack:
-        for kept in (_environment, _umask, _flags, _switches, _levels, _floatx):
+        for kept in (_environment, _umask, _flags, _switches, _levels, _floatx, sessions_of_a_program):
             stack.enter_context(kept())
         stack.enter_context(warnings.catch_warnings())
         stack.enter_context(np.printoptions())

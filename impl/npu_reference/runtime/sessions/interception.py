@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from npu_reference.runtime import config as configs
 from npu_reference.runtime import ranks
@@ -14,7 +15,7 @@ from npu_reference.runtime.sessions.engine import Engine
 from npu_reference.runtime.sessions.failures import refused
 from npu_reference.runtime.tf_api import tensorflow
 
-__all__ = ["engine_of", "install", "uninstall"]
+__all__ = ["engine_of", "install", "sessions_of_a_program", "uninstall"]
 
 _ATTRIBUTE = "_npu_reference_engine"
 _ORIGINALS: Dict[str, Any] = {}
@@ -52,6 +53,22 @@ def uninstall() -> None:
     if "__init__" in _ORIGINALS:
         setattr(base, "__init__", _ORIGINALS.pop("__init__"))  # noqa: B010
     _put_back()
+
+
+@contextlib.contextmanager
+def sessions_of_a_program() -> Iterator[None]:
+    """Sessions that are made in here and never closed end with it, as with a program.
+
+    Nobody else might: TensorFlow 1.15 keeps the variables of a script as long as one of them holds part of a graph.
+    """
+    before = set(_OPEN)
+    try:
+        yield
+    finally:
+        for engine in sorted(set(_OPEN) - before, key=lambda one: one.number):
+            engine.close()
+            _OPEN.discard(engine)
+        _put_back()
 
 
 def _put_back() -> None:
