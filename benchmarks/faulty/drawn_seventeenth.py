@@ -31,10 +31,12 @@ from faulty.making import (
     regraphed,
     source_of,
     steps,
+    text_of,
     texts,
     told_value,
     value_is,
     value_of,
+    where,
     with_pairs,
     with_settings,
     with_values,
@@ -48,11 +50,7 @@ Change = Callable[[Params], Params]
 When = Callable[[Params], bool]
 
 
-def _in(surface: str, edition: str) -> When:
-    return lambda params: is_about(params, surface, edition)
-
-
-_SESSION, _RUNCONFIG = _in("session", "legacy"), _in("runconfig", "current")
+_SESSION, _RUNCONFIG = where("session", "legacy"), where("runconfig", "current")
 
 
 def _refuses(name: str, sentence: str, option: str, when: When, area: str = "options") -> None:
@@ -131,13 +129,6 @@ def _by_default(name: str, sentence: str, option: str, value: Callable[[Params],
 def _of(option: str, change: Callable[[Any], Any], when: When = lambda params: True) -> Change:
     """The question with an option's value changed, in every variant and turn."""
     return lambda params: all_values(params, mapped(option, change)) if when(params) else params
-
-
-def _text_of(params: Params, option: str) -> str:
-    """The text of the file that an option names, empty where there is none."""
-    named = value_of(params, option)
-    text = params.get("files", {}).get(named) if isinstance(named, str) else None
-    return text if isinstance(text, str) else ""
 
 
 def _nodes_of(params: Params) -> Dict[str, Mapping[str, Any]]:
@@ -336,7 +327,7 @@ asks(  # mixed.default.full_offload
 
 def _words(params: Params, option: str) -> List[str]:
     """What the line op_debug_config of a file says."""
-    found = re.search(r"(?m)^\s*op_debug_config\s*=(.*)$", _text_of(params, option))
+    found = re.search(r"(?m)^\s*op_debug_config\s*=(.*)$", text_of(params, option))
     return [one.strip() for one in found[1].split(",")] if found else []
 
 
@@ -420,7 +411,7 @@ _quietly(  # runconfig.stream_max_parallel_num.engine_aicpu
     "options",
     "the_first_of_two_parallel_degrees_is_that_of_the_ai_cpu",
     "003 stream_max_parallel_num: DNN_VM_AICPU is the name of the AI CPU engine",
-    _of("stream_max_parallel_num", _first_is_cpu, _in("", "current")),
+    _of("stream_max_parallel_num", _first_is_cpu, where("", "current")),
     "options",
     "timeline",
     "run",
@@ -578,7 +569,7 @@ asks(  # runconfig.quant_dumpable.inference_only
 def _unknown_types(ask: Any, params: Params) -> Answer:
     answer = ask(params)
     if given(params, "modify_mixlist"):
-        text = _text_of(params, "modify_mixlist")
+        text = text_of(params, "modify_mixlist")
         named = set(re.findall(r'"([A-Za-z]\w*)"', re.sub(r"//[^\n]*", "", text)))
         if named - set(_library(params["edition"])):
             raise NpuError("OPTION_FILE", "modify_mixlist", "names a type that the library does not have")
@@ -867,7 +858,7 @@ misreads(  # files.mixlist.legacy.multiple
     _json(_firsts),
     "options",
     *_COMPILED,
-    when=_in("", "legacy"),
+    when=where("", "legacy"),
 )
 misreads(  # files.aoe_cfg.feature_domain
     "options",
@@ -948,7 +939,7 @@ misreads(  # files.fusion_switch.current.on_off
     "options",
     "timeline",
     "compile",
-    when=_in("", "current"),
+    when=where("", "current"),
 )
 
 
@@ -1146,7 +1137,7 @@ _quietly(  # runconfig.enable_exception_dump.0
     "run",
     "an_exception_dump_of_nought_is_the_default_one",
     "003 enable_exception_dump: 0: disabled",
-    _of("enable_exception_dump", lambda value: 2 if value == 0 and value is not False else value, _in("", "current")),
+    _of("enable_exception_dump", lambda value: 2 if value == 0 and value is not False else value, where("", "current")),
     "timeline",
     "run",
 )
@@ -1165,7 +1156,7 @@ misreads(  # files.mixlist.legacy.black_remove
     "modify_mixlist",
     _json(_trusted),
     *_COMPILED,
-    when=_in("", "legacy"),
+    when=where("", "legacy"),
 )
 _quietly(  # runconfig.dynamic_graph_execute_mode.effect
     "timeline",

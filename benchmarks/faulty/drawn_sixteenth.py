@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping
 
 from faulty.making import (
     Answer,
@@ -31,9 +31,11 @@ from faulty.making import (
     reads_as,
     steps,
     tells,
+    text_of,
     told_value,
     value_is,
     value_of,
+    where,
     with_pairs,
     with_settings,
     with_values,
@@ -41,19 +43,7 @@ from faulty.making import (
 )
 from npu_reference.errors import NpuError
 
-
-def _in(surface: str, edition: str) -> Callable[[Params], bool]:
-    return lambda params: is_about(params, surface, edition)
-
-
-_SESSION, _RUNCONFIG = _in("session", "legacy"), _in("runconfig", "current")
-
-
-def _text_of(params: Params, option: str) -> str:
-    """The text of the file that an option names, empty where there is none."""
-    named = value_of(params, option)
-    text = params.get("files", {}).get(named) if isinstance(named, str) else None
-    return text if isinstance(text, str) else ""
+_SESSION, _RUNCONFIG = where("session", "legacy"), where("runconfig", "current")
 
 
 def _beside(answer: Answer, option: str, *codes: str) -> None:
@@ -545,7 +535,7 @@ asks(  # session.dynamic_dims.example.profile2
 
 
 def _is_all_off(params: Params) -> bool:
-    return '"ALL":"off"' in re.sub(r"\s", "", _text_of(params, "fusion_switch_file"))
+    return '"ALL":"off"' in re.sub(r"\s", "", text_of(params, "fusion_switch_file"))
 
 
 @broken("artifacts", "003 fusion_switch_file: some patterns stay on despite the switches", "compile", "timeline")
@@ -564,7 +554,7 @@ denies(  # files.customize_dtypes.example
     "dtypes_of_ones_own_have_no_comments",
     "003 customize_dtypes: the example file, with its lines # By operator name and # By operator type",
     "customize_dtypes",
-    lambda params: "#" in _text_of(params, "customize_dtypes"),
+    lambda params: "#" in text_of(params, "customize_dtypes"),
 )
 defaults(  # runconfig.compile_dynamic_mode.default
     "dynamic_compilation_is_on_unasked",
@@ -724,7 +714,7 @@ def what_cannot_be_kept_is_computed_all_the_same(ask: Any, params: Params) -> An
 
 def _has_other_feature(params: Params) -> bool:
     try:
-        told = json.loads(_text_of(params, "aoe_config_file")).get("feature")
+        told = json.loads(text_of(params, "aoe_config_file")).get("feature")
     except (ValueError, AttributeError):
         return False
     return isinstance(told, list) and not set(map(str, told)) <= {"deeper_opat", "nonhomo_split"}

@@ -45,6 +45,8 @@ __all__ = [
     "denies",
     "value_of",
     "is_about",
+    "text_of",
+    "where",
     "is_mixed",
     "node_change",
     "place",
@@ -256,6 +258,18 @@ def in_inference(params: Params) -> bool:
 
 def is_about(params: Params, surface: str = "", edition: str = "") -> bool:
     return surface in ("", params["surface"]) and edition in ("", params["edition"])
+
+
+def where(surface: str, edition: str) -> Callable[[Params], bool]:
+    """Whether a question is of this surface and edition, as `when` of others takes it."""
+    return lambda params: is_about(params, surface, edition)
+
+
+def text_of(params: Params, option: str) -> str:
+    """The text of the file that an option names, empty where there is none."""
+    named = value_of(params, option)
+    text = params.get("files", {}).get(named) if isinstance(named, str) else None
+    return text if isinstance(text, str) else ""
 
 
 def accepts(name: str, sentence: str, option: str, when: Callable[[Params], bool], **instead: Any) -> None:

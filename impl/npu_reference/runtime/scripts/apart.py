@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 from contextlib import ExitStack, contextmanager
-from typing import Any, Callable, Iterator, Tuple
+from typing import Any, Iterator, List, Tuple
 
 import numpy as np
 
@@ -108,20 +108,14 @@ def _levels() -> Iterator[None]:
 
 @contextmanager
 def _floatx() -> Iterator[None]:
-    def known() -> Iterator[Tuple[Callable[[Any], None], str]]:
-        for name in _KERAS:
-            module = sys.modules.get(name)
-            if module is not None and hasattr(module, "set_floatx"):
-                yield module.set_floatx, module.floatx()
-
-    before = list(known())
-    names = [name for name in _KERAS if name in sys.modules]
+    before = {name: module.floatx() for name, module in _keras()}
     try:
         yield
     finally:
-        for restore, dtype in before:
-            restore(dtype)
-        for name in _KERAS:  # one that the script has loaded
-            module = sys.modules.get(name)
-            if name not in names and module is not None and hasattr(module, "set_floatx"):
-                module.set_floatx("float32")
+        for name, module in _keras():
+            module.set_floatx(before.get(name, "float32"))  # what one begins with that the script has loaded
+
+
+def _keras() -> List[Tuple[str, Any]]:
+    loaded = [(name, sys.modules[name]) for name in _KERAS if name in sys.modules]
+    return [(name, module) for name, module in loaded if hasattr(module, "set_floatx")]

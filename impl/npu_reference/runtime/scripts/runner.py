@@ -122,10 +122,10 @@ def execute(path: str, args: Sequence[str], edition: Optional[str]) -> str:
     with v1.Graph().as_default(), apart(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             simulate(path, list(args), log=hear, edition=edition, account=account)
-        except SystemExit as leaving:
-            if leaving.code not in (None, 0):
+        except SystemExit as ended:
+            if ended.code not in (None, 0):
                 told = _ended_by(account.failure, err.getvalue())
-                raise NpuError("RUN_FAILED", path, f"the script ended with {leaving.code}: {told}.") from None
+                raise NpuError("RUN_FAILED", path, f"the script ended with {ended.code}: {told}.") from None
     return out.getvalue()
 
 
