@@ -8,6 +8,7 @@ from faulty import (
     artifacts,
     conditioned,
     drawn_conditions,
+    drawn_eighteenth,
     drawn_eighth,
     drawn_eighth_second,
     drawn_eighth_subtle,
@@ -100,6 +101,7 @@ TABLES = (
     drawn_sixteenth,
     vendor_stories_third,
     drawn_seventeenth,
+    drawn_eighteenth,
 )
 
 
