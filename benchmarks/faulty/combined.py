@@ -47,6 +47,7 @@ from faulty import (
     timeline,
     vendor,
     vendor_stories,
+    vendor_stories_fourth,
     vendor_stories_second,
     vendor_stories_third,
 )
@@ -100,6 +101,7 @@ TABLES = (
     drawn_sixteenth,
     vendor_stories_third,
     drawn_seventeenth,
+    vendor_stories_fourth,
 )
 
 
