@@ -1172,10 +1172,11 @@ def texts_as_written(found: Answer, params: Params) -> Answer:
 
 def misread_settings(name: str, sentence: str, change: Callable[[str], str]) -> None:
     def fault(ask: Any, params: Params) -> Answer:
-        return texts_as_written(dict(ask(with_settings(params, change))), params)
+        found = dict(ask(with_settings(params, change)))
+        return texts_as_written(found, params) if "turns" in found else found
 
     fault.__name__ = name
-    broken("artifacts", sentence, "compile")(fault)
+    broken("artifacts", sentence, "compile", "options")(fault)
 
 
 # files.op_cache_ini.section
