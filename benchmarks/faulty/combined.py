@@ -48,6 +48,7 @@ from faulty import (
     timeline,
     vendor,
     vendor_stories,
+    vendor_stories_fourth,
     vendor_stories_second,
     vendor_stories_third,
 )
@@ -102,6 +103,7 @@ TABLES = (
     vendor_stories_third,
     drawn_seventeenth,
     drawn_eighteenth,
+    vendor_stories_fourth,
 )
 
 
