@@ -18,6 +18,7 @@ from faulty import (
     drawn_fifth_subtle,
     drawn_fifth_third,
     drawn_files,
+    drawn_nineteenth_conditions,
     drawn_ninth,
     drawn_ninth_conditions,
     drawn_ninth_subtle,
@@ -100,6 +101,7 @@ TABLES = (
     drawn_sixteenth,
     vendor_stories_third,
     drawn_seventeenth,
+    drawn_nineteenth_conditions,
 )
 
 
