@@ -651,12 +651,14 @@ def operators_listed_by_type_come_from_the_cache(ask: Any, params: Params) -> An
         if key.strip() == "op_debug_list":
             kinds = [one.strip().partition("::") for one in value.split(",") if "::" in one]
             listed |= {name for _, _, name in kinds}
+    ops = {node.name: {"Sum": "ReduceSum"}.get(node.op, node.op) for node in graph_of(params).nodes}
     seen: Set[str] = set()
     for turn in answer["turns"]:
         if "rejected" in turn:
             continue
         for one in turn["kernels"]:
-            if one.get("type") in listed and one["kernel"] in seen and one["origin"] == "compiled":
+            kinds = {one.get("type"), *(ops[name] for name in one["nodes"] if name in ops)}
+            if kinds & listed and one["kernel"] in seen and one["origin"] == "compiled":
                 one["origin"] = "reused"
                 turn["misses"] -= 1
                 turn["hits"] += 1
