@@ -201,11 +201,19 @@ place(
 
 
 # session.fusion_switch_file.example
+def _unread(params: Params) -> Params:
+    if any(_in(values, "export_compile_stat") == 0 for values in asked_values(params)[1:]):
+        return _where(lambda values: _in(values, "export_compile_stat") == 0, without("fusion_switch_file"))(params)
+    if _in(params["values"], "export_compile_stat") == 0:
+        return all_values(params, without("fusion_switch_file"))
+    return params
+
+
 asks(
     "switches_of_fusion_are_read_for_a_result_alone",
     "What fusion_switch_file turns off is off, whether or not a result of fusion is written",
     "artifacts",
-    _where(lambda values: _in(values, "export_compile_stat") == 0, without("fusion_switch_file")),
+    _unread,
     "compile",
     "timeline",
 )
@@ -841,20 +849,17 @@ misreads(
     "artifacts", "With 1 the result of fusion is written when the program ends normally, in a work path too", "compile"
 )
 def an_interrupted_program_leaves_results_in_a_work_path(ask: Any, params: Params) -> Answer:
-    if not _env(params, "ASCEND_WORK_PATH"):
+    if params["edition"] == "legacy":
         return dict(ask(params))
-    return dict(
-        ask(
-            all_values(
-                params,
-                lambda values: (
-                    values
-                    if _in(values, "export_compile_stat") not in (None, 1) or params["edition"] == "legacy"
-                    else {**values, "export_compile_stat": 2}
-                ),
-            )
-        )
-    )
+    env, values = dict(params.get("env", {})), dict(params["values"])
+    found = []
+    for one in params.get("turns") or [{}]:
+        env.update(one.get("env") or {})
+        values.update(one.get("values") or {})
+        stat = _in(values, "export_compile_stat")
+        early = env.get("ASCEND_WORK_PATH") and stat in (None, 1)
+        found.append({**one, "values": {**(one.get("values") or {}), "export_compile_stat": 2 if early else stat}})
+    return dict(ask({**params, "turns": found}))
 
 
 # session.dump_step.grammar
