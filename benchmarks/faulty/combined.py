@@ -19,6 +19,7 @@ from faulty import (
     drawn_fifth_subtle,
     drawn_fifth_third,
     drawn_files,
+    drawn_nineteenth_conditions,
     drawn_ninth,
     drawn_ninth_conditions,
     drawn_ninth_subtle,
@@ -104,6 +105,7 @@ TABLES = (
     drawn_seventeenth,
     drawn_eighteenth,
     vendor_stories_fourth,
+    drawn_nineteenth_conditions,
 )
 
 
