@@ -13,14 +13,13 @@ from npu_reference.runtime.execution.bodies import Hook, make_runnable
 from npu_reference.runtime.execution.dumping import UNBOUND
 from npu_reference.runtime.execution.generators import Generators
 from npu_reference.runtime.execution.metering import Gauge, Meter
-from npu_reference.runtime.execution.names import MARK, Names
+from npu_reference.runtime.execution.names import Names
 from npu_reference.runtime.execution.wiring import Input, groups_in_order, parse_inputs
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["Placed", "Request", "Shadow"]
 
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
-_ENTERS = ("Enter", "RefEnter")
 _ITERATORS = ("Iterator", "IteratorV2", "MultiDeviceIterator")
 
 
@@ -306,7 +305,6 @@ class _Batch:
         if function is None:
             function = self.shared[key] = self.shadow._function_names.fresh(new_name)
             body = self.functions[name]
-            self._keep_frames(body)
             if gauges:
                 self.shadow.meter.install(body, function, gauges)
             self.shadow.generators.install(body, self.functions)
@@ -320,28 +318,6 @@ class _Batch:
         node.attr["f"].func.name = function
         node.attr["config_proto"].s = self.shadow.graph_options
         self.called[new_name] = function
-
-    def _keep_frames(self, body: Any) -> None:
-        """Let a loop call functions as they are.
-
-        Where TensorFlow dissolves a function in a function with a loop, what reads none of its arguments runs outside
-        of the loop's frame, and what reads both is no graph.
-        """
-        if not any(node.op in _ENTERS for node in body.node_def):
-            return
-        for node in body.node_def:
-            if node.op in self.functions:
-                node.op = self._undissolved(node.op)
-
-    def _undissolved(self, name: str) -> str:
-        alone = f"{name}{MARK}_called"
-        if alone not in self.functions:
-            copy = type(self.functions[name])()
-            copy.CopyFrom(self.functions[name])
-            copy.signature.name = alone
-            copy.attr["_noinline"].b = True
-            self.functions[alone] = copy
-        return alone
 
     def _feed(self, tensor: str) -> Input:
         """The tensor to feed in place of a user's: the placeholder itself, or one made for any other tensor."""
