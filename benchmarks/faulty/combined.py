@@ -21,6 +21,7 @@ from faulty import (
     drawn_ninth,
     drawn_ninth_conditions,
     drawn_ninth_subtle,
+    drawn_nineteenth,
     drawn_options,
     drawn_options_second,
     drawn_options_third,
@@ -100,6 +101,7 @@ TABLES = (
     drawn_sixteenth,
     vendor_stories_third,
     drawn_seventeenth,
+    drawn_nineteenth,
 )
 
 
