@@ -30,7 +30,6 @@ from .making import (
     in_inference,
     is_about,
     leaves,
-    left,
     mapped,
     misreads,
     node_change,
@@ -417,39 +416,6 @@ leaves(
     _beside_the_script,
 )
 
-
-# session.profiling_options.bp_point.meaning
-def _bp_begin(files: Files, params: Params) -> Files:
-    found = dict(files)
-    config = params["values"].get("profiling_config")
-    text = value_of(params, "profiling_options")
-    if isinstance(config, dict):
-        text = config.get("arguments", {}).get("profiling_options")
-    wanted = (_parsed(text) or {}).get("bp_point") if isinstance(text, str) else None
-    for name, file in files.items():
-        if "/step_trace" not in name or not name.endswith(".csv") or "b64" not in file:
-            continue
-        beside = name.rsplit("/", 1)[0] + "/task_time"
-        tasks = [told for one, told in files.items() if one.startswith(beside) and "b64" in told]
-        begins = []
-        for one in tasks:
-            head, *rows = [line.split(",") for line in decoded(one).splitlines()]
-            begins += [row[head.index("task_start(us)")] for row in rows if row[head.index("kernel_name")] == wanted]
-        head, *rows = [line.split(",") for line in decoded(file).splitlines()]
-        begin, end, took = head.index("FP Start(us)"), head.index("BP End(us)"), head.index("FP to BP Time(us)")
-        for row, time in zip(rows, begins):
-            row[end] = time
-            row[took] = f"{float(time) - float(row[begin]):.3f}" if row[begin] else row[took]
-        found[name] = encoded("\n".join(",".join(row) for row in [head, *rows]) + "\n")
-    return found
-
-
-left(
-    "backward_ends_where_its_last_operator_begins",
-    "bp_point is the end of the backward operators, whose end time is recorded",
-    _bp_begin,
-    *TIMED,
-)
 
 # files.op_cache_ini.minus_one
 _settings(
@@ -1096,19 +1062,6 @@ _read(
     "The timeout interval for stream synchronization is in ms",
     "stream_sync_timeout",
     lambda value: _number(value, lambda time: time * 1000 if time > 0 else time),
-    *TIMED,
-)
-
-# runconfig.event_sync_timeout.effect
-_values(
-    "timeline",
-    "events_wait_as_long_as_streams",
-    "event_sync_timeout is the timeout interval for event synchronization",
-    lambda values: (
-        {**values, "event_sync_timeout": values["stream_sync_timeout"]}
-        if plain(values.get("event_sync_timeout")) is not None and plain(values.get("stream_sync_timeout")) is not None
-        else values
-    ),
     *TIMED,
 )
 
