@@ -975,11 +975,10 @@ turns(
 
 # session.enable_small_channel.threshold
 def _fewer_than_four(params: Params) -> Params:
-    if params["edition"] != "legacy" or not value_of(params, "enable_small_channel"):
-        return params
     for node in graph_of(params).nodes:
-        sizes = re.findall(r"size: (\d+)", str(node.attrs.get("value", ""))) if node.op == "Const" else []
-        if len(sizes) == 4 and sizes[2] == "4":
+        told = str(node.attrs.get("value", "")) or str(node.attrs.get("shape", ""))
+        sizes = re.findall(r"size: (\d+)", told) or re.findall(r"\d+", told)
+        if len(sizes) == 4 and sizes[2] == "4" and "Conv2D" in [reader.op for reader in graph_of(params).nodes]:
             return all_values(params, without("enable_small_channel"))
     return params
 
