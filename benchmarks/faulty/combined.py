@@ -20,6 +20,7 @@ from faulty import (
     drawn_fifth_third,
     drawn_files,
     drawn_nineteenth_conditions,
+    drawn_nineteenth,
     drawn_ninth,
     drawn_ninth_conditions,
     drawn_ninth_subtle,
@@ -106,6 +107,7 @@ TABLES = (
     drawn_eighteenth,
     vendor_stories_fourth,
     drawn_nineteenth_conditions,
+    drawn_nineteenth,
 )
 
 
