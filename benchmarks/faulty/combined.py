@@ -37,6 +37,7 @@ from faulty import (
     drawn_thirteenth,
     drawn_thirteenth_conditions,
     drawn_twelfth_conditions,
+    evaluators,
     first,
     fresh,
     options,
@@ -100,6 +101,7 @@ TABLES = (
     drawn_sixteenth,
     vendor_stories_third,
     drawn_seventeenth,
+    evaluators,
 )
 
 
