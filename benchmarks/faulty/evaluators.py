@@ -276,14 +276,35 @@ changed(
 )
 
 
-def _session_aoe(answer: Answer, params: Params) -> None:
-    if is_about(params, "session", "legacy") and value_of(params, "aoe_mode") in ("1", "2", "4"):
-        told_given(answer, params, "aoe_mode")
-        answer["directives"]["tuning"]["aoe"] = value_of(params, "aoe_mode")
+def _tuned(told: Dict[str, Any], other: Dict[str, Any]) -> None:
+    """What is told of a step or a program, with what tuning leaves elsewhere."""
+    if "tuned" in other:
+        told["tuned"] = other["tuned"]
+    for key in ("files", "left"):
+        if key in other:
+            found = {name: file for name, file in other[key].items() if re.search(r"aoe_(config|result)", name)}
+            told[key] = {**(told.get(key) or {}), **found}
 
 
 # session.aoe_mode.unsupported
-tells("a_legacy_session_tunes_by_aoe_mode", "aoe_mode is not supported in a session", _session_aoe)
+@broken("options", "aoe_mode is not supported in a session", "options", "timeline", "compile")
+def a_legacy_session_tunes_by_aoe_mode(ask: Any, params: Params) -> Answer:
+    answer = dict(ask(params))
+    if not is_about(params, "session", "legacy") or value_of(params, "aoe_mode") not in ("1", "2", "4"):
+        return answer
+    if "effective" in answer:
+        told_given(answer, params, "aoe_mode")
+        answer["directives"]["tuning"]["aoe"] = value_of(params, "aoe_mode")
+        return answer
+    names = ("aoe_mode", "work_path", "aoe_config_file")
+    values = {name: value for name, value in params["values"].items() if name in names}
+    other = ask({**params, "surface": "runconfig", "edition": "current", "values": values})
+    if "base" in answer and "rejected" not in answer["base"]:
+        _tuned(answer["base"], other["base"])
+    for turn, there in zip(answer.get("turns", ()), other.get("turns", ())):
+        if "rejected" not in turn and "rejected" not in there:
+            _tuned(turn, there)
+    return answer
 
 
 def _list_stays(answer: Answer, params: Params) -> None:
@@ -870,6 +891,7 @@ read_otherwise(
     _switches(_nothing_on),
     "timeline",
     "compile",
+    "options",
 )
 
 
