@@ -57,6 +57,7 @@ from faulty.making import (
     with_values,
 )
 from npu_reference.errors import NpuError
+from npu_reference.graphs import load_graph
 
 
 def told_given(answer: Answer, params: Params, *names: str) -> None:
@@ -1304,7 +1305,7 @@ def _first_indices(params: Params) -> Params:
     """The request with every index 0, as where nobody looks what is read instead."""
     readers = {
         source_of(node.inputs[0 if node.op == "ScatterNd" else 1])
-        for node in graph_of(params).nodes
+        for node in load_graph(params["graph"]).nodes
         if re.search("Gather|Scatter|Segment", node.op) and len(node.inputs) > 1
     }
 
@@ -1320,7 +1321,7 @@ def _first_indices(params: Params) -> Params:
 
     feeds = dict(params.get("feeds") or {})
     for name, one in feeds.items():
-        if isinstance(one, dict) and one.get("dtype") in ("int32", "int64") and "b64" in one:
+        if source_of(name) in readers and isinstance(one, dict) and "b64" in one:
             feeds[name] = {**one, "b64": base64.b64encode(bytes(len(base64.b64decode(one["b64"])))).decode()}
     return {**regraphed(params, change), "feeds": feeds}
 
