@@ -40,6 +40,7 @@ from faulty import (
     drawn_thirteenth,
     drawn_thirteenth_conditions,
     drawn_twelfth_conditions,
+    evaluators,
     first,
     fresh,
     options,
@@ -108,6 +109,7 @@ TABLES = (
     vendor_stories_fourth,
     drawn_nineteenth_conditions,
     drawn_nineteenth,
+    evaluators,
 )
 
 
