@@ -19,8 +19,8 @@ from faulty import (
     drawn_fifth_subtle,
     drawn_fifth_third,
     drawn_files,
-    drawn_nineteenth_conditions,
     drawn_nineteenth,
+    drawn_nineteenth_conditions,
     drawn_ninth,
     drawn_ninth_conditions,
     drawn_ninth_subtle,
@@ -51,6 +51,7 @@ from faulty import (
     timeline,
     vendor,
     vendor_stories,
+    vendor_stories_fifth,
     vendor_stories_fourth,
     vendor_stories_second,
     vendor_stories_third,
@@ -110,6 +111,7 @@ TABLES = (
     drawn_nineteenth_conditions,
     drawn_nineteenth,
     evaluators,
+    vendor_stories_fifth,
 )
 
 
