@@ -51,6 +51,7 @@ from faulty import (
     timeline,
     vendor,
     vendor_stories,
+    vendor_stories_fifth,
     vendor_stories_fourth,
     vendor_stories_second,
     vendor_stories_third,
@@ -110,6 +111,7 @@ TABLES = (
     drawn_nineteenth_conditions,
     drawn_nineteenth,
     evaluators,
+    vendor_stories_fifth,
 )
 
 
