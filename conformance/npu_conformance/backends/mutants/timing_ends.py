@@ -272,6 +272,18 @@ class OomOfOtherRanks(ReferenceBackend):
         return super().step({**params, "faults": faults} if faults else params)
 
 
+@mutant("oom-of-the-first-operator", "files.op_debug_cfg.list.effect")
+class OomOfTheFirstOperator(ReferenceBackend):
+    """Looks for the first operator of a kernel alone in op_debug_list, not for those that are joined to it."""
+
+    def step(self, params: Params) -> Answer:
+        config = params.get("files", {}).get(params["values"].get("op_debug_config"), "")
+        listed = set(config.partition("op_debug_list = ")[2].strip().split(","))
+        quiet = {**params, "faults": []}
+        joined = {name for task in super().step(quiet)["tasks"] for name in task["nodes"][1:]}
+        return super().step(quiet if listed & joined else params)
+
+
 @mutant("oom-off-by-one", "runconfig.op_debug_config.oom.boundary")
 class OomOffByOne(ReferenceBackend):
     """Reports a write that ends exactly at the end of its buffer."""
