@@ -314,20 +314,23 @@ leaves(
 )
 
 
+def _unforced_inside(name: str, sentence: str, mode: str, forced: str, other: str) -> None:
+    """A mode that forces one type leaves the bodies of functions in the other."""
+
+    def change(node: Dict[str, Any], params: Params, op: Any) -> None:
+        if has_function(node, params) and value_is(params, "precision_mode", mode) and node.get("engine") == "vector":
+            retyped(node, forced, other)
+
+    node_change(name, sentence, change)
+
+
 # precision.s.force_fp16
-def _unforced_inside(node: Dict[str, Any], params: Params, op: Any) -> None:
-    if (
-        has_function(node, params)
-        and value_is(params, "precision_mode", "force_fp16")
-        and node.get("engine") == "vector"
-    ):
-        retyped(node, "float16", "float32")
-
-
-node_change(
+_unforced_inside(
     "forced_float16_stops_at_functions",
     "force_fp16 lowers the operators in the body of a function, too",
-    _unforced_inside,
+    "force_fp16",
+    "float16",
+    "float32",
 )
 
 # runconfig.enable_scope_fusion_passes.nongeneral
@@ -962,19 +965,12 @@ def another_device_dumps_its_first_step_alone(ask: Any, params: Params) -> Answe
 
 
 # precision.s.force_fp32
-def _lower_inside(node: Dict[str, Any], params: Params, op: Any) -> None:
-    if (
-        has_function(node, params)
-        and value_is(params, "precision_mode", "force_fp32")
-        and node.get("engine") == "vector"
-    ):
-        retyped(node, "float32", "float16")
-
-
-node_change(
+_unforced_inside(
     "forced_float32_stops_at_functions",
     "force_fp32 raises the operators in the body of a function, too",
-    _lower_inside,
+    "force_fp32",
+    "float32",
+    "float16",
 )
 
 

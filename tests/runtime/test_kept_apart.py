@@ -78,6 +78,31 @@ def test_a_loop_may_call_a_function_that_holds_an_assertion(mixed):
     compare(scenario, mix_compile_mode=mixed)
 
 
+def _dissolves_functions(config):
+    config.graph_options.optimizer_options.do_function_inlining = True
+
+
+def _never_extends(config):
+    config.experimental.optimize_for_static_graph = True
+
+
+@pytest.mark.parametrize("let", [_dissolves_functions, _never_extends])
+@MODES
+def test_a_config_that_is_for_whole_graphs_runs_every_signature(let, mixed):
+    def scenario(config):
+        let(config)
+        v = tf.get_variable("v", initializer=[1.0, 2.0], use_resource=True)
+        x = tf.placeholder(tf.float32, [2], name="x")
+        host = tf.py_func(lambda a: a + np.float32(1), [x], tf.float32)
+        host.set_shape([2])
+        fetches = [host, tf.assign_add(v, x * host), [v * 2.0, host], v.read_value()]
+        with tf.Session(config=config) as session:
+            session.run(v.initializer)
+            return [session.run(one, {x: [1.0, 2.0]}) for one in fetches]
+
+    compare(scenario, mix_compile_mode=mixed)
+
+
 def test_handles_without_a_name_are_one_variable_on_both_sides():
     def scenario(config):
         handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[2])

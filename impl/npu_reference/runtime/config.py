@@ -259,6 +259,8 @@ def inner_config(config: Any, *, repeatable: bool = False, waits: bool = False) 
     # TensorFlow 1.15 crashes where it may dissolve functions and calls one that is waited for, as GEOPs are; and what a
     # loop of version 1 calls would be taken out of the loop's frame.
     copy.graph_options.optimizer_options.do_function_inlining = False
+    if copy.experimental.optimize_for_static_graph:
+        copy.experimental.optimize_for_static_graph = False  # each new signature extends the graph
     if not others:
         # Else every new signature has TensorFlow copy, place and optimize all that the signatures before it have left.
         # Bodies of GEOPs are still optimized, each when it is first called.
