@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import pathlib
-from typing import List
+import shutil
+import tempfile
+from typing import List, Optional
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.depth import FILES_LEFT_OUT, left_out, share
 
 settings.register_profile(
     "project",
@@ -64,6 +69,26 @@ _OF_THE_NEWEST_PYTHON = [
     "timing/test_laws.py", "timing/test_pages.py",
 ]  # fmt: skip
 
+#: What the oldest Python leaves to the nightly run: judging by laws, hostile backends, runs that are stopped, whole
+#: suites within a test, and values of models. The newest Python and TensorFlow run all of it for every change.
+_AT_NIGHT_OF_THE_OLDEST_PYTHON = [
+    "conformance/test_causes.py", "conformance/test_cli.py", "conformance/test_hostile_backends.py",
+    "conformance/test_in_part.py",
+    "conformance/test_inspect_folders.py", "conformance/test_inspect_hostile.py",
+    "conformance/test_known_failures.py", "conformance/test_lanes.py", "conformance/test_laws.py",
+    "conformance/test_miniatures.py",
+    "conformance/test_plugin.py", "conformance/test_report.py", "conformance/test_seats.py",
+    "conformance/test_speed.py", "conformance/test_streams.py", "conformance/test_worker_check.py",
+    "links", "models/test_case_graph_values.py", "models/test_values.py", "options/test_hostile.py",
+    "options/test_hostile_files.py", "partition/test_half.py", "places",
+    "timing",
+]  # fmt: skip
+
+#: What the newest TensorFlow leaves to the nightly run: programs that import TensorFlow for themselves.
+_AT_NIGHT_OF_THE_NEWEST_TENSORFLOW = [
+    "npu_bridge/test_ported_scripts.py", "npu_bridge/test_samples.py", "runtime/test_launching.py",
+]  # fmt: skip
+
 #: What the newest TensorFlow alone runs: models of full size, which is a matter of the partition.
 _OF_THE_NEWEST_TENSORFLOW = ["device/test_training.py", "models/test_full_size.py", "models/test_recordings.py"]
 
@@ -72,6 +97,10 @@ _OF_THE_NEWEST_TENSORFLOW = ["device/test_training.py", "models/test_full_size.p
 _OF_THE_OLDEST_TENSORFLOW = ["conformance/test_adapter.py", "npu_bridge/test_lint_ports.py"]
 
 _OF_ONE_TENSORFLOW = [*_OF_THE_NEWEST_TENSORFLOW, *_OF_THE_OLDEST_TENSORFLOW]
+
+#: What every version runs for every change: the cases that run graphs, of which versions between take a part, and what
+#: imports all modules.
+_OF_EVERY_TENSORFLOW = ["cases/test_run_cases.py", "cases/test_run_mutation.py", "packaging/test_distribution.py"]
 
 #: What the oldest and the newest TensorFlow run, and those between do not: programs that import TensorFlow for
 #: themselves. Between, each case runs in one of its editions (cases/test_run_cases.py), which no version changes.
@@ -96,20 +125,67 @@ def _others(chosen: List[str]) -> List[str]:
     return found
 
 
+
+
+def _of_the_other() -> List[str]:
+    """Every second file of a version between, which the other one runs; nothing at night."""
+    here = pathlib.Path(__file__).parent
+    files = [path.relative_to(here).as_posix() for path in sorted(here.glob("*/test_*.py"))]
+    mine = int(os.environ.get("NPU_TESTS_PART", "0"))
+    shared = [name for name in files if name not in _OF_EVERY_TENSORFLOW]
+    return share([name for number, name in enumerate(shared) if mine and number % 2 != mine - 1], [])
+
+
 _SCOPES = {
     "": [],
-    "oldest": [*_OF_THE_NEWEST_PYTHON, *_OF_THE_NEWEST_TENSORFLOW],
-    "between": [*_others(_OF_A_VERSION), *_OF_THE_ENDS, *_OF_ONE_TENSORFLOW],
-    "newest": [*_others(_OF_A_VERSION), *_OF_THE_OLDEST_TENSORFLOW],
-}
+    "oldest": [
+        *_OF_THE_NEWEST_PYTHON, *_OF_THE_NEWEST_TENSORFLOW, *share(_AT_NIGHT_OF_THE_OLDEST_PYTHON, []),
+    ],
+    "between": [*_others(_OF_A_VERSION), *_OF_THE_ENDS, *_OF_ONE_TENSORFLOW, *_of_the_other()],
+    "newest": [
+        *_others(_OF_A_VERSION), *_OF_THE_OLDEST_TENSORFLOW, *share(_AT_NIGHT_OF_THE_NEWEST_TENSORFLOW, []),
+    ],
+}  # fmt: skip
 collect_ignore = [*collect_ignore, *_SCOPES[os.environ.get("NPU_TESTS_SCOPE", "")]]
+
+collect_ignore = [*collect_ignore, *FILES_LEFT_OUT]
 
 # Pages are opened in an environment of their own, which brings playwright and has, or finds, a Chromium.
 if os.environ.get("NPU_TESTS_BROWSER") != "required":
     collect_ignore = [*collect_ignore, "browser"]
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
+    left = {item for item in items if left_out(item)}
+    items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=list(left))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    # The library and the tests stay: a tenth of the time would go into walking over them again and again.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20000, 20, 20)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> Optional[int]:
+    """No workers where tox runs environments beside each other: each of them keeps one processor busy by itself."""
+    return 0 if "TOX_PARALLEL_ENV" in os.environ else None
+
+
+#: Where temporary folders cost least, and how much room they may need (assumed; a run needs a tenth).
+_MEMORY, _ROOM = "/dev/shm", 4 << 30
+
+
+def _in_memory() -> bool:
+    """Whether temporary folders can be in memory: on a disk, files made after deletions take ten times as long."""
+    return os.access(_MEMORY, os.W_OK | os.X_OK) and shutil.disk_usage(_MEMORY).free > _ROOM
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if "TMPDIR" not in os.environ and _in_memory():
+        os.environ["TMPDIR"], tempfile.tempdir = _MEMORY, None
     expected = os.environ.get("NPU_TESTS_TENSORFLOW")
     if expected == "required" and not _TENSORFLOW:
         pytest.exit("NPU_TESTS_TENSORFLOW=required, but TensorFlow is not installed", returncode=2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from npu_conformance.strength import echo, hosting
 from tests.cases.corpus import corpus
 
@@ -9,6 +11,7 @@ from tests.cases.corpus import corpus
 MOST = {"options": 0.1, "partition": 3.5, "mixed": 10, "in_out_pair": 10.5, "precision": 1.5}
 
 
+@pytest.mark.nightly
 def test_the_echo_passes_no_more_than_it_did(tmp_path):
     instances = [one for one in corpus().instances() if one.case.method not in hosting.WORKER_METHODS]
     found = echo.passed(corpus(), instances, str(tmp_path))

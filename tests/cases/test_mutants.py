@@ -47,6 +47,7 @@ def test_the_mutant_is_killed_by_a_case_that_cites_its_requirement(name, tmp_pat
     assert not _fails(ReferenceBackend(), killer, tmp_path), "the reference must pass what kills a mutant"
 
 
+@pytest.mark.nightly
 def test_every_case_fails_on_some_mutant_or_is_a_control(tmp_path):
     controls = {case.control for case in corpus().cases.values()}
     backends = {name: mutants()[name].factory() for name in HERE}

@@ -84,6 +84,7 @@ def test_a_scope_is_a_place_of_which_nothing_is_drawn(mutation, changes):
     assert not [name for name in drawn if name.startswith(("device/links/", "compiler/bounds.py"))]
 
 
+@pytest.mark.nightly
 def test_changes_that_were_seen_are_still_seen(mutation):
     # Some of each area, always the same; all are asked by `benchmarks/mutation.py --seen`. What runs alone see is asked
     # with TensorFlow: test_run_mutation.py.

@@ -103,6 +103,7 @@ def test_the_page_of_mutants_is_current():
     assert written == page.page(), "run python -m npu_conformance.strength.mutants_page"
 
 
+@pytest.mark.nightly
 def test_every_case_of_the_files_fails_on_some_fault_or_is_a_control(tmp_path):
     faults = {name: mutant for name, mutant in mutants().items() if mutant.kind}
     backends = {name: mutant.factory() for name, mutant in faults.items()}

@@ -95,6 +95,7 @@ def test_every_must_on_dtypes_and_values_has_a_mutant():
     assert not [one.id for one in REQUIREMENTS if one.level == "must" and one.id not in broken]
 
 
+@pytest.mark.nightly
 def test_every_case_fails_on_some_mutant_or_is_a_control(tmp_path):
     faults = {name: one for name, one in mutants().items() if ".mutants.precision_" in one.factory.__module__}
     backends = {name: one.factory() for name, one in faults.items() if "run" not in vars(one.factory)}

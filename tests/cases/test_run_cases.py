@@ -3,27 +3,53 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 
 from npu_conformance.backends.reference import ReferenceBackend
 from tests.cases.asking import TENSORFLOW_METHODS, ask
 from tests.cases.corpus import corpus, mutants
+from tests.depth import at_night, share
 
 FEATURES = frozenset(ReferenceBackend().hello({"protocol": 1})["capabilities"]["features"])
 RUNS = [one for one in corpus().instances() if one.case.method in TENSORFLOW_METHODS and one.case.needs <= FEATURES]
 MUTANTS = [name for name, mutant in mutants().items() if "run" in vars(mutant.factory)]
 
-if os.environ.get("NPU_TESTS_SCOPE") in ("between", "newest"):
+SCOPE = os.environ.get("NPU_TESTS_SCOPE", "")
+PART = int(os.environ.get("NPU_TESTS_PART", "0"))
+
+if SCOPE in ("between", "newest"):
     # Whom the cases see is the same in every version: TensorFlow 1 asks the mutants, but for those of TensorFlow 2.
     ASKED = {name for one in RUNS if "tf2" not in one.case.needs for name in one.case.requirements}
     MUTANTS = [name for name in MUTANTS if mutants()[name].requirement not in ASKED]
-if os.environ.get("NPU_TESTS_SCOPE") == "between":
-    # Each in one edition, and no twins: the oldest and the newest TensorFlow run them all.
-    RUNS = list({one.case.id: one for one in RUNS if not one.twin}.values())
+#: What mutants are asked: every edition, and no twins.
+ALL = [one for one in RUNS if not one.twin]
+
+#: Each in one edition, and no twins: for a change the oldest TensorFlow asks the first edition, the newest the last.
+ONCE = {one.case.id: one for one in (ALL[::-1] if SCOPE == "oldest" or PART == 2 else ALL)}
+RUNS = share(list(ONCE.values()), list(ONCE.values()) if SCOPE == "between" else RUNS)
+
+#: A mutant that only a case of hundreds of sessions sees.
+LONG = "run-loop-of-one-iteration"
+
+#: Cases of hundreds of sessions each: for a change each version of TensorFlow runs one of them.
+SESSIONS = ["session-uses-mixed", "session-further-uses-mixed", "session-uses-full", "session-further-uses-full"]
+VERSION = {"oldest": 0, "between": PART}.get(SCOPE, 3)
+
+if PART:
+    # For a change the versions between share the other cases.
+    mine = [one for number, one in enumerate(RUNS) if number % 2 == PART - 1 or one.case.id in SESSIONS]
+    RUNS = share(mine, RUNS)
 
 
-@pytest.mark.parametrize("name", [one.id for one in RUNS])
+def asked(name: str) -> Any:
+    """A parameter; of the long cases only the one of this version is asked for a change."""
+    case = name.partition("@")[0]
+    return at_night(name) if case in SESSIONS and SESSIONS.index(case) != VERSION else name
+
+
+@pytest.mark.parametrize("name", [asked(one.id) for one in RUNS])
 def test_the_reference_passes(name, tmp_path):
     instance = next(one for one in RUNS if one.id == name)
     result = ask(ReferenceBackend(), instance, str(tmp_path))
@@ -35,10 +61,10 @@ def test_what_is_left_out_here_is_left_out_for_a_feature_of_this_tensorflow():
     assert missing <= {"tf1", "tf2", "keras", "estimator"}
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", [at_night(name) if name == LONG else name for name in MUTANTS])
 def test_the_mutant_of_running_is_killed_by_a_case_that_cites_its_requirement(name, tmp_path):
     mutant = mutants()[name]
-    citing = [one for one in RUNS if mutant.requirement in one.case.requirements and not one.twin]
+    citing = [one for one in ALL if mutant.requirement in one.case.requirements]
     # The edition that most cases are about comes first: the first that kills ends it.
     results = (ask(mutant.factory(), one, str(tmp_path)) for one in sorted(citing, key=lambda one: one.edition))
     assert not citing or any(result.status == "fail" and result.differences for result in results), mutant.fault

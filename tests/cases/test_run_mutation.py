@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.nightly
 def test_changes_that_were_seen_in_runs_are_still_seen():
     # A process of its own: one that has run a session must not be forked.
     # Some of each area, always the same: without --count all are asked.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from fixtures.programs import distributed_graphs, timing_graphs
 from npu_conformance.library.library import Instance
 from tests.cases.asking import ask
@@ -72,6 +74,7 @@ def test_every_requirement_that_a_case_proves_has_a_mutant():
     assert not {name for case in TIMING for name in case.requirements} - broken
 
 
+@pytest.mark.nightly
 def test_every_case_fails_on_some_mutant(tmp_path):
     faults = {name: one for name, one in mutants().items() if ".mutants.timing" in one.factory.__module__}
     backends = {name: one.factory() for name, one in faults.items()}

@@ -95,6 +95,7 @@ def test_a_broken_copy_of_it_is_not() -> None:
 
 
 @one_environment
+@pytest.mark.nightly
 def test_a_copy_that_leaves_ranges_where_they_are_without_is_not_conformant() -> None:
     good, misplacing = judged("good", keyword=PLACED), judged("misplacing", keyword=PLACED)
     assert good.verdict == "conformant"
@@ -114,6 +115,7 @@ FAULTS = {
 
 
 @one_environment
+@pytest.mark.nightly
 def test_what_sees_the_faults_below_is_passed_without_them() -> None:
     report = judged("good", keyword=" or ".join(FAULTS.values()))
     passed = {record.instance.case.id for record in report.records if record.result.status == "pass"}
@@ -123,12 +125,14 @@ def test_what_sees_the_faults_below_is_passed_without_them() -> None:
 
 @one_environment
 @pytest.mark.parametrize("fault", sorted(FAULTS))
+@pytest.mark.nightly
 def test_a_copy_with_one_fault_is_not_conformant(fault: str) -> None:
     assert judged(f"changed:{fault}", keyword=FAULTS[fault]).verdict == "not conformant"
 
 
 @one_environment
 @pytest.mark.parametrize("kind, outcome", [("good", client.Rejected), ("blind", client.Answered)])
+@pytest.mark.nightly
 def test_variables_are_there_before_the_interpreter_starts(kind: str, outcome: Any) -> None:
     """A stream that waits less than collectives do is refused where there are several ranks (003)."""
     params = {"surface": "session", "edition": "current", "env": {"RANK_SIZE": "8"}}

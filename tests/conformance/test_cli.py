@@ -217,6 +217,7 @@ def test_run_verify_and_compare_in_json(tmp_path) -> None:
         assert schema.fault(json.load(stream), declared, declared) is None
 
 
+@pytest.mark.nightly
 def test_shards_of_a_run_are_the_run_and_can_be_verified(tmp_path) -> None:
     def ids(*words: str) -> List[str]:
         done = call("run", "-k", "mixed-plain or mixed-diamond", *words, "--out", "part", cwd=str(tmp_path))
@@ -337,6 +338,7 @@ def test_coverage_lists_what_is_missing(capsys: pytest.CaptureFixture, monkeypat
     assert all(row.split(": ", 1)[1] == answer[row.split(":")[0].split()[1]]["statement"] for row in rows)
 
 
+@pytest.mark.nightly
 def test_a_mutant_is_run_like_any_backend_and_is_killed_by_a_case_of_its_requirement(
     capsys: pytest.CaptureFixture,
 ) -> None:
@@ -347,6 +349,7 @@ def test_a_mutant_is_run_like_any_backend_and_is_killed_by_a_case_of_its_require
     assert answer["mutants"][name]["specific"] is True
 
 
+@pytest.mark.nightly
 def test_worker_check_tells_a_good_backend_from_a_bad_one() -> None:
     good = call("worker-check", "py:miniatures:Honest", "--format", "json")
     assert (good.status, good.json("worker-check")["passed"]) == (0, True)
@@ -376,6 +379,7 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture) -> No
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.nightly
 def test_a_run_that_is_stopped_ends_its_workers_and_leaves_nothing(tmp_path, number: int) -> None:
     spec = f"exec:{sys.executable} {MINIATURES} StopsTheSuite {int(number)} {tmp_path}"
     env = {**client.environment(QUICK.env), "TMPDIR": str(tmp_path)}

@@ -95,6 +95,7 @@ def test_a_missing_field_of_hello_is_named(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.nightly
 def test_a_signal_ends_a_run_whose_backend_left_a_daemon(shelf: Shelf, number: int) -> None:
     folder = shelf.path("temporary")
     spec = attacking("StopsTheSuiteBesideItsDaemon", str(int(number)), folder)

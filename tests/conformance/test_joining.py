@@ -112,6 +112,7 @@ def test_shards_that_were_divided_by_other_times_are_refused(shelf: Shelf, tmp_p
     assert f"no shard judges {names[2]}@" in str(refusal(loaded, [first, part("2/2", halves["short"], "c")], tmp_path))
 
 
+@pytest.mark.nightly
 def test_the_command_joins_shards_with_their_laws(tmp_path: Any, capsys: pytest.CaptureFixture) -> None:
     def run(*words: str) -> int:
         with pytest.raises(SystemExit) as ended:

@@ -21,6 +21,7 @@ from npu_conformance.strength.laws.asking import LAWS
 from npu_reference.errors import NpuError
 from npu_reference.graphs import GraphBuilder, load_graph, write_graph
 from tests.cases.corpus import corpus
+from tests.depth import at_night
 
 
 @pytest.fixture(autouse=True)
@@ -330,6 +331,7 @@ def test_laws_without_their_area_are_a_usage_error(tmp_path, capsys):
     assert "the areas partition, precision, options and run" in capsys.readouterr().err
 
 
+@pytest.mark.nightly
 def test_a_run_that_says_nothing_of_laws_is_judged_by_them_and_a_fresh_seed_is_told(tmp_path, capsys):
     selection = ["-k", "law-acyclic or law-options-order", "--edition", "current", "--out", str(tmp_path / "r")]
     assert run("run", *selection, "--law-seed", "fresh", "--laws", "8") == 0
@@ -357,6 +359,7 @@ class Disordered(ReferenceBackend):
         return answer
 
 
+@pytest.mark.nightly
 def test_the_laws_of_options_and_of_precision_see_what_is_wrong(tmp_path):
     class Uncast(ReferenceBackend):
         def precision(self, params):
@@ -432,15 +435,15 @@ class OnTheAiCpu(ReferenceBackend):
     "factory, law",
     [
         pytest.param(Unmoved, "precision-gray", id="leaves gray operators as they are"),
-        pytest.param(OnTheAiCpu, "precision-modes", id="keeps the AI Core from what it supports"),
-        pytest.param(relisted(lambda text: "{}"), "precision-lists", id="reads no list"),
-        pytest.param(
+        at_night(OnTheAiCpu, "precision-modes", id="keeps the AI Core from what it supports"),
+        at_night(relisted(lambda text: "{}"), "precision-lists", id="reads no list"),
+        at_night(
             relisted(lambda text: text.replace("black", "?").replace("white", "black").replace("?", "white")),
             "precision-lists",
             id="takes one list for the other",
         ),
         pytest.param(OnTheAiCore, "precision-kernels", id="takes what it has no kernel for"),
-        pytest.param(Lowered, "precision-kernels", id="lowers what is there in float32 alone"),
+        at_night(Lowered, "precision-kernels", id="lowers what is there in float32 alone"),
     ],
 )
 def test_the_laws_of_lists_and_kernels_see_what_breaks_them(factory, law, tmp_path):

@@ -44,6 +44,13 @@ def names(done: Any) -> set:
     return {one or other for one, other in ids(done.stdout)}
 
 
+@pytest.mark.nightly
+def test_what_a_backend_does_not_claim_is_skipped(collected) -> None:
+    spec = f"exec:{sys.executable} {MINIATURES} Honest"
+    assert collected("--npu-backend", spec, "--pyargs", "npu_conformance", *SELECT).returncode == 0
+
+
+@pytest.mark.nightly
 def test_cases_are_collected_and_judged_on_one_process_and_on_two_alike(collected) -> None:
     common = ["--npu-backend", "reference", "--pyargs", "npu_conformance", "-v", *SELECT]
     one = collected(*common, "-p", "no:xdist")
@@ -54,8 +61,6 @@ def test_cases_are_collected_and_judged_on_one_process_and_on_two_alike(collecte
 
 
 def test_a_failure_shows_the_facts_that_differ_and_the_requirement(collected) -> None:
-    spec = f"exec:{sys.executable} {MINIATURES} Honest"
-    assert collected("--npu-backend", spec, "--pyargs", "npu_conformance", *SELECT).returncode == 0  # skipped
     everything = "mutant:" + _mutant()
     done = collected(
         "--npu-backend",

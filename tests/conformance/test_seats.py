@@ -16,6 +16,7 @@ from npu_conformance.protocol import client
 from npu_conformance.running import lanes, runner, seats
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import BACKENDS, QUICK, Shelf, details, hosted, judged, spoken, statuses
+from tests.depth import at_night
 
 MINIATURES = os.path.join(BACKENDS, "miniatures.py")
 TWO = QUICK._replace(jobs=2)
@@ -198,7 +199,7 @@ def stopped(tmp_path: Any, number: int) -> Any:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [at_night(signal.SIGINT), signal.SIGTERM])
 def test_a_run_of_several_lanes_that_is_stopped_ends_them_and_leaves_nothing(tmp_path: Any, number: int) -> None:
     done = stopped(tmp_path, number)
     assert (done.returncode, done.stderr.splitlines()[-1:]) == (130, [b"interrupted"])
@@ -206,6 +207,7 @@ def test_a_run_of_several_lanes_that_is_stopped_ends_them_and_leaves_nothing(tmp
     assert str(tmp_path) not in running(str(tmp_path))
 
 
+@pytest.mark.nightly
 def test_lanes_of_a_run_that_was_killed_end_with_it(tmp_path: Any) -> None:
     done = stopped(tmp_path, signal.SIGKILL)
     assert done.returncode == -signal.SIGKILL

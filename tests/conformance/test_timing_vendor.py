@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping
 
+import pytest
+
 from npu_conformance.judging import judge
 from npu_conformance.running import checkup, runner
 from npu_conformance.strength import hosting
@@ -66,6 +68,7 @@ def test_it_is_judged_by_what_it_says(tmp_path: Any) -> None:
     assert result.status == "fail" and result.differences[0].aspect == "transfer_counts"
 
 
+@pytest.mark.nightly
 def test_the_plumbing_is_checked_for_what_is_claimed() -> None:
     spec = "py:tests.conformance.test_timing_vendor:Overclaims"
     failed = {one.name: one.detail for one in checkup.check(spec, runner.Settings()) if not one.passed}

@@ -70,6 +70,7 @@ print([v1.resource_variables_enabled(), v1.control_flow_v2_enabled()] == 2 * [no
     assert [one["ok"]["output"] for one in asked(forker, source)] == 2 * ["True\nTrue\n"]
 
 
+@pytest.mark.nightly
 def test_eight_processes_train_what_one_device_makes_of_the_joined_batch():
     status, out, err = finished(start(["--ranks", "8", SCRIPTS / "data_parallel.py"]))
     assert status == 0, err

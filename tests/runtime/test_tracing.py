@@ -161,6 +161,7 @@ def test_the_trace_keeps_the_last_runs_and_all_sums():
     assert trace.totals.runs == 0 and trace.runs == []
 
 
+@pytest.mark.nightly
 def test_planning_ten_thousand_operators_takes_about_a_second():
     import time
 

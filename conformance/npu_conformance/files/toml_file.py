@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any, Dict, List
 
-from npu_reference.errors import NpuError
+import tomli  # compiled where there are wheels: three times as fast as the standard library's
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from npu_reference.errors import NpuError
 
 __all__ = ["load", "parse", "read", "files_below"]
 
@@ -51,7 +47,7 @@ def parse(text: str, subject: str, code: str = "CASE_FILE") -> Dict[str, Any]:
         NpuError: ``code``, naming the subject, when it is not TOML.
     """
     try:
-        return tomllib.loads(text)
+        return tomli.loads(text)
     except (ValueError, RecursionError) as error:  # no TOML, or an integer of thousands of digits
         raise NpuError(code, subject, f"is not TOML: {error}") from None
 

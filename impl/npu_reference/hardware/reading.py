@@ -5,18 +5,14 @@ from __future__ import annotations
 import functools
 import os
 import re
-import sys
 from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+import tomli
 
 from npu_reference.errors import NpuError
 from npu_reference.hardware.device import ORIGINS, PARAMETERS, Device, Figure, out_of_range
 from npu_reference.place import FOLDER
 from npu_reference.spelling import did_you_mean
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["built_in", "load", "names"]
 
@@ -67,8 +63,8 @@ def load(spec: str) -> Device:
 def _read(path: str, known: Mapping[str, Device]) -> Dict[str, Device]:
     text = _text(path)
     try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        document = tomli.loads(text)
+    except (tomli.TOMLDecodeError, RecursionError) as error:
         raise NpuError("DEVICE_FILE", path, f"it is no TOML: {error}.") from None
     lines = _Lines(text)
     found: Dict[str, Device] = {}
