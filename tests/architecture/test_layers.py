@@ -24,8 +24,9 @@ LAYERS = [
 ]  # fmt: skip
 
 TENSORFLOW_FREE = [
-    "errors", "place", "spelling", "options", "surface", "graphs", "hardware", "dumps", "catalog", "partition",
-    "strict_json", "notebooks", "precision", "compiler", "device/timing", "device/links", "device/faults", "device/watchdogs",
+    "errors", "notebooks", "place", "spelling", "options", "surface", "graphs", "hardware", "dumps", "catalog",
+    "partition", "strict_json", "precision", "compiler", "device/timing", "device/links", "device/faults",
+    "device/watchdogs",
     "artifacts", "profiling", "tuning",
 ]  # fmt: skip
 

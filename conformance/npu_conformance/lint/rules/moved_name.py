@@ -29,5 +29,6 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
         if one.kind == "moved":
             message = f"{one.module} does not give {one.name}; {one.right} does."
             fix = other_module(module, one, one.right) if one.found else None
-            safe = len({entry.module for entry in surface.find(one.name)}) == 1
+            homes = surface.find(one.name)
+            safe = len(homes) == 1 and homes[0].status != surface.REFUSED
             yield Report(one.node, message, fix, safe)
