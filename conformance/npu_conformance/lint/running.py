@@ -272,8 +272,8 @@ def _of_notebook(path: str, data: bytes, task: Task) -> Answer:
     for finding in answer.findings:
         cell, line = notebook.places[min(finding.line, len(notebook.places)) - 1] if notebook.places else (0, 1)
         found.append(finding if finding.code == DEFECT else finding._replace(cell=cell, line=max(line, 1)))
-    for cell, problem in bad:
-        found += [one._replace(cell=cell) for one in _unreadable(path, problem, task, notebook.text)]
+    for cell, unreadable in bad:
+        found += [one._replace(cell=cell) for one in _unreadable(path, unreadable, task, notebook.text)]
     after = None
     if answer.after is not None:
         try:

@@ -10,7 +10,7 @@ import multiprocessing.connection
 import signal
 import sys
 import time
-from typing import Any, Callable, Deque, Dict, Iterator, Optional, Sequence, Tuple
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence, Tuple
 
 __all__ = ["CONTEXT", "answers"]
 
@@ -90,7 +90,9 @@ def answers(
         (first, min(first + size, len(paths))) for first in range(0, len(paths), size)
     )
     done: Dict[int, Any] = {}
-    following, working, idle = 0, [], []  # type: Tuple[int, List[_Worker], List[_Worker]]
+    working: List[_Worker] = []
+    idle: List[_Worker] = []
+    following = 0
     try:
         while waiting or working:
             while waiting and (idle or len(working) < jobs):
