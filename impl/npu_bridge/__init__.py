@@ -6,6 +6,8 @@ behaviour, unless eager execution has already begun (see :mod:`npu_bridge._tenso
 
 from __future__ import annotations
 
-from . import _tensorflow
+from . import _names, _tensorflow
 
 _tensorflow.use_v1_behaviour()
+
+__getattr__ = _names.module_getattr(__name__)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import atexit  # noqa: F401 - the star import gives it
 import os  # noqa: F401 - the star import gives it
 import sys
+import types
 from typing import Any, List, Optional, Tuple
 
 from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2  # noqa: F401 - the star import gives them
-from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig  # noqa: F401 - the star import gives it
+from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 from tensorflow.python.client import session  # noqa: F401 - the star import gives it
 from tensorflow.python.training import session_run_hook  # noqa: F401 - the star import gives it
 
@@ -156,6 +157,31 @@ def get_npu_rank_id() -> int:
 def get_npu_local_rank_id() -> int:
     """The rank of this process inside its server."""
     return ranks.local_rank_id()
+
+
+def get_npu_local_rank_size() -> int:
+    """How many ranks the server of this process has."""
+    return ranks.local_rank_size()
+
+
+class _KerasBackend(types.ModuleType):
+    """The backend of TensorFlow's Keras, loaded when something is asked of it and not with the adapter."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(v1.keras.backend, name)
+
+
+backend = _KerasBackend("backend")
+
+#: Grappler's rewrites with their switches, by the names of tf.config.optimizer.set_experimental_options.
+experimental_options = {
+    "disable_model_pruning": False,
+    **dict.fromkeys(
+        ("function_optimization", "constant_folding", "shape_optimization", "arithmetic_optimization",
+         "loop_optimization", "dependency_optimization", "layout_optimizer"),
+        RewriterConfig.ON,
+    ),
+}  # fmt: skip
 
 
 class NpuEmptyHook(v1.train.SessionRunHook):

@@ -187,6 +187,12 @@ PLANTED: List[Planted] = [
     after_star("a module without its import", "E204", "c = npu_config.ExperimentalConfig()\n"),
     plain("a refused operator", "W201", "from npu_bridge.hccl import hccl_ops\nx = hccl_ops.remote_read(y, data_type=d)\n", 2),
     plain("a refused name by import", "W201", "from npu_bridge.npu_cpu.npu_cpu_ops import embeddingrankid\nx = embeddingrankid(a, b)\n", 2),
+    plain("an options object of TensorFlow 2", "W201", "import npu_device as npu\nnpu.global_options().precision_mode = 'x'\n", 2),
+    plain("a function of the module of the device", "W201", "import npu_device\nnpu_device.npu_device.global_npu_ctx()\n", 2),
+    plain("a collective of TensorFlow 2", "W201", "from npu_device.distribute.hccl import all_reduce\ng = all_reduce(g)\n", 2),
+    plain("an operator of the CPU", "W201", "from npu_device.compat.v1.npu_cpu import npu_cpu_ops\nx = npu_cpu_ops.dequeue(1)\n", 2),
+    plain("a misspelt name of TensorFlow 2", "E202", "import npu_device as npu\nnpu.opne().as_default()\n", 2),
+    plain("a misspelt module of TensorFlow 2", "E201", "import npu_device.distributed.hccl\n"),
     plain("a name that was replaced", "W202", "from npu_bridge.estimator import npu_ops\ng = npu_ops.LARS(w, g, 0.1)\n", 2),
     # scopes
     after_star("a scope as a statement", "E301", "npu_scope.without_npu_compile_scope()\ny = tf.add(x, 1.0)\n"),

@@ -8,11 +8,11 @@ from npu_conformance.lint.running import Task, check_text
 __all__ = ["answer", "codes", "findings", "mended"]
 
 
-def answer(text, edition="current", path="script.py", mend=False, only=()):
+def answer(text, edition="current", path="script.py", mend=False, only=(), unsafe=True):
     """The answer for a script given as text or bytes; ``only`` names the rules, by default all."""
     data = text if isinstance(text, bytes) else text.encode("utf-8")
     chosen = tuple(only) or tuple(rule.code for rule in rules())
-    return check_text(str(path), data, Task(chosen, Settings(edition), mend))
+    return check_text(str(path), data, Task(chosen, Settings(edition), mend, unsafe=unsafe))
 
 
 def findings(text, edition="current", path="script.py"):
@@ -25,8 +25,8 @@ def codes(text, edition="current", path="script.py"):
     return [(one.line, one.code) for one in findings(text, edition, path)]
 
 
-def mended(text, edition="current", path="script.py", only=()):
+def mended(text, edition="current", path="script.py", only=(), unsafe=True):
     """The script after mending, as text; as it was where nothing changed."""
-    found = answer(text, edition, path, True, only)
+    found = answer(text, edition, path, True, only, unsafe)
     data = found.before if found.after is None else found.after
     return (data or (text if isinstance(text, bytes) else text.encode("utf-8"))).decode("utf-8")

@@ -43,9 +43,12 @@ def test_a_finding_is_one_line_with_file_line_column_code_and_message(call):
     status, out, err = call("wrong.py")
     line, column = SESSION.count("\n") + 1, len("custom_op.parameter_map[") + 1
     assert status == 1
-    assert out.startswith(f"wrong.py:{line}:{column} W101 [*] There is no option mix_compile_mod")
+    assert out.startswith(f"wrong.py:{line}:{column} W101 [!] There is no option mix_compile_mod")
     assert out.count("\n") == 1
-    assert err == "1 file read, 1 warning, 1 of them [*] can be mended with --fix\n"
+    assert err == (
+        "1 file read, 1 warning,"
+        " 1 [!] can be mended with --unsafe-fixes only, which may change what the program means\n"
+    )
 
 
 def test_nothing_found_is_status_0_and_nothing_on_stdout(call):
@@ -54,8 +57,9 @@ def test_nothing_found_is_status_0_and_nothing_on_stdout(call):
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("nowhere.py",), ("--select", "X9", "wrong.py"), ("--explain", "Z1"), ("--format", "xml", "wrong.py")],
-    ids=["no-path", "no-such-path", "no-such-code", "nothing-to-explain", "no-such-format"],
+    [(), ("nowhere.py",), ("--select", "X9", "wrong.py"), ("--explain", "Z1"), ("--format", "xml", "wrong.py"),
+     ("--unsafe-fixes", "wrong.py")],
+    ids=["no-path", "no-such-path", "no-such-code", "nothing-to-explain", "no-such-format", "no-fix-is-asked-for"],
 )
 def test_bad_use_is_status_2_and_one_line(call, arguments):
     status, out, err = call(*arguments)
@@ -71,21 +75,21 @@ def test_rules_are_selected_and_left_out_by_prefix(call):
 
 
 def test_the_diff_shows_what_fix_then_writes(call, tmp_path):
-    status, out, _ = call("--diff", "wrong.py")
+    status, out, _ = call("--diff", "--unsafe-fixes", "wrong.py")
     assert status == 1
     assert '\n-custom_op.parameter_map["mix_compile_mod"].b = True\n' in out
     assert '\n+custom_op.parameter_map["mix_compile_mode"].b = True\n' in out
     assert (tmp_path / "wrong.py").read_text(encoding="utf-8") == WRONG
-    assert call("--fix", "wrong.py")[0] == 0
+    assert call("--fix", "--unsafe-fixes", "wrong.py")[0] == 0
     assert (tmp_path / "wrong.py").read_text(encoding="utf-8") == RIGHT
-    assert call("--diff", "wrong.py") == (0, "", "")
+    assert call("--diff", "--unsafe-fixes", "wrong.py") == (0, "", "")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
 def test_a_mended_file_keeps_its_permissions_and_a_link_stays_one(call, tmp_path):
     (tmp_path / "wrong.py").chmod(0o750)
     (tmp_path / "link.py").symlink_to("wrong.py")
-    assert call("--fix", "link.py")[0] == 0
+    assert call("--fix", "--unsafe-fixes", "link.py")[0] == 0
     assert (tmp_path / "link.py").is_symlink()
     assert stat.S_IMODE((tmp_path / "wrong.py").stat().st_mode) == 0o750
     assert (tmp_path / "wrong.py").read_text(encoding="utf-8") == RIGHT
@@ -116,6 +120,25 @@ SARIF = {
                 "required": ["tool", "results"],
                 "additionalProperties": False,
                 "properties": {
+                    "invocations": {
+                        "type": "array",
+                        "items": {
+                            "required": ["executionSuccessful"],
+                            "properties": {
+                                "executionSuccessful": {"type": "boolean"},
+                                "toolExecutionNotifications": {
+                                    "type": "array",
+                                    "items": {
+                                        "required": ["message"],
+                                        "properties": {
+                                            "level": {"enum": ["none", "note", "warning", "error"]},
+                                            "message": {"type": "object", "required": ["text"]},
+                                        },
+                                    },
+                                },
+                            },
+                        },
+                    },
                     "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
                     "tool": {
                         "type": "object",
@@ -355,7 +378,7 @@ def test_directories_on_the_devices_machine_are_not_looked_for():
 
 def test_the_hook_of_pre_commit_runs_this_command():
     text = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
-    assert "entry: npu-conformance lint\n" in text and "types: [python]" in text
+    assert "entry: npu-conformance lint\n" in text and "types_or: [python, jupyter]" in text
 
 
 def test_linting_loads_no_tensorflow_and_no_numpy():

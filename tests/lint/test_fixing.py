@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lint.planted import SESSION, STAR
-from tests.lint.reading import answer, mended
+from npu_conformance.lint.registry import rules
+from tests.lint.planted import PLANTED, SESSION, STAR
+from tests.lint.reading import answer, findings, mended
 
 MAP = "custom_op.parameter_map"
 
@@ -100,3 +101,55 @@ def test_a_fix_is_not_made_where_the_file_would_not_be_read_any_more():
     after = mended(before, only=["S401"])
     compile(after, "after", "exec")
     assert "elif tf.Session(config=npu_config_proto()).run(y):" in after
+
+
+#: What --fix makes by itself, and beside it what needs --unsafe-fixes.
+SAFE = [
+    (SESSION, f'{MAP}["precision_mode"].s = "force_fp32"\n', f'{MAP}["precision_mode"].s = tf.compat.as_bytes("force_fp32")\n'),
+    (SESSION, f'{MAP}["mix_compile_mode"].b = "False"\n', f'{MAP}["mix_compile_mode"].b = False\n'),
+    (STAR, "c = NPURunConfig(iterations_per_loop='10')\n", "c = NPURunConfig(iterations_per_loop=10)\n"),
+    (STAR, "c = NPURunConfig(mix_compile_mode=1)\n", "c = NPURunConfig(mix_compile_mode=True)\n"),
+    ("", "from npu_bridge.npu_estimator import NPUEstimator as E\n",
+     "from npu_bridge.estimator.npu.npu_estimator import NPUEstimator as E\n"),
+    (STAR, "with npu_scope.keep_dtype_scope:\n    pass\n", "with npu_scope.keep_dtype_scope():\n    pass\n"),
+]  # fmt: skip
+
+UNSAFE = {
+    "a guess at an argument": STAR + "c = NPURunConfig(precision_mod='force_fp32')\n",
+    "a guess at a value": STAR + "c = NPURunConfig(precision_mode='alow_mix_precision')\n",
+    "a guess at a name": STAR + "s = npu_confg_proto()\n",
+    "a guess at a keyword": STAR + "m = FixedLossScaleManager(loss_scal=128)\n",
+    "an option that takes effect": SESSION + f'{MAP}["mix_compile_mode"].i = 1\n',
+    "an ignored key": SESSION + f'{MAP}["mix_compile_mod"].b = True\n',
+    "a reading of a text": SESSION + f'{MAP}["mix_compile_mode"].b = "yes"\n',
+    "a session that moves": SESSION.replace("NpuOptimizer", "NpuOptimiser"),
+    "an import that runs always": "import tensorflow as tf\nif npu:\n    c = npu_config_proto()\n",
+    "a name of two modules": "from npu_bridge.npu_optimize import allreduce\n",
+    "a decorator": STAR + "@keep_dtype_scope\ndef f(x):\n    return x\n",
+    "examples left out": "import tensorflow as tf\nd = tf.data.Dataset.range(10).batch(4)\n",
+    "other random numbers": "import tensorflow as tf\ny = tf.nn.dropout(x, rate=0.1)\n",
+}
+
+
+@pytest.mark.parametrize("head, before, after", SAFE, ids=range(len(SAFE)))
+def test_what_cannot_change_the_meaning_is_mended_by_fix_alone(head, before, after):
+    assert mended(head + before, unsafe=False) == head + after
+
+
+@pytest.mark.parametrize("name", UNSAFE, ids=lambda name: name.replace(" ", "-"))
+def test_what_may_change_the_meaning_needs_unsafe_fixes(name):
+    found = answer(UNSAFE[name], mend=True, unsafe=False)
+    assert found.after is None and any(one.fixable and one.unsafe for one in found.findings)
+    assert answer(UNSAFE[name], mend=True).after is not None
+
+
+def test_every_rule_that_mends_has_said_how_safe_that_is_and_keeps_to_it():
+    seen = {}
+    texts = [one.text for one in PLANTED] + [pair[0] + pair[1] for pair in PAIRS] + list(UNSAFE.values())
+    for text in [*texts, *(example for rule in rules() for example in rule.wrong)]:
+        for one in findings(text):
+            if one.fixable:
+                seen.setdefault(one.code, set()).add("unsafe" if one.unsafe else "safe")
+    said = {rule.code: rule.fix for rule in rules() if rule.fix}
+    assert seen == {code: {"safe", "unsafe"} if fix == "some safe" else {fix} for code, fix in said.items()}
+    assert all(rule.why.endswith(".") for rule in rules() if rule.fix)

@@ -148,3 +148,39 @@ def test_a_session_whose_arguments_are_out_of_sight_is_told_without_a_promise_to
     (one,) = findings(text)
     assert (one.code, one.fixable) == ("S401", False)
     assert mended(text) == text
+
+
+BATCH = "tf.data.TFRecordDataset(f).batch(8)"
+EVALUATED = {
+    "a variable": f"eval_dataset = {BATCH}\n",
+    "what it is called on": "d = validation_ds.batch(tf.shape(x)[0])\n",
+    "a function": f"def test_input_fn():\n    return {BATCH}\n",
+    "a class": f"class Predictor:\n    def data(self):\n        return {BATCH}\n",
+    "the branch that trains not": f"def data(is_training):\n    if is_training:\n        d = {BATCH[:-1]}, True)\n    else:\n        d = {BATCH}\n",
+    "a mode": f"if mode == tf.estimator.ModeKeys.PREDICT:\n    d = {BATCH}\n",
+    "a mode that is not training": f"if mode != tf.estimator.ModeKeys.TRAIN:\n    d = {BATCH}\n",
+    "a function for either": f"def input_fn(is_training, files):\n    return {BATCH}\n",
+    "a call of evaluate": f"d = {BATCH}\nmodel.evaluate(d)\n",
+    "a call of predict by a function": f"def make():\n    return {BATCH}\nfor p in estimator.predict(lambda: make()):\n    pass\n",
+}
+TRAINED = {
+    "a variable": f"train_dataset = {BATCH}\n",
+    "a function": f"def train_input_fn(mode):\n    d = {BATCH}\n",
+    "a branch": f"def data(is_training):\n    if is_training:\n        d = {BATCH}\n",
+    "the other branch": f"def data(mode):\n    if mode == 'eval':\n        pass\n    else:\n        d = {BATCH}\n",
+    "a denial": f"def data(testing):\n    if not testing:\n        d = {BATCH}\n",
+    "nothing": f"latest = {BATCH}\n",
+}
+
+
+@pytest.mark.parametrize("name", EVALUATED, ids=lambda name: name.replace(" ", "-"))
+def test_an_open_batch_that_may_be_evaluated_is_a_hint_without_a_fix(name):
+    (one,) = [one for one in findings(TF + EVALUATED[name]) if one.code == "S407"]
+    assert (one.severity, one.fixable) == ("hint", False)
+    assert "drop_remainder" not in one.message and "drop_remainder" not in mended(TF + EVALUATED[name])
+
+
+@pytest.mark.parametrize("name", TRAINED, ids=lambda name: name.replace(" ", "-"))
+def test_an_open_batch_of_training_is_a_suggestion(name):
+    (one,) = [one for one in findings(TF + TRAINED[name]) if one.code == "S407"]
+    assert (one.severity, one.fixable, one.unsafe) == ("suggestion", True, True)

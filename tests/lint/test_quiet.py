@@ -191,6 +191,29 @@ from npu_device.compat.v1.npu_init import *
 npu_device.compat.enable_v1()
 c = npu_config_proto(config_proto=tf.compat.v1.ConfigProto())
 """,
+    "more ways of TensorFlow 2": """
+import npu_device as npu
+from npu_device.compat.v1.npu_init import RewriterConfig
+from npu_device.compat.v1.hccl import hccl_ops
+from npu_device.compat.v1.estimator import npu_ops
+from npu_device.compat.utils import SessionConfigBuilder
+npu.compat.enable_v1()
+npu.npu_device.set_device_sat_mode(1)
+builder = npu.compat.v1.SessionConfigBuilder()
+with npu.keep_dtype_scope():
+    y = npu.ops.gelu(npu_ops.dropout(x, 0.5))
+""",
+    "names that a package passes on": """
+import npu_bridge
+from npu_bridge import npu_close, hccl_ops
+from npu_bridge.estimator.npu.npu_hook import NPUShutDownHook
+npu_bridge.npu_estimator.NPUEstimator(f)
+npu_bridge.helper.get_gen_ops()
+from npu_bridge.tf_adapter import PluginInit
+""",
+    "words of the script's own that the adapter has somewhere": STAR + """
+print(Config, reduce, AdamOptimizer, JobInfo, dequeue, version)
+""",
     "an attribute that is set first": STAR + """
 npu_ops.my_dropout = lambda x: x
 y = npu_ops.my_dropout(x)

@@ -24,8 +24,9 @@ def _codes(context: click.Context, parameter: click.Parameter, values: Tuple[str
 @click.option(
     "--ignore", multiple=True, callback=_codes, metavar="CODE,...", help="Without rules whose codes begin so."
 )
-@click.option("--fix", is_flag=True, help="Mend what can be mended, and tell what is left.")
+@click.option("--fix", is_flag=True, help="Mend what cannot change what the program means, and tell what is left.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@click.option("--unsafe-fixes", "unsafe", is_flag=True, help="With --fix or --diff: also fixes that may change it.")
 @click.option(
     "--format",
     "form",
@@ -45,6 +46,7 @@ def lint(
     ignore: Tuple[str, ...],
     fix: bool,
     diff: bool,
+    unsafe: bool,
     form: str,
     statistics: bool,
     list_: bool,
@@ -54,11 +56,13 @@ def lint(
 ) -> int:
     """Find mistakes in scripts for the adapter by reading them; nothing is run.
 
-    PATH is a Python file, or a folder of which every .py file is read; a file named here that is no Python is skipped,
-    and told. Exit status: 0 nothing found, 1 something found
-    (with --diff: something would change), 2 the command line is wrong.
+    PATH is a Python file or notebook, or a folder of which every .py and .ipynb file is read; a file named here that is
+    no Python is skipped, and told. Exit status: 0 nothing found, 1 something found (with --diff: something would
+    change), 2 the command line is wrong or a file cannot be written, 70 lint failed on a file (E003); all others count.
     """
+    from npu_conformance.files.output import write_bytes
     from npu_conformance.lint import rendering
+    from npu_conformance.lint.finding import DEFECT
     from npu_conformance.lint.registry import Settings, rules, selected
     from npu_conformance.lint.running import Task, files_of, run
 
@@ -74,26 +78,35 @@ def lint(
         return ExitStatus.OK
     if not paths:
         raise NpuError("USAGE", "PATH", "no file or folder is named.", "Write npu-conformance lint PATH...")
+    if unsafe and not (fix or diff):
+        raise NpuError("USAGE", "--unsafe-fixes", "no fix is asked for.", "Add --fix or --diff.")
     chosen = selected(select, ignore)
-    task = Task(tuple(rule.code for rule in chosen), Settings(edition), fix or diff, frozenset(paths))
+    task = Task(tuple(rule.code for rule in chosen), Settings(edition), fix or diff, frozenset(paths), unsafe)
     answers = list(run(files_of(paths), task, jobs))
     skipped = [answer for answer in answers if answer.skipped]
     for answer in skipped:
         click.echo(f"skipped {printable(answer.path)}: it is no Python source. {answer.skipped}", err=True)
     files = len(answers) - len(skipped)
+    findings = [finding for answer in answers for finding in answer.findings]
     if diff:
         changed = [answer for answer in answers if answer.after is not None]
-        click.echo("".join(answer.diff() for answer in changed), nl=False)
-        return ExitStatus.NEGATIVE if changed else ExitStatus.OK
-    mended = 0
-    if fix:
-        from npu_conformance.files.output import write_bytes
-
-        for answer in answers:
-            if answer.after is not None:
+        # What a file holds may be no text for the terminal.
+        text = "".join(answer.diff() for answer in changed).encode("utf-8", "backslashreplace").decode("utf-8")
+        click.echo(text, nl=False)
+        for finding in findings:
+            if finding.code == DEFECT:
+                click.echo(rendering.text([finding]), err=True)
+        _say(_only_unsafe(findings, unsafe), err=True)
+        return _status(findings, bool(changed))
+    mended = unwritten = 0
+    for answer in answers if fix else ():
+        if answer.after is not None:
+            try:
                 write_bytes(answer.path, answer.after)
                 mended += answer.mended
-    findings = [finding for answer in answers for finding in answer.findings]
+            except NpuError as error:  # the other files are mended all the same
+                click.echo(f"error{error}", err=True)
+                unwritten = error.exit_status
     if form == "json":
         from npu_conformance.protocol import schema
 
@@ -103,6 +116,7 @@ def lint(
                 "files": files,
                 "skipped": [{"path": answer.path, "reason": answer.skipped} for answer in skipped],
                 "mended": mended,
+                "unsafe_fixes": sum(finding.unsafe for finding in findings),
                 "findings": [finding.to_json() for finding in findings],
             }
         )
@@ -113,19 +127,34 @@ def lint(
     else:
         _say(rendering.github(findings) if form == "github" else rendering.text(findings))
         if form == "text":
-            click.echo(_summary(files, findings, mended, fix), err=True)
-    return ExitStatus.NEGATIVE if findings else ExitStatus.OK
+            click.echo(_summary(files, findings, mended, fix, unsafe), err=True)
+    return unwritten or _status(findings, any(not finding.hint for finding in findings))
 
 
-def _say(text: str) -> None:
+def _status(findings: List[Any], counts: bool) -> int:
+    from npu_conformance.lint.finding import DEFECT
+
+    if any(finding.code == DEFECT for finding in findings):
+        return ExitStatus.INTERNAL
+    return ExitStatus.NEGATIVE if counts else ExitStatus.OK
+
+
+def _say(text: str, err: bool = False) -> None:
     if text:
-        click.echo(text)
+        click.echo(text, err=err)
 
 
-def _summary(files: int, findings: List[Any], mended: int, fix: bool) -> str:
+def _only_unsafe(findings: List[Any], unsafe: bool) -> str:
+    """How many fixes are to be had only with --unsafe-fixes; empty where there is none, or they were asked for."""
+    count = 0 if unsafe else sum(finding.unsafe for finding in findings)
+    told = "can be mended with --unsafe-fixes only, which may change what the program means"
+    return f"{count} [!] {told}" if count else ""
+
+
+def _summary(files: int, findings: List[Any], mended: int, fix: bool, unsafe: bool) -> str:
     """One line for the person at the terminal; it goes to stderr, so that what is piped has findings alone."""
     parts = [f"{files} file{'' if files == 1 else 's'} read"]
-    for severity in ("error", "warning", "suggestion"):
+    for severity in ("error", "warning", "suggestion", "hint"):
         count = sum(finding.severity == severity for finding in findings)
         if count:
             parts.append(f"{count} {severity}{'' if count == 1 else 's'}")
@@ -133,7 +162,7 @@ def _summary(files: int, findings: List[Any], mended: int, fix: bool) -> str:
         parts.append("nothing found")
     if mended:
         parts.append(f"{mended} mended")
-    fixable = sum(finding.fixable for finding in findings)
-    if fixable and not fix:
-        parts.append(f"{fixable} of them [*] can be mended with --fix")
-    return ", ".join(parts)
+    safe = sum(finding.fixable and not finding.unsafe for finding in findings)
+    if safe and not fix:
+        parts.append(f"{safe} of them [*] can be mended with --fix")
+    return ", ".join(part for part in [*parts, _only_unsafe(findings, unsafe)] if part)

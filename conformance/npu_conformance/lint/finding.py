@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-__all__ = ["SEVERITIES", "Edit", "Finding", "Fix"]
+__all__ = ["DEFECT", "HINT", "SEVERITIES", "Edit", "Finding", "Fix"]
 
 #: First letter of a code to what a finding with it is, worst first.
 SEVERITIES = {"E": "error", "W": "warning", "S": "suggestion"}
+
+#: The code under which lint says that it failed itself. No selection and no comment silences it.
+DEFECT = "E003"
+
+#: What is told and counts for nothing: where a suggestion would be wrong as often as right.
+HINT = "hint"
 
 
 class Edit(NamedTuple):
@@ -24,7 +30,13 @@ Fix = Callable[[Any], Optional[List[Edit]]]
 
 
 class Finding(NamedTuple):
-    """One place: ``line`` and ``column`` count from 1, the column in characters."""
+    """One place: ``line`` and ``column`` count from 1, the column in characters.
+
+    Attributes:
+        fixable: there is a fix; ``unsafe`` says that it may change what the program means.
+        hint: it is told, and does not count.
+        cell: of a notebook, the cell that ``line`` is of, from 1; ``file_line`` is that line in the file.
+    """
 
     path: str
     line: int
@@ -32,18 +44,28 @@ class Finding(NamedTuple):
     code: str
     message: str
     fixable: bool = False
+    unsafe: bool = False
+    hint: bool = False
+    cell: int = 0
+    file_line: int = 0
 
     @property
     def severity(self) -> str:
-        """One of :data:`SEVERITIES`."""
-        return SEVERITIES[self.code[0]]
+        """One of :data:`SEVERITIES`, or :data:`HINT`."""
+        return HINT if self.hint else SEVERITIES[self.code[0]]
+
+    @property
+    def place(self) -> str:
+        """``file:line:column``, of a notebook ``file:cell 3:line:column``."""
+        cell = f":cell {self.cell}" if self.cell else ""
+        return f"{self.path}{cell}:{self.line}:{self.column}"
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}:{self.column} {self.code} {self.message}"
+        return f"{self.place} {self.code} {self.message}"
 
     def to_json(self) -> Dict[str, Any]:
         """As ``--format json`` has it."""
-        return {
+        answer = {
             "path": self.path,
             "line": self.line,
             "column": self.column,
@@ -52,3 +74,8 @@ class Finding(NamedTuple):
             "message": self.message,
             "fixable": self.fixable,
         }
+        if self.fixable:
+            answer["fix"] = "unsafe" if self.unsafe else "safe"
+        if self.cell:
+            answer["cell"] = self.cell
+        return answer

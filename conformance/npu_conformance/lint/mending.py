@@ -14,7 +14,7 @@ from npu_conformance.lint.values import UNKNOWN, constant
 from npu_reference.options import CLASSES, OPTIONS
 from npu_reference.spelling import nearest
 
-__all__ = ["argument_name", "as_bytes", "converted", "field", "nearest_name", "option_name", "word"]
+__all__ = ["argument_name", "as_bytes", "converted", "field", "means_the_same", "nearest_name", "option_name", "word"]
 
 _TRUE = frozenset(["true", "1", "yes", "on"])
 _FALSE = frozenset(["false", "0", "no", "off"])
@@ -111,6 +111,12 @@ def value_text(module: Module, problem: Problem, edition: str) -> Optional[Fix]:
     if new is UNKNOWN or (constant(given.value) is UNKNOWN and not _is_bytes_of_literal(given.value)):
         return None
     return replace(module.source, given.value, written(module, new, problem.config))
+
+
+def means_the_same(problem: Problem, edition: str) -> bool:
+    """Whether a value of the wrong type is the one it becomes, or how Python writes that one."""
+    new = converted(problem.config, problem.given.name, problem.value, edition)
+    return new is not UNKNOWN and (new == problem.value or str(new) == str(problem.value))
 
 
 def _is_bytes_of_literal(node: Any) -> bool:

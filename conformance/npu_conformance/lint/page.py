@@ -21,18 +21,55 @@ the page.
 npu-conformance lint train.py models/          # file:line:column CODE message; exit 0 nothing, 1 findings, 2 bad use
 npu-conformance lint --diff train.py           # what --fix would change
 npu-conformance lint --fix train.py            # mends what is marked [*], leaves everything else as it is written
+npu-conformance lint --fix --unsafe-fixes train.py     # also what is marked [!]; --diff --unsafe-fixes shows it first
 npu-conformance lint --select E --ignore E107 --statistics .
 npu-conformance lint --format sarif . > lint.sarif     # also json, github
 npu-conformance lint --explain W101
 ```
 
-A folder is read with all its `.py` files, hidden folders, environments and builds left out. A file that is named itself
-is read whatever its name; one that is no Python, and is not called so by its name or its first line, is skipped, which
-stderr says.
+A folder is read with all its `.py` and `.ipynb` files, hidden folders, environments and builds left out. A file that is
+named itself is read whatever its name; one that is no Python, and is not called so by its name or its first line, is
+skipped, which stderr says.
+
+## Fixes
+
+A fix is **safe** if it cannot change what the program means. The program then does the same as before, or the line
+failed in every run and can have meant nothing else. `--fix` makes safe fixes only. Every other fix is **unsafe**: it
+guesses what was meant, lets an option take effect that was ignored, or moves work to the device. `--unsafe-fixes`,
+together with `--fix` or `--diff`, makes or shows these, too. Read the diff first. The last line of the output says how
+many findings have only an unsafe fix; in JSON that is `unsafe_fixes`, and `fix` of each finding is `safe` or `unsafe`.
+Each rule below says which its fixes are, and why. A fix that would leave a file that Python cannot read is not made.
+
+## Notebooks
+
+The code cells of a notebook (nbformat 4) are read in their order, as one script. Magics, commands of the shell
+(`!ls`) and cells of another language (`%%bash`) are left out. A place is `train.ipynb:cell 3:2:5`: line 2 of the third
+cell, counted with cells of text. GitHub's annotations and SARIF name the line of the file, and the cell in the
+message. A cell that is no Python costs itself only. `--fix` writes the changed cells back, and no other byte of the
+file changes; where that cannot be done the file stays as it is, which E003 says. A notebook of more than 64 MiB is not
+read. `simulate` executes notebooks the same way, cell by cell, and tracebacks name cell and line.
+
+## What goes wrong
+
+A file that cannot be read is a finding (E001, E002). Where lint itself fails on a file, that is E003, in every format:
+the file, the rule and the error are named, what the other rules found in the file stands, and all other files are
+reported. On Linux files are read in processes of their own, so that this holds, too, for a file that ends such a
+process or keeps it for more than a minute. A file that cannot be written back is named on stderr, and the others are
+mended.
+
+| exit status | meaning |
+|---|---|
+| 0 | nothing found, or hints only |
+| 1 | something found; with `--diff`, something would change |
+| 2 | the command line is wrong, or a mended file cannot be written |
+| 70 | lint failed on a file (E003): a defect to be reported; everything else is reported as always |
+
+## Codes
 
 The first letter of a code is its severity: **E** an error, where the documents or the adapter refuse it; **W** a
 warning, where something is accepted and has no effect, or another than it seems; **S** a suggestion for a script that
-does not use the adapter yet: what to add, at which line, in the form of the documents. Codes stay what they are.
+does not use the adapter yet: what to add, at which line, in the form of the documents. Where a suggestion may be wrong
+it is a **hint**, which is told and does not count. Codes stay what they are.
 
 What options may be is read from the [option table](options.md), what names there are from the table of
 [npu_bridge](npu_bridge.md). Only what is certain is told: values that cannot be seen without running the script are
@@ -59,12 +96,11 @@ def page() -> str:
 
 def _table(every: Sequence[Rule]) -> Iterator[str]:
     yield "## All rules\n"
-    yield "| code | name | severity | `--fix` | finds |"
+    yield "| code | name | severity | fixes | finds |"
     yield "|---|---|---|---|---|"
     for rule in every:
-        mended = "yes" if rule.fixable else ""
         link = f"[{rule.code}](#{rule.code.lower()}-{rule.name})"
-        yield f"| {link} | {rule.name} | {SEVERITIES[rule.code[0]]} | {mended} | {rule.summary.rstrip('.')} |"
+        yield f"| {link} | {rule.name} | {SEVERITIES[rule.code[0]]} | {rule.fix} | {rule.summary.rstrip('.')} |"
     yield ""
 
 
@@ -73,6 +109,8 @@ def _rule(rule: Rule) -> Iterator[str]:
     yield rule.summary + "\n"
     if rule.text:
         yield rule.text + "\n"
+    if rule.fix:
+        yield f"**Fixes: {rule.fix}.** {rule.why}\n"
     for title, examples in (("Found in", rule.wrong), ("Not found in", rule.right)):
         for example in examples:
             yield f"{title}:\n"

@@ -11,7 +11,7 @@ from npu_conformance.lint.finding import SEVERITIES, Fix
 from npu_conformance.lint.module import Module
 from npu_reference.errors import NpuError
 
-__all__ = ["Report", "Rule", "Settings", "rule", "rules", "selected"]
+__all__ = ["FIXES", "Report", "Rule", "Settings", "rule", "rules", "selected"]
 
 
 class Settings(NamedTuple):
@@ -21,11 +21,16 @@ class Settings(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a rule has found: a node of the tree, or a line and column; one sentence or two; how to mend it."""
+    """What a rule has found: a node of the tree, or a line and column; one sentence or two; how to mend it.
+
+    ``safe`` says that the fix cannot change what the program means. A ``hint`` is told, and does not count.
+    """
 
     where: Any
     message: str
     fix: Optional[Fix] = None
+    safe: bool = False
+    hint: bool = False
 
 
 Check = Callable[[Module, Settings], Iterator[Report]]
@@ -34,7 +39,8 @@ Check = Callable[[Module, Settings], Iterator[Report]]
 class Rule(NamedTuple):
     """One rule.
 
-    ``wrong`` and ``right`` are examples: scripts in which it finds something, and in which it does not.
+    ``wrong`` and ``right`` are examples: scripts in which it finds something, and in which it does not. ``fix`` is one
+    of :data:`FIXES` where it offers any, and ``why`` says what makes them so.
     """
 
     code: str
@@ -43,25 +49,39 @@ class Rule(NamedTuple):
     text: str
     wrong: Tuple[str, ...]
     right: Tuple[str, ...]
-    fixable: bool
+    fix: str
+    why: str
     check: Check
+
+    @property
+    def fixable(self) -> bool:
+        return bool(self.fix)
 
     @property
     def severity(self) -> str:
         return SEVERITIES[self.code[0]]
 
 
+#: What the fixes of a rule are: each keeps the program's meaning, none is known to, or some do.
+FIXES = ("safe", "unsafe", "some safe")
+
 _RULES: Dict[str, Rule] = {}
 
 
-def rule(code: str, name: str, fixable: bool = False) -> Callable[[Check], Check]:
-    """Register the check of a module under a code, which stays what it is for good."""
+def rule(code: str, name: str, fix: str = "", why: str = "") -> Callable[[Check], Check]:
+    """Register the check of a module under a code, which stays what it is for good.
+
+    A rule that mends says whether that is safe, and why. Safe is what cannot change what the program means: it does
+    the same as before, or failed in that line in every run and can have meant nothing else.
+    """
+    if fix not in ("", *FIXES) or bool(fix) != bool(why):
+        raise ValueError(f"{code}: a fix is one of {FIXES}, and has a reason")
 
     def register(check: Check) -> Check:
         summary, text, wrong, right = _explained(sys.modules[check.__module__].__doc__ or "")
         if code in _RULES:
             raise ValueError(f"two rules have the code {code}")
-        _RULES[code] = Rule(code, name, summary, text, wrong, right, fixable, check)
+        _RULES[code] = Rule(code, name, summary, text, wrong, right, fix, why, check)
         return check
 
     return register

@@ -3,41 +3,53 @@
 from __future__ import annotations
 
 import json
+import os
 import urllib.parse
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Sequence, Tuple
 
 import npu_reference
 from npu_conformance.files.annotations import annotation
-from npu_conformance.lint.finding import SEVERITIES, Finding
+from npu_conformance.lint.finding import DEFECT, SEVERITIES, Finding
 from npu_conformance.lint.registry import Rule
+from npu_reference.printing import printable
 
 __all__ = ["explained", "github", "listed", "sarif", "statistics", "text"]
 
 #: GitHub's word for each severity.
-_GITHUB = {"error": "error", "warning": "warning", "suggestion": "notice"}
+_GITHUB = {"error": "error", "warning": "warning", "suggestion": "notice", "hint": "notice"}
 
 #: SARIF's word for each severity.
-_SARIF = {"error": "error", "warning": "warning", "suggestion": "note"}
+_SARIF = {"error": "error", "warning": "warning", "suggestion": "note", "hint": "note"}
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def text(findings: Sequence[Finding]) -> str:
-    """One finding a line; ``[*]`` behind the code says that ``--fix`` mends it."""
+    """One finding a line; ``[*]`` behind the code says that ``--fix`` mends it, ``[!]`` that an unsafe fix does."""
     return "\n".join(_line(one) for one in findings)
 
 
 def _line(one: Finding) -> str:
-    mark = " [*]" if one.fixable else ""
-    message = one.message.replace("\r", "\\r").replace("\n", "\\n")
-    return f"{one.path}:{one.line}:{one.column} {one.code}{mark} {message}"
+    mark = (" [!]" if one.unsafe else " [*]") if one.fixable else ""
+    return printable(f"{one.place} {one.code}{mark} {'hint: ' if one.hint else ''}{one.message}")
 
 
 def github(findings: Sequence[Finding]) -> str:
     """Workflow commands, which GitHub shows beside the lines of a change."""
     return "\n".join(
-        annotation(_GITHUB[one.severity], one.message, one.code, one.path, one.line, one.column) for one in findings
+        annotation(_GITHUB[one.severity], _message(one), one.code, printable(one.path), *_file_place(one))
+        for one in findings
     )
+
+
+def _message(one: Finding) -> str:
+    """The message for who shows it beside the lines of the file, which are not those of a notebook's cells."""
+    where = f"cell {one.cell}, line {one.line}: " if one.cell else ""
+    return where + printable(one.message)
+
+
+def _file_place(one: Finding) -> Tuple[int, int]:
+    return (one.file_line, 1) if one.cell else (one.line, one.column)
 
 
 def sarif(findings: Sequence[Finding], rules: Sequence[Rule]) -> str:
@@ -54,6 +66,10 @@ def sarif(findings: Sequence[Finding], rules: Sequence[Rule]) -> str:
         "columnKind": "unicodeCodePoints",
         "results": [_sarif_result(one, index) for one in findings],
     }
+    defects = [one for one in findings if one.code == DEFECT]
+    if defects:
+        notes = [{"level": "error", "message": {"text": f"{printable(one.path)}: {one.message}"}} for one in defects]
+        run["invocations"] = [{"executionSuccessful": False, "toolExecutionNotifications": notes}]
     return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, sort_keys=True)
 
 
@@ -71,12 +87,12 @@ def _sarif_result(one: Finding, index: Dict[str, int]) -> Dict[str, Any]:
     result: Dict[str, Any] = {
         "ruleId": one.code,
         "level": _SARIF[one.severity],
-        "message": {"text": one.message},
+        "message": {"text": _message(one)},
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": urllib.parse.quote(one.path.replace("\\", "/"))},
-                    "region": {"startLine": one.line, "startColumn": one.column},
+                    "artifactLocation": {"uri": urllib.parse.quote(os.fsencode(one.path.replace("\\", "/")))},
+                    "region": dict(zip(("startLine", "startColumn"), _file_place(one))),
                 }
             }
         ],
@@ -98,21 +114,21 @@ def statistics(findings: Sequence[Finding], rules: Sequence[Rule]) -> str:
 
 
 def listed(rules: Sequence[Rule]) -> str:
-    """Every rule on a line: code, whether ``--fix`` mends it, name, what it finds."""
+    """Every rule on a line: code, whether ``--fix`` mends it ([*]) or an unsafe fix ([!]), name, what it finds."""
     width = max(len(rule.name) for rule in rules)
+    marks = {"": "   ", "unsafe": "[!]"}
     return "\n".join(
-        f"{rule.code} {'[*]' if rule.fixable else '   '} {rule.name:<{width}}  {rule.summary}" for rule in rules
+        f"{rule.code} {marks.get(rule.fix, '[*]')} {rule.name:<{width}}  {rule.summary}" for rule in rules
     )
 
 
 def explained(rule: Rule) -> str:
     """One rule in full."""
-    parts: List[str] = [
-        f"{rule.code} {rule.name} ({SEVERITIES[rule.code[0]]}{', --fix mends it' if rule.fixable else ''})"
-    ]
-    parts += ["", rule.summary]
+    parts: List[str] = [f"{rule.code} {rule.name} ({SEVERITIES[rule.code[0]]})", "", rule.summary]
     if rule.text:
         parts += ["", rule.text]
+    if rule.fix:
+        parts += ["", f"Fixes: {rule.fix}. {rule.why}"]
     for title, examples in (("Wrong", rule.wrong), ("Right", rule.right)):
         for example in examples:
             parts += ["", f"{title}:", ""] + [f"    {line}".rstrip() for line in example.splitlines()]

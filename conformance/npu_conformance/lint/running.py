@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import difflib
 import gc
+import io
 import os
 import re
+import traceback
 import warnings
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+from npu_conformance.lint import workers
 from npu_conformance.lint.editing import applied
-from npu_conformance.lint.finding import Edit, Finding, Fix
+from npu_conformance.lint.finding import DEFECT, Edit, Finding, Fix
 from npu_conformance.lint.module import Module
 from npu_conformance.lint.registry import Report, Rule, Settings
-from npu_conformance.lint.source import Source, Unreadable
+from npu_conformance.lint.source import LARGEST, Places, Source, Unreadable
 from npu_conformance.lint.suppressing import silence
+from npu_reference import notebooks
 from npu_reference.errors import NpuError
+from npu_reference.printing import shorten
 
 __all__ = ["Answer", "Task", "check_text", "files_of", "run"]
 
@@ -44,13 +49,15 @@ _ROUNDS = 6
 class Task(NamedTuple):
     """What is asked of every file: the codes of the rules, their settings, and whether to mend.
 
-    ``named`` are paths that the user wrote out: of those that are no Python, somebody has to be told.
+    ``named`` are paths that the user wrote out: of those that are no Python, somebody has to be told. ``unsafe`` says
+    that fixes are made, too, that may change what the program means.
     """
 
     codes: Tuple[str, ...]
     settings: Settings
     mend: bool = False
     named: FrozenSet[str] = frozenset()
+    unsafe: bool = False
 
 
 class Answer(NamedTuple):
@@ -80,13 +87,11 @@ def _lines(data: bytes) -> List[str]:
         text = Source("", data).text
     except Unreadable:
         text = data.decode("utf-8", "replace")
-    import io
-
     return io.StringIO(text, newline="\n").readlines()
 
 
 def files_of(paths: Sequence[str]) -> List[str]:
-    """The files to be read: those named, and the ``.py`` files below the folders named, sorted, each once.
+    """The files to be read: those named, and the scripts and notebooks below the folders named, sorted, each once.
 
     Raises:
         NpuError: USAGE, for a path where nothing is.
@@ -112,22 +117,21 @@ def _below(folder: str) -> Iterator[str]:
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in SKIPPED)
         for name in sorted(names):
             path = os.path.join(here, name)
-            if name.endswith(".py") and os.path.isfile(path):
+            if name.endswith((".py", notebooks.SUFFIX)) and os.path.isfile(path):
                 yield os.path.normpath(path)
 
 
 def run(paths: Sequence[str], task: Task, jobs: int = 0) -> Iterator[Answer]:
-    """The answer of every file, in the order of the paths, whichever process read it."""
+    """The answer of every file, in the order of the paths, whichever process read it.
+
+    A file that ends the process that reads it, or never ends, is told as a defect; all others are read.
+    """
     jobs = min(jobs or _processors(), max(1, len(paths) // _FEW + 1))
-    if jobs == 1:
+    if workers.CONTEXT is None and jobs == 1:
         for path in paths:
             yield _read(path, task)
         return
-    import multiprocessing
-
-    with multiprocessing.Pool(jobs, _start) as pool:
-        size = max(1, min(32, len(paths) // (jobs * 8) + 1))
-        yield from pool.imap(_Reader(task), paths, size)
+    yield from workers.answers(paths, jobs, _Reader(task), _ended)
 
 
 class _Reader:
@@ -138,12 +142,8 @@ class _Reader:
         return _read(path, self.task)
 
 
-def _start() -> None:
-    """A worker makes many trees and no circles worth looking for while it does."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.disable()
+def _ended(path: str, reason: str) -> Answer:
+    return Answer(path, (_defect(path, f"The process that read this file {reason}."),))
 
 
 def _processors() -> int:
@@ -156,10 +156,10 @@ def _processors() -> int:
 def _read(path: str, task: Task) -> Answer:
     try:
         with open(path, "rb") as stream:
-            data = stream.read()
-    except OSError as problem:
-        reason = f"The file cannot be read: {problem.strerror}."
-        return Answer(path, (Finding(path, 1, 1, "E002", reason),) if "E002" in task.codes else ())
+            data = stream.read((notebooks.LARGEST if path.endswith(notebooks.SUFFIX) else LARGEST) + 1)
+    except (OSError, ValueError) as problem:
+        reason = f"The file cannot be read: {getattr(problem, 'strerror', None) or problem}."
+        return Answer(path, _unreadable(path, Unreadable("E002", 1, 1, reason), task, ""))
     if path in task.named and not _is_script(path, data):
         try:
             Source(path, data)
@@ -173,45 +173,138 @@ def _read(path: str, task: Task) -> Answer:
 def _is_script(path: str, data: bytes) -> bool:
     """Whether a file says itself that it is Python, by its name or its first line: then it is held to that."""
     first = data[:200].split(b"\n", 1)[0]
-    return path.endswith((".py", ".pyi", ".pyw")) or (first.startswith(b"#!") and b"python" in first)
+    return path.endswith((".py", ".pyi", ".pyw", notebooks.SUFFIX)) or (first.startswith(b"#!") and b"python" in first)
 
 
 def check_text(path: str, data: bytes, task: Task) -> Answer:
-    """What is found in the bytes of one file; ``path`` is its name and where files it names are looked for."""
+    """What is found in the bytes of one file; ``path`` is its name and where files it names are looked for.
+
+    Whatever goes wrong in lint itself is a finding of the code :data:`DEFECT`; no exception leaves here.
+    """
     enabled = gc.isenabled()
     gc.disable()  # nothing below lives long enough to be worth looking at
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return _mended(path, data, task) if task.mend else _checked(path, data, task)[0]
+            return (_of_notebook if path.endswith(notebooks.SUFFIX) else _answer)(path, data, task)
     except RecursionError:
         return Answer(path, _unreadable(path, Unreadable("E001", 1, 1, _TOO_DEEP), task, ""))
+    except Exception as problem:  # noqa: BLE001 - one file costs itself only
+        return Answer(path, (_defect(path, f"Lint failed on this file: {_told(problem)}."),))
     finally:
         if enabled:
             gc.enable()
 
 
+def _answer(path: str, data: bytes, task: Task, places: Places = ()) -> Answer:
+    if not task.mend:
+        return _checked(path, data, task, places)[0]
+    try:
+        return _mended(path, data, task, places)
+    except RecursionError:
+        raise
+    except Exception as problem:  # noqa: BLE001
+        told = _defect(path, f"Lint failed at mending this file, which stays as it is: {_told(problem)}.")
+        found = _checked(path, data, task, places)[0]
+        return found._replace(findings=(told, *found.findings))
+
+
+def _defect(path: str, message: str) -> Finding:
+    return Finding(path, 1, 1, DEFECT, f"{message} It is a defect of lint: please report it.")
+
+
+def _told(problem: BaseException) -> str:
+    """An exception and the line of ours that it came from, as one clause."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
+    return f"{type(problem).__name__}: {shorten(str(problem))}{where}"
+
+
 def _checked(
-    path: str, data: bytes, task: Task
+    path: str, data: bytes, task: Task, places: Places = ()
 ) -> Tuple[Answer, Optional[Source], List[Tuple[Finding, Optional[Fix]]]]:
     if not _worth_reading(data):
         return Answer(path, ()), None, []
     try:
-        source = Source(path, data)
+        source = Source(path, data, places)
     except Unreadable as problem:
         text = data.decode("utf-8", "replace")
         return Answer(path, _unreadable(path, problem, task, text)), None, []
     module = Module(source)
     quiet = silence(source.text)
     found: Dict[Any, Tuple[Finding, Optional[Fix]]] = {}
+    broken: Dict[str, List[str]] = {}  # the rules that failed, by how
     for one in _rules(task.codes):
-        for report in one.check(module, task.settings):
-            line, column = _place(source, report)
-            finding = Finding(path, line, column, one.code, report.message, report.fix is not None)
-            if not quiet.covers(line, one.code):
-                found.setdefault(finding[:5], (finding, report.fix))
+        try:
+            for report in one.check(module, task.settings):
+                line, column = _place(source, report)
+                unsafe = report.fix is not None and not report.safe
+                finding = Finding(
+                    path, line, column, one.code, report.message, report.fix is not None, unsafe, report.hint
+                )
+                if not quiet.covers(line, one.code):
+                    found.setdefault(finding[:5], (finding, report.fix))
+        except RecursionError:
+            raise
+        except Exception as problem:  # noqa: BLE001 - a rule that fails takes no other with it
+            broken.setdefault(_told(problem), []).append(one.code)
+    for told, codes in broken.items():
+        rule = f"Rule {codes[0]}" if len(codes) == 1 else f"Rules {', '.join(codes)}"
+        finding = _defect(path, f"{rule} failed on this file: {told}.")
+        found[finding[:5]] = (finding, None)
     ordered = sorted(found.values(), key=lambda pair: (pair[0].line, pair[0].column, pair[0].code, pair[0].message))
     return Answer(path, tuple(finding for finding, _ in ordered)), source, ordered
+
+
+# -- notebooks ------------------------------------------------------------------------------------------------------
+def _of_notebook(path: str, data: bytes, task: Task) -> Answer:
+    try:
+        notebook = notebooks.read(data)
+        bad = _cells_that_cannot_be_read(path, notebook)
+        if bad:
+            notebook = notebooks.read(data, left_out=[cell for cell, _ in bad])
+    except notebooks.OtherLanguage as problem:
+        return Answer(path, (), skipped=str(problem))
+    except notebooks.NotebookError as problem:
+        return Answer(path, _unreadable(path, Unreadable("E002", 1, 1, str(problem)), task, ""))
+    answer = _answer(path, notebook.text.encode("utf-8"), task, notebook.places)
+    found = []
+    for finding in answer.findings:
+        cell, line = notebook.places[min(finding.line, len(notebook.places)) - 1] if notebook.places else (0, 1)
+        found.append(finding if finding.code == DEFECT else finding._replace(cell=cell, line=max(line, 1)))
+    for cell, unreadable in bad:
+        found += [one._replace(cell=cell) for one in _unreadable(path, unreadable, task, notebook.text)]
+    after = None
+    if answer.after is not None:
+        try:
+            after = notebooks.rewritten(data, notebook.changed(answer.after.decode("utf-8")))
+        except notebooks.NotebookError as problem:
+            told = _defect(path, f"This notebook could not be written back, and stays as it is. {problem}")
+            return Answer(path, (told, *_of_notebook(path, data, task._replace(mend=False)).findings))
+    if found:
+        lines = notebooks.lines_of(data)
+        found = [one._replace(file_line=lines.get((one.cell, one.line), 1)) for one in found]
+    found.sort(key=lambda one: (one.cell, one.line, one.column, one.code, one.message))
+    return answer._replace(findings=tuple(found), before=data, after=None if after == data else after)
+
+
+def _cells_that_cannot_be_read(path: str, notebook: notebooks.Notebook) -> List[Tuple[int, Unreadable]]:
+    """The cells that are no Python, each by itself; empty where all of them together can be read, or are not asked."""
+    whole = notebook.text.encode("utf-8")
+    if not _worth_reading(whole):
+        return []
+    try:
+        Source(path, whole)
+        return []
+    except Unreadable:
+        pass
+    found: List[Tuple[int, Unreadable]] = []
+    for number, text in notebook.shown():
+        try:
+            Source(path, text.encode("utf-8"))
+        except Unreadable as problem:
+            found.append((number, problem))
+    return found
 
 
 def _worth_reading(data: bytes) -> bool:
@@ -252,14 +345,14 @@ def _place(source: Source, report: Report) -> Tuple[int, int]:
     return where.lineno, source.column(where.lineno, where.col_offset)
 
 
-def _mended(path: str, data: bytes, task: Task) -> Answer:
+def _mended(path: str, data: bytes, task: Task, places: Places = ()) -> Answer:
     """Mends what can be mended, round by round, and says what is left; a round that would break the file is undone."""
     now, mended = data, 0
     for _ in range(_ROUNDS):
-        _, source, found = _checked(path, now, task)
+        _, source, found = _checked(path, now, task, places)
         if source is None:
             break
-        fixes = [fix for _, fix in found if fix is not None]
+        fixes = [fix for finding, fix in found if fix is not None and (task.unsafe or not finding.unsafe)]
         new, count = _applied(source, fixes)
         if new is None:
             # One of them would break the file: those that do not by themselves are made.
@@ -267,7 +360,7 @@ def _mended(path: str, data: bytes, task: Task) -> Answer:
         if new is None or new == now:
             break
         now, mended = new, mended + count
-    left = _checked(path, now, task)[0].findings
+    left = _checked(path, now, task, places)[0].findings
     return Answer(path, left, mended, data, None if now == data else now)
 
 

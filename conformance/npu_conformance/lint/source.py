@@ -8,9 +8,14 @@ import io
 import re
 import sys
 import tokenize
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-__all__ = ["Source", "Unreadable"]
+from npu_reference import notebooks
+
+__all__ = ["LARGEST", "Places", "Source", "Unreadable"]
+
+#: Of every line of a notebook's code its cell and its line there; empty for a script.
+Places = Sequence[Tuple[int, int]]
 
 #: Largest file that is read, in bytes; ``assumed``, far above any script that a person wrote.
 LARGEST = 4 << 20
@@ -52,8 +57,9 @@ class Source:
         Unreadable: E001 for what is no Python 3, E002 for what is no text.
     """
 
-    def __init__(self, path: str, data: bytes) -> None:
+    def __init__(self, path: str, data: bytes, places: Places = ()) -> None:
         self.path = path
+        self._places = places
         self.data = data
         self.encoding, self.mark = _encoding(data)
         self.text = _decoded(data[len(self.mark) :], self.encoding)
@@ -74,6 +80,10 @@ class Source:
         """The line end of the first line; LF for a file of one line without any."""
         first = self.lines[0] if self.lines else ""
         return next((end for end in ("\r\n", "\n", "\r") if first.endswith(end)), "\n")
+
+    def where(self, line: int) -> str:
+        """How messages name a line: ``line 4``, of a notebook ``line 4 of cell 2``, or the end of the cell before."""
+        return notebooks.where(self._places, line) if self._places else f"line {line}"
 
     def column(self, line: int, offset: int) -> int:
         """The column, in characters from 1, of an offset in bytes of UTF-8, as the syntax tree has them."""

@@ -31,9 +31,10 @@ def silence(text: str) -> Silence:
     """The comments of a text; those in string literals are none."""
     whole: List[Codes] = []
     lines: Dict[int, List[Codes]] = {}
-    if "npu:" in text:
+    if _COMMENT.search(text):
+        readable = text.partition("\0")[0]  # behind that Python's tokenizer fails with a SystemError
         try:
-            for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            for token in tokenize.generate_tokens(io.StringIO(readable, newline=None).readline):
                 found = _COMMENT.search(token.string) if token.type == tokenize.COMMENT else None
                 if found is None:
                     continue

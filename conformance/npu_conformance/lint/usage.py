@@ -94,8 +94,8 @@ def _packages_near(folder: str) -> FrozenSet[str]:
 
 
 def _complete(module: str) -> bool:
-    """Whether the table has all names of a module; of the TensorFlow 2 adapter it has only those that are simulated."""
-    return surface.canonical(module).split(".")[0] in ("npu_bridge", "hccl")
+    """Whether the table has all names of a module that scripts may use."""
+    return surface.canonical(module) not in surface.OPEN
 
 
 def _is_private(name: str) -> bool:
@@ -238,6 +238,8 @@ def _meant(module: Module, name: str, stars: List[Import], only_ours: bool) -> s
     if not (only_ours or distinctive) or any(_may_give(module, star, name) for star in stars):
         return ""
     entries = [entry for entry in surface.find(name) if entry.kind != "module"]
+    # A word like Config or reduce is the script's own rather than one of a module that nobody here can use.
+    entries = [entry for entry in entries if entry.star or distinctive or entry.status != surface.REFUSED]
     if entries:
         return surface.STAR if entries[0].star else entries[0].module
     if not module.uses_adapter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_conformance.lint.scopes import Scope, dotted
@@ -13,6 +14,12 @@ __all__ = ["UNKNOWN", "Object", "Possible", "constant", "evaluate", "index_of", 
 #: Longest text and sequence that is put together, and how deep names are followed.
 _LONGEST = 1 << 16
 _DEEPEST = 24
+#: Largest whole number that is followed, in bits.
+_BITS = 1024
+
+
+#: A width or precision in a ``%`` directive that would make a long text of anything.
+_WIDE = re.compile(r"%[^A-Za-z%]*(\*|\d{4})")
 
 
 class _Unknown:
@@ -51,13 +58,15 @@ Environment = Mapping[str, Any]
 def constant(node: Optional[ast.AST]) -> Any:
     """The value of a literal of one token, UNKNOWN for anything else; Python 3.7 has a class for each kind."""
     kind = type(node).__name__
+    value = UNKNOWN
     if kind in ("Constant", "NameConstant"):
-        return node.value  # type: ignore[union-attr]
-    if kind in ("Str", "Bytes"):
-        return node.s  # type: ignore[union-attr]
-    if kind == "Num":
-        return node.n  # type: ignore[union-attr]
-    return UNKNOWN
+        value = node.value  # type: ignore[union-attr]
+    elif kind in ("Str", "Bytes"):
+        value = node.s  # type: ignore[union-attr]
+    elif kind == "Num":
+        value = node.n  # type: ignore[union-attr]
+    # Python itself does not write a number of thousands of digits out.
+    return UNKNOWN if isinstance(value, int) and value.bit_length() > _BITS else value
 
 
 def evaluate(
@@ -162,10 +171,13 @@ class _Evaluation:
             return UNKNOWN
         numbers = isinstance(left, (int, float)) and isinstance(right, (int, float))
         texts = isinstance(left, (str, bytes)) and type(left) is type(right)
-        if isinstance(node.op, ast.Add) and (numbers or texts):
+        if isinstance(node.op, ast.Add) and numbers:
             return left + right
+        if isinstance(node.op, ast.Add) and texts:
+            return left + right if len(left) + len(right) < _LONGEST else UNKNOWN
         if isinstance(node.op, ast.Mod) and isinstance(left, str):
-            return left % right if len(left) < _LONGEST and "*" not in left and _small(right) else UNKNOWN
+            simple = len(left) < _LONGEST and not _WIDE.search(left) and _small(right)
+            return left % right if simple else UNKNOWN
         if not numbers:
             return UNKNOWN
         if isinstance(node.op, ast.Sub):
@@ -241,11 +253,14 @@ class _Evaluation:
             return getattr(holder, method)()
         if method == "join" and isinstance(holder, str) and len(node.args) == 1:
             parts = self.one(node.args[0], scope, depth)
-            return UNKNOWN if parts is UNKNOWN else holder.join(parts)
+            if parts is UNKNOWN or len(holder) * len(parts) + sum(map(len, parts)) > _LONGEST:
+                return UNKNOWN
+            return holder.join(parts)
         if method == "format" and isinstance(holder, str) and not node.keywords:
             parts = [self.one(argument, scope, depth) for argument in node.args]
             simple = all(isinstance(part, (str, int, float)) for part in parts) and ":" not in holder
-            return holder.format(*parts) if simple and len(holder) < _LONGEST else UNKNOWN
+            longest = len(holder) + holder.count("{") * max([len(str(part)) for part in parts] or [0])
+            return holder.format(*parts) if simple and longest < _LONGEST else UNKNOWN
         if method in ("items", "keys", "values") and isinstance(holder, dict) and not node.args:
             return list(getattr(holder, method)())
         return UNKNOWN

@@ -20,6 +20,8 @@ from npu_reference.runtime.operators.updating import adam_apply_one_assign, adam
 __all__ = [
     "LARS",
     "LARSV2",
+    "NPUInit",
+    "NPUShutdown",
     "adam_apply_one_assign",
     "adam_apply_one_with_decay_assign",
     "basic_lstm_cell",
@@ -74,6 +76,9 @@ def initialize_system(name: Optional[str] = None) -> Any:
 def shutdown_system(name: Optional[str] = None) -> Any:
     """An operation that gives the device back; the simulated device has nothing to give back."""
     return v1.no_op(name=name or "ShutdownSystem")
+
+
+NPUInit, NPUShutdown = initialize_system, shutdown_system
 
 
 def npu_alloc_float_status(name: Optional[str] = None) -> Any:

@@ -23,7 +23,7 @@ from npu_reference.surface.refusing import (
     refusal,
     where,
 )
-from npu_reference.surface.table import MODULES, NAMES
+from npu_reference.surface.table import MODULES, NAMES, OPEN
 
 __all__ = [
     "KINDS",
@@ -34,6 +34,7 @@ __all__ = [
     "NO_EFFECT",
     "Name",
     "NameRefused",
+    "OPEN",
     "REFUSED",
     "Refused",
     "SIMULATED",

@@ -26,7 +26,8 @@ class MissingName(NpuError, AttributeError):
 def refusal(name: Name, place: str = "") -> NameRefused:
     """The error of who uses a refused name; ``place`` is the script's line, if it is known."""
     subject = f"{name.dotted} ({place})" if place else name.dotted
-    return NameRefused("ADAPTER_NAME", subject, f"it is not simulated: {name.behaviour}.", name.remedy)
+    what = f"the adapter has it, and it is not simulated: {name.behaviour}."
+    return NameRefused("ADAPTER_NAME", subject, what, name.remedy)
 
 
 def missing(name: str, module: str = STAR, place: str = "") -> MissingName:
@@ -39,7 +40,7 @@ def missing(name: str, module: str = STAR, place: str = "") -> MissingName:
         what = f"{module} does not give it; {home} does."
         return MissingName("ADAPTER_NAME", subject, what, f"Write: from {home} import {name}.")
     remedy = f"Did you mean {near.name}?" if near is not None else "docs/npu_bridge.md lists every name."
-    return MissingName("ADAPTER_NAME", subject, f"{module} has no such name, here or on a device.", remedy)
+    return MissingName("ADAPTER_NAME", subject, f"{module} has no such name that is known here.", remedy)
 
 
 def where() -> str:

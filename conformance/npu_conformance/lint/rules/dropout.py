@@ -30,7 +30,7 @@ _LAYERS = frozenset(
 _CONVERT = "from npu_bridge.estimator.npu import npu_convert_dropout"
 
 
-@rule("S405", "dropout", fixable=True)
+@rule("S405", "dropout", "unsafe", "Another operator draws the mask, from other random numbers.")
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     for one in ports(module):
         if one.name == "tf.nn.dropout":

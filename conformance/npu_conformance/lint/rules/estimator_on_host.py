@@ -30,7 +30,7 @@ _ESTIMATOR = "tf.estimator.Estimator"
 _RUN_CONFIG = "tf.estimator.RunConfig"
 
 
-@rule("S402", "estimator-on-host", fixable=True)
+@rule("S402", "estimator-on-host", "unsafe", "The Estimator moves to the device.")
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     for one in ports(module):
         last = one.name.rpartition(".")[2]

@@ -66,13 +66,13 @@ _ARGUMENTS = {
 }  # fmt: skip
 
 
-@rule("S404", "horovod", fixable=True)
+@rule("S404", "horovod", "unsafe", "The adapter counts the ranks, and the import of Horovod is dropped.")
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     calls = [(one, one.name[4:]) for one in ports(module) if one.name.startswith("hvd.")]
     for one, name in calls:
         successor = _SUCCESSORS.get(name)
         if successor is None:
-            yield Report(one.call.node, f"Horovod's {name} has no counterpart on the device.")
+            yield Report(one.call.node, f"Horovod's {name} has no counterpart that is known here.")
         else:
             fix = _fix(module, one, successor) if _same_arguments(one, name) else None
             yield Report(

@@ -24,7 +24,7 @@ from npu_conformance.lint.registry import Report, Settings, rule
 _TRAINS = frozenset(["fit", "fit_generator", "train_on_batch"])
 
 
-@rule("S403", "keras-on-host", fixable=True)
+@rule("S403", "keras-on-host", "unsafe", "The model moves to the device, and Keras gets another session.")
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     found = ports(module)
     keras = [one for one in found if one.name.startswith("keras.")]
@@ -38,7 +38,7 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
     anchor = _anchor(module)
     if anchor is not None:
         lines = _lines(module)
-        message = f"Keras trains on the host. Add at line {anchor.lineno + 1}: {'; '.join(lines)}"
+        message = f"Keras trains on the host. Add at {module.source.where(anchor.lineno + 1)}: {'; '.join(lines)}"
         yield Report(keras[0].call.node, message, _fix(module))
 
 

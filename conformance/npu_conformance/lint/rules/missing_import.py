@@ -24,7 +24,11 @@ from npu_conformance.lint.usage import troubles
 from npu_reference import surface
 
 
-@rule("E204", "missing-import", fixable=True)
+@rule(
+    "E204", "missing-import", "unsafe",
+    "The import runs always, also where the name is never reached, and a star import may hide names of "
+    "the script.",
+)  # fmt: skip
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     told = set()
     for one in troubles(module):

@@ -33,7 +33,7 @@ from npu_conformance.lint.registry import Report, Settings, rule
 from npu_conformance.lint.values import UNKNOWN
 
 
-@rule("E110", "optimizer-name", fixable=True)
+@rule("E110", "optimizer-name", "unsafe", "The session moves to the device, which until now ran on the host.")
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     for config in configs(module):
         if config.kind != OPTIMIZER or config.name in (OPTIMIZER, UNKNOWN):

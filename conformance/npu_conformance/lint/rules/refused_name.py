@@ -25,4 +25,5 @@ from npu_reference import surface
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     for use in uses(module):
         if use.name.status == surface.REFUSED and not use.place.guarded:
-            yield Report(use.node, f"{use.name.name} is not simulated: {use.name.behaviour}. {use.name.remedy}".strip())
+            what = f"The adapter has {use.name.name}, and it is not simulated here: {use.name.behaviour}."
+            yield Report(use.node, f"{what} {use.name.remedy}")

@@ -20,18 +20,24 @@ from npu_conformance.lint.editing import at, reached
 from npu_conformance.lint.finding import Edit, Fix
 from npu_conformance.lint.module import Module
 from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.signatures import signature_of
 from npu_conformance.lint.usage import uses
 
 
-@rule("E302", "scope-not-called", fixable=True)
+@rule(
+    "E302", "scope-not-called", "some safe",
+    "Safe where `with` enters a scope that needs no argument: that fails in every run, and means nothing "
+    "else. Unsafe of a decorator, and where arguments are needed.",
+)  # fmt: skip
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     entered = {id(item.context_expr) for item, _ in module.withs}
-    entered |= {id(decorator) for decorator, _ in module.decorators}
+    uncalled = entered | {id(decorator) for decorator, _ in module.decorators}
     for use in uses(module):
-        if use.name.kind == "scope" and id(use.node) in entered:
-            yield Report(
-                use.node, f"{use.name.name} is not called. Write {use.name.name}().", _brackets(module, use.node)
-            )
+        if use.name.kind == "scope" and id(use.node) in uncalled:
+            taken = signature_of(use.name)
+            safe = id(use.node) in entered and taken is not None and not taken.required
+            message = f"{use.name.name} is not called. Write {use.name.name}()."
+            yield Report(use.node, message, _brackets(module, use.node), safe)
 
 
 def _brackets(module: Module, node: Any) -> Fix:

@@ -51,12 +51,12 @@ _SESSIONS = {
 }
 
 
-@rule("S401", "session-on-host", fixable=True)
+@rule("S401", "session-on-host", "unsafe", "The session moves to the device.")
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     for one in ports(module):
         if one.name in _SESSIONS:
             lines, line = _what(module, one)
-            message = f"This session stays on the host. Add at line {line}: {'; '.join(lines)}"
+            message = f"This session stays on the host. Add at {module.source.where(line)}: {'; '.join(lines)}"
             unknown = is_open(one.call.node) and _config(one) is None
             yield Report(one.call.node, message, None if unknown else _fix(module, one))
 

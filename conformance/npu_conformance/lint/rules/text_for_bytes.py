@@ -27,8 +27,8 @@ from npu_conformance.lint.module import Module
 from npu_conformance.lint.registry import Report, Settings, rule
 
 
-@rule("E103", "text-for-bytes", fixable=True)
+@rule("E103", "text-for-bytes", "safe", "The line fails in every run, and takes nothing but the bytes of this text.")
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     for problem in problems(module, settings.edition):
         if problem.code in ("bytes",):
-            yield Report(problem.given.value, problem.message, mending.as_bytes(module, problem))
+            yield Report(problem.given.value, problem.message, mending.as_bytes(module, problem), safe=True)

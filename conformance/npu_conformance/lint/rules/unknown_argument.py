@@ -23,7 +23,7 @@ from npu_conformance.lint.module import Module
 from npu_conformance.lint.registry import Report, Settings, rule
 
 
-@rule("E101", "unknown-argument", fixable=True)
+@rule("E101", "unknown-argument", "unsafe", "The nearest name is a guess at which argument was meant.")
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     for problem in problems(module, settings.edition):
         if problem.code == "argument":

@@ -18,7 +18,7 @@ from npu_conformance.lint.registry import Report, Settings, rule
 from npu_conformance.lint.usage import troubles
 
 
-@rule("E201", "unknown-module", fixable=True)
+@rule("E201", "unknown-module", "unsafe", "The nearest module is a guess at which one was meant.")
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     for one in troubles(module):
         if one.kind == "module":

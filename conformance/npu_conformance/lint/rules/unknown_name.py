@@ -30,7 +30,7 @@ from npu_conformance.lint.usage import troubles
 from npu_reference import surface
 
 
-@rule("E202", "unknown-name", fixable=True)
+@rule("E202", "unknown-name", "unsafe", "The nearest name is a guess at which one was meant.")
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     for one in troubles(module):
         if one.kind == "name":

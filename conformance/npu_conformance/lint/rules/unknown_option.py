@@ -26,7 +26,10 @@ from npu_conformance.lint.module import Module
 from npu_conformance.lint.registry import Report, Settings, rule
 
 
-@rule("W101", "unknown-option", fixable=True)
+@rule(
+    "W101", "unknown-option", "unsafe",
+    "The nearest name is a guess, and an option takes effect that until now was ignored.",
+)  # fmt: skip
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     for problem in problems(module, settings.edition):
         if problem.code == "unknown":

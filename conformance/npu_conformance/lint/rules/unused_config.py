@@ -38,39 +38,68 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
     entries = [config for config in configs(module) if config.kind == OPTIMIZER and config.origin is not None]
     if not entries or any(word in module.source.text for word in _UNSEEN):
         return
-    parents = _parents(module.tree)
+    scopes = {id(call.node): call.place.scope for call in module.calls}
+    tree: Optional[_Tree] = None
     for config in entries:
-        name = _base(config.origin)
-        if name is None:
+        name, scope = _base(config.origin), scopes.get(id(config.origin))
+        if name is None or (scope is not None and scope.bare.get(name.id)):
+            continue  # it stands somewhere by itself, as an argument does: it is used
+        tree = tree or _Tree(module.tree)
+        place = tree.holder(name)
+        names = [node for node in tree.names[name.id] if tree.is_below(node, place)]
+        made = [node for node in names if isinstance(node.ctx, ast.Store)]
+        if len(made) != 1 or not _is_new(made[0], tree.parents) or tree.is_shared(place, name.id):
             continue
-        place = _holder(name, parents)
-        made = [node for node in _names(place, name.id) if isinstance(node.ctx, ast.Store)]
-        if len(made) != 1 or not _is_new(made[0], parents) or _shared(place, name.id):
+        if isinstance(place, ast.Module) and not tree.makes_sessions:
             continue
-        if isinstance(place, ast.Module) and not _makes_sessions(place):
-            continue
-        if all(_is_making(node, parents) for node in _names(place, name.id)):
+        if all(_is_making(node, tree.parents) for node in names):
             yield Report(made[0], f"Nothing uses {name.id}: its options for {OPTIMIZER} reach no session.")
 
 
-def _parents(tree: ast.AST) -> Dict[Any, Any]:
-    return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+class _Tree:
+    """What one walk over a tree finds: the node above each, the names by their word, and who shares names."""
+
+    def __init__(self, tree: ast.AST) -> None:
+        self.parents: Dict[Any, Any] = {}
+        self.names: Dict[str, List[ast.Name]] = {}
+        self.makes_sessions = False
+        self._said: List[Any] = []
+        waiting = [tree]
+        while waiting:
+            node = waiting.pop()
+            for child in ast.iter_child_nodes(node):
+                self.parents[child] = node
+                waiting.append(child)
+            if isinstance(node, ast.Name):
+                self.names.setdefault(node.id, []).append(node)
+            elif isinstance(node, ast.Call):
+                called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                self.makes_sessions = self.makes_sessions or called.endswith("Session")
+            elif isinstance(node, (ast.Global, ast.Nonlocal)):
+                self._said.append(node)
+
+    def holder(self, node: Any) -> Any:
+        """The function, class or module that a node stands in."""
+        while node in self.parents and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            node = self.parents[node]
+        return node
+
+    def is_below(self, node: Any, place: Any) -> bool:
+        while node is not None and node is not place:
+            node = self.parents.get(node)
+        return node is place
+
+    def is_shared(self, place: Any, name: str) -> bool:
+        """Whether a function declares the name to be somebody else's, or a class keeps it."""
+        if isinstance(place, ast.ClassDef):
+            return True
+        return any(name in node.names and self.is_below(node, place) for node in self._said)
 
 
 def _base(node: Any) -> Optional[ast.Name]:
     while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node if isinstance(node, ast.Name) else None
-
-
-def _holder(node: Any, parents: Dict[Any, Any]) -> Any:
-    while node in parents and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        node = parents[node]
-    return node
-
-
-def _names(place: Any, name: str) -> List[ast.Name]:
-    return [node for node in ast.walk(place) if isinstance(node, ast.Name) and node.id == name]
 
 
 def _is_new(node: Any, parents: Dict[Any, Any]) -> bool:
@@ -80,19 +109,6 @@ def _is_new(node: Any, parents: Dict[Any, Any]) -> bool:
         return False
     function = given.value.func
     return getattr(function, "attr", getattr(function, "id", "")) == "ConfigProto"
-
-
-def _shared(place: Any, name: str) -> bool:
-    """Whether a function declares the name to be somebody else's, or a class keeps it."""
-    if isinstance(place, ast.ClassDef):
-        return True
-    said = (node for node in ast.walk(place) if isinstance(node, (ast.Global, ast.Nonlocal)))
-    return any(name in node.names for node in said)
-
-
-def _makes_sessions(tree: ast.AST) -> bool:
-    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
-    return any(getattr(one, "attr", getattr(one, "id", "")).endswith("Session") for one in calls)
 
 
 def _is_making(node: Any, parents: Dict[Any, Any]) -> bool:

@@ -32,7 +32,7 @@ from npu_reference.options import CLASSES
 from npu_reference.spelling import nearest
 
 
-@rule("E205", "wrong-arguments", fixable=True)
+@rule("E205", "wrong-arguments", "unsafe", "The nearest keyword is a guess at which argument was meant.")
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     calls = called(module)
     for use in uses(module):

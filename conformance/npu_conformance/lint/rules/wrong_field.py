@@ -35,7 +35,7 @@ from npu_conformance.lint.module import Module
 from npu_conformance.lint.registry import Report, Settings, rule
 
 
-@rule("E102", "wrong-field", fixable=True)
+@rule("E102", "wrong-field", "unsafe", "The option takes effect, which until now kept its default.")
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     for problem in problems(module, settings.edition):
         if problem.code in ("field",):

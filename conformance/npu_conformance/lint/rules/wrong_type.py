@@ -26,8 +26,14 @@ from npu_conformance.lint.module import Module
 from npu_conformance.lint.registry import Report, Settings, rule
 
 
-@rule("E104", "wrong-type", fixable=True)
+@rule(
+    "E104", "wrong-type", "some safe",
+    'Safe where the line fails in every run and the value is the same, written in the type of the option '
+    '(`"10"` for 10, `"True"` for True); unsafe where it is a reading, as `"yes"` for True.',
+)  # fmt: skip
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     for problem in problems(module, settings.edition):
         if problem.code in ("OPTION_TYPE",):
-            yield Report(problem.given.value, problem.message, mending.value_text(module, problem, settings.edition))
+            fix = mending.value_text(module, problem, settings.edition)
+            safe = mending.means_the_same(problem, settings.edition)
+            yield Report(problem.given.value, problem.message, fix, safe)

@@ -26,7 +26,7 @@ from npu_conformance.lint.module import Module
 from npu_conformance.lint.registry import Report, Settings, rule
 
 
-@rule("E105", "wrong-value", fixable=True)
+@rule("E105", "wrong-value", "unsafe", "The nearest word is a guess at which value was meant.")
 def check(module: Module, settings: Settings) -> Iterator[Report]:
     for problem in problems(module, settings.edition):
         if problem.code != "OPTION_VALUE":

@@ -14,8 +14,10 @@ __all__ = [
     "NPUBroadcastGlobalVariablesHook",
     "NPUCheckpointSaverHook",
     "NPUOutputTensorHook",
+    "NPUShutDownHook",
     "SetIterationsVarHook",
     "TellMeStepOrLossHook",
+    "broadcast_global_variables",
 ]
 
 
@@ -76,11 +78,23 @@ class NPUBroadcastGlobalVariablesHook(v1.train.SessionRunHook):
 
     def begin(self) -> None:
         if rank_size() > 1:
-            self._spread = v1.group(*spread(v1.global_variables(), self._root_rank))
+            self._spread = broadcast_global_variables(self._root_rank)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         if self._spread is not None:
             session.run(self._spread)
+
+
+def broadcast_global_variables(root_rank: int) -> Any:
+    """An operation that gives all ranks the global variables of one."""
+    return v1.group(*spread(v1.global_variables(), root_rank))
+
+
+class NPUShutDownHook(v1.train.SessionRunHook):
+    """Gives the device back at the end of a session, which the simulated one does not need."""
+
+    def __init__(self, scaffold: Any = None) -> None:
+        del scaffold
 
 
 class SetIterationsVarHook(v1.train.SessionRunHook):

@@ -7,7 +7,7 @@ constants made by helper functions too (M18); gradients built elsewhere do not (
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional
 
 from npu_bridge._names import module_getattr
 from npu_bridge._tensorflow import v1
@@ -19,8 +19,16 @@ __all__ = [
     "WITHOUT_NPU_COMPILE",
     "disable_autofuse",
     "keep_dtype_scope",
+    "limit_core_num_scope",
+    "npu_graph_slice_scope",
+    "npu_mem_type_scope",
+    "npu_optimizer_scope",
+    "npu_qos_label_scope",
+    "npu_recompute_scope",
+    "npu_stage_scope",
     "npu_variable_scope",
     "npu_weight_prefetch_scope",
+    "op_specified_engine_scope",
     "without_npu_compile_scope",
 ]
 
@@ -83,6 +91,59 @@ def npu_weight_prefetch_scope(buffer_pool_id: int = 0, buffer_pool_size: int = 5
 @contextmanager
 def disable_autofuse() -> Iterator[None]:
     """Do not fuse the operators built inside, which changes no result; the simulated device fuses none."""
+    yield
+
+
+@contextmanager
+def npu_stage_scope(stage: int) -> Iterator[None]:
+    """Build a stage of the graph that other stages may run beside, which changes no result; here none does."""
+    del stage
+    yield
+
+
+@contextmanager
+def npu_mem_type_scope() -> Iterator[None]:
+    """Choose the kind of memory of what is built inside; the simulated device has one."""
+    yield
+
+
+@contextmanager
+def op_specified_engine_scope(engine_name: str, kernel_lib_name: str) -> Iterator[None]:
+    """Choose the engine of what is built inside, which changes no result; the simulated device chooses by itself."""
+    del engine_name, kernel_lib_name
+    yield
+
+
+@contextmanager
+def npu_qos_label_scope(label: int) -> Iterator[None]:
+    """Label what is built inside for the device's quality of service, which the simulated one does not have."""
+    del label
+    yield
+
+
+@contextmanager
+def npu_optimizer_scope() -> Iterator[None]:
+    """Mark what is built inside as the optimizer's, which changes no result."""
+    yield
+
+
+@contextmanager
+def npu_recompute_scope() -> Iterator[None]:
+    """Let outputs of what is built inside be computed again, to save memory; the simulated device keeps them."""
+    yield
+
+
+@contextmanager
+def npu_graph_slice_scope(slice_num: Optional[int] = None) -> Iterator[None]:
+    """Let what is built inside be cut into slices, to save memory; the simulated device does not."""
+    del slice_num
+    yield
+
+
+@contextmanager
+def limit_core_num_scope(op_aicore_num: str = "0", op_vectorore_num: str = "0") -> Iterator[None]:
+    """Limit the cores for what is built inside, which changes no result; the simulated device uses all."""
+    del op_aicore_num, op_vectorore_num
     yield
 
 

@@ -10,7 +10,7 @@ from npu_bridge._tensorflow import v1
 from npu_reference.runtime.operators.gradients import reduced
 from npu_reference.runtime.ranks import rank_size
 
-__all__ = ["NPUStrategy"]
+__all__ = ["NPUExtended", "NPUStrategy"]
 
 _strategies = importlib.import_module("tensorflow.python.distribute.one_device_strategy")
 

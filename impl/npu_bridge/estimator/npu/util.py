@@ -11,15 +11,22 @@ from npu_reference.options import resolve
 from npu_reference.options.classes import OptionTypeError, OptionValueError, raise_for_python
 from npu_reference.runtime.agreement.input_shapes import GRAPH_ATTRS
 from npu_reference.runtime.agreement.training import ITERATIONS
+from npu_reference.runtime.ranks import rank_size
 from npu_reference.runtime.sessions.iterations import repeated
 
 __all__ = [
     "IterationPerLoop",
+    "get_ranksize",
     "keep_tensors_dtypes",
     "set_graph_exec_config",
     "set_iteration_per_loop",
     "variable_initializer_in_host",
 ]
+
+
+def get_ranksize() -> str:
+    """How many ranks there are, as the environment writes it."""
+    return str(rank_size())
 
 
 def set_iteration_per_loop(sess: Any, train_op: Any, iterations_per_loop: int = 1) -> Any:

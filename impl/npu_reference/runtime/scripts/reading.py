@@ -8,6 +8,7 @@ import traceback
 import types
 from typing import Any, Callable, List, Sequence, Set
 
+from npu_reference import notebooks
 from npu_reference.errors import NpuError
 from npu_reference.runtime.scripts.guards import chosen_by_version, not_at_import
 from npu_reference.runtime.scripts.sources import Names, Source, first_name, read_for
@@ -27,21 +28,38 @@ def text_of(script: str) -> bytes:
         raise NpuError("SCRIPT_FILE", script, f"it cannot be read: {error.strerror}.") from error
 
 
-def source_of(text: bytes, script: str, read: Callable[[bytes, str], Source]) -> Source:
+def source_of(text: bytes, script: str, read: Callable[..., Source], say: Callable[[str], None]) -> Source:
+    """A script ready to be compiled; of a notebook the code of its cells.
+
+    Raises:
+        SystemExit: 1, after Python's own words for a syntax error.
+        NpuError: SCRIPT_FILE, for what is no Python source, or no notebook.
+    """
+    notebook = None
     try:
-        return read(text, script)
+        if not script.endswith(notebooks.SUFFIX):
+            return read(text, script)
+        notebook = notebooks.read(text, unknown="None")
+        if notebook.ignored:
+            say(f"{script}: {notebook.ignored} lines are not executed: magics of IPython, and commands of the shell.")
+        return read(notebook.text.encode("utf-8"), script, notebook.where)._replace(notebook=notebook)
     except SyntaxError as error:
+        if notebook is not None and error.lineno:
+            cell, error.lineno = notebook.places[min(error.lineno, len(notebook.places)) - 1]
+            error.filename = notebooks.cell_name(script, cell)
         sys.stderr.write("".join(traceback.format_exception_only(type(error), error)))
         raise SystemExit(1) from None
+    except notebooks.NotebookError as error:
+        raise NpuError("SCRIPT_FILE", script, str(error)) from None
     except ValueError as error:  # a NUL byte
         raise NpuError("SCRIPT_FILE", script, f"it is no Python source: {error}.") from None
 
 
-def unchanged(text: bytes, path: str) -> Source:
+def unchanged(text: bytes, path: str, where: Callable[[int], str] = str) -> Source:
     return Source(ast.parse(text, path), "")
 
 
-def reader(say: Callable[[str], None]) -> Callable[[bytes, str], Source]:
+def reader(say: Callable[[str], None]) -> Callable[..., Source]:
     """How the script, which is read first, and its modules are read under TensorFlow 2; says of the first that is
     changed what is.
 
@@ -72,8 +90,8 @@ def reader(say: Callable[[str], None]) -> Callable[[bytes, str], Source]:
             return chosen
         return chosen | not_at_import(tree) if of_2[0] else chosen
 
-    def read(text: bytes, path: str) -> Source:
-        source = read_for(text, path, only_v1, in_v1, left_out)
+    def read(text: bytes, path: str, where: Callable[[int], str] = "line {}".format) -> Source:
+        source = read_for(text, path, only_v1, in_v1, left_out, where)
         if source.changed:
             if not changed:
                 say(f"{path}: {source.changed} All that it imports from modules of its own is read so.")

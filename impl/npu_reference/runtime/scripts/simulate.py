@@ -92,7 +92,7 @@ def simulate(
         prefer_keras_2(say)
         activation.activate()
         read = reader(say) if adapt_imports and tensorflow().major >= 2 else unchanged
-        source = source_of(text, script, read)
+        source = source_of(text, script, read, say)
         before = process_trace().totals
         try:
             with reading(read):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any, Callable, Container, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
+from npu_reference.notebooks import Notebook
+
 __all__ = ["Names", "Source", "bindings", "chain", "first_name", "read_for"]
 
 #: A dotted name below ``tensorflow``: ``("train", "AdamOptimizer")``.
@@ -19,10 +21,12 @@ class Source(NamedTuple):
     Attributes:
         tree: its syntax tree; line numbers are the file's.
         changed: what was changed, a sentence for the log; empty when nothing was.
+        notebook: whose cells it is, if it is one's.
     """
 
     tree: ast.Module
     changed: str
+    notebook: Optional[Notebook] = None
 
 
 def read_for(
@@ -31,6 +35,7 @@ def read_for(
     only_v1: Callable[[Names], bool],
     in_v1: Callable[[Names], bool],
     left_out: Callable[[ast.Module], Container[int]] = lambda tree: (),
+    where: Callable[[int], str] = "line {}".format,
 ) -> Source:
     """Parse a file; import ``tensorflow.compat.v1`` in place of ``tensorflow`` where it needs that.
 
@@ -40,6 +45,7 @@ def read_for(
         only_v1: whether a name is one of version 1 only.
         in_v1: whether version 1 has a name, Keras' among them; asked of a file that is changed only.
         left_out: ids of nodes whose names do not decide.
+        where: how the sentence names a line.
 
     Raises:
         SyntaxError: as Python itself would.
@@ -54,7 +60,7 @@ def read_for(
     first = min(changed, key=lambda statement: (statement.lineno, statement.col_offset))
     return Source(
         tree,
-        f"line {first.lineno} is read as '{_shown(first)}' and TensorFlow 2 behaviour is switched off,"
+        f"{where(first.lineno)} is read as '{_shown(first)}' and TensorFlow 2 behaviour is switched off,"
         f" because the script uses tf.{name}, which TensorFlow 2 has not.",
     )
 

@@ -29,7 +29,8 @@ _LOCK = threading.RLock()
 class _Finder(importlib.abc.MetaPathFinder):
     """Finds the drop-in packages wherever they ship; their submodules are found through the packages themselves.
 
-    A module of a mirror, as ``npu_device.compat.v1.npu_init`` is, is the very module that it mirrors.
+    A module of a mirror, as ``npu_device.compat.v1.npu_init`` is, is the very module that it mirrors. One of which
+    nothing is simulated has no file: it is made from the table, whose names it refuses.
     """
 
     def find_spec(
@@ -38,7 +39,10 @@ class _Finder(importlib.abc.MetaPathFinder):
         if surface.canonical(fullname) != fullname and _is_ours(fullname.partition(".")[0]):
             return importlib.machinery.ModuleSpec(fullname, _Mirror(), is_package=True)
         if fullname not in _PACKAGES:
-            return None
+            if not surface.is_module(fullname) or _has_file(fullname) or not _is_ours(fullname.partition(".")[0]):
+                return None
+            package = any(module.startswith(f"{fullname}.") for module in surface.MODULES)
+            return importlib.machinery.ModuleSpec(fullname, _OfTable(), is_package=package)
         folder = dropin_folder(fullname)
         return importlib.util.spec_from_file_location(
             fullname, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
@@ -63,6 +67,17 @@ class _Mirror(importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         if module.__spec__ is not None:
             module.__spec__ = module.__spec__.loader_state
+
+
+class _OfTable(importlib.abc.Loader):
+    """Makes a module of which the table has all there is to say."""
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> Optional[ModuleType]:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__doc__ = f"{surface.MODULES[module.__name__]}: refused by the table, which says what to use."
+        module.__dict__["__getattr__"] = surface.attribute_of(module.__name__)
 
 
 _FINDER = _Finder()
@@ -118,6 +133,12 @@ def deactivate() -> None:
             from npu_reference.runtime.sessions import interception
 
             interception.uninstall()
+
+
+def _has_file(module: str) -> bool:
+    package, *parts = module.split(".")
+    path = os.path.join(dropin_folder(package), *parts)
+    return os.path.isfile(f"{path}.py") or os.path.isfile(os.path.join(path, "__init__.py"))
 
 
 def _is_ours(package: str) -> bool:

@@ -1,1 +1,0 @@
-"""Package of embeddings kept by a service; decides nothing itself."""

@@ -1,7 +1,0 @@
-"""Embeddings kept by a service on other machines: refused by the table, which says what to use."""
-
-from __future__ import annotations
-
-from npu_bridge._names import module_getattr
-
-__getattr__ = module_getattr(__name__)
