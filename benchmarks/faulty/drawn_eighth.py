@@ -212,14 +212,14 @@ def patched(ask: Any, params: Params, *patches: Any) -> Answer:
             one.stop()
 
 
-_END = rewritten(tables, "_step_trace", "spans[at.backward.task].end", "spans[at.backward.task].start")
+_END = rewritten(tables, "moments", "spans[last.task].end", "spans[last.task].start")
 
 
 @broken("run", "002 bp_point: the end of the last backward operator", "run", "timeline")
 def backward_ends_where_its_last_operator_begins(ask: Any, params: Params) -> Answer:
     if "bp_point" not in json.dumps(params):
         return dict(ask(params))
-    return patched(ask, params, mock.patch.object(tables, "_step_trace", _END))
+    return patched(ask, params, mock.patch.object(tables, "moments", _END))
 
 
 # Compilation and files

@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 import heapq
+import re
 from typing import Dict, Iterable, Sequence
 
 __all__ = ["did_you_mean", "like", "nearest"]
 
 _FEWEST = 3  # letters of a word that may be misspelt: 10 is no misspelt 1 (assumed)
 _LOOKED_AT = 5000  # names compared letter by letter (assumed: a second at most)
+_OUTPUT = re.compile(r":\d+\Z")
 _LETTERS = 200  # of a word that are compared, the same
 
 
 def nearest(word: str, words: Iterable[str], cutoff: float = 0.7) -> str:
     """The one of ``words`` that ``word`` probably means; empty where none is like it.
 
-    The same but for case and hyphens, or by its last scopes (``loss`` for ``tower/loss``); else the only one that goes
-    on behind it (``mix_compile``); else the closest spelling. O(words) beside those that are compared by letters.
+    The same but for case, hyphens and an output number (``loss:0``), or by its last scopes, whichever of the two has
+    more of them (``loss`` for ``tower/loss``, ``import/loss`` for ``loss``); else the only one that goes on behind it
+    (``mix_compile``); else the closest spelling. O(words) beside those that are compared by letters.
 
     Args:
         word: what was written.
         words: what is known, in any order: of those alike the shortest is taken.
         cutoff: how alike spellings have to be, from 0 to 1.
     """
-    wanted = _folded(word.strip())
+    wanted = _OUTPUT.sub("", _folded(word.strip()))
     parts = wanted.count("/") + 1
     meant: Dict[str, str] = {}  # by folded spelling, whole and without the scopes that ``word`` leaves out
+    whole: Dict[str, str] = {}
     for name in sorted(words, key=lambda name: (len(name), name)):
         folded = _folded(name)
         meant.setdefault("/".join(folded.split("/")[-parts:]), name)
-        meant.setdefault(folded, name)
-    if wanted in meant:
-        return meant[wanted]
+        whole.setdefault(folded, name)
+    if wanted in whole or wanted in meant:
+        return whole.get(wanted) or meant[wanted]
+    for left_out in range(1, parts):
+        behind = "/".join(wanted.split("/")[left_out:])
+        if behind in whole:
+            return whole[behind]
+    meant = {**whole, **meant}
     longer = {name for folded, name in meant.items() if folded.startswith(wanted + "_")} if wanted else set()
     if len(longer) == 1:
         return longer.pop()

@@ -17,17 +17,16 @@ SUITE = pathlib.Path(npu_conformance.__file__).parent
 
 #: A package may import the ones before it in this list, and itself.
 LAYERS = [
-    ["derived_page", "errors", "notebooks", "place", "spelling", "strict_json"],
+    ["derived_page", "errors", "notebooks", "place", "reading", "spelling", "strict_json"],
     ["options", "surface", "graphs", "hardware", "dumps"],
     ["catalog"], ["partition"], ["precision"], ["compiler"], ["device"],
     ["artifacts", "profiling", "tuning"], ["runtime"],
 ]  # fmt: skip
 
 TENSORFLOW_FREE = [
-    "errors", "notebooks", "place", "spelling", "options", "surface", "graphs", "hardware", "dumps", "catalog",
-    "partition", "strict_json", "precision", "compiler", "device/timing", "device/links", "device/faults",
-    "device/watchdogs",
-    "artifacts", "profiling", "tuning",
+    "errors", "notebooks", "place", "reading", "spelling", "options", "surface", "graphs", "hardware", "dumps",
+    "catalog", "partition", "strict_json", "precision", "compiler", "device/timing", "device/links", "device/faults",
+    "device/watchdogs", "artifacts", "profiling", "tuning",
 ]  # fmt: skip
 
 #: Where the suite may reach TensorFlow: only through the reference backend's execution.

@@ -41,6 +41,15 @@ def test_a_sound_profile_contradicts_nothing() -> None:
     assert {"profile base tells of data augmentation", "profile base tells of updates"} <= set(facts())
 
 
+def test_only_the_first_iteration_may_leave_data_augmentation_open() -> None:
+    """None has ended before it; msprof writes N/A there."""
+    first = STEPS.replace("2.000,0.000", "2.000,N/A")
+    later = first + "7.000,9.000,11.000,2.000,2.000,1.000\n"
+    for text in (first, later):
+        assert "profile base tells of data augmentation" in facts(step_trace=text)
+    assert "profile base tells of data augmentation" not in facts(step_trace=later.replace("2.000,1.000", "2.000,N/A"))
+
+
 @pytest.mark.parametrize("columns", ["FP Start(us),BP End(us)\n1.000,2.000\n", STEPS.replace("2.000,0.000", "N/A,")])
 def test_what_is_not_told_is_not_told(columns: str) -> None:
     assert "profile base tells of updates" not in facts(step_trace=columns)

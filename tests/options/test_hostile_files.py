@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from npu_reference import reading
 from npu_reference.options import OPTIONS, fileview, resolve
 from npu_reference.options.domains import Path, Text
 from tests.options import strategies
@@ -204,7 +205,7 @@ def test_only_what_options_name_is_opened_and_nothing_is_written(surface, editio
         opened.append((path, mode))
         return open(path, mode)
 
-    monkeypatch.setattr(fileview, "open", watched, raising=False)
+    monkeypatch.setattr(reading, "open", watched, raising=False)
     values = {"graph_run_mode": data.draw(st.integers(0, 1))}
     for name in data.draw(st.sets(st.sampled_from(strategies.names_on(surface, edition)), max_size=12)):
         domain = OPTIONS[name].facets[surface, edition].domain

@@ -56,6 +56,38 @@ def test_a_script_of_tensorflow_1_runs_unchanged(script, capsys):
     assert len(adapted) == (0 if TF1 else 1)
 
 
+ENTRIES = """
+import tensorflow as tf
+from npu_bridge.npu_init import *
+
+config = tf.ConfigProto()
+config.graph_options.rewrite_options.remapping = RewriterConfig.OFF
+options = config.graph_options.rewrite_options.custom_optimizers.add()
+options.name = "NpuOptimizer"
+options.parameter_map["op_precision_mode"].s = tf.compat.as_bytes({path!r})
+x = tf.placeholder(tf.float32, [2], name="x")
+v = tf.get_variable("v", [2])
+y = tf.nn.relu(x + v, name="tower/relu")
+with tf.Session(config=config) as sess:
+    sess.run(tf.global_variables_initializer())
+    sess.run(y, {{x: [1.0, 2.0]}})
+    sess.run(tf.exp(y), {{x: [1.0, 2.0]}})
+"""
+
+
+@pytest.mark.parametrize("device_precision", [None, "on"])
+def test_entries_of_an_option_file_that_match_nothing_are_told_once_and_those_of_another_run_are_not(
+    script, tmp_path, capsys, device_precision
+):
+    """The initialiser's run needs none of the operators that the file names."""
+    modes = tmp_path / "modes.ini"
+    modes.write_text("[ByNodeName]\ntower/relu=high_precision\nrelu:0=high_precision\n", encoding="ascii")
+    said = []
+    simulate(script(ENTRIES.format(path=str(modes))), [], log=said.append, device_precision=device_precision)
+    (told,) = [line for line in said if "the graph has no operator" in line]
+    assert told.endswith("op_precision_mode: the graph has no operator relu:0. Did you mean tower/relu?")
+
+
 def test_the_line_about_the_import_can_be_switched_off(script, capsys):
     if TF1:
         simulate(script(SESSION), log=lambda line: None, adapt_imports=False)

@@ -81,7 +81,7 @@ def partition(
     """Show what of GRAPH runs on the device, what stays on the host, and why."""
     from npu_conformance.backends.reference import split_fetches
     from npu_conformance.models import advice, demands, precise
-    from npu_reference.catalog import OpList
+    from npu_reference.catalog import OpList, unmatched
     from npu_reference.graphs import close_over, load_graph, write_graph
     from npu_reference.options import parse_assignments, resolve
     from npu_reference.partition import annotate, blame, separations
@@ -95,6 +95,7 @@ def partition(
         resolution.raise_first()
     operators = OpList.load(op_list) if op_list is not None else None
     loaded = load_graph(graph)
+    entries = [one.to_json() for one in unmatched(resolution, loaded)]
     sizes, _ = precise.sizes(loaded, given, batch, feeds)
     tensors, targets = split_fetches(list(fetches))
     words = _words(graph, assignments, policy, flavour, op_list, shapes, batch, surface, edition)
@@ -120,6 +121,7 @@ def partition(
     conclusion = advice.conclude(found, ranking, sizes, count_work=len(found.graph.nodes) <= _BLAME_NODES)
     answer = {
         **found.to_json(),
+        "notes": [*(note.to_json() for note in found.notes), *entries],
         "separations": [one.to_json() for one in apart],
         "blame": [one.to_json() for one in ranking],
         "proposals": [one.to_json() for one in proposals],

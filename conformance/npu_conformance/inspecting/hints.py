@@ -101,7 +101,7 @@ def _single(content: Mapping[str, Any]) -> Optional[Hint]:
     if share < _WORTH:
         return None
     return Hint(
-        "float32", share, f"products of matrices that the graph states in float32 take {_percent(share)} of the time.",
+        "float32", share, f"products of matrices that read float32 take {_percent(share)} of the time.",
         "`npu-conformance precision` says which are computed so; mixed precision computes them in float16.",
         ["precision_mode"],
     )  # fmt: skip

@@ -6,6 +6,7 @@ import os
 import re
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from npu_reference import reading
 from npu_reference.errors import NpuError
 from npu_reference.precision import Assignment
 
@@ -61,7 +62,7 @@ def ask(question: Question, other: Sequence[Mapping[str, Any]] = ()) -> List[Ask
         NpuError: for what is wrong with the graph, the options or the files.
     """
     from npu_conformance.backends.reference import split_fetches
-    from npu_reference.catalog import OpList
+    from npu_reference.catalog import OpList, unmatched
     from npu_reference.graphs import close_over, load_graph
     from npu_reference.partition import partition as cut
     from npu_reference.precision import assign
@@ -70,7 +71,7 @@ def ask(question: Question, other: Sequence[Mapping[str, Any]] = ()) -> List[Ask
     found_options = resolutions(question, other)
     operators = OpList.load(question.op_list) if question.op_list is not None else None
     catalog = catalog_of(question)
-    graph = load_graph(question.graph)
+    graph = whole = load_graph(question.graph)
     shapes, batch = sizes(graph, question.shapes, _batch(question), question.feeds)
     tensors, targets = split_fetches(list(question.fetches))
     if question.feeds or tensors or targets:
@@ -78,7 +79,8 @@ def ask(question: Question, other: Sequence[Mapping[str, Any]] = ()) -> List[Ask
     found = []
     for resolution in found_options:
         divided = cut(graph, resolution, op_list=operators)
-        assignment = assign(divided, resolution, catalog=catalog)
+        entries = unmatched(resolution, whole, catalog)
+        assignment = assign(divided, resolution, catalog=catalog, entries=entries)
         work = work_of(divided, assignment, shapes)
         found.append(Asked(divided, assignment, resolution, work, batch, question.feeds))
     return found
@@ -126,18 +128,10 @@ def _laid_over(values: Mapping[str, Any], other: Mapping[str, Any]) -> Dict[str,
 def read_ops_info(path: str) -> str:
     """The text of a user's operator information file; NpuError OPS_INFO_FILE."""
     try:
-        with open(path, "rb") as stream:
-            data = stream.read(_MAX_OPS_INFO + 1)
-    except (OSError, ValueError) as problem:
-        why = getattr(problem, "strerror", None) or "it is no path"
-        raise NpuError("OPS_INFO_FILE", path or "--ops-info", f"it cannot be read: {why}.", _LIBRARY) from None
-    if len(data) > _MAX_OPS_INFO:
-        raise NpuError("OPS_INFO_FILE", path, f"it is larger than {_MAX_OPS_INFO} bytes.", _LIBRARY)
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        remedy = "Save it as UTF-8."
-        raise NpuError("OPS_INFO_FILE", path, f"it is not UTF-8 at byte {problem.start}.", remedy) from None
+        return reading.text(path, _MAX_OPS_INFO)
+    except reading.FileProblem as problem:
+        remedy = "Save it as UTF-8." if "UTF-8" in str(problem) else _LIBRARY
+        raise NpuError("OPS_INFO_FILE", path or "--ops-info", f"it cannot be read: it {problem}.", remedy) from None
 
 
 def parse_shapes(texts: Sequence[str]) -> Dict[str, Tuple[int, ...]]:

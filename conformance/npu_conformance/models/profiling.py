@@ -13,11 +13,13 @@ _MOST_AT_ONCE = 16  # steps of online inference shown beside each other (assumed
 
 
 class Asked(NamedTuple):
-    """A step under some options, with what was asked, and nanoseconds of it on one device where several run it."""
+    """A step under some options, with what was asked, nanoseconds of it on one device where several run it, and what is
+    told of entries of option files that match nothing."""
 
     profile: Any
     resolution: Any
     alone: Optional[int] = None
+    notes: Sequence[Mapping[str, Any]] = ()
 
 
 def together(
@@ -84,7 +86,7 @@ def ask(
             the graph are unknown.
     """
     from npu_conformance.backends.reference import split_fetches
-    from npu_reference.catalog import OpList
+    from npu_reference.catalog import OpList, unmatched
     from npu_reference.device.timing import profile
     from npu_reference.graphs import close_over, load_graph
     from npu_reference.hardware import load
@@ -94,7 +96,7 @@ def ask(
     resolutions = precise.resolutions(question, other)
     operators = OpList.load(question.op_list) if question.op_list is not None else None
     catalog = precise.catalog_of(question)
-    graph = load_graph(question.graph)
+    graph = whole = load_graph(question.graph)
     shapes, _ = precise.sizes(graph, question.shapes, question.batch, question.feeds)
     tensors, targets = split_fetches(list(question.fetches))
     if question.feeds or tensors or targets:
@@ -105,7 +107,8 @@ def ask(
         divided = cut(graph, resolution, op_list=operators, shapes=shapes)
         made = profile(divided, resolution, machine, shapes, catalog=catalog, concurrent=steps, **(ranks or {}))
         alone = profile(divided, resolution, machine, shapes, catalog=catalog).step if made.ranks > 1 else None
-        found.append(Asked(made, resolution, alone))
+        notes = [one.to_json() for one in unmatched(resolution, whole, catalog)]
+        found.append(Asked(made, resolution, alone, notes))
     return found
 
 
@@ -127,6 +130,7 @@ def answer(asked: Sequence[Asked]) -> Dict[str, Any]:
     told["communication"]["efficiency"] = _efficiency(asked[0])
     return {
         **told,
+        "notes": list(asked[0].notes),
         "compared": [
             {
                 "options": precise.given(one.resolution),
@@ -175,7 +179,7 @@ def trace(asked: Asked) -> Dict[str, Any]:
                 "name": name[:200],
                 "cat": task.kind,
                 "pid": ENGINES.index(task.engine),
-                "tid": task.stream,
+                "tid": task.thread,
                 "ts": span.start / 1000,
                 "dur": task.duration / 1000,
                 "args": args,

@@ -131,7 +131,7 @@ def precision_answer(one: Any, session: Any) -> Optional[Dict[str, Any]]:
 
     resolution = session.settings.resolution
     try:
-        assignment = assign(one.partition, resolution)
+        assignment = assign(one.partition, resolution, entries=())
     except NpuError:
         return None
     work = work_of(one.partition, assignment, {})

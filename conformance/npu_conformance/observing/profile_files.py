@@ -75,8 +75,9 @@ def profile_facts(files: Sequence[Left], about: About) -> Triples:
         yield "profile_faults", "", f"profile {label} wrong: {words}"
 
 
-#: What documents have training_trace tell of (002 § profiling_options) -> the column of an iteration that does.
-_TOLD = {"data augmentation": "Data Aug Bound(us)", "updates": "Iteration Refresh(us)"}
+#: What documents have training_trace tell of (002 § profiling_options) -> the column of an iteration that does, and how
+#: many first iterations may leave it open: no data is augmented between the first and none before it (msprof).
+_TOLD = {"data augmentation": ("Data Aug Bound(us)", 1), "updates": ("Iteration Refresh(us)", 0)}
 
 
 def _wrong(found: Sequence[_Table], about: About) -> Iterator[str]:
@@ -188,8 +189,9 @@ def _steps(label: str, table: _Table, found: List[_Table]) -> Triples:
     yield "profile", "iterations", f"profile {label} iterations {len(table.rows)}"
     if any(_number(row.get("Reduce Start(us)")) is not None for row in table.rows):
         yield "profile", "aggregation", f"profile {label} tells of gradient aggregation"
-    for what, column in _TOLD.items():
-        if table.rows and all(_number(row.get(column)) is not None for row in table.rows):
+    for what, (column, free) in _TOLD.items():
+        told = column in table.columns and all(_number(row.get(column)) is not None for row in table.rows[free:])
+        if table.rows and told:
             yield "profile", what, f"profile {label} tells of {what}"
     for row in table.rows:
         forward, backward = _number(row.get("FP Start(us)")), _number(row.get("BP End(us)"))

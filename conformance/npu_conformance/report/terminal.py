@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import textwrap
-from typing import Any, Iterator, List, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Iterator, List, Mapping, NamedTuple, Sequence, Tuple, Union
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -16,7 +16,7 @@ from rich.text import Text
 from npu_conformance.files import streams
 from npu_reference.printing import clipped, printable
 
-__all__ = ["Rows", "Terminal", "line", "plain"]
+__all__ = ["Rows", "Terminal", "line", "noted", "plain"]
 
 _GAP = "  "
 _UNLIMITED = 1_000_000  # a pipe has no width
@@ -65,6 +65,16 @@ def line(console: Terminal, text: Text, indent: int = 0) -> None:
     console.print(first, soft_wrap=True)
     for rest in lines[1:]:
         console.print(Text(rest), soft_wrap=True)
+
+
+def noted(console: Terminal, notes: Sequence[Mapping[str, Any]], most: int = 10, what: str = "notes") -> None:
+    """Notes, each with its code; of many the first. One that is no warning says so by its level."""
+    for note in notes[:most]:
+        subject = f"{note['subject']}: " if note["subject"] and note["subject"] not in note["message"] else ""
+        style = "dim" if note.get("level") == "info" else "yellow"
+        line(console, Text(f"{note['code']} ", style=style) + plain(subject + note["message"]), 2)
+    if len(notes) > most:
+        console.print(f"… {len(notes) - most} more {what}; --format json has all.", style="dim")
 
 
 class _Layout(NamedTuple):

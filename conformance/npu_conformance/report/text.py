@@ -344,7 +344,8 @@ def _notes(console: Console, notes: Sequence[Mapping[str, Any]]) -> None:
         if told[code] > _SAME:
             continue
         style = {"error": "red", "warning": "yellow"}.get(alike[0].get("level", "info"), "dim")
-        subject = f"{alike[0]['subject']}: " if alike[0].get("subject") else ""
+        named = alike[0].get("subject") or ""
+        subject = f"{named}: " if named not in message else ""
         if len(alike) > 1:
             subject = f"{len(alike)} times, {alike[0]['subject'] or 'here'} first: "
         _line(console, Text(f"{code} ", style=style) + _plain(subject + message), 2)

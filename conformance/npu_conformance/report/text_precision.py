@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from rich.text import Text
 
-from npu_conformance.report.terminal import Rows, Terminal, line, plain
+from npu_conformance.report.terminal import Rows, Terminal, line, noted, plain
 from npu_conformance.report.text import proposals
 
 __all__ = ["precision"]
@@ -33,7 +33,8 @@ def precision(
         _operators(console, answer["nodes"])
     else:
         _kinds(console, answer["nodes"])
-    _notes(console, answer["warnings"], every)
+    noted(console, answer["warnings"], len(answer["warnings"]) if every else _NOTES, "warnings; --all tells them")
+    noted(console, [{**note, "level": "info"} for note in answer["notes"]])
     for warning in warnings:
         line(console, Text("warning ", style="yellow") + plain(warning.text), 2)
     for other in answer["compared"]:
@@ -108,15 +109,6 @@ def _operators(console: Terminal, nodes: Sequence[Mapping[str, Any]]) -> None:
             continue
         line(console, plain(name), 4)
         line(console, Text("    " + tensors, style="bold") + plain(f"  {node['why']}"), 6)
-
-
-def _notes(console: Terminal, notes: Sequence[Mapping[str, Any]], every: bool) -> None:
-    shown = notes if every else notes[:_NOTES]
-    for note in shown:
-        subject = f"{note['subject']}: " if note["subject"] and note["subject"] not in note["message"] else ""
-        line(console, Text(f"{note['code']} ", style="yellow") + plain(subject + note["message"]), 2)
-    if len(notes) > len(shown):
-        console.print(f"… {len(notes) - len(shown)} more warnings; --all tells them.", style="dim")
 
 
 def _changes(console: Terminal, answer: Mapping[str, Any], other: Mapping[str, Any], every: bool) -> None:

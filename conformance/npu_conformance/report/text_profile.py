@@ -6,7 +6,7 @@ from typing import Any, Mapping, Sequence, Tuple
 
 from rich.text import Text
 
-from npu_conformance.report.terminal import Rows, Terminal, line, plain
+from npu_conformance.report.terminal import Rows, Terminal, line, noted, plain
 
 __all__ = [
     "TYPES",
@@ -46,6 +46,7 @@ def profile(answer: Mapping[str, Any], warnings: Sequence[Any], title: str) -> N
     _dearest(console, answer["dearest"])
     _memory(console, answer)
     _communication(console, answer["communication"])
+    noted(console, answer["notes"])
     for warning in warnings:
         line(console, Text("warning ", style="yellow") + plain(warning.text), 2)
     _compared(console, answer)

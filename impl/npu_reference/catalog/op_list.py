@@ -7,6 +7,7 @@ import json
 import os
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
+from npu_reference import reading
 from npu_reference.errors import NpuError
 from npu_reference.printing import shorten
 
@@ -68,24 +69,16 @@ class OpList:
     def load(path: str) -> OpList:
         """A list from a JSON file; NpuError OP_LIST."""
         try:
-            with open(path, "rb") as stream:
-                data = stream.read(_MAX_BYTES + 1)
-        except (OSError, ValueError) as problem:  # ValueError: a NUL or half a character in the name
-            reason = getattr(problem, "strerror", None) or problem
-            raise NpuError("OP_LIST", shorten(str(path), 400), f"it cannot be read: {reason}.") from None
-        if len(data) > _MAX_BYTES:
-            raise NpuError("OP_LIST", str(path), f"it is larger than {_MAX_BYTES} bytes.")
-        try:
-            text = data.decode("utf-8")
-        except UnicodeDecodeError as problem:
-            raise NpuError("OP_LIST", str(path), f"it is not UTF-8 at byte {problem.start}.") from None
+            text = reading.text(path, _MAX_BYTES)
+        except reading.FileProblem as problem:
+            raise NpuError("OP_LIST", shorten(str(path), 400), f"it cannot be read: it {problem}.") from None
         return OpList.parse(text, str(path))
 
     @staticmethod
     def parse(text: str, subject: str = "<op_list>") -> OpList:
         """A list from JSON text; NpuError OP_LIST with the place of what is wrong."""
         try:
-            root = json.loads(text, object_pairs_hook=_Pairs)
+            root = json.loads(text, object_pairs_hook=_Pairs, parse_int=_number)
         except RecursionError:
             raise NpuError("OP_LIST", subject, "it is nested too deeply.", _FORM) from None
         except ValueError as problem:
@@ -97,6 +90,11 @@ class OpList:
     def to_json(self) -> Dict[str, Dict[str, bool]]:
         """The list in the adapter's form."""
         return {op: {"isGray": e.is_gray, "isHeavy": e.is_heavy} for op, e in sorted(self._entries.items())}
+
+
+def _number(digits: str) -> float:
+    """A number is as wrong here as any other, however many digits it has."""
+    return float(digits)
 
 
 class _Pairs(List[Tuple[str, Any]]):

@@ -115,6 +115,7 @@ def _one(parts: Sequence[Kernel]) -> Kernel:
     return first._replace(
         reads=tuple(dict.fromkeys(place for part in parts for place in part.reads)),
         writes=tuple(dict.fromkeys(place for part in parts for place in part.writes)),
+        inputs=tuple(one for part in parts for one in part.inputs),
         elements=sum(part.elements for part in parts),
         results=sum(part.results for part in parts),
         members=tuple(member for part in parts for member in part.members),

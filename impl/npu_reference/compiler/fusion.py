@@ -187,9 +187,11 @@ def _joined(producer: Kernel, reader: Kernel, place: int, name: str, gone: bool)
     """One kernel for both. The tensor between them is not read again, and where it is gone not even written."""
     base = producer if producer.engine == "cube" else reader
     kept = [written for written in producer.writes if not (gone and written == place)]
+    also = [one for one in reader.inputs if one.place != place and one.place not in producer.reads]
     return base._replace(
         reads=tuple(dict.fromkeys([*producer.reads, *(read for read in reader.reads if read != place)])),
         writes=tuple(dict.fromkeys([*kept, *reader.writes])),
+        inputs=(*producer.inputs, *also),
         elements=max(producer.elements, reader.elements),
         results=reader.results,
         width=max(producer.width, reader.width),

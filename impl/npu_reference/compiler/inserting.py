@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Sequence, Set, Tuple
 
-from npu_reference.compiler.kernels import Kernel, Lowered, Tensor
+from npu_reference.compiler.kernels import Input, Kernel, Lowered
 from npu_reference.compiler.settings import Settings
 
 __all__ = ["ACCUMULATES", "MEMSET", "TRANSDATA", "cleared", "laid_out"]
@@ -42,20 +42,23 @@ def laid_out(lowered: Lowered, settings: Settings) -> Lowered:
     for number, kernel in enumerate(kernels):
         if kernel.engine != "cube":
             continue
-        reads = []
+        moved: Dict[int, int] = {}
         for place in kernel.reads:
             if place not in of_variable:
-                reads.append(place)
                 continue
             key = (place, kernel.geop, kernel.frame, kernel.branches)
             if key not in made:
                 made[key] = len(tensors)
                 name = f"{tensors[place].name}/{TRANSDATA}"
-                tensors.append(Tensor(name, tensors[place].bytes, "activation"))
+                tensors.append(tensors[place]._replace(name=name, kind="activation"))
                 added = _new(kernel, name, TRANSDATA, (place,), (made[key],), tensors[place].bytes)
-                before.setdefault(number, []).append(added._replace(after=kernel.after))
-            reads.append(made[key])
-        kernels[number] = kernel._replace(reads=tuple(reads))
+                read = Input(place, tensors[place].shape, tensors[place].dtype)
+                before.setdefault(number, []).append(added._replace(after=kernel.after, inputs=(read,)))
+            moved[place] = made[key]
+        kernels[number] = kernel._replace(
+            reads=tuple(moved.get(place, place) for place in kernel.reads),
+            inputs=tuple(one._replace(place=moved.get(one.place, one.place)) for one in kernel.inputs),
+        )
     return _with(lowered._replace(kernels=tuple(kernels), tensors=tuple(tensors)), before)
 
 
@@ -107,6 +110,7 @@ def _new(beside: Kernel, name: str, type_: str, reads: Tuple[int, ...], writes: 
     return beside._replace(
         node=name, op=type_, type=type_, engine="vector", reads=reads, writes=writes, elements=size // 4,
         results=size // 4, width=4, gemm=None, impl_mode=None, after=(), members=(), ops=(type_,), passes=(),
+        inputs=(),
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "GETNEXT",
     "GETNEXT_OPERATORS",
     "Gemm",
+    "Input",
     "Kernel",
     "Lowered",
     "Tensor",
@@ -78,11 +79,23 @@ class Tensor(NamedTuple):
 
     kind: ``variable`` and ``constant`` stay, ``input`` is copied in, ``activation`` lives from its writer to its last
     reader.
+    shape: None where a size is not known; dtype: its name as computed.
     """
 
     name: str
     bytes: int
     kind: str
+    shape: Optional[Tuple[int, ...]] = None
+    dtype: str = ""
+
+
+class Input(NamedTuple):
+    """What an operator reads: the tensor's place, and its shape and dtype as this operator reads it (a Reshape
+    before it changes the shape and not the tensor)."""
+
+    place: int
+    shape: Optional[Tuple[int, ...]]
+    dtype: str
 
 
 class Gemm(NamedTuple):
@@ -113,6 +126,7 @@ class Kernel(NamedTuple):
         engine: ``cube``, ``vector``, ``aicpu`` or ``hccl``.
         geop: index in the partition.
         reads, writes: places in :attr:`Lowered.tensors`.
+        inputs: what it reads, in the order of its operators' inputs; a tensor that two of them read is there once.
         elements: of its largest tensor; results: of its first output; width: bytes of one as computed.
         gemm: what a cube kernel multiplies.
         impl_mode: as assigned, or None.
@@ -144,6 +158,7 @@ class Kernel(NamedTuple):
     frame: str = ""
     branches: Tuple[Branch, ...] = ()
     collective: Optional[Collective] = None
+    inputs: Tuple[Input, ...] = ()
 
 
 class Lowered(NamedTuple):
@@ -375,7 +390,11 @@ class _Lowering:
     def _keep(self, node: int, kind: str, slot: int = 0) -> None:
         one = self.graph.nodes[node]
         size = self._variable_bytes(node) if kind == "variable" else self._bytes(node, slot, None)
-        place = self._tensor(f"{one.name}:{slot}", size, kind)
+        handle = kind == "variable" and one.op == "VarHandleOp"  # its result is a handle: what it names tells
+        shape = _stated(one) if handle else self.shapes.known(node, slot)
+        dtype = one.attr("dtype") if handle else self.graph.output_dtypes(node)[slot].base
+        name = dtype.name if isinstance(dtype, DType) else ""
+        place = self._tensor(f"{one.name}:{slot}", size, kind, shape, name)
         self.at[node, slot] = place
         if self.look_into and one.op in _CONSTANTS:
             held = one.proto.attr["value"].SerializeToString(deterministic=True)
@@ -383,9 +402,9 @@ class _Lowering:
 
     def _variable_bytes(self, node: int) -> int:
         one = self.graph.nodes[node]
-        shape = one.attr("shape")
+        shape = _stated(one)
         dtype = one.attr("dtype")
-        if isinstance(shape, tuple) and all(size is not None and size >= 0 for size in shape):
+        if shape is not None:
             return _product(shape) * (dtype.size or 0 if isinstance(dtype, DType) else 0)
         known = self.shapes.bytes(node)
         if known is None:
@@ -397,7 +416,7 @@ class _Lowering:
         one, geop = self.graph.nodes[node], self.geop_of[node]
         places = []
         for slot in range(len(self.graph.output_dtypes(node))):
-            place = self._tensor(tensor_name(self.graph, node, slot), self._bytes(node, slot, None), "input")
+            place = self._output(node, slot, None, "input")
             self.at[node, slot] = place
             self.queues[geop].setdefault(place)
             places.append(place)
@@ -434,8 +453,10 @@ class _Lowering:
         for slot, dtype in enumerate(self.graph.output_dtypes(node)):
             source = self._handed_on(node, op, reads, slot)
             if source is not None and (same or op in _SAME_DATA):
-                if op in _MERGES and self.tensors[source].kind == "constant":
-                    source = self._tensor(tensor_name(self.graph, node, slot), self.tensors[source].bytes)
+                held = self.tensors[source]
+                if op in _MERGES and held.kind == "constant":
+                    name = tensor_name(self.graph, node, slot)
+                    source = self._tensor(name, held.bytes, "activation", held.shape, held.dtype)
                 self.at[node, slot] = source
                 continue
             known = self.shapes.bytes(node, slot)
@@ -446,9 +467,8 @@ class _Lowering:
             elif source is not None and known is not None and known == self.tensors[source].bytes:
                 self.at[node, slot] = source
             else:
-                size = self._bytes(node, slot, None)
                 kind = "activation" if op in _MERGES else "constant"
-                self.at[node, slot] = self._tensor(tensor_name(self.graph, node, slot), size, kind)
+                self.at[node, slot] = self._output(node, slot, None, kind)
 
     def _handed_on(self, node: int, op: str, reads: Sequence[int], slot: int) -> Optional[int]:
         """Which of the tensors read comes out."""
@@ -489,7 +509,7 @@ class _Lowering:
                 writes.append(reads[0])
                 continue
             computed = assigned.outputs[slot] if slot < len(assigned.outputs) else None
-            place = self._tensor(tensor_name(self.graph, node, slot), self._bytes(node, slot, computed))
+            place = self._output(node, slot, computed)
             self.at[node, slot] = place
             writes.append(place)
         writes += [place for place in reads if self._stored(place, one.op) and place not in writes]
@@ -520,6 +540,7 @@ class _Lowering:
                 frame=self.control.frame[node],
                 branches=self.control.branches[node],
                 collective=collective_of(one.op, one.attr, (*assigned.inputs, *assigned.outputs)),
+                inputs=tuple(self._input(node, position, place, assigned) for position, place in enumerate(reads)),
             )
         )
         self.kernel_of[node] = [number]
@@ -542,7 +563,7 @@ class _Lowering:
             shape = self.shapes.known(src, slot)
             elements = 0 if shape is None else _product(shape)
             name = tensor_name(self.graph, src, slot)
-            place = self._tensor(f"{name}/cast_{dtype}", elements * _SIZES.get(dtype, 4))
+            place = self._tensor(f"{name}/cast_{dtype}", elements * _SIZES.get(dtype, 4), "activation", shape, dtype)
             waits = dict.fromkeys(self.kernel_of.get(src, ()))
             if source in self.writer:
                 waits.setdefault(self.writer[source])
@@ -568,6 +589,7 @@ class _Lowering:
                     turns=self.control.turns[node],
                     frame=frame,
                     branches=branches,
+                    inputs=(Input(source, shape, self.tensors[source].dtype),),
                 )
             )
         return self.made_casts[key]
@@ -581,7 +603,7 @@ class _Lowering:
         place = self.at.get((src, slot))
         if place is None:  # from the host, or along a loop's back edge
             kind = "activation" if self.geop_of[src] >= 0 else "input"
-            place = self._tensor(tensor_name(self.graph, src, slot), self._bytes(src, slot, None), kind)
+            place = self._output(src, slot, None, kind)
             self.at[src, slot] = place
         if self.tensors[place].kind == "input" and place not in self.queues[geop]:
             self.inputs[geop].setdefault(place)
@@ -589,9 +611,24 @@ class _Lowering:
                 self.datasets[geop].setdefault(place)
         return place
 
-    def _tensor(self, name: str, size: int, kind: str = "activation") -> int:
-        self.tensors.append(Tensor(name, size, kind))
+    def _tensor(
+        self, name: str, size: int, kind: str = "activation", shape: Optional[Tuple[int, ...]] = None, dtype: str = ""
+    ) -> int:
+        self.tensors.append(Tensor(name, size, kind, shape, dtype))
         return len(self.tensors) - 1
+
+    def _output(self, node: int, slot: int, computed: Optional[str], kind: str = "activation") -> int:
+        """A tensor for an output of a node, at the dtype it is computed in."""
+        dtype = computed or self.graph.output_dtypes(node)[slot].base.name
+        name, size = tensor_name(self.graph, node, slot), self._bytes(node, slot, computed)
+        return self._tensor(name, size, kind, self.shapes.known(node, slot), dtype)
+
+    def _input(self, node: int, position: int, place: int, assigned: NodePrecision) -> Input:
+        """What an input reads; through a handle, the variable itself."""
+        dtype = assigned.inputs[position] if position < len(assigned.inputs) else ""
+        if dtype == "resource" or not dtype:
+            return Input(place, self.tensors[place].shape, self.tensors[place].dtype or dtype)
+        return Input(place, self.shapes.known_input(node, position), dtype)
 
     def _bytes(self, node: int, slot: int, computed: Optional[str]) -> int:
         shape = self.shapes.known(node, slot)
@@ -690,6 +727,12 @@ class _Lowering:
                     if dtype not in ("string", "resource", "variant") and self.shapes.known(node.id, slot) is None:
                         found.append((fed_name(node, slot), self.shapes.of(node.id, slot)))
         return found
+
+
+def _stated(node: Any) -> Optional[Tuple[int, ...]]:
+    """The shape that a node's attribute states, where every size is known."""
+    shape = node.attr("shape")
+    return shape if isinstance(shape, tuple) and all(size is not None and size >= 0 for size in shape) else None
 
 
 def _is_handle(dtypes: Sequence[DType]) -> bool:

@@ -10,7 +10,7 @@ import re
 from typing import Dict, FrozenSet, List, NamedTuple, Set, Tuple
 
 from npu_reference.compiler.fusion import FusionCount, counted, place_of, renumbered
-from npu_reference.compiler.kernels import Kernel, Lowered
+from npu_reference.compiler.kernels import Input, Kernel, Lowered
 from npu_reference.compiler.settings import Settings
 
 __all__ = ["SCOPE_PASSES", "SECTION", "ScopePass", "fuse_scopes"]
@@ -121,10 +121,16 @@ def _joined(
     reads = [place for kernel in members for place in kernel.reads]
     within = {place for place in written if lowered.tensors[place].kind == "activation"}
     last = members[-1]
+    taken: Dict[int, List[Input]] = {}  # by tensor, as the first kernel that reads it does
+    for kernel in members:
+        news = [one for one in kernel.inputs if one.place not in within and one.place not in taken]
+        for one_input in news:
+            taken.setdefault(one_input.place, []).append(one_input)
     return last._replace(
         type=one.kernel,
         reads=tuple(dict.fromkeys(place for place in reads if place not in within)),
         writes=tuple(dict.fromkeys(place for place in written if stays(place))),
+        inputs=tuple(found for inputs in taken.values() for found in inputs),
         elements=max(kernel.elements for kernel in members),
         width=max(kernel.width for kernel in members),
         after=tuple(dict.fromkeys(before for kernel in members for before in kernel.after if before not in inside)),

@@ -48,6 +48,11 @@ class Task(NamedTuple):
     iteration: int = 0
     step: int = 0
 
+    @property
+    def thread(self) -> int:
+        """The stream as timelines number it: none is negative, which their viewers do not take."""
+        return self.stream if self.stream >= 0 else _BESIDE - self.stream
+
 
 class Transfer(NamedTuple):
     """One copy between host and device: the tensors it carries, their bytes, the direction, and the GEOP.
@@ -282,4 +287,5 @@ class _Schedule:
 #: Streams by number: those of the AI Core are even and those of the AI CPU odd, from here on.
 _HOST, _H2D, _D2H, _HCCL, _DEVICE, _AICPU = 0, 1, 2, 3, 4, 5
 _SENDS = -2  # to other devices, a stream for each
+_BESIDE = 1 << 20  # more than a device has streams
 _QUEUE = 1023  # what fills the queue comes when there is room, in no order with other copies

@@ -11,7 +11,7 @@ import os
 import re
 from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from npu_reference import strict_json
+from npu_reference import reading, strict_json
 from npu_reference.errors import NpuError
 from npu_reference.spelling import did_you_mean
 
@@ -272,13 +272,9 @@ def _number(text: str) -> Any:
 
 def _read(path: str) -> Any:
     try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read(_LARGEST_FILE + 1)
-        if len(text) > _LARGEST_FILE:
-            raise NpuError("FAULT_VALUE", path, "the file is too large for a list of faults.")
-        return strict_json.loads(text)
-    except OSError as error:
-        raise NpuError("FAULT_VALUE", path, f"the file cannot be read: {error.strerror}.") from None
+        return strict_json.loads(reading.text(path, _LARGEST_FILE))
+    except reading.FileProblem as problem:
+        raise NpuError("FAULT_VALUE", path, f"the file cannot be read: it {problem}.") from None
     except strict_json.Repeated as error:
         raise NpuError("FAULT_VALUE", path, f"{error}.", "Write it once.") from None
     except (ValueError, RecursionError) as error:

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import tomli
 
+from npu_reference import reading
 from npu_reference.errors import NpuError
 from npu_reference.hardware.device import ORIGINS, PARAMETERS, Device, Figure, out_of_range
 from npu_reference.place import FOLDER
@@ -80,17 +81,9 @@ def _read(path: str, known: Mapping[str, Device]) -> Dict[str, Device]:
 
 def _text(path: str) -> str:
     try:
-        with open(path, "rb") as stream:
-            data = stream.read(_MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise NpuError("DEVICE_FILE", path, f"it cannot be read: {reason}.") from None
-    if len(data) > _MAX_BYTES:
-        raise NpuError("DEVICE_FILE", path, f"it is larger than {_MAX_BYTES} bytes.")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise NpuError("DEVICE_FILE", path, f"it is not UTF-8 at byte {error.start}.") from None
+        return reading.text(path, _MAX_BYTES)
+    except reading.FileProblem as problem:
+        raise NpuError("DEVICE_FILE", path, f"it cannot be read: it {problem}.") from None
 
 
 def _device(name: str, table: Dict[str, Any], known: Mapping[str, Device], path: str, lines: _Lines) -> Device:

@@ -8,25 +8,15 @@ import stat
 from collections import abc
 from typing import Dict, Mapping, Optional
 
+from npu_reference import reading
 from npu_reference.errors import NpuError
 from npu_reference.options.domains import echo
+from npu_reference.reading import MISSING, FileProblem
 
 __all__ = ["Disk", "FileProblem", "FileView", "Given", "NotLookedAt", "Unseen"]
 
 #: Largest file that is read, in bytes; ``assumed``, far above any real option file.
 LARGEST = 4 << 20
-
-#: What is said of a path where nothing is.
-MISSING = "does not exist"
-
-
-class FileProblem(Exception):
-    """Why a path cannot be used; the text is a clause about it."""
-
-    @property
-    def missing(self) -> bool:
-        """Whether there is nothing at that path."""
-        return str(self) == MISSING
 
 
 class NotLookedAt(Exception):
@@ -43,7 +33,7 @@ class FileView:
             FileProblem: it is missing, unreadable, no file, too large or no UTF-8.
             NotLookedAt: files are not to be looked at.
         """
-        return _decoded(self._bytes(path))
+        return reading.decoded(self._bytes(path), LARGEST)
 
     def _bytes(self, path: str) -> bytes:
         raise NotImplementedError
@@ -57,27 +47,11 @@ class FileView:
         raise NotImplementedError
 
 
-def _decoded(data: bytes) -> str:
-    if len(data) > LARGEST:
-        raise FileProblem(f"has more than {LARGEST} bytes")
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as problem:
-        raise FileProblem(f"is not UTF-8 at byte {problem.start}") from None
-
-
 class Disk(FileView):
     """The file system; relative paths count from the current directory."""
 
     def _bytes(self, path: str) -> bytes:
-        try:
-            # A pipe or device would block or never end, so only regular files are opened.
-            if not stat.S_ISREG(os.stat(path).st_mode):
-                raise FileProblem("is not a file")
-            with open(path, "rb") as stream:
-                return stream.read(LARGEST + 1)
-        except (OSError, ValueError) as problem:
-            raise FileProblem(_reason(problem)) from None
+        return reading.content(path, LARGEST)
 
     def directory_problem(self, path: str) -> Optional[str]:
         try:
@@ -86,7 +60,7 @@ class Disk(FileView):
             if not os.access(path, os.R_OK | os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
                 return "cannot be read and written"
         except (OSError, ValueError) as problem:
-            return _reason(problem)
+            return reading.reason(problem)
         return None
 
 
@@ -98,14 +72,6 @@ class Unseen(FileView):
 
     def directory_problem(self, path: str) -> Optional[str]:
         raise NotLookedAt
-
-
-def _reason(problem: Exception) -> str:
-    if isinstance(problem, FileNotFoundError):
-        return MISSING
-    if isinstance(problem, OSError) and problem.strerror:
-        return f"cannot be used: {problem.strerror}"
-    return "is no path"
 
 
 class Given(FileView):

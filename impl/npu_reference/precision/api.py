@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from npu_reference.catalog import Catalog
+from npu_reference.catalog import Catalog, Unmatched, unmatched
 from npu_reference.graphs import Function
 from npu_reference.options.files.customize_dtypes import CustomDtypes
 from npu_reference.options.files.mixlist import Mixlist
@@ -14,7 +14,7 @@ from npu_reference.precision.casts import casts_of
 from npu_reference.precision.decide import Policy, Walk
 from npu_reference.precision.half_range import range_notes
 from npu_reference.precision.implementation import Implementations
-from npu_reference.precision.lists import Lists, unknown_types
+from npu_reference.precision.lists import Lists
 from npu_reference.precision.model import Assignment, Cast, NodePrecision, Note
 from npu_reference.precision.modes import mode_of
 from npu_reference.precision.refusals import refusal
@@ -24,13 +24,21 @@ __all__ = ["assign"]
 _MAX_NOTES = 20
 
 
-def assign(partition: Partition, options: Resolution, *, catalog: Optional[Catalog] = None) -> Assignment:
+def assign(
+    partition: Partition,
+    options: Resolution,
+    *,
+    catalog: Optional[Catalog] = None,
+    entries: Optional[Sequence[Unmatched]] = None,
+) -> Assignment:
     """Give every operator of the device its engine, dtypes and implementation mode.
 
     Args:
         partition: a graph divided into GEOPs.
         options: resolved options.
         catalog: the operator library; the built-in one without it.
+        entries: what is told of entries of option files that match no operator; without it, of those that match none
+            of the partition's graph.
 
     Raises:
         NpuError: the first error of `options`; PRECISION_NO_KERNEL, PRECISION_DTYPES, one for all operators.
@@ -53,12 +61,17 @@ def assign(partition: Partition, options: Resolution, *, catalog: Optional[Catal
         found = casts_of(walk)
         casts.extend(found)
         losses.extend(range_notes(walk, found))
-    warnings = [*lists.notes, *_not_customised(policy, nodes), *implementations.notes(), *_unset(nodes)]
-    if isinstance(custom, CustomDtypes):
-        warnings.extend(unknown_types("customize_dtypes", custom.by_type, library))
-    warnings.extend(Note("ops_info_unknown", text) for text in library.notes)
-    warnings.extend(losses)
-    return Assignment(policy.mode.name, options.edition, nodes, casts, warnings, [])
+    listed = unmatched(options, partition.graph, library) if entries is None else entries
+    warnings = [Note(one.code, one.message, one.subject) for one in listed if one.level == "warning"]
+    told = {(note.code, note.subject) for note in warnings}
+    without_effect = [*_not_customised(policy, nodes), *implementations.notes()]
+    warnings += lists.notes
+    warnings += [note for note in without_effect if (note.code, note.subject) not in told]
+    warnings += _unset(nodes)
+    warnings += [Note("ops_info_unknown", text) for text in library.notes]
+    warnings += losses
+    notes = [Note(one.code, one.message, one.subject) for one in listed if one.level == "info"]
+    return Assignment(policy.mode.name, options.edition, nodes, casts, warnings, notes)
 
 
 _Walked = Tuple[Walk, int, Optional[str]]

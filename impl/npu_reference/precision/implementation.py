@@ -30,8 +30,6 @@ class Implementations:
         self._unused: Dict[str, None] = dict.fromkeys(self._file.by_name) if self._file is not None else {}
         self._notes: List[Note] = []
         self._by_type: Dict[Tuple[str, Tuple[str, ...]], Optional[str]] = {}
-        if self._file is not None:
-            self._check_types(self._file)
 
     def mode(self, name: str, kernel: str, tf_op: str, modes: Tuple[str, ...]) -> Optional[str]:
         """The mode of a node with that kernel, which has `modes`; None: the kernel's own."""
@@ -72,10 +70,3 @@ class Implementations:
         if note not in self._notes:
             self._notes.append(note)
         return None
-
-    def _check_types(self, file: OpPrecision) -> None:
-        kernels = self._catalog.kernels()
-        for name in file.by_type:
-            if name not in kernels and not self._catalog.kernels_of(name):
-                message = f"op_precision_mode: no operator of the device is called {name}."
-                self._notes.append(Note("op_precision_unknown", message, name))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from npu_reference.catalog import Catalog
 from npu_reference.options.files.mixlist import Mixlist
 from npu_reference.precision.model import Note
 
-__all__ = ["UNLISTED", "Colour", "Lists", "matches", "unknown_types"]
+__all__ = ["UNLISTED", "Colour", "Lists", "matches"]
 
 #: The flag of a kernel of the AI Core that has no entry: it is gray (P5).
 UNLISTED = ""
@@ -36,7 +36,7 @@ class Lists:
         self._catalog = catalog
         self._moves = mixlist or Mixlist()
         self._known: Dict[Tuple[str, Optional[str]], Colour] = {}
-        self.notes: List[Note] = _unknown(self._moves, catalog) if mixlist is not None else []
+        self.notes: List[Note] = []
 
     def colour(self, kernel: str, flag: Optional[str]) -> Colour:
         """The list of an operator with that kernel and flag; None: its only kernel is one of no list."""
@@ -78,8 +78,6 @@ class Lists:
             self.notes.append(note)
 
 
-_UNKNOWN = {"modify_mixlist": "mixlist_unknown", "customize_dtypes": "customize_unknown"}
-
 _BUILT_IN = {
     "blocklist": "blocklist: precision_reduce false",
     "trustlist": "trustlist: precision_reduce true",
@@ -87,29 +85,3 @@ _BUILT_IN = {
     UNLISTED: "graylist: the library has no entry of it",
 }
 
-
-def _unknown(moves: Mixlist, catalog: Catalog) -> List[Note]:
-    names = (*moves.black_remove, *moves.black_add, *moves.white_remove, *moves.white_add)
-    return unknown_types("modify_mixlist", names, catalog)
-
-
-def unknown_types(option: str, types: Iterable[str], catalog: Catalog) -> List[Note]:
-    """P10: a type that no operator becomes is a warning, with the spelling that was perhaps meant.
-
-    Document 003 says of customize_dtypes, too, that types are those of Ascend IR (L441).
-    """
-    kernels = catalog.kernels()
-    by_lower: Dict[str, str] = {}
-    code = _UNKNOWN[option]
-    notes = []
-    for name in dict.fromkeys(types):
-        if name in kernels or (name in catalog and len(set(catalog.kernels_of(name))) == 1):
-            continue
-        if name in catalog and catalog.kernels_of(name):
-            hint = f" TensorFlow's {name} becomes {' or '.join(catalog.kernels_of(name))}."
-        else:
-            by_lower = by_lower or {known.lower(): known for known in sorted(kernels)}
-            near = by_lower.get(name.lower()) or by_lower.get(name.lower() + "v2")
-            hint = f" Names are case-sensitive; did you mean {near}?" if near else ""
-        notes.append(Note(code, f"{option}: no operator of the device is called {name}.{hint}", name))
-    return notes[:_MAX_NOTES]

@@ -1,4 +1,8 @@
-"""The five groups of AI Core metrics (session.profiling_options.aic_metrics): what is known of a kernel's pipelines."""
+"""The five groups of AI Core metrics (session.profiling_options.aic_metrics): what is known of a kernel's pipelines.
+
+Names, order and definitions of the columns are those of the field's profiler: msprof, docs/en/user_guide/
+profile_data_file_references.md, tables 2 to 7, and the formulas of its analysis/msconfig/ai_core_config.py.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +61,10 @@ def _pipe_utilization(kernel: Kernel, cost: Cost, pipes: _Pipes) -> List[str]:
     found: List[str] = []
     for part in (pipes.vector, pipes.cube, None, pipes.feed, pipes.load, pipes.store):
         found += [UNKNOWN, UNKNOWN] if part is None else [_time(part), _ratio(part, pipes.total)]
-    return [*found, UNKNOWN]
+    works = max(pipes.cube, pipes.vector)  # mte2_ratio / max(mac_ratio, vec_ratio)
+    bound = _ratio(pipes.load, works) if works else UNKNOWN
+    # total_cycles / (clock * cores * duration): all cores work as long as the kernel takes
+    return [*found, UNKNOWN, bound, "100.000" if pipes.cube and pipes.total else "0.000"]
 
 
 def _arithmetic(kernel: Kernel, cost: Cost, pipes: _Pipes) -> List[str]:
@@ -83,14 +90,17 @@ def _memory(kernel: Kernel, cost: Cost, pipes: _Pipes) -> List[str]:
 
 
 def _memory_l0(kernel: Kernel, cost: Cost, pipes: _Pipes) -> List[str]:
+    """The last four columns are of L0C: what the vector unit reads and writes there, then what the cube does. The sums
+    that a cube takes up again are not modelled."""
     gemm = kernel.gemm
     if gemm is None:
-        return ["0.000"] * 6
+        return ["0.000"] * 8
     times = gemm.batch * kernel.turns
     left, right, result = (
         times * size for size in (gemm.m * gemm.k * gemm.operand, gemm.k * gemm.n * gemm.operand, gemm.m * gemm.n * 4)
     )
-    return [_rate(size, pipes.total) for size in (left, left, right, right, result, result)]
+    rates = [_rate(size, pipes.total) for size in (left, left, right, right, result)]
+    return [*rates, "0.000", UNKNOWN, rates[-1]]
 
 
 def _conflicts(kernel: Kernel, cost: Cost, pipes: _Pipes) -> List[str]:
@@ -100,7 +110,7 @@ def _conflicts(kernel: Kernel, cost: Cost, pipes: _Pipes) -> List[str]:
         _ratio(part, pipes.total) if part == longest and longest else "0.000"
         for part in (pipes.feed, pipes.load, pipes.store, pipes.cube, pipes.vector)
     ]
-    return [UNKNOWN, UNKNOWN, UNKNOWN, *waited, _ratio(longest, pipes.total)]
+    return [UNKNOWN, UNKNOWN, UNKNOWN, *waited, f"{sum(map(float, waited)):.3f}"]
 
 
 _Group = Tuple[Tuple[str, ...], Callable[[Kernel, Cost, _Pipes], List[str]]]
@@ -111,7 +121,7 @@ GROUPS: Mapping[str, _Group] = {
         (
             "vec_time(us)", "vec_ratio", "mac_time(us)", "mac_ratio", "scalar_time(us)", "scalar_ratio",
             "mte1_time(us)", "mte1_ratio", "mte2_time(us)", "mte2_ratio", "mte3_time(us)", "mte3_ratio",
-            "icache_miss_rate",
+            "icache_miss_rate", "memory_bound", "cube_utilization(%)",
         ),
         _pipe_utilization,
     ),
@@ -132,7 +142,7 @@ GROUPS: Mapping[str, _Group] = {
     "MemoryL0": (
         (
             "l0a_read_bw(GB/s)", "l0a_write_bw(GB/s)", "l0b_read_bw(GB/s)", "l0b_write_bw(GB/s)",
-            "l0c_read_bw(GB/s)", "l0c_write_bw(GB/s)",
+            "l0c_read_bw(GB/s)", "l0c_write_bw(GB/s)", "l0c_read_bw_cube(GB/s)", "l0c_write_bw_cube(GB/s)",
         ),
         _memory_l0,
     ),
@@ -152,10 +162,13 @@ def columns(group: str) -> Sequence[str]:
 
 
 def values(group: str, kernel: Kernel, cost: Cost, device: Device) -> List[str]:
-    """A kernel's metrics, one a column; a kernel that does not run on the AI Core has none."""
+    """A kernel's metrics, one a column; a kernel that does not run on the AI Core has none.
+
+    total_cycles are those of all cores together, aicore_time is that of one.
+    """
     names, find = GROUPS[group]
     if kernel.engine not in ("cube", "vector"):
         return [UNKNOWN] * (len(names) + 2)
     pipes = _pipes(kernel, cost, device)
-    cycles = round(pipes.total * device.clock / 1000)
+    cycles = round(pipes.total * device.clock / 1000) * int(device.ai_core)
     return [_time(pipes.total), str(cycles), *find(kernel, cost, pipes)]

@@ -14,7 +14,7 @@ from npu_reference.errors import NpuError
 from npu_reference.options.domains import echo
 from npu_reference.profiling.collected import Collected
 from npu_reference.profiling.points import points
-from npu_reference.profiling.tables import Run, iterations, tables
+from npu_reference.profiling.tables import Run, iterations, moments, tables, unit_of
 
 __all__ = ["Run", "files", "name_of", "write"]
 
@@ -143,40 +143,67 @@ def _switch(on: bool) -> str:
     return "on" if on else "off"
 
 
-#: Layers of the trace, in the order in which they are drawn.
-_LAYERS = ("CANN", "Ascend Hardware", "Communication", "Step Trace")
+#: Layers of the trace, in the order in which they are drawn, and where their work is done (msprof: process_name and
+#: process_labels of msprof_*.json). Tools know the names, so that what says "simulated" stands beside them.
+_LAYERS = (("CANN", "CPU"), ("Ascend Hardware", "NPU"), ("Communication", "NPU"), ("Step Trace", "NPU"))
+_CANN, _HARDWARE, _COMMUNICATION, _STEPS = range(len(_LAYERS))
+_MODELS = 70000  # threads of the step trace, one a model, begin after this number (msprof)
+_COPIES = {"h2d": "host to device", "d2h": "device to host"}
 
 
 def _trace(runs: Sequence[Run], wanted: Collected, device: int) -> List[Dict[str, Any]]:
-    """The timeline as Chrome trace events; times in microseconds, as the format has them."""
+    """The timeline as Chrome trace events in the order of their begin, behind what names layers and threads; times in
+    microseconds, as the format has them."""
     name = runs[0].profile.compiled.device.name
-    events: List[Dict[str, Any]] = [
-        {"ph": "M", "name": "process_name", "pid": number, "tid": 0, "args": {"name": f"{layer} (simulated {name})"}}
-        for number, layer in enumerate(_LAYERS)
-    ]
-    for step in iterations(runs):
-        timeline, compiled = step.run.profile.timeline, step.run.profile.compiled
-        for task, span in zip(timeline.tasks, timeline.spans):
-            layer, label = 1, task.name
+    events: List[Dict[str, Any]] = []
+    for step in iterations(runs) if wanted.task_trace else ():
+        kernels = step.run.profile.compiled.fused.kernels
+        for number, task, span in step.part.tasks:
+            layer, label, args = _HARDWARE, task.name, {"kind": task.kind, "iteration": step.number, "device": device}
             if task.kernel >= 0:
-                label = compiled.fused.kernels[task.kernel].node
-                layer = 2 if task.kind in ("hccl", "collective") else 1
+                label, unit = kernels[task.kernel].node, unit_of(task, kernels[task.kernel])
+                layer = _COMMUNICATION if unit == "HCCL" else _HARDWARE
+                args["Task Type"] = unit
             elif task.kind == "launch":
-                layer = 0
-            if not wanted.task_trace:
-                continue
-            events.append(
-                {
-                    "ph": "X", "name": label, "pid": layer, "tid": task.stream, "ts": (step.start + span.start) / 1000,
-                    "dur": (span.end - span.start) / 1000,
-                    "args": {"kind": task.kind, "iteration": step.number, "device": device},
-                }
-            )  # fmt: skip
-        if wanted.training_trace:
-            events.append(
-                {
-                    "ph": "X", "name": f"Iteration {step.number}", "pid": 3, "tid": 0, "ts": step.start / 1000,
-                    "dur": timeline.end / 1000, "args": {"model": step.run.model},
-                }
-            )  # fmt: skip
-    return events
+                layer = _CANN
+            elif task.kind in _COPIES:
+                args.update({"size(B)": task.bytes, "operation": _COPIES[task.kind]})
+            args.update({"Model Id": step.run.model, "Physic Stream Id": task.thread, "Task Id": number})
+            events.append(_slice(label, layer, task.thread, step.start + span.start, step.start + span.end, args))
+    for one in moments(runs, wanted) if wanted.training_trace else ():
+        number, model = one.step.number, one.step.run.model
+        args = {
+            "Iteration ID": number, "model": model, "FP Start": _us(one.forward), "BP End": _us(one.backward),
+            "Iteration End": _us(one.end), "Iteration Time(us)": _us(one.end - one.began),
+        }  # fmt: skip
+        events.append(_slice(f"Iteration {number}", _STEPS, _MODELS + model, one.began, one.end, args))
+    events.sort(key=lambda one: (one["ts"], -one["dur"], one["pid"], one["tid"]))
+    return [*_heads(events, name), *events]
+
+
+def _slice(name: str, layer: int, thread: int, start: int, end: int, args: Dict[str, Any]) -> Dict[str, Any]:
+    return {
+        "ph": "X", "name": name, "pid": layer + 1, "tid": thread, "ts": start / 1000, "dur": (end - start) / 1000,
+        "args": args,
+    }  # fmt: skip
+
+
+def _heads(events: Sequence[Mapping[str, Any]], device: str) -> List[Dict[str, Any]]:
+    """What layers and threads are called."""
+    found: List[Dict[str, Any]] = []
+
+    def tell(what: str, process: int, thread: int, **args: Any) -> None:
+        found.append({"ph": "M", "name": what, "pid": process, "tid": thread, "args": args})
+
+    for layer, (name, side) in enumerate(_LAYERS):
+        tell("process_name", layer + 1, 0, name=name, simulated=device)
+        tell("process_labels", layer + 1, 0, labels=f"{side},simulated {device}")
+        tell("process_sort_index", layer + 1, 0, sort_index=layer)
+    for process, thread in sorted({(one["pid"], one["tid"]) for one in events}):
+        steps = process == _STEPS + 1
+        tell("thread_name", process, thread, name=f"Model ID:{thread - _MODELS}" if steps else f"Stream {thread}")
+    return found
+
+
+def _us(nanoseconds: Optional[int]) -> Optional[float]:
+    return None if nanoseconds is None else nanoseconds / 1000

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-import os
-import stat
 from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Tuple
 
-from npu_reference import strict_json
+from npu_reference import reading, strict_json
 from npu_reference.options.classes import OptionValueError
 
 __all__ = ["RankTable", "TableDevice", "TableServer", "parse", "read"]
@@ -69,14 +67,9 @@ def read(path: str, subject: str = "RANK_TABLE_FILE") -> RankTable:
         OptionValueError: OPTION_FILE where it cannot be read, is none, or contradicts itself, with the field.
     """
     try:
-        # A pipe or device would keep the run waiting, or never end.
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise ValueError("it is no file")
-        with open(path, "rb") as stream:
-            data = stream.read(_LARGEST + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise OptionValueError("OPTION_FILE", subject, f"{path!r} cannot be read: {reason}.") from None
+        data = reading.content(path, _LARGEST)
+    except reading.FileProblem as problem:
+        raise OptionValueError("OPTION_FILE", subject, f"{path!r} cannot be read: it {problem}.") from None
     if len(data) > _LARGEST:
         raise OptionValueError("OPTION_FILE", subject, f"{path!r} is larger than {_LARGEST} bytes.")
     return _Reading(path, subject).table(data)

@@ -341,7 +341,7 @@ def profile(
     where = ranks if isinstance(ranks, Topology) else _where(ranks, table, device)
     network = network_of(where, device, split=split, groups=groups, algorithm=algorithm)
     with no_collection():
-        assignment = assign(partition, resolution, catalog=catalog)
+        assignment = assign(partition, resolution, catalog=catalog, entries=())
         settings = settings_of(resolution, partition.graph)._replace(tiles=tiles or {})
         _check_loop(partition, settings)
         found = []

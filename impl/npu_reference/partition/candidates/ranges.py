@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Dict, List, NamedTuple, Sequence, Set, Tuple
 from npu_reference.partition.model import Note
 from npu_reference.partition.settings import Range
 from npu_reference.partition.structure.wires import Wires
+from npu_reference.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
@@ -32,7 +33,7 @@ def select(graph: Graph, wires: Wires, ranges: Sequence[Range]) -> Selection:
     for number, item in enumerate(ranges):
         missing_out = [name for name in item.out_nodes if name not in graph.index]
         for name in missing_out:
-            notes.append(_unknown(name, number, "out node", "the entry is skipped"))  # M10
+            notes.append(_unknown(graph, name, number, "out node", "the entry is skipped"))  # M10
         if missing_out:
             continue
         starts = []
@@ -40,7 +41,7 @@ def select(graph: Graph, wires: Wires, ranges: Sequence[Range]) -> Selection:
             if name in graph.index:
                 starts.append(graph.index[name])
             else:
-                notes.append(_unknown(name, number, "in node", "it is skipped"))  # M9
+                notes.append(_unknown(graph, name, number, "in node", "it is skipped"))  # M9
         ends = [graph.index[name] for name in item.out_nodes]
         inside = _closure(starts, graph, wires, forward=True) & _closure(ends, graph, wires, forward=False)
         for node in sorted(inside):
@@ -83,11 +84,12 @@ def _lonely(
     return notes
 
 
-def _unknown(name: str, number: int, role: str, consequence: str) -> Note:
+def _unknown(graph: Graph, name: str, number: int, role: str, consequence: str) -> Note:
+    hint = did_you_mean(name, graph.index)
     return Note(
         "RANGE_UNKNOWN_NODE",
         f"in_out_pair entry {number}: the {role} {name} is not in this graph; {consequence}. "
-        "Names are matched whole, without an output number.",
+        f"Names are matched whole, without an output number. {hint}".rstrip(),
         name,
         "error",
     )
@@ -105,7 +107,7 @@ def select_as_adapter(graph: Graph, wires: Wires, ranges: Sequence[Range]) -> Se
         missing = [name for name in (*item.in_nodes, *item.out_nodes) if name not in graph.index]
         missing_out = [name for name in item.out_nodes if name not in graph.index]
         for name in missing:
-            notes.append(_unknown(name, number, "node", "the adapter logs an error and drops it"))
+            notes.append(_unknown(graph, name, number, "node", "the adapter logs an error and drops it"))
         if missing_out:
             continue
         ends = {graph.index[name] for name in item.out_nodes}

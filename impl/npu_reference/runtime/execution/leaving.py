@@ -100,7 +100,7 @@ class Leaving:
             self._left[signature] = None
             if not _PROGRAM:
                 _PROGRAM.append(Program(self._place, asked_only=True, faults=self._faults))
-            model = Model(parts, assign(parts, self._resolution), timed.compiled, timed.shapes)
+            model = Model(parts, assign(parts, self._resolution, entries=()), timed.compiled, timed.shapes)
             self._program = _PROGRAM[0]
             left = self._program.compile(model, self._resolution, self._env, self._session, self._place)
             found = self._new(left.notes)

@@ -39,7 +39,7 @@ class Numerics:
         Raises:
             NpuError: PRECISION_*, where no kernel has what the options demand.
         """
-        assignment = assign(partition, self._settings.resolution)
+        assignment = assign(partition, self._settings.resolution, entries=())  # a session tells of them once
         if self._settings.exact:
             assignment = _with_exact(assignment, self._settings)
         self.assignments.append(assignment)

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from npu_reference import graphs
+from npu_reference.catalog import names_operators, unmatched
 from npu_reference.collection import no_collection
 from npu_reference.device.faults import Faults
 from npu_reference.dumps.settings import exception_dump as exception_dump_of
@@ -109,6 +110,7 @@ class Engine:
             rank = 0 if place is None else place.rank
             self._clocking = Clocking(self._compiling, settings.resolution, own, rank, self.device)
         self._told: Set[str] = set()
+        self._entries_told = False
         self._leaving = self._files(settings)
         self._agreement = Agreement(settings.resolution, session.graph, self.number)
         self._communicator.join()
@@ -362,7 +364,18 @@ class Engine:
         with no_collection():
             return self._planned(signature)
 
+    def _tell_of_entries(self) -> None:
+        """Say once which entries of option files match no operator of the whole graph, whatever a run needs of it."""
+        if self._entries_told:
+            return
+        self._entries_told = True
+        if names_operators(self._settings.resolution):
+            for one in unmatched(self._settings.resolution, self.graph()):
+                level = logging.WARNING if one.level == "warning" else logging.INFO
+                say(level, Notice(one.code, one.option, one.message), session=self.number)
+
     def _planned(self, signature: Signature) -> Plan:
+        self._tell_of_entries()
         graph = self._reached(signature)
         if signature.connections or signature.settled:
             graph = _rewired(graph, {to: source for source, to in signature.connections}, set(signature.settled))
