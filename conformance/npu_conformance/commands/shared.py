@@ -237,9 +237,15 @@ def names_first(warnings: Sequence[Any], strict: bool) -> List[Any]:
 
 
 def stop_on_signals() -> None:
-    """SIGINT and SIGTERM end the run and its workers; the second one at once, whatever is being waited for."""
+    """SIGINT and SIGTERM end the run and its workers; the second one at once, whatever is being waited for. What a
+    worker leaves is ended by this process, where nothing else runs in it."""
     import signal
 
+    from npu_conformance.protocol import process
+
+    context = click.get_current_context(silent=True)
+    if context is not None and context.find_root().obj is True:
+        process.adopt()
     asked: List[int] = []
 
     def stop(number: int, frame: object) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -68,6 +69,37 @@ class KillsItsKeeper(Honest):
 
     def partition(self, params):
         os.kill(os.getppid(), signal.SIGKILL)
+        threading.Event().wait()
+
+
+class KillsItsKeeperBesideItsDaemon(KillsItsKeeper):
+    """The same with a daemon in a session of its own."""
+
+    def partition(self, params):
+        daemon()
+        return super().partition(params)
+
+
+class StopsItsKeeper(Honest):
+    """Stops the process that keeps it, starts a daemon and hangs."""
+
+    def partition(self, params):
+        daemon()
+        os.kill(os.getppid(), signal.SIGSTOP)
+        threading.Event().wait()
+
+
+class KillsTheSuite(Honest):
+    """Starts a daemon, then kills what judges, or what started that, and hangs; the daemon holds the lock of the file
+    that is named."""
+
+    def partition(self, params):
+        held = os.open(sys.argv[2], os.O_RDWR)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        os.set_inheritable(held, True)
+        daemon()
+        judging = miniatures.suite()
+        os.kill(miniatures.above(judging) if sys.argv[3] == "2" else judging, signal.SIGKILL)
         threading.Event().wait()
 
 
