@@ -107,7 +107,7 @@ def _known_rows(report: Report) -> List[Dict[str, Any]]:
             covered.setdefault(record.known, []).append(record.instance.id)
     day = report.header.get("day")
     return [
-        {**entry, "left": _left(str(entry["expires"]), day), "cases": covered.get(entry["id"], [])}
+        {"issue": "", "owner": "", **entry, "left": _left(entry["expires"], day), "cases": covered.get(entry["id"], [])}
         for entry in report.header.get("known_failures", ())
     ]
 
