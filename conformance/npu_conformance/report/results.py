@@ -142,8 +142,8 @@ def read(folder: str) -> Read:
 
 #: What members of a header and a footer are, so that they can be read at all; what they say is judged elsewhere.
 _TYPES = {
-    "suite": dict, "backend": dict, "platform": dict, "selection": dict, "known_failures": list, "counts": dict,
-    "errors": list, "files": dict,
+    "suite": dict, "backend": dict, "platform": dict, "sandbox": dict, "selection": dict, "known_failures": list,
+    "counts": dict, "errors": list, "files": dict,
 }  # fmt: skip
 
 

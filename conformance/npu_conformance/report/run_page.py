@@ -180,6 +180,7 @@ def _environment(report: Report) -> List[Tuple[str, str]]:
     rows += [(f"Backend: {name}", _told(value)) for name, value in sorted(dict(backend.get("runtime") or {}).items())]
     rows += [(f"Claims: {name}", _told(able[name])) for name in sorted(able)]
     rows += [(f"Suite: {name}", _told(value)) for name, value in sorted(dict(header.get("platform") or {}).items())]
+    rows += [(f"Sandbox: {name}", _told(value)) for name, value in sorted(dict(header.get("sandbox") or {}).items())]
     rows += [(f"Selection: {name}", _told(value)) for name, value in sorted(selection.items())]
     return [(printable(name), printable(text)) for name, text in rows if text]
 

@@ -176,11 +176,13 @@ def _known(header: Mapping[str, Any], faults: List[str]) -> List[known_failures.
     for entry in header.get("known_failures", []):
         try:
             expires = datetime.datetime.strptime(entry["expires"], "%Y-%m-%d").date()
-            said = [entry[name] for name in ("id", "outcome", "signature", "reason")]
-            optional = [entry.get(name, "") for name in ("issue", "owner")]
-            if not all(isinstance(one, str) for one in (*said, *optional)):
-                raise TypeError("no text")
-            found.append(known_failures.Entry(*said, expires, *optional))
+            told = known_failures.Entry(
+                entry["id"], entry["outcome"], entry["signature"], entry["reason"], expires,
+                entry.get("issue", ""), entry.get("owner", ""),
+            )  # fmt: skip
+            if not all(isinstance(one, str) for one in (*told[:4], *told[5:])):
+                raise TypeError("what ought to be a text is none")
+            found.append(told)
         except (KeyError, TypeError, ValueError, AttributeError):
             faults.append(f"a known failure of the header cannot be read: {shorten(repr(entry), 200)}")
     return found
@@ -283,6 +285,8 @@ def _header(library: Library, read: results.Read, known: Sequence[known_failures
     }
     if known:
         header["day"] = stated.get("day")
+    if "sandbox" in stated:
+        header["sandbox"] = stated["sandbox"]
     return header
 
 

@@ -37,7 +37,7 @@ class Settings(NamedTuple):
     """How to run.
 
     jobs: worker processes; factor: on every time limit; env, python: further variables and interpreter of the
-    workers; repeat: whether a wrong answer is asked for again in a fresh worker.
+    workers; repeat: whether a wrong answer is asked for again in a fresh worker; sandbox: what shuts workers in.
     """
 
     jobs: int = 1
@@ -45,9 +45,10 @@ class Settings(NamedTuple):
     env: Mapping[str, str] = {}
     python: str = ""
     repeat: bool = True
+    sandbox: Optional[Mapping[str, Any]] = None
 
     def client(self, spec: str) -> client.Client:
-        return client.Client(spec, factor=self.factor, env=self.env, python=self.python)
+        return client.Client(spec, factor=self.factor, env=self.env, python=self.python, sandbox=self.sandbox)
 
 
 class Lane:

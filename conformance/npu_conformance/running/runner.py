@@ -128,6 +128,8 @@ def run(
     }
     if known:
         header["day"] = today.isoformat()  # by which they expired or not
+    if settings.sandbox is not None:
+        header["sandbox"] = dict(settings.sandbox)
     return Report(header, tuple(records), tuple(errors), final_verdict(records, errors))
 
 

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 
@@ -219,6 +221,34 @@ class ReplacesItsFolder(Honest):
         os.rename(here, here + "-gone")
         os.symlink("/", here)
         return super().partition(params)
+
+
+class Escapes(Honest):
+    """Says what it could do: read, write and remove what lies elsewhere, connect, fill its folder."""
+
+    def options(self, params):
+        outside, port = sys.argv[2], int(sys.argv[3])
+
+        def write(path):
+            with open(path, "w") as stream:
+                stream.write("mine")
+
+        deeds = {
+            "inside": lambda: write("inside"),
+            "reads": lambda: open(outside).close(),
+            "writes": lambda: write(outside),
+            "adds": lambda: write(outside + "-more"),
+            "removes": lambda: os.unlink(outside),
+            "above": lambda: write(os.path.join(os.pardir, "above")),
+            "links": lambda: os.symlink("/", os.path.join(os.pardir, "link")),
+            "connects": lambda: socket.create_connection(("127.0.0.1", port), 5).close(),
+        }
+        done = []
+        for name, deed in deeds.items():
+            with contextlib.suppress(OSError):
+                deed()
+                done.append(name)
+        return {"effective": {"done": {"value": sorted(done)}}, "warnings": []}
 
 
 class EndlessLines(Honest):
