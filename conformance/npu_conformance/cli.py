@@ -40,7 +40,7 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     streams.prepare(script=arguments[0] == "simulate")  # a script's own output fails or not as under Python
     try:
-        status = _invoke(arguments)
+        status = _invoke(arguments, alone=argv is None)
         if arguments[0] != "simulate":
             sys.stdout.flush()
         code = status if isinstance(status, int) else ExitStatus.OK
@@ -58,12 +58,15 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     sys.exit(code)
 
 
-def _invoke(arguments: List[str]) -> object:
-    """What a command returns. click's own `main` would make a closed pipe status 1, which means not conformant."""
+def _invoke(arguments: List[str], alone: bool) -> object:
+    """What a command returns; ``alone``: nothing else runs in this process.
+
+    click's own `main` would make a closed pipe status 1, which means not conformant.
+    """
     if "_NPU_CONFORMANCE_COMPLETE" in os.environ:  # a shell asks for completions
         return cli.main(args=arguments, prog_name="npu-conformance", standalone_mode=False)
     try:
-        with cli.make_context("npu-conformance", list(arguments)) as context:
+        with cli.make_context("npu-conformance", list(arguments), obj=alone) as context:
             return cli.invoke(context)
     except click.exceptions.Exit as ended:
         return ended.exit_code

@@ -41,7 +41,7 @@ def facts(turn, *aspects):
     ],
 )
 def test_what_varies_is_replaced_by_words(path, name):
-    assert files.name_of(path, {"abc_1": "relu", "abc_12": "sum", "memset": ""}) == name
+    assert files.name_of(path, files.Stems({"abc_1": "relu", "abc_12": "sum", "memset": ""})) == name
 
 
 def test_a_kind_of_file_says_the_same_whoever_left_it():

@@ -11,7 +11,7 @@ from typing import Any, Dict
 
 import pytest
 
-from npu_conformance.files import output
+from npu_conformance.files import output, scratch
 from npu_conformance.judging import records
 from npu_conformance.observing import tensors
 from npu_conformance.protocol import client
@@ -56,6 +56,7 @@ def nothing_is_left(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Any:
         ("DiesBesideItsDaemon", "crash", "with status 4"),
         ("HangsBesideItsDaemon", "timeout", "no answer within 0.3 s"),
         ("KillsItsKeeper", "crash", "SIGKILL"),
+        ("StopsItsKeeper", "timeout", "no answer within 0.3 s"),
         ("Nested", "protocol-error", "nested deeper than 64"),
         ("HalfACharacter", "protocol-error", "half a character"),
         ("HalfACharacterInAName", "protocol-error", "half a character"),
@@ -77,6 +78,32 @@ def test_an_attack_costs_its_cases_and_nothing_else(shelf: Shelf, name: str, sta
     assert found == {**UNTOUCHED, "small-partition": status, "small-partition-again": status}
     assert all(says in text and len(text) < 1100 for text in details(report)), details(report)
     assert report.header["backend"]["spec"] == attacking(name)
+
+
+def test_what_came_of_a_worker_that_killed_its_keeper_is_ended_by_its_lane(shelf: Shelf) -> None:
+    report = attacked(shelf, attacking("KillsItsKeeperBesideItsDaemon"), QUICK._replace(jobs=2))
+    assert statuses(report) == {**UNTOUCHED, "small-partition": "crash", "small-partition-again": "crash"}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_suite_that_is_killed_takes_the_daemons_of_its_worker_along(shelf: Shelf, jobs: int) -> None:
+    lock = shelf.write("lock", "")
+    program = (
+        "import sys\n"
+        "from tests.conformance.shelves import QUICK, Shelf, judged\n"
+        "judged(Shelf(sys.argv[1]), sys.argv[2], QUICK._replace(jobs=int(sys.argv[3])))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    environment["TMPDIR"] = shelf.path("temporary")
+    spec = attacking("KillsTheSuite", lock, str(jobs))
+    words = [sys.executable, "-c", program, shelf.folder, spec, str(jobs)]
+    ended = subprocess.run(words, env=environment, timeout=60, stderr=subprocess.DEVNULL).returncode
+    assert ended == -signal.SIGKILL
+    # Whoever of them lives holds it.
+    waits = "import fcntl, sys; fcntl.flock(open(sys.argv[1], 'r+'), fcntl.LOCK_EX)"
+    subprocess.run([sys.executable, "-c", waits, lock], timeout=30, check=True)
+    scratch._swept.clear()
+    scratch._sweep(shelf.path("temporary"), "npu-worker-")  # as the next run does
 
 
 def test_half_a_character_in_hello_is_said_to_be_that(shelf: Shelf) -> None:

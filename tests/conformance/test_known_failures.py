@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import os
 
 import pytest
 
+from npu_conformance.files import output
 from npu_conformance.judging import known_failures
+from npu_conformance.report import verify, write
 from npu_reference.errors import NpuError
-from tests.conformance.shelves import Shelf, hosted, judged, statuses
+from tests.conformance.shelves import Shelf, hosted, judged, spoken, statuses
 
 ENTRY = """
 [[known]]
@@ -102,3 +105,30 @@ def test_a_pattern_wider_than_twenty_cases_is_refused(shelf: Shelf) -> None:
     with pytest.raises(NpuError) as caught:
         known_failures.load(path, instances)
     assert "matches 21 cases" in caught.value.reason
+
+
+def test_every_file_of_a_report_is_written_whichever_optional_keys_an_entry_has(shelf: Shelf) -> None:
+    optional = {"small-partition@*": "", "small-partition-again@*": 'issue = "https://one"\n'}
+    optional.update({"small-options@*": 'owner = "one team"\n', "small-what*": 'issue = "two"\nowner = "others"\n'})
+    known = entries(shelf, "".join(ENTRY.replace("small-partition@*", name) + more for name, more in optional.items()))
+    folder = shelf.path("report")
+    with output.replaced_folder(folder) as aside:
+        write.write(shelf.load(), judged(shelf, spoken("Lies"), known=known), aside)
+    assert verify.verify(shelf.load(), folder).faults == ()
+    with open(os.path.join(folder, "report.html"), encoding="utf-8") as stream:
+        page = stream.read()
+    assert all(text in page for text in ("https://one", "one team", "two", "others"))
+
+
+def test_a_pattern_of_thousands_of_stars_takes_no_longer_than_one(shelf: Shelf) -> None:
+    instances = shelf.load().instances() * 1000
+    path = shelf.write("known.toml", ENTRY.replace("{expires}", LATER).replace("small-partition@*", "*" * 100_000))
+    with pytest.raises(NpuError) as caught:
+        known_failures.load(path, instances)
+    assert "more than 20" in caught.value.reason
+
+
+def test_a_list_without_an_end_is_refused() -> None:
+    with pytest.raises(NpuError) as caught:
+        known_failures.load("/dev/zero", [])
+    assert "larger than 8 MiB" in caught.value.reason

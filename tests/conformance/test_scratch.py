@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 import subprocess
 import sys
 
 import pytest
 
-from npu_conformance.files import output, scratch
+from npu_conformance.files import descriptors, output, reading, scratch
 from npu_reference.errors import NpuError
 
 
@@ -104,3 +106,117 @@ def test_no_place_for_temporary_files_is_said_so(monkeypatch, tmp_path) -> None:
         scratch.Scratch("npu-worker-")
     assert caught.value.code == "SYSTEM"
     assert "TMPDIR" in caught.value.remedy
+
+
+# Whatever a backend puts in place of a folder, and when
+
+
+class Swapping:
+    """Puts a link to what is elsewhere in place of a folder, right before one of the calls of ``os`` that are made.
+
+    Args:
+        at: the number of the call; level: the folder; elsewhere: where the link leads; known: inodes of what is there.
+    """
+
+    CALLS = ("chmod", "listdir", "mkdir", "open", "rename", "replace", "rmdir", "stat", "unlink")
+
+    def __init__(self, at: int, level: str, elsewhere: str, known: set) -> None:
+        self.at, self.level, self.elsewhere, self.known = at, level, elsewhere, known
+        self.made = 0
+        self.plain = {name: getattr(os, name) for name in self.CALLS}
+
+    def __enter__(self) -> Swapping:
+        for name, call in self.plain.items():
+            setattr(os, name, self.watched(name, call))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for name, call in self.plain.items():
+            setattr(os, name, call)
+
+    def watched(self, name: str, call):
+        def called(*arguments, **named):
+            if self.made == self.at:
+                with contextlib.suppress(OSError):  # it is not there any more
+                    if stat.S_ISDIR(os.lstat(self.level).st_mode):
+                        self.plain["rename"](self.level, self.level + "-gone")
+                        os.symlink(self.elsewhere, self.level)
+            self.made += 1
+            found = call(*arguments, **named)
+            if name == "open":
+                assert _inode(found) not in self.known, f"{arguments} opened what is elsewhere"
+            return found
+
+        return called
+
+
+def _inode(of) -> tuple:
+    found = os.fstat(of) if isinstance(of, int) else os.lstat(of)
+    return found.st_dev, found.st_ino
+
+
+def _told(folder: str) -> list:
+    """All that is in a folder, when it was changed, and what it holds."""
+    found = []
+    for base, _, names in sorted(os.walk(folder)):
+        about = os.stat(base)
+        found.append((base, about.st_mode, about.st_mtime_ns, about.st_ctime_ns))
+        for name in sorted(names):
+            with open(os.path.join(base, name), "rb") as stream:
+                found.append((name, stream.read()))
+    return found
+
+
+def _close(made: scratch.Scratch) -> None:
+    made.close()
+
+
+def _sweep_after(made: scratch.Scratch) -> None:
+    abandoned(made)
+    scratch._swept.clear()
+    scratch._sweep(os.path.dirname(made.outer), "npu-worker-")
+
+
+def _read(made: scratch.Scratch) -> None:
+    reading.content(os.path.join(made.path, "case", "file"), 100)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        _close,
+        _sweep_after,
+        _read,
+        lambda made: scratch.empty(os.path.join(made.path, "case")),
+        lambda made: scratch.folder(made.path),
+        lambda made: scratch.remove(os.path.join(made.path, "a")),
+        lambda made: descriptors.write(os.path.join(made.path, "case", "file"), b"new"),
+    ],
+)
+@pytest.mark.parametrize("level", [(), ("folder",), ("folder", "case"), ("folder", "a", "b")])
+def test_a_link_in_place_of_a_folder_at_any_step_leads_nowhere(tmp_path, act, level) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    for inner in ("folder/case", "folder/a/b", "case", "a/b", "b"):
+        (elsewhere / inner).mkdir(parents=True)
+        (elsewhere / inner / "file").write_text("precious")
+    known = {_inode(str(path)) for path in elsewhere.rglob("*")} | {_inode(str(elsewhere))}
+    before = _told(str(elsewhere))
+    place = tmp_path / "temporary"
+    for at in range(1000):
+        place.mkdir()
+        made = scratch.Scratch("npu-worker-", str(place))
+        for inner in ("case", "a/b"):
+            os.makedirs(os.path.join(made.path, inner))
+            with open(os.path.join(made.path, inner, "file"), "w") as stream:
+                stream.write("mine")
+        os.chmod(os.path.join(made.path, "a", "b"), 0)
+        level_path = os.path.join(made.outer, *level)
+        with Swapping(at, level_path, str(elsewhere), known) as swapping, contextlib.suppress(OSError):
+            act(made)
+        assert _told(str(elsewhere)) == before
+        if act is not _sweep_after:
+            made.close()
+        scratch.remove(str(place))
+        if swapping.made <= at:
+            break
+    assert at > 2

@@ -275,9 +275,9 @@ def test_types_of_a_nodes_tensors_are_found_once(monkeypatch: pytest.MonkeyPatch
 def test_what_varies_in_a_path_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     path = "work/tmp_weight_7_0/weight_0a1b"
     expected = "work/tmp_weight_<pid>_<session>/weight_<hash>"
-    assert files.name_of(path, {}) == expected
+    assert files.name_of(path, files.Stems({})) == expected
     monkeypatch.setattr(files, "_VARYING", ())
-    assert files.name_of(path, {}) == expected
+    assert files.name_of(path, files.Stems({})) == expected
 
 
 def test_files_below_a_folder_are_told_in_order_and_links_are_not(tmp_path: Any) -> None:

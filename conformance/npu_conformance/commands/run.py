@@ -12,6 +12,7 @@ from npu_conformance.commands.shared import (
     FORMAT,
     WORKERS,
     echo_json,
+    sandbox_here,
     seed_of,
     stop_on_signals,
     worker_settings,
@@ -70,6 +71,12 @@ _OUT = "npu-conformance-report"
     type=click.Path(),
     help="Folder of the report; an earlier report is replaced.",
 )
+@click.option(
+    "--sandbox",
+    "shut_in",
+    is_flag=True,
+    help="Shut workers in: they write into their folders alone, and have no network.",
+)
 @FORMAT
 def run(
     spec: str,
@@ -86,6 +93,7 @@ def run(
     laws: Optional[int],
     law_seed: str,
     out: str,
+    shut_in: bool,
     form: str,
 ) -> int:
     """Judge a backend by all cases; exit 0 if it conforms, 1 if not."""
@@ -103,6 +111,8 @@ def run(
     collect_seldom()
     backends.check(spec)
     settings = worker_settings(jobs, factor, variables, python)
+    if shut_in:
+        settings = settings._replace(sandbox=sandbox_here())
     # Where the report is to lie is looked at first; then a backend starts while the library is read.
     with output.replaced_folder(out) as folder, seats.seat(spec, settings, early=True) as first:
         shelf = library.load()

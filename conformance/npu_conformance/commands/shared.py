@@ -197,6 +197,24 @@ def worker_settings(jobs: Optional[int], factor: float, variables: Sequence[str]
     return Settings(jobs or processors(), factor, env, python)
 
 
+def sandbox_here() -> Mapping[str, Any]:
+    """What shuts workers in on this machine.
+
+    Raises:
+        NpuError: SYSTEM where nothing does.
+    """
+    from npu_conformance.protocol import sandbox
+
+    found = sandbox.means()
+    if found is None:
+        remedy = "Install bubblewrap (Debian: apt-get install bubblewrap), or use Linux 5.13 or newer with Landlock."
+        raise NpuError("SYSTEM", "--sandbox", "neither bubblewrap nor Landlock works on this machine", remedy)
+    if found["network"] != "none":
+        words = {"tcp": "of the network only TCP is closed", "open": "the network stays open"}[found["network"]]
+        click.echo(f"note: workers write into their folders alone, but {words} on this machine", err=True)
+    return found
+
+
 def seed_of(option: str, given: str) -> int:
     """The seed that an option gives; a fresh one comes from the system's randomness."""
     if given == "fresh":
@@ -237,9 +255,15 @@ def names_first(warnings: Sequence[Any], strict: bool) -> List[Any]:
 
 
 def stop_on_signals() -> None:
-    """SIGINT and SIGTERM end the run and its workers; the second one at once, whatever is being waited for."""
+    """SIGINT and SIGTERM end the run and its workers; the second one at once, whatever is being waited for. What a
+    worker leaves is ended by this process, where nothing else runs in it."""
     import signal
 
+    from npu_conformance.protocol import process
+
+    context = click.get_current_context(silent=True)
+    if context is not None and context.find_root().obj is True:
+        process.adopt()
     asked: List[int] = []
 
     def stop(number: int, frame: object) -> None:

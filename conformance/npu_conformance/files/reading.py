@@ -7,6 +7,8 @@ import os
 import stat
 from typing import BinaryIO, Iterator, Optional
 
+from npu_conformance.files import descriptors
+
 __all__ = ["Unfit", "content", "opened"]
 
 
@@ -34,12 +36,15 @@ def content(path: str, most: int, size: Optional[int] = None) -> bytes:
 
 @contextlib.contextmanager
 def opened(path: str) -> Iterator[BinaryIO]:
-    """A regular file, open for reading; no link at the end of the path is followed.
+    """A regular file, open for reading; no link at the end of the path is followed, nor one on the way to it in a
+    folder that a backend can write.
 
     Raises:
         Unfit: no regular file. OSError: it cannot be read. ValueError: its name is none.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
+    folder, name = os.path.split(os.path.abspath(path))
+    with descriptors.descend(folder) as parent:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=parent)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise Unfit("that is no regular file")

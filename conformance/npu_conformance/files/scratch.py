@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
+import secrets
 import stat
 import tempfile
-from typing import Any, List, Optional, Set, Tuple
+from typing import Any, Iterator, List, Optional, Set, Tuple
 
+from npu_conformance.files import descriptors
 from npu_reference.errors import NpuError
 
 fcntl: Any
@@ -28,11 +29,13 @@ _INSIDE = "folder"
 _KEPT = "kept"  # what must be put back if its owner dies
 _PART = ".part"
 _MODE = 0o700
+_LONGEST_NAME = 4096
+_PLACE = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC  # a place that the user named, by links perhaps
 _swept: Set[Tuple[str, str]] = set()
 
 
 class Scratch:
-    """A new folder, ``path``, inside one of its own that is locked.
+    """A new folder, ``path``, inside one of its own that is locked. All of it is reached by descriptor.
 
     Args:
         prefix: of the outer folder's name.
@@ -43,42 +46,70 @@ class Scratch:
 
     def __init__(self, prefix: str, parent: Optional[str] = None) -> None:
         given = parent is not None
+        self._lock: Optional[int] = None
+        self._open: List[int] = []
         try:
             parent = os.path.abspath(parent if parent is not None else tempfile.gettempdir())
             _sweep(parent, prefix)
-            self.outer = tempfile.mkdtemp(prefix=prefix, dir=parent)
-            self._lock = _locked(os.path.join(self.outer, _LOCK))
-            self.path = os.path.join(self.outer, _INSIDE)
-            os.mkdir(self.path, 0o700)
+            self._parent = self._held(os.open(parent, _PLACE))
+            self._name = _new_folder(prefix, self._parent)
+            self.outer = os.path.join(parent, self._name)
+            self._folder = self._held(descriptors.opened(self._name, self._parent))
+            self._lock = _locked(self._folder)
+            os.mkdir(_INSIDE, _MODE, dir_fd=self._folder)
         except OSError as error:
+            self._give_up()
             reason = f"no folder can be made there: {error.strerror or error}"
             if given:
                 raise NpuError("OUTPUT", str(parent), reason) from None
             remedy = "Name a folder that can be written in TMPDIR."
             raise NpuError("SYSTEM", "temporary files", reason, remedy) from None
+        self.path = os.path.join(self.outer, _INSIDE)
+        descriptors.hold(self.outer, self._folder)
 
-    def set_aside(self, path: str) -> None:
-        """Moves what stands at ``path``, beside the outer folder, inside; it is put back if this process dies."""
-        with open(os.path.join(self.outer, "name"), "w", encoding="utf-8", errors="surrogateescape") as stream:
-            stream.write(os.path.basename(path))
-        os.replace(path, os.path.join(self.outer, _KEPT))
+    def _held(self, descriptor: int) -> int:
+        self._open.append(descriptor)
+        return descriptor
 
-    def close(self) -> None:
-        """Removes the folder with all that is in it."""
-        remove(self.outer)
+    def _give_up(self) -> None:
+        while self._open:
+            os.close(self._open.pop())
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
+    def set_aside(self, path: str) -> None:
+        """Moves what stands at ``path``, beside the outer folder, inside; it is put back if this process dies."""
+        name = os.path.basename(path)
+        descriptors.write(os.path.join(self.outer, "name"), os.fsencode(name))
+        os.rename(name, _KEPT, src_dir_fd=self._parent, dst_dir_fd=self._folder)
 
-def _locked(path: str) -> Optional[int]:
+    def close(self) -> None:
+        """Removes the folder with all that is in it."""
+        if self._open:
+            descriptors.let_go(self.outer)
+            descriptors.clear(self._folder)
+            descriptors.remove(self._name, self._parent)
+            self._give_up()
+
+
+def _new_folder(prefix: str, parent: int) -> str:
+    """The name of a new folder in an open one."""
+    while True:
+        name = prefix + secrets.token_hex(6)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, _MODE, dir_fd=parent)
+            return name
+
+
+def _locked(folder: int) -> Optional[int]:
     """The descriptor that holds a new lock file; it has its name only once it is locked."""
-    new = path + ".new"
-    descriptor = os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o600)
+    new = _LOCK + ".new"
+    descriptor = os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
     try:
         if fcntl is not None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.replace(new, path)
+        os.replace(new, _LOCK, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         os.close(descriptor)
         raise
@@ -114,17 +145,9 @@ def folder(path: str) -> None:
     Raises:
         OSError: it cannot be made.
     """
-    try:
-        found = os.lstat(path)
-    except OSError:
-        found = None
-    if found is not None and not stat.S_ISDIR(found.st_mode):
-        remove(path)
-        found = None
-    if found is None:
-        os.makedirs(path, 0o700, exist_ok=True)
-    elif found.st_mode & 0o700 != 0o700:
-        os.chmod(path, 0o700)
+    above, name = os.path.split(path)
+    with descriptors.descend(above) as parent:
+        os.close(descriptors.make(name, parent))
 
 
 def empty(path: str) -> None:
@@ -133,69 +156,35 @@ def empty(path: str) -> None:
     Raises:
         OSError: it cannot be made.
     """
+    above, name = os.path.split(path)
+    with descriptors.descend(above) as parent:
+        if not _emptied_of_files(name, parent):
+            descriptors.remove(name, parent)
+            os.mkdir(name, _MODE, dir_fd=parent)
+            os.close(descriptors.make(name, parent))  # with our permissions, whatever the mask
+
+
+def _emptied_of_files(name: str, parent: int) -> bool:
+    """Whether a folder of ours held files alone, as most do, which are gone: it costs more to remove it and make it."""
     try:
-        # By its descriptor: a backend may put a link in its place at any moment, whose files are none of ours.
-        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        folder = descriptors.opened(name, parent)
         try:
-            if os.fstat(folder).st_mode & 0o7777 == _MODE:
-                for name in os.listdir(folder):  # files alone, mostly: a folder costs more to remove and make
-                    os.unlink(name, dir_fd=folder)
-                return
+            if os.fstat(folder).st_mode & 0o7777 != _MODE:
+                return False
+            for one in os.listdir(folder):
+                os.unlink(one, dir_fd=folder)
+            return True
         finally:
             os.close(folder)
     except OSError:
-        pass
-    remove(path)
-    os.mkdir(path, _MODE)
-    os.chmod(path, _MODE)  # whatever the mask
+        return False
 
 
 def remove(path: str) -> None:
     """Removes a file, link or folder, however deep it is; what cannot be removed is left."""
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return
-    with contextlib.suppress(OSError):
-        if not stat.S_ISDIR(found.st_mode):
-            os.unlink(path)
-            return
-        os.chmod(path, 0o700)
-    try:
-        shutil.rmtree(path)
-    except (OSError, RecursionError):
-        _flatten(path)
-
-
-def _flatten(path: str) -> None:
-    """Removes a folder too deep, or too shut, for shutil: inner folders are moved up before they are emptied."""
-    numbers = iter(range(1 << 40))
-    waiting: List[str] = [path]
-    while waiting:
-        current = waiting[-1]
-        before = len(waiting)
-        try:
-            os.chmod(current, 0o700)
-            names = os.listdir(current)
-        except OSError:
-            names = []
-        for name in names:
-            inner = os.path.join(current, name)
-            try:
-                if not stat.S_ISDIR(os.lstat(inner).st_mode):
-                    os.unlink(inner)
-                elif current == path:
-                    waiting.append(inner)
-                else:
-                    above = os.path.join(path, f".npu-{next(numbers)}")
-                    os.replace(inner, above)
-                    waiting.append(above)
-            except OSError:
-                continue
-        if len(waiting) == before:
-            waiting.pop()
-            with contextlib.suppress(OSError):
-                os.rmdir(current)
+    above, name = os.path.split(os.path.abspath(path))
+    with contextlib.suppress(OSError), descriptors.descend(above) as parent:
+        descriptors.remove(name, parent)
 
 
 def _sweep(parent: str, prefix: str) -> None:
@@ -203,43 +192,54 @@ def _sweep(parent: str, prefix: str) -> None:
     if fcntl is None or (parent, prefix) in _swept:
         return
     _swept.add((parent, prefix))
-    try:
-        names = os.listdir(parent)
-    except OSError:
-        return
-    for name in names:
-        if name.startswith(prefix):
-            with contextlib.suppress(OSError):
-                _sweep_one(os.path.join(parent, name))
+    with contextlib.suppress(OSError):
+        place = os.open(parent or os.curdir, _PLACE)
+        try:
+            for name in os.listdir(place):
+                if name.startswith(prefix):
+                    with contextlib.suppress(OSError):
+                        _sweep_one(name, place)
+        finally:
+            os.close(place)
 
 
-def _sweep_one(path: str) -> None:
-    found = os.lstat(path)
+def _sweep_one(name: str, place: int) -> None:
+    found = os.stat(name, dir_fd=place, follow_symlinks=False)
     if found.st_uid != os.geteuid():
         return
-    is_folder = stat.S_ISDIR(found.st_mode)
-    if not is_folder and not (stat.S_ISREG(found.st_mode) and path.endswith(_PART)):
-        return
-    lock = os.path.join(path, _LOCK) if is_folder else path
-    descriptor = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if stat.S_ISDIR(found.st_mode):
+        folder = descriptors.opened(name, place)
+        try:
+            with _lock_of(_LOCK, folder):
+                _put_back(folder, place)
+                descriptors.clear(folder)
+                descriptors.remove(name, place)
+        finally:
+            os.close(folder)
+    elif stat.S_ISREG(found.st_mode) and name.endswith(_PART):
+        with _lock_of(name, place):
+            descriptors.remove(name, place)
+
+
+@contextlib.contextmanager
+def _lock_of(name: str, folder: int) -> Iterator[None]:
+    """Holds the lock of what a dead process left. Raises OSError: its maker lives, or it is no lock."""
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # OSError: its maker lives
-        if is_folder:
-            _put_back(path)
-        remove(path)
+            raise OSError("it is no regular file")
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
     finally:
         os.close(descriptor)
 
 
-def _put_back(path: str) -> None:
-    kept = os.path.join(path, _KEPT)
-    if not os.path.isdir(kept):
+def _put_back(folder: int, place: int) -> None:
+    if not descriptors.is_folder(_KEPT, folder):
         return
-    with open(os.path.join(path, "name"), encoding="utf-8", errors="surrogateescape") as stream:
-        name = stream.read()
-    place = os.path.join(os.path.dirname(path), os.path.basename(name))
-    if os.path.lexists(place):
-        return  # the new one came into its place
-    os.rename(kept, place)
+    with os.fdopen(os.open("name", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder), "rb") as stream:
+        name = os.path.basename(os.fsdecode(stream.read(_LONGEST_NAME)))
+    try:
+        os.stat(name, dir_fd=place, follow_symlinks=False)
+    except FileNotFoundError:  # else the new one came into its place
+        os.rename(_KEPT, name, src_dir_fd=folder, dst_dir_fd=place)

@@ -30,10 +30,11 @@ def read(path: str, code: str = "CASE_FILE") -> str:
         NpuError: ``code``, naming the file, when it cannot be read.
     """
     try:
-        if os.path.getsize(path) > _MAX_BYTES:
-            raise NpuError(code, path, f"the file is larger than {_MAX_BYTES >> 20} MiB")
         with open(path, "rb") as stream:
-            return stream.read().decode("utf-8")
+            content = stream.read(_MAX_BYTES + 1)  # a device or pipe has no size, and may have no end
+        if len(content) > _MAX_BYTES:
+            raise NpuError(code, path, f"the file is larger than {_MAX_BYTES >> 20} MiB")
+        return content.decode("utf-8")
     except OSError as error:
         raise NpuError(code, path, f"cannot be read: {error.strerror or error}") from None
     except ValueError as error:  # no UTF-8

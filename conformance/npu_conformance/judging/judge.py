@@ -120,7 +120,7 @@ def _answered(case: Case, edition: str, ok: Mapping[str, Any], folder: Optional[
         found = observe.observations(case.method, ok, folder)
     except tensors.BadTensor as error:
         return Result("protocol-error", f"a tensor of the answer {error}", (), (), f"{case.method}/protocol-error")
-    except timeline.BadTimeline as error:
+    except (timeline.BadTimeline, observe.TooMuch) as error:
         return Result("protocol-error", str(error), (), (), f"{case.method}/protocol-error")
     return judge_facts(case, edition, ok, found, folder, in_part)
 
@@ -284,7 +284,9 @@ class Pattern:
     __slots__ = ("_parts",)
 
     def __init__(self, text: str) -> None:
-        self._parts = text.split("*")
+        first, *middle = text.split("*")
+        last = middle[-1:]
+        self._parts = [first, *filter(None, middle[:-1]), *last]
 
     def fits(self, subject: str) -> bool:
         """Whether ``subject`` as a whole fits."""

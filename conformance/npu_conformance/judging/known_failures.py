@@ -87,7 +87,7 @@ def _entry(entry: Any, where: str) -> Entry:
 
 
 def _check_matches(entry: Entry, identifiers: Sequence[str], path: str, taken: Dict[str, str]) -> None:
-    matched = [identifier for identifier in identifiers if judge.matches(entry.id, identifier)]
+    matched = list(filter(judge.Pattern(entry.id).fits, identifiers))
     where = f"{path}: {entry.id}"
     if not matched:
         raise NpuError("CASE_FILE", where, "matches no case", "Remove the entry, or correct its id.")
@@ -117,8 +117,9 @@ def apply(
         if entry.expires < today
     ]
     found = []
+    patterns = [(judge.Pattern(entry.id), entry) for entry in entries]
     for record in records:
-        entry = next((one for one in entries if judge.matches(one.id, record.instance.id)), None)
+        entry = next((one for pattern, one in patterns if pattern.fits(record.instance.id)), None)
         found.append(record if entry is None else _known(entry, record))
     return found, errors
 

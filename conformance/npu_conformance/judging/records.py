@@ -13,14 +13,23 @@ __all__ = ["Record", "Report", "Written", "blocked", "counts", "final_verdict"]
 
 
 class Written(NamedTuple):
-    """What an answer says and the answer itself, as JSON: the text that a report has of them."""
+    """What an answer says and the answer itself, as JSON: the text that a report has of them.
+
+    tensors: names and bytes of the files that a report keeps beside it.
+    """
 
     facts: str
     observation: str
+    tensors: Tuple[Tuple[str, int], ...] = ()
 
     @classmethod
-    def of(cls, facts: Sequence[str], observation: Optional[Mapping[str, Any]]) -> Written:
-        return cls(output.dumps(list(facts)), output.dumps(observation))
+    def of(
+        cls,
+        facts: Sequence[str],
+        observation: Optional[Mapping[str, Any]],
+        tensors: Tuple[Tuple[str, int], ...] = (),
+    ) -> Written:
+        return cls(output.dumps(list(facts)), output.dumps(observation), tensors)
 
 
 class Record(NamedTuple):

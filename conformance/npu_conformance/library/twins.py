@@ -8,6 +8,8 @@ import os
 import re
 from typing import Any, Callable, Container, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
+from npu_conformance.files import descriptors
+
 __all__ = ["Twin", "make", "rename"]
 
 #: A name no graph of a case has, found again wherever a backend builds another name around it.
@@ -80,8 +82,7 @@ def make(kind: str, graph: str, folder: Optional[str] = None) -> Twin:
     path = ""
     if folder is not None:
         path = os.path.join(folder, kind + (".pbtxt" if _is_text(graph) else ".pb"))
-        with open(path, "wb") as stream:
-            stream.write(content)
+        descriptors.write(path, content)
     return Twin(path, names, originals)
 
 

@@ -22,13 +22,16 @@ def wanted(needs: Any) -> List[str]:
 
 def facts_of(answer: Mapping[str, Any]) -> _Triples:
     """(aspect, subject, text) of a valid answer of ``run``; a run of which nothing is known has no fact."""
-    for number, step in enumerate(answer.get("timeline", [])):
+    steps = answer.get("timeline", [])
+    exchanged = [_exchanges(step or {}) for step in steps]
+    for number, step in enumerate(steps):
         if step is None:
             continue
         for name in ("launches", "iterations"):
             if name in step:
                 yield "run_launches", str(number), f"run {number} {name} {step[name]}"
-        exchanges = sum(task.get("kind") == "collective" for task in _tasks(answer["timeline"], step))
+        place = step.get("same_as", number)  # tasks stand once for all runs that are alike
+        exchanges = exchanged[place] if place < len(steps) else 0
         if exchanges:
             yield "run_exchanges", str(number), f"run {number} exchanges {exchanges}"
         yield "run_elapsed", str(number), f"run {number} elapsed {step['run_ns'] // _SECOND} s"
@@ -50,9 +53,6 @@ def facts_of(answer: Mapping[str, Any]) -> _Triples:
                 yield "run_memory", str(number), f"run {number} {name} {relation}"
 
 
-def _tasks(steps: List[Any], step: Mapping[str, Any]) -> List[Mapping[str, Any]]:
-    """The tasks of a step, which stand once for all runs that are alike."""
-    place = step.get("same_as")
-    told = step if place is None else steps[place] if place < len(steps) else None
-    tasks: List[Mapping[str, Any]] = (told or {}).get("tasks", [])
-    return tasks
+def _exchanges(step: Mapping[str, Any]) -> int:
+    """How many collectives a step tells by itself."""
+    return sum(task.get("kind") == "collective" for task in step.get("tasks", ()))

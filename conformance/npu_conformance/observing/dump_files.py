@@ -8,13 +8,13 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from npu_conformance.observing import tensors
 from npu_conformance.observing.left_files import About, Left, Triples, kind
+from npu_conformance.observing.naming import brief
 from npu_reference.dumps import form, names
 from npu_reference.errors import NpuError
 
 __all__: List[str] = []
 
 _PLACE = re.compile(r"(?:(?P<base>.+)/)?(?P<time>\d{14})/(?P<device>\d+)/[^/]+/\d+/(?P<step>\d+)\Z")
-_NAMELESS = r"\1<device>"
 _SHOWN = 300  # characters of a tensor's bits
 _DEVICE = re.compile(r"(.*extra-info/data-dump/)(\d+)\Z")
 
@@ -37,13 +37,15 @@ def _dumps(found: Sequence[Left], about: About) -> Triples:
         said = names.parse(name)
         placed = _PLACE.match(folder)
         read = _read(one)
-        op = read[0].op_name if read is not None else said.op_name if said is not None else name
+        op = brief(read[0].op_name if read is not None else said.op_name if said is not None else name)
+        device = _DEVICE.match(folder)
         if placed is not None:
-            words = f"dump {placed['base'] or '.'} step {placed['step']} {op}"
-            yield "dump_steps", placed["step"], f"dump {placed['base'] or '.'} step {placed['step']}"
-            yield "dump_devices", placed["device"], f"dump {placed['base'] or '.'} of device {placed['device']}"
-        elif (said is None and _DEVICE.match(folder)) or (said is not None and said.stream is None):
-            nameless, device = _DEVICE.sub(_NAMELESS, folder) or ".", _DEVICE.match(folder)
+            base = brief(placed["base"] or ".")
+            words = f"dump {base} step {placed['step']} {op}"
+            yield "dump_steps", placed["step"], f"dump {base} step {placed['step']}"
+            yield "dump_devices", placed["device"], f"dump {base} of device {placed['device']}"
+        elif (said is None and device is not None) or (said is not None and said.stream is None):
+            nameless = brief(f"{device.group(1)}<device>" if device is not None else folder or ".")
             words = f"exception_dump {nameless} {op}"
             if device is not None:
                 yield "dump_devices", device.group(2), f"exception_dump {nameless} of device {device.group(2)}"
@@ -65,7 +67,7 @@ def _dumps(found: Sequence[Left], about: About) -> Triples:
 def _tensors(
     aspect: str, words: str, description: form.Description, data: Sequence[bytes], fetched: Mapping[Any, str]
 ) -> Triples:
-    op = description.op_name
+    op = brief(description.op_name)
     ends = [("input", *pair) for pair in enumerate(description.inputs)]
     ends += [("output", *pair) for pair in enumerate(description.outputs)]
     for (side, number, tensor), raw in zip(ends, data):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
+import itertools
 import posixpath
 import re
-from typing import Any, Dict, Iterator, Mapping, Pattern, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Pattern, Sequence, Tuple
 
 from npu_conformance.observing import left_files
 from npu_conformance.observing.left_files import BadFile
+from npu_conformance.observing.naming import brief
 from npu_conformance.observing.text_files import json_object
 
-__all__ = ["compile_facts", "library_facts", "name_of"]
+__all__ = ["Stems", "compile_facts", "library_facts", "name_of"]
 
 _Triples = Iterator[Tuple[str, str, str]]
 
@@ -27,14 +30,40 @@ _FILLER = re.compile(r"filler[^/]*\Z")
 _CACHE = re.compile(r"((?:.*/)?kernel_cache(?:_<host>)?)/(?!op_cache\.ini\Z|kernel_cache/).*")
 
 
-def name_of(path: str, kernels: Mapping[str, str]) -> str:
+class Stems:
+    """Names of kernels in files, each with the operator that it is called by: which of them a file's name begins with
+    is found in time that grows with that name alone."""
+
+    def __init__(self, kernels: Mapping[str, str]) -> None:
+        self.kernels = kernels
+        self._sorted = sorted(filter(None, kernels))
+        self._shorter: List[int] = []  # place of the longest other one that each begins with
+        open_ones: List[int] = []
+        for place, stem in enumerate(self._sorted):
+            while open_ones and not stem.startswith(self._sorted[open_ones[-1]]):
+                open_ones.pop()
+            self._shorter.append(open_ones[-1] if open_ones else -1)
+            open_ones.append(place)
+
+    def of(self, name: str) -> str:
+        """The longest that ``name`` begins with; empty without one."""
+        place = bisect.bisect_right(self._sorted, name) - 1
+        # All that the name begins with are beginnings of the last that does not come after it.
+        pairs = zip(self._sorted[place], name) if place >= 0 else ()
+        same = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
+        while place >= 0 and len(self._sorted[place]) > same:
+            place = self._shorter[place]
+        return self._sorted[place] if place >= 0 else ""
+
+
+def name_of(path: str, stems: Stems) -> str:
     """A path with what varies replaced by words.
 
     How a backend arranges its cache is its own business: what lies in it is ``*``, but for the fillers of a case. Empty
     for a kernel that computes no operator of the graph: which of those there are is its business, too.
 
     Args:
-        kernels: name of a kernel in files -> the operator it is called by.
+        stems: names of kernels in files, and the operator that each is called by.
     """
     path = _without_varying(path)
     filler = "<filler>" if _FILLER.search(path) else "*"
@@ -42,11 +71,11 @@ def name_of(path: str, kernels: Mapping[str, str]) -> str:
     if cached:
         return f"{cached[1]}/{filler}"
     folder, base = posixpath.split(path)
-    stem = max((stem for stem in kernels if stem and base.startswith(stem)), key=len, default="")
-    if stem and not kernels[stem]:
+    stem = stems.of(base)
+    if stem and not stems.kernels[stem]:
         return ""
     if stem:
-        base = f"<{kernels[stem]}>{base[len(stem) :]}"
+        base = f"<{brief(stems.kernels[stem])}>{base[len(stem) :]}"
     return posixpath.join(folder, base)
 
 
@@ -70,7 +99,9 @@ def compile_facts(answer: Mapping[str, Any]) -> _Triples:
         if "rejected" in turn:
             body = turn["rejected"]
             yield "turns", body["subject"], f"turn {number} rejected {body['code']} {body['subject']}".rstrip()
-        named = _named(turn.get("kernels", []))
+        for path in (*turn.get("files", ()), *turn.get("left", ())):
+            left_files.check_name(path)
+        named = Stems(_named(turn.get("kernels", [])))
         yield from _kernels(number, turn, first)
         for word in ("files", "left"):
             if word in turn:
@@ -104,8 +135,9 @@ def _kernels(number: int, turn: Mapping[str, Any], first: Mapping[str, int]) -> 
         name = _first(kernel)
         yield "kernels", name, f"turn {number} kernel {name} {kernel['origin']}"
         if len(kernel["nodes"]) > 1:
+            short = brief(name)
             for node in sorted(kernel["nodes"]):
-                yield "joined_kernels", node, f"turn {number} kernel {name} computes {node}"
+                yield "joined_kernels", node, f"turn {number} kernel {short} computes {node}"
         switches = " ".join(kernel.get("switches", []))
         yield "switches", name, f"turn {number} compiled {name} with {switches or 'nothing'}"
         size, before = kernel.get("bytes"), first.get(name)
@@ -127,7 +159,7 @@ def _kernels(number: int, turn: Mapping[str, Any], first: Mapping[str, int]) -> 
         yield "weights", "", f"turn {number} weights {len(sizes)} files {sum(sizes.values())} bytes"
 
 
-def _paths(number: int, word: str, files: Mapping[str, Any], named: Mapping[str, str]) -> _Triples:
+def _paths(number: int, word: str, files: Mapping[str, Any], named: Stems) -> _Triples:
     counts: Dict[str, int] = {}
     for path in files:
         name = name_of(path, named)
@@ -138,7 +170,7 @@ def _paths(number: int, word: str, files: Mapping[str, Any], named: Mapping[str,
         yield word, name, f"turn {number} {word} {name}{several}"
 
 
-def _contents(number: int, files: Mapping[str, Any], named: Mapping[str, str]) -> _Triples:
+def _contents(number: int, files: Mapping[str, Any], named: Stems) -> _Triples:
     """What the files say that are of a kind; those of a cache are the backend's own business."""
     told = (one._replace(name=name_of(one.name, named)) for one in left_files.left(files))
     found, _ = left_files.observed((one for one in told if one.name and not one.name.endswith("/*")), _NOTHING)
@@ -168,9 +200,10 @@ def library_facts(answer: Mapping[str, Any]) -> _Triples:
             yield "library_files", path, f"library {path} is no JSON object"
             continue
         for name, entry in sorted(operators.items()):
-            flag = entry.get("precision_reduce", {}).get("flag") if isinstance(entry, dict) else None
+            reduce = entry.get("precision_reduce") if isinstance(entry, dict) else None
+            flag = reduce.get("flag") if isinstance(reduce, dict) else None
             yield "library_flags", name, f"library {name} precision_reduce {flag or 'not given'}"
             for key, tensor in sorted(entry.items()) if isinstance(entry, dict) else ():
                 if isinstance(tensor, dict) and isinstance(tensor.get("dtype"), str):
                     words = sorted(set(tensor["dtype"].replace(" ", "").split(",")))
-                    yield "library_dtypes", name, f"library {name} {key} {' '.join(words)}"
+                    yield "library_dtypes", name, f"library {brief(name)} {key} {' '.join(words)}"

@@ -12,6 +12,7 @@ import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_conformance.observing import tensors
+from npu_conformance.observing.naming import brief
 
 __all__ = [
     "KINDS",
@@ -20,6 +21,7 @@ __all__ = [
     "Kind",
     "Left",
     "Triples",
+    "check_name",
     "content",
     "kind",
     "left",
@@ -29,6 +31,9 @@ __all__ = [
 
 #: Aspect, subject, text.
 Triples = Iterator[Tuple[str, str, str]]
+
+
+_LONGEST = 4096  # bytes of a path on Linux
 
 
 class BadFile(tensors.BadTensor):
@@ -85,8 +90,9 @@ def content(name: str, path: str) -> Callable[[Any], Any]:
     def register(read: Callable[[bytes], Iterator[str]]) -> Any:
         def observe(found: Sequence[Left], about: About) -> Triples:
             for one in found:
+                name = brief(one.name)
                 for text in read(one.content) if one.content is not None else ():
-                    yield "contents", one.name, f"in {one.name} {text}"
+                    yield "contents", one.name, f"in {name} {text}"
 
         KINDS[name] = Kind(name, lambda told: pattern.match(told) is not None, observe)
         return read
@@ -98,10 +104,11 @@ def left(files: Mapping[str, Mapping[str, Any]]) -> List[Left]:
     """The files of an answer, sorted by name.
 
     Raises:
-        BadFile: content that is no base64.
+        BadFile: content that is no base64, or a name that is none of a file.
     """
     found = []
     for name, told in sorted(files.items()):
+        check_name(name)
         if "b64" not in told:
             found.append(Left(name, None, told["bytes"]))
             continue
@@ -113,9 +120,15 @@ def left(files: Mapping[str, Mapping[str, Any]]) -> List[Left]:
     return found
 
 
+def check_name(name: str) -> None:
+    """Raises :class:`BadFile` for a path that no system has: how files are told apart takes time by their length."""
+    if len(name) > _LONGEST:
+        raise BadFile(f"file {ascii_name(name)} has a name of more than {_LONGEST} characters")
+
+
 def ascii_name(name: str) -> str:
     """A name for a message."""
-    return name.encode("unicode_escape").decode("ascii")[:80]
+    return name[:80].encode("unicode_escape").decode("ascii")[:80]
 
 
 def observed(files: Iterable[Left], about: About) -> Tuple[List[Tuple[str, str, str]], List[Left]]:

@@ -9,15 +9,23 @@ from collections import Counter
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_conformance.observing import device_runs, dump_files, files, left_files, profile_files, tensors, timeline
+from npu_conformance.observing.naming import brief
 
 __all__ = [
     "ASPECTS", "COUNTED", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts",
+    "TooMuch",
 ]  # fmt: skip
 
 
 _ = (dump_files, profile_files)  # importing a kind registers it
 
-_MAX_FETCHED = 1 << 30  # bytes of all tensors of one answer (assumed)
+_MAX_FETCHED = 16 << 20  # bytes of all tensors of one answer, those of its ranks among them (assumed)
+_MAX_TEXT = 4 << 20  # characters of all facts of one answer (assumed: forty times those of the reference)
+_MAX_FACTS = 200_000
+
+
+class TooMuch(ValueError):
+    """The facts of an answer are more than is bearable; the text says so."""
 
 
 class Fact(NamedTuple):
@@ -176,8 +184,16 @@ def observations(method: str, answer: Mapping[str, Any], folder: Optional[str] =
         tensors.BadTensor: a fetched tensor is malformed.
         left_files.BadFile: a file of the answer cannot be read.
         timeline.BadTimeline: a step contradicts itself.
+        TooMuch: there are forty times as many facts as of any case.
     """
-    found = [Fact(*one) for one in _OBSERVERS[method](answer, folder)]
+    found: List[Fact] = []
+    room = _MAX_TEXT
+    for one in _OBSERVERS[method](answer, folder):
+        found.append(Fact(*one))
+        room -= len(one[2])
+        if room < 0 or len(found) > _MAX_FACTS:
+            most = f"{_MAX_FACTS} facts, or {_MAX_TEXT >> 20} MiB of them"
+            raise TooMuch(f"the answer says more than is looked at: {most}")
     if not _plain_line("".join(fact.text for fact in found)):  # nearly all are, so they are looked at together
         found = [fact._replace(text=ascii_line(fact.text)) for fact in found]
     return sorted(found, key=operator.attrgetter("text"))
@@ -214,10 +230,10 @@ def _options(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
         yield "warnings", option, f"warning {option} {code}"
     for name, told in answer.get("meaning", {}).items():
         plain = _plain(told, name in _SETS, name in _FILES)
-        for text in _leaves(f"meaning {name}", plain) if plain != {} or name not in _FILES else ():
+        for text in _leaves(f"meaning {brief(name)}", plain) if plain != {} or name not in _FILES else ():
             yield "meaning", name, text
     for topic, told in answer.get("directives", {}).items():
-        for text in _leaves(f"directive {topic}", _plain(told, topic == "tuning", False)):
+        for text in _leaves(f"directive {brief(topic)}", _plain(told, topic == "tuning", False)):
             yield "directives", topic, text
     for option in sorted({note["option"] for note in answer.get("notes", [])}):
         yield "advice", option, f"advice {option}"
@@ -255,14 +271,14 @@ def _leaves(words: str, told: Any) -> Iterator[str]:
         yield f"{words} = {_json(told)}"
         return
     for key, part in told.items():
-        yield from _leaves(f"{words} {key}", part)
+        yield from _leaves(f"{words} {brief(key)}", part)
 
 
 def _partition(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     yield "count", "", f"geops {len(answer['geops'])}"
     for geop in answer["geops"]:
         nodes = sorted(geop["nodes"])
-        first = nodes[0] if nodes else "(empty)"
+        first = brief(nodes[0]) if nodes else "(empty)"
         for node in nodes:
             yield "geops", node, f"geop {first} node {node}"
             yield "placement", node, f"device {node}"
@@ -315,13 +331,15 @@ def _precision(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
 
 
 def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
-    total = 0
+    yield from _of_run(answer, folder, [_MAX_FETCHED])
+
+
+def _of_run(answer: Mapping[str, Any], folder: Optional[str], room: List[int]) -> _Triples:
+    """What a run answered, or one of its ranks; ``room``: bytes that tensors may still have."""
     for name, tensor in answer.get("fetches", {}).items():
         shape = ",".join(str(size) for size in tensor["shape"])
-        raw = tensors.decode_bytes(tensor, folder)
-        total += len(raw)
-        if total > _MAX_FETCHED:
-            raise tensors.BadTensor(f"is one of more than {_MAX_FETCHED >> 20} MiB together")
+        raw = tensors.decode_bytes(tensor, folder, room[0])
+        room[0] -= len(raw)
         shown = tensors.bits(tensor["dtype"], raw)
         yield "fetches", name, f"fetch {name} {tensor['dtype']} [{shape}] {shown}".rstrip()
     trace = answer.get("trace")
@@ -362,17 +380,17 @@ def _run(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:
     if "failed" in answer:
         yield "failed", answer["failed"]["subject"], f"failed {answer['failed']['code']} {answer['failed']['subject']}"
     for rank, told in enumerate(answer.get("ranks", [])):
-        for aspect, subject, text in _rank(told, folder):
+        for aspect, subject, text in _rank(told, folder, room):
             yield aspect, subject, f"rank {rank} {text}"
 
 
-def _rank(told: Mapping[str, Any], folder: Optional[str]) -> _Triples:
+def _rank(told: Mapping[str, Any], folder: Optional[str], room: List[int]) -> _Triples:
     """What one of several ranks answered."""
     if "rejected" in told:
         fact = rejection(told["rejected"])
         yield fact.aspect, fact.subject, fact.text
     else:
-        yield from _run(told["ok"], folder)
+        yield from _of_run(told["ok"], folder, room)
 
 
 def _compile(answer: Mapping[str, Any], folder: Optional[str]) -> _Triples:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
+from collections import Counter
 from typing import Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_conformance.observing.left_files import About, Left, Triples, kind
 
 __all__ = ["METRICS", "profile_facts"]
 
-_TREE = re.compile(r"(?P<where>(?:[^/]+/)*)(?P<tree>PROF_[^/]+)/(?:.*/)?(?P<table>[a-z_]+?)(?:_[0-9]+)*\.csv\Z")
+_TABLE = re.compile(r"(?P<table>[a-z_]+?)(?:_[0-9]+)*\.csv\Z")
 _IN_TREE = re.compile(r"(?:.*/)?PROF_[^/]+/.+")
 
 #: Table -> the kind of collection it is the result of.
@@ -36,7 +38,7 @@ _SHARES = ("PipeUtilization", "ArithmeticUtilization")
 #: Two moments that tables write with three digits of a microsecond are one if they are no further apart.
 _NEAR = 0.0015
 _MORE, _NONE = "\n", "\r\n"  # stand for cells without a column, and columns without a cell: no cell is a line's end
-_MOST_ROWS = 200000  # of one table that are looked at (assumed)
+_MOST_CELLS = 2_000_000  # of all tables of an answer that are looked at (assumed)
 
 
 class _Table(NamedTuple):
@@ -58,7 +60,13 @@ def _recognises(name: str) -> bool:
 def profile_facts(files: Sequence[Left], about: About) -> Triples:
     """The facts of the profiles among the files that a step or a run left."""
     label = about.label
-    found = [table for one in files for table in [_table(one)] if table is not None]
+    found: List[_Table] = []
+    room = _MOST_CELLS
+    for one in files:
+        table = _table(one, room)
+        if table is not None:
+            found.append(table)
+            room -= len(table.rows) * len(table.columns)
     for where in sorted({table.where for table in found}):
         yield "profile", where, f"profile {label} in {where}"
     for what in sorted({_KINDS[table.name] for table in found if table.name in _KINDS and table.rows}):
@@ -68,9 +76,12 @@ def profile_facts(files: Sequence[Left], about: About) -> Triples:
         if column in columns:
             yield "profile", group, f"profile {label} metrics {group}"
     yield from _operators(label, found)
+    trees: Dict[Tuple[str, str], List[_Table]] = {}
     for table in found:
-        if table.name == "step_trace":
-            yield from _steps(label, table, found)
+        trees.setdefault((table.tree, table.name), []).append(table)
+    for (tree, name), tables in trees.items():
+        if name == "step_trace":
+            yield from _steps(label, tables, trees.get((tree, "op_summary"), ()))
     for words in dict.fromkeys(_wrong(found, about)):
         yield "profile_faults", "", f"profile {label} wrong: {words}"
 
@@ -142,8 +153,18 @@ def _iteration(row: Mapping[str, str]) -> Iterator[str]:
         yield "an update does not last from the end of backward to that of the iteration"
 
 
-def _table(one: Left) -> Optional[_Table]:
-    place = _TREE.match(one.name)
+def _place(name: str) -> Optional[Tuple[str, str, str]]:
+    """Where the tree lies that a table is in, the tree, and the table; None for what is none."""
+    *folders, base = name.split("/")
+    table = _TABLE.match(base)
+    named = folders.index("") if "" in folders else len(folders)
+    trees = [place for place, folder in enumerate(folders[:named]) if re.match("PROF_.", folder, re.DOTALL)]
+    return ("/".join(folders[: trees[-1]]), folders[trees[-1]], table["table"]) if table and trees else None
+
+
+def _table(one: Left, room: int) -> Optional[_Table]:
+    """The table in a file, of no more than ``room`` cells."""
+    place = _place(one.name)
     if place is None:
         return None
     rows: List[Dict[str, str]] = []
@@ -152,15 +173,14 @@ def _table(one: Left) -> Optional[_Table]:
     if one.content is not None:
         reader = csv.DictReader(io.StringIO(one.content.decode("utf-8", "replace")), restkey=_MORE, restval=_NONE)
         try:
-            for row in reader:
+            columns = frozenset(reader.fieldnames or ())
+            most = room // max(len(columns), 1)
+            for row in itertools.islice(reader, most):
                 ragged = ragged or _MORE in row or _NONE in row.values()
                 rows.append({str(key): "" if value is _NONE else str(value) for key, value in row.items()})
-                if len(rows) >= _MOST_ROWS:
-                    break
         except csv.Error:
             rows = []
-        columns = frozenset(reader.fieldnames or ())
-    return _Table(place["where"].rstrip("/"), place["tree"], place["table"], columns, rows, ragged)
+    return _Table(*place, columns, rows, ragged)
 
 
 def _operators(label: str, found: List[_Table]) -> Triples:
@@ -176,29 +196,30 @@ def _operators(label: str, found: List[_Table]) -> Triples:
             yield "profile_operators", name, f"profile {label} {what} of {name}"
 
 
-def _steps(label: str, table: _Table, found: List[_Table]) -> Triples:
+def _steps(label: str, tables: Sequence[_Table], summaries: Sequence[_Table]) -> Triples:
+    """The facts of all tables of iterations in one tree, beside its tables of operators."""
     starts: List[Tuple[float, str]] = []
     ends: List[Tuple[float, str]] = []
-    for other in found:
-        if other.name == "op_summary" and other.tree == table.tree:
-            for row in other.rows:
-                start, lasts = _number(row.get("Task Start Time(us)")), _number(row.get("Task Duration(us)"))
-                if start is not None and lasts is not None:
-                    starts.append((start, row.get("Op Name", "")))
-                    ends.append((start + lasts, row.get("Op Name", "")))
-    yield "profile", "iterations", f"profile {label} iterations {len(table.rows)}"
-    if any(_number(row.get("Reduce Start(us)")) is not None for row in table.rows):
-        yield "profile", "aggregation", f"profile {label} tells of gradient aggregation"
-    for what, (column, free) in _TOLD.items():
-        told = column in table.columns and all(_number(row.get(column)) is not None for row in table.rows[free:])
-        if table.rows and told:
-            yield "profile", what, f"profile {label} tells of {what}"
-    for row in table.rows:
+    for row in (row for other in summaries for row in other.rows):
+        start, lasts = _number(row.get("Task Start Time(us)")), _number(row.get("Task Duration(us)"))
+        if start is not None and lasts is not None:
+            starts.append((start, row.get("Op Name", "")))
+            ends.append((start + lasts, row.get("Op Name", "")))
+    for table in tables:
+        yield "profile", "iterations", f"profile {label} iterations {len(table.rows)}"
+        if any(_number(row.get("Reduce Start(us)")) is not None for row in table.rows):
+            yield "profile", "aggregation", f"profile {label} tells of gradient aggregation"
+        for what, (column, free) in _TOLD.items():
+            told = column in table.columns and all(_number(row.get(column)) is not None for row in table.rows[free:])
+            if table.rows and told:
+                yield "profile", what, f"profile {label} tells of {what}"
+    rows = [row for table in tables for row in table.rows]
+    for name in _near(starts, [_number(row.get("FP Start(us)")) for row in rows]):
+        yield "profile_points", "forward", f"profile {label} forward begins with {name}"
+    for name in _near(ends, [_number(row.get("BP End(us)")) for row in rows]):
+        yield "profile_points", "backward", f"profile {label} backward ends with {name}"
+    for row in rows:
         forward, backward = _number(row.get("FP Start(us)")), _number(row.get("BP End(us)"))
-        for name in _at(starts, forward):
-            yield "profile_points", "forward", f"profile {label} forward begins with {name}"
-        for name in _at(ends, backward):
-            yield "profile_points", "backward", f"profile {label} backward ends with {name}"
         between = _number(row.get("FP to BP Time(us)"))
         if forward is not None and backward is not None and between is not None:
             same = abs(between - (backward - forward)) <= _NEAR
@@ -206,10 +227,22 @@ def _steps(label: str, table: _Table, found: List[_Table]) -> Triples:
             yield "profile_points", "between", f"profile {label} forward and backward take {word}"
 
 
-def _at(moments: List[Tuple[float, str]], wanted: Optional[float]) -> List[str]:
-    if wanted is None:
-        return []
-    return sorted({name for moment, name in moments if abs(moment - wanted) <= _NEAR})
+def _near(moments: List[Tuple[float, str]], wanted: Sequence[Optional[float]]) -> Iterator[str]:
+    """For each moment that is wanted, the names that stand near it, each once; in one walk through both."""
+    moments = sorted(moments)
+    inside: Counter[str] = Counter()
+    first = last = 0
+    for moment in sorted(one for one in wanted if one is not None):
+        while last < len(moments) and moments[last][0] - moment <= _NEAR:
+            inside[moments[last][1]] += 1
+            last += 1
+        while first < last and moment - moments[first][0] > _NEAR:
+            name = moments[first][1]
+            inside[name] -= 1
+            if not inside[name]:
+                del inside[name]
+            first += 1
+        yield from sorted(inside)
 
 
 def _number(text: Optional[str]) -> Optional[float]:

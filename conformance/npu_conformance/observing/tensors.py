@@ -10,7 +10,7 @@ import os
 import struct
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from npu_conformance.files import reading
+from npu_conformance.files import descriptors, reading
 from npu_reference.errors import NpuError
 
 __all__ = [
@@ -146,28 +146,28 @@ def encode(tensor: Mapping[str, Any], folder: Optional[str] = None, name: str = 
         head["b64"] = base64.b64encode(raw).decode("ascii")
         return head
     path = os.path.join(folder, f"{name}.bin")
-    with open(path, "wb") as stream:
-        stream.write(raw)
+    descriptors.write(path, raw)
     head["file"] = path
     return head
 
 
-def decode_bytes(tensor: Mapping[str, Any], folder: Optional[str] = None) -> bytes:
+def decode_bytes(tensor: Mapping[str, Any], folder: Optional[str] = None, most: int = ANSWER_BYTES) -> bytes:
     """The little-endian content of a tensor from the wire.
 
     Args:
         tensor: ``{dtype, shape, b64}`` or ``{dtype, shape, file}``.
         folder: what a relative ``file`` is relative to.
+        most: bytes that it may have.
     Raises:
         BadTensor: the content does not fit dtype and shape.
     """
     dtype = str(tensor.get("dtype"))
     if dtype not in DTYPES:
         raise BadTensor(f"{dtype!r} is no dtype")
-    count = _bounded_count(dtype, tensor["shape"])
+    count = _bounded_count(dtype, tensor["shape"], most)
     size = None if dtype == "string" else count * DTYPES[dtype][0]
     if "file" in tensor:
-        raw = _file_bytes(tensor["file"], folder or "", size)
+        raw = _file_bytes(tensor["file"], folder or "", size, most)
     else:
         try:
             raw = base64.b64decode(tensor["b64"], validate=True)
@@ -182,21 +182,21 @@ def decode_bytes(tensor: Mapping[str, Any], folder: Optional[str] = None) -> byt
     return raw
 
 
-def _bounded_count(dtype: str, shape: Sequence[int]) -> int:
+def _bounded_count(dtype: str, shape: Sequence[int], bound: int) -> int:
     """Number of elements; found without ever multiplying beyond the bound."""
     if len(shape) > MAX_RANK:
         raise BadTensor(f"has {len(shape)} dimensions, the bound is {MAX_RANK}")
     if 0 in shape:
         return 0
-    count, most = 1, ANSWER_BYTES // (DTYPES[dtype][0] or 4)  # a string takes four bytes for its length alone
+    count, most = 1, bound // (DTYPES[dtype][0] or 4)  # a string takes four bytes for its length alone
     for size in shape:
         count *= size
         if count > most:
-            raise BadTensor(f"needs more than {ANSWER_BYTES >> 20} MiB")
+            raise BadTensor(f"needs more than {f'{bound >> 20} MiB' if bound >> 20 else f'{bound} bytes'}")
     return count
 
 
-def _file_bytes(name: str, folder: str, size: Optional[int]) -> bytes:
+def _file_bytes(name: str, folder: str, size: Optional[int], most: int) -> bytes:
     """The content of a regular file inside ``folder``, of exactly ``size`` bytes where that is known.
 
     A backend names the file: nothing is waited for, followed out of the folder, or read beyond what is needed.
@@ -206,7 +206,8 @@ def _file_bytes(name: str, folder: str, size: Optional[int]) -> bytes:
         path = os.path.realpath(os.path.join(inside, name))
         if os.path.commonpath([inside, path]) != inside:
             raise BadTensor("has a file outside the worker's folder")
-        return reading.content(path, ANSWER_BYTES, size)
+        # What is a link from now on was put there since.
+        return reading.content(os.path.join(folder or os.curdir, os.path.relpath(path, inside)), most, size)
     except reading.Unfit as error:
         raise BadTensor(f"has a file {error}") from None
     except BadTensor:

@@ -7,6 +7,7 @@ import re
 from typing import Any, Dict, Iterator, Optional
 
 from npu_conformance.observing.left_files import content
+from npu_conformance.observing.naming import brief
 
 __all__ = ["json_object"]
 
@@ -38,7 +39,7 @@ def _fusion_result(data: bytes) -> Iterator[str]:
         for section, passes in sorted(sections.items()):
             yield f"graph {number} {section}"
             for name, counts in sorted(passes.items()) if isinstance(passes, dict) else ():
-                yield from _counts(f"graph {number} {section} {name}", counts)
+                yield from _counts(f"graph {number} {brief(section)} {brief(name)}", counts)
 
 
 def _counts(where: str, counts: Any) -> Iterator[str]:
@@ -60,14 +61,15 @@ def _op_cache_ini(data: bytes) -> Iterator[str]:
     for line in data.decode("utf-8", "replace").splitlines():
         text = line.strip()
         if text and not text.startswith("#"):
-            yield re.sub(r"\s*=\s*", " = ", text)
+            yield " = ".join(part.strip() for part in text.split("="))
 
 
+_OOM_CALL = re.compile(r"CheckInvalidAccessOfDDR\s*\(", re.IGNORECASE)
 _OOM = re.compile(
-    r"CheckInvalidAccessOfDDR\s*\(.*?if\s*\(\s*access_offset\s*<\s*0\s*\|\|\s*access_offset\s*\+\s*access_extent\s*>\s*"
+    r"if\s*\(\s*access_offset\s*<\s*0\s*\|\|\s*access_offset\s*\+\s*access_extent\s*>\s*"
     r"ddr_size\s*\)\s*\{\s*if\s*\(\s*read_or_write\s*==\s*1\s*\)\s*\{\s*trap\s*\(\s*0X5A5A0001\s*\)\s*;\s*\}\s*else\s*\{"
     r"\s*trap\s*\(\s*0X5A5A0002\s*\)",
-    re.IGNORECASE | re.DOTALL,
+    re.IGNORECASE,
 )
 _FLAGS = [f"set_flag(PIPE_MTE3,PIPE_MTE2,EVENT_ID{event})" for event in range(4)]
 _FLAGS += [f"pipe_barrier(PIPE_{pipe})" for pipe in ("MTE3", "MTE2", "M", "V", "MTE1", "ALL")]
@@ -77,7 +79,8 @@ _FLAGS += [f"wait_flag(PIPE_MTE3,PIPE_MTE2,EVENT_ID{event})" for event in range(
 @content("code of a kernel", r".*\.cce")
 def _cce(data: bytes) -> Iterator[str]:
     code = data.decode("utf-8", "replace")
-    if _OOM.search(code):
+    check = _OOM_CALL.search(code)
+    if check is not None and _OOM.search(code, check.end()):
         yield "has the oom check"
     elif "CheckInvalidAccessOfDDR" in code or "5A5A000" in code.upper():
         yield "has another oom check"

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_conformance.observing import left_files
+from npu_conformance.observing.naming import brief
 
 __all__ = ["BASE", "MEASURES", "WORDS", "BadTimeline", "facts_of"]
 
@@ -67,7 +68,7 @@ def facts_of(answer: Mapping[str, Any]) -> _Triples:
         BadTimeline: a task ends before it begins.
     """
     base = answer["base"]
-    steps = {BASE: base, **answer.get("variants", {})}
+    steps = {BASE: base, **{brief(name): step for name, step in answer.get("variants", {}).items()}}
     for name, step in steps.items():
         ended = step.get("rejected")
         yield "ended", name, f"ended {name} {ended['code'] if ended else 'done'}"
@@ -169,7 +170,7 @@ def _tuning(name: str, step: Mapping[str, Any]) -> _Triples:
 
 
 #: A result file of the tuner.
-_RESULT = re.compile(r"(?P<where>(?:[^/]+/)*)aoe_result_[a-z]+[^/]*\.json\Z")
+_RESULT = re.compile(r"(?P<where>(?:[^/]+/)*)aoe_result_[a-z][^/]*\.json\Z")
 
 
 def _compared(name: str, base: Mapping[str, Any], step: Mapping[str, Any]) -> _Triples:
@@ -204,7 +205,8 @@ def _of_tasks(name: str, tasks: Sequence[_Task]) -> _Triples:
         if task.group != "host":
             groups.setdefault(task.group, []).append(task)
         if len(task.nodes) > 1:
-            joined.update((task.nodes[0], node) for node in task.nodes)
+            first = brief(task.nodes[0])
+            joined.update((first, node) for node in task.nodes)
     for first, node in joined:
         yield "joined", node, f"joined {name} {first} node {node}"
     order = sorted(groups)
@@ -318,6 +320,6 @@ def _streams(name: str, groups: Mapping[str, Sequence[_Task]]) -> _Triples:
             if task.stream is not None:
                 nodes.setdefault(task.stream, set()).update(task.nodes)
     for lying in nodes.values():
-        first = min(lying, default="")
+        first = brief(min(lying, default=""))
         for node in lying:
             yield "stream_nodes", node, f"stream {name} {first} node {node}"

@@ -13,6 +13,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Union
 
 from npu_conformance.files import resources, scratch
 from npu_conformance.protocol import messages as protocol
+from npu_conformance.protocol import sandbox as sandboxes
 from npu_conformance.protocol.answers import Answers, Kept
 from npu_conformance.protocol.process import Ended, Late, Mute, Process
 from npu_reference.errors import NpuError
@@ -154,10 +155,17 @@ class Client:
         factor: multiplies every time limit.
         env: further variables for the worker.
         python: interpreter for hosted backends.
+        sandbox: what shuts the worker in, of :func:`sandbox.means`; None: nothing.
     """
 
     def __init__(
-        self, spec: str, *, factor: float = 1.0, env: Optional[Mapping[str, str]] = None, python: str = ""
+        self,
+        spec: str,
+        *,
+        factor: float = 1.0,
+        env: Optional[Mapping[str, str]] = None,
+        python: str = "",
+        sandbox: Optional[Mapping[str, Any]] = None,
     ) -> None:
         self.spec = spec
         self.factor = factor
@@ -167,6 +175,8 @@ class Client:
         self._scratch = scratch.Scratch("npu-worker-")
         self.folder = self._scratch.path
         self._env["TMPDIR"] = self.folder
+        if sandbox is not None:
+            self._command = sandboxes.command(sandbox, self.folder, self._command)
         self._process: Optional[Process] = None
         self._identifier = 0
         self._aborted = False
@@ -318,6 +328,9 @@ def read(line: bytes, method: str, identifier: int) -> Outcome:
         fault = protocol.answer_fault(message, method, identifier)
     except protocol.ProtocolFault as error:
         fault = str(error)
+    most = protocol.HELLO_BYTES if method == "hello" else protocol.KEPT_BYTES
+    if not fault and len(line) > most:
+        fault = f"the answer has more than {most >> 10} KiB, which is more than a report keeps of one"
     if fault:
         return Nonsense(fault)
     if "ok" in message:

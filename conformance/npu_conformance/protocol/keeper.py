@@ -1,6 +1,8 @@
 """Keeps one worker: starts its command, and ends it with every process that came of it, however far it went away.
 
 Run by its path, in a process of its own beside each worker: ``python -I -S keeper.py CONTROL STATUS GRACE COMMAND...``
+A worker can stop or kill it. It goes on when whoever started it says so or ends; when it is killed the kernel kills the
+worker, and what else came of that falls to a suite that adopts as well (:func:`adopt`), which kills it.
 On Linux it adopts whatever the worker leaves behind (a daemon that forked twice and has a session of its own as well),
 so that "all that came of it" is exact; elsewhere it is the worker's process group. Since it waits for the end of
 CONTROL, a suite that was killed leaves no worker either. Standard library only, and little of that: it starts in
@@ -19,29 +21,36 @@ import select
 import signal
 import sys
 import time
-from typing import List, Optional
+from typing import Iterable, List, Optional
 
-_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _END_SECONDS = 5.0  # what cannot be killed for so long (a process stuck in a driver) is left (assumed)
 
 
-def _adopt() -> None:
-    """Makes this process the parent of what its descendants leave behind."""
+def _prctl(option: int, value: int) -> bool:
+    """Asks the kernel for something about this process; whether it does it, which only Linux knows of."""
     try:
         import ctypes
 
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        return ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0
     except (ImportError, OSError, AttributeError):
-        pass  # no Linux: the process group must do
+        return False
 
 
-def _descendants() -> List[int]:
-    """Every process below this one; those that came last stand last."""
+def adopt() -> bool:
+    """Makes this process the parent of what its descendants leave behind; elsewhere the process group must do."""
+    return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def descendants(without: Iterable[int] = ()) -> List[int]:
+    """Every process below this one; those that came last stand last. Those of ``without`` are left out with all below
+    them."""
     children: dict = {}
     try:
         names = os.listdir("/proc")
     except OSError:
         return []
+    passed = set(without)
     for name in names:
         if name.isdigit():
             try:
@@ -53,7 +62,7 @@ def _descendants() -> List[int]:
     found: List[int] = []
     waiting = [os.getpid()]
     while waiting:
-        below = children.pop(waiting.pop(), [])
+        below = [pid for pid in children.pop(waiting.pop(), []) if pid not in passed]
         found += below
         waiting += below
     return found
@@ -62,7 +71,7 @@ def _descendants() -> List[int]:
 def _delay() -> int:
     """Nanoseconds that threads of the worker have been ready to run without a processor."""
     total = 0
-    for pid in _descendants():
+    for pid in descendants():
         try:
             for thread in os.listdir(f"/proc/{pid}/task"):
                 with open(f"/proc/{pid}/task/{thread}/schedstat", "rb") as stream:
@@ -96,7 +105,7 @@ class _Kept:
 
     def signal(self, number: int) -> List[int]:
         """Signals everything that came of the worker; says what there was."""
-        found = _descendants()
+        found = descendants()
         for pid in found:
             with contextlib.suppress(OSError):
                 os.kill(pid, number)
@@ -127,6 +136,7 @@ def _start(command: List[str]) -> int:
     if pid == 0:
         try:
             os.setsid()
+            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD):
                 signal.signal(number, signal.SIG_DFL)
             signal.set_wakeup_fd(-1)
@@ -155,7 +165,8 @@ def main(argv: List[str]) -> None:
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(woken)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
-    _adopt()
+    adopt()
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
     try:
         kept = _Kept(_start(command), status)
     except OSError as error:

@@ -16,6 +16,8 @@ __all__ = [
     "MAX_LINE",
     "MAX_NESTING",
     "MAX_VALUES",
+    "KEPT_BYTES",
+    "HELLO_BYTES",
     "OUTCOMES",
     "ProtocolFault",
     "methods",
@@ -34,6 +36,11 @@ MAX_LINE = 16 << 20
 #: Objects and arrays within each other, the message itself included. Ours nest eight deep.
 MAX_NESTING = 64
 
+#: Bytes of an answer that a report can keep, and of ``hello``, which stands in every file of one (assumed: ten times
+#: the largest answer of the reference). What is longer costs its case.
+KEPT_BYTES = 4 << 20
+HELLO_BYTES = 64 << 10
+
 #: Values of one message, names of members not counted: what a line of small ones takes in memory is bounded by this.
 MAX_VALUES = 2_000_000
 
@@ -41,7 +48,8 @@ _SHOWN = 60  # characters of a line that is no answer
 _LONGEST_FAULT = 400  # characters of a fault, which quotes what a backend says
 _INTEGERS = (-(1 << 63), (1 << 64) - 1)  # what readers of JSON take: 64 bits, signed or not
 _DIGITS = 20
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+_ESCAPE = re.compile(rb"\\.", re.DOTALL)
+_STRING = re.compile(rb'"[^"]*"?')  # without escapes; one that never ends is no JSON, and is looked at once
 _FEW = 1 << 20  # bytes of a line too short for too many values
 _LARGE = re.compile(rb"[0-9](?:[0-9]{18}|[eE]\+?[0-9]{3})")  # a large integer, a large number
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -91,7 +99,7 @@ def decode(line: bytes) -> Dict[str, Any]:
     """
     if len(line) > MAX_LINE:
         raise ProtocolFault(f"the line is longer than {MAX_LINE} bytes")
-    if len(line) > _FEW and _STRING.sub(b"", line).count(b",") >= MAX_VALUES:
+    if len(line) > _FEW and _STRING.sub(b"", _ESCAPE.sub(b"", line)).count(b",") >= MAX_VALUES:
         raise ProtocolFault(f"the line has more than {MAX_VALUES} values")
     doubtful = _doubtful(line)
     try:

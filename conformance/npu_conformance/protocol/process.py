@@ -10,12 +10,17 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Any, List, Mapping, Optional
+from typing import Any, List, Mapping, Optional, Set
 
 from npu_conformance.protocol import keeper
 from npu_conformance.protocol import messages as protocol
 
-__all__ = ["Ended", "Late", "Mute", "Process"]
+__all__ = ["Ended", "Late", "Mute", "Process", "adopt", "ours"]
+
+#: Processes that this one has started and that end by themselves: keepers, and lanes with keepers of their own.
+ours: Set[int] = set()
+
+_adopting = False
 
 _STDERR_BYTES = 16 << 10  # kept of what a worker logs
 _PART = 1 << 16  # read at a time
@@ -70,6 +75,7 @@ class Process:
                 start_new_session=True,
                 pass_fds=(asked, told),
             )
+            ours.add(self._keeper.pid)
         except BaseException:
             os.close(self._control)
             os.close(self._status)
@@ -190,6 +196,8 @@ class Process:
     def _tell(self, word: bytes) -> None:
         with self._lock, contextlib.suppress(OSError):
             os.write(self._control, word)  # one byte, which a pipe takes at once
+            if self._keeper.returncode is None:
+                self._keeper.send_signal(signal.SIGCONT)  # the worker may have stopped it
 
     def stop(self) -> None:
         """Asks the worker to end, and kills after the grace everything that came of it."""
@@ -212,6 +220,9 @@ class Process:
             with contextlib.suppress(OSError):
                 os.killpg(self._worker, signal.SIGKILL)
         self._keeper.wait()
+        ours.discard(self._keeper.pid)
+        if self._keeper.returncode != 0:
+            _end_adopted()
         self._drop_input()
         self._selector.close()
         for pipe in (self._keeper.stdout, self._keeper.stderr):
@@ -333,6 +344,28 @@ class Process:
         while not self._delays and not self._gone and self.status is None and time.monotonic() < until:
             self._turn(0.05)
         return self._delays[-1] if self._delays else 0
+
+
+def adopt() -> None:
+    """Makes this process, in which nothing but the suite starts others, end what a worker leaves that killed its
+    keeper. Where there is no Linux only its process group is found."""
+    global _adopting
+    _adopting = keeper.adopt()
+
+
+def _end_adopted() -> None:
+    """Kills everything below this process that it has not started itself."""
+    deadline = time.monotonic() + _KEEPER_SECONDS
+    while _adopting and time.monotonic() < deadline:
+        found = keeper.descendants(ours)
+        if not found:
+            return
+        for pid in found:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        for pid in found:
+            with contextlib.suppress(OSError):  # it falls to us once what is between us has ended
+                os.waitpid(pid, os.WNOHANG)
 
 
 class _Limit:

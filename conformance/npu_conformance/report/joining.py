@@ -20,7 +20,7 @@ from npu_reference.printing import shorten
 __all__ = ["join"]
 
 #: What of the header every shard must say alike: they are parts of one run of one backend.
-_ALIKE = ("suite", "backend", "platform", "known_failures")
+_ALIKE = ("suite", "backend", "platform", "sandbox", "known_failures")
 #: What of the selection says which part a shard is.
 _OF_A_PART = ("shard", "cases", "laws", "law_seed")
 
@@ -101,13 +101,14 @@ def _check_alike(parts: Sequence[_Part]) -> None:
     first = parts[0]
     for part in parts[1:]:
         for name in _ALIKE:
-            if part.header[name] != first.header[name]:
-                where = _differing(first.header[name], part.header[name], name)
+            ours, theirs = first.header.get(name), part.header.get(name)
+            if theirs != ours:
+                where = _differing(ours, theirs, name)
                 raise NpuError("OUTPUT", part.folder, f"is of another run than {first.folder}: {where}", _REMEDY)
-        ours, theirs = ({k: v for k, v in one.header["selection"].items() if k not in _OF_A_PART}
+        selected, others = ({k: v for k, v in one.header["selection"].items() if k not in _OF_A_PART}
                         for one in (first, part))  # fmt: skip
-        if ours != theirs:
-            where = _differing(ours, theirs, "selection")
+        if selected != others:
+            where = _differing(selected, others, "selection")
             raise NpuError("OUTPUT", part.folder, f"is of another run than {first.folder}: {where}", _REMEDY)
 
 

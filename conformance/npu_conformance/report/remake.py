@@ -50,7 +50,10 @@ def faults(library: Library, read: results.Read, report: Report) -> List[str]:
     known = {*makers, *map(str, digests), *([_TENSORS] if kept else [])}
     found += [f"{shorten(name)}: is no file of this report" for name in sorted(names - known)]
     if _TENSORS in names and kept:
-        beside = sorted(set(os.listdir(os.path.join(read.folder, _TENSORS))) - kept)
+        place = os.path.join(read.folder, _TENSORS)
+        if os.path.islink(place) or not os.path.isdir(place):
+            return [*found, f"{_TENSORS}: is no folder"]
+        beside = sorted(set(os.listdir(place)) - kept)
         found += [f"{_TENSORS}/{shorten(name)}: is no tensor of this report" for name in beside]
     return found
 

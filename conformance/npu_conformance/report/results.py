@@ -12,6 +12,7 @@ from npu_conformance.judging.records import Record, Report, counts
 from npu_conformance.protocol import outcomes
 from npu_reference import strict_json
 from npu_reference.errors import NpuError
+from npu_reference.printing import shorten
 
 __all__ = ["Read", "footer", "is_evidence", "record_json", "record_line", "write", "read"]
 
@@ -56,7 +57,7 @@ def record_line(record: Record) -> str:
     if record.written is None:
         return output.dumps(told)
     names, parts, at = sorted(told), [], 0
-    for name, text in sorted(record.written._asdict().items()):
+    for name, text in (("facts", record.written.facts), ("observation", record.written.observation)):
         place = names.index(name)
         parts += [_members(told, names[at:place]), f'"{name}": {text}']
         at = place + 1
@@ -127,6 +128,8 @@ def read(folder: str) -> Read:
         raise NpuError("OUTPUT", path, reason, "Name the folder of a report.") from None
     if len(lines) < 2 or lines[0].get("kind") != "header" or lines[-1].get("kind") != "footer":
         raise NpuError("OUTPUT", path, "is not complete: a header, records and a footer are required")
+    _check_types(lines[0], f"{path}:1")
+    _check_types(lines[-1], f"{path}:{len(lines)}")
     records = tuple(lines[1:-1])
     for number, record in enumerate(records, 2):
         if record.get("kind") != "case" or not isinstance(record.get("id"), str):
@@ -137,13 +140,31 @@ def read(folder: str) -> Read:
     return Read(lines[0], records, lines[-1], os.path.dirname(os.path.abspath(path)))
 
 
+#: What members of a header and a footer are, so that they can be read at all; what they say is judged elsewhere.
+_TYPES = {
+    "suite": dict, "backend": dict, "platform": dict, "sandbox": dict, "selection": dict, "known_failures": list,
+    "counts": dict, "errors": list, "files": dict,
+}  # fmt: skip
+
+
+def _check_types(line: Mapping[str, Any], where: str) -> None:
+    """NpuError OUTPUT where a member of a header or footer is of another type than a run writes."""
+    told = [(name, line[name], kind) for name, kind in _TYPES.items() if name in line]
+    if isinstance(line.get("backend"), dict) and "backend" in line["backend"]:
+        told.append(("backend.backend", line["backend"]["backend"], dict))
+    for name, value, kind in told:
+        if not isinstance(value, kind):
+            reason = f"{name} is no {'object' if kind is dict else 'array'}"
+            raise NpuError("OUTPUT", where, reason, "It is none that a run has written.")
+
+
 def _line(raw: bytes, where: str) -> Mapping[str, Any]:
     if len(raw) > _MAX_LINE:
         raise NpuError("OUTPUT", where, "the line is too long")
     try:
-        value = strict_json.loads(raw.decode("ascii"))
+        value = strict_json.finite(raw.decode("ascii"))
     except (ValueError, RecursionError) as error:
-        raise NpuError("OUTPUT", where, f"is not JSON: {error}") from None
+        raise NpuError("OUTPUT", where, f"is not JSON: {shorten(str(error), 200)}") from None
     if not isinstance(value, dict):
         raise NpuError("OUTPUT", where, "is no JSON object")
     return value

@@ -107,7 +107,7 @@ def _known_rows(report: Report) -> List[Dict[str, Any]]:
             covered.setdefault(record.known, []).append(record.instance.id)
     day = report.header.get("day")
     return [
-        {**entry, "left": _left(str(entry["expires"]), day), "cases": covered.get(entry["id"], [])}
+        {"issue": "", "owner": "", **entry, "left": _left(entry["expires"], day), "cases": covered.get(entry["id"], [])}
         for entry in report.header.get("known_failures", ())
     ]
 
@@ -180,6 +180,7 @@ def _environment(report: Report) -> List[Tuple[str, str]]:
     rows += [(f"Backend: {name}", _told(value)) for name, value in sorted(dict(backend.get("runtime") or {}).items())]
     rows += [(f"Claims: {name}", _told(able[name])) for name in sorted(able)]
     rows += [(f"Suite: {name}", _told(value)) for name, value in sorted(dict(header.get("platform") or {}).items())]
+    rows += [(f"Sandbox: {name}", _told(value)) for name, value in sorted(dict(header.get("sandbox") or {}).items())]
     rows += [(f"Selection: {name}", _told(value)) for name, value in sorted(selection.items())]
     return [(printable(name), printable(text)) for name, text in rows if text]
 

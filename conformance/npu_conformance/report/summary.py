@@ -147,5 +147,6 @@ def statement(library: Library, report: Report, results: bytes) -> Dict[str, Any
         "must_requirements": {"passed": passed, "total": total},
         "counts": counts(report.records),
         "known_failures": report.header["known_failures"],
+        "sandbox": report.header.get("sandbox", {"means": "none"}),
         "results_sha256": hashlib.sha256(results).hexdigest(),
     }

@@ -151,22 +151,22 @@ def _lawful(
     if not chosen or claims is None:
         return {}
     selection = read.header.get("selection", {})
-    plan = asking.Plan(selection.get("laws", 0), selection.get("law_seed", 0), chosen, read.folder, library)
     usable = any(judge.applicable(instance, claims) is None for instance in chosen)
     try:
+        plan = asking.Plan(int(selection.get("laws", 0)), selection.get("law_seed", 0), chosen, read.folder, library)
         answers = asking.load(read.folder) if usable else []
         if usable and not asking.whole(plan, answers):
             raise ValueError(f"it does not hold {plan.graphs} graphs")
         return {record.instance.id: record for record in asking.records(plan, claims, answers)}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        faults.append(f"{asking.FILE} cannot be judged: {error}")
+    except Exception as error:  # noqa: BLE001  whatever the file or the selection holds, it is a fault of the folder
+        faults.append(f"{asking.FILE} cannot be judged: {shorten(str(error), 200)}")
         return {}
 
 
 def _claims(read: results.Read, faults: List[str]) -> Optional[judge.Claims]:
     try:
         return judge.Claims.of(read.header["backend"])
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, AttributeError):
         faults.append("the header does not say what the backend claims")
         return None
 
@@ -176,14 +176,15 @@ def _known(header: Mapping[str, Any], faults: List[str]) -> List[known_failures.
     for entry in header.get("known_failures", []):
         try:
             expires = datetime.datetime.strptime(entry["expires"], "%Y-%m-%d").date()
-            found.append(
-                known_failures.Entry(
-                    entry["id"], entry["outcome"], entry["signature"], entry["reason"], expires,
-                    entry.get("issue", ""), entry.get("owner", ""),
-                )
+            told = known_failures.Entry(
+                entry["id"], entry["outcome"], entry["signature"], entry["reason"], expires,
+                entry.get("issue", ""), entry.get("owner", ""),
             )  # fmt: skip
-        except (KeyError, TypeError, ValueError):
-            faults.append(f"a known failure of the header cannot be read: {entry!r}")
+            if not all(isinstance(one, str) for one in (*told[:4], *told[5:])):
+                raise TypeError("what ought to be a text is none")
+            found.append(told)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            faults.append(f"a known failure of the header cannot be read: {shorten(repr(entry), 200)}")
     return found
 
 
@@ -284,6 +285,8 @@ def _header(library: Library, read: results.Read, known: Sequence[known_failures
     }
     if known:
         header["day"] = stated.get("day")
+    if "sandbox" in stated:
+        header["sandbox"] = stated["sandbox"]
     return header
 
 

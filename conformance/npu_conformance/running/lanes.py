@@ -12,6 +12,8 @@ from npu_conformance.judging.records import Record
 from npu_conformance.library.library import Instance
 from npu_conformance.observing import tensors
 from npu_conformance.protocol import client, requests
+from npu_conformance.protocol import messages as protocol
+from npu_conformance.running import keeping
 from npu_reference.errors import NpuError
 from npu_reference.printing import shorten
 
@@ -26,7 +28,7 @@ _START_FAILURES = 3  # a lane gives up after this many failed starts in successi
 _HANGS_UNTIL_SHORTER, _HANGS_UNTIL_THE_END = 3, 20
 _SHORTEST = 0.125  # of a time limit (assumed)
 
-_LONGEST = 1000  # characters of a reason
+_LONGEST = 1000  # characters of a reason, and of a worker's last words
 
 _ENDED_BADLY = (client.Crashed, client.TimedOut, client.Nonsense)
 
@@ -35,7 +37,7 @@ class Settings(NamedTuple):
     """How to run.
 
     jobs: worker processes; factor: on every time limit; env, python: further variables and interpreter of the
-    workers; repeat: whether a wrong answer is asked for again in a fresh worker.
+    workers; repeat: whether a wrong answer is asked for again in a fresh worker; sandbox: what shuts workers in.
     """
 
     jobs: int = 1
@@ -43,9 +45,10 @@ class Settings(NamedTuple):
     env: Mapping[str, str] = {}
     python: str = ""
     repeat: bool = True
+    sandbox: Optional[Mapping[str, Any]] = None
 
     def client(self, spec: str) -> client.Client:
-        return client.Client(spec, factor=self.factor, env=self.env, python=self.python)
+        return client.Client(spec, factor=self.factor, env=self.env, python=self.python, sandbox=self.sandbox)
 
 
 class Lane:
@@ -117,12 +120,12 @@ class Lane:
                 self.start_failures = 0
                 first = f"{result.status}: {result.detail}"
                 found = unstable(instance, first, result.differences, second)
-                return Record(instance, found, self._kept(again), first, "", 0.0)
+                return self._kept(Record(instance, found, again, first, "", 0.0))
             outcome, result = again, second
         self.start_failures = 0
         hangs = isinstance(outcome, client.TimedOut)
         self.hangs[instance.case.method] = self.hangs.get(instance.case.method, 0) + 1 if hangs else 0
-        return Record(instance, result, self._kept(outcome), "", "", 0.0)
+        return self._kept(Record(instance, result, outcome, "", "", 0.0))
 
     def _repeats(self, instance: Instance, outcome: client.Outcome, result: judge.Result, used: bool) -> bool:
         if isinstance(outcome, _ENDED_BADLY):
@@ -145,10 +148,13 @@ class Lane:
 
     def _sound(self, outcome: client.Outcome) -> client.Outcome:
         """The outcome; nonsense where a tensor of it is none: what its file was is gone when it is judged again."""
+        if isinstance(outcome, (client.Crashed, client.TimedOut)):
+            return outcome._replace(stderr=outcome.stderr[-_LONGEST:])
         if isinstance(outcome, client.Answered) and "fetches" in outcome.ok:
+            room = protocol.KEPT_BYTES
             for tensor in outcome.ok["fetches"].values():
                 try:
-                    tensors.decode_bytes(tensor, self.worker.folder)
+                    room -= len(tensors.decode_bytes(tensor, self.worker.folder, room))
                 except tensors.BadTensor as error:
                     return client.Nonsense(f"a tensor of the answer {error}")
         return outcome
@@ -156,14 +162,16 @@ class Lane:
     def _judged(self, instance: Instance, outcome: client.Outcome, prepared: requests.Prepared) -> judge.Result:
         return judge.judge(instance, requests.read_back(outcome, prepared.twin), self.worker.folder, self.claims)
 
-    def _kept(self, outcome: client.Outcome) -> client.Outcome:
-        """The outcome with tensors that came as files kept by digest, or inline where nothing is kept."""
-        if not isinstance(outcome, client.Answered) or "fetches" not in outcome.ok:
-            return outcome
-        fetches = {name: self._keep(tensor) for name, tensor in outcome.ok["fetches"].items()}
-        return client.Answered({**outcome.ok, "fetches": fetches})
+    def _kept(self, record: Record) -> Record:
+        """The record as a report has it, with tensors that came as files kept by digest."""
+        outcome = record.outcome
+        sizes: Dict[str, int] = {}
+        if isinstance(outcome, client.Answered) and "fetches" in outcome.ok:
+            fetches = {name: self._keep(tensor, sizes) for name, tensor in outcome.ok["fetches"].items()}
+            record = record._replace(outcome=client.Answered({**outcome.ok, "fetches": fetches}))
+        return keeping.bounded(record, sizes)
 
-    def _keep(self, tensor: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _keep(self, tensor: Mapping[str, Any], sizes: Dict[str, int]) -> Mapping[str, Any]:
         if "file" not in tensor or self.keep is None:
             return tensor
         try:
@@ -175,7 +183,9 @@ class Lane:
         if not os.path.exists(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             output.write_bytes(path, raw)
-        return {"dtype": tensor["dtype"], "shape": tensor["shape"], "file": f"tensors/{digest}.bin"}
+        name = f"tensors/{digest}.bin"
+        sizes[name] = len(raw)
+        return {"dtype": tensor["dtype"], "shape": tensor["shape"], "file": name}
 
 
 def unstable(

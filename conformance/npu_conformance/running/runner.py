@@ -15,6 +15,7 @@ from npu_conformance.judging import judge, known_failures
 from npu_conformance.judging.records import Record, Report, blocked, final_verdict
 from npu_conformance.library.library import COSTS, Case, Instance, Library
 from npu_conformance.protocol import client, schema
+from npu_conformance.running import keeping
 from npu_conformance.running.lanes import Settings, plain
 from npu_conformance.running.seats import Gone, Instances, Part, Seat, Terms, Unit, seat
 
@@ -81,7 +82,7 @@ def run(
         hello = leading.hello()
         claims = judge.Claims.of(hello)
         pairs = list(enumerate(instances))
-        work = _Work(Terms(claims, library.fixtures, keep, settings.repeat), progress)
+        work = _Work(Terms(claims, library.fixtures, keep, settings.repeat), progress, len(pairs))
         pool = stack.enter_context(ThreadPoolExecutor(settings.jobs))
         places: List[Seat] = []
 
@@ -108,6 +109,8 @@ def run(
                 one.abort()
             raise
     found = work.found
+    if keep is not None:
+        keeping.tidy(found.values(), keep)
     records = blocked([found[number] for number in range(len(instances))])
     if beside is not None:
         records += beside.records(lambda: settings.client(spec))
@@ -125,22 +128,29 @@ def run(
     }
     if known:
         header["day"] = today.isoformat()  # by which they expired or not
+    if settings.sandbox is not None:
+        header["sandbox"] = dict(settings.sandbox)
     return Report(header, tuple(records), tuple(errors), final_verdict(records, errors))
 
 
 class _Work:
     """What the lanes share: what is left to ask, and what came of the rest."""
 
-    def __init__(self, terms: Terms, progress: Optional[Callable[[Any], None]] = None) -> None:
+    def __init__(self, terms: Terms, progress: Optional[Callable[[Any], None]] = None, cases: int = 0) -> None:
         self.terms, self._progress = terms, progress
         self.beside: Optional[Further] = None
         self.units: Deque[Union[Unit, Chain]] = collections.deque()
-        self.found: Dict[int, Record] = {}
+        self.store = keeping.Store(cases)
         self.stop = threading.Event()
         self._whole = threading.Event()  # nothing more is added
         self._lock = threading.Lock()
         self._begun: Set[int] = set()  # numbers of instances that were given out before it was whole
         self._again: Set[Any] = set()  # numbers of instances, and parts, that were there when a lane's process ended
+
+    @property
+    def found(self) -> Mapping[int, Record]:
+        """The records there are, by number of their instance."""
+        return self.store.records
 
     def begin(self, units: Sequence[Instances]) -> None:
         """What may be asked before it is known what else there is."""
@@ -167,7 +177,7 @@ class _Work:
     def heard(self, number: Optional[int], record: Optional[Record]) -> None:
         with self._lock:
             if number is not None and record is not None:
-                self.found[number] = record
+                self.store.add(number, record)
             if self._progress is not None:
                 self._progress(record)
 

@@ -18,9 +18,9 @@ import traceback
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from npu_conformance.judging import judge
-from npu_conformance.judging.records import Record, Written
+from npu_conformance.judging.records import Record
 from npu_conformance.library.library import Instance
-from npu_conformance.protocol import client, outcomes
+from npu_conformance.protocol import client, process
 from npu_conformance.running.lanes import Lane, Settings
 from npu_reference.collection import collect_seldom
 from npu_reference.errors import NpuError
@@ -220,6 +220,7 @@ class Apart(Seat):
                 start_new_session=True,
                 pass_fds=(asked, tells),
             )
+            process.ours.add(self._process.pid)
         except BaseException as error:
             os.close(asks)
             os.close(heard)
@@ -284,6 +285,7 @@ class Apart(Seat):
         except subprocess.TimeoutExpired:
             self._process.kill()  # its worker's keeper notices
             self._process.wait()
+        process.ours.discard(self._process.pid)
         self._heard.close()
 
     # Inside
@@ -333,9 +335,8 @@ def _nothing(number: Optional[int], told: Any) -> None:
 
 
 def _folded(record: Record) -> Tuple[Any, ...]:
-    """A record as it is sent: the raw answer and its facts as the text in which they are reported."""
-    result = record.result._replace(facts=())
-    return result, Written.of(record.result.facts, outcomes.outcome_json(record.outcome)), record.first, record.seconds
+    """A record as it is sent: without its instance, which is known where it is heard."""
+    return record.result, record.written, record.first, record.seconds
 
 
 def _unfolded(instance: Instance, told: Tuple[Any, ...]) -> Record:
@@ -351,6 +352,7 @@ def main(descriptors: Sequence[str]) -> None:
     from multiprocessing.connection import Connection
 
     collect_seldom()
+    process.adopt()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # whoever started it says when it is over
     asked, tells = (int(text) for text in descriptors)

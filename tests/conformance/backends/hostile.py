@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 
@@ -68,6 +71,37 @@ class KillsItsKeeper(Honest):
 
     def partition(self, params):
         os.kill(os.getppid(), signal.SIGKILL)
+        threading.Event().wait()
+
+
+class KillsItsKeeperBesideItsDaemon(KillsItsKeeper):
+    """The same with a daemon in a session of its own."""
+
+    def partition(self, params):
+        daemon()
+        return super().partition(params)
+
+
+class StopsItsKeeper(Honest):
+    """Stops the process that keeps it, starts a daemon and hangs."""
+
+    def partition(self, params):
+        daemon()
+        os.kill(os.getppid(), signal.SIGSTOP)
+        threading.Event().wait()
+
+
+class KillsTheSuite(Honest):
+    """Starts a daemon, then kills what judges, or what started that, and hangs; the daemon holds the lock of the file
+    that is named."""
+
+    def partition(self, params):
+        held = os.open(sys.argv[2], os.O_RDWR)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        os.set_inheritable(held, True)
+        daemon()
+        judging = miniatures.suite()
+        os.kill(miniatures.above(judging) if sys.argv[3] == "2" else judging, signal.SIGKILL)
         threading.Event().wait()
 
 
@@ -187,6 +221,34 @@ class ReplacesItsFolder(Honest):
         os.rename(here, here + "-gone")
         os.symlink("/", here)
         return super().partition(params)
+
+
+class Escapes(Honest):
+    """Says what it could do: read, write and remove what lies elsewhere, connect, fill its folder."""
+
+    def options(self, params):
+        outside, port = sys.argv[2], int(sys.argv[3])
+
+        def write(path):
+            with open(path, "w") as stream:
+                stream.write("mine")
+
+        deeds = {
+            "inside": lambda: write("inside"),
+            "reads": lambda: open(outside).close(),
+            "writes": lambda: write(outside),
+            "adds": lambda: write(outside + "-more"),
+            "removes": lambda: os.unlink(outside),
+            "above": lambda: write(os.path.join(os.pardir, "above")),
+            "links": lambda: os.symlink("/", os.path.join(os.pardir, "link")),
+            "connects": lambda: socket.create_connection(("127.0.0.1", port), 5).close(),
+        }
+        done = []
+        for name, deed in deeds.items():
+            with contextlib.suppress(OSError):
+                deed()
+                done.append(name)
+        return {"effective": {"done": {"value": sorted(done)}}, "warnings": []}
 
 
 class EndlessLines(Honest):

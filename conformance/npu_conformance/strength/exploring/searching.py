@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tup
 
 from npu_conformance.backends import base
 from npu_conformance.backends.reference import ReferenceBackend
+from npu_conformance.files import descriptors, scratch
 from npu_conformance.judging.judge import Claims
 from npu_conformance.library.library import Library
 from npu_conformance.protocol import client, requests
@@ -19,7 +20,6 @@ from npu_conformance.strength.exploring.questions import Question
 from npu_conformance.strength.laws import graphs
 from npu_conformance.strength.laws.shrink import shrink
 from npu_reference.errors import NpuError
-from npu_reference.graphs import write_graph
 
 __all__ = ["Exploration", "Finding", "Plan", "explore"]
 
@@ -138,9 +138,9 @@ class _Asker:
             asked = graphs.request(question.steps)
             if asked is None:
                 return None
-            os.makedirs(folder, exist_ok=True)
+            scratch.folder(folder)
             params.update(graph=os.path.join(folder, "graph.pb"), feeds=list(asked.feeds), fetches=list(asked.fetches))
-            write_graph(asked.graph, params["graph"])
+            descriptors.write(params["graph"], asked.graph.to_def().SerializeToString(deterministic=True))
             ops = {node.name: node.op for node in asked.closed.nodes}
             if "op_list" in self.claims.features:
                 params["op_list"] = graphs.OPERATORS

@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Mapping, Optional
 
+from npu_conformance.files import descriptors, output, scratch
 from npu_conformance.judging import judge
 from npu_conformance.library import twins
-from npu_conformance.protocol import client, requests
+from npu_conformance.protocol import client, outcomes, requests
 from npu_conformance.strength.laws import dealing
-from npu_conformance.strength.laws.plans import PARTS, Plan
+from npu_conformance.strength.laws.plans import DEFAULT, PARTS, Plan
 from npu_reference.errors import NpuError
-from npu_reference.graphs import Graph, write_graph
+from npu_reference.graphs import Graph
 
 __all__ = ["RUN_SECONDS", "SECONDS", "Asker", "ended_badly"]
 
 SECONDS = 10.0  # for one small graph (assumed)
 RUN_SECONDS = 60.0  # for a small graph that TensorFlow runs, which may have to be imported first (assumed)
+#: Bytes that the answers to the questions of one part may take beyond so many each (assumed: ten times what those of
+#: the reference do).
+_ROOM, _FREE = 4 << 20, 8 << 10
+
 _BAD_ENDINGS = 2  # a backend that crashes or hangs this often in one part is asked no more in it (assumed)
 
 
@@ -38,6 +43,7 @@ class Asker:
     ) -> None:
         self.plan, self.worker, self.claims, self.part, self.progress = plan, worker, claims, part, progress
         self._bad = 0
+        self._room = _ROOM * max(plan.graphs // DEFAULT, 1)
 
     @property
     def done(self) -> bool:
@@ -47,6 +53,7 @@ class Asker:
     def forgive(self) -> None:
         """Ask again, whatever was before."""
         self._bad = 0
+        self._room = _ROOM
 
     def asks(self, number: int) -> bool:
         """Whether the question of this number, of whatever kind, is one of its part."""
@@ -60,7 +67,8 @@ class Asker:
     def folder(self) -> str:
         """Where the files of one question lie; it is there."""
         folder = os.path.join(self.worker.folder, "case")
-        os.makedirs(folder, exist_ok=True)
+        for one in (self.worker.folder, folder):
+            scratch.folder(one)
         return folder
 
     def method(self, method: str, params: Mapping[str, Any]) -> Optional[client.Outcome]:
@@ -83,7 +91,7 @@ class Asker:
         if self.done:
             return None
         path = os.path.join(self.folder, "graph.pb")
-        write_graph(graph, path)
+        descriptors.write(path, graph.to_def().SerializeToString(deterministic=True))
         outcome = self.request(method, {**params, "graph": path}, seconds)
         if outcome is None:
             return None
@@ -96,7 +104,7 @@ class Asker:
         start any more."""
         known = self.worker.known(method, params)
         if known is not None:
-            return known
+            return self._bearable(known)
         try:
             if self.worker.served and not after:
                 outcome = self.worker.request("reset", {}, SECONDS)
@@ -108,8 +116,19 @@ class Asker:
                 raise
             self._bad = _BAD_ENDINGS
             return None
+        outcome = self._bearable(outcome)
         self._bad += ended_badly(outcome)
         return outcome
+
+    def _bearable(self, outcome: client.Outcome) -> client.Outcome:
+        """The outcome, which is kept until all laws are judged; nonsense where there is no more room for large ones."""
+        beyond = len(output.dumps(outcomes.outcome_json(outcome))) - _FREE
+        if beyond <= 0:
+            return outcome
+        self._room -= beyond
+        if self._room >= 0:
+            return outcome
+        return client.Nonsense(f"large answers about laws take more than {_ROOM >> 20} MiB: this one is not kept")
 
 
 def ended_badly(outcome: Optional[client.Outcome]) -> bool:

@@ -13,6 +13,7 @@ from typing import Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping,
 from npu_conformance.judging import judge
 from npu_conformance.judging.records import Record
 from npu_conformance.library.library import Instance
+from npu_conformance.observing import observe, tensors, timeline
 from npu_conformance.protocol import client
 from npu_conformance.running.lanes import Settings
 from npu_conformance.strength.laws import answers, dealing, examples
@@ -22,6 +23,7 @@ from npu_conformance.strength.laws.kinds import KINDS, drawn
 from npu_conformance.strength.laws.plans import DEFAULT, PARTS, Asked, Finding, Plan, edition_of, shelved
 from npu_conformance.strength.laws.table import LAWS, OF_CONDITIONS, OF_EFFECTS, apart, instances, law_of
 from npu_reference.errors import NpuError
+from npu_reference.printing import clipped
 
 __all__ = [
     "DEFAULT", "FILE", "LAWS", "Plan", "Questions", "apart", "concerns", "findings", "instances", "law_of", "load",
@@ -29,6 +31,7 @@ __all__ = [
 ]  # fmt: skip
 
 _SHOWN = 20  # graphs whose faults a record lists
+_LONGEST = 1000  # characters of a fault, which quotes the backend
 
 #: What a law holds of, by its method.
 _OF = {"partition": "graphs", "precision": "graphs", "options": "sets of values", "run": "graphs", "timeline": "graphs"}
@@ -49,8 +52,9 @@ def findings(plan: Plan, claims: judge.Claims, asked: Asked) -> _Broken:
         return KINDS[asked.kind].faults(plan, claims, asked)
     except Exception as error:  # noqa: BLE001  whatever an answer does to us may cost its law, not the run
         law = next(law.name for law in LAWS.values() if concerns(plan, law.name, asked))
-        fault = f"reading the answer ended in {type(error).__name__}: {error}"
-        return {law: Finding(asked, fault, asked.outcomes.get("first"), unread=True)}
+        ours = not isinstance(error, (observe.TooMuch, tensors.BadTensor, timeline.BadTimeline))
+        fault = f"reading the answer ended in {type(error).__name__}: {error}" if ours else str(error)
+        return {law: Finding(asked, fault, asked.outcomes.get("first"), unread=ours)}
 
 
 def concerns(plan: Plan, law: str, asked: Asked) -> bool:
@@ -93,9 +97,11 @@ def _judged(
     of_cases = law.name in OF_CONDITIONS | OF_EFFECTS
     of = "cases under conditions" if of_cases else _OF[law.method]
     if found:
-        detail = f"broken by {len(found)} of {len(concerned)} {of}: {found[0].fault}"
+        detail = f"broken by {len(found)} of {len(concerned)} {of}: {clipped(found[0].fault, _LONGEST)}"
         differences = tuple(
-            judge.Difference("law", f"{KINDS[one.asked.kind].named(plan, one)}: {one.fault}", law.name)
+            judge.Difference(
+                "law", f"{KINDS[one.asked.kind].named(plan, one)}: {clipped(one.fault, _LONGEST)}", law.name
+            )
             for one in found[:_SHOWN]
         )
         status = "harness-error" if all(one.unread for one in found) else "fail"

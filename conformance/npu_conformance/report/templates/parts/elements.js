@@ -3,7 +3,7 @@ const $ = id => document.getElementById(id);
 const LIMIT = 200;   // rows shown at once; the rest on demand
 function el(tag, attrs, ...kids) {
   const e = document.createElement(tag);
-  for (const [k, v] of Object.entries(attrs || {})) { if (k === "onclick") e.onclick = v; else e.setAttribute(k, v); }
+  for (const [k, v] of Object.entries(attrs || {})) { if (k === "onclick") e.onclick = v; else if (k === "style") e.style.cssText = v; else e.setAttribute(k, v); }
   for (const kid of kids) e.append(kid instanceof Node ? kid : document.createTextNode(String(kid)));
   return e;
 }

@@ -6,13 +6,14 @@ import functools
 import os
 from typing import Any, Mapping, Sequence, Tuple
 
+from npu_conformance.files import descriptors
 from npu_conformance.judging import judge
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws.checks import Law
 from npu_conformance.strength.laws.effects.answers import copied
 from npu_conformance.strength.laws.effects.asked import HERE, Kept, Params
 from npu_conformance.strength.laws.effects.declared import BY_NAME, SECOND
-from npu_reference.graphs import load_graph, write_graph
+from npu_reference.graphs import load_graph
 
 __all__ = ["EFFECTS", "asked_for", "fault", "read_back"]
 
@@ -25,7 +26,8 @@ def asked_for(conditions: Sequence[str], params: Mapping[str, Any], folder: str 
     changes = tuple(name for name in conditions if BY_NAME[name].graph is not None)
     if changes and folder:
         found["graph"] = os.path.join(folder, f"{HERE}.pb")
-        write_graph(_changed(params["graph"], changes), found["graph"])  # whatever a backend has put in its place
+        content = _changed(params["graph"], changes).SerializeToString(deterministic=True)
+        descriptors.write(found["graph"], content)  # whatever a backend has put in its place
     return found
 
 

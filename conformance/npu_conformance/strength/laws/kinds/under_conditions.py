@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Collection, Iterator, List, Optional, Sequence, Tuple
 
+from npu_conformance.files import descriptors
 from npu_conformance.judging import judge
 from npu_conformance.protocol import client, requests
 from npu_conformance.strength.laws import conditions, dealing
@@ -101,8 +102,7 @@ def _once(
         listed = "op_list" in asker.claims.features
         params, content = dealing.request(dealt, way, params, listed, closed)
         params["graph"] = os.path.join(folder, f"graph.{dealing.form(way)}")
-        with open(params["graph"], "wb") as file:
-            file.write(content)
+        descriptors.write(params["graph"], content)
     outcome = asker.request(first.case.method, params, after=after)
     return None if outcome is None else requests.without_paths(outcome, asker.worker.folder, folder)
 

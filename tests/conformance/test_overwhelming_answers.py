@@ -1,0 +1,177 @@
+"""Answers of any size cost their own cases, in bounded time, memory and space; so do all of them together."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from random import Random
+from typing import Any, Dict, List
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from npu_conformance.judging import judge
+from npu_conformance.judging.records import Record, Written
+from npu_conformance.observing import files, profile_files
+from npu_conformance.running import keeping
+from tests.conformance.backends import overwhelming
+from tests.conformance.shelves import BACKENDS, Shelf
+
+METHODS = {"one-variant-for-all": "timeline", "runs-alike": "run", "many-kernels": "compile",
+           "many-iterations": "timeline", "blanks": "compile"}  # fmt: skip
+
+CASE = """
+[[case]]
+id = "small-{kind}"
+title = "An answer like no other"
+requirements = ["small.one"]
+method = "{method}"
+params = {{ graph = "small.pbtxt", values = {{ as = "{kind}" }}{more} }}
+expect = {{ contains = ["nothing says this"] }}
+"""
+
+#: Run in a process of its own, which has two gigabytes of addresses.
+PROGRAM = """
+import json, os, sys
+from npu_conformance.files import output
+from npu_conformance.report import verify, write
+from tests.conformance.shelves import QUICK, Shelf, judged
+shelf = Shelf.__new__(Shelf)
+shelf.folder = sys.argv[1]
+folder = shelf.path("report")
+with output.replaced_folder(folder) as aside:
+    settings = QUICK._replace(factor=3.0, repeat=False)
+    report = judged(shelf, f"exec:{sys.executable} {sys.argv[2]}", settings, keep=aside)
+    write.write(shelf.load(), report, aside)
+print(json.dumps({one.instance.case.id: [one.result.status, one.result.detail] for one in report.records}))
+print(json.dumps(verify.verify(shelf.load(), folder).faults))
+"""
+
+
+def limited() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+
+
+def test_an_answer_that_nobody_can_bear_costs_its_case(shelf: Shelf) -> None:
+    fetches = {"runs-alike": ', fetches = ["a:0"]'}
+    cases = [
+        CASE.format(kind=kind, method=METHODS.get(kind, "partition"), more=fetches.get(kind, ""))
+        for kind in overwhelming.ANSWERS
+    ]
+    with open(shelf.path("cases/small/topic.toml"), "a", encoding="utf-8") as stream:
+        stream.write("".join(cases))
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, shelf.folder, os.path.join(BACKENDS, "overwhelming.py")],
+        stdout=subprocess.PIPE, check=True, timeout=300, preexec_fn=limited,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+    )  # fmt: skip
+    found, faults = map(json.loads, done.stdout.decode().splitlines())
+    assert faults == []
+    told: Dict[str, str] = {name[len("small-") :]: " ".join(said) for name, said in found.items()}
+    assert {name for name, said in told.items() if said.startswith("pass")} == set(told) - set(overwhelming.ANSWERS)
+    assert {name: said for name, said in told.items() if said.startswith("harness-error")} == {}
+    for kind in ("one-name", "many-nodes", "many-keys"):
+        assert told[kind].endswith("the answer has more than 4096 KiB, which is more than a report keeps of one")
+    assert "stands twice" in told["a-key-twice"]
+    assert told["no-end"].startswith("protocol-error no answer of the protocol: not JSON")
+    for kind in ("kept-nodes", "one-name-for-all", "long-names"):
+        assert "says more than is looked at" in told[kind], told[kind]
+    for kind in ("many-iterations", "blanks"):
+        assert told[kind] == "fail missing: nothing says this"
+    report = shelf.path("report")
+    assert sum(os.path.getsize(os.path.join(report, name)) for name in os.listdir(report)) < 64 << 20
+
+
+def record(number: int, size: int) -> Record:
+    result = judge.Result("fail", "", (judge.Difference("missing", "x", "host"),), (), "partition/missing/host")
+    written = Written("[]", json.dumps("x" * size))
+    return Record(_INSTANCES[number], result, None, "", "", 0.0, written)
+
+
+class _OfCase:
+    """An instance as far as a store looks at it."""
+
+    def __init__(self, number: int) -> None:
+        self.id = f"case-{number}"
+        self.case = self
+        self.method = "partition"
+
+
+_INSTANCES = {number: _OfCase(number) for number in range(40)}
+
+
+@given(st.lists(st.integers(0, 100), min_size=1, max_size=40), st.randoms(use_true_random=False))
+@settings(max_examples=30, deadline=None)
+def test_the_largest_answers_go_whatever_came_first(sizes: List[int], order: Random) -> None:
+    numbers = list(range(len(sizes)))
+    found = []
+    for _ in range(2):
+        store = keeping.Store(0)
+        store._room = store._most = 1500
+        order.shuffle(numbers)
+        for number in numbers:
+            store.add(number, record(number, sizes[number]))
+        assert sorted(store.records) == list(range(len(sizes)))
+        found.append({number: one.result.status for number, one in store.records.items()})
+    assert found[0] == found[1]
+    kept = [sizes[number] for number, status in found[0].items() if status == "fail"]
+    gone = [sizes[number] for number, status in found[0].items() if status == "protocol-error"]
+    assert not gone or not kept or max(kept) <= min(gone)
+    weights = [keeping._weight(record(number, size)) for number, size in enumerate(sizes)]
+    assert bool(gone) == (sum(weights) > 1500)
+
+
+def test_a_tensor_of_an_answer_that_is_not_kept_is_removed(tmp_path) -> None:
+    (tmp_path / "tensors").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "tensors" / name).write_text(name)
+    one = record(0, 1)
+    keeping.tidy([one._replace(written=one.written._replace(tensors=(("tensors/a", 1),)))], str(tmp_path))
+    assert os.listdir(str(tmp_path / "tensors")) == ["a"]
+
+
+# What is found in time that grows with an answer is what was found before
+
+
+@given(st.lists(st.text("ab_", max_size=6), max_size=8), st.text("ab_", max_size=8))
+def test_the_kernel_of_a_file_is_the_longest_that_its_name_begins_with(stems: List[str], name: str) -> None:
+    kernels = dict.fromkeys(stems, "op")
+    expected = max((stem for stem in kernels if stem and name.startswith(stem)), key=len, default="")
+    assert files.Stems(kernels).of(name) == expected
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.sampled_from("xyz")), max_size=12),
+    st.lists(st.none() | st.integers(0, 30), max_size=6),
+)
+def test_operators_near_a_moment_are_those_within_its_bound(moments: List[Any], wanted: List[Any]) -> None:
+    near = profile_files._NEAR
+    placed = [(moment * near / 2, name) for moment, name in moments]
+    asked = [None if one is None else one * near / 2 for one in wanted]
+    expected = [
+        name
+        for one in asked
+        if one is not None
+        for name in sorted({name for moment, name in placed if abs(moment - one) <= near})
+    ]
+    assert sorted(profile_files._near(placed, asked)) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    "name, place",
+    [
+        ("a/PROF_1/device/op_summary_0_1.csv", ("a", "PROF_1", "op_summary")),
+        ("PROF_1/PROF_2/x/task_time.csv", ("PROF_1", "PROF_2", "task_time")),
+        ("PROF_1/step_trace.csv", ("", "PROF_1", "step_trace")),
+        ("/out/PROF_1/step_trace.csv", None),
+        ("a/PROF_/step_trace.csv", None),
+        ("PROF_1/Step.csv", None),
+        ("PROF_1.csv", None),
+    ],
+)
+def test_a_table_is_one_of_the_innermost_profile_that_it_lies_in(name: str, place: Any) -> None:
+    assert profile_files._place(name) == place

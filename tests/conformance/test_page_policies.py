@@ -1,0 +1,63 @@
+"""Pages load nothing, and run no script and take no style but their own: each says so in a policy of its own."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import os
+import re
+
+import pytest
+
+from npu_conformance.report import page, run_page
+from tests.conformance.shelves import Shelf, judged, spoken
+
+TEMPLATES = sorted(name for name in os.listdir(str(page._TEMPLATES)) if name.endswith(".html"))
+#: What has to be given for a page to be made without what it is about.
+CONTEXT = {
+    "title": "</title><script>alert(1)</script>",
+    "data": {"</script>": "<style>", "ranks": []},
+    "options": {},
+    "simulated": True,
+}
+
+
+def made(template: str, shelf: Shelf) -> str:
+    if template == "report.html":
+        return run_page.page(shelf.load(), judged(shelf, spoken("Lies")))
+    return page.render_page(template, **CONTEXT)
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_a_page_allows_exactly_the_scripts_and_styles_that_stand_in_it(template: str, shelf: Shelf) -> None:
+    text = made(template, shelf)
+    head, _, _ = text.partition("<title>")
+    (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', head)
+    assert head.index("Content-Security-Policy") < min(map(text.index, ("<style", "<script", "viewport")))
+    told = dict(part.split(" ", 1) for part in html.unescape(policy).split("; "))
+    assert {**told, "img-src": "data:"} == {
+        "default-src": "'none'", "base-uri": "'none'", "form-action": "'none'", "img-src": "data:",
+        "script-src": told["script-src"], "style-src": told["style-src"],
+    }  # fmt: skip
+    of_shown = " ".join(page.policy(shown) for shown in page._SHOWN.get(template, ())).replace(";", " ").split()
+    for kind in ("script", "style"):
+        codes = re.findall(rf"<{kind}>(.*?)</{kind}>", text, re.DOTALL)
+        digests = [base64.b64encode(hashlib.sha256(code.encode()).digest()).decode() for code in codes]
+        own = [f"'sha256-{digest}'" for digest in digests]
+        assert own, f"{template} has no {kind}"
+        assert [one for one in told[f"{kind}-src"].split(" ") if one not in of_shown] == own
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_no_script_or_style_of_a_template_holds_what_is_a_users(template: str) -> None:
+    source = page._source(template)
+    for code in page._CODE.finditer(source):
+        assert re.sub(r"\{% include \"parts/[a-z.]+\" %\}", "", code.group()).count("{" + "%") == 0
+        assert "{{" not in code.group()
+    outside = page._CODE.sub("", source)
+    # Of these a policy of hashes takes none.
+    assert not re.search(r"""\s(style|on[a-z]+|src|srcset|action)=["']|javascript:""", outside)
+    assert not re.search(r"<(base|form|object|embed)\b", outside)
+    assert set(re.findall(r"<script[^>]*>", outside)) <= {'<script type="application/json" id="data">'}
+    assert not re.search(r"setAttribute\(.(style|on)|innerHTML|insertAdjacentHTML|\beval\(|new Function", source)
