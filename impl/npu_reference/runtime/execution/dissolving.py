@@ -8,6 +8,7 @@ unless something waits; so GEOPs, and the functions that a graph calls, are take
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.graphs import OPS, Graph, graph_from_def
@@ -33,6 +34,10 @@ _SAFE = frozenset(
 #: Operators of a graph that is taken apart, after which calls stay calls: calls that nest and fork are twice as many at
 #: every depth (assumed).
 _MOST = 200000
+
+#: Attribute that tells random operators of one signature from those of another.
+_NUMBER = "_npu_drawn"
+_NUMBERS = itertools.count(1)
 
 #: What makes an element of a data set, which may take its time.
 _ELEMENTS = ("IteratorGetNext", "MultiDeviceIteratorGetNext")
@@ -144,6 +149,8 @@ class _Dissolving:
         self.library = graph_from_def(library, subject="partitioned graph").functions
         self.message = type(type(graph_def)().node.add())
         self.framed = any(node.op in _FRAMED for node in self.graph.nodes)
+        #: Whether a function holds a random operator whose stream the script has fixed.
+        self.draws = any(_is_seeded(node) for function in functions.values() for node in function.node_def)
         self.taken = {node.name for node in graph_def.node} | set(self.graph.index)
         self.nodes: List[Any] = []
         self.outputs: Dict[Tuple[str, int], str] = {}
@@ -242,7 +249,13 @@ class _Dissolving:
         body = function.instantiate(attrs).to_def()
         names = {node.name: self._fresh(f"{call.name}/{node.name}") for node in body.node}
         waits = [text for text in call.input if text.startswith("^")]
+        # Only where a function calls nothing, TensorFlow keeps what is in its kernels from one signature to the next.
+        # What lasts in a GEOP draws from the device's generators already.
+        calls = any(proto.op in self.library or called_functions(proto.attr) for proto in body.node)
+        lasts = not (calls or callers or call.name in self.apart)
         for _, node in self._nodes(call, body, names):
+            if not lasts and (_is_seeded(node) or (self.draws and called_functions(node.attr))):
+                node.attr[_NUMBER].i = next(_NUMBERS)
             if not node.input:
                 self._wait(node, self._launch(call) if self.framed else waits)
             elif waits:
@@ -335,3 +348,7 @@ class _Dissolving:
         while (name, int(slot or 0)) in self.outputs:
             name, _, slot = self.outputs[name, int(slot or 0)].partition(":")
         return f"{name}:{slot}" if slot and slot != "0" else name
+
+
+def _is_seeded(node: Any) -> bool:
+    return any(name in node.attr and node.attr[name].i for name in ("seed", "seed2"))
