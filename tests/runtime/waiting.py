@@ -22,7 +22,7 @@ from tests.runtime.comparing import control_flow, npu, plain
 __all__ = ["ENDS", "FAILURES", "MODES", "RACES", "RELATIONS", "WAITS", "Outcome", "outcome", "pairs", "same"]
 
 #: Seconds after which a run hangs.
-PATIENCE = 10
+PATIENCE = 60
 
 #: What ends at the clock: long enough for what is about to begin to have begun.
 MILLISECONDS = 150
@@ -44,6 +44,7 @@ class Waiter(NamedTuple):
         left: what to read of the state it waits at, afterwards.
         close: what ends the waiting as another run can; None where nothing does.
         release: lets Python functions go on that nothing else can end.
+        relief: what another run does to end the waiting where TensorFlow cannot cancel it.
     """
 
     value: Any
@@ -51,6 +52,7 @@ class Waiter(NamedTuple):
     left: Any = None
     close: Any = None
     release: Optional[threading.Event] = None
+    relief: Any = None
 
 
 class Outcome(NamedTuple):
@@ -168,21 +170,20 @@ def _staging(kind: str, part: str) -> Callable[[Any], Waiter]:
             made = data_flow_ops.StagingArea([tf.float32], [[]], shared_name=f"area_{part}", capacity=1)
             put, get = lambda: made.put([tf.constant(1.0)]), lambda: made.get()[0]
         else:
-            made = data_flow_ops.MapStagingArea([tf.float32], ["a"], [[]], shared_name=f"map_{part}", capacity=1)
+            made = data_flow_ops.MapStagingArea([tf.float32], [[]], ["a"], shared_name=f"map_{part}", capacity=1)
             put = lambda: made.put(tf.constant(1, tf.int64), {"a": tf.constant(1.0)})  # noqa: E731
             get = lambda: made.get(tf.constant(1, tf.int64))[1]["a"]  # noqa: E731
-        fill = (put(),) if part == "put" else ()
+        fill, relief = ((put(),), get()) if part == "put" else ((), put())
         with tf.control_dependencies([begun]):
             value = _then(put()) if part == "put" else get()
-        return Waiter(value * 1.0, fill, made.size())
+        return Waiter(value * 1.0, fill, relief=relief)
 
     return build
 
 
-#: Staging areas cannot be cancelled: whoever waits there hangs in TensorFlow, whatever else fails.
-_UNENDING = {
-    f"{kind}.{part}": _staging(kind, part) for kind in ("StagingArea", "MapStagingArea") for part in ("get", "put")
-}
+for _kind in ("StagingArea", "MapStagingArea"):
+    for _part in ("get", "put"):
+        WAITS[f"{_kind}.{_part}"] = _staging(_kind, _part)
 
 
 @_named(WAITS, "Reader.read")
@@ -456,7 +457,9 @@ def pairs() -> List[Tuple[str, str, str]]:
 
 
 def _ends(waits: str, ends: str) -> bool:
-    """Whether what waits can be ended so."""
+    """Whether what waits can be ended so; nothing of a session ends waiting at a staging area."""
+    if "Staging" in waits:
+        return False
     if ends == "store closed":
         return not any(part in waits for part in ("Accumulator", "generator", "py_func", "nothing"))
     return waits != "nothing"
@@ -515,6 +518,9 @@ class _Scene:
             ENDS[self.ends](self.session, self.waiter, self.begun)
             if self.waiter.release is not None and self.ends == "session.close()":
                 self.waiter.release.set()
+        elif self.waiter.relief is not None:
+            self.begun.wait(PATIENCE)
+            self.session.run(self.waiter.relief)
         thread.join(PATIENCE if self.waiter.release is None or self.ends in FAILURES else 4 * MILLISECONDS / 1000)
         if thread.is_alive() and self.waiter.release is not None:
             self.waiter.release.set()
@@ -526,7 +532,7 @@ class _Scene:
         if self.ends != "session.close()":
             # Where nothing waits but for data or Python, GEOPs are launched as wholes: what could run beside a failure
             # does not, and what waits for data runs beside it (docs/runtime.md).
-            whole = self.waits == "nothing" or self.waiter.release is not None
+            whole = self.waits == "nothing" or self.waiter.release is not None or self.waiter.relief is not None
             left = [] if whole else [self.count]
             left += [] if self.waiter.left is None else [self.waiter.left]
             result = result._replace(left=[np.asarray(value).tolist() for value in self.session.run(left)])
