@@ -110,7 +110,8 @@ def make_plan(
     streams = prepare(graph_def)
     homes = _homes(parts)
     names = [geop.name for geop in parts.geops]
-    apart = parts if must_dissolve(parts) else None
+    # What a dump adds to bodies stays in bodies.
+    apart = parts if dumping is None and must_dissolve(parts) else None
     if apart is None:
         calls_in_order(graph_def, names)
     shaky = unsteady(parts.graph) if parts.borders else None
