@@ -11,7 +11,7 @@ from npu_reference.partition.structure.wires import Wires
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
 
-__all__ = ["hidden_edges"]
+__all__ = ["hidden_edges", "waiting"]
 
 
 class _Role(NamedTuple):
@@ -104,6 +104,26 @@ def hidden_edges(graph: Graph, wires: Wires) -> List[Tuple[int, int]]:
                 after = _after(graph, wires, lock)
                 mutual.extend((free, lock) for free in parts.get("frees", ()) if free not in after)
     return _without_cycles(graph, wires, one_way) + mutual
+
+
+def waiting(graph: Graph, wires: Wires) -> List[int]:
+    """The operators that may have to wait for what other operators, or other runs, do: by themselves or in a call.
+
+    An element of a data set may wait where a function of the graph waits.
+    """
+    of_functions = _parts_of_functions(graph) if graph.functions else {}
+    elements = _ELEMENTS if any(of_functions.values()) else ()
+    found = []
+    for node in graph.nodes:
+        role = _ROLES.get(_plain(node.op))
+        if role is None:
+            called = (node.op, *called_functions(node.proto.attr))
+            waits = node.op.startswith(elements) or any(of_functions.get(name) for name in called)
+        else:
+            waits = role.part in ("takes", "locks") or (role.part == "puts" and _is_bounded(graph, wires, node.id))
+        if waits:
+            found.append(node.id)
+    return found
 
 
 def _plain(op: str) -> str:

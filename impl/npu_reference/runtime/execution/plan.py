@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from npu_reference import graphs
 from npu_reference.partition import Partition, build, partition
 from npu_reference.runtime.config import Settings
+from npu_reference.runtime.execution.dissolving import must_dissolve
 from npu_reference.runtime.execution.dumping import Dumping
 from npu_reference.runtime.execution.liveness import unsteady
 from npu_reference.runtime.execution.metering import gauges
@@ -53,6 +54,7 @@ class Plan(NamedTuple):
         counting: functions of those that count what crosses their borders themselves.
         host: names of its host operators, without those that only stand for feeds and fetches.
         streams: how many of its GEOPs and host operators may wait for other ranks.
+        apart: name of each operator to its GEOP, where GEOPs are no functions of the shadow graph.
     """
 
     partition: Partition
@@ -67,6 +69,7 @@ class Plan(NamedTuple):
     counting: Tuple[str, ...]
     host: Tuple[str, ...]
     streams: int = 0
+    apart: Mapping[str, str] = {}
 
 
 def make_plan(
@@ -107,10 +110,13 @@ def make_plan(
     streams = prepare(graph_def)
     homes = _homes(parts)
     names = [geop.name for geop in parts.geops]
-    calls_in_order(graph_def, names)
+    # What a dump adds to bodies stays in bodies.
+    apart = parts if dumping is None and must_dissolve(parts) else None
+    if apart is None:
+        calls_in_order(graph_def, names)
     shaky = unsteady(parts.graph) if parts.borders else None
     counted = gauges(parts, shaky)
-    placed = shadow.place(Request(graph_def, names, signature.feeds, counted, closed))
+    placed = shadow.place(Request(graph_def, names, signature.feeds, counted, closed, apart))
     fetched = sorted(set(signature.fetches))
     outputs = {name: shadow.tensor(placed.rets[position]) for position, name in enumerate(fetched)}
     crossing = crossings(parts, placed, shadow, signature.feeds, signature.fetches, shaky)
@@ -120,7 +126,7 @@ def make_plan(
         _feeds(signature, placed, shadow),
         fetches + [probe._as_tf_output() for probe in crossing.probes],
         len(fetches),
-        [shadow.operation(key)._c_op for key in _targets(signature, homes, placed)],
+        [shadow.operation(key)._c_op for key in dict.fromkeys([*_targets(signature, homes, placed), *placed.effects])],
         crossing,
         tuple(notes),
         tuple(placed.nodes[name] for name in names),
@@ -128,6 +134,7 @@ def make_plan(
         tuple(placed.bodies[name] for name in counted),
         tuple(entry.node for entry in parts.host if entry.op not in ("_Arg", "_Retval")),
         streams,
+        {} if apart is None else homes,
     )
 
 

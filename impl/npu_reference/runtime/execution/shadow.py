@@ -8,13 +8,15 @@ from typing import Any, Callable, Dict, Hashable, List, Mapping, NamedTuple, Opt
 
 from npu_reference.errors import NpuError
 from npu_reference.graphs import Graph
+from npu_reference.partition import Partition
 from npu_reference.partition.building.state import name_state
 from npu_reference.runtime.execution.bodies import Hook, make_runnable
+from npu_reference.runtime.execution.dissolving import Dissolved, dissolve
 from npu_reference.runtime.execution.dumping import UNBOUND
 from npu_reference.runtime.execution.generators import Generators
 from npu_reference.runtime.execution.metering import Gauge, Meter
 from npu_reference.runtime.execution.names import Names
-from npu_reference.runtime.execution.wiring import Input, groups_in_order, parse_inputs
+from npu_reference.runtime.execution.wiring import Input, groups_in_order, parse_input, parse_inputs
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["Placed", "Request", "Shadow"]
@@ -32,6 +34,7 @@ class Request(NamedTuple):
         feeds: tensors of the user's graph, in the order of the ``index`` of the _Arg nodes.
         gauges: what GEOPs have to count themselves, by GEOP.
         asked: the graph that was partitioned: what has the name and kind of one of its operators is the user's own.
+        apart: the partition, where calls are to be taken apart (:mod:`dissolving`); None where they stay.
     """
 
     graph_def: Any
@@ -39,6 +42,7 @@ class Request(NamedTuple):
     feeds: Sequence[str]
     gauges: Mapping[str, Tuple[Gauge, ...]]
     asked: Graph
+    apart: Optional[Partition] = None
 
 
 class Placed(NamedTuple):
@@ -49,6 +53,8 @@ class Placed(NamedTuple):
         args: name of an _Arg node to the tensor that stands for it.
         rets: ``index`` of each _Retval to the tensor it returns.
         bodies: name of each GEOP to the name of its function.
+        returns: name of each GEOP to the tensors that it returns.
+        effects: keys of further operators that a run has to run.
         fresh: nodes that this request added.
     """
 
@@ -56,6 +62,8 @@ class Placed(NamedTuple):
     args: Dict[str, Input]
     rets: Dict[int, Input]
     bodies: Dict[str, str]
+    returns: Dict[str, List[Input]]
+    effects: List[str]
     fresh: int
 
 
@@ -186,7 +194,8 @@ class _Batch:
         self.nodes = {node.name: node for node in request.graph_def.node}
         self.functions = {function.signature.name: function for function in request.graph_def.library.function}
         self.geops = set(request.geops)
-        self.placed = Placed({}, {}, {}, {}, 0)
+        self.placed = Placed({}, {}, {}, {}, {}, [], 0)
+        self.apart: Set[str] = set()
         self.fresh: List[Any] = []
         self.bodies: List[Any] = []
         #: What this batch adds to what is there already; known to others only once TensorFlow has taken it.
@@ -201,7 +210,8 @@ class _Batch:
         """Decide for every node whether it is there already or is made now, and under which name."""
         inputs: Dict[str, List[Input]] = {}
         retvals = []
-        for node in self.request.graph_def.node:
+        dissolved = self._dissolve()
+        for node in self.nodes.values():
             if node.op == "_Arg":
                 self.placed.args[node.name] = self._feed(self.request.feeds[node.attr["index"].i])
             elif node.op == "_Retval":
@@ -212,8 +222,28 @@ class _Batch:
             self._place_group(group, inputs)
         for node in retvals:
             self.placed.rets[node.attr["index"].i] = self._where(parse_inputs(node)[0])
+        for name in self.request.geops:
+            count = len(self.nodes[name].attr["Tout"].list.type)
+            texts = [f"{name}:{at}" for at in range(count)] if dissolved is None else dissolved.returns[name]
+            self.placed.returns[name] = [self._where(parse_input(text)) for text in texts]
+        if dissolved is not None:
+            self.placed.effects.extend(self.placed.nodes[name] for name in dissolved.effects)
         self.placed = self.placed._replace(fresh=len(self.fresh))
         return self.placed
+
+    def _dissolve(self) -> Optional[Dissolved]:
+        """Put what calls call in their place, where the request wants that."""
+        if self.request.apart is None:
+            return None
+        for name in self.request.geops:
+            function = self.placed.bodies[name] = self.shadow._function_names.fresh(name)
+            self._prepare(name, function)
+        found = dissolve(self.request.graph_def, self.functions, self.request.apart)
+        self.nodes = {node.name: node for node in found.nodes}
+        for name in self.geops:
+            del self.functions[name]
+        self.geops, self.apart = set(), found.apart
+        return found
 
     def _where(self, source: Input) -> Input:
         if source.node in self.placed.args:
@@ -253,7 +283,7 @@ class _Batch:
         node = self.nodes[name]
         if name in self.geops:
             return self._what_it_does(name)
-        if self._is_users(node):
+        if name not in self.apart and self._is_users(node):
             return node.op
         return node.SerializeToString(deterministic=True)
 
@@ -304,20 +334,25 @@ class _Batch:
         function = self.shared.get(key) or self.shadow._bodies.get(key)
         if function is None:
             function = self.shared[key] = self.shadow._function_names.fresh(new_name)
-            body = self.functions[name]
-            if gauges:
-                self.shadow.meter.install(body, function, gauges)
-            self.shadow.generators.install(body, self.functions)
-            body.signature.name = function
-            if self.shadow.binder is not None:
-                self.shadow.binder(body, name, self.functions)
-            for hook in self.shadow.hooks:
-                hook(body, name)
+            self.bodies.append(self._prepare(name, function))
             self.shadow.geops[function] = name
-            self.bodies.append(body)
         node.attr["f"].func.name = function
         node.attr["config_proto"].s = self.shadow.graph_options
         self.called[new_name] = function
+
+    def _prepare(self, name: str, function: str) -> Any:
+        """The body of a GEOP as it is to run, under the name that its function has."""
+        body = self.functions[name]
+        gauges = self.request.gauges.get(name, ())
+        if gauges:
+            self.shadow.meter.install(body, function, gauges)
+        self.shadow.generators.install(body, self.functions)
+        body.signature.name = function
+        if self.shadow.binder is not None:
+            self.shadow.binder(body, name, self.functions)
+        for hook in self.shadow.hooks:
+            hook(body, name)
+        return body
 
     def _feed(self, tensor: str) -> Input:
         """The tensor to feed in place of a user's: the placeholder itself, or one made for any other tensor."""

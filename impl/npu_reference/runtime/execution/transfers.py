@@ -112,7 +112,7 @@ class _Finder:
         for geop in partition.geops:
             for position, ret in enumerate(geop.rets):
                 source = f"{self.graph.nodes[ret.node].name}:{ret.slot}"
-                self.returned[source] = Input(placed.nodes[geop.name], position)
+                self.returned[source] = placed.returns[geop.name][position]
 
     def rule(self, border: Any) -> Rule:
         name, _, slot = border.source.rpartition(":")

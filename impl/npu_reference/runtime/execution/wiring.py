@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
 
-__all__ = ["Input", "groups_in_order", "parse_inputs"]
+__all__ = ["Input", "groups_in_order", "parse_input", "parse_inputs"]
 
 
 class Input(NamedTuple):
@@ -22,14 +22,15 @@ class Input(NamedTuple):
 
 def parse_inputs(node: Any) -> List[Input]:
     """The inputs of a NodeDef, in order."""
-    inputs = []
-    for text in node.input:
-        if text.startswith("^"):
-            inputs.append(Input(text[1:], -1))
-        else:
-            name, _, slot = text.partition(":")
-            inputs.append(Input(name, int(slot or 0)))
-    return inputs
+    return [parse_input(text) for text in node.input]
+
+
+def parse_input(text: str) -> Input:
+    """An input as a GraphDef writes it."""
+    if text.startswith("^"):
+        return Input(text[1:], -1)
+    name, _, slot = text.partition(":")
+    return Input(name, int(slot or 0))
 
 
 def groups_in_order(inputs: Dict[str, List[Input]]) -> Iterator[Tuple[str, ...]]:

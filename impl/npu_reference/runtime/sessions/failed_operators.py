@@ -97,7 +97,8 @@ class FailedOperators:
         try:
             self._execute_again(run.plan, run.feeds)
         except tensorflow().v1.errors.OpError as found:
-            return found
+            # A session that was closed meanwhile refuses the second run, which is not what ended the first.
+            return error if isinstance(found, tensorflow().v1.errors.CancelledError) else found
         return error
 
     def _execute_again(self, plan: Plan, feeds: Dict[str, Any]) -> List[Any]:

@@ -7,6 +7,9 @@ from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Type
 
 from npu_reference.errors import DeviceError, NpuError
+from npu_reference.graphs import Graph
+from npu_reference.partition.structure.calls import called_functions
+from npu_reference.runtime.execution.dissolving import dissolved
 from npu_reference.runtime.sessions.running_again import Told
 from npu_reference.runtime.tf_api import tensorflow
 
@@ -17,8 +20,14 @@ _FUNCTION_TAG = re.compile(r"\{\{function_node ([^\s}]+)\}\}\s*")
 _BRACKET = re.compile(r"\[\[([^\[\]]+)\]\]")
 _BARE = re.compile(r"\[\[([^\s\[\]{}]+)\]\]")
 
+#: The operator, or its call, that a line of a message names.
+_LINE = re.compile(r"\s*\[\[(?:\{\{node )?([^\s\[\]{}]+)(?:\}\})?\]\]")
+
 #: What TensorFlow 1.15 puts before what goes wrong in a function; in the user's graph it is in none.
 _DERIVED = "[_Derived_]"
+
+#: What TensorFlow puts before the names of what was in a branch or a loop.
+_LOWERED = re.compile(r"\A(?:then|else|branch\d+|cond|body)/_\d+/")
 
 _CLASSES: Dict[str, Any] = {}
 
@@ -91,14 +100,23 @@ def refused() -> Iterator[None]:
         raise session_error(error) from None
 
 
-def in_users_words(error: Any, graph: Any, origin: Mapping[str, str], geops: Mapping[str, str]) -> Any:
+def in_users_words(
+    error: Any,
+    graph: Any,
+    model: Graph,
+    origin: Mapping[str, str],
+    geops: Mapping[str, str],
+    apart: Mapping[str, str],
+) -> Any:
     """An OpError of the partitioned graph as one of the user's graph.
 
     Args:
         error: the OpError that TensorFlow raised.
         graph: the user's tf.Graph.
+        model: what of it was partitioned.
         origin: name in the partitioned graph to name in the user's graph, where they differ.
         geops: name of each GEOP's node and function to the name it has in the partition.
+        apart: name of each operator to its GEOP, where GEOPs were taken apart.
 
     Returns:
         An error of the same class; its op is the user's operator where the message names one, and its message says in
@@ -106,10 +124,17 @@ def in_users_words(error: Any, graph: Any, origin: Mapping[str, str], geops: Map
     """
     text = error.message if isinstance(error.message, str) else error.message.decode("utf-8", "replace")
     inside = _geop_of(text, geops)
-    text = _FUNCTION_TAG.sub("", text).replace(_DERIVED, "")
+    if not apart:
+        text = _FUNCTION_TAG.sub("", text).replace(_DERIVED, "")
+    # In the user's graph nothing calls the operators of a GEOP.
+    text = _LINE.sub(lambda match: "" if match.group(1) in geops else match.group(0), text)
     text = _TAG.sub(lambda match: "{{node " + _own_name(match.group(1), origin, geops) + "}}", text)
     text = _BARE.sub(lambda match: "[[" + _own_name(match.group(1), origin, geops) + "]]", text)
-    op = _first_op(text, graph, geops)
+    text = _without_calls(text, model)
+    if inside is None:
+        inside = _part_of(text, apart)
+    text = _TAG.sub(lambda match: "{{node " + (_innermost(match.group(1), model) or match.group(1)) + "}}", text)
+    op = _first_op(text, graph)
     text = _interpolate(text, graph)
     if inside is not None:
         text = f"{text}\n\t (on the simulated NPU, in GEOP {inside})"
@@ -159,6 +184,17 @@ def _lookup(name: str, geops: Mapping[str, str]) -> Optional[str]:
     return geops.get(head)
 
 
+def _part_of(text: str, apart: Mapping[str, str]) -> Optional[str]:
+    """The GEOP of the first operator that a message names, or of the call that led to it."""
+    names: List[str] = _TAG.findall(text) + _BARE.findall(text)
+    for name in names:
+        heads = [name, *(name[:at] for at, char in enumerate(name) if char == "/")]
+        found = next((apart[head] for head in heads if head in apart), None)
+        if found is not None:
+            return found
+    return None
+
+
 def _own_name(name: str, origin: Mapping[str, str], geops: Mapping[str, str]) -> str:
     if name in origin:
         return origin[name]
@@ -168,15 +204,44 @@ def _own_name(name: str, origin: Mapping[str, str], geops: Mapping[str, str]) ->
     return name
 
 
-def _first_op(text: str, graph: Any, geops: Mapping[str, str]) -> Any:
-    """The first operator of the user's graph that the message names."""
-    names: List[str] = _TAG.findall(text) + _BARE.findall(text)
-    for name in names:
-        try:
-            return graph.get_operation_by_name(name)
-        except (KeyError, ValueError):
+def _without_calls(text: str, model: Graph) -> str:
+    """A message without the calls that led to an operator: TensorFlow puts functions in the place of their calls."""
+    lines = list(_LINE.finditer(text))
+    if len(lines) < 2 or lines[-1].group(1) not in model.index:
+        return text
+    call = model.nodes[model.index[lines[-1].group(1)]].proto
+    name = dissolved(call, model.functions)
+    return text if name is None else text[: lines[0].end()] + text[lines[-1].end() :]
+
+
+def _innermost(name: str, body: Graph) -> Optional[str]:
+    """What an operator is called in its function: TensorFlow's messages tell of no calls that it has dissolved."""
+    if name in body.index:
+        return name
+    for at in (at for at, char in enumerate(name) if char == "/"):
+        if name[:at] not in body.index:
             continue
+        call = body.nodes[body.index[name[:at]]].proto
+        rest = _LOWERED.sub("", name[at + 1 :], count=1)
+        for called in (call.op, *called_functions(call.attr)):
+            if called not in body.functions:
+                continue
+            try:
+                found = _innermost(rest, body.functions[called].body)
+            except NpuError:  # a body that only its caller's attributes complete
+                continue
+            if found is not None:
+                return found
     return None
+
+
+def _first_op(text: str, graph: Any) -> Any:
+    """The first operator that the message names, if it is one of the user's graph; as TensorFlow's session finds it."""
+    found = tensorflow().session.BaseSession._NODEDEF_NAME_RE.search(text)
+    try:
+        return None if found is None else graph.get_operation_by_name(found.group(3))
+    except (KeyError, ValueError):
+        return None
 
 
 def _interpolate(text: str, graph: Any) -> str:
