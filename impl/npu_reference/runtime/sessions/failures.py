@@ -7,15 +7,17 @@ from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Type
 
 from npu_reference.errors import DeviceError, NpuError
+from npu_reference.partition import Partition
 from npu_reference.runtime.sessions.running_again import Told
 from npu_reference.runtime.tf_api import tensorflow
 
-__all__ = ["failed_at", "in_users_words", "refused", "session_error"]
+__all__ = ["failed_at", "in_users_words", "readers_of_references", "refused", "session_error"]
 
 _TAG = re.compile(r"\{\{node ([^\s}]+)\}\}")
 _FUNCTION_TAG = re.compile(r"\{\{function_node ([^\s}]+)\}\}\s*")
 _BRACKET = re.compile(r"\[\[([^\[\]]+)\]\]")
 _BARE = re.compile(r"\[\[([^\s\[\]{}]+)\]\]")
+_NAMED = re.compile(r"\[\[(?:\{\{node )?([^\s{}]+)(?:\}\})?\s*\]\]")
 
 #: What TensorFlow 1.15 puts before what goes wrong in a function; in the user's graph it is in none.
 _DERIVED = "[_Derived_]"
@@ -91,7 +93,30 @@ def refused() -> Iterator[None]:
         raise session_error(error) from None
 
 
-def in_users_words(error: Any, graph: Any, origin: Mapping[str, str], geops: Mapping[str, str]) -> Any:
+def readers_of_references(partition: Partition) -> Dict[str, str]:
+    """Of what reads a reference where it leaves a GEOP or the host: its name to that of the operator it reads for.
+
+    A variable without a value fails at who reads it. Of several readers it is the first of the graph.
+    """
+    graph, home, edges = partition.graph, partition.assignment, partition.graph.edges
+    found: Dict[str, str] = {}
+    for node in graph.nodes:
+        if node.id not in partition.wires.ref_outputs:
+            continue
+        readers = (
+            edges.dst[edge]
+            for edge in graph.out_edges(node.id)
+            if edges.src_slot[edge] >= 0 and home[edges.dst[edge]] != home[node.id]
+        )
+        names = [graph.nodes[reader].name for reader in sorted(readers) if graph.nodes[reader].op != "_Retval"]
+        if names:
+            found[f"{node.name}_dummyIdentity"] = names[0]
+    return found
+
+
+def in_users_words(
+    error: Any, graph: Any, origin: Mapping[str, str], geops: Mapping[str, str], readers: Mapping[str, str]
+) -> Any:
     """An OpError of the partitioned graph as one of the user's graph.
 
     Args:
@@ -99,6 +124,7 @@ def in_users_words(error: Any, graph: Any, origin: Mapping[str, str], geops: Map
         graph: the user's tf.Graph.
         origin: name in the partitioned graph to name in the user's graph, where they differ.
         geops: name of each GEOP's node and function to the name it has in the partition.
+        readers: as :func:`readers_of_references` answers.
 
     Returns:
         An error of the same class; its op is the user's operator where the message names one, and its message says in
@@ -107,8 +133,13 @@ def in_users_words(error: Any, graph: Any, origin: Mapping[str, str], geops: Map
     text = error.message if isinstance(error.message, str) else error.message.decode("utf-8", "replace")
     inside = _geop_of(text, geops)
     text = _FUNCTION_TAG.sub("", text).replace(_DERIVED, "")
-    text = _TAG.sub(lambda match: "{{node " + _own_name(match.group(1), origin, geops) + "}}", text)
-    text = _BARE.sub(lambda match: "[[" + _own_name(match.group(1), origin, geops) + "]]", text)
+
+    def own(name: str) -> str:
+        name = _own_name(name, origin, geops)
+        return readers.get(name, name)
+
+    text = _TAG.sub(lambda match: "{{node " + own(match.group(1)) + "}}", text)
+    text = _BARE.sub(lambda match: "[[" + own(match.group(1)) + "]]", text)
     op = _first_op(text, graph, geops)
     text = _interpolate(text, graph)
     if inside is not None:
@@ -169,13 +200,17 @@ def _own_name(name: str, origin: Mapping[str, str], geops: Mapping[str, str]) ->
 
 
 def _first_op(text: str, graph: Any, geops: Mapping[str, str]) -> Any:
-    """The first operator of the user's graph that the message names."""
-    names: List[str] = _TAG.findall(text) + _BARE.findall(text)
-    for name in names:
+    """The operator of the user's graph that the message names first, as TensorFlow looks for it.
+
+    None where that one is inside of a function, though the call of it be named behind.
+    """
+    for name in _NAMED.findall(text):
+        if _lookup(name, geops) is not None:
+            continue
         try:
             return graph.get_operation_by_name(name)
         except (KeyError, ValueError):
-            continue
+            return None
     return None
 
 
