@@ -19,6 +19,7 @@ class Drawing:
         self._left = STATEMENTS
         self._serial = self.chance(35)
         self._fails = 1 if self._serial and self.chance(75) else 0
+        self._failing = self._fails > 0
         self._mapping = 0
         self._pure = not self._serial and self.chance(30)
         self._declared = {kind: [] for kind in ON}
@@ -226,7 +227,8 @@ class Drawing:
             how = "run"
         fetch = [self.pick(known) for _ in range(1 + self.below(4))]
         feed = [[number, self._value(kind)] for kind, number in placeholders]
-        if self._serial and self.chance(6):
+        if self._serial and self.chance(6) and not effects and not self._failing:
+            # What lacks a feed fails beside all else, so nothing else may fail or leave anything.
             feed.pop(self.below(len(feed)))
         return {"how": how, "fetch": [list(one) for one in {tuple(one): 0 for one in fetch}], "feed": feed}
 

@@ -89,6 +89,24 @@ def test_what_a_branch_in_a_loop_does_for_nobody_does_not_run(options):
         del calls[:]
 
 
+def test_a_loop_in_a_loop_that_leads_to_nothing_does_not_run():
+    calls = []
+
+    def body(n, a):
+        def inner(k, b):
+            c = tf.py_func(lambda v: calls.append(v) or v, [b], tf.float32, stateful=False)
+            c.set_shape([])
+            return k + 1, c
+
+        tf.while_loop(lambda k, _: k < 3, inner, [0, a])
+        return n + 1, a * 2.0
+
+    _, a = tf.while_loop(lambda n, _: n < 2, body, [0, tf.placeholder_with_default(1.0, [])])
+    for config in unchanged(mix_compile_mode=True):
+        with tf.Session(config=config) as session:
+            assert session.run(a) == 4.0 and calls == []
+
+
 def test_outputs_that_others_read_keep_their_values_when_fewer_are_carried():
     x = tf.placeholder(tf.float32, [])
     carried = tf.while_loop(

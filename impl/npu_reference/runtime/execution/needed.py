@@ -168,7 +168,7 @@ class _Needs:
                 if found is not None:
                     places[node.name] = found
         lost = [node for node in nodes if node.name not in reached.slots]
-        if not places and not fewer and not any(_has_state(node) for node in lost):
+        if not places and not fewer and not any(_would_run(node) for node in lost):
             return None
         kept = [type(node).FromString(node.SerializeToString()) for node in nodes if node.name in reached.slots]
         for node in kept:
@@ -233,10 +233,10 @@ class _Needs:
         return str(signature.name)
 
 
-def _has_state(node: Any) -> bool:
-    """Whether TensorFlow would run an operator of a function that leads to nothing."""
+def _would_run(node: Any) -> bool:
+    """Whether TensorFlow would run an operator of a function that leads to nothing: control flow, too, it keeps."""
     op_def = OPS.get(node.op)
-    return op_def is None or op_def.is_stateful
+    return op_def is None or op_def.is_stateful or is_lowered(node)
 
 
 def is_lowered(node: Any) -> bool:
