@@ -235,3 +235,33 @@ def test_each_call_of_a_function_draws_alike_in_every_session(build):
             with tf.Session(config=npu()) as session:
                 found += [*session.run(drawn)]
     assert all(one.tolist() == found[0].tolist() for one in found)
+
+
+@pytest.mark.parametrize("host", ["inner", "middle", "outer"])
+def test_three_loops_in_each_other_with_a_host_operator_at_any_level(host):
+    """A loop on the device, in two on the host: what it waits for by way of the outer one is of another turn."""
+
+    def python(level, a):
+        if level == host:
+            a = tf.py_func(lambda v: v + np.float32(1), [a], tf.float32)
+            a.set_shape([3])
+        return a
+
+    def scenario(config):
+        x = tf.placeholder(tf.float32, [3])
+
+        def inner(n, a):
+            return n + 1, python("inner", tf.tanh(a) + x)
+
+        def middle(n, a):
+            return n + 1, python("middle", tf.while_loop(lambda k, _: k < 3, inner, [0, a])[1] * 0.5)
+
+        def outer(n, a):
+            return n + 1, python("outer", tf.while_loop(lambda k, _: k < 2, middle, [0, a])[1] - x)
+
+        _, y = tf.while_loop(lambda n, _: n < 12, outer, [0, x], parallel_iterations=3)
+        return fetched(config, tf.exp(y) * 2.0, [{x: VALUES}])
+
+    with control_flow(1):
+        compare(scenario)
+        compare(scenario, mix_compile_mode=False)

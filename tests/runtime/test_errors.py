@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from tensorflow.core.protobuf import config_pb2
+from tensorflow.python.framework import function
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime import tf_api
@@ -315,3 +317,40 @@ if TF1:
         (run,) = process_trace().runs
         assert run.geops == 2
         assert "Resampler" in {entry.op for entry in run.partition.host}
+
+
+def told(run):
+    """Of a run that fails, plain and on the device: class and operator."""
+    found = []
+    for config in (plain(), npu()):
+        config.graph_options.rewrite_options.disable_meta_optimizer = True
+        with tf.Session(config=config) as session, pytest.raises(tf.errors.OpError) as caught:
+            run(session)
+        found.append((type(caught.value), caught.value.op))
+    return found
+
+
+def test_a_variable_without_a_value_fails_at_who_reads_its_reference():
+    v = tf.Variable([1.0, 2.0], use_resource=False, name="v")
+    text = tf.py_func(lambda a: a, [v._ref() if hasattr(v, "_ref") else v], tf.float32, name="reads")
+    expected, got = told(lambda session: session.run(text))
+    assert got == expected == (tf.errors.FailedPreconditionError, text.op)
+
+
+def test_an_error_names_the_operator_that_tensorflow_names():
+    x, y, z = failing("product")
+    feeds = {x: np.ones([2, 2]), y: np.ones([4, 3])}
+    asked = config_pb2.CallableOptions(feed=[x.name, y.name], fetch=[z.name])
+
+    @function.Defun(tf.float32, tf.float32)
+    def multiplied(a, b):
+        return tf.matmul(a, b, name="inside")
+
+    called = multiplied(x, y)
+    for run in (
+        lambda session: session.run(z, feeds),
+        lambda session: session.run(called, feeds),
+        lambda session: session._make_callable_from_options(asked)(*feeds.values()),
+    ):
+        expected, got = told(run)
+        assert got == expected and got[0] is tf.errors.InvalidArgumentError

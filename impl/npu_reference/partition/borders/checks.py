@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.partition.borders.crossing import Copies
 from npu_reference.partition.borders.deadness import Deadness
@@ -161,23 +161,47 @@ def _loops(
     keys: Sequence[object],
     hidden: Sequence[Tuple[int, int]],
 ) -> List[Violation]:
-    """A GEOP on a cycle over a loop's back edge, hidden orders among the edges, must lie within that loop."""
+    """A GEOP on a cycle over a loop's back edge, hidden orders among the edges, must lie within that loop.
+
+    What it waits for by way of the back edge of a loop around it, it waits for in another turn.
+    """
     nodes = graph.nodes
     count = len(keys)
     vertex = [home if home >= 0 else count + node for node, home in enumerate(group)]
-    successors: List[List[int]] = [[] for _ in range(count + len(nodes))]
-    for source, target in (*zip(wires.src, wires.dst), *hidden):
-        if vertex[source] != vertex[target]:
-            successors[vertex[source]].append(vertex[target])
-    component = components(successors)
+    edges = [(a, b) for a, b in (*zip(wires.src, wires.dst), *hidden) if vertex[a] != vertex[b]]
+    component = _components(count + len(nodes), ((vertex[a], vertex[b]) for a, b in edges))
     geops: dict = {}
     for home in range(count):
         geops.setdefault(component[home], []).append(home)
+    suspects: dict = {}
     for node, v in enumerate(vertex):
         for home in geops.get(component[v], ()):
             if v == home:
                 continue
             if keys[home] is None or not _inside(frames[node] if v >= count else keys[v], keys[home]):
+                suspects.setdefault(keys[home], []).append((home, node))
+    for key, found in suspects.items():
+        within = component
+        if key is not None:
+            wanted = {component[home] for home, _ in found}
+            within = _components(
+                count + len(nodes),
+                (
+                    (vertex[a], vertex[b])
+                    for a, b in edges
+                    if component[vertex[a]] in wanted
+                    and not (nodes[a].op in _NEXT_ITERATIONS and _inside(key, frames[a]))
+                ),
+            )
+        for home, node in found:
+            if within[vertex[node]] == within[home]:
                 name = nodes[node].name
                 return [Violation("LOOP", node, f"{name} and a GEOP outside of its loop would wait for each other")]
     return []
+
+
+def _components(count: int, edges: Iterable[Tuple[int, int]]) -> List[int]:
+    successors: List[List[int]] = [[] for _ in range(count)]
+    for a, b in edges:
+        successors[a].append(b)
+    return components(successors)

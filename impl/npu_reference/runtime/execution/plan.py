@@ -11,6 +11,7 @@ from npu_reference.runtime.execution.dissolving import must_dissolve
 from npu_reference.runtime.execution.dumping import Dumping
 from npu_reference.runtime.execution.liveness import unsteady
 from npu_reference.runtime.execution.metering import gauges
+from npu_reference.runtime.execution.needed import only_needed
 from npu_reference.runtime.execution.numerics import Numerics
 from npu_reference.runtime.execution.ordering import calls_in_order
 from npu_reference.runtime.execution.shadow import Placed, Request, Shadow
@@ -96,7 +97,9 @@ def make_plan(
         NpuError: from partitioning (RANGE_*, REF_BORDER, GRAPH_*), from assigning dtypes (PRECISION_*), or INTERNAL
             where TensorFlow refuses the result.
     """
-    closed = graphs.close_over(graph, signature.feeds, signature.fetches, signature.targets)
+    closed = only_needed(
+        graphs.close_over(graph, signature.feeds, signature.fetches, signature.targets), signature.targets
+    )
     flavour = tensorflow().flavour
     parts = partition(closed, settings.resolution, policy="documented", flavour=flavour, op_list=settings.op_list)
     graph_def = tensorflow().v1.GraphDef.FromString(build(closed, parts).SerializeToString())
@@ -116,7 +119,9 @@ def make_plan(
         calls_in_order(graph_def, names)
     shaky = unsteady(parts.graph) if parts.borders else None
     counted = gauges(parts, shaky)
-    placed = shadow.place(Request(graph_def, names, signature.feeds, counted, closed, apart))
+    nodes = parts.graph.nodes
+    answers = {geop.name: tuple(f"{nodes[ret.node].name}:{ret.slot}" for ret in geop.rets) for geop in parts.geops}
+    placed = shadow.place(Request(graph_def, names, signature.feeds, counted, closed, answers, apart))
     fetched = sorted(set(signature.fetches))
     outputs = {name: shadow.tensor(placed.rets[position]) for position, name in enumerate(fetched)}
     crossing = crossings(parts, placed, shadow, signature.feeds, signature.fetches, shaky)

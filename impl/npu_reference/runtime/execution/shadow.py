@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from typing import Any, Callable, Dict, Hashable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Hashable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from npu_reference.errors import NpuError
 from npu_reference.graphs import Graph
 from npu_reference.partition import Partition
 from npu_reference.partition.building.state import name_state
+from npu_reference.partition.structure.calls import called_functions
 from npu_reference.runtime.execution.bodies import Hook, make_runnable
 from npu_reference.runtime.execution.dissolving import Dissolved, dissolve
 from npu_reference.runtime.execution.dumping import UNBOUND
 from npu_reference.runtime.execution.generators import Generators
 from npu_reference.runtime.execution.metering import Gauge, Meter
 from npu_reference.runtime.execution.names import Names
+from npu_reference.runtime.execution.needed import is_lowered
 from npu_reference.runtime.execution.wiring import Input, groups_in_order, parse_input, parse_inputs
 from npu_reference.runtime.tf_api import tensorflow
 
@@ -34,6 +36,7 @@ class Request(NamedTuple):
         feeds: tensors of the user's graph, in the order of the ``index`` of the _Arg nodes.
         gauges: what GEOPs have to count themselves, by GEOP.
         asked: the graph that was partitioned: what has the name and kind of one of its operators is the user's own.
+        answers: tensors of the user's graph that each GEOP gives, in order.
         apart: the partition, where calls are to be taken apart (:mod:`dissolving`); None where they stay.
     """
 
@@ -42,6 +45,7 @@ class Request(NamedTuple):
     feeds: Sequence[str]
     gauges: Mapping[str, Tuple[Gauge, ...]]
     asked: Graph
+    answers: Mapping[str, Tuple[str, ...]]
     apart: Optional[Partition] = None
 
 
@@ -97,6 +101,8 @@ class Shadow:
         self.origin: Dict[str, str] = {}
         #: Name of each GEOP's function to the name of the first GEOP that it was made for.
         self.geops: Dict[str, str] = {}
+        #: What an operator of the shadow graph gives: by its key, the user's operator, or the user's tensors.
+        self.gives: Dict[str, Union[str, Tuple[str, ...]]] = {}
         self.sent = {"nodes": 0, "functions": 0, "body nodes": 0}
         self._lock = threading.Lock()
         self._names = Names()
@@ -284,7 +290,8 @@ class _Batch:
         if name in self.geops:
             return self._what_it_does(name)
         if name not in self.apart and self._is_users(node):
-            return node.op
+            # Branches and loops are left only what their readers need.
+            return (node.op, *called_functions(node.attr)) if is_lowered(node) else node.op
         return node.SerializeToString(deterministic=True)
 
     def _what_it_does(self, geop: str) -> Hashable:
@@ -309,6 +316,8 @@ class _Batch:
         node.name = new_name
         del node.input[:]
         node.input.extend(self._where(end).text() for end in inputs)
+        # A branch or loop of version 2 states its shapes itself, and may give less than the user's.
+        self.shadow.gives[new_name] = () if is_lowered(node) else self.request.answers.get(name, name)
         if name in self.geops:
             self._call(name, new_name, node)
         else:
@@ -380,6 +389,7 @@ class _Batch:
             node.name = names[0]
             _clean(node)
             self.own[names[0]] = name
+            self.shadow.gives[names[0]] = (tensor,)
             self.fresh.append(node)
         return Input(names[0], 0)
 
@@ -408,7 +418,7 @@ class _Batch:
             if known.library.function:
                 self._import(known, {})
             if nodes.node:
-                self._take(nodes, self._import(nodes, self._old_tensors(nodes)))
+                self._take(nodes, self._import_nodes(nodes))
             for key, sources in controls:
                 shadow.operation(key)._add_control_inputs([shadow.operation(source) for source in sources])
             if self.bodies:
@@ -449,6 +459,35 @@ class _Batch:
                 if end.slot >= 0 and end.node not in fresh:
                     found[f"{end.node}:{end.slot}"] = self.shadow.tensor(end)
         return found
+
+    def _import_nodes(self, nodes: Any) -> List[Any]:
+        old = self._old_tensors(nodes)
+        try:
+            return self._import(nodes, old)
+        except NpuError:
+            # A GEOP's answers have no shape, and some operators are not taken with one shape known and another not.
+            for text, tensor in old.items():
+                name, _, slot = text.rpartition(":")
+                for shape in self._shapes(name)[int(slot) :][:1]:
+                    tensor.set_shape(shape)
+            for node in nodes.node:
+                shapes = self._shapes(node.name)
+                if shapes:
+                    node.attr["_output_shapes"].list.shape.extend(shape.as_proto() for shape in shapes)
+            return self._import(nodes, old)
+
+    def _shapes(self, key: str) -> List[Any]:
+        """The shapes that the user's graph knows of what an operator or a GEOP gives; none of one that is not there."""
+        graph, gives = self.shadow.user_graph, self.shadow.gives[key]
+        try:
+            names = (
+                [tensor.name for tensor in graph.get_operation_by_name(gives).outputs]
+                if isinstance(gives, str)
+                else gives
+            )
+            return [graph.get_tensor_by_name(name).get_shape() for name in names]
+        except (KeyError, ValueError):
+            return []
 
     def _import(self, graph_def: Any, input_map: Mapping[str, Any]) -> List[Any]:
         """What TensorFlow makes of each node, in order."""

@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import numpy as np
 
+from npu_reference.errors import NpuError
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["Callable_"]
@@ -50,6 +51,11 @@ class Callable_:
             if metadata is not None:
                 run_metadata.ParseFromString(bytes(c_session.TF_GetBuffer(metadata)))
             return values
+        except tensorflow().v1.errors.OpError as error:
+            if isinstance(error, NpuError):
+                raise
+            # TensorFlow looks for no operator where it is called so.
+            raise type(error)(None, None, error.message) from None
         finally:
             if metadata is not None:
                 c_session.TF_DeleteBuffer(metadata)

@@ -43,7 +43,13 @@ from npu_reference.runtime.operators.communicating import TOKEN, Communicator, o
 from npu_reference.runtime.sessions.callables import Callable_
 from npu_reference.runtime.sessions.exception_dump import is_exception
 from npu_reference.runtime.sessions.failed_operators import FailedOperators, Run
-from npu_reference.runtime.sessions.failures import failed_at, in_users_words, refused, session_error
+from npu_reference.runtime.sessions.failures import (
+    About,
+    failed_at,
+    in_users_words,
+    refused,
+    session_error,
+)
 from npu_reference.runtime.sessions.partial import PartialRuns
 from npu_reference.runtime.sessions.running_again import Told, Watching
 from npu_reference.runtime.tf_api import tensorflow
@@ -230,8 +236,8 @@ class Engine:
                 failed = failed_at(error, self._shadow.origin, plan.geop_names)
                 if failed is not None:
                     self._failed.dump(failed, Run(plan, signature, feeds))
-            graph = plan.partition.graph
-            raise in_users_words(error, self._graph, graph, self._shadow.origin, plan.geop_names, plan.apart) from None
+            about = About(self._graph, plan.partition, self._shadow.origin, plan.geop_names, plan.apart)
+            raise in_users_words(error, about) from None
         finally:
             if turn is not None and turn.endured.overflows and self._numerics is not None:
                 self._numerics.status.ask(())

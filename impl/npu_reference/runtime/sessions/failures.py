@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Type
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Type
 
 from npu_reference.errors import DeviceError, NpuError
 from npu_reference.graphs import Graph
+from npu_reference.partition import Partition
 from npu_reference.partition.structure.calls import called_functions
 from npu_reference.runtime.execution.dissolving import dissolved
 from npu_reference.runtime.sessions.running_again import Told
 from npu_reference.runtime.tf_api import tensorflow
 
-__all__ = ["failed_at", "in_users_words", "refused", "session_error"]
+__all__ = ["About", "failed_at", "in_users_words", "refused", "session_error"]
 
 _TAG = re.compile(r"\{\{node ([^\s}]+)\}\}")
 _FUNCTION_TAG = re.compile(r"\{\{function_node ([^\s}]+)\}\}\s*")
@@ -100,42 +101,77 @@ def refused() -> Iterator[None]:
         raise session_error(error) from None
 
 
-def in_users_words(
-    error: Any,
-    graph: Any,
-    model: Graph,
-    origin: Mapping[str, str],
-    geops: Mapping[str, str],
-    apart: Mapping[str, str],
-) -> Any:
+class About(NamedTuple):
+    """What the error of a partitioned graph is told by.
+
+    Attributes:
+        graph: the user's tf.Graph.
+        partition: of what was asked of it.
+        origin: name in the partitioned graph to name in the user's graph, where they differ.
+        geops: name of each GEOP's node and function to the name it has in the partition.
+        apart: name of each operator to its GEOP, where GEOPs were taken apart.
+    """
+
+    graph: Any
+    partition: Partition
+    origin: Mapping[str, str]
+    geops: Mapping[str, str]
+    apart: Mapping[str, str]
+
+
+def _readers_of_references(partition: Partition) -> Dict[str, str]:
+    """Of what reads a reference where it leaves a GEOP or the host: its name to that of the operator it reads for.
+
+    A variable without a value fails at who reads it. Of several readers it is the first of the graph.
+    """
+    graph, home, edges = partition.graph, partition.assignment, partition.graph.edges
+    found: Dict[str, str] = {}
+    for node in graph.nodes:
+        if node.id not in partition.wires.ref_outputs:
+            continue
+        readers = (
+            edges.dst[edge]
+            for edge in graph.out_edges(node.id)
+            if edges.src_slot[edge] >= 0 and home[edges.dst[edge]] != home[node.id]
+        )
+        names = [graph.nodes[reader].name for reader in sorted(readers) if graph.nodes[reader].op != "_Retval"]
+        if names:
+            found[f"{node.name}_dummyIdentity"] = names[0]
+    return found
+
+
+def in_users_words(error: Any, about: About) -> Any:
     """An OpError of the partitioned graph as one of the user's graph.
 
     Args:
         error: the OpError that TensorFlow raised.
-        graph: the user's tf.Graph.
-        model: what of it was partitioned.
-        origin: name in the partitioned graph to name in the user's graph, where they differ.
-        geops: name of each GEOP's node and function to the name it has in the partition.
-        apart: name of each operator to its GEOP, where GEOPs were taken apart.
+        about: the graphs and names that it is told by.
 
     Returns:
         An error of the same class; its op is the user's operator where the message names one, and its message says in
         which GEOP it failed.
     """
+    geops, model = about.geops, about.partition.graph
+    readers = _readers_of_references(about.partition)
+
+    def own(name: str) -> str:
+        name = _own_name(name, about.origin, geops)
+        return readers.get(name, name)
+
     text = error.message if isinstance(error.message, str) else error.message.decode("utf-8", "replace")
     inside = _geop_of(text, geops)
-    if not apart:
+    if not about.apart:
         text = _FUNCTION_TAG.sub("", text).replace(_DERIVED, "")
     # In the user's graph nothing calls the operators of a GEOP.
     text = _LINE.sub(lambda match: "" if match.group(1) in geops else match.group(0), text)
-    text = _TAG.sub(lambda match: "{{node " + _own_name(match.group(1), origin, geops) + "}}", text)
-    text = _BARE.sub(lambda match: "[[" + _own_name(match.group(1), origin, geops) + "]]", text)
+    text = _TAG.sub(lambda match: "{{node " + own(match.group(1)) + "}}", text)
+    text = _BARE.sub(lambda match: "[[" + own(match.group(1)) + "]]", text)
     text = _without_calls(text, model)
     if inside is None:
-        inside = _part_of(text, apart)
+        inside = _part_of(text, about.apart)
     text = _TAG.sub(lambda match: "{{node " + (_innermost(match.group(1), model) or match.group(1)) + "}}", text)
-    op = _first_op(text, graph)
-    text = _interpolate(text, graph)
+    op = _first_op(text, about.graph)
+    text = _interpolate(text, about.graph)
     if inside is not None:
         text = f"{text}\n\t (on the simulated NPU, in GEOP {inside})"
     return type(error)(None if op is None else op.node_def, op, text)

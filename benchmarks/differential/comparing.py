@@ -1,0 +1,87 @@
+"""Compares what a program does on the device with what TensorFlow alone does."""
+
+from __future__ import annotations
+
+import json
+
+from benchmarks.differential import running
+
+REPEATS = 4  # of TensorFlow alone, where it may answer otherwise each time
+
+
+def parts(outcome):
+    """What is compared, each by itself: name to value."""
+    found = {f"run {number}": run for number, run in enumerate(outcome["runs"])}
+    found["calls"] = outcome["calls"]
+    found.update(outcome["state"])
+    return found
+
+
+def difference(prepared, mode, expected=None, stage=lambda text: None):
+    """How the device differs from TensorFlow; None where it does not.
+
+    TensorFlow itself may answer in several ways, as where operators beside each other fail: each part of an answer has
+    to be one that it gave.
+
+    Args:
+        prepared: a ``running.Program``.
+        expected: what TensorFlow alone does, where that is known.
+
+    Returns:
+        (a dict with ``mode``, ``kind``, ``part``, ``expected`` and ``got``, or None; whether TensorFlow varied).
+    """
+    seen = [parts(expected or prepared.outcome("plain"))]
+    stage(mode)
+    got = parts(prepared.outcome(mode))
+    for attempt in range(REPEATS + 1):
+        # Of an answer that has fewer parts, since a run failed otherwise, the run itself is what differs.
+        wrong = [part for part in got if all(not _same(one.get(part), got[part]) for one in seen)]
+        if not wrong:
+            return None, attempt > 0
+        if attempt < REPEATS:
+            stage("plain")
+            seen.append(parts(prepared.outcome("plain")))
+    part = wrong[0]
+    found = {"mode": mode, "kind": _kind(part, seen[0].get(part), got[part]), "part": part}
+    return {**found, "expected": seen[0].get(part), "got": got[part]}, False
+
+
+def differs_so(program, found):
+    """Whether a program differs as ``found`` says of another; one that cannot be built or begun does not."""
+    try:
+        other = difference(running.Program(program), found["mode"])[0]
+    except Exception:  # noqa: BLE001 what was left out was needed for the program to be one
+        return False
+    return other is not None and other["kind"] == found["kind"]
+
+
+def _same(left, right):
+    return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
+
+
+def _kind(part, expected, got):
+    """A short name of a difference: what has the same one has, as a rule, the same cause."""
+    if not part.startswith("run"):
+        return f"other {part.split()[0]}"
+    if expected[0] == "values":
+        return "other values" if got[0] == "values" else f"{got[1]} instead of values"
+    if got[0] == "values":
+        return f"values instead of {expected[1]}"
+    if expected[1] != got[1]:
+        return f"{got[1]} instead of {expected[1]}"
+    return "another operator's error" if expected[2] != got[2] else "another message"
+
+
+def examine(program, stage=lambda text: None):
+    """A program in every mode: the line of the log that tells of it, without its number."""
+    stage("plain")
+    prepared = running.Program(program)
+    expected = prepared.outcome("plain")
+    failed = sum(run[0] == "error" for run in expected["runs"])
+    line = {"failed": failed, "refused": len(prepared.built.refused), "varied": False, "differences": []}
+    for mode in running.MODES:
+        found, varied = difference(prepared, mode, expected, stage)
+        line["varied"] |= varied
+        if found is not None:
+            line["differences"].append(found)
+    return line
