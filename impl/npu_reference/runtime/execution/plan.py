@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference import graphs
+from npu_reference.device.numerics import compute_channels_last
 from npu_reference.partition import Partition, build, partition
 from npu_reference.runtime.config import Settings
 from npu_reference.runtime.execution.dumping import Dumping
@@ -107,6 +108,7 @@ def make_plan(
     streams = prepare(graph_def)
     homes = _homes(parts)
     names = [geop.name for geop in parts.geops]
+    compute_channels_last(graph_def, names)
     calls_in_order(graph_def, names)
     shaky = unsteady(parts.graph) if parts.borders else None
     counted = gauges(parts, shaky)

@@ -228,7 +228,7 @@ class Engine:
                 failed = failed_at(error, self._shadow.origin, plan.geop_names)
                 if failed is not None:
                     self._failed.dump(failed, Run(plan, signature, feeds))
-            raise in_users_words(error, self._graph, self._shadow.origin, plan.geop_names) from None
+            raise in_users_words(error, self._graph, self._shadow.origin, plan.geop_names, plan.partition) from None
         finally:
             if turn is not None and turn.endured.overflows and self._numerics is not None:
                 self._numerics.status.ask(())

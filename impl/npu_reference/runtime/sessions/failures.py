@@ -6,7 +6,9 @@ import re
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Type
 
+from npu_reference.device.numerics import ADDED, has_channels_first
 from npu_reference.errors import DeviceError, NpuError
+from npu_reference.partition import Partition
 from npu_reference.runtime.sessions.running_again import Told
 from npu_reference.runtime.tf_api import tensorflow
 
@@ -91,7 +93,9 @@ def refused() -> Iterator[None]:
         raise session_error(error) from None
 
 
-def in_users_words(error: Any, graph: Any, origin: Mapping[str, str], geops: Mapping[str, str]) -> Any:
+def in_users_words(
+    error: Any, graph: Any, origin: Mapping[str, str], geops: Mapping[str, str], partition: Partition
+) -> Any:
     """An OpError of the partitioned graph as one of the user's graph.
 
     Args:
@@ -99,10 +103,11 @@ def in_users_words(error: Any, graph: Any, origin: Mapping[str, str], geops: Map
         graph: the user's tf.Graph.
         origin: name in the partitioned graph to name in the user's graph, where they differ.
         geops: name of each GEOP's node and function to the name it has in the partition.
+        partition: of what was asked for.
 
     Returns:
         An error of the same class; its op is the user's operator where the message names one, and its message says in
-        which GEOP it failed.
+        which GEOP it failed, or, where the device would have had the operator's layout, why it is not in one.
     """
     text = error.message if isinstance(error.message, str) else error.message.decode("utf-8", "replace")
     inside = _geop_of(text, geops)
@@ -113,7 +118,21 @@ def in_users_words(error: Any, graph: Any, origin: Mapping[str, str], geops: Map
     text = _interpolate(text, graph)
     if inside is not None:
         text = f"{text}\n\t (on the simulated NPU, in GEOP {inside})"
+    elif op is not None:
+        text += _why_on_host(op.name, partition)
     return type(error)(None if op is None else op.node_def, op, text)
+
+
+def _why_on_host(name: str, partition: Partition) -> str:
+    """What is to be said of a host operator that has the channels first, which TensorFlow's CPU kernels may not."""
+    entry = next((entry for entry in partition.host if entry.node == name), None)
+    if entry is None:
+        return ""
+    layout = partition.graph.nodes[partition.graph.index[name]].attr("data_format", b"")
+    if not has_channels_first(entry.op, layout):
+        return ""
+    why = f"on the host, for the reason {entry.reason.value}: TensorFlow's CPU kernel may not have {layout.decode()}"
+    return f"\n\t ({why}. {entry.remedy})"
 
 
 def failed_at(error: Any, origin: Mapping[str, str], geops: Mapping[str, str]) -> Optional[Told]:
@@ -160,6 +179,7 @@ def _lookup(name: str, geops: Mapping[str, str]) -> Optional[str]:
 
 
 def _own_name(name: str, origin: Mapping[str, str], geops: Mapping[str, str]) -> str:
+    name = name.partition(ADDED)[0]
     if name in origin:
         return origin[name]
     head, slash, rest = name.partition("/")
