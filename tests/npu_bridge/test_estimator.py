@@ -14,6 +14,7 @@ from npu_bridge.npu_init import (
     NPUOutputTensorHook,
     NPURunConfig,
 )
+from npu_reference.runtime import ranks
 
 v1 = tf.compat.v1
 FEATURES = np.array([[-2.0], [-1.0], [1.0], [2.0]], dtype=np.float32)
@@ -70,6 +71,55 @@ def test_steps_must_fill_whole_loops(tmp_path):
     config = NPURunConfig(iterations_per_loop=4)
     with pytest.raises(ValueError, match="iterations_per_loop"):
         NPUEstimator(model_fn, str(tmp_path), config).train(endless, max_steps=10)
+
+
+def test_loops_are_counted_from_where_a_training_goes_on(tmp_path):
+    # T18: three steps are done, so five are left of eight, and eight of eleven
+    estimator(tmp_path).train(endless, max_steps=3)
+    loops = estimator(tmp_path, mix_compile_mode=False, iterations_per_loop=4)
+    with pytest.raises(ValueError, match="5, which are left of 8 after 3"):
+        loops.train(endless, max_steps=8)
+    loops.train(endless, max_steps=11)
+    assert loops.get_variable_value("global_step") == 11
+    loops.train(endless, max_steps=10)  # nothing left to do
+
+
+def test_without_a_model_directory_there_is_a_new_one_in_the_current_folder(tmp_path, monkeypatch):
+    # T54
+    monkeypatch.chdir(tmp_path)
+    one = NPUEstimator(model_fn, config=NPURunConfig(mix_compile_mode=True), params={})
+    assert not list(tmp_path.iterdir())  # before anything is trained
+    one.train(endless, max_steps=1)
+    (made,) = tmp_path.iterdir()
+    assert str(made) == one.model_dir == one.config.model_dir and len(made.name) == len("model_dir_") + 10
+
+
+def test_the_environment_may_name_a_checkpoint_to_start_from(tmp_path, monkeypatch):
+    # T55
+    first = estimator(tmp_path / "first")
+    first.train(endless, max_steps=5)
+    monkeypatch.setenv("RESTORE_FROM", str(first.model_dir))
+    second = estimator(tmp_path / "second")
+    second.train(endless, max_steps=1)
+    assert second.get_variable_value("global_step") == 1
+    assert abs(second.get_variable_value("weight") - 3) < abs(first.get_variable_value("weight") - 3)
+
+
+def test_all_ranks_begin_with_the_variables_of_rank_0(tmp_path):
+    # T56
+    def model(features, labels, mode):
+        start = v1.constant_initializer(float(ranks.rank_id()))
+        weight = v1.get_variable("weight", [1, 1], initializer=start, use_resource=False)
+        loss = v1.reduce_mean(v1.square(v1.matmul(features, weight) - labels))
+        train_op = v1.train.GradientDescentOptimizer(0.0).minimize(loss, global_step=v1.train.get_global_step())
+        return NPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    def work(rank):
+        one = NPUEstimator(model, str(tmp_path / str(rank)), NPURunConfig(save_summary_steps=0))
+        one.train(endless, max_steps=1)
+        return one.get_variable_value("weight").item()
+
+    assert ranks.as_ranks(2, work) == [0.0, 0.0]
 
 
 def test_the_session_of_the_estimator_is_an_npu_session(tmp_path):
@@ -258,6 +308,36 @@ def test_the_batch_size_of_a_tpu_estimator_reaches_the_params(tmp_path):
 def test_a_tpu_is_refused():
     with pytest.raises(ValueError, match="use_tpu"):
         NPUEstimator(model_fn, config=NPURunConfig(), use_tpu=True)
+
+
+@pytest.mark.skipif(not tf.__version__.startswith("1."), reason="later versions export otherwise, or have no Estimator")
+def test_what_train_and_evaluate_exports_serves_what_the_estimator_predicts(tmp_path):
+    def model(features, labels, mode):
+        spec = model_fn(features["x"], labels, mode, {})
+        if mode != "infer":
+            return spec
+        return spec._replace(export_outputs={"serving_default": v1.estimator.export.PredictOutput(spec.predictions)})
+
+    def data():
+        return once().map(lambda x, y: ({"x": x}, y)).repeat()
+
+    def serving():
+        x = v1.placeholder(tf.float32, [None, 1], name="x")
+        return v1.estimator.export.ServingInputReceiver({"x": x}, {"x": x})
+
+    one = NPUEstimator(model, str(tmp_path), NPURunConfig(mix_compile_mode=True, save_checkpoints_steps=4))
+    exporter = v1.estimator.LatestExporter("latest", serving)
+    scores, (exported,) = v1.estimator.train_and_evaluate(
+        one,
+        v1.estimator.TrainSpec(data, max_steps=8),
+        v1.estimator.EvalSpec(data, steps=1, exporters=[exporter], throttle_secs=0),
+    )
+    assert scores["global_step"] == 8 and steps_of_checkpoints(tmp_path) == [0, 4, 8]
+    predicted = next(one.predict(data, yield_single_examples=False))["answer"]
+    with v1.Session(graph=tf.Graph()) as session:
+        loaded = v1.saved_model.load(session, ["serve"], exported.decode())
+        outputs = loaded.signature_def["serving_default"].outputs
+        np.testing.assert_array_equal(session.run(outputs["answer"].name, {"x:0": FEATURES}), predicted)
 
 
 @pytest.mark.skipif(not tf.__version__.startswith("1."), reason="scripts that use it are of TensorFlow 1.15")

@@ -48,6 +48,27 @@ def test_callbacks_are_appended_to_the_list_given():
     assert isinstance(callbacks[1], v1.keras.callbacks.Callback) and len(npu_init.npu_callbacks_append()) == 1
 
 
+def test_an_output_hook_takes_tensors_and_names_in_a_dict_or_a_list(graph):
+    step = v1.assign_add(v1.get_variable("weight", initializer=1.0), 1.0, name="step")
+    seen = {name: [] for name in "abcd"}
+    hooks = [
+        npu_hook.NPUOutputTensorHook({"a": "step:0"}, step, seen["a"].extend, 1),
+        npu_hook.NPUOutputTensorHook([step], [step.op], seen["b"].extend, 2),
+        npu_hook.NPUOutputTensorHook(["step:0"], output_fn=seen["c"].extend),
+        npu_hook.NPUOutputTensorHook(None, output_fn=seen["d"].extend),
+    ]
+    assert all(isinstance(hook, v1.train.LoggingTensorHook) for hook in hooks)
+    with v1.train.MonitoredTrainingSession(config=config(), hooks=hooks) as session:
+        session.run(step)
+        session.run(step)
+    assert seen == {
+        "a": [{"a": 2.0}, {"a": 3.0}],
+        "b": [{step: 2.0}, {step: 3.0}],
+        "c": [{"step:0": 2.0}, {"step:0": 3.0}],
+        "d": [{}, {}],
+    }
+
+
 def test_hooks_without_effect_change_nothing(graph):
     weight = v1.get_variable("weight", initializer=1.0)
     step = v1.assign_add(weight, 1.0)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import json
+import logging
 
 import pytest
 import tensorflow as tf
 
+from npu_bridge._tensorflow import HAS_ESTIMATOR
 from npu_bridge.estimator.npu.npu_config import npu_session_config
 from npu_bridge.npu_init import DumpConfig, MemoryConfig, NPUEstimator, NPURunConfig, ProfilingConfig, RewriterConfig
 from npu_reference import NpuError
@@ -72,6 +75,43 @@ def test_a_config_without_arguments_has_the_documented_defaults():
     assert config.mix_compile_mode is False
     assert config.variable_placement == "Device"
     assert config.graph_run_mode == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "steps", "seconds"),
+    [
+        ({}, 100, None),
+        ({"save_checkpoints_steps": None, "save_checkpoints_secs": None}, 100, None),
+        ({"save_checkpoints_secs": 60}, None, 60),
+        ({"save_checkpoints_steps": 7}, 7, None),
+        ({"save_checkpoints_steps": 0}, 0, None),  # none at all, as ranks but one have it
+    ],
+)
+def test_checkpoints_come_every_100_steps_unless_something_else_is_given(given, steps, seconds):
+    # T52
+    config = NPURunConfig(**given)
+    assert (config.save_checkpoints_steps, config.save_checkpoints_secs) == (steps, seconds)
+    assert config.save_summary_steps == 0 and NPURunConfig(save_summary_steps=9).save_summary_steps == 9
+
+
+def test_checkpoints_that_come_late_are_told():
+    # T52
+    told = []
+    with listening(told.append, logging.WARNING):
+        NPURunConfig(iterations_per_loop=10)
+        NPURunConfig(iterations_per_loop=10, save_checkpoints_steps=20)
+        assert not told
+        NPURunConfig(iterations_per_loop=10, save_checkpoints_steps=25)
+    assert ["save_checkpoints_steps is 25" in entry.text for entry in told] == [True]
+
+
+@pytest.mark.skipif(not HAS_ESTIMATOR, reason="our own RunConfig does not read TF_CONFIG")
+def test_a_cluster_is_refused(monkeypatch):
+    # T53
+    task = {"cluster": {"chief": ["a:1"], "worker": ["b:1"]}, "task": {"type": "worker", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(task))
+    with pytest.raises(ValueError, match="TF_CONFIG"):
+        NPURunConfig()
 
 
 def test_what_is_not_given_is_not_written():

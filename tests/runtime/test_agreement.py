@@ -128,7 +128,23 @@ def test_a_range_of_a_graph_is_checked_when_it_is_given(text):
 
 def test_only_a_tensor_or_an_operation_can_have_a_range():
     with pytest.raises(TypeError, match="fetch"):
-        set_graph_exec_config("x:0", dynamic_input=True)
+        set_graph_exec_config(object(), dynamic_input=True)
+    with pytest.raises(ValueError, match="fetch"):
+        set_graph_exec_config("nobody:0", dynamic_input=True)
+
+
+def test_several_fetches_and_names_of_tensors_have_a_range_each():
+    x = v1.placeholder(tf.float32, [None], name="x")
+    fetches = [v1.reduce_sum(x), "max:0"]
+    largest = v1.reduce_max(x, name="max")
+    ranges = {"dynamic_input": True, "dynamic_inputs_shape_range": "data:[2~3]"}
+    assert set_graph_exec_config(fetches, **ranges) is fetches
+    assert set_graph_exec_config("max:0", **ranges) is largest
+    with v1.Session(config=config()) as session:
+        for fetch in (fetches[0], largest):
+            session.run(fetch, {x: ones(3)})
+            with pytest.raises(NpuError, match="2~3"):
+                session.run(fetch, {x: ones(9)})
 
 
 def test_a_graph_set_apart_as_static_has_no_range():

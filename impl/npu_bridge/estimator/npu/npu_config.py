@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import inspect
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Mapping
 
 from npu_bridge._names import module_getattr
 from npu_bridge._session_config import npu_entry, npu_keys, switch_rewrites_off, write_option
@@ -21,7 +21,7 @@ from npu_bridge.estimator.npu.config_objects import (
     ProfilingConfig,
 )
 from npu_reference.options import OPTIONS, Resolution, resolve
-from npu_reference.options.classes import OptionTypeError, raise_for_python
+from npu_reference.options.classes import OptionTypeError, OptionValueError, raise_for_python
 from npu_reference.runtime.config import RUN_CONFIG_MARK, current_overrides, surroundings
 from npu_reference.runtime.observing.log import LOG
 from npu_reference.spelling import did_you_mean
@@ -41,10 +41,19 @@ _FIELDS = {bool: "b", int: "i", str: "s"}
 
 _RunConfig: Any = run_config_class()
 
+#: Arguments of RunConfig that the adapter has another default for (T52).
+_DEFAULTS = {"save_summary_steps": 0, "save_checkpoints_steps": None, "save_checkpoints_secs": None}
+
+#: Steps from one checkpoint to the next where neither of both is given.
+_CHECKPOINT_STEPS = 100
+
 
 def _base_parameters() -> List[inspect.Parameter]:
     parameters = list(inspect.signature(_RunConfig.__init__).parameters.values())[1:]
-    return [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    return [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, default=_DEFAULTS.get(parameter.name, parameter.default))
+        for parameter in parameters
+    ]
 
 
 def _option_names() -> List[str]:
@@ -76,23 +85,27 @@ class NPURunConfig(_RunConfig):
 
     An option left out, None or empty takes what the environment says, else its documented default, and is not written
     to the session, which reads the same environment. The value of each option is an attribute of the same name.
+    Of the arguments of RunConfig, ``save_summary_steps`` is 0 where it is left out, and a checkpoint comes every 100
+    steps where neither ``save_checkpoints_steps`` nor ``save_checkpoints_secs`` has a value (T52).
 
     Raises:
         OptionTypeError: an unknown argument, or an option of the wrong type; a bool is no int (G12).
-        OptionValueError: an option outside its domain, or options that exclude each other.
+        OptionValueError: an option outside its domain, options that exclude each other, or a cluster in TF_CONFIG.
     """
 
     def __init__(self, **arguments: Any) -> None:
         _refuse_unknown(arguments)
         names = _option_names()
         given = {name: arguments.pop(name) for name in names if name in arguments}
-        super().__init__(**arguments)
+        super().__init__(**_with_defaults(arguments))
+        _refuse_cluster(self)
         self._npu_resolution = _resolved(given)
         objects = [value for value in given.values() if isinstance(value, ConfigObject)]
         self._npu_object_options = {k: v for value in objects for k, v in value.session_options().items()}
         for name in names:
             is_object = OPTIONS[name].facets["runconfig", "current"].field == "o"
             setattr(self, name, given.get(name) if is_object else self._npu_resolution.values.get(name))
+        _tell_of_late_checkpoints(arguments.get("save_checkpoints_steps"), self._npu_resolution.values)
 
     __init__.__signature__ = _signature()  # type: ignore[attr-defined]
 
@@ -103,6 +116,32 @@ def _refuse_unknown(arguments: Dict[str, Any]) -> None:
         if name not in known:
             remedy = did_you_mean(name, known, "help(NPURunConfig) lists them all.")
             raise OptionTypeError("OPTION_TYPE", name, "NPURunConfig has no such argument.", remedy)
+
+
+def _with_defaults(arguments: Dict[str, Any]) -> Dict[str, Any]:
+    found = {**_DEFAULTS, **arguments}
+    if found["save_checkpoints_steps"] is None and found["save_checkpoints_secs"] is None:
+        found["save_checkpoints_steps"] = _CHECKPOINT_STEPS
+    return found
+
+
+def _refuse_cluster(config: Any) -> None:
+    """TensorFlow would wait for the others of the cluster, which nobody starts (T53)."""
+    cluster = getattr(config, "cluster_spec", None)
+    if cluster is not None and cluster.as_dict():
+        raise OptionValueError(
+            "OPTION_CONFLICT", "TF_CONFIG", "it has a cluster, and parameter servers are not simulated.",
+            "Leave the cluster out; several devices are several ranks (RANK_SIZE, RANK_ID).",
+        )  # fmt: skip
+
+
+def _tell_of_late_checkpoints(steps: Any, values: Mapping[str, Any]) -> None:
+    loop = values.get("iterations_per_loop") or 1
+    if steps and steps % loop:
+        LOG.warning(
+            "NPURunConfig: save_checkpoints_steps is %d, which is no multiple of iterations_per_loop (%d): "
+            "a checkpoint is saved after the loop in which one is due", steps, loop,
+        )  # fmt: skip
 
 
 def _resolved(given: Dict[str, Any]) -> Resolution:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import random
+import string
 from typing import Any, Callable, Dict, Optional, Tuple
 
 from npu_bridge._names import module_getattr
 from npu_bridge._tensorflow import estimator, v1
 from npu_bridge.estimator.npu import npu_scope
 from npu_bridge.estimator.npu.npu_config import NPURunConfig, npu_session_config
+from npu_bridge.estimator.npu.npu_hook import NPUBroadcastGlobalVariablesHook
 from npu_bridge.estimator.npu.npu_optimizer import TAILING
 from npu_reference.options.classes import OptionTypeError, OptionValueError
+from npu_reference.runtime import ranks
 from npu_reference.runtime.observing.log import LOG
 from npu_reference.runtime.sessions.iterations import repeated
 
@@ -29,11 +34,12 @@ class NPUEstimator(_Estimator):
     Args:
         model_fn: ``model_fn(features, labels, mode, params, config)``, the last three optional, returning an
             NPUEstimatorSpec or a tf.estimator.EstimatorSpec.
-        model_dir: where checkpoints go; when NPURunConfig names one too, they must be equal.
+        model_dir: where checkpoints go; when NPURunConfig names one too, they must be equal. Where neither does, a new
+            folder ``model_dir_`` and ten characters in the current one (T54).
         config: an NPURunConfig.
         params: handed to ``model_fn``.
         job_start_file: for starting jobs in a cluster; there is none, so only an empty one is allowed.
-        warm_start_from: checkpoint to take variables from.
+        warm_start_from: checkpoint to take variables from; else the one that RESTORE_FROM names, if it is set (T55).
         use_tpu, train_batch_size, eval_batch_size, predict_batch_size: of a TPUEstimator, which scripts were written
             for; ``train_batch_size`` becomes ``params["batch_size"]`` where there is none, the others have no effect.
 
@@ -81,10 +87,10 @@ class NPUEstimator(_Estimator):
             )
         super().__init__(
             model_fn=model_fn,
-            model_dir=model_dir,
+            model_dir=model_dir or config.model_dir or _new_model_dir(),
             config=config.replace(session_config=npu_session_config(config)),
             params=params,
-            warm_start_from=warm_start_from,
+            warm_start_from=warm_start_from or os.environ.get("RESTORE_FROM") or None,
         )
 
     @staticmethod
@@ -100,17 +106,32 @@ class NPUEstimator(_Estimator):
         saving_listeners: Any = None,
     ) -> Any:
         """Train for ``steps`` steps or up to ``max_steps``; their number must fill whole loops (T18)."""
-        loop = self.config.iterations_per_loop
-        for name, number in (("steps", steps), ("max_steps", max_steps)):
-            if number is not None and number % loop:
-                raise OptionValueError(
-                    "OPTION_VALUE",
-                    name,
-                    f"{number} is not a multiple of iterations_per_loop, which is {loop}.",
-                    f"Give a multiple of {loop}.",
-                )
+        self._check_loops("steps", 0, steps)
+        self._check_loops("max_steps", 0 if max_steps is None else self._steps_done(), max_steps)
         hooks = [*(hooks or []), _TailingHook(self.config.is_tailing_optimization)]
+        if ranks.rank_size() > 1:
+            hooks.insert(0, NPUBroadcastGlobalVariablesHook(0, ranks.rank_id()))
         return super().train(input_fn, hooks=hooks, steps=steps, max_steps=max_steps, saving_listeners=saving_listeners)
+
+    def _check_loops(self, name: str, start: int, end: Optional[int]) -> None:
+        loop = self.config.iterations_per_loop
+        if end is None or end <= start or (end - start) % loop == 0:
+            return
+        count = f"{end}" if start == 0 else f"{end - start}, which are left of {end} after {start},"
+        raise OptionValueError(
+            "OPTION_VALUE",
+            name,
+            f"{count} is not a multiple of iterations_per_loop, which is {loop}.",
+            f"Give {start} and a multiple of {loop}." if start else f"Give a multiple of {loop}.",
+        )
+
+    def _steps_done(self) -> int:
+        """The global step of the checkpoint that a training goes on from."""
+        latest = self.latest_checkpoint()
+        try:
+            return int(v1.train.load_variable(latest, v1.GraphKeys.GLOBAL_STEP)) if latest else 0
+        except v1.errors.NotFoundError:  # nothing has counted steps
+            return 0
 
     def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
         """What the model_fn returns, with a train_op that does the iterations of a loop."""
@@ -119,6 +140,16 @@ class NPUEstimator(_Estimator):
         if mode != "train" or loop == 1:
             return spec
         return spec._replace(train_op=repeated(spec.train_op, loop))
+
+
+def _new_model_dir() -> str:
+    """A folder that is not there yet, of no name that a script could rely on."""
+    drawn = random.SystemRandom()
+    while True:
+        name = "model_dir_" + "".join(drawn.sample(string.ascii_letters + string.digits, 10))
+        path = os.path.join(os.getcwd(), name)
+        if not os.path.lexists(path):
+            return path
 
 
 class NPUEstimatorSpec(_EstimatorSpec):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Optional
 
 from npu_bridge._names import module_getattr
 from npu_bridge._tensorflow import v1
@@ -25,30 +25,31 @@ class NPUCheckpointSaverHook(v1.train.CheckpointSaverHook):
     """Saves checkpoints, by the global step: with several iterations a loop, after the loop in which one is due."""
 
 
-class NPUOutputTensorHook(v1.train.SessionRunHook):
+class NPUOutputTensorHook(v1.train.LoggingTensorHook):
     """Hands the values of ``tensors`` to ``output_fn`` every ``output_every_n_steps`` runs and at the end.
 
     Args:
-        tensors: name -> tensor.
-        dependencies: operations to run together with the tensors.
-        output_fn: called with a list of name -> value dicts, one a run since the last call.
+        tensors: name -> tensor or its name, or a list of tensors or names, which are their own keys; None for none.
+        dependencies: operations to run together with the tensors, or one.
+        output_fn: called with a list of key -> value dicts, one a run since the last call.
         output_every_n_steps: 0 calls it at the end only.
     """
 
     def __init__(
         self,
-        tensors: Dict[str, Any],
+        tensors: Any,
         dependencies: Any = None,
         output_fn: Optional[Callable[[Any], None]] = None,
         output_every_n_steps: int = 0,
     ) -> None:
-        self._fetches = {"tensors": dict(tensors), "dependencies": dependencies or []}
+        super().__init__(tensors or {}, at_end=True)
+        self._dependencies = [] if dependencies is None else dependencies
         self._output_fn = output_fn or v1.logging.info
         self._every = output_every_n_steps
         self._collected: Any = []
 
     def before_run(self, run_context: Any) -> Any:
-        return v1.train.SessionRunArgs(self._fetches)
+        return v1.train.SessionRunArgs({"tensors": self._current_tensors, "dependencies": self._dependencies})
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         self._collected.append(run_values.results["tensors"])

@@ -124,13 +124,13 @@ def keep_tensors_dtypes(graph: Any, input_tensors: Any) -> None:
         operation._set_attr(npu_scope.KEEP_DTYPE, mark)
 
 
-def _maker(graph: Any, name: Any) -> Any:
+def _maker(graph: Any, name: Any, argument: str = "input_tensors") -> Any:
     """The operator that gives a tensor of a graph. OptionValueError where none does."""
     try:
         return graph.get_tensor_by_name(name).op
     except (KeyError, ValueError, TypeError) as error:
         text = str(error.args[0] if error.args else error).rstrip(".")
-        raise OptionValueError("OPTION_VALUE", "input_tensors", f"{text}.", "Name tensors as node:0.") from None
+        raise OptionValueError("OPTION_VALUE", argument, f"{text}.", "Name tensors as node:0.") from None
 
 
 def set_graph_exec_config(
@@ -143,14 +143,23 @@ def set_graph_exec_config(
     """Give the graph that computes ``fetch`` dynamic inputs of its own, instead of those of the session.
 
     Args:
-        fetch: the tensor or operation that is fetched or run; it is returned.
+        fetch: the tensor or operation that is fetched or run, which is returned; the name of a tensor of the default
+            graph, for which the tensor is returned; or a list or tuple of these, which is returned.
         dynamic_input, dynamic_graph_execute_mode, dynamic_inputs_shape_range: as the options of these names.
         is_train_graph: whether the graph trains; nothing here depends on it.
 
     Raises:
-        OptionTypeError: ``fetch`` is neither, or a value has the wrong type.
-        OptionValueError: a value that the option of the same name refuses.
+        OptionTypeError: ``fetch`` is none of these, or a value has the wrong type.
+        OptionValueError: a name that no tensor has, or a value that the option of the same name refuses.
     """
+    if isinstance(fetch, (list, tuple)):
+        for one in fetch:
+            set_graph_exec_config(
+                one, dynamic_input, dynamic_graph_execute_mode, dynamic_inputs_shape_range, is_train_graph
+            )
+        return fetch
+    if isinstance(fetch, str):
+        fetch = _maker(v1.get_default_graph(), fetch, "fetch").outputs[int(fetch.rpartition(":")[2])]
     operation = getattr(fetch, "op", fetch)
     if not isinstance(operation, v1.Operation):
         raise OptionTypeError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.device.numerics.constants import round_constant
+from npu_reference.device.numerics.editing import spell_out
 from npu_reference.device.numerics.gates import Gates
 from npu_reference.device.numerics.kinds import KEEPS_TYPE, MOVES
 from npu_reference.device.numerics.own_operators import OwnOperators
@@ -108,7 +109,7 @@ class _Body:
         self.awaited: Set[str] = set()
 
     def run(self) -> None:
-        _spell_out(self.function)
+        spell_out(self.function)
         for arg in self.function.signature.input_arg:
             self._declare(arg.name, arg.type, grid=False)
         self.used = _used(self.function)
@@ -371,25 +372,6 @@ def _retype(node: _Node) -> None:
         elif arg.type_list_attr in attrs:
             types = attrs[arg.type_list_attr].list.type
             types[:] = [_FLOAT if number == _HALF else number for number in types]
-
-
-def _spell_out(function: Any) -> None:
-    """Give every input of a node the form ``node:argument:position``, which may be left shorter."""
-    names = {node.name for node in function.node_def}
-    args = {arg.name for arg in function.signature.input_arg}
-
-    def full(text: str) -> str:
-        head, _, rest = text.partition(":")
-        if head in names and rest and ":" not in rest:
-            return f"{text}:0"
-        return head if head in args and rest == "0" else text
-
-    for node in function.node_def:
-        for position, text in enumerate(node.input):
-            if not text.startswith("^") and full(text) != text:
-                node.input[position] = full(text)
-    for name, text in list(function.ret.items()):
-        function.ret[name] = full(text)
 
 
 def _used(function: Any) -> Set[str]:

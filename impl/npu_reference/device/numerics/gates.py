@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Sequence, Tuple
 
-from npu_reference.device.numerics.editing import become_py_func
+from npu_reference.device.numerics.editing import Nodes, become_py_func
 from npu_reference.device.numerics.status import FLOAT16_MAX, FLOAT32_MAX, FloatStatus
 from npu_reference.graphs import DType
 
@@ -13,26 +13,12 @@ __all__ = ["Gates"]
 _FLOAT, _HALF = DType.FLOAT.number, DType.HALF.number
 
 
-class Gates:
+class Gates(Nodes):
     """Adds nodes to one FunctionDef. Every node has its data from the gated tensor, so it is in that tensor's frame."""
 
     def __init__(self, function: Any, status: FloatStatus) -> None:
-        self.function = function
+        super().__init__(function)
         self.status = status
-        self._names = {node.name for node in function.node_def}
-        self._names.update(arg.name for arg in function.signature.input_arg)
-
-    def add(self, op: str, name: str, inputs: Sequence[str], types: Dict[str, int]) -> Any:
-        """A node; its name gets a number where it is taken."""
-        number, wish = 1, name
-        while name in self._names:
-            name, number = f"{wish}_{number}", number + 1
-        self._names.add(name)
-        node = self.function.node_def.add(name=name, op=op)
-        node.input.extend(inputs)
-        for key, number in types.items():
-            node.attr[key].type = number
-        return node
 
     def call(self, name: str, token: bytes, inputs: Sequence[str], types: Sequence[int], result: Sequence[int]) -> Any:
         """A PyFunc."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from npu_reference.device.numerics import floatstatus
 from npu_reference.device.numerics.body import Decision, compute_as_decided
+from npu_reference.device.numerics.called import Copies
 from npu_reference.device.numerics.editing import one_turn_at_a_time
 from npu_reference.device.numerics.own_operators import OwnOperators
 from npu_reference.device.numerics.status import FloatStatus
@@ -16,9 +17,6 @@ from npu_reference.partition.model import Geop
 from npu_reference.precision import Assignment
 
 __all__ = ["rewrite"]
-
-#: Its function is differentiated when it runs, which is for the function as the graph has it.
-_LEAVES_FUNCTION = ("SymbolicGradient",)
 
 
 def rewrite(
@@ -54,8 +52,7 @@ class _Rewriter:
             name = node.node if node.function is None else node.node[len(node.function) + 1 :]
             own = self.decisions.setdefault(node.function or "", {})
             own[name] = Decision(node.engine, tuple(node.inputs), tuple(node.outputs), node.impl_mode)
-        self.suffix = f"__npu_{_digest(self.decisions)}"
-        self.copied: Dict[str, Any] = {}
+        self.copies = Copies(self.functions, f"__npu_{_digest(self.decisions)}", self._is_copied)
 
     def run(self) -> None:
         owned = floatstatus.owners(self.partition.graph)
@@ -66,7 +63,7 @@ class _Rewriter:
         for geop in self.partition.geops:
             body = self.functions[geop.name]
             one_turn_at_a_time(body.node_def)
-            pending.extend(self._call_copies(body))
+            pending.extend(self.copies.call(body))
             decided = dict(self.decisions.get("", {}))
             for copy in geop.copies:
                 original = self.partition.graph.nodes[copy.node].name
@@ -78,14 +75,18 @@ class _Rewriter:
         while pending:
             name, body = pending.pop()
             one_turn_at_a_time(body.node_def)
-            pending.extend(self._call_copies(body))
+            pending.extend(self.copies.call(body))
             if COPY_MARK in body.attr:
                 name = body.attr[COPY_MARK].s.decode()
             decided = dict(self.decisions.get(name, {}))
             for status_op in floatstatus.install(body, self.status, {}):
                 decided.pop(status_op, None)
             compute_as_decided(body, decided, self.status, owner=_owner(name), operators=self.operators)
-        self.graph_def.library.function.extend([*self.copied.values(), *self.operators.made])
+        self.graph_def.library.function.extend([*self.copies.made.values(), *self.operators.made])
+
+    def _is_copied(self, node: Any, name: str) -> bool:
+        """Whether a node that calls a function calls a copy of it."""
+        return node.op != name or (name not in floatstatus.STATUS_OPS and name not in self.operators)
 
     def _owner(self, geop: Geop, body: Any) -> Callable[[str], str]:
         """Names as the user's graph has them: an argument goes by the operator that it comes from."""
@@ -96,44 +97,6 @@ class _Rewriter:
             index = node.attr("index", -1) if node.op == "_Arg" else -1
             names[arg.name] = self.feeds[index].rpartition(":")[0] if 0 <= index < len(self.feeds) else node.name
         return lambda name: names.get(name, name)
-
-    def _call_copies(self, body: Any) -> Iterator[Tuple[str, Any]]:
-        """Let a body call copies of functions; answers those made now, each with its own name."""
-        made: List[Tuple[str, Any]] = []
-        for node in body.node_def:
-            if node.op in _LEAVES_FUNCTION:
-                continue
-            for reference in _references(node):
-                name = reference.name
-                if name not in self.functions:
-                    continue
-                made += self._copied(name)
-                reference.name = name + self.suffix
-            if node.op in self.functions and node.op not in floatstatus.STATUS_OPS and node.op not in self.operators:
-                made += self._copied(node.op)
-                node.op += self.suffix
-        return iter(made)
-
-    def _copied(self, name: str) -> List[Tuple[str, Any]]:
-        """A copy of this function where there is none yet, by its name."""
-        if name in self.copied:
-            return []
-        original = self.functions[name]
-        copy = type(original)()
-        copy.CopyFrom(original)
-        copy.signature.name = name + self.suffix
-        self.copied[name] = copy
-        return [(name, copy)]
-
-
-def _references(node: Any) -> Iterator[Any]:
-    """The NameAttrLists of a node's attributes."""
-    for key in sorted(node.attr):
-        field = node.attr[key].WhichOneof("value")
-        if field == "func":
-            yield node.attr[key].func
-        elif field == "list":
-            yield from node.attr[key].list.func
 
 
 def _digest(decisions: Mapping[str, Mapping[str, Decision]]) -> str:

@@ -59,17 +59,7 @@ class _Steps:
 
     def constant(self, value: Any, like: str, dtype: int = _FLOAT) -> str:
         """A constant in the frame of a tensor."""
-        name, is_node, _ = like.partition(":")
-        node = self.gates.add("Const", f"{self.label}_const", [f"^{name}"] if is_node else [], {"dtype": dtype})
-        tensor = node.attr["value"].tensor
-        tensor.dtype = dtype
-        values = value if isinstance(value, list) else [value]
-        (tensor.float_val if dtype == _FLOAT else tensor.int_val).extend(values)
-        if isinstance(value, list):
-            tensor.tensor_shape.dim.add(size=len(value))
-        else:
-            tensor.tensor_shape.SetInParent()
-        return f"{node.name}:output:0"
+        return str(self.gates.constant(value, f"{self.label}_const", like, dtype))
 
     def finish(self, op: str, *inputs: str, result: str = "y") -> str:
         """The last step: the node computes it."""

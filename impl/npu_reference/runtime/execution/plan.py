@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference import graphs
+from npu_reference.device.numerics import compute_channels_last
 from npu_reference.partition import Partition, build, partition
 from npu_reference.runtime.config import Settings
 from npu_reference.runtime.execution.dissolving import must_dissolve
@@ -113,6 +114,7 @@ def make_plan(
     streams = prepare(graph_def)
     homes = _homes(parts)
     names = [geop.name for geop in parts.geops]
+    compute_channels_last(graph_def, names)
     # What a dump adds to bodies stays in bodies.
     apart = parts if dumping is None and must_dissolve(parts) else None
     if apart is None:

@@ -6,6 +6,7 @@ import re
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Type
 
+from npu_reference.device.numerics import ADDED, has_channels_first
 from npu_reference.errors import DeviceError, NpuError
 from npu_reference.graphs import Graph
 from npu_reference.partition import Partition
@@ -149,7 +150,7 @@ def in_users_words(error: Any, about: About) -> Any:
 
     Returns:
         An error of the same class; its op is the user's operator where the message names one, and its message says in
-        which GEOP it failed.
+        which GEOP it failed, or, where the device would have had the operator's layout, why it is not in one.
     """
     geops, model = about.geops, about.partition.graph
     readers = _readers_of_references(about.partition)
@@ -174,7 +175,21 @@ def in_users_words(error: Any, about: About) -> Any:
     text = _interpolate(text, about.graph)
     if inside is not None:
         text = f"{text}\n\t (on the simulated NPU, in GEOP {inside})"
+    elif op is not None:
+        text += _why_on_host(op.name, about.partition)
     return type(error)(None if op is None else op.node_def, op, text)
+
+
+def _why_on_host(name: str, partition: Partition) -> str:
+    """What is to be said of a host operator that has the channels first, which TensorFlow's CPU kernels may not."""
+    entry = next((entry for entry in partition.host if entry.node == name), None)
+    if entry is None:
+        return ""
+    layout = partition.graph.nodes[partition.graph.index[name]].attr("data_format", b"")
+    if not has_channels_first(entry.op, layout):
+        return ""
+    why = f"on the host, for the reason {entry.reason.value}: TensorFlow's CPU kernel may not have {layout.decode()}"
+    return f"\n\t ({why}. {entry.remedy})"
 
 
 def failed_at(error: Any, origin: Mapping[str, str], geops: Mapping[str, str]) -> Optional[Told]:
@@ -232,6 +247,7 @@ def _part_of(text: str, apart: Mapping[str, str]) -> Optional[str]:
 
 
 def _own_name(name: str, origin: Mapping[str, str], geops: Mapping[str, str]) -> str:
+    name = name.partition(ADDED)[0]
     if name in origin:
         return origin[name]
     head, slash, rest = name.partition("/")
