@@ -8,7 +8,7 @@ import os
 import pathlib
 import shutil
 import tempfile
-from typing import List, Optional
+from typing import List
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -72,25 +72,27 @@ _OF_THE_NEWEST_PYTHON = [
 #: What the oldest Python leaves to the nightly run: judging by laws, hostile backends, runs that are stopped, whole
 #: suites within a test, and values of models. The newest Python and TensorFlow run all of it for every change.
 _AT_NIGHT_OF_THE_OLDEST_PYTHON = [
-    "conformance/test_causes.py", "conformance/test_cli.py", "conformance/test_hostile_backends.py",
-    "conformance/test_in_part.py",
+    "conformance/test_causes.py", "conformance/test_cli.py", "conformance/test_forged_reports.py",
+    "conformance/test_hostile_backends.py", "conformance/test_in_part.py",
     "conformance/test_inspect_folders.py", "conformance/test_inspect_hostile.py",
     "conformance/test_known_failures.py", "conformance/test_lanes.py", "conformance/test_laws.py",
-    "conformance/test_miniatures.py",
+    "conformance/test_miniatures.py", "conformance/test_overwhelming_answers.py",
     "conformance/test_plugin.py", "conformance/test_report.py", "conformance/test_seats.py",
     "conformance/test_speed.py", "conformance/test_streams.py", "conformance/test_worker_check.py",
-    "links", "models/test_case_graph_values.py", "models/test_values.py", "options/test_hostile.py",
-    "options/test_hostile_files.py", "partition/test_half.py", "places",
+    "lint/test_mutations.py", "links", "models/test_case_graph_values.py", "models/test_values.py",
+    "options/test_hostile.py", "options/test_hostile_files.py", "partition/test_half.py", "places",
     "timing",
-]  # fmt: skip
-
-#: What the newest TensorFlow leaves to the nightly run: programs that import TensorFlow for themselves.
-_AT_NIGHT_OF_THE_NEWEST_TENSORFLOW = [
-    "npu_bridge/test_ported_scripts.py", "npu_bridge/test_samples.py", "runtime/test_launching.py",
 ]  # fmt: skip
 
 #: What the newest TensorFlow alone runs: models of full size, which is a matter of the partition.
 _OF_THE_NEWEST_TENSORFLOW = ["device/test_training.py", "models/test_full_size.py", "models/test_recordings.py"]
+
+#: What the newest TensorFlow leaves to the nightly run: models of full size, whose recorded partitions are tested
+#: without TensorFlow, and programs that import TensorFlow for themselves, which the oldest runs.
+_AT_NIGHT_OF_THE_NEWEST_TENSORFLOW = [
+    *_OF_THE_NEWEST_TENSORFLOW, "npu_bridge/test_ported_scripts.py", "npu_bridge/test_samples.py",
+    "runtime/test_launching.py", "runtime/test_simulate.py",
+]  # fmt: skip
 
 #: What the oldest TensorFlow alone runs, which is the adapter's own: whole suites that judge our drop-in as a vendor's,
 #: and scripts that are ported from an Estimator, which later versions have not.
@@ -105,8 +107,8 @@ _OF_EVERY_TENSORFLOW = ["cases/test_run_cases.py", "cases/test_run_mutation.py",
 #: What the oldest and the newest TensorFlow run, and those between do not: programs that import TensorFlow for
 #: themselves. Between, each case runs in one of its editions (cases/test_run_cases.py), which no version changes.
 _OF_THE_ENDS = [
-    "npu_bridge/test_ported_scripts.py", "npu_bridge/test_samples.py", "runtime/test_launching.py",
-    "runtime/test_simulate.py",
+    "npu_bridge/test_ported_scripts.py", "npu_bridge/test_samples.py", "runtime/test_differential.py",
+    "runtime/test_launching.py", "runtime/test_simulate.py",
 ]  # fmt: skip
 
 collect_ignore = [] if _TENSORFLOW else _NEEDS_TENSORFLOW
@@ -123,8 +125,6 @@ def _others(chosen: List[str]) -> List[str]:
         some = [name for name in files if name in chosen]
         found.extend(name for name in files if name not in some) if some else found.append(folder.name)
     return found
-
-
 
 
 def _of_the_other() -> List[str]:
@@ -146,9 +146,7 @@ _SCOPES = {
         *_others(_OF_A_VERSION), *_OF_THE_OLDEST_TENSORFLOW, *share(_AT_NIGHT_OF_THE_NEWEST_TENSORFLOW, []),
     ],
 }  # fmt: skip
-collect_ignore = [*collect_ignore, *_SCOPES[os.environ.get("NPU_TESTS_SCOPE", "")]]
-
-collect_ignore = [*collect_ignore, *FILES_LEFT_OUT]
+collect_ignore = [*collect_ignore, *_SCOPES[os.environ.get("NPU_TESTS_SCOPE", "")], *FILES_LEFT_OUT]
 
 # Pages are opened in an environment of their own, which brings playwright and has, or finds, a Chromium.
 if os.environ.get("NPU_TESTS_BROWSER") != "required":
@@ -166,12 +164,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20000, 20, 20)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> Optional[int]:
-    """No workers where tox runs environments beside each other: each of them keeps one processor busy by itself."""
-    return 0 if "TOX_PARALLEL_ENV" in os.environ else None
 
 
 #: Where temporary folders cost least, and how much room they may need (assumed; a run needs a tenth).

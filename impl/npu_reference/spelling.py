@@ -36,8 +36,11 @@ def nearest(word: str, words: Iterable[str], cutoff: float = 0.7) -> str:
         whole.setdefault(folded, name)
     if wanted in whole or wanted in meant:
         return whole.get(wanted) or meant[wanted]
-    for left_out in range(1, parts):
-        behind = "/".join(wanted.split("/")[left_out:])
+    # No known name has more parts than the deepest: a word of millions is not put together that often.
+    deepest = max((folded.count("/") + 1 for folded in whole), default=0)
+    last = wanted.rsplit("/", deepest)[-deepest:] if deepest else []
+    for left_out in range(len(last) == parts, len(last)):
+        behind = "/".join(last[left_out:])
         if behind in whole:
             return whole[behind]
     meant = {**whole, **meant}

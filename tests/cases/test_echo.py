@@ -20,6 +20,7 @@ def test_the_echo_passes_no_more_than_it_did(tmp_path):
     assert not {area: share for area, share in shares.items() if share > MOST[area]}, shares
 
 
+@pytest.mark.nightly
 def test_an_echo_that_knows_three_defaults_by_heart_gets_no_further(tmp_path):
     instances = [one for one in corpus().instances() if one.case.method == "options" and one.case.area == "options"]
     [found] = echo.passed(corpus(), instances, str(tmp_path), echo.KnowingEcho()).values()

@@ -121,6 +121,7 @@ def test_a_change_that_is_slow_since_the_machine_is_busy_is_not_seen(mutation, m
     assert mutation._forked(hangs) == "ended without a word"
 
 
+@pytest.mark.nightly
 def test_an_error_of_the_suite_itself_is_not_a_change_that_it_has_seen(mutation, tmp_path):
     asker = mutation.Asker(str(tmp_path), ["tuning"], only=["tune-"])
     change = mutation.drawn(0, ["tuning"], 1)[0]

@@ -30,9 +30,6 @@ ALL = [one for one in RUNS if not one.twin]
 ONCE = {one.case.id: one for one in (ALL[::-1] if SCOPE == "oldest" or PART == 2 else ALL)}
 RUNS = share(list(ONCE.values()), list(ONCE.values()) if SCOPE == "between" else RUNS)
 
-#: A mutant that only a case of hundreds of sessions sees.
-LONG = "run-loop-of-one-iteration"
-
 #: Cases of hundreds of sessions each: for a change each version of TensorFlow runs one of them.
 SESSIONS = ["session-uses-mixed", "session-further-uses-mixed", "session-uses-full", "session-further-uses-full"]
 VERSION = {"oldest": 0, "between": PART}.get(SCOPE, 3)
@@ -61,7 +58,8 @@ def test_what_is_left_out_here_is_left_out_for_a_feature_of_this_tensorflow():
     assert missing <= {"tf1", "tf2", "keras", "estimator"}
 
 
-@pytest.mark.parametrize("name", [at_night(name) if name == LONG else name for name in MUTANTS])
+@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.nightly
 def test_the_mutant_of_running_is_killed_by_a_case_that_cites_its_requirement(name, tmp_path):
     mutant = mutants()[name]
     citing = [one for one in ALL if mutant.requirement in one.case.requirements]

@@ -71,7 +71,8 @@ def test_another_process_is_asked_again() -> None:
 def test_every_question_of_the_laws_about_a_graph_is_of_one_part() -> None:
     paths = sorted({str(one.case.params["graph"]) for one in corpus().instances() if "graph" in one.case.params})
     nobody: Any = None
-    parts: List[Asker] = [Asker(nobody, nobody, nobody, part) for part in range(PARTS)]
+    plan = asking.Plan(0, 0, (), "")
+    parts: List[Asker] = [Asker(plan, nobody, nobody, part) for part in range(PARTS)]
     shares = [[path for path in paths if part.asks_about(path)] for part in parts]
     assert sorted(path for share in shares for path in share) == paths
     assert min(map(len, shares)) > len(paths) // PARTS // 2

@@ -26,7 +26,9 @@ from npu_reference.options.rules import RULES
 from npu_reference.options.table import OPTIONS
 from tests.cases.corpus import corpus
 from tests.conformance.shelves import BACKENDS
-from tests.depth import at_night
+
+#: The suite judged by whole runs of it: every night.
+pytestmark = pytest.mark.nightly
 
 CLAIMS = judge.Claims.of(ReferenceBackend().hello({}))
 Drawn = Tuple[List[Instance], List[company.Company]]
@@ -258,11 +260,11 @@ def test_what_is_taken_in_the_other_run_mode_though_refused_in_training_is_found
     "law, words, name, default, loses",
     [
         ("options-unknown", "an unknown key", "op_wait_timeout", 120, lambda values: company.UNKNOWN_KEY in values),
-        at_night(
+        (
             "options-beside", "online inference", "jit_compile", "auto",
             lambda values: values.get("graph_run_mode") == 0,
         ),
-        at_night(
+        (
             "options-order", "another order", "jit_compile", "auto",
             lambda values: list(values).index("jit_compile") > 2,
         ),
@@ -297,7 +299,6 @@ def test_what_nobody_gives_keeps_its_default_in_company(drawn: Drawn) -> None:
     assert "distribute" in found.text and "in a launched rank" in found.text
 
 
-@pytest.mark.nightly
 def test_who_fails_alone_is_no_fault_of_his_company(drawn: Drawn) -> None:
     class Known(ReferenceBackend):
         """Does what its own case says is wrong: it refuses jit_compile."""
@@ -311,13 +312,12 @@ def test_who_fails_alone_is_no_fault_of_his_company(drawn: Drawn) -> None:
     assert not list(faults(drawn, asked(Known()), lambda one: place(one) == ("runconfig", "current")))
 
 
-@pytest.mark.parametrize("seed", [0, at_night(1)])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_the_reference_holds_its_own_in_every_company(seed: int) -> None:
     made = company.drawn(corpus(), seed)
     assert list(faults(made, asked(ReferenceBackend()), lambda one: True)) == []
 
 
-@pytest.mark.nightly
 def test_a_second_implementation_holds_its_own_in_every_company(drawn: Drawn) -> None:
     sys.path.insert(0, BACKENDS)
     try:
@@ -331,7 +331,6 @@ def test_a_second_implementation_holds_its_own_in_every_company(drawn: Drawn) ->
     assert list(faults(drawn, answer, lambda one: True)) == []
 
 
-@pytest.mark.nightly
 def test_companies_do_not_depend_on_the_hash_seed() -> None:
     program = (
         "import hashlib; from npu_conformance.library import library;"

@@ -20,7 +20,9 @@ from npu_reference.errors import NpuError
 from npu_reference.graphs import load_graph
 from npu_reference.options import OPTIONS
 from tests.cases.corpus import corpus
-from tests.depth import at_night
+
+#: The suite judged by whole runs of it: every night.
+pytestmark = pytest.mark.nightly
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -104,7 +106,6 @@ def of_cases(dealt):
     return met, {(one.case.id, each.name) for one, _ in cases for each in fitting if dealing.fits(each, one)}
 
 
-@pytest.mark.nightly
 def test_cases_meet_most_conditions_in_a_run_and_others_by_another_seed_or_in_more_rounds(shelf, dealt):
     met, possible = of_cases(dealt)
     assert len(met & possible) >= 0.58 * len(possible), f"{len(met & possible)} of {len(possible)}"
@@ -154,7 +155,6 @@ def test_what_a_surface_does_not_have_is_not_laid_there():
     assert "dump_config" in idle.beside_of([name], {**asked, "surface": "runconfig"})["values"]
 
 
-@pytest.mark.nightly
 def test_dealing_depends_on_the_library_and_the_seed_alone(shelf, dealt):
     backwards = shelf._replace(cases=dict(reversed(list(shelf.cases.items()))))
     assert {frozenset(one.conditions) for one in dealing.deal(backwards, 0, 8)} == {
@@ -319,13 +319,13 @@ FUNCTIONS = (
 )
 
 FAULTS = [
-    at_night(Unmarked, "partition-conditions", ("in online inference",)),
-    at_night(Unranged, "partition-conditions", FUNCTIONS),
-    at_night(Unlisted, "precision-conditions", ("in mixed computing that leaves nothing on the host",)),
-    at_night(Shallow, "partition-conditions", ("with operators in functions of their own",)),
-    at_night(Crowded, "partition-conditions", ("among a hundred device operators that nothing connects it with",)),
-    at_night(Unprinted, "partition-conditions", (conditions.TEXT,)),
-    at_night(Turned, "partition-conditions", ("beside is_tailing_optimization=true",)),
+    (Unmarked, "partition-conditions", ("in online inference",)),
+    (Unranged, "partition-conditions", FUNCTIONS),
+    (Unlisted, "precision-conditions", ("in mixed computing that leaves nothing on the host",)),
+    (Shallow, "partition-conditions", ("with operators in functions of their own",)),
+    (Crowded, "partition-conditions", ("among a hundred device operators that nothing connects it with",)),
+    (Unprinted, "partition-conditions", (conditions.TEXT,)),
+    (Turned, "partition-conditions", ("beside is_tailing_optimization=true",)),
     (Lenient, "precision-conditions", ("beside debug_dir=idle/debug",)),
 ]
 
@@ -340,7 +340,6 @@ def test_a_fault_under_one_condition_is_found_and_told_of_by_that_condition_alon
     assert detail.split(": ")[2] in condition, detail
 
 
-@pytest.mark.nightly
 def test_a_mode_that_is_not_taken_into_functions_is_found_in_each_of_their_forms(shelf, tmp_path):
     forms = ("inside a function that a function calls", "inside a branch of an If", "inside the body of a While")
     details = failures(Unopened(), shelf, "precision-conditions", tmp_path, ["current"])
@@ -372,7 +371,6 @@ def test_feeds_in_another_order_are_told_by_their_names():
     assert conditions.feeds_read_back(["x:0", "y:1"]) == {"_arg_x_0_1": "_arg_x_0_0", "_arg_y_1_0": "_arg_y_1_1"}
 
 
-@pytest.mark.nightly
 def test_a_graph_that_comes_second_in_a_process_is_found(shelf, tmp_path, monkeypatch):
     monkeypatch.setattr(hosting, "Here", Here)
     details = failures(Second(), shelf, "partition-conditions", tmp_path, ["current"])

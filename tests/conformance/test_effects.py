@@ -14,6 +14,9 @@ from npu_conformance.protocol import client, requests
 from npu_conformance.strength.laws import effects
 from tests.cases.corpus import corpus
 
+#: The suite judged by whole runs of it: every night.
+pytestmark = pytest.mark.nightly
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 

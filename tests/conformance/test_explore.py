@@ -18,7 +18,9 @@ from npu_reference.errors import NpuError
 from npu_reference.graphs import load_graph
 from tests.cases.corpus import corpus
 from tests.conformance.test_laws import InProcess
-from tests.depth import at_night
+
+#: The suite judged by whole runs of it: every night.
+pytestmark = pytest.mark.nightly
 
 
 class Told(InProcess):
@@ -231,7 +233,6 @@ def test_a_planted_difference_of_dtypes_is_found_and_made_small(explored):
     assert [step.kind for step in found.question.steps] == ["many"]
 
 
-@pytest.mark.nightly
 def test_planted_differences_of_steps_are_found_and_made_small(explored):
     found = explored(NothingComesBack, 12, "timeline").findings
     assert found and all(one.difference.cause[:2] == ("timeline", "copies") for one in found)
@@ -319,7 +320,7 @@ def _drawn(given, seed):
         (Halves, "precision", 12),
         (Dies, "partition", 15),
         (NothingComesBack, "timeline", 12),
-        at_night(NeverWaits, "timeline", 300),
+        (NeverWaits, "timeline", 300),
     ],
 )
 def test_a_draft_is_a_case_that_the_reference_passes_and_the_backend_does_not(

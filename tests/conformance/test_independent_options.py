@@ -74,6 +74,7 @@ def test_no_case_asks_for_more_than_the_documents_say(
     assert {one.case.id for one in _failures(backend, asked, str(tmp_path))} == OTHERWISE
 
 
+@pytest.mark.nightly
 def test_a_backend_that_warns_of_nothing_fails_no_must(
     backend: ModuleType, asked: List[Instance], tmp_path: Any
 ) -> None:

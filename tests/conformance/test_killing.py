@@ -16,6 +16,9 @@ from npu_conformance.strength import fault_table, killing
 from tests.cases.corpus import corpus
 from tests.conformance.test_cli import inside
 
+#: The suite judged by whole runs of it: every night.
+pytestmark = pytest.mark.nightly
+
 SHELF = corpus()
 OPTIONS = [mutant for mutant in mutation.registry().values() if mutant.kind]
 
@@ -24,7 +27,6 @@ def killed(*mutants):
     return killing.kill(SHELF, mutants, lanes.Settings())
 
 
-@pytest.mark.nightly
 def test_a_mutant_without_a_fault_is_alive():
     found = killed(Mutant("idle", "session.dump_mode.type", "Does nothing wrong.", ReferenceBackend))[0]
     assert found.judged and found.alive and not found.killed_by
@@ -49,7 +51,6 @@ def _without_running(hello):
     return lambda self, params: {**hello(self, params), "runtime": {"tensorflow": None}}
 
 
-@pytest.mark.nightly
 def test_a_fault_of_one_option_is_killed_by_its_own_cases():
     found = killed(mutation.registry()["options.session.dump_mode.any_type"])[0]
     assert "session-dump-mode-wrong-type" in found.killed_by

@@ -17,6 +17,9 @@ from npu_conformance.strength.laws.kinds import KINDS, drawn, of_cases
 from tests.cases.corpus import corpus
 from tests.depth import share
 
+#: The suite judged by whole runs of it: every night.
+pytestmark = pytest.mark.nightly
+
 #: What stands in the place of a text, a number, a truth.
 _TEXTS = ("", "nowhere", "nowhere:7", "x:-1", "_arg_x_0_0", "float16", "string", "device", "\u4e2d")
 _NUMBERS = (-1, 0, 1, 7, 1 << 40, 0.5)
@@ -84,7 +87,6 @@ def method_of(plan, asked):
     return laws[0].method if laws else ""
 
 
-@pytest.mark.nightly
 def test_any_answer_of_the_protocol_can_be_judged(everything):
     claims, plan, answers = everything
     kinds = set()

@@ -26,15 +26,15 @@ MADE: Dict[Tuple[str, str], str] = {}
 
 
 def reported(shelf: Shelf, backend: str, name: str = "report", **more) -> str:
-    """Folder of the report of a run; of a new run where more is given."""
+    """Folder of the report of a run; of a new run where more is given, or something is there already."""
     folder, loaded = shelf.path(name), shelf.load()
-    made = MADE.get((loaded.digest, backend)) if not more else None
+    made = None if more or os.path.exists(folder) else MADE.get((loaded.digest, backend))
     if made:
         return shutil.copytree(made, folder)
     report = judged(shelf, hosted(backend), **more)
     with output.replaced_folder(folder) as aside:
         assert write.write(loaded, report, aside) == ""
-    if not more:
+    if not more and (loaded.digest, backend) not in MADE:
         kept = tempfile.mkdtemp(prefix="npu-report-")
         atexit.register(shutil.rmtree, kept, ignore_errors=True)
         MADE[loaded.digest, backend] = shutil.copytree(folder, os.path.join(kept, "report"))

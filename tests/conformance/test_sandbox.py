@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Any, Dict, List, Optional
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional
 
 import pytest
 
@@ -16,6 +18,14 @@ from tests.conformance.shelves import QUICK, Shelf, judged, spoken, statuses
 from tests.conformance.test_hostile_backends import attacking
 
 ALONE = {"means": "none"}
+
+
+@pytest.fixture
+def tmp_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder on disk, and scratch folders beside it: a worker that is shut in has a /dev/shm of its own."""
+    monkeypatch.setattr(tempfile, "tempdir", "/var/tmp")
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 def deeds(tmp_path: Any, by: Optional[Dict[str, Any]]) -> List[str]:

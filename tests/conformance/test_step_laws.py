@@ -14,6 +14,9 @@ from npu_reference.errors import NpuError
 from npu_reference.graphs import load_graph
 from tests.conformance.test_laws import broken
 
+#: The suite judged by whole runs of it: every night.
+pytestmark = pytest.mark.nightly
+
 FEATURES = ("partition", "timeline", "timeline.launches", "timeline.tasks", "ranks")
 
 

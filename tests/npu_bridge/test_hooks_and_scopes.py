@@ -49,7 +49,7 @@ def test_callbacks_are_appended_to_the_list_given():
 
 
 def test_an_output_hook_takes_tensors_and_names_in_a_dict_or_a_list(graph):
-    step = v1.assign_add(v1.get_variable("weight", initializer=1.0), 1.0, name="step")
+    step = tf.identity(v1.assign_add(v1.get_variable("weight", initializer=1.0), 1.0), name="step")
     seen = {name: [] for name in "abcd"}
     hooks = [
         npu_hook.NPUOutputTensorHook({"a": "step:0"}, step, seen["a"].extend, 1),

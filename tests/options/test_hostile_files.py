@@ -228,6 +228,7 @@ def _listed(folder):
 
 
 @pytest.mark.parametrize("surface, edition", strategies.PLACES)
+@pytest.mark.nightly
 def test_ten_megabytes_are_refused_in_any_option_and_file(surface, edition):
     start = time.process_time()
     for kind in ("zeros", "brackets", "json"):

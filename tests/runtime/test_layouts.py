@@ -226,4 +226,6 @@ def test_what_stays_on_the_host_is_computed_there_by_tensorflow_and_its_error_sa
         refused = pytest.raises(tf.errors.InvalidArgumentError, match="without_npu_compile_scope")
         with tf.Session(config=npu()) as session, refused as caught:
             session.run([y, product])
-    assert caught.value.op is y.op and "NCHW" in str(caught.value)
+        with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError) as plain:
+            session.run([y, product])
+    assert caught.value.op is plain.value.op and "NCHW" in str(caught.value)

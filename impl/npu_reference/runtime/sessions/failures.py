@@ -172,11 +172,10 @@ def in_users_words(error: Any, about: About) -> Any:
         inside = _part_of(text, about.apart)
     text = _TAG.sub(lambda match: "{{node " + (_innermost(match.group(1), model) or match.group(1)) + "}}", text)
     op = _first_op(text, about.graph)
+    # TensorFlow finds no operator by a name that stands alone in its brackets.
+    why = next(filter(None, (_why_on_host(name, about.partition) for name in _LINE.findall(text))), "")
     text = _interpolate(text, about.graph)
-    if inside is not None:
-        text = f"{text}\n\t (on the simulated NPU, in GEOP {inside})"
-    elif op is not None:
-        text += _why_on_host(op.name, about.partition)
+    text += why if inside is None else f"\n\t (on the simulated NPU, in GEOP {inside})"
     return type(error)(None if op is None else op.node_def, op, text)
 
 
