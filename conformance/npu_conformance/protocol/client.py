@@ -328,7 +328,7 @@ def read(line: bytes, method: str, identifier: int) -> Outcome:
         fault = protocol.answer_fault(message, method, identifier)
     except protocol.ProtocolFault as error:
         fault = str(error)
-    most = protocol.HELLO_BYTES if method == "hello" else protocol.KEPT_BYTES
+    most = protocol.kept_bytes(method)
     if not fault and len(line) > most:
         fault = f"the answer has more than {most >> 10} KiB, which is more than a report keeps of one"
     if fault:

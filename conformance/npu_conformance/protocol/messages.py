@@ -18,6 +18,8 @@ __all__ = [
     "MAX_VALUES",
     "KEPT_BYTES",
     "HELLO_BYTES",
+    "RUN_BYTES",
+    "kept_bytes",
     "OUTCOMES",
     "ProtocolFault",
     "methods",
@@ -40,6 +42,8 @@ MAX_NESTING = 64
 #: the largest answer of the reference). What is longer costs its case.
 KEPT_BYTES = 4 << 20
 HELLO_BYTES = 64 << 10
+#: The same of ``run``, whose files and traces are large: that of a run whose threads are dumped has some 5 MiB.
+RUN_BYTES = 16 << 20
 
 #: Values of one message, names of members not counted: what a line of small ones takes in memory is bounded by this.
 MAX_VALUES = 2_000_000
@@ -87,6 +91,11 @@ def encode(message: Mapping[str, Any]) -> bytes:
     if _doubtful(line):
         decode(line)  # what we say can be read by the same rules
     return line
+
+
+def kept_bytes(method: str) -> int:
+    """Bytes of an answer to this method that a report can keep."""
+    return {"hello": HELLO_BYTES, "run": RUN_BYTES}.get(method, KEPT_BYTES)
 
 
 def decode(line: bytes) -> Dict[str, Any]:

@@ -34,9 +34,10 @@ def bounded(record: Record, tensors: Mapping[str, int]) -> Record:
     observation = outcomes.outcome_json(record.outcome)
     written = Written.of(record.result.facts, observation, tuple(sorted(tensors.items())))
     found = record._replace(result=record.result._replace(facts=()), outcome=None, written=written)
-    if _weight(found) <= protocol.KEPT_BYTES:
+    most_bytes = protocol.kept_bytes(found.instance.case.method)
+    if _weight(found) <= most_bytes:
         return found
-    most = f"{protocol.KEPT_BYTES >> 10} KiB"
+    most = f"{most_bytes >> 10} KiB"
     return lessened(found, f"the answer, its facts and differences take more than {most}, which a report keeps of one")
 
 

@@ -151,7 +151,7 @@ class Lane:
         if isinstance(outcome, (client.Crashed, client.TimedOut)):
             return outcome._replace(stderr=outcome.stderr[-_LONGEST:])
         if isinstance(outcome, client.Answered) and "fetches" in outcome.ok:
-            room = protocol.KEPT_BYTES
+            room = protocol.kept_bytes("run")
             for tensor in outcome.ok["fetches"].values():
                 try:
                     room -= len(tensors.decode_bytes(tensor, self.worker.folder, room))
