@@ -560,8 +560,10 @@ def normal(message: str, called: bool = False) -> str:
     message = message.split("\n\t (on the simulated NPU")[0]
     message = re.sub(r"'_\d+_", "'", message)
     message = re.sub(r"0x[0-9a-f]+", "0x", message)
+    # What TensorFlow 1.15 puts before an error that it takes for the consequence of another: of an operator that is
+    # cancelled it does so or not, by which thread comes first.
+    message = message.replace("[_Derived_]", "")
     if called:
-        message = message.replace("[_Derived_]", "")
         message = re.sub(r"(\s*\[\[\{\{node )[^\s}]*?([^\s}/]+\}\}\]\])(\s*\[\[[^\]]*\]\])*", r"\1\2", message)
     message = re.sub(r"(?s)Traceback.*?(?=\w+: no such luck)", "", message)
     return re.sub(r"Dataset:\d+", "Dataset", message)
