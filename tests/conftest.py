@@ -94,6 +94,13 @@ _AT_NIGHT_OF_THE_NEWEST_TENSORFLOW = [
     "runtime/test_launching.py", "runtime/test_simulate.py",
 ]  # fmt: skip
 
+#: What the versions between leave to the nightly run: values of models, which the newest runs, and programs that import
+#: TensorFlow for themselves, which the oldest and the newest run.
+_AT_NIGHT_BETWEEN = [
+    "models/test_case_graph_values.py", "models/test_values.py", "npu_bridge/test_v1_behaviour.py",
+    "runtime/test_graphs_beside_tensorflow.py",
+]  # fmt: skip
+
 #: What the oldest TensorFlow alone runs, which is the adapter's own: whole suites that judge our drop-in as a vendor's,
 #: and scripts that are ported from an Estimator, which later versions have not.
 _OF_THE_OLDEST_TENSORFLOW = ["conformance/test_adapter.py", "npu_bridge/test_lint_ports.py"]
@@ -141,7 +148,9 @@ _SCOPES = {
     "oldest": [
         *_OF_THE_NEWEST_PYTHON, *_OF_THE_NEWEST_TENSORFLOW, *share(_AT_NIGHT_OF_THE_OLDEST_PYTHON, []),
     ],
-    "between": [*_others(_OF_A_VERSION), *_OF_THE_ENDS, *_OF_ONE_TENSORFLOW, *_of_the_other()],
+    "between": [
+        *_others(_OF_A_VERSION), *_OF_THE_ENDS, *_OF_ONE_TENSORFLOW, *share(_AT_NIGHT_BETWEEN, []), *_of_the_other(),
+    ],
     "newest": [
         *_others(_OF_A_VERSION), *_OF_THE_OLDEST_TENSORFLOW, *share(_AT_NIGHT_OF_THE_NEWEST_TENSORFLOW, []),
     ],
