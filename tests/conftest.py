@@ -70,8 +70,11 @@ _OF_THE_NEWEST_PYTHON = [
 ]  # fmt: skip
 
 #: What the oldest Python leaves to the nightly run: judging by laws, hostile backends, runs that are stopped, whole
-#: suites within a test, and values of models. The newest Python and TensorFlow run all of it for every change.
+#: suites within a test, values of models, and what reads many files. The newest Python and TensorFlow run all of it for
+#: every change.
 _AT_NIGHT_OF_THE_OLDEST_PYTHON = [
+    "artifacts/test_cache.py", "conformance/test_explain.py", "lint/test_alone.py", "lint/test_command.py",
+    "lint/test_quiet.py", "options/test_directives.py", "partition/test_recorded_partitions.py",
     "conformance/test_causes.py", "conformance/test_cli.py", "conformance/test_forged_reports.py",
     "conformance/test_hostile_backends.py", "conformance/test_in_part.py",
     "conformance/test_inspect_folders.py", "conformance/test_inspect_hostile.py",
@@ -95,10 +98,10 @@ _AT_NIGHT_OF_THE_NEWEST_TENSORFLOW = [
 ]  # fmt: skip
 
 #: What the versions between leave to the nightly run: values of models, which the newest runs, and programs that import
-#: TensorFlow for themselves, which the oldest and the newest run.
+#: TensorFlow for themselves or are of several ranks, which the oldest and the newest run.
 _AT_NIGHT_BETWEEN = [
     "models/test_case_graph_values.py", "models/test_values.py", "npu_bridge/test_v1_behaviour.py",
-    "runtime/test_graphs_beside_tensorflow.py",
+    "packaging/test_distribution.py", "runtime/test_graphs_beside_tensorflow.py", "runtime/test_ranks.py",
 ]  # fmt: skip
 
 #: What the oldest TensorFlow alone runs, which is the adapter's own: whole suites that judge our drop-in as a vendor's,
@@ -107,9 +110,8 @@ _OF_THE_OLDEST_TENSORFLOW = ["conformance/test_adapter.py", "npu_bridge/test_lin
 
 _OF_ONE_TENSORFLOW = [*_OF_THE_NEWEST_TENSORFLOW, *_OF_THE_OLDEST_TENSORFLOW]
 
-#: What every version runs for every change: the cases that run graphs, of which versions between take a part, and what
-#: imports all modules.
-_OF_EVERY_TENSORFLOW = ["cases/test_run_cases.py", "cases/test_run_mutation.py", "packaging/test_distribution.py"]
+#: What every version runs for every change: the cases that run graphs, of which versions between take a part.
+_OF_EVERY_TENSORFLOW = ["cases/test_run_cases.py", "cases/test_run_mutation.py"]
 
 #: What the oldest and the newest TensorFlow run, and those between do not: programs that import TensorFlow for
 #: themselves. Between, each case runs in one of its editions (cases/test_run_cases.py), which no version changes.

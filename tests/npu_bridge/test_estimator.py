@@ -204,6 +204,27 @@ def test_a_host_call_runs_with_every_step(tmp_path):
     assert len(seen) == 3
 
 
+@pytest.mark.skipif(not tf.__version__.startswith("1."), reason="later versions have no contrib summaries")
+def test_a_host_call_writes_contrib_summaries(tmp_path):
+    summaries = tf.contrib.summary
+
+    def remember(loss):
+        writer = summaries.create_file_writer(str(tmp_path / "events"), name="of_the_host")
+        with writer.as_default(), summaries.always_record_summaries():
+            summaries.scalar("loss", loss, step=v1.train.get_global_step())
+            return summaries.all_summary_ops()
+
+    def model(features, labels, mode):
+        weight = v1.get_variable("weight", [1, 1], initializer=v1.zeros_initializer())
+        loss = v1.reduce_mean(v1.square(v1.matmul(features, weight) - labels))
+        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=v1.train.get_global_step())
+        return NPUEstimatorSpec(mode, loss=loss, train_op=train_op, host_call=(remember, [loss]))
+
+    NPUEstimator(model, str(tmp_path), NPURunConfig(mix_compile_mode=True)).train(endless, max_steps=3)
+    events = [one for path in (tmp_path / "events").iterdir() for one in v1.train.summary_iterator(str(path))]
+    assert [value.tag for one in events for value in one.summary.value] == ["loss"] * 3
+
+
 def test_a_specification_without_what_its_mode_needs_is_refused():
     with v1.Graph().as_default(), pytest.raises(ValueError):
         NPUEstimatorSpec("train", loss=v1.constant(1.0))
