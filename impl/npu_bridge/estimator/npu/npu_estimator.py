@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import string
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from npu_bridge._names import module_getattr
 from npu_bridge._tensorflow import estimator, v1
@@ -225,13 +225,33 @@ class _TailingHook(v1.train.SessionRunHook):
 
 
 class _HostCallHook(v1.train.SessionRunHook):
-    """Runs the operations of a host call with every step."""
+    """Runs the operations of a host call with every step; opens the summary writers they need, and flushes them.
+
+    TensorFlow collects the operators that open writers of ``contrib.summary``, and leaves it to the loop to run them.
+    """
+
+    _OPENING = "_SUMMARY_WRITER_V2"  # TensorFlow's collection of operators that open summary writers
 
     def __init__(self, operations: Any) -> None:
         self._operations = operations
+        self._opening: List[Any] = []
+        self._flushing: List[Any] = []
+
+    def begin(self) -> None:
+        self._opening = v1.get_collection(self._OPENING)
+        with npu_scope.without_npu_compile_scope():
+            self._flushing = [v1.raw_ops.FlushSummaryWriter(writer=one.inputs[0]) for one in self._opening]
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        if self._opening:
+            session.run(self._opening)
 
     def before_run(self, run_context: Any) -> Any:
         return v1.train.SessionRunArgs(self._operations)
+
+    def end(self, session: Any) -> None:
+        if self._flushing:
+            session.run(self._flushing)
 
 
 __getattr__ = module_getattr(__name__)
