@@ -118,3 +118,18 @@ def test_outputs_that_others_read_keep_their_values_when_fewer_are_carried():
         with tf.Session(config=config) as session:
             found.append([session.run(some, {x: 2.0}) for some in fetches])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("options", BOTH, ids=["mixed", "full"])
+def test_what_has_no_effect_and_leads_to_nothing_in_a_loop_does_not_run(options):
+    calls = []
+
+    def inside(_, row):
+        tf.py_func(lambda v: calls.append(v) or v, [tf.constant(1.0)], tf.float32, stateful=False)
+        return row
+
+    x = tf.placeholder_with_default([1.0, 2.0], [2])
+    last = tf.foldl(inside, x)
+    for config in unchanged(**options):
+        with tf.Session(config=config) as session:
+            assert session.run(last) == 2.0 and calls == []

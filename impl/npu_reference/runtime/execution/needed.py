@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from npu_reference.graphs import OPS, Graph, graph_from_def
+from npu_reference.graphs import Graph, graph_from_def
 from npu_reference.partition.structure.calls import called_functions
 
 __all__ = ["is_lowered", "only_needed"]
 
 _BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
 _LOOPS = ("While", "StatelessWhile")
+#: Operators of which nobody sees whether they run. TensorFlow prunes whatever leads to nothing in what it dissolves.
+_IDLE = ("Const", "Identity", "NoOp")
 _LOWERED = "_lower_using_switch_merge"
 
 #: An operator and its output; -1 where it is waited for.
@@ -168,7 +170,7 @@ class _Needs:
                 if found is not None:
                     places[node.name] = found
         lost = [node for node in nodes if node.name not in reached.slots]
-        if not places and not fewer and not any(_would_run(node) for node in lost):
+        if not places and not fewer and all(node.op in _IDLE for node in lost):
             return None
         kept = [type(node).FromString(node.SerializeToString()) for node in nodes if node.name in reached.slots]
         for node in kept:
@@ -231,12 +233,6 @@ class _Needs:
         signature.name = f"{name}_npu_needs_{left[0]:x}_{left[1]:x}"
         self.made[signature.name] = function
         return str(signature.name)
-
-
-def _would_run(node: Any) -> bool:
-    """Whether TensorFlow would run an operator of a function that leads to nothing: control flow, too, it keeps."""
-    op_def = OPS.get(node.op)
-    return op_def is None or op_def.is_stateful or is_lowered(node)
 
 
 def is_lowered(node: Any) -> bool:
