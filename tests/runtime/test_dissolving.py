@@ -103,3 +103,31 @@ def test_what_a_version_2_loop_of_a_function_does_for_nobody_and_without_effect_
 
         made = looping(tf.placeholder_with_default(1.0, []))
     assert same(made, mode, calls) == (8.0, 0)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_a_function_is_given_or_returns_for_nobody_is_computed(mode):
+    calls = []
+
+    @function.Defun(tf.float32, tf.float32, tf.float32)
+    def called(a, b, c):
+        return a * 2.0, tf.exp(b)
+
+    given = [python(calls, tf.placeholder_with_default(1.0, [])) for _ in range(3)]
+    assert same(called(*given)[0], mode, calls) == (2.0, 3)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_call_that_a_function_makes_for_nobody_does_not_run(mode):
+    calls = []
+
+    @function.Defun(tf.float32)
+    def inner(a):
+        return a * 2.0
+
+    @function.Defun(tf.float32)
+    def called(a):
+        inner(python(calls, a, stateful=False))
+        return a + 1.0
+
+    assert same(called(tf.placeholder_with_default(1.0, [])), mode, calls) == (2.0, 0)

@@ -16,7 +16,7 @@ from npu_reference.partition import Partition
 from npu_reference.partition.structure.calls import called_functions
 from npu_reference.partition.structure.hidden import waiting
 from npu_reference.runtime.execution.liveness import unsteady
-from npu_reference.runtime.execution.needed import call_without_idle, without_idle
+from npu_reference.runtime.execution.needed import CONTROL_FLOW, call_without_idle, is_lowered, without_idle
 
 __all__ = ["Dissolved", "dissolve", "dissolved", "must_dissolve"]
 
@@ -253,7 +253,7 @@ class _Dissolving:
         function = self.library[name]
         attrs = call.attr["f"].func.attr if call.op in _CALLS else call.attr
         instance = function.instantiate(attrs)
-        body = instance.to_def()
+        body = self._kept(instance.to_def(), function)
         names = {node.name: self._fresh(f"{call.name}/{node.name}") for node in body.node}
         waits = [text for text in call.input if text.startswith("^")]
         # Only where a function calls nothing, TensorFlow keeps what is in its kernels from one signature to the next.
@@ -275,6 +275,27 @@ class _Dissolving:
                 self.apart.add(node.name)
             self._add(node, (*callers, name))
         self._end(call, function, instance, names)
+
+    def _kept(self, body: Any, function: Any) -> Any:
+        """A body without what TensorFlow leaves out where it calls the function."""
+        nodes = {node.name: node for node in body.node}
+        waiting = list(function.proto.control_ret.values())
+        waiting.extend(
+            node.name
+            for node in body.node
+            if node.op in ("_Retval", *CONTROL_FLOW) or is_lowered(node) or self._has_effect(node)
+        )
+        kept = {node.name for node in body.node if node.op == "_Arg"}
+        while waiting:
+            found = waiting.pop()
+            if found in nodes and found not in kept:
+                kept.add(found)
+                waiting.extend(text.lstrip("^").partition(":")[0] for text in nodes[found].input)
+        if len(kept) < len(nodes):
+            rest = [node for node in body.node if node.name in kept]
+            del body.node[:]
+            body.node.extend(rest)
+        return body
 
     def _nodes(self, call: Any, body: Any, names: Mapping[str, str]) -> List[Tuple[str, Any]]:
         """The operators of a body, under their new names, and what its call returns."""
@@ -316,7 +337,7 @@ class _Dissolving:
         Args:
             own: names of the operators that run because somebody asks for them.
         """
-        nodes = body.to_def().node
+        nodes = [node for node in body.to_def().node if node.name in names]
         read = {text.lstrip("^").partition(":")[0] for node in nodes for text in node.input}
         done = dict.fromkeys(name for name in function.proto.control_ret.values() if name in names)
         done.update((node.name, None) for node in nodes if node.name not in read and self._has_effect(node))
@@ -325,7 +346,12 @@ class _Dissolving:
         # Nothing outside of a loop can wait for what is inside, and what waits for a branch not taken would not run.
         self.effects.extend(names[name] for name in done if name in some and name not in own)
         waits = [names[name] for name in done if name not in some]
-        if not set(own).issuperset(done):
+        if call.name not in self.geops:
+            # A call computes all that it returns, and comes when all that it is given is there, read or not.
+            self.effects.append(call.name)
+            given = [text.partition(":")[0] for text in call.input if not text.startswith("^")]
+            waits.extend(given[node.attr["index"].i] for node in nodes if node.op == "_Arg" and node.name not in read)
+        elif not set(own).issuperset(done):
             self.effects.append(call.name)
         count = self.counts.get(call.name, 0)
         returned = [self.outputs[call.name, position].partition(":")[0] for position in range(count)]

@@ -13,14 +13,14 @@ from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Op
 from npu_reference.graphs import OPS, Graph, graph_from_def
 from npu_reference.partition.structure.calls import called_functions
 
-__all__ = ["call_without_idle", "is_lowered", "only_needed", "without_idle"]
+__all__ = ["CONTROL_FLOW", "call_without_idle", "is_lowered", "only_needed", "without_idle"]
 
 _BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
 _LOOPS = ("While", "StatelessWhile")
 #: Operators of which nobody sees whether they run. TensorFlow prunes whatever leads to nothing in what it dissolves.
 _IDLE = ("Const", "Identity", "NoOp")
 #: TensorFlow runs these in a function that it calls, whatever they lead to.
-_CONTROL_FLOW = tuple(
+CONTROL_FLOW = tuple(
     f"{ref}{name}" for ref in ("", "Ref") for name in ("Switch", "Merge", "Enter", "Exit", "NextIteration")
 )
 _LOWERED = "_lower_using_switch_merge"
@@ -125,7 +125,7 @@ def _runs_anyway(node: Any, functions: Mapping[str, Any]) -> bool:
     if node.op in functions:
         return bool(functions[node.op].signature.is_stateful)
     op_def = OPS.get(node.op)
-    return op_def is None or op_def.is_stateful or is_lowered(node) or node.op in _CONTROL_FLOW
+    return op_def is None or op_def.is_stateful or is_lowered(node) or node.op in CONTROL_FLOW
 
 
 class _Needs:
