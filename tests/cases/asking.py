@@ -7,9 +7,9 @@ from typing import Any
 from npu_conformance.backends import base
 from npu_conformance.protocol import client
 from npu_conformance.strength import hosting
-from npu_conformance.strength.hosting import ask
+from npu_conformance.strength.hosting import answered, ask
 
-__all__ = ["TENSORFLOW_METHODS", "ask", "outcome_of"]
+__all__ = ["TENSORFLOW_METHODS", "answered", "ask", "outcome_of"]
 
 #: Methods that need TensorFlow, asked through a worker only.
 TENSORFLOW_METHODS = hosting.WORKER_METHODS

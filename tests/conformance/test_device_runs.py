@@ -93,7 +93,8 @@ def test_a_backend_is_asked_for_what_the_case_needs_only():
 def test_a_refusal_is_held_to_the_second_of_the_devices_clock(after, says):
     expect = SimpleNamespace(rejected=(("DEVICE_TIMEOUT",), "*", "*"), after=90)
     body = {"code": "DEVICE_TIMEOUT", "subject": "op_execute_timeout", "message": "late"}
-    result = judge._rejected(SimpleNamespace(expect=expect, method="run"), {**body, "after_ns": after}, False)
+    case = SimpleNamespace(expect=expect, method="run", level="must")
+    result = judge._rejected(case, "current", {**body, "after_ns": after}, False)
     if says is None:
         assert result.status == "pass"
     else:

@@ -559,6 +559,11 @@ def normal(message: str, called: bool = False) -> str:
         called: the operator is one of a function: which calls are named with it depends on which Grappler dissolves.
     """
     message = message.split("\n\t (on the simulated NPU")[0]
+    # TensorFlow 1.15 names the operators that lead to one in the order of a set.
+    head, sources, rest = message.partition("Input Source operations connected to node")
+    if sources:
+        name, *lines = rest.split("\n")
+        message = "\n".join([head + sources + name, *sorted(line.rstrip("\t") for line in lines)])
     message = re.sub(r"'_\d+_", "'", message)
     message = re.sub(r"0x[0-9a-f]+", "0x", message)
     # What TensorFlow 1.15 puts before an error that it takes for the consequence of another: of an operator that is

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from npu_conformance.library import inventory
 from npu_conformance.library.library import Case, Expect, Instance
-from npu_conformance.observing import observe, tensors, timeline
+from npu_conformance.observing import forms, observe, tensors, timeline, values
 from npu_conformance.protocol import client
 from npu_reference.printing import clipped, shorten
 
 __all__ = [
-    "ORDER", "NEGATIVE", "Claims", "Difference", "Result", "judge", "judge_facts", "applicable", "aspect_of", "worst",
+    "ORDER", "NEGATIVE", "Claims", "Difference", "Result", "judge", "judge_facts", "applicable", "worst",
     "matches", "verdict", "Pattern",
 ]  # fmt: skip
 
@@ -49,8 +51,9 @@ class Claims(NamedTuple):
 class Difference(NamedTuple):
     """One way in which an answer is not what the case asserts.
 
-    kind: missing, unexpected, forbidden, no-alternative, bound, compared, value, not-finite, accepted, refused, code,
-    subject, tensor; fact: the fact or sentence concerned; aspect: its side of the answer.
+    kind: missing, unexpected, forbidden, no-alternative, bound, compared, value, not-finite, accepted, ignored,
+    refused, code, subject, unrelated, message, after, tensor; fact: the fact or sentence concerned; aspect: its side
+    of the answer.
     """
 
     kind: str
@@ -101,7 +104,7 @@ def judge(
     if isinstance(outcome, client.Answered):
         return _answered(case, instance.edition, outcome.ok, folder, in_part)
     if isinstance(outcome, client.Rejected):
-        return _rejected(case, outcome.body, in_part)
+        return _rejected(case, instance.edition, outcome.body, in_part)
     if isinstance(outcome, client.Unsupported) and in_part:
         return _not_seen(case, shorten(outcome.feature, _LONGEST), ())
     text = shorten(client.describe(outcome), _LONGEST)
@@ -141,7 +144,7 @@ def judge_facts(
     """
     tells_origins = any(fact.aspect == "origins" for fact in found)
     if case.method == "options" and not (in_part and "effective" in ok.get("unseen", ())):
-        found = found + _unset(case.expect, edition, found)
+        found = _in_its_words(case, edition, found + _unset(case.expect, edition, found))
     texts = tuple(observe.texts(found))
     if case.method == "options" and not tells_origins:
         case = _without_origins(case)
@@ -150,23 +153,24 @@ def judge_facts(
             return Result("unsupported", detail, (), texts, f"{case.method}/unsupported")
     if case.expect.rejected is not None and not case.expect.ignorable:
         codes = " or ".join(case.expect.rejected[0])
-        difference = Difference("accepted", f"accepted; it should be refused with {codes}", "rejected")
-        return _result(case, [difference], texts)
+        kind = "ignored" if case.method == "options" and not case.expect.error and _ignored(case, ok) else "accepted"
+        difference = Difference(kind, f"{kind}; it should be refused with {codes}", "rejected")
+        return _result(case, edition, [difference], texts)
     differences = list(_unanswered(case, ok))
     differences += [
         Difference("forbidden", fact.text, fact.aspect) for fact in found if fact.aspect == "contradictions"
     ]
-    differences += _exact(case.expect, edition, found)
-    differences += _patterns(case.expect, texts)
+    differences += _exact(case, edition, found)
+    differences += _patterns(case, texts)
     differences += _bounds(case.expect, texts)
     differences += _compared(case.expect, texts)
     differences += _values(case.expect, ok, folder)
-    unseen = _Unseen(ok.get("unseen", ()), found) if in_part else None
+    unseen = _Unseen(case.method, ok.get("unseen", ()), found) if in_part else None
     if unseen is None:
-        return _result(case, differences, texts)
+        return _result(case, edition, differences, texts)
     differences = [one for one in differences if not unseen.excuses(one, case.expect)]
     hidden = unseen.of(case.expect)
-    return _not_seen(case, hidden, texts) if hidden and not differences else _result(case, differences, texts)
+    return _not_seen(case, hidden, texts) if hidden and not differences else _result(case, edition, differences, texts)
 
 
 def _not_seen(case: Case, what: str, facts: Tuple[str, ...]) -> Result:
@@ -177,8 +181,8 @@ def _not_seen(case: Case, what: str, facts: Tuple[str, ...]) -> Result:
 class _Unseen:
     """Sides of an answer that tell only some subjects; of the others nothing is known."""
 
-    def __init__(self, aspects: Sequence[str], found: Sequence[observe.Fact]) -> None:
-        self._aspects = frozenset(aspects)
+    def __init__(self, method: str, aspects: Sequence[str], found: Sequence[observe.Fact]) -> None:
+        self._method, self._aspects = method, frozenset(aspects)
         self._told = {(fact.aspect, fact.subject) for fact in found}
 
     def excuses(self, difference: Difference, expect: Expect) -> bool:
@@ -195,11 +199,58 @@ class _Unseen:
         return hidden[0] if hidden else ""
 
     def _hides(self, text: str) -> bool:
-        aspect = aspect_of(text)
+        aspect = forms.aspect_of(self._method, text)
         words = text.split(" ")
         place = 3 if aspect == "run_placement" else 1  # "run 0 host NODE"
         subject = words[place] if len(words) > place else ""
         return aspect in self._aspects and (aspect, subject) not in self._told
+
+
+_EFFECTIVE = re.compile(r"effective (\S+) = (.*)")
+
+
+def _in_its_words(case: Case, edition: str, found: List[observe.Fact]) -> List[observe.Fact]:
+    """The facts of an answer, with values of options written as the case writes them where they mean the same.
+
+    What has no default by any document may have any value where nobody gives it one.
+    """
+    expect = case.expect
+    groups = (expect.golden.get(edition, ()), expect.contains, *expect.any_of)
+    lines = {line for group in groups for line in group}
+    wanted: Dict[str, List[str]] = {}
+    for match in filter(None, map(_EFFECTIVE.fullmatch, lines)):
+        wanted.setdefault(match[1], []).append(match[2])
+    replaced: Dict[str, str] = {}
+    for fact in found:
+        if fact.aspect != "effective" or fact.text in lines:
+            continue
+        told = fact.text.partition(" = ")[2]
+        for value in wanted.get(fact.subject, ()):
+            if "*" not in value and _means(case, edition, fact.subject, value, told):
+                replaced[fact.subject] = value
+                break
+    if not replaced:
+        return found
+    kept = []
+    for fact in found:
+        if fact.aspect == "effective" and fact.subject in replaced:
+            fact = fact._replace(text=f"effective {fact.subject} = {replaced[fact.subject]}")
+        elif fact.aspect == "origins" and replaced.get(fact.subject) == "null":
+            fact = fact._replace(text=f"origin {fact.subject} = default")
+        kept.append(fact)
+    return kept
+
+
+def _means(case: Case, edition: str, option: str, wanted: str, told: str) -> bool:
+    """Whether a value that is told means what the case has, both as JSON."""
+    try:
+        value, other = json.loads(wanted), json.loads(told)
+    except ValueError:
+        return False
+    nobody_gives_it = value is None and _plain_value(case.params["values"].get(option)) is None
+    if nobody_gives_it and ((edition, option) in case.expect.unset or other in values.NOTHING):
+        return True
+    return values.same(option, value, other, str(case.params.get("env", {}).get("HOME", "~")))
 
 
 _NULL = re.compile(r"effective (\S+) = null")
@@ -240,7 +291,7 @@ def _asserts(expect: Expect) -> bool:
     )
 
 
-def _rejected(case: Case, body: Mapping[str, Any], in_part: bool) -> Result:
+def _rejected(case: Case, edition: str, body: Mapping[str, Any], in_part: bool) -> Result:
     fact = observe.rejection(body)
     expected = case.expect.rejected
     differences = []
@@ -252,12 +303,72 @@ def _rejected(case: Case, body: Mapping[str, Any], in_part: bool) -> Result:
         if "code" not in unseen and body["code"] not in codes:
             differences.append(Difference("code", f"{fact.text}; expected code {' or '.join(codes)}", "rejected"))
         if "subject" not in unseen and not matches(subject, str(body["subject"])):
-            differences.append(Difference("subject", f"{fact.text}; expected subject {subject}", "rejected"))
+            kind = "subject" if _is_involved(case, codes, subject, body) else "unrelated"
+            differences.append(Difference(kind, f"{fact.text}; expected subject {subject}", "rejected"))
         if "message" not in unseen and not matches(message, str(body["message"])):
             said = clipped(str(body["message"]), _LONGEST)
             differences.append(Difference("message", f"{said}; expected {message}", "rejected"))
         differences.extend(_too_early_or_late(case.expect.after, body.get("after_ns")))
-    return _result(case, differences, (fact.text,))
+    return _result(case, edition, differences, (fact.text,))
+
+
+def _ignored(case: Case, ok: Mapping[str, Any]) -> bool:
+    """Whether what should be refused was ignored aloud: with a warning of an option whose given value is not in force.
+
+    What stands in a file may be ignored in part, so an option that names a file keeps its value.
+    """
+    given = {name: _plain_value(value) for name, value in case.params["values"].items()}
+    files = list(case.params.get("files", {}))
+    effective = ok.get("effective", {})
+    for name in {warning["option"] for warning in ok.get("warnings", ()) if warning["code"] not in _OF_ANY_VALUE}:
+        if name not in given:
+            if case.params.get("env"):  # a variable may say what an option has
+                return True
+        elif name not in effective or given[name] in files or not _is_in_force(effective[name], given[name]):
+            return True
+    return False
+
+
+#: Codes of warnings that say nothing of the value.
+_OF_ANY_VALUE = frozenset(("training_only", "inference_only", "advice", "undocumented", "deprecated", "incomplete"))
+
+
+def _is_in_force(effective: Mapping[str, Any], given: Any) -> bool:
+    """Whether a value that is given is the effective one, and not one that happens to be equal."""
+    value = effective["value"]
+    return effective.get("origin", "given") == "given" and type(value) is type(given) and value == given
+
+
+def _plain_value(value: Any) -> Any:
+    """A value of an option without the field that it stands in."""
+    return value["value"] if isinstance(value, dict) and set(value) == {"field", "value"} else value
+
+
+#: Codes of a refusal that is about several options or about a file: any of them may be its subject.
+_OF_SEVERAL = frozenset(("OPTION_CONFLICT", "OPTION_FILE"))
+_OF_EACH_OTHER = 2  # so many options of a question are about each other: either may be named
+_OF_ANY_REFUSAL = 5  # codes of a case that leaves open why an option is refused
+
+
+def _is_involved(case: Case, codes: Sequence[str], subject: str, body: Mapping[str, Any]) -> bool:
+    """Whether a refusal is about what should be refused, though its subject is another one.
+
+    The message may name it, or the subject be its value or a file; of a conflict, any option or variable of the
+    question; of a graph, an operator.
+    """
+    said, told = str(body["message"]), str(body["subject"])
+    expected = [part for part in subject.split("*") if part]
+    if expected and all(part in said for part in expected):
+        return True
+    params = case.params
+    if case.method not in ("options", "library"):
+        return bool(told)
+    named = {*params.get("files", {}), *(str(_plain_value(value)) for value in params["values"].values())}
+    if len(set(params["values"]) - {"graph_run_mode"}) <= _OF_EACH_OTHER or (
+        not _OF_SEVERAL.isdisjoint(codes) and len(codes) < _OF_ANY_REFUSAL
+    ):
+        named.update(params["values"], params.get("env", {}))
+    return told in named
 
 
 def _too_early_or_late(wanted: Optional[int], after: Any) -> Iterator[Difference]:
@@ -268,14 +379,67 @@ def _too_early_or_late(wanted: Optional[int], after: Any) -> Iterator[Difference
         yield Difference("after", f"refused after {after:,} ns; expected {wanted} s", "rejected")
 
 
-def _result(case: Case, differences: Sequence[Difference], facts: Tuple[str, ...]) -> Result:
+#: Kinds of differences that never fail a `must`: another code, another subject that is involved, other words.
+_ADVISORY = frozenset(("code", "subject", "message", "ignored"))
+
+#: Aspects of which more than the golden has never fails a `must`: what is said, and what is left.
+_MORE_IS_SAID = frozenset(("warnings", "advice", "notices", "notes", "log", "file_notes"))
+_NAMED_FILE = re.compile(r"\.(o|cce|json)( x \d+)?$")
+_MORE_IS_LEFT = frozenset(("files", "wrote", "left"))
+
+
+def _is_advisory(case: Case, edition: str, difference: Difference) -> bool:
+    """Whether a difference is one that a `must` allows (docs/write-a-backend.md)."""
+    if difference.kind not in ("unexpected", "forbidden"):
+        return difference.kind in _ADVISORY
+    if difference.kind == "unexpected" and difference.aspect in _MORE_IS_LEFT:
+        # Without such a line nothing is written by the case; files that documents name are where they say.
+        golden = case.expect.golden.get(edition, ())
+        written = any(forms.aspect_of(case.method, line) == difference.aspect for line in golden)
+        return written and not _NAMED_FILE.search(difference.fact)
+    return difference.aspect in _MORE_IS_SAID
+
+
+#: What is told of GEOPs one by one, and of what passes between them.
+_OF_GEOPS = frozenset(("geops", "count", "signature", "copies", "borders", "min_geops"))
+_NUMBER_OF_GEOPS = re.compile(r"geops (\d+)")
+
+
+def _is_finer(case: Case, edition: str, differences: Sequence[Difference], facts: Sequence[str]) -> bool:
+    """Whether a partition differs only in that GEOPs are cut into more: documents promise no least number of them."""
+    of_geops = all(one.kind == "bound" or (one.aspect in _OF_GEOPS and one.kind != "forbidden") for one in differences)
+    if case.method != "partition" or not of_geops:
+        return False
+    told = max((int(match[1]) for match in map(_NUMBER_OF_GEOPS.fullmatch, facts) if match), default=0)
+    golden = case.expect.golden.get(edition, ())
+    lines = (*golden, *case.expect.contains, *(line for group in case.expect.any_of for line in group))
+    wanted = [int(match[1]) for match in map(_NUMBER_OF_GEOPS.fullmatch, lines) if match]
+    wanted += [most for name, (_, most) in case.expect.bounds.items() if name == "geops" and most is not None]
+    grouped = {line.split(" ")[1] for line in golden if line.startswith("geop ")}
+    fewest = max(wanted, default=len(grouped))
+    if not fewest or told <= fewest:
+        return False
+    # What stands in a GEOP by the case stands in one, and what is on the host by an exact golden is there.
+    offloaded = {line[len("device ") :] for line in facts if line.startswith("device ")}
+    wanted_there = {line.split(" ")[3] for line in lines if re.match(r"geop \S+ node [^*]+$", line)}
+    exact = any(aspect == "geops" and subject == "*" for aspect, subject in case.expect.observe)
+    return offloaded == wanted_there if exact else offloaded >= wanted_there
+
+
+def _result(case: Case, edition: str, differences: Sequence[Difference], facts: Tuple[str, ...]) -> Result:
+    """The result of an answer that was judged; differences that a `must` allows are told and fail nothing."""
     if not differences:
         return Result("pass", "", (), facts, "")
-    first = differences[0]
+    serious = list(differences)
+    if case.level == inventory.LEVELS[0]:
+        serious = [one for one in differences if not _is_advisory(case, edition, one)]
+        serious = [] if serious and _is_finer(case, edition, serious, facts) else serious
+    first = (serious or differences)[0]
     detail = f"{first.kind}: {first.fact}" + (f" (and {len(differences) - 1} more)" if len(differences) > 1 else "")
-    return Result(
-        "fail", clipped(detail, _LONGEST), tuple(differences), facts, f"{case.method}/{first.kind}/{first.aspect}"
-    )
+    if not serious:
+        return Result("pass", clipped(f"advice: {detail}", _LONGEST), (), facts, "")
+    ordered = tuple(serious) + tuple(one for one in differences if one not in serious)
+    return Result("fail", clipped(detail, _LONGEST), ordered, facts, f"{case.method}/{first.kind}/{first.aspect}")
 
 
 class Pattern:
@@ -310,8 +474,9 @@ def matches(text: str, subject: str) -> bool:
     return Pattern(text).fits(subject)
 
 
-def _exact(expect: Expect, edition: str, found: Sequence[observe.Fact]) -> Iterator[Difference]:
+def _exact(case: Case, edition: str, found: Sequence[observe.Fact]) -> Iterator[Difference]:
     """Differences from the golden, in the order of the facts' texts."""
+    expect = case.expect
     if not expect.observe:
         return
     wanted: Dict[str, List[Pattern]] = {}
@@ -327,7 +492,7 @@ def _exact(expect: Expect, edition: str, found: Sequence[observe.Fact]) -> Itera
     for text in sorted(set(counts) | set(golden)):
         missing, extra = golden.get(text, 0) - counts.get(text, 0), counts.get(text, 0) - golden.get(text, 0)
         if missing > 0:
-            yield Difference("missing", text, _aspect_of(text, expect, default))
+            yield Difference("missing", text, _aspect_of(case, text, default))
         elif extra > 0:
             yield Difference("unexpected", text, seen[text])
 
@@ -339,34 +504,11 @@ def _counts(texts: Sequence[str]) -> Dict[str, int]:
     return counts
 
 
-#: First words of facts -> aspect, for facts that are only in a golden.
-_WORDS = (
-    (r"effective ", "effective"), (r"origin ", "origins"), (r"warning ", "warnings"), (r"meaning ", "meaning"),
-    (r"directive ", "directives"),
-    (r"advice ", "advice"),
-    (r"geop \S+ node ", "geops"),
-    (r"geops ", "count"), (r"device ", "placement"), (r"host \S+ because ", "reasons"), (r"host ", "host"),
-    (r"geop \S+ (arg|ret) ", "signature"), (r"geop \S+ copy ", "copies"), (r"border ", "borders"),
-    (r"min_geops ", "min_geops"), (r"note ", "notes"), (r"fetch ", "fetches"), (r"engine (ran|absent)$", "engine"),
-    (r"dtypes ", "dtypes"), (r"engine ", "engines"), (r"list ", "lists"), (r"impl_mode ", "impl_modes"),
-    (r"cast ", "casts"), (r"notice ", "notices"),
-    (r"run \d+ geops ", "run_geops"), (r"run \d+ copy ", "transfers"), (r"run \d+ ", "run_placement"),
-    (r"log ", "log"), (r"printed ", "output"), (r"file ", "files"),
-    *[(word + " ", aspect) for word, aspect in timeline.WORDS.items()],
-)  # fmt: skip
-
-
-def aspect_of(text: str) -> str:
-    """The aspect that a fact is of, by its first words; empty where no fact begins so."""
-    return next((aspect for expression, aspect in _WORDS if re.match(expression, text)), "")
-
-
-def _aspect_of(text: str, expect: Expect, default: str) -> str:
-    observed = [aspect for aspect, _ in expect.observe]
-    for expression, aspect in _WORDS:
-        if re.match(expression, text):
-            return "placement" if aspect == "host" and "host" not in observed else aspect
-    return default
+def _aspect_of(case: Case, text: str, default: str) -> str:
+    aspect = forms.aspect_of(case.method, text)
+    if aspect == "host" and "host" not in [observed for observed, _ in case.expect.observe]:
+        return "placement"
+    return aspect or default
 
 
 def _unanswered(case: Case, ok: Mapping[str, Any]) -> Iterator[Difference]:
@@ -388,13 +530,14 @@ def _compared(expect: Expect, texts: Sequence[str]) -> Iterator[Difference]:
                 yield Difference("compared", f"{shown}; expected {' or '.join(allowed)}", aspect)
 
 
-def _patterns(expect: Expect, texts: Sequence[str]) -> Iterator[Difference]:
+def _patterns(case: Case, texts: Sequence[str]) -> Iterator[Difference]:
+    expect = case.expect
     for wanted in expect.contains:
         if not _any(wanted, texts):
-            yield Difference("missing", wanted, _aspect_of(wanted, expect, "contains"))
+            yield Difference("missing", wanted, _aspect_of(case, wanted, "contains"))
     for unwanted in expect.forbid:
         for text in _fitting(unwanted, texts):
-            yield Difference("forbidden", text, _aspect_of(text, expect, "forbid"))
+            yield Difference("forbidden", text, _aspect_of(case, text, "forbid"))
     if expect.any_of and not any(all(_any(one, texts) for one in group) for group in expect.any_of):
         shown = " | ".join(" and ".join(group) for group in expect.any_of)
         yield Difference("no-alternative", f"none of the allowed alternatives holds: {shown}", "any_of")

@@ -9,17 +9,20 @@ from npu_conformance.files import resources
 from npu_conformance.files import toml_file as _toml
 from npu_reference.errors import NpuError
 
-__all__ = ["Requirement", "load", "LEVELS", "EDITIONS"]
+__all__ = ["Requirement", "choices", "has_default", "load", "LEVELS", "EDITIONS"]
 
 LEVELS = ("must", "should", "may")
 EDITIONS = ("legacy", "current")
 
 _REQUIRED = ("id", "document", "edition", "surface", "kind", "level", "statement", "check", "observable")
-_OPTIONAL = ("anchor", "negative", "excused")
+_OPTIONAL = ("anchor", "negative", "excused", "error")
 
 
 class Requirement(NamedTuple):
-    """One testable demand of the documents; see the head of a file in ``requirements/`` for the fields."""
+    """One testable demand of the documents; see the head of a file in ``requirements/`` for the fields.
+
+    error: how a document says that what breaks it is an error; empty where it may be ignored with a warning as well.
+    """
 
     id: str
     document: str
@@ -34,6 +37,7 @@ class Requirement(NamedTuple):
     negative: str
     readings: Tuple[str, ...]
     excused: str
+    error: str
 
 
 def load(folder: Optional[str] = None) -> Mapping[str, Requirement]:
@@ -79,3 +83,32 @@ def _requirement(entry: Any, where: str) -> Requirement:
         raise NpuError("CASE_FILE", f"{where}: edition", f"{entry['edition']!r} is none of {', '.join(EDITIONS)}")
     texts = {key: entry.get(key, "") for key in _REQUIRED + _OPTIONAL}
     return Requirement(readings=tuple(readings), **texts)
+
+
+def choices(folder: Optional[str] = None) -> Mapping[str, str]:
+    """Id of each case that rests on a choice the documents leave open -> what leaves it; such a case is a `should`.
+
+    Raises:
+        NpuError: CASE_FILE, for a malformed entry or a case that stands there twice.
+    """
+    path = os.path.join(folder or resources.requirements(), "choices.toml")
+    found: Dict[str, str] = {}
+    for number, entry in enumerate(_toml.load(path).get("choice", []) if os.path.exists(path) else [], 1):
+        where = f"{path}: choice {number}"
+        if not isinstance(entry, dict) or not isinstance(entry.get("because"), str) or not entry["because"]:
+            raise NpuError("CASE_FILE", where, "a non-empty text 'because' is required")
+        names = entry.get("cases")
+        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+            raise NpuError("CASE_FILE", f"{where}: cases", "must be a list of ids of cases")
+        for name in names:
+            if name in found:
+                raise NpuError("CASE_FILE", f"{where}: {name}", "this case stands here twice")
+            found[name] = entry["because"]
+    return found
+
+
+def has_default(known: Mapping[str, Requirement], option: str, edition: str) -> bool:
+    """Whether a document of an edition gives an option a default; the other edition's do where it does not list it."""
+    surfaces = ("session", "runconfig") if edition == EDITIONS[0] else ("runconfig", "session")
+    stated = [known[name] for name in (f"{one}.{option}.default" for one in surfaces) if name in known]
+    return bool(stated) and "no default" not in stated[0].statement.lower()

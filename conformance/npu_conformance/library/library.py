@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
 import re
-from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_conformance.files import resources
 from npu_conformance.files import toml_file as _toml
 from npu_conformance.library import inventory
-from npu_conformance.observing import observe, tensors, timeline
+from npu_conformance.observing import forms, observe, tensors, timeline
 from npu_reference.errors import CATALOGUE, NpuError
 
 __all__ = ["Case", "Expect", "Instance", "Library", "METHODS", "TWINS", "COSTS", "load"]
@@ -23,6 +24,7 @@ COSTS = {"fast": 10.0, "normal": 60.0, "slow": 300.0}
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]*\Z")
 _FEATURE = re.compile(r"[a-z0-9][a-z0-9._:-]*\Z")
+_UNSET = re.compile(r"effective (\S+) = null")
 _VARIANT = re.compile(r"[a-z0-9][a-z0-9._-]*\Z")
 _NOTHING = "nothing"
 #: What may be done to files between the turns of ``compile``.
@@ -47,6 +49,8 @@ class Expect(NamedTuple):
     finite: Tuple[str, ...]
     rejected: Optional[Tuple[Tuple[str, ...], str, str]]
     ignorable: bool = False  # an answer will do as well as the refusal, if the other assertions hold of it
+    unset: FrozenSet[Tuple[str, str]] = frozenset()  # (edition, option) without a value, and a default by a document
+    error: bool = True  # a document calls it an error; else what is refused may be ignored with a warning
     after: Optional[int] = None
     compare: Mapping[str, Mapping[str, Tuple[str, ...]]] = {}
 
@@ -125,13 +129,14 @@ def load(
     golden = golden or resources.golden()
     fixtures = fixtures or resources.fixtures()
     known = inventory.load(requirements)
+    choices = inventory.choices(requirements)
     found: Dict[str, Case] = {}
     files = _toml.files_below(cases, ".toml")
     for name in files:
         for case in _file(cases, name, golden, fixtures, known):
             if case.id in found:
                 raise NpuError("CASE_FILE", f"{name}: {case.id}", "this id is used twice")
-            found[case.id] = case
+            found[case.id] = case._replace(level="should") if case.id in choices and case.level == "must" else case
     _check_references(found)
     _check_goldens(golden, files)
     digest = _digest([cases, golden, requirements or resources.requirements()])
@@ -284,15 +289,16 @@ class _Reader:
             raise self.fail("id", "must be of a-z 0-9 . _ - and begin with a letter or digit")
         method = self._choice(merged, "method", METHODS, None)
         editions = self._choices(merged, "editions", inventory.EDITIONS, inventory.EDITIONS)
-        expect = self._expect(merged["expect"], method, identifier, editions)
+        requirements = self._requirements(merged)
+        expect = self._expect(merged["expect"], method, identifier, editions, requirements)
         needs = set(self._texts(merged, "needs"))
         for feature in needs:
             if not _FEATURE.match(feature):
                 raise self.fail("needs", f"{feature!r} is no feature name")
         needs.add(method)
         needs.update(observe.ASPECTS[aspect].feature for aspect, _ in expect.observe)
-        if method == "timeline":
-            needs.update(_needed_of_steps(expect))
+        needs.update(_needed_of_facts(method, expect))
+        needs.update(observe.WITHIN[feature] for feature in sorted(needs & set(observe.WITHIN)))
         params = _Params(self).read(merged["params"], method)
         for variant in expect.compare:
             if variant not in params.get("variants", {}):
@@ -310,9 +316,9 @@ class _Reader:
             title=self._text(merged, "title", required=True),
             area=self.area,
             topic=self.topic,
-            requirements=self._requirements(merged),
+            requirements=requirements,
             readings=self._texts(merged, "readings"),
-            level=self._choice(merged, "level", inventory.LEVELS, "must"),
+            level=self._level(merged, requirements),
             editions=editions,
             method=method,
             needs=frozenset(needs - {""}),
@@ -325,6 +331,12 @@ class _Reader:
             expect=expect,
         )
 
+    def _level(self, merged: Mapping[str, Any], requirements: Sequence[str]) -> str:
+        """What the case says; it demands no more than the strongest of its requirements."""
+        said = self._choice(merged, "level", inventory.LEVELS, inventory.LEVELS[0])
+        strongest = min(inventory.LEVELS.index(self.known[name].level) for name in requirements)
+        return inventory.LEVELS[max(inventory.LEVELS.index(said), strongest)]
+
     def _requirements(self, merged: Mapping[str, Any]) -> Tuple[str, ...]:
         ids = self._texts(merged, "requirements")
         if not ids:
@@ -336,7 +348,9 @@ class _Reader:
 
     # Expectations
 
-    def _expect(self, table: Mapping[str, Any], method: str, case: str, editions: Sequence[str]) -> Expect:
+    def _expect(
+        self, table: Mapping[str, Any], method: str, case: str, editions: Sequence[str], requirements: Sequence[str]
+    ) -> Expect:
         self._no_unknown(table, self._EXPECT, "expect")
         aspects = self._observe(table, method)
         expect = Expect(
@@ -351,6 +365,8 @@ class _Reader:
             finite=self._texts(table, "finite", "expect."),
             rejected=self._rejected(table),
             ignorable=self._ignorable(table),
+            error=any(self.known[name].error for name in requirements),
+            unset=self._unset(table, case, editions) if method == "options" else frozenset(),
             after=self._after(table, method),
         )
         accepts = [
@@ -364,6 +380,17 @@ class _Reader:
         if expect.ignorable and not expect.forbid:
             raise self.fail("expect.rejected.ignorable", "needs expect.forbid: what must not be if it is ignored")
         return expect
+
+    def _unset(self, table: Mapping[str, Any], case: str, editions: Sequence[str]) -> FrozenSet[Tuple[str, str]]:
+        """(edition, option) of options that have no value by the case because no document gives them a default."""
+        found: Set[Tuple[str, str]] = set()
+        for edition in editions:
+            lines = [*self.golden.get(case, []), *self.golden.get(f"{case}@{edition}", [])]
+            lines += self._texts(table, "contains", "expect.")
+            lines += [line for group in self._any_of(table) for line in group]
+            names = (match[1] for match in map(_UNSET.fullmatch, lines) if match)
+            found.update((edition, name) for name in names if not inventory.has_default(self.known, name, edition))
+        return frozenset(found)
 
     def _observe(self, table: Mapping[str, Any], method: str) -> Tuple[Tuple[str, str], ...]:
         found = []
@@ -524,12 +551,14 @@ class _Reader:
         return tuple(name for name in allowed if name in values)
 
 
-def _needed_of_steps(expect: Expect) -> List[str]:
-    """Features without which no step could have the facts that are compared or stand in patterns."""
-    patterns = [*expect.contains, *expect.forbid, *expect.bounds, *(one for group in expect.any_of for one in group)]
-    aspects = {timeline.WORDS.get(pattern.split(" ")[0], "ended") for pattern in patterns}
-    aspects.update(timeline.MEASURES[name][0] for measures in expect.compare.values() for name in measures)
-    return [observe.ASPECTS[aspect].feature for aspect in sorted(aspects)]
+def _needed_of_facts(method: str, expect: Expect) -> Iterator[str]:
+    """Features without which no answer could have the facts that are compared or stand in patterns."""
+    for measures in expect.compare.values():
+        for name in measures:
+            yield observe.ASPECTS[timeline.MEASURES[name][0]].feature
+    groups = (expect.contains, expect.forbid, *expect.any_of, *expect.golden.values())
+    for pattern in (*(one for group in groups for one in group), *(f"{name} " for name in expect.bounds)):
+        yield from forms.features_of(method, pattern)
 
 
 def _needed(params: Mapping[str, Any]) -> List[str]:
@@ -540,6 +569,44 @@ def _needed(params: Mapping[str, Any]) -> List[str]:
     needed += [f"policy.{params['policy']}"] if params.get("policy", "documented") != "documented" else []
     needed += [f"flavour.{params['flavour']}"] if "flavour" in params else []
     return needed
+
+
+#: Operator information with the lists of all operators, which the documents leave to the hardware (003 L415).
+_FLAGS = "operator_flags.json"
+
+
+@functools.lru_cache(maxsize=1)
+def _flags() -> Mapping[str, Any]:
+    with open(os.path.join(resources.fixtures(), _FLAGS), encoding="utf-8") as stream:
+        flags: Mapping[str, Any] = json.load(stream)
+    return flags
+
+
+@functools.lru_cache(maxsize=None)
+def _with_flags(text: str) -> str:
+    """Operator information with the list of every operator that it says nothing of; as it is where it is malformed."""
+    pairs: List[List[Tuple[str, Any]]] = []
+
+    def kept(members: List[Tuple[str, Any]]) -> Dict[str, Any]:
+        pairs.append(members)
+        return dict(members)
+
+    try:
+        own = json.loads(text, object_pairs_hook=kept)
+    except ValueError:
+        return text
+    if not isinstance(own, dict) or any(len(dict(members)) < len(members) for members in pairs):
+        return text
+    return json.dumps({**_flags(), **own}, indent=0) + "\n"
+
+
+def _is_mixed_precision(values: Mapping[str, Any]) -> bool:
+    for name in ("precision_mode", "precision_mode_v2"):
+        value = values.get(name)
+        value = value["value"] if isinstance(value, dict) and "value" in value else value
+        if isinstance(value, str) and "mix" in value:
+            return True
+    return False
 
 
 class _Params:
@@ -595,6 +662,11 @@ class _Params:
             found["op_list"] = self._op_list(table["op_list"])
         if "ops_info" in table:
             found["ops_info"] = self._ops_info(table["ops_info"])
+        if "ops_info" in self._METHOD_KEYS[method] and method != "library" and _is_mixed_precision(found["values"]):
+            # The lists of mixed precision are the hardware's: a question that depends on them gives them.
+            given = table.get("ops_info", {})
+            if not (isinstance(given, dict) and "fixture" in given):  # a file as a document prints it stays so
+                found["ops_info"] = _with_flags(found.get("ops_info", "{}"))
         self._subject(table, method, found)
         self._feeds(table, method, found)
         for key in ("fetches", "init", "args"):

@@ -128,6 +128,10 @@ def _named(kernels: Sequence[Mapping[str, Any]]) -> Dict[str, str]:
     return found
 
 
+#: Switches of the compiler and checks that documents name; what else kernels are compiled with is the backend's own.
+_SWITCHES = frozenset(("-O0", "-g", "oom", "check_flag"))
+
+
 def _kernels(number: int, turn: Mapping[str, Any], first: Mapping[str, int]) -> _Triples:
     for kernel in turn.get("kernels", []):
         if not kernel["kernel"] or not kernel["nodes"]:
@@ -138,7 +142,7 @@ def _kernels(number: int, turn: Mapping[str, Any], first: Mapping[str, int]) -> 
             short = brief(name)
             for node in sorted(kernel["nodes"]):
                 yield "joined_kernels", node, f"turn {number} kernel {short} computes {node}"
-        switches = " ".join(kernel.get("switches", []))
+        switches = " ".join(word for word in kernel.get("switches", []) if word in _SWITCHES)
         yield "switches", name, f"turn {number} compiled {name} with {switches or 'nothing'}"
         size, before = kernel.get("bytes"), first.get(name)
         if size and before:

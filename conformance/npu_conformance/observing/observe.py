@@ -12,8 +12,8 @@ from npu_conformance.observing import device_runs, dump_files, files, left_files
 from npu_conformance.observing.naming import brief
 
 __all__ = [
-    "ASPECTS", "COUNTED", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name", "texts",
-    "TooMuch",
+    "ASPECTS", "COUNTED", "WITHIN", "Aspect", "Fact", "facts", "observations", "rejection", "ascii_line", "tensor_name",
+    "texts", "TooMuch",
 ]  # fmt: skip
 
 
@@ -147,6 +147,9 @@ _ASPECTS = [
 
 #: Every aspect by name; the documentation's table and the features of `hello` follow from it.
 ASPECTS: Mapping[str, Aspect] = {aspect.name: aspect for aspect in _ASPECTS}
+
+#: Features of parts of what another feature is about.
+WITHIN: Mapping[str, str] = {"timeline.streams": "timeline.tasks", "devices": "trace", "collectives": "trace"}
 
 #: Aspects of which the same fact twice is another answer than once: copies.
 COUNTED = frozenset({"transfers", "moved", "run_moved"})

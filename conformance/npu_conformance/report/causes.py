@@ -42,9 +42,11 @@ _KINDS = {
     "value": "Values are out of bounds",
     "not-finite": "Values are NaN or infinite",
     "accepted": "What should be refused is accepted",
+    "ignored": "What should be refused is ignored with a warning",
     "refused": "What is right is refused",
     "code": "What is wrong is refused with another code",
     "subject": "What is wrong is refused with another subject",
+    "unrelated": "Something else is refused than what is wrong",
     "message": "What is wrong is refused with another message",
     "after": "What takes too long is refused at another time",
     "tensor": "A tensor is not what it should be",
@@ -81,9 +83,11 @@ _OF_STATUS = {
 #: What to do about a kind of difference.
 _OF_KIND = {
     "accepted": "Refuse this, with the code that the example names.",
+    "ignored": "Refuse this, with the code that the example names, instead of a warning.",
     "refused": "Accept this: the documents allow it.",
     "code": "Refuse it as now, with the code that the example names.",
     "subject": "Refuse it as now, and name what the example names.",
+    "unrelated": "Refuse it for what the example names.",
     "message": "Refuse it as now, in words as the example has them.",
     "after": "Refuse it when the time that the example names is over on the device's clock.",
 }

@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from typing import Dict, List, Mapping, NamedTuple, Sequence
 
-from npu_conformance.judging import judge
 from npu_conformance.judging.records import Record
+from npu_conformance.observing import forms
 
 __all__ = ["Reason", "reasons"]
 
@@ -57,7 +57,7 @@ def _reason(detail: str) -> str:
     if not detail.startswith(_UNASKED):
         return detail
     what = detail[len(_UNASKED) :]
-    side = _SIDES.get(judge.aspect_of(what) or what)
+    side = _SIDES.get(forms.aspect_of("", what) or what)
     if side:
         return f"not told: {side}"
     return "cannot be asked: " + re.sub(r"^\S+ without its graph$", "options of a graph, without it", what)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from npu_conformance.backends import base
 from npu_conformance.backends.reference import ReferenceBackend
@@ -12,7 +12,7 @@ from npu_conformance.library.library import Instance
 from npu_conformance.protocol import client, requests
 from npu_conformance.protocol import messages as protocol
 
-__all__ = ["Here", "Panel", "WORKER_METHODS", "ask", "outcome"]
+__all__ = ["Here", "Panel", "WORKER_METHODS", "answered", "ask", "outcome"]
 
 _NEGATIVE = "not conformant"
 
@@ -36,10 +36,15 @@ def outcome(message: Mapping[str, Any], method: str) -> client.Outcome:
 
 def ask(backend: object, instance: Instance, folder: str) -> judge.Result:
     """The judgement of one instance; ``folder`` takes the graph of a twin."""
+    return answered(backend, instance, folder)[0]
+
+
+def answered(backend: object, instance: Instance, folder: str) -> Tuple[judge.Result, client.Outcome]:
+    """The judgement of one instance, and what it judges; ``folder`` takes the graph of a twin."""
     prepared = requests.prepare(instance, folder)
     message = base.answer(backend, 1, instance.case.method, prepared.params)
-    found = outcome(message, instance.case.method)
-    return judge.judge(instance, requests.read_back(found, prepared.twin), folder)
+    found = requests.read_back(outcome(message, instance.case.method), prepared.twin)
+    return judge.judge(instance, found, folder), found
 
 
 class Panel:

@@ -52,7 +52,19 @@ def _except(surface: str, kind: str, reason: str, *options: str) -> None:
 
 
 _except("runconfig", "ignored", "document 003 gives no example", "memory_config", "experimental_config")
-_except("runconfig", "wrong_default", "document 003 gives no default", "enable_reduce_precision")
+_except(
+    "runconfig",
+    "wrong_default",
+    "document 003 gives no default",
+    *("enable_reduce_precision", "distribute", "dump_config", "experimental_config", "local_rank_id", "memory_config"),
+    *("profiling_config", "session_device_id"),
+)
+_except(
+    "session",
+    "wrong_default",
+    "document 002 gives no default",
+    *("dynamic_node_type", "local_rank_id", "session_device_id"),
+)
 _except("runconfig", "skipped_domain", "any directory will do", "debug_dir")
 _except("runconfig", "skipped_domain", "document 003 gives no range (T16)", "local_rank_id")
 _except(

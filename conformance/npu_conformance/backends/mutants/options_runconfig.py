@@ -225,11 +225,6 @@ _ONES: List[Tuple[str, str, Fault]] = [
         _value("op_select_implmode", "high_performance", "high_precision"),
     ),
     (
-        "op_select_implmode.empty",
-        "Has high_performance as the default in the current edition, too.",
-        default_is("op_select_implmode", "high_performance"),
-    ),
-    (
         "optypelist_for_implmode.list",
         "Knows nothing of ROIAlign.",
         means("optypelist_for_implmode", lambda names: [name for name in names if name != "ROIAlign"]),

@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 
 from npu_conformance.judging import judge
 from npu_conformance.library.library import Case, Instance, Library
+from npu_conformance.observing import forms
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws import conditions, idle
 from npu_conformance.strength.laws.added import BESIDE, SECOND, stripped
@@ -265,7 +266,7 @@ def _told(one: Instance) -> Iterator[str]:
     expect = one.case.expect
     yield from (aspect for aspect, _ in expect.observe)
     for lines in (expect.contains, expect.forbid, *expect.any_of):
-        yield from map(judge.aspect_of, lines)
+        yield from (forms.aspect_of(one.case.method, line) for line in lines)
 
 
 def _options(
@@ -443,7 +444,7 @@ def _asserted_of(case_id: str, edition: str, hidden: Any, box: Any) -> Optional[
     observe = tuple(pair for pair in expect.observe if pair[0] not in hidden)
 
     def shown(texts: Sequence[str]) -> Tuple[str, ...]:
-        return tuple(text for text in texts if judge.aspect_of(text) not in hidden)
+        return tuple(text for text in texts if forms.aspect_of(case.method, text) not in hidden)
 
     left = expect._replace(
         observe=observe,
@@ -451,7 +452,11 @@ def _asserted_of(case_id: str, edition: str, hidden: Any, box: Any) -> Optional[
         contains=shown(expect.contains),
         forbid=shown(expect.forbid),
         any_of=() if any(len(shown(group)) < len(group) for group in expect.any_of) else expect.any_of,
-        bounds={name: bound for name, bound in expect.bounds.items() if judge.aspect_of(f"{name} ") not in hidden},
+        bounds={
+            name: bound
+            for name, bound in expect.bounds.items()
+            if forms.aspect_of(case.method, f"{name} ") not in hidden
+        },
     )
     return case._replace(expect=left) if any((observe, left.contains, left.forbid, left.any_of, left.bounds)) else None
 

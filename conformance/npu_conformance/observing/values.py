@@ -1,0 +1,80 @@
+"""When two values of an option are one: the documents fix what a value means, and not how an answer writes it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import posixpath
+import re
+from typing import Any, List
+
+from npu_reference.options import OPTIONS
+from npu_reference.options.domains import Text
+from npu_reference.options.grammars import GrammarError
+from npu_reference.options.grammars.dump_step import Steps
+from npu_reference.options.meaning import told
+
+__all__ = ["NOTHING", "same"]
+
+#: What an option that is left empty may be told as: "left empty by default, indicating that it is disabled" (003).
+NOTHING = (None, False, 0, "", "0")
+
+_NUMBER = re.compile(r"-?\d{1,18}")
+_PATH = re.compile(r"(_dir|_path|_file)$")
+_HOME = re.compile(r"(\$HOME|\$\{HOME\}|~)(?=/|$)")
+_BLANKS = re.compile(r"\s*([,;:|~\[\]{}()=])\s*")
+
+
+def same(name: str, one: Any, other: Any, home: str = "~") -> bool:
+    """Whether two values of an option mean the same, both as JSON has them; ``home``: the user's home directory.
+
+    A number may be written as text, a path in any form of the same place, a text with other blanks, and a list whose
+    order means nothing in any order.
+    """
+    return _canonical(name, json.dumps(one), home) == _canonical(name, json.dumps(other), home)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _canonical(name: str, value: str, home: str) -> str:
+    """One form of a value, given and returned as JSON."""
+    plain = json.loads(value)
+    if isinstance(plain, str) and _PATH.search(name):
+        plain = posixpath.normpath(_HOME.sub(lambda _: home, plain) or ".")
+    elif isinstance(plain, str):
+        plain = _meaning(name, plain)
+    if plain is None and _PATH.search(name):
+        plain = "."  # an empty path is the current directory
+    return json.dumps(plain, sort_keys=True)
+
+
+def _meaning(name: str, text: str) -> Any:
+    """What a text says: by the option's grammar, or as a number; else the text without blanks beside punctuation."""
+    text = _BLANKS.sub(r"\1", text.strip())
+    for facet in OPTIONS[name].facets.values() if name in OPTIONS else ():
+        if isinstance(facet.domain, Text) and facet.domain.parse is not None:
+            try:
+                meant = facet.domain.parse(text)
+                parsed = told(meant)
+            except (GrammarError, ValueError):
+                continue
+            if isinstance(meant, Steps):
+                return _union(meant)
+            return sorted(parsed) if isinstance(parsed, list) and _is_set(name, parsed) else parsed
+    return int(text) if _NUMBER.fullmatch(text) else text
+
+
+def _union(steps: Steps) -> List[List[int]]:
+    """Spans of iterations, in order, of which none touches another."""
+    found: List[List[int]] = []
+    for first, last in sorted(steps.spans):
+        if found and first <= found[-1][1] + 1:
+            found[-1][1] = max(found[-1][1], last)
+        else:
+            found.append([first, last])
+    return found
+
+
+def _is_set(name: str, parsed: Any) -> bool:
+    return name in ("enable_scope_fusion_passes", "optypelist_for_implmode", "auto_tune_mode") and all(
+        isinstance(part, str) for part in parsed
+    )
