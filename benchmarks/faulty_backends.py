@@ -125,7 +125,7 @@ def breaks(one: making.Faulty, law: str, panels: Panels) -> bool:
 
 
 @contextlib.contextmanager
-def _recorded(path: Optional[str]) -> Iterator[None]:
+def recorded(path: Optional[str]) -> Iterator[None]:
     if path and os.path.exists(path):
         with open(path, encoding="utf-8") as stream:
             making.RECORDED.update(json.load(stream))
@@ -183,7 +183,7 @@ def main() -> int:
     if tensorflow_version() is None:
         chosen = [one for one in chosen if "run" not in one.methods]
     found: Dict[str, str] = {}
-    with _recorded(asked.recorded), Panels(library.load(), asked.laws) as panels:
+    with recorded(asked.recorded), Panels(library.load(), asked.laws) as panels:
         for one in chosen:
             began = time.process_time()
             found[one.name] = judged(one, panels).by

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import copy
 import functools
 import hashlib
 import json
 import os
 import tempfile
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_reference.errors import NpuError
@@ -61,6 +62,7 @@ __all__ = [
     "with_env",
     "without",
     "edited",
+    "into",
     "mapped",
     "texts",
     "told_value",
@@ -116,20 +118,32 @@ class Faulty(NamedTuple):
 #: By name, in the order written.
 FAULTY: Dict[str, Faulty] = {}
 
+_TABLES: List[Dict[str, Faulty]] = [FAULTY]
+
+
+@contextlib.contextmanager
+def into(table: Dict[str, Faulty]) -> Iterator[None]:
+    """Backends that are registered within stand in this table instead, under names of its own."""
+    _TABLES.append(table)
+    try:
+        yield
+    finally:
+        _TABLES.pop()
+
 
 def broken(area: str, sentence: str, *methods: str) -> Callable[[Fault], Fault]:
     """Registers a backend whose `methods` (that of the area's name where none is given) are the decorated function."""
     chosen = list(methods) or [area]
 
     def register(fault: Fault) -> Fault:
-        name = fault.__name__
-        if name in FAULTY:
-            raise ValueError(f"two faulty backends are called {name}")
+        name, table = fault.__name__, _TABLES[-1]
+        if name in table:
+            raise ValueError(f"two backends are called {name}")
         members: Dict[str, Any] = {"__doc__": sentence}
         for method in chosen:
             members[method] = _method(fault, functools.partial(_asked, method))
         backend = type("FaultyBackend", (ReferenceBackend,), members)()
-        FAULTY[name] = Faulty(name, area, chosen, sentence, backend, fault)
+        table[name] = Faulty(name, area, chosen, sentence, backend, fault)
         return fault
 
     return register
