@@ -12,8 +12,8 @@ from fixtures.programs import option_cases as program
 from fixtures.programs.option_tables.runconfig import RUNCONFIG
 from fixtures.programs.option_tables.session import SESSION
 from npu_conformance.judging import judge
+from npu_conformance.observing.values import unwrapped
 from npu_conformance.protocol import client
-from npu_conformance.strength.laws.relations import unwrapped
 from tests.cases.asking import ask
 from tests.cases.corpus import corpus
 

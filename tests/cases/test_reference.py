@@ -18,7 +18,7 @@ TOPICS = sorted({f"{one.case.area}/{one.case.topic}" for one in HERE})
 if os.environ.get("NPU_TESTS_SCOPE") == "oldest":
     # The newest Python asks all for a change.
     TOPICS = share(TOPICS[::2], TOPICS)
-FEATURES = sorted(ReferenceBackend().hello({"protocol": 1})["capabilities"]["features"])
+FEATURES = sorted(set().union(*(case.needs for case in corpus().cases.values())))
 
 #: Random sets of features that the cases of a topic are asked for, beside the least that each needs.
 SETS = share(1, 5)

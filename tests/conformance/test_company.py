@@ -17,6 +17,7 @@ from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.judging import judge
 from npu_conformance.library import explaining
 from npu_conformance.library.library import Instance
+from npu_conformance.observing.values import unwrapped
 from npu_conformance.protocol import client
 from npu_conformance.strength import hosting
 from npu_conformance.strength.laws import company, relations
@@ -168,7 +169,7 @@ def test_what_is_refused_meets_most_of_what_documents_relate_to_it(drawn: Drawn)
         if one.refused:
             refused = chosen[one.members[0]]
             about, where = about_of(refused), place(refused)
-            asked = {about: relations.unwrapped(refused.case.params["values"].get(about))}
+            asked = {about: unwrapped(refused.case.params["values"].get(about))}
             ignoring = relations.related(where[0], own=True).names(asked)
             near = (relations.related(where[0]).names(asked) - ignoring) & known[where]
             beside = set().union(*(given(chosen[number]) for number in one.members[1:]))

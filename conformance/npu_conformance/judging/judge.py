@@ -247,7 +247,7 @@ def _means(case: Case, edition: str, option: str, wanted: str, told: str) -> boo
         value, other = json.loads(wanted), json.loads(told)
     except ValueError:
         return False
-    nobody_gives_it = value is None and _plain_value(case.params["values"].get(option)) is None
+    nobody_gives_it = value is None and values.unwrapped(case.params["values"].get(option)) is None
     if nobody_gives_it and ((edition, option) in case.expect.unset or other in values.NOTHING):
         return True
     return values.same(option, value, other, str(case.params.get("env", {}).get("HOME", "~")))
@@ -317,7 +317,7 @@ def _ignored(case: Case, ok: Mapping[str, Any]) -> bool:
 
     What stands in a file may be ignored in part, so an option that names a file keeps its value.
     """
-    given = {name: _plain_value(value) for name, value in case.params["values"].items()}
+    given = {name: values.unwrapped(value) for name, value in case.params["values"].items()}
     files = list(case.params.get("files", {}))
     effective = ok.get("effective", {})
     for name in {warning["option"] for warning in ok.get("warnings", ()) if warning["code"] not in _OF_ANY_VALUE}:
@@ -339,11 +339,6 @@ def _is_in_force(effective: Mapping[str, Any], given: Any) -> bool:
     return effective.get("origin", "given") == "given" and type(value) is type(given) and value == given
 
 
-def _plain_value(value: Any) -> Any:
-    """A value of an option without the field that it stands in."""
-    return value["value"] if isinstance(value, dict) and set(value) == {"field", "value"} else value
-
-
 #: Codes of a refusal that is about several options or about a file: any of them may be its subject.
 _OF_SEVERAL = frozenset(("OPTION_CONFLICT", "OPTION_FILE"))
 _OF_EACH_OTHER = 2  # so many options of a question are about each other: either may be named
@@ -363,7 +358,7 @@ def _is_involved(case: Case, codes: Sequence[str], subject: str, body: Mapping[s
     params = case.params
     if case.method not in ("options", "library"):
         return bool(told)
-    named = {*params.get("files", {}), *(str(_plain_value(value)) for value in params["values"].values())}
+    named = {*params.get("files", {}), *(str(values.unwrapped(value)) for value in params["values"].values())}
     if len(set(params["values"]) - {"graph_run_mode"}) <= _OF_EACH_OTHER or (
         not _OF_SEVERAL.isdisjoint(codes) and len(codes) < _OF_ANY_REFUSAL
     ):

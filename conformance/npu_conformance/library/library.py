@@ -13,6 +13,7 @@ from npu_conformance.files import resources
 from npu_conformance.files import toml_file as _toml
 from npu_conformance.library import inventory
 from npu_conformance.observing import forms, observe, tensors, timeline
+from npu_conformance.observing.values import unwrapped
 from npu_reference.errors import CATALOGUE, NpuError
 
 __all__ = ["Case", "Expect", "Instance", "Library", "METHODS", "TWINS", "COSTS", "load"]
@@ -602,8 +603,7 @@ def _with_flags(text: str) -> str:
 
 def _is_mixed_precision(values: Mapping[str, Any]) -> bool:
     for name in ("precision_mode", "precision_mode_v2"):
-        value = values.get(name)
-        value = value["value"] if isinstance(value, dict) and "value" in value else value
+        value = unwrapped(values.get(name))
         if isinstance(value, str) and "mix" in value:
             return True
     return False

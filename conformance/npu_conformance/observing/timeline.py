@@ -95,13 +95,15 @@ def _lasted(name: str, step: Mapping[str, Any]) -> _Triples:
 
 def _contradictions(name: str, step: Mapping[str, Any]) -> _Triples:
     """What no step can be, whatever the device: its device computes for longer than all of it takes, needs less memory
-    than lies in it, starts more than it is said to start, or copies other bytes than it is said to copy."""
+    than lies in it, starts more than it is said to start, or copies other bytes than it is said to copy. A step that
+    does not tell its iterations may have any number of them."""
     tasks = step.get("tasks", [])
+    iterations = step.get("iterations", math.inf)
     found = []
     working = [one for one in tasks if _KINDS.get(one["kind"], "") in ("", "collective") and one["engine"] != "host"]
     if working:
         lasts = max(one["end_ns"] for one in working) - min(one["start_ns"] for one in working)
-        times = max(step.get("iterations", 1), 1) * len({one.get("step", 0) for one in working})
+        times = max(iterations, 1) * len({one.get("step", 0) for one in working})
         if lasts > step["step_ns"] * times:
             found.append("it is shorter than what the device computes in it")
     if "launches" in step and sum(task["kind"] == "launch" for task in tasks) > step["launches"]:
@@ -110,7 +112,7 @@ def _contradictions(name: str, step: Mapping[str, Any]) -> _Triples:
         moved, told = _bytes_of_tasks(tasks, direction), _bytes_of_transfers(step, direction)
         if moved is None or told is None:
             continue
-        if moved > told or (moved < told and step.get("iterations", 1) == 1):  # of a loop some turns may be told alone
+        if moved > told or (moved < told and iterations == 1):  # of a loop some turns may be told alone
             found.append(f"it has other bytes in its {direction} tasks than in its transfers")
     memory = step.get("memory", {})
     parts = memory.get("variables", 0) + memory.get("constants", 0)

@@ -14,7 +14,7 @@ from npu_reference.options.grammars import GrammarError
 from npu_reference.options.grammars.dump_step import Steps
 from npu_reference.options.meaning import told
 
-__all__ = ["NOTHING", "same"]
+__all__ = ["NOTHING", "same", "unwrapped"]
 
 #: What an option that is left empty may be told as: "left empty by default, indicating that it is disabled" (003).
 NOTHING = (None, False, 0, "", "0")
@@ -23,6 +23,11 @@ _NUMBER = re.compile(r"-?\d{1,18}")
 _PATH = re.compile(r"(_dir|_path|_file)$")
 _HOME = re.compile(r"(\$HOME|\$\{HOME\}|~)(?=/|$)")
 _BLANKS = re.compile(r"\s*([,;:|~\[\]{}()=])\s*")
+
+
+def unwrapped(value: Any) -> Any:
+    """A value of a question without the field that it names."""
+    return value["value"] if isinstance(value, dict) and set(value) == {"field", "value"} else value
 
 
 def same(name: str, one: Any, other: Any, home: str = "~") -> bool:

@@ -6,6 +6,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence
 
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.library.library import Instance, Library
+from npu_conformance.observing.values import unwrapped
 from npu_conformance.strength import hosting
 from npu_reference.graphs import load_graph
 
@@ -22,10 +23,7 @@ class EchoBackend(ReferenceBackend):
     name = "echo"
 
     def options(self, params: Mapping[str, Any]) -> Dict[str, Any]:
-        given = {
-            name: value["value"] if isinstance(value, dict) and set(value) == {"field", "value"} else value
-            for name, value in params["values"].items()
-        }
+        given = {name: unwrapped(value) for name, value in params["values"].items()}
         effective = {name: {"value": value, "origin": "given"} for name, value in given.items()}
         return {"effective": effective, "warnings": [], "meaning": dict(given), "directives": dict(given), "notes": []}
 

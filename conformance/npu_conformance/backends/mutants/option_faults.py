@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
 from npu_conformance.backends.mutants import mutant
 from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend, with_values
+from npu_conformance.observing.values import unwrapped
 from npu_reference.errors import NpuError
 from npu_reference.options import OPTIONS
 from npu_reference.options.declaration import SURFACES
@@ -144,8 +145,7 @@ def always(params: Params) -> bool:
 
 def given(params: Params, option: str) -> Any:
     """The value of the request for an option, whatever field it names; None when it has none."""
-    value = params["values"].get(option)
-    return value["value"] if isinstance(value, dict) and set(value) == {"field", "value"} else value
+    return unwrapped(params["values"].get(option))
 
 
 def texts(params: Params) -> str:

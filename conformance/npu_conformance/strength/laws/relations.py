@@ -6,7 +6,9 @@ import functools
 import json
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Set, Tuple
 
-__all__ = ["ALL", "RELATIONS", "Relation", "Related", "conflicting", "deciding", "related", "tokens", "unwrapped"]
+from npu_conformance.observing.values import unwrapped
+
+__all__ = ["ALL", "RELATIONS", "Relation", "Related", "conflicting", "deciding", "related", "tokens"]
 
 #: Stands for every option and variable.
 ALL = "*"
@@ -155,11 +157,6 @@ def deciding(line: str) -> Tuple[str, ...]:
             return names
     words = line.split(" ", 2)
     return (words[1],) if len(words) > 1 else ()
-
-
-def unwrapped(value: Any) -> Any:
-    """A value without the field that it names."""
-    return value["value"] if isinstance(value, dict) and set(value) == {"field", "value"} else value
 
 
 #: Names of which a relation is about single values.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Sequence, Set, Tuple
 
 from npu_conformance.library.library import Instance, Library
+from npu_conformance.observing.values import unwrapped
 from npu_conformance.strength.laws import relations
 from npu_conformance.strength.laws.company.asked import CONDITIONS, WANTED, Company, place_of
 from npu_conformance.strength.laws.company.filling import AGAIN, MANY, Beside, Filling
@@ -224,6 +225,6 @@ def _assemblies(
 def _values_of(given: Mapping[str, Any]) -> Iterator[str]:
     """Options with the flag, number or word that they are given as."""
     for name, value in given.items():
-        value = relations.unwrapped(value)
+        value = unwrapped(value)
         if isinstance(value, (bool, int)) or (isinstance(value, str) and WORD.match(value)):
             yield f"{name}={value!r}"

@@ -6,6 +6,7 @@ import collections
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from npu_conformance.library.library import Instance
+from npu_conformance.observing.values import unwrapped
 from npu_conformance.strength.laws import relations
 from npu_conformance.strength.laws.company.asked import IN_TRAINING, WANTED, Company
 from npu_conformance.strength.laws.company.member import WORD, Member, Names, about_of, bits, given_without, laid_under
@@ -54,7 +55,7 @@ class Beside:
             for one in group:
                 if about in one.given and near & one.names and len(one.given) <= MANY:
                     self._keep(one, about, near)
-        given = (relations.unwrapped(value) for one in group for value in one.given.values())
+        given = (unwrapped(value) for one in group for value in one.given.values())
         self._words = {value for value in given if isinstance(value, str) and WORD.match(value)}
         self._met: Dict[str, collections.Counter[int]] = {}
         self._kinds: Set[Tuple[Any, ...]] = set()
@@ -74,7 +75,7 @@ class Beside:
         """One under every condition that fits; for the first of a kind, and for a word that another option takes, one
         without, where more may stand."""
         about = about_of(question)
-        value = relations.unwrapped(question.case.params["values"].get(about))
+        value = unwrapped(question.case.params["values"].get(about))
         kind = (about, type(value), question.case.expect.rejected, question.case.requirements)
         is_new = kind not in self._kinds
         if is_new or (isinstance(value, str) and value in self._words):

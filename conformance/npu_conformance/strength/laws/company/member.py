@@ -6,6 +6,7 @@ import re
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_conformance.library.library import Instance
+from npu_conformance.observing.values import unwrapped
 from npu_conformance.strength.laws import relations
 from npu_conformance.strength.laws.company.asked import CONDITIONS, WANTED
 
@@ -65,7 +66,7 @@ class Member(NamedTuple):
 
     @property
     def _causes(self) -> Dict[str, Any]:
-        return {name: relations.unwrapped(self.given[name]) for name in CAUSES if name in self.given}
+        return {name: unwrapped(self.given[name]) for name in CAUSES if name in self.given}
 
     def joined(self, other: Member) -> Member:
         return Member(
@@ -134,7 +135,7 @@ class Names:
         related = related | ignored
         if relations.ALL in related:
             return None
-        texts = "\n".join(str(relations.unwrapped(value)) for value in given.values())
+        texts = "\n".join(str(unwrapped(value)) for value in given.values())
         shown = self.mask(given.keys() & set(told))
         bears = self.mask(related)
         without_causes = relations.related(params["surface"], refused).names(given_without(given, own, *CAUSES))
