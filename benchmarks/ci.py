@@ -60,7 +60,7 @@ def pytest_runtest_logfinish(nodeid, location):
 
 
 def pytest_unconfigure(config):
-    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "" if getattr(config.option, "numprocesses", 0) else "gw0")
     if worker:
         with open(FOLDER / f"{worker}.jsonl", "w") as file:
             file.writelines(json.dumps(line) + "\\n" for line in LINES)

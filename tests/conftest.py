@@ -94,8 +94,8 @@ _OF_THE_NEWEST_TENSORFLOW = ["device/test_training.py", "models/test_full_size.p
 #: without TensorFlow, and programs that import TensorFlow for themselves or are of several ranks: the oldest runs them.
 _AT_NIGHT_OF_THE_NEWEST_TENSORFLOW = [
     *_OF_THE_NEWEST_TENSORFLOW, "npu_bridge/test_ported_scripts.py", "npu_bridge/test_samples.py",
-    "npu_bridge/test_v1_behaviour.py", "runtime/test_graphs_beside_tensorflow.py", "runtime/test_launching.py",
-    "runtime/test_ranks.py", "runtime/test_simulate.py",
+    "npu_bridge/test_v1_behaviour.py", "packaging/test_distribution.py", "runtime/test_graphs_beside_tensorflow.py",
+    "runtime/test_launching.py", "runtime/test_ranks.py", "runtime/test_simulate.py",
 ]  # fmt: skip
 
 #: What the versions between leave to the nightly run: values of models, which the newest runs, and programs that import

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import pathlib
 import subprocess
 import sys
@@ -37,8 +38,13 @@ def modules(root):
     return sorted(path for path in root.rglob("*.py") if "_dropin" not in path.parts and "_data" not in path.parts)
 
 
+@functools.lru_cache(maxsize=None)
 def imported_names(path, root, package):
     """Absolute dotted names of everything `path` imports, wherever in the file."""
+    return list(_imported(path, root, package))
+
+
+def _imported(path, root, package):
     relative = path.relative_to(root).with_suffix("")
     parts = [package, *relative.parts]
     if parts[-1] == "__init__":

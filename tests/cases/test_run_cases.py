@@ -31,13 +31,14 @@ ALL = [one for one in RUNS if not one.twin]
 ONCE = {one.case.id: one for one in (ALL[::-1] if SCOPE == "oldest" or PART == 2 else ALL)}
 RUNS = share(list(ONCE.values()), list(ONCE.values()) if SCOPE == "between" else RUNS)
 
-#: Cases of hundreds of sessions each: for a change each version of TensorFlow but the oldest runs one of them.
+#: Cases of hundreds of sessions each: for a change the versions between run one of them each.
 SESSIONS = ["session-uses-mixed", "session-further-uses-mixed", "session-uses-full", "session-further-uses-full"]
-VERSION = {"oldest": None, "between": PART}.get(SCOPE, 3)
+VERSION = {"oldest": None, "newest": None, "between": PART}.get(SCOPE, 3)
 
-if PART:
-    # For a change each version between asks a quarter of the other cases.
-    mine = [one for number, one in enumerate(RUNS) if number % 4 == PART - 1 or one.case.id in SESSIONS]
+# For a change the oldest version asks every case, the newest every second one, and those between a quarter each.
+if SCOPE in ("between", "newest"):
+    parts = {1: (0,), 2: (1,)}.get(PART, (2, 3))
+    mine = [one for number, one in enumerate(RUNS) if number % 4 in parts or one.case.id in SESSIONS]
     RUNS = share(mine, RUNS)
 
 

@@ -80,6 +80,7 @@ def test_our_drop_in_is_conformant_as_a_vendors_adapter_and_the_report_holds(tmp
 
 
 @one_environment
+@pytest.mark.nightly
 def test_ranks_that_a_launch_script_starts_share_what_the_main_process_reads() -> None:
     """Whoever of them is done first: the main process may end before another has begun."""
     report = judged("good", keyword="run-main-process-reads-for-both", features="ranks")

@@ -105,6 +105,13 @@ def flavour_of(name):
     return "tf2" if name.endswith("_tf221") else "tf1"
 
 
+@functools.lru_cache(maxsize=None)
+def of_run(name, run):
+    """The graph of a run and its partition, made once: nothing here changes them."""
+    graph = seen_by_the_pass(name, run)
+    return graph, mixed(graph, flavour_of(name))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recorded_graph_loads_with_every_operator_known_and_as_many_nodes_as_recorded(name):
     graph = loaded(name)
@@ -117,7 +124,7 @@ def test_a_recorded_graph_loads_with_every_operator_known_and_as_many_nodes_as_r
 @pytest.mark.parametrize(("name", "run"), sorted(EXPECTED))
 def test_the_host_keeps_what_it_should_and_says_why(name, run):
     geops, host = EXPECTED[name, run]
-    result = mixed(seen_by_the_pass(name, run), flavour_of(name))
+    _, result = of_run(name, run)
     found = collections.defaultdict(set)
     for entry in result.host:
         if entry.reason not in BORDER and entry.reason is not Reason.FRAME:
@@ -129,8 +136,7 @@ def test_the_host_keeps_what_it_should_and_says_why(name, run):
 
 @pytest.mark.parametrize(("name", "run"), RUNS)
 def test_every_operator_is_in_a_geop_or_on_the_host_with_reason_witness_and_remedy(name, run):
-    graph = seen_by_the_pass(name, run)
-    result = mixed(graph, flavour_of(name))
+    graph, result = of_run(name, run)
     inside = [node for geop in result.geops for node in geop.nodes]
     on_host = [entry.node for entry in result.host]
     assert sorted([result.graph.nodes[node].name for node in inside] + on_host) == sorted(
@@ -153,8 +159,7 @@ def test_a_loop_with_a_tensor_array_stays_on_the_host_as_a_whole_and_takes_nothi
 
 @pytest.mark.parametrize(("name", "run"), RUNS)
 def test_no_geop_waits_for_itself_and_the_partitioned_graph_is_a_graph(name, run):
-    graph = seen_by_the_pass(name, run)
-    result = mixed(graph, flavour_of(name))
+    graph, result = of_run(name, run)
     readers = collections.defaultdict(set)
     names = [geop.name for geop in result.geops]
     sides = zip(result.graph.nodes, result.assignment)

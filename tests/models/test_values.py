@@ -15,10 +15,14 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from npu_reference.runtime.sessions import activation
+from tests.depth import at_night
 from tests.models import recorded_models
 from tests.models.simulating import MODELS, RECORDINGS, must_offload, on_device, plain, simulated
 
 TINY = ["resnet50_tiny_v3", *(f"{model}_tiny{recording}" for model in MODELS for recording in RECORDINGS)]
+#: A change asks every second one of what each is asked in mixed computing.
+SOME = [at_night(name) if number % 2 else name for number, name in enumerate(TINY)]
+
 
 @pytest.fixture(autouse=True)
 def switched_on():
@@ -45,14 +49,14 @@ def test_a_small_model_gives_the_same_bits_in_mixed_computing(name, tmp_path):
     assert must_offload(name) <= {run for run, any_geop in offloaded.items() if any_geop}
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", SOME)
 def test_a_small_model_gives_the_same_bits_in_full_offload(name, tmp_path):
     values, offloaded = on_device(name, tmp_path, mix_compile_mode=False)
     assert recorded_models.differences(own_values(name), values) == []
     assert any(offloaded.values())
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", SOME)
 def test_a_small_model_gives_the_same_bits_with_variables_on_the_host(name, tmp_path):
     values, offloaded = on_device(name, tmp_path, variable_placement="Host")
     assert recorded_models.differences(own_values(name), values) == []

@@ -17,6 +17,7 @@ from npu_reference.runtime.config import current_overrides, overriding
 from npu_reference.runtime.exchange import joining
 from npu_reference.runtime.observing.trace import process_trace
 from npu_reference.runtime.operators.communicating import hccl_seconds
+from tests.depth import at_night
 from tests.runtime.comparing import control_flow
 
 v1 = tf.compat.v1
@@ -310,7 +311,7 @@ WRAPPERS = {
 
 
 @pytest.mark.parametrize(
-    ("wrapper", "size"), [*((name, 2) for name in sorted(WRAPPERS)), ("npu_tf_optimizer", 8)], ids=str
+    ("wrapper", "size"), [*((name, 2) for name in sorted(WRAPPERS)), at_night("npu_tf_optimizer", 8)], ids=str
 )
 def test_training_on_parts_of_a_batch_is_training_of_one_device_on_the_whole(wrapper, size):
     sparse = wrapper == "npu_tf_optimizer" and size == 2

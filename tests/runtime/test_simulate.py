@@ -13,6 +13,7 @@ import tensorflow.compat.v1 as tf
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime import simulate
+from tests.depth import at_night
 from tests.runtime.comparing import TF1
 
 SESSION = """
@@ -341,7 +342,7 @@ def test_python_m_npu_reference_runs_a_script(script):
         assert subprocess.run(command + arguments, env=env, capture_output=True).returncode == status
 
 
-@pytest.mark.parametrize("end", ["sys.stdout.close()", "os.close(1)"])
+@pytest.mark.parametrize("end", [at_night("sys.stdout.close()"), "os.close(1)"])
 def test_a_script_that_closes_its_stdout_ends_as_python_ends_it(script, end):
     path = script(f"import os, sys\nprint('said', flush=True)\n{end}\n")
     program = "import sys\nfrom npu_reference.runtime import simulate\nsimulate(sys.argv[1])\n"
