@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from typing import Any, Iterator
 
 from npu_conformance.backends import reference
 from npu_conformance.cli import cli
@@ -12,7 +13,8 @@ from npu_conformance.judging import judge, known_failures
 from npu_conformance.protocol import client
 from npu_conformance.protocol import messages as protocol
 from npu_conformance.report import run_page
-from npu_reference.errors import CATALOGUE
+from npu_reference.errors import CATALOGUE, NpuError
+from npu_reference.graphs import load_graph
 from tests.cases.corpus import corpus
 from tests.conformance.shelves import Shelf
 
@@ -52,6 +54,42 @@ def test_every_feature_the_reference_claims_or_a_case_needs_is_in_the_guide() ->
     claimed = set(reference.ReferenceBackend().hello({})["capabilities"]["features"])
     needed = {feature for case in corpus().cases.values() for feature in case.needs}
     assert (claimed | needed) - named == set()
+
+
+#: Parameters whose values are words of a fixed list; names, paths and sizes are the case's own.
+WORDS = {"surface", "edition", "flavour", "policy", "device_precision", "kind", "how", "ends", "tell"}
+
+
+def words_of(params: Any) -> Iterator[str]:
+    """Every word that a request has for a parameter of WORDS."""
+    for name, value in params.items() if isinstance(params, dict) else ():
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if name in WORDS and isinstance(one, str):
+                yield one
+            elif name not in ("values", "env", "files", "feeds"):
+                yield from words_of(one)
+
+
+def test_every_word_and_mark_that_a_question_can_hold_is_in_the_guide() -> None:
+    table = guide("write-a-backend.md").split("<!-- words -->")[1].split("<!-- /words -->")[0]
+    named = set(re.findall(r"`(\w+)`", table))
+    cases = list(corpus().cases.values())
+    asked = {word for case in cases for word in words_of(case.params)}
+    assert len(asked) > 15 and asked - named == set()
+    paths = {case.params["graph"] for case in cases if isinstance(case.params.get("graph"), str)}
+    marks = {name for path in sorted(paths) for name in marks_of(path)}
+    assert "_without_npu_compile" in marks and marks - named == set()
+
+
+def marks_of(path: str) -> Iterator[str]:
+    """Attributes of the nodes of a graph file, those in functions too, that begin with `_`; none of a broken file."""
+    try:
+        graph = load_graph(path)
+    except NpuError:
+        return
+    yield from (name for node in graph.nodes for name in node.attrs if name.startswith("_"))
+    for function in graph.functions.values():
+        yield from (name for node in function.proto.node_def for name in node.attr if name.startswith("_"))
 
 
 def test_every_status_is_explained_in_the_guide_and_on_the_page() -> None:
