@@ -66,6 +66,20 @@ def test_values_are_the_same_if_they_mean_the_same(option, one, other, same):
     assert values.same(option, one, other) is same
 
 
+@pytest.mark.parametrize(
+    "name, option, told, expected",
+    [
+        ("session-graph-run-mode-wrong-type@legacy", "graph_run_mode", 1, "pass"),  # the text 1
+        ("session-graph-run-mode-wrong-type@legacy", "graph_run_mode", 0, "fail"),  # another value
+        ("session-dump-mode-no-word-5@legacy", "dump_mode", "all", "pass"),  # `all` and a blank
+        ("session-buffer-optimize-domain-refuses-1@legacy", "buffer_optimize", "off_optimize", "fail"),
+    ],
+)
+def test_a_documented_value_may_be_written_otherwise_and_no_other_is_taken(name, option, told, expected):
+    ok = {"effective": {option: {"value": told, "origin": "given"}}, "warnings": []}
+    assert status(name, ok) == expected
+
+
 REFUSED = "session-buffer-optimize-domain-refuses-1@legacy"
 
 

@@ -7,6 +7,7 @@ import math
 import re
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from npu_conformance.judging import tolerance
 from npu_conformance.library import inventory
 from npu_conformance.library.library import Case, Expect, Instance
 from npu_conformance.observing import forms, observe, tensors, timeline, values
@@ -52,8 +53,8 @@ class Difference(NamedTuple):
     """One way in which an answer is not what the case asserts.
 
     kind: missing, unexpected, forbidden, no-alternative, bound, compared, value, not-finite, accepted, ignored,
-    refused, code, subject, unrelated, message, after, tensor; fact: the fact or sentence concerned; aspect: its side
-    of the answer.
+    spelling, refused, code, subject, unrelated, message, after, tensor; fact: the fact or sentence concerned; aspect:
+    its side of the answer.
     """
 
     kind: str
@@ -152,9 +153,13 @@ def judge_facts(
             detail = "the answer tells the origin of no value, which the protocol leaves to it"
             return Result("unsupported", detail, (), texts, f"{case.method}/unsupported")
     if case.expect.rejected is not None and not case.expect.ignorable:
-        codes = " or ".join(case.expect.rejected[0])
-        kind = "ignored" if case.method == "options" and not case.expect.error and _ignored(case, ok) else "accepted"
-        difference = Difference(kind, f"{kind}; it should be refused with {codes}", "rejected")
+        codes, kind = " or ".join(case.expect.rejected[0]), "accepted"
+        if case.method == "options" and not case.expect.error:
+            if _ignored(case, ok):
+                kind = "ignored"
+            elif tolerance.is_spelling(case, edition, ok):
+                kind = "spelling"
+        difference = Difference(kind, f"{_TAKEN.get(kind, kind)}; it should be refused with {codes}", "rejected")
         return _result(case, edition, [difference], texts)
     differences = list(_unanswered(case, ok))
     differences += [
@@ -206,6 +211,7 @@ class _Unseen:
         return aspect in self._aspects and (aspect, subject) not in self._told
 
 
+_TAKEN = {"spelling": "read as a documented value"}
 _EFFECTIVE = re.compile(r"effective (\S+) = (.*)")
 
 
@@ -374,8 +380,9 @@ def _too_early_or_late(wanted: Optional[int], after: Any) -> Iterator[Difference
         yield Difference("after", f"refused after {after:,} ns; expected {wanted} s", "rejected")
 
 
-#: Kinds of differences that never fail a `must`: another code, another subject that is involved, other words.
-_ADVISORY = frozenset(("code", "subject", "message", "ignored"))
+#: Kinds of differences that never fail a `must`: another code, another subject that is involved, other words,
+#: and a value that is ignored aloud or read as a documented one.
+_ADVISORY = frozenset(("code", "subject", "message", "ignored", "spelling"))
 
 #: Aspects of which more than the golden has never fails a `must`: what is said, and what is left.
 _MORE_IS_SAID = frozenset(("warnings", "advice", "notices", "notes", "log", "file_notes"))

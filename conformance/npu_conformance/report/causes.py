@@ -43,6 +43,7 @@ _KINDS = {
     "not-finite": "Values are NaN or infinite",
     "accepted": "What should be refused is accepted",
     "ignored": "What should be refused is ignored with a warning",
+    "spelling": "What should be refused is read as a documented value",
     "refused": "What is right is refused",
     "code": "What is wrong is refused with another code",
     "subject": "What is wrong is refused with another subject",
@@ -84,6 +85,7 @@ _OF_STATUS = {
 _OF_KIND = {
     "accepted": "Refuse this, with the code that the example names.",
     "ignored": "Refuse this, with the code that the example names, instead of a warning.",
+    "spelling": "Refuse this, with the code that the example names, instead of reading it as another value.",
     "refused": "Accept this: the documents allow it.",
     "code": "Refuse it as now, with the code that the example names.",
     "subject": "Refuse it as now, and name what the example names.",

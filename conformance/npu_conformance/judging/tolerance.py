@@ -1,0 +1,94 @@
+"""When accepting what should be refused is a matter of reading: the input, spelled otherwise, is a documented value.
+
+The documents list values and show forms; of the text `1` for the number 1, blanks around a word, or a separator too
+many they say nothing. Whoever reads such a value as the documented one keeps them, and no `must` fails on it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any, Iterator, Mapping, Tuple
+
+from npu_conformance.backends.reference import ReferenceBackend
+from npu_conformance.library.library import Case
+from npu_conformance.observing import values
+from npu_reference.errors import NpuError
+
+__all__ = ["is_spelling"]
+
+_BLANKS = re.compile(r"\s*([,;:=|])\s*")
+_SEPARATORS = re.compile(r"([,;:|])\1+")
+_AT_THE_END = re.compile(r",(?=\s*[\]}])|(?<=[\[{]),")
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
+_NO_WORD = "no-word-of-any-option"
+_TRUTH = {"true": True, "false": False}
+
+
+def is_spelling(case: Case, edition: str, ok: Mapping[str, Any]) -> bool:
+    """Whether an answer accepts an input that would be refused, but is a documented one in another spelling.
+
+    Args:
+        case: one of method `options` that expects a refusal.
+        ok: the answer; the value in force has to be the given one or the documented one.
+    """
+    given, effective = case.params["values"], ok.get("effective", {})
+    for name, value in given.items():
+        plain = values.unwrapped(value)
+        told = effective.get(name, {}).get("value")
+        # Where any text is a value of the option, a number is none of its words.
+        any_text = not isinstance(plain, str) and _is_documented(_with(case, name, _NO_WORD), edition)
+        for read in _readings_of(plain):
+            if any_text and isinstance(read, str):
+                continue
+            if told is not None and not any(values.same(name, one, told) for one in (plain, read)):
+                continue
+            if _is_documented(_with(case, name, read), edition):
+                return True
+    files = case.params.get("files", {})
+    return any(
+        _is_documented({**case.params, "files": {**files, name: tidy}}, edition)
+        for name, text in files.items()
+        if isinstance(text, str)
+        for tidy in {_tidy(text), _AT_THE_END.sub("", text)} - {text}
+    )
+
+
+def _with(case: Case, name: str, value: Any) -> Mapping[str, Any]:
+    """The question with another value of an option."""
+    return {**case.params, "values": {**case.params["values"], name: value}}
+
+
+def _is_documented(params: Mapping[str, Any], edition: str) -> bool:
+    """Whether the reference takes options, which it refuses when the documents do not have them."""
+    try:
+        ReferenceBackend().options({**params, "edition": edition})
+    except NpuError:
+        return False
+    return True
+
+
+def _readings_of(value: Any) -> Iterator[Any]:
+    """What a value can be read as, other than itself: of another type, or without what means nothing."""
+    if isinstance(value, bool):
+        yield from (int(value), str(value), str(int(value)))
+    elif isinstance(value, (int, float)):
+        yield from (int(value), bool(value)) if value in (0, 1) else (int(value),) if value == int(value) else ()
+        yield str(value)
+    elif isinstance(value, str):
+        yield value  # from another field
+        text = _tidy(value)
+        yield from _of_text(text)
+
+
+def _of_text(text: str) -> Tuple[Any, ...]:
+    if text.lower() in _TRUTH:
+        return text, _TRUTH[text.lower()]
+    return (text, int(text), bool(int(text))) if _INTEGER.fullmatch(text) else (text,)
+
+
+def _tidy(text: str) -> str:
+    """A text without blanks around words, empty parts of lists, and forms of digits and letters of other scripts."""
+    plain = unicodedata.normalize("NFKC", text)
+    lines = (_SEPARATORS.sub(r"\1", _BLANKS.sub(r"\1", line.strip())).strip(",;:|") for line in plain.splitlines())
+    return "\n".join(lines)
