@@ -136,3 +136,13 @@ def partition(*geops: str, host: str = "x") -> Any:
 def test_geops_may_be_cut_into_more_with_every_operator_where_it_should_be(shelf, told, expected):
     one = next(one for one in shelf.load().instances() if one.case.id == "small-partition")
     assert judge.judge(one, client.Answered(told)).status == expected
+
+
+def test_a_placeholder_may_be_anywhere_and_an_operator_only_where_it_belongs(tmp_path):
+    name = "grid-variable-on-host-varhandleop@current"
+    ok = answer(name, tmp_path)
+    ok["host"] = [one for one in ok["host"] if one["node"] != "x"]
+    ok["geops"][0]["nodes"].append("x")
+    assert status(name, ok) == "pass"
+    ok["geops"][0]["nodes"].append("read")
+    assert status(name, ok) == "fail"
