@@ -12,6 +12,7 @@ import tensorflow.compat.v1 as tf
 from benchmarks.differential.building import Building
 from benchmarks.differential.language import walk
 from tensorflow.core.protobuf import config_pb2
+from tensorflow.python.eager import context
 
 from npu_reference.runtime.sessions import activation
 
@@ -42,9 +43,16 @@ class Program:
         self.program = program
         switch = tf.enable_control_flow_v2 if program["control_flow"] == 2 else tf.disable_control_flow_v2
         switch()
-        with tf.Graph().as_default() as graph:
-            tf.set_random_seed(1)
-            self.built = Building(program)
+        # A function's call has a config of its own, and by default Grappler takes out what fails for nobody. Where the
+        # device takes calls apart there is no body that Grappler could see.
+        calls, before = context.context(), context.context().function_call_options
+        calls.function_call_options = context.FunctionCallOptions(config_proto=config("plain"))
+        try:
+            with tf.Graph().as_default() as graph:
+                tf.set_random_seed(1)
+                self.built = Building(program)
+        finally:
+            calls.function_call_options = before
         graph.finalize()
         self.graph = graph
 

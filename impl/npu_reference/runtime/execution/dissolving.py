@@ -11,10 +11,12 @@ from __future__ import annotations
 import itertools
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from npu_reference.graphs import OPS, Graph, graph_from_def
+from npu_reference.graphs import OPS, Graph, frames, graph_from_def
 from npu_reference.partition import Partition
 from npu_reference.partition.structure.calls import called_functions
 from npu_reference.partition.structure.hidden import waiting
+from npu_reference.runtime.execution.liveness import unsteady
+from npu_reference.runtime.execution.needed import CONTROL_FLOW, call_without_idle, is_lowered, without_idle
 
 __all__ = ["Dissolved", "dissolve", "dissolved", "must_dissolve"]
 
@@ -110,15 +112,17 @@ class Dissolved(NamedTuple):
 
     Attributes:
         nodes: of the graph, NodeDefs of the given class.
-        returns: of each GEOP, by position, the text that reads what it returned.
+        returns: of each GEOP and call that is in the partition, by position, the text that reads what it returned.
         apart: names of what was part of a GEOP.
         effects: names of the operators that wait for all that calls do beside returning something.
+        functions: further functions that the operators call, by name.
     """
 
     nodes: List[Any]
     returns: Dict[str, List[str]]
     apart: Set[str]
     effects: List[str]
+    functions: Dict[str, Any]
 
 
 def dissolve(graph_def: Any, functions: Mapping[str, Any], partition: Partition) -> Dissolved:
@@ -147,6 +151,7 @@ class _Dissolving:
             added.CopyFrom(function)
             added.signature.name = name
         self.library = graph_from_def(library, subject="partitioned graph").functions
+        self.busy = without_idle(functions)
         self.message = type(type(graph_def)().node.add())
         self.framed = any(node.op in _FRAMED for node in self.graph.nodes)
         #: Whether a function holds a random operator whose stream the script has fixed.
@@ -175,9 +180,10 @@ class _Dissolving:
             node.input.extend([*data, *dict.fromkeys(waits)])
         returns = {
             name: [self._data(f"{name}:{position}") for position in range(self.counts.get(name, 0))]
-            for name in self.geops
+            for name in dict.fromkeys([*self.geops, *(name for name in self.counts if name in self.graph.index)])
         }
-        return Dissolved(self.nodes, returns, self.apart, self.effects)
+        made = {function.signature.name: function for function in self.busy.values()}
+        return Dissolved(self.nodes, returns, self.apart, self.effects, made)
 
     def _copy(self, node: Any) -> Any:
         return self.message.FromString(node.SerializeToString())
@@ -241,31 +247,55 @@ class _Dissolving:
                 self._wait(node, self._launch(call))
             self.apart.add(node.name)
             self._add(node, ())
-        self._end(call, function, body, names, members)
+        self._end(call, function, function.body, names, members)
 
     def _open(self, call: Any, name: str, callers: Tuple[str, ...]) -> None:
         function = self.library[name]
         attrs = call.attr["f"].func.attr if call.op in _CALLS else call.attr
-        body = function.instantiate(attrs).to_def()
+        instance = function.instantiate(attrs)
+        body = self._kept(instance.to_def(), function)
         names = {node.name: self._fresh(f"{call.name}/{node.name}") for node in body.node}
         waits = [text for text in call.input if text.startswith("^")]
         # Only where a function calls nothing, TensorFlow keeps what is in its kernels from one signature to the next.
         # What lasts in a GEOP draws from the device's generators already.
         calls = any(proto.op in self.library or called_functions(proto.attr) for proto in body.node)
         lasts = not (calls or callers or call.name in self.apart)
-        for _, node in self._nodes(call, body, names):
+        looping = self._looping(instance)
+        for own, node in self._nodes(call, body, names):
             if not lasts and (_is_seeded(node) or (self.draws and called_functions(node.attr))):
                 node.attr[_NUMBER].i = next(_NUMBERS)
             if not node.input:
                 self._wait(node, self._launch(call) if self.framed else waits)
-            elif waits:
+            elif waits and own not in looping:
                 self._wait(node, [*(text for text in node.input if text.startswith("^")), *waits])
+            call_without_idle(node, self.busy)
             if node.op in _ENTERS:
                 node.attr["frame_name"].s = call.name.encode() + b"/" + node.attr["frame_name"].s
             if call.name in self.apart:
                 self.apart.add(node.name)
             self._add(node, (*callers, name))
-        self._end(call, function, body, names)
+        self._end(call, function, instance, names)
+
+    def _kept(self, body: Any, function: Any) -> Any:
+        """A body without what TensorFlow leaves out where it calls the function."""
+        nodes = {node.name: node for node in body.node}
+        waiting = list(function.proto.control_ret.values())
+        waiting.extend(
+            node.name
+            for node in body.node
+            if node.op in ("_Retval", *CONTROL_FLOW) or is_lowered(node) or self._has_effect(node)
+        )
+        kept = {node.name for node in body.node if node.op == "_Arg"}
+        while waiting:
+            found = waiting.pop()
+            if found in nodes and found not in kept:
+                kept.add(found)
+                waiting.extend(text.lstrip("^").partition(":")[0] for text in nodes[found].input)
+        if len(kept) < len(nodes):
+            rest = [node for node in body.node if node.name in kept]
+            del body.node[:]
+            body.node.extend(rest)
+        return body
 
     def _nodes(self, call: Any, body: Any, names: Mapping[str, str]) -> List[Tuple[str, Any]]:
         """The operators of a body, under their new names, and what its call returns."""
@@ -307,17 +337,41 @@ class _Dissolving:
         Args:
             own: names of the operators that run because somebody asks for them.
         """
-        read = {text.lstrip("^").partition(":")[0] for node in body.node for text in node.input}
+        nodes = [node for node in body.to_def().node if node.name in names]
+        read = {text.lstrip("^").partition(":")[0] for node in nodes for text in node.input}
         done = dict.fromkeys(name for name in function.proto.control_ret.values() if name in names)
-        done.update((node.name, None) for node in body.node if node.name not in read and self._has_effect(node))
-        if not set(own).issuperset(done):
+        done.update((node.name, None) for node in nodes if node.name not in read and self._has_effect(node))
+        shaky = unsteady(body)
+        some = {name for name in done if shaky is not None and shaky[body.index[name]]}
+        # Nothing outside of a loop can wait for what is inside, and what waits for a branch not taken would not run.
+        self.effects.extend(names[name] for name in done if name in some and name not in own)
+        waits = [names[name] for name in done if name not in some]
+        if call.name not in self.geops:
+            # A call computes all that it returns, and comes when all that it is given is there, read or not.
+            self.effects.append(call.name)
+            given = [text.partition(":")[0] for text in call.input if not text.startswith("^")]
+            waits.extend(given[node.attr["index"].i] for node in nodes if node.op == "_Arg" and node.name not in read)
+        elif not set(own).issuperset(done):
             self.effects.append(call.name)
         count = self.counts.get(call.name, 0)
         returned = [self.outputs[call.name, position].partition(":")[0] for position in range(count)]
-        waits = [text for text in call.input if text.startswith("^")]
+        launch = [text for text in call.input if text.startswith("^")]
         end = self.message(name=call.name, op="NoOp")
-        end.input.extend(dict.fromkeys([f"^{name}" for name in [*map(names.get, done), *returned]] or waits))
+        end.input.extend(dict.fromkeys([f"^{name}" for name in [*waits, *returned]] or launch))
         self.nodes.append(end)
+
+    @staticmethod
+    def _looping(body: Graph) -> Set[str]:
+        """Names of the operators inside of loops of version 1, all that they read is there, too."""
+        if not any(node.op in _ENTERS for node in body.nodes):
+            return set()
+        found = frames(body)
+
+        def inside(node: Any) -> bool:
+            frame = found[node.id]
+            return (frame.parent if frame is not None and node.op in _ENTERS else frame) is not None
+
+        return {node.name for node in body.nodes if inside(node)}
 
     def _has_effect(self, node: Any) -> bool:
         """Whether a function runs an operator though nothing that is returned comes of it."""

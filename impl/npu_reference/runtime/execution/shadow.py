@@ -57,7 +57,7 @@ class Placed(NamedTuple):
         args: name of an _Arg node to the tensor that stands for it.
         rets: ``index`` of each _Retval to the tensor it returns.
         bodies: name of each GEOP to the name of its function.
-        returns: name of each GEOP to the tensors that it returns.
+        returns: name of each GEOP, and of each call that was taken apart, to the tensors that it returns.
         effects: keys of further operators that a run has to run.
         fresh: nodes that this request added.
     """
@@ -234,6 +234,8 @@ class _Batch:
             self.placed.returns[name] = [self._where(parse_input(text)) for text in texts]
         if dissolved is not None:
             self.placed.effects.extend(self.placed.nodes[name] for name in dissolved.effects)
+            for name in dissolved.returns.keys() - set(self.request.geops):
+                self.placed.returns[name] = [self._where(parse_input(text)) for text in dissolved.returns[name]]
         self.placed = self.placed._replace(fresh=len(self.fresh))
         return self.placed
 
@@ -248,6 +250,7 @@ class _Batch:
         self.nodes = {node.name: node for node in found.nodes}
         for name in self.geops:
             del self.functions[name]
+        self.functions.update(found.functions)
         self.geops, self.apart = set(), found.apart
         return found
 
