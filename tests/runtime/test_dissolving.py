@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 import tensorflow.compat.v1 as tf
 from tensorflow.python.framework import function
@@ -131,3 +133,29 @@ def test_a_call_that_a_function_makes_for_nobody_does_not_run(mode):
         return a + 1.0
 
     assert same(called(tf.placeholder_with_default(1.0, [])), mode, calls) == (2.0, 0)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("style", ["Defun", "tf.function"])
+@pytest.mark.parametrize("grappler", [True, False], ids=["inlined", "called"])
+def test_a_function_begins_when_all_that_it_is_given_is_there_unless_it_is_inlined(grappler, style, mode):
+    """One argument fails after a while; what the function would do with the other one meanwhile fails, too."""
+
+    def late(_):
+        time.sleep(0.2)
+        raise KeyError("no such luck")
+
+    def called(a, b):
+        return tf.string_to_number(tf.strings.join([tf.as_string(a), "x"])), b * 2.0
+
+    x = tf.placeholder_with_default(1.0, [])
+    fails = tf.py_func(late, [x], tf.float32)
+    fails.set_shape([])
+    make = function.Defun(tf.float32, tf.float32) if style == "Defun" else tf.function(autograph=False)
+    found, _ = make(called)(x, fails)
+    waits = tf.FIFOQueue(9, [tf.float32], [[]]).enqueue(tf.exp(x))
+    told = "StringToNumber" if grappler else "no such luck"
+    for config in (plain(), npu(mix_compile_mode=mode == "mixed")):
+        config.graph_options.rewrite_options.disable_meta_optimizer = not grappler
+        with tf.Session(config=config) as session, pytest.raises(tf.errors.OpError, match=told):
+            session.run([found, waits])

@@ -17,6 +17,7 @@ from npu_reference.partition.structure.calls import called_functions
 from npu_reference.partition.structure.hidden import waiting
 from npu_reference.runtime.execution.liveness import unsteady
 from npu_reference.runtime.execution.needed import CONTROL_FLOW, call_without_idle, is_lowered, without_idle
+from npu_reference.runtime.execution.references import reads_reference
 
 __all__ = ["Dissolved", "dissolve", "dissolved", "must_dissolve"]
 
@@ -125,7 +126,7 @@ class Dissolved(NamedTuple):
     functions: Dict[str, Any]
 
 
-def dissolve(graph_def: Any, functions: Mapping[str, Any], partition: Partition) -> Dissolved:
+def dissolve(graph_def: Any, functions: Mapping[str, Any], partition: Partition, *, inlines: bool = True) -> Dissolved:
     """Put the operators of functions in the place of their calls.
 
     Operators of GEOPs keep their names; those of functions are called `call/operator`, as TensorFlow calls them.
@@ -135,13 +136,15 @@ def dissolve(graph_def: Any, functions: Mapping[str, Any], partition: Partition)
         graph_def: the partitioned graph; its nodes stay as they are.
         functions: its functions by name, those of GEOPs as they are to run.
         partition: what was partitioned: what waited for an operator of a GEOP waits for that alone.
+        inlines: whether Grappler would put functions in the place of calls in TensorFlow alone.
     """
-    return _Dissolving(graph_def, functions, partition).run()
+    return _Dissolving(graph_def, functions, partition, inlines).run()
 
 
 class _Dissolving:
-    def __init__(self, graph_def: Any, functions: Mapping[str, Any], partition: Partition) -> None:
+    def __init__(self, graph_def: Any, functions: Mapping[str, Any], partition: Partition, inlines: bool) -> None:
         self.source = graph_def
+        self.inlines = inlines
         self.graph = partition.graph
         self.home = partition.assignment
         self.geops = {geop.name: geop for geop in partition.geops}
@@ -162,6 +165,12 @@ class _Dissolving:
         self.counts: Dict[str, int] = {}
         self.apart: Set[str] = set()
         self.effects: List[str] = []
+        #: Of what is there to read a reference for a GEOP: the reference.
+        self.references = {
+            node.name: node.input[0]
+            for node in graph_def.node
+            if node.name not in self.graph.index and reads_reference(node)
+        }
 
     def run(self) -> Dissolved:
         for node in self.source.node:
@@ -228,6 +237,10 @@ class _Dissolving:
         return None if name in callers or len(self.nodes) > _MOST else name
 
     def _open_geop(self, call: Any) -> None:
+        # A reference that the GEOP is given is read by whoever reads it there, as in TensorFlow.
+        inputs = [self.references.get(text, text) for text in call.input]
+        del call.input[:]
+        call.input.extend(inputs)
         geop = self.geops[call.name]
         number = self.home[geop.nodes[0]]
         function = self.library[call.name]
@@ -255,7 +268,7 @@ class _Dissolving:
         instance = function.instantiate(attrs)
         body = self._kept(instance.to_def(), function)
         names = {node.name: self._fresh(f"{call.name}/{node.name}") for node in body.node}
-        waits = [text for text in call.input if text.startswith("^")]
+        waits = [text for text in call.input if text.startswith("^")] if self.inlines else self._begun(call)
         # Only where a function calls nothing, TensorFlow keeps what is in its kernels from one signature to the next.
         # What lasts in a GEOP draws from the device's generators already.
         calls = any(proto.op in self.library or called_functions(proto.attr) for proto in body.node)
@@ -265,16 +278,41 @@ class _Dissolving:
             if not lasts and (_is_seeded(node) or (self.draws and called_functions(node.attr))):
                 node.attr[_NUMBER].i = next(_NUMBERS)
             if not node.input:
-                self._wait(node, self._launch(call) if self.framed else waits)
+                self._wait(node, self._launch(call) if self.framed and self.inlines else waits)
             elif waits and own not in looping:
                 self._wait(node, [*(text for text in node.input if text.startswith("^")), *waits])
             call_without_idle(node, self.busy)
+            if node.op == "Substr":
+                self._forget_shape(node)
             if node.op in _ENTERS:
                 node.attr["frame_name"].s = call.name.encode() + b"/" + node.attr["frame_name"].s
             if call.name in self.apart:
                 self.apart.add(node.name)
             self._add(node, (*callers, name))
         self._end(call, function, instance, names)
+
+    def _forget_shape(self, node: Any) -> None:
+        """TensorFlow refuses a Substr with one shape known and another not, as in a loop, which no body tells of."""
+        hidden = self.message(name=self._fresh(f"{node.name}/hidden"), op="PlaceholderWithDefault")
+        hidden.input.append(node.input[1])
+        hidden.attr["dtype"].type = node.attr["T"].type
+        hidden.attr["shape"].shape.unknown_rank = True
+        node.input[1] = hidden.name
+        self.nodes.append(hidden)
+
+    def _begun(self, call: Any) -> List[str]:
+        """What all that is called waits for: a call begins when all that it is given is there.
+
+        Grappler puts the operators of a function in the place of its call; none of them waits for more than it reads.
+        """
+        given = [text for text in call.input if not text.startswith("^")]
+        waits = [text for text in call.input if text.startswith("^")]
+        if not given:
+            return waits
+        begun = self.message(name=self._fresh(f"{call.name}/begun"), op="NoOp")
+        begun.input.extend(dict.fromkeys([*map(_arrival, given), *waits]))
+        self.nodes.append(begun)
+        return [f"^{begun.name}"]
 
     def _kept(self, body: Any, function: Any) -> Any:
         """A body without what TensorFlow leaves out where it calls the function."""
@@ -345,19 +383,23 @@ class _Dissolving:
         some = {name for name in done if shaky is not None and shaky[body.index[name]]}
         # Nothing outside of a loop can wait for what is inside, and what waits for a branch not taken would not run.
         self.effects.extend(names[name] for name in done if name in some and name not in own)
-        waits = [names[name] for name in done if name not in some]
+        waits = [f"^{names[name]}" for name in done if name not in some]
         if call.name not in self.geops:
             # A call computes all that it returns, and comes when all that it is given is there, read or not.
             self.effects.append(call.name)
-            given = [text.partition(":")[0] for text in call.input if not text.startswith("^")]
-            waits.extend(given[node.attr["index"].i] for node in nodes if node.op == "_Arg" and node.name not in read)
+            given = [text for text in call.input if not text.startswith("^")]
+            waits.extend(
+                _arrival(given[node.attr["index"].i])
+                for node in nodes
+                if node.op == "_Arg" and node.name not in read
+            )
         elif not set(own).issuperset(done):
             self.effects.append(call.name)
         count = self.counts.get(call.name, 0)
-        returned = [self.outputs[call.name, position].partition(":")[0] for position in range(count)]
+        returned = [_arrival(self.outputs[call.name, position]) for position in range(count)]
         launch = [text for text in call.input if text.startswith("^")]
         end = self.message(name=call.name, op="NoOp")
-        end.input.extend(dict.fromkeys([f"^{name}" for name in [*waits, *returned]] or launch))
+        end.input.extend(dict.fromkeys([*waits, *returned] or launch))
         self.nodes.append(end)
 
     @staticmethod
@@ -391,6 +433,8 @@ class _Dissolving:
     def _resolved(self, text: str, names: Set[str]) -> str:
         if not text.startswith("^"):
             return self._data(text)
+        if ":" in text:
+            text = "^" + self._data(text[1:]).partition(":")[0]
         if text[1:] in names:
             return text
         # An operator of a GEOP that is not in its body any more.
@@ -402,6 +446,12 @@ class _Dissolving:
         while (name, int(slot or 0)) in self.outputs:
             name, _, slot = self.outputs[name, int(slot or 0)].partition(":")
         return f"{name}:{slot}" if slot and slot != "0" else name
+
+
+def _arrival(text: str) -> str:
+    """What waits for a tensor: for the operator that gives it, once it is known which one that is."""
+    name, _, slot = text.partition(":")
+    return f"^{name}:{slot or 0}"
 
 
 def _is_seeded(node: Any) -> bool:

@@ -18,6 +18,7 @@ from npu_reference.runtime.execution.generators import Generators
 from npu_reference.runtime.execution.metering import Gauge, Meter
 from npu_reference.runtime.execution.names import Names
 from npu_reference.runtime.execution.needed import is_lowered
+from npu_reference.runtime.execution.references import at_launch
 from npu_reference.runtime.execution.wiring import Input, groups_in_order, parse_input, parse_inputs
 from npu_reference.runtime.tf_api import tensorflow
 
@@ -91,6 +92,7 @@ class Shadow:
         #: For the calls of GEOPs, serialized: TensorFlow rewrites a function's body under the options of the call, not
         #: of the session, and under its defaults where the call has none.
         self.graph_options = _graph_options(config)
+        self.inlines = _inlines(config)
         self.graph = tensorflow().v1.Graph()
         self.hooks: List[Hook] = [*hooks, make_runnable]
         #: What a body is bound to before the hooks, with the functions of its request; the data dump.
@@ -242,11 +244,14 @@ class _Batch:
     def _dissolve(self) -> Optional[Dissolved]:
         """Put what calls call in their place, where the request wants that."""
         if self.request.apart is None:
+            at_launch(self.request.graph_def, self.request.geops, self.request.asked.index)
+            self.nodes = {node.name: node for node in self.request.graph_def.node}
             return None
         for name in self.request.geops:
             function = self.placed.bodies[name] = self.shadow._function_names.fresh(name)
             self._prepare(name, function)
-        found = dissolve(self.request.graph_def, self.functions, self.request.apart)
+        inlines = self.shadow.inlines
+        found = dissolve(self.request.graph_def, self.functions, self.request.apart, inlines=inlines)
         self.nodes = {node.name: node for node in found.nodes}
         for name in self.geops:
             del self.functions[name]
@@ -522,6 +527,12 @@ def _graph_options(config: Any) -> bytes:
     only = type(config)()
     only.graph_options.CopyFrom(config.graph_options)
     return only.SerializeToString(deterministic=True)
+
+
+def _inlines(config: Any) -> bool:
+    """Whether Grappler puts the operators of functions in the place of their calls."""
+    rewrite = None if config is None else config.graph_options.rewrite_options
+    return rewrite is None or not (rewrite.disable_meta_optimizer or rewrite.function_optimization == rewrite.OFF)
 
 
 def _data(ends: Sequence[Input]) -> int:
