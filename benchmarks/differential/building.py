@@ -95,7 +95,10 @@ class Building:
         if not one["count"]:
             data = data.repeat()
         if one["one_shot"] and not one["python"]:
-            self.iterators[one["ids"][0]] = tf.data.make_one_shot_iterator(data)
+            made = self.iterators[one["ids"][0]] = tf.data.make_one_shot_iterator(data)
+            if self.program["serial"]:
+                # It begins with the first run that reads it. Where that fails elsewhere it may be cancelled for ever.
+                self.initializers.append(made._iterator_resource.op)
         else:
             self.iterators[one["ids"][0]] = tf.data.make_initializable_iterator(data)
             self.initializers.append(self.iterators[one["ids"][0]].initializer)

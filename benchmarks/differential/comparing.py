@@ -5,8 +5,14 @@ from __future__ import annotations
 import json
 
 from benchmarks.differential import running
+from benchmarks.differential.language import walk
 
 REPEATS = 4  # of TensorFlow alone, where it may answer otherwise each time
+
+#: TensorFlow 1.15 says so now and then of a function that is called in a branch or loop of version 1, at random.
+_LOST = "does not have value"
+
+_CHANGES = ("assign", "assign_add", "enqueue", "dequeue", "next")
 
 
 def parts(outcome):
@@ -36,11 +42,17 @@ def difference(prepared, mode, expected=None, stage=lambda text: None):
     for attempt in range(REPEATS + 1):
         # Of an answer that has fewer parts, since a run failed otherwise, the run itself is what differs.
         wrong = [part for part in got if all(not _same(one.get(part), got[part]) for one in seen)]
+        runs = [part for part in wrong if part.startswith("run ")]
+        open_ = [part for part in runs if all(_is_open(prepared.program, one.get(part), got[part]) for one in seen)]
+        wrong = [part for part in wrong if part not in open_]
         if not wrong:
-            return None, attempt > 0
+            return None, attempt > 0 or bool(open_)
         if attempt < REPEATS:
             stage("plain")
             seen.append(parts(prepared.outcome("plain")))
+            if any(_LOST in str(got[part]) for part in runs):
+                stage(mode)
+                got = parts(prepared.outcome(mode))
     part = wrong[0]
     found = {"mode": mode, "kind": _kind(part, seen[0].get(part), got[part]), "part": part}
     return {**found, "expected": seen[0].get(part), "got": got[part]}, False
@@ -53,6 +65,17 @@ def differs_so(program, found):
     except Exception:  # noqa: BLE001 what was left out was needed for the program to be one
         return False
     return other is not None and other["kind"] == found["kind"]
+
+
+def _is_open(program, expected, got):
+    """Whether a run that fails is told as cancelled, as the documents say of one that changes something.
+
+    TensorFlow cancels what runs beside a call before it hears what failed in it. The device makes a run again to learn
+    what that was, but for one that changes something, which it cannot.
+    """
+    if expected is None or expected[:1] != ["error"] or got[:2] != ["error", "CancelledError"]:
+        return False
+    return any(one["do"] in _CHANGES or one.get("stateful") for one in walk(program["block"]))
 
 
 def _same(left, right):

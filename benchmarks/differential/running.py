@@ -12,11 +12,13 @@ import tensorflow.compat.v1 as tf
 from benchmarks.differential.building import Building
 from benchmarks.differential.language import walk
 from tensorflow.core.protobuf import config_pb2
+from tensorflow.python.eager import context
 
 from npu_reference.runtime.sessions import activation
 
 MODES = ("mixed", "full")
 
+_TAKES = ("RefEnter", "RefSwitch")
 _ELEMENTS = 4  # of an iterator, to tell where it is
 _ROOT = re.compile(r"^\s*\(0\) [A-Za-z ]+: (.*)$", re.MULTILINE)
 
@@ -42,9 +44,16 @@ class Program:
         self.program = program
         switch = tf.enable_control_flow_v2 if program["control_flow"] == 2 else tf.disable_control_flow_v2
         switch()
-        with tf.Graph().as_default() as graph:
-            tf.set_random_seed(1)
-            self.built = Building(program)
+        # A function's call has a config of its own, and by default Grappler takes out what fails for nobody. Where the
+        # device takes calls apart there is no body that Grappler could see.
+        calls, before = context.context(), context.context().function_call_options
+        calls.function_call_options = context.FunctionCallOptions(config_proto=config("plain"))
+        try:
+            with tf.Graph().as_default() as graph:
+                tf.set_random_seed(1)
+                self.built = Building(program)
+        finally:
+            calls.function_call_options = before
         graph.finalize()
         self.graph = graph
 
@@ -58,13 +67,28 @@ class Program:
         built.calls.clear()
         with tf.Session(graph=self.graph, config=config(mode)) as session:
             session.run(built.initializers)
-            runs = [_attempt(lambda run=run: _run(session, built, run)) for run in self.program["runs"]]
+            runs, ordered = [], self.program["serial"]
+            for run in self.program["runs"]:
+                runs.append(_attempt(lambda run=run: _run(session, built, run)))
+                if self._fails_early(runs[-1]):
+                    ordered = False
+                    break
             whole = all(run[0] == "values" for run in runs)
             # Where nothing orders what has an effect, a run that fails leaves now this, now that.
-            known = whole or self.program["serial"]
+            known = whole or ordered
             calls = _calls(self.program, built, whole) if known else {}
             state = _state(session, built) if known else []
         return {"runs": runs, "calls": calls, "state": state}
+
+
+    def _fails_early(self, run):
+        """Whether a loop or branch has taken a variable without a value: it does so as the run begins."""
+        if run[0] == "values" or run[2] is None:
+            return False
+        try:
+            return self.graph.get_operation_by_name(run[2]).type in _TAKES
+        except (KeyError, ValueError):
+            return False
 
 
 def _calls(program, built, whole):

@@ -7,6 +7,7 @@ import hashlib
 import json
 
 import pytest
+import tensorflow.compat.v1 as tf
 from benchmarks.differential import comparing, running
 from benchmarks.differential.drawing import draw
 from benchmarks.differential.language import DEPTH, blocks_of, shown, walk
@@ -26,6 +27,15 @@ def test_random_programs_do_what_they_do_in_tensorflow(first):
 def test_a_seed_draws_the_same_program_everywhere():
     programs = json.dumps([draw(f"{SEED}/{number}") for number in range(50)], sort_keys=True)
     assert hashlib.sha256(programs.encode()).hexdigest()[:16] == "30033f43d0a74972"
+
+
+def test_grappler_rewrites_no_function_that_a_program_calls():
+    function = {"do": "function", "ids": [1], "in": [["v", 0]], "style": "function", "times": 1, "types": ["v"]}
+    function["blocks"] = [{"params": [2], "block": [], "out": [["v", 2]]}]
+    built = running.Program({"control_flow": 2, "serial": False, "declare": [], "block": [function], "runs": []})
+    calls = [one for one in built.graph.get_operations() if one.type.endswith("PartitionedCall")]
+    configs = [tf.ConfigProto.FromString(one.get_attr("config_proto")) for one in calls]
+    assert configs and all(one.graph_options.rewrite_options.disable_meta_optimizer for one in configs)
 
 
 def depth(statements):

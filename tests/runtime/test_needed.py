@@ -118,3 +118,36 @@ def test_outputs_that_others_read_keep_their_values_when_fewer_are_carried():
         with tf.Session(config=config) as session:
             found.append([session.run(some, {x: 2.0}) for some in fetches])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("options", BOTH, ids=["mixed", "full"])
+def test_what_has_no_effect_and_leads_to_nothing_in_a_loop_does_not_run(options):
+    calls = []
+
+    def inside(_, row):
+        tf.py_func(lambda v: calls.append(v) or v, [tf.constant(1.0)], tf.float32, stateful=False)
+        return row
+
+    x = tf.placeholder_with_default([1.0, 2.0], [2])
+    last = tf.foldl(inside, x)
+    for config in unchanged(**options):
+        with tf.Session(config=config) as session:
+            assert session.run(last) == 2.0 and calls == []
+
+
+def test_a_partial_run_computes_of_a_loop_only_what_it_fetches_later():
+    calls = []
+
+    def body(n, a, b):
+        c = tf.py_func(lambda v: calls.append(v) or v, [b], tf.float32, stateful=False)
+        c.set_shape([])
+        return n + 1, a * 2.0, c
+
+    x, y = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    _, a, _ = tf.while_loop(lambda n, *_: n < 3, body, [0, x, x])
+    both = a + y
+    for config in unchanged(mix_compile_mode=True):
+        with tf.Session(config=config) as session:
+            handle = session.partial_run_setup([a, both], [x, y])
+            assert session.partial_run(handle, a, {x: 1.0}) == 8.0
+            assert session.partial_run(handle, both, {y: 2.0}) == 10.0 and calls == []

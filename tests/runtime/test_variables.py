@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -180,3 +182,32 @@ def test_a_reference_behind_a_branch_is_read_all_the_same():
             for more in (False, True, False):
                 session.run([moved, step], {go: more})
             assert session.run(step) == 1
+
+
+@pytest.mark.parametrize("writer", ["device", "host"])
+@pytest.mark.parametrize("mixed", [True, False], ids=["mixed", "full"])
+def test_a_reference_that_a_geop_hands_on_or_is_given_is_read_after_it_has_been_written(mixed, writer):
+    """The write takes its time: who read the variable without waiting for it would find it uninitialized."""
+
+    def late(a):
+        time.sleep(0.2)
+        return a
+
+    def scenario(config):
+        x = tf.placeholder(tf.float32, [300, 300])
+        value = x
+        if writer == "device":
+            for _ in range(30):
+                value = tf.matmul(value, x)
+        else:
+            value = tf.py_func(late, [x], tf.float32)
+            value.set_shape(x.get_shape())
+        v = tf.get_variable("v", [300, 300], use_resource=False)
+        written = v.assign(value)
+        with tf.control_dependencies([tf.py_func(lambda a: a[0, 0], [written], tf.float32)]):
+            read = tf.identity(v.read_value())
+        result = tf.exp(tf.reduce_sum(tf.square(read) - read))
+        with tf.Session(config=config) as session:
+            return session.run(result, {x: np.zeros([300, 300], np.float32)})
+
+    compare(scenario, mix_compile_mode=mixed)

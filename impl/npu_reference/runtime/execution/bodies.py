@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping
+from typing import Any, Callable
 
-from npu_reference.graphs import OPS
+from npu_reference.runtime.execution.references import is_reference, read_last
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["Hook", "make_runnable"]
@@ -26,6 +26,7 @@ def make_runnable(function: Any, geop: str) -> None:
         node.device = ""
         if "_class" in node.attr:
             del node.attr["_class"]
+    read_last(function)
     _keep_reads(function)
     function.attr["_noinline"].b = True
 
@@ -47,12 +48,5 @@ def _keep_reads(function: Any) -> None:
         node = nodes.get(text.split(":", 1)[0])
         if node is None or node.op != "Identity" or node.attr["T"].type != _INT32:
             continue
-        if _is_reference(nodes, node.input[0]):
+        if is_reference(nodes, node.input[0]):
             node.op = "PreventGradient"
-
-
-def _is_reference(nodes: Mapping[str, Any], text: str) -> bool:
-    """Whether an input reads an output that is a reference."""
-    source, _, output = text.partition(":")
-    op_def = OPS.get(nodes[source].op) if source in nodes else None
-    return op_def is not None and any(arg.is_ref and arg.name == output.split(":")[0] for arg in op_def.outputs)

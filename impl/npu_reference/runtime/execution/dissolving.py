@@ -11,10 +11,13 @@ from __future__ import annotations
 import itertools
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from npu_reference.graphs import OPS, Graph, graph_from_def
+from npu_reference.graphs import OPS, Graph, frames, graph_from_def
 from npu_reference.partition import Partition
 from npu_reference.partition.structure.calls import called_functions
 from npu_reference.partition.structure.hidden import waiting
+from npu_reference.runtime.execution.liveness import unsteady
+from npu_reference.runtime.execution.needed import CONTROL_FLOW, call_without_idle, is_lowered, without_idle
+from npu_reference.runtime.execution.references import reads_reference
 
 __all__ = ["Dissolved", "dissolve", "dissolved", "must_dissolve"]
 
@@ -110,18 +113,20 @@ class Dissolved(NamedTuple):
 
     Attributes:
         nodes: of the graph, NodeDefs of the given class.
-        returns: of each GEOP, by position, the text that reads what it returned.
+        returns: of each GEOP and call that is in the partition, by position, the text that reads what it returned.
         apart: names of what was part of a GEOP.
         effects: names of the operators that wait for all that calls do beside returning something.
+        functions: further functions that the operators call, by name.
     """
 
     nodes: List[Any]
     returns: Dict[str, List[str]]
     apart: Set[str]
     effects: List[str]
+    functions: Dict[str, Any]
 
 
-def dissolve(graph_def: Any, functions: Mapping[str, Any], partition: Partition) -> Dissolved:
+def dissolve(graph_def: Any, functions: Mapping[str, Any], partition: Partition, *, inlines: bool = True) -> Dissolved:
     """Put the operators of functions in the place of their calls.
 
     Operators of GEOPs keep their names; those of functions are called `call/operator`, as TensorFlow calls them.
@@ -131,13 +136,15 @@ def dissolve(graph_def: Any, functions: Mapping[str, Any], partition: Partition)
         graph_def: the partitioned graph; its nodes stay as they are.
         functions: its functions by name, those of GEOPs as they are to run.
         partition: what was partitioned: what waited for an operator of a GEOP waits for that alone.
+        inlines: whether Grappler would put functions in the place of calls in TensorFlow alone.
     """
-    return _Dissolving(graph_def, functions, partition).run()
+    return _Dissolving(graph_def, functions, partition, inlines).run()
 
 
 class _Dissolving:
-    def __init__(self, graph_def: Any, functions: Mapping[str, Any], partition: Partition) -> None:
+    def __init__(self, graph_def: Any, functions: Mapping[str, Any], partition: Partition, inlines: bool) -> None:
         self.source = graph_def
+        self.inlines = inlines
         self.graph = partition.graph
         self.home = partition.assignment
         self.geops = {geop.name: geop for geop in partition.geops}
@@ -147,6 +154,7 @@ class _Dissolving:
             added.CopyFrom(function)
             added.signature.name = name
         self.library = graph_from_def(library, subject="partitioned graph").functions
+        self.busy = without_idle(functions)
         self.message = type(type(graph_def)().node.add())
         self.framed = any(node.op in _FRAMED for node in self.graph.nodes)
         #: Whether a function holds a random operator whose stream the script has fixed.
@@ -157,6 +165,12 @@ class _Dissolving:
         self.counts: Dict[str, int] = {}
         self.apart: Set[str] = set()
         self.effects: List[str] = []
+        #: Of what is there to read a reference for a GEOP: the reference.
+        self.references = {
+            node.name: node.input[0]
+            for node in graph_def.node
+            if node.name not in self.graph.index and reads_reference(node)
+        }
 
     def run(self) -> Dissolved:
         for node in self.source.node:
@@ -175,9 +189,10 @@ class _Dissolving:
             node.input.extend([*data, *dict.fromkeys(waits)])
         returns = {
             name: [self._data(f"{name}:{position}") for position in range(self.counts.get(name, 0))]
-            for name in self.geops
+            for name in dict.fromkeys([*self.geops, *(name for name in self.counts if name in self.graph.index)])
         }
-        return Dissolved(self.nodes, returns, self.apart, self.effects)
+        made = {function.signature.name: function for function in self.busy.values()}
+        return Dissolved(self.nodes, returns, self.apart, self.effects, made)
 
     def _copy(self, node: Any) -> Any:
         return self.message.FromString(node.SerializeToString())
@@ -222,6 +237,10 @@ class _Dissolving:
         return None if name in callers or len(self.nodes) > _MOST else name
 
     def _open_geop(self, call: Any) -> None:
+        # A reference that the GEOP is given is read by whoever reads it there, as in TensorFlow.
+        inputs = [self.references.get(text, text) for text in call.input]
+        del call.input[:]
+        call.input.extend(inputs)
         geop = self.geops[call.name]
         number = self.home[geop.nodes[0]]
         function = self.library[call.name]
@@ -241,31 +260,80 @@ class _Dissolving:
                 self._wait(node, self._launch(call))
             self.apart.add(node.name)
             self._add(node, ())
-        self._end(call, function, body, names, members)
+        self._end(call, function, function.body, names, members)
 
     def _open(self, call: Any, name: str, callers: Tuple[str, ...]) -> None:
         function = self.library[name]
         attrs = call.attr["f"].func.attr if call.op in _CALLS else call.attr
-        body = function.instantiate(attrs).to_def()
+        instance = function.instantiate(attrs)
+        body = self._kept(instance.to_def(), function)
         names = {node.name: self._fresh(f"{call.name}/{node.name}") for node in body.node}
-        waits = [text for text in call.input if text.startswith("^")]
+        waits = [text for text in call.input if text.startswith("^")] if self.inlines else self._begun(call)
         # Only where a function calls nothing, TensorFlow keeps what is in its kernels from one signature to the next.
         # What lasts in a GEOP draws from the device's generators already.
         calls = any(proto.op in self.library or called_functions(proto.attr) for proto in body.node)
         lasts = not (calls or callers or call.name in self.apart)
-        for _, node in self._nodes(call, body, names):
+        looping = self._looping(instance)
+        for own, node in self._nodes(call, body, names):
             if not lasts and (_is_seeded(node) or (self.draws and called_functions(node.attr))):
                 node.attr[_NUMBER].i = next(_NUMBERS)
             if not node.input:
-                self._wait(node, self._launch(call) if self.framed else waits)
-            elif waits:
+                self._wait(node, self._launch(call) if self.framed and self.inlines else waits)
+            elif waits and own not in looping:
                 self._wait(node, [*(text for text in node.input if text.startswith("^")), *waits])
+            call_without_idle(node, self.busy)
+            if node.op == "Substr":
+                self._forget_shape(node)
             if node.op in _ENTERS:
                 node.attr["frame_name"].s = call.name.encode() + b"/" + node.attr["frame_name"].s
             if call.name in self.apart:
                 self.apart.add(node.name)
             self._add(node, (*callers, name))
-        self._end(call, function, body, names)
+        self._end(call, function, instance, names)
+
+    def _forget_shape(self, node: Any) -> None:
+        """TensorFlow refuses a Substr with one shape known and another not, as in a loop, which no body tells of."""
+        hidden = self.message(name=self._fresh(f"{node.name}/hidden"), op="PlaceholderWithDefault")
+        hidden.input.append(node.input[1])
+        hidden.attr["dtype"].type = node.attr["T"].type
+        hidden.attr["shape"].shape.unknown_rank = True
+        node.input[1] = hidden.name
+        self.nodes.append(hidden)
+
+    def _begun(self, call: Any) -> List[str]:
+        """What all that is called waits for: a call begins when all that it is given is there.
+
+        Grappler puts the operators of a function in the place of its call; none of them waits for more than it reads.
+        """
+        given = [text for text in call.input if not text.startswith("^")]
+        waits = [text for text in call.input if text.startswith("^")]
+        if not given:
+            return waits
+        begun = self.message(name=self._fresh(f"{call.name}/begun"), op="NoOp")
+        begun.input.extend(dict.fromkeys([*map(_arrival, given), *waits]))
+        self.nodes.append(begun)
+        return [f"^{begun.name}"]
+
+    def _kept(self, body: Any, function: Any) -> Any:
+        """A body without what TensorFlow leaves out where it calls the function."""
+        nodes = {node.name: node for node in body.node}
+        waiting = list(function.proto.control_ret.values())
+        waiting.extend(
+            node.name
+            for node in body.node
+            if node.op in ("_Retval", *CONTROL_FLOW) or is_lowered(node) or self._has_effect(node)
+        )
+        kept = {node.name for node in body.node if node.op == "_Arg"}
+        while waiting:
+            found = waiting.pop()
+            if found in nodes and found not in kept:
+                kept.add(found)
+                waiting.extend(text.lstrip("^").partition(":")[0] for text in nodes[found].input)
+        if len(kept) < len(nodes):
+            rest = [node for node in body.node if node.name in kept]
+            del body.node[:]
+            body.node.extend(rest)
+        return body
 
     def _nodes(self, call: Any, body: Any, names: Mapping[str, str]) -> List[Tuple[str, Any]]:
         """The operators of a body, under their new names, and what its call returns."""
@@ -307,17 +375,45 @@ class _Dissolving:
         Args:
             own: names of the operators that run because somebody asks for them.
         """
-        read = {text.lstrip("^").partition(":")[0] for node in body.node for text in node.input}
+        nodes = [node for node in body.to_def().node if node.name in names]
+        read = {text.lstrip("^").partition(":")[0] for node in nodes for text in node.input}
         done = dict.fromkeys(name for name in function.proto.control_ret.values() if name in names)
-        done.update((node.name, None) for node in body.node if node.name not in read and self._has_effect(node))
-        if not set(own).issuperset(done):
+        done.update((node.name, None) for node in nodes if node.name not in read and self._has_effect(node))
+        shaky = unsteady(body)
+        some = {name for name in done if shaky is not None and shaky[body.index[name]]}
+        # Nothing outside of a loop can wait for what is inside, and what waits for a branch not taken would not run.
+        self.effects.extend(names[name] for name in done if name in some and name not in own)
+        waits = [f"^{names[name]}" for name in done if name not in some]
+        if call.name not in self.geops:
+            # A call computes all that it returns, and comes when all that it is given is there, read or not.
+            self.effects.append(call.name)
+            given = [text for text in call.input if not text.startswith("^")]
+            waits.extend(
+                _arrival(given[node.attr["index"].i])
+                for node in nodes
+                if node.op == "_Arg" and node.name not in read
+            )
+        elif not set(own).issuperset(done):
             self.effects.append(call.name)
         count = self.counts.get(call.name, 0)
-        returned = [self.outputs[call.name, position].partition(":")[0] for position in range(count)]
-        waits = [text for text in call.input if text.startswith("^")]
+        returned = [_arrival(self.outputs[call.name, position]) for position in range(count)]
+        launch = [text for text in call.input if text.startswith("^")]
         end = self.message(name=call.name, op="NoOp")
-        end.input.extend(dict.fromkeys([f"^{name}" for name in [*map(names.get, done), *returned]] or waits))
+        end.input.extend(dict.fromkeys([*waits, *returned] or launch))
         self.nodes.append(end)
+
+    @staticmethod
+    def _looping(body: Graph) -> Set[str]:
+        """Names of the operators inside of loops of version 1, all that they read is there, too."""
+        if not any(node.op in _ENTERS for node in body.nodes):
+            return set()
+        found = frames(body)
+
+        def inside(node: Any) -> bool:
+            frame = found[node.id]
+            return (frame.parent if frame is not None and node.op in _ENTERS else frame) is not None
+
+        return {node.name for node in body.nodes if inside(node)}
 
     def _has_effect(self, node: Any) -> bool:
         """Whether a function runs an operator though nothing that is returned comes of it."""
@@ -337,6 +433,8 @@ class _Dissolving:
     def _resolved(self, text: str, names: Set[str]) -> str:
         if not text.startswith("^"):
             return self._data(text)
+        if ":" in text:
+            text = "^" + self._data(text[1:]).partition(":")[0]
         if text[1:] in names:
             return text
         # An operator of a GEOP that is not in its body any more.
@@ -348,6 +446,12 @@ class _Dissolving:
         while (name, int(slot or 0)) in self.outputs:
             name, _, slot = self.outputs[name, int(slot or 0)].partition(":")
         return f"{name}:{slot}" if slot and slot != "0" else name
+
+
+def _arrival(text: str) -> str:
+    """What waits for a tensor: for the operator that gives it, once it is known which one that is."""
+    name, _, slot = text.partition(":")
+    return f"^{name}:{slot or 0}"
 
 
 def _is_seeded(node: Any) -> bool:

@@ -13,10 +13,16 @@ from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Op
 from npu_reference.graphs import OPS, Graph, graph_from_def
 from npu_reference.partition.structure.calls import called_functions
 
-__all__ = ["is_lowered", "only_needed"]
+__all__ = ["CONTROL_FLOW", "call_without_idle", "is_lowered", "only_needed", "without_idle"]
 
 _BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
 _LOOPS = ("While", "StatelessWhile")
+#: Operators of which nobody sees whether they run. TensorFlow prunes whatever leads to nothing in what it dissolves.
+_IDLE = ("Const", "Identity", "NoOp")
+#: TensorFlow runs these in a function that it calls, whatever they lead to.
+CONTROL_FLOW = tuple(
+    f"{ref}{name}" for ref in ("", "Ref") for name in ("Switch", "Merge", "Enter", "Exit", "NextIteration")
+)
 _LOWERED = "_lower_using_switch_merge"
 
 #: An operator and its output; -1 where it is waited for.
@@ -51,6 +57,75 @@ def only_needed(graph: Graph, targets: Iterable[str]) -> Graph:
         return graph
     graph_def.library.function.extend(needs.made.values())
     return graph_from_def(graph_def, subject=graph.subject)
+
+
+def without_idle(functions: Mapping[str, Any]) -> Dict[str, Any]:
+    """Functions of branches and loops without what has no effect and leads to nothing.
+
+    TensorFlow leaves that out of every function that it calls. What it dissolves it prunes, but not where it has pruned
+    the graph before (``place_pruned_graph``).
+
+    Args:
+        functions: FunctionDefs by name; they stay as they are.
+
+    Returns:
+        those made, with names of their own, by the name of what each stands for.
+    """
+    nodes = [node for function in functions.values() for node in function.node_def if is_lowered(node)]
+    waiting = {name for node in nodes for name in called_functions(node.attr) if name in functions}
+    made: Dict[str, Any] = {}
+    for name in sorted(waiting):
+        function = type(functions[name]).FromString(functions[name].SerializeToString())
+        kept = _kept_by_calls(function, functions)
+        if any(node.name not in kept and node.op not in _IDLE for node in function.node_def):
+            places = (place for place, node in enumerate(function.node_def) if node.name in kept)
+            _keep_items(function.node_def, frozenset(places))
+            made[name] = function
+    # Who has one of these inside is another, too.
+    while True:
+        more = {
+            name: type(functions[name]).FromString(functions[name].SerializeToString())
+            for name in sorted(waiting - made.keys())
+            if any(is_lowered(node) and made.keys() & called_functions(node.attr) for node in functions[name].node_def)
+        }
+        if not more:
+            break
+        made.update(more)
+    for name, function in made.items():
+        function.signature.name = f"{name}_npu_busy"
+        for node in function.node_def:
+            call_without_idle(node, made)
+    return made
+
+
+def call_without_idle(node: Any, made: Mapping[str, Any]) -> None:
+    """Let a branch or loop call what :func:`without_idle` made."""
+    if is_lowered(node):
+        for value in node.attr.values():
+            for function in [value.func] if value.HasField("func") else value.list.func:
+                if function.name in made:
+                    function.name = made[function.name].signature.name
+
+
+def _kept_by_calls(function: Any, functions: Mapping[str, Any]) -> Set[str]:
+    """The operators that TensorFlow runs where it calls a function."""
+    nodes = {node.name: node for node in function.node_def}
+    waiting = [_end(text)[0] for text in (*function.ret.values(), *function.control_ret.values())]
+    waiting.extend(node.name for node in function.node_def if _runs_anyway(node, functions))
+    kept: Set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in nodes and name not in kept:
+            kept.add(name)
+            waiting.extend(_end(text)[0] for text in nodes[name].input)
+    return kept
+
+
+def _runs_anyway(node: Any, functions: Mapping[str, Any]) -> bool:
+    if node.op in functions:
+        return bool(functions[node.op].signature.is_stateful)
+    op_def = OPS.get(node.op)
+    return op_def is None or op_def.is_stateful or is_lowered(node) or node.op in CONTROL_FLOW
 
 
 class _Needs:
@@ -168,7 +243,7 @@ class _Needs:
                 if found is not None:
                     places[node.name] = found
         lost = [node for node in nodes if node.name not in reached.slots]
-        if not places and not fewer and not any(_would_run(node) for node in lost):
+        if not places and not fewer and all(node.op in _IDLE for node in lost):
             return None
         kept = [type(node).FromString(node.SerializeToString()) for node in nodes if node.name in reached.slots]
         for node in kept:
@@ -231,12 +306,6 @@ class _Needs:
         signature.name = f"{name}_npu_needs_{left[0]:x}_{left[1]:x}"
         self.made[signature.name] = function
         return str(signature.name)
-
-
-def _would_run(node: Any) -> bool:
-    """Whether TensorFlow would run an operator of a function that leads to nothing: control flow, too, it keeps."""
-    op_def = OPS.get(node.op)
-    return op_def is None or op_def.is_stateful or is_lowered(node)
 
 
 def is_lowered(node: Any) -> bool:

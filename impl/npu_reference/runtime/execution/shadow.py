@@ -18,6 +18,7 @@ from npu_reference.runtime.execution.generators import Generators
 from npu_reference.runtime.execution.metering import Gauge, Meter
 from npu_reference.runtime.execution.names import Names
 from npu_reference.runtime.execution.needed import is_lowered
+from npu_reference.runtime.execution.references import at_launch
 from npu_reference.runtime.execution.wiring import Input, groups_in_order, parse_input, parse_inputs
 from npu_reference.runtime.tf_api import tensorflow
 
@@ -57,7 +58,7 @@ class Placed(NamedTuple):
         args: name of an _Arg node to the tensor that stands for it.
         rets: ``index`` of each _Retval to the tensor it returns.
         bodies: name of each GEOP to the name of its function.
-        returns: name of each GEOP to the tensors that it returns.
+        returns: name of each GEOP, and of each call that was taken apart, to the tensors that it returns.
         effects: keys of further operators that a run has to run.
         fresh: nodes that this request added.
     """
@@ -91,6 +92,7 @@ class Shadow:
         #: For the calls of GEOPs, serialized: TensorFlow rewrites a function's body under the options of the call, not
         #: of the session, and under its defaults where the call has none.
         self.graph_options = _graph_options(config)
+        self.inlines = _inlines(config)
         self.graph = tensorflow().v1.Graph()
         self.hooks: List[Hook] = [*hooks, make_runnable]
         #: What a body is bound to before the hooks, with the functions of its request; the data dump.
@@ -234,20 +236,26 @@ class _Batch:
             self.placed.returns[name] = [self._where(parse_input(text)) for text in texts]
         if dissolved is not None:
             self.placed.effects.extend(self.placed.nodes[name] for name in dissolved.effects)
+            for name in dissolved.returns.keys() - set(self.request.geops):
+                self.placed.returns[name] = [self._where(parse_input(text)) for text in dissolved.returns[name]]
         self.placed = self.placed._replace(fresh=len(self.fresh))
         return self.placed
 
     def _dissolve(self) -> Optional[Dissolved]:
         """Put what calls call in their place, where the request wants that."""
         if self.request.apart is None:
+            at_launch(self.request.graph_def, self.request.geops, self.request.asked.index)
+            self.nodes = {node.name: node for node in self.request.graph_def.node}
             return None
         for name in self.request.geops:
             function = self.placed.bodies[name] = self.shadow._function_names.fresh(name)
             self._prepare(name, function)
-        found = dissolve(self.request.graph_def, self.functions, self.request.apart)
+        inlines = self.shadow.inlines
+        found = dissolve(self.request.graph_def, self.functions, self.request.apart, inlines=inlines)
         self.nodes = {node.name: node for node in found.nodes}
         for name in self.geops:
             del self.functions[name]
+        self.functions.update(found.functions)
         self.geops, self.apart = set(), found.apart
         return found
 
@@ -519,6 +527,12 @@ def _graph_options(config: Any) -> bytes:
     only = type(config)()
     only.graph_options.CopyFrom(config.graph_options)
     return only.SerializeToString(deterministic=True)
+
+
+def _inlines(config: Any) -> bool:
+    """Whether Grappler puts the operators of functions in the place of their calls."""
+    rewrite = None if config is None else config.graph_options.rewrite_options
+    return rewrite is None or not (rewrite.disable_meta_optimizer or rewrite.function_optimization == rewrite.OFF)
 
 
 def _data(ends: Sequence[Input]) -> int:

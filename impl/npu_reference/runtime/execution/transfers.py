@@ -146,7 +146,9 @@ class _Finder:
     def _probe(self, source: str, direction: str, at: Input) -> Rule:
         """Fetch the number of elements beside the script's own fetches."""
         where = self.returned.get(source)
-        if where is None and at.node in self.placed.nodes:
+        if where is None and at.node in self.placed.returns:
+            where = self.placed.returns[at.node][at.slot]
+        elif where is None and at.node in self.placed.nodes:
             where = Input(self.placed.nodes[at.node], at.slot)
         if where is None:
             return Rule(source, direction, "unknown")

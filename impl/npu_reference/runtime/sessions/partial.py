@@ -290,10 +290,13 @@ class _PartialRun:
         """Tensors computed now that are still to be fetched, or that what runs later will read: nothing runs twice."""
         edges = self._graph.edges
         kept = {tensor for tensor in self._fetches if tensor[0] in running}
+        later = self._closure({tensor[0] for tensor in self._fetches} | self._targets, "in")
         for i in running:
             for edge in self._graph.out_edges(i):
                 tensor, reader = (i, edges.src_slot[edge]), edges.dst[edge]
-                if tensor[1] >= 0 and reader not in running and reader not in self._ran and self._can_be_kept(tensor):
+                if tensor[1] < 0 or reader not in later or reader in running or reader in self._ran:
+                    continue
+                if self._can_be_kept(tensor):
                     kept.add(tensor)
         return kept.difference(self._values)
 
