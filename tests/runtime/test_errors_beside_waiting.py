@@ -10,7 +10,8 @@ import tensorflow.compat.v1 as tf
 
 from npu_reference.runtime.execution.dissolving import must_dissolve
 from npu_reference.runtime.observing.trace import process_trace
-from tests.runtime.comparing import npu
+from tests.depth import at_night
+from tests.runtime.comparing import TF1, npu
 from tests.runtime.waiting import ENDS, FAILURES, WAITS, outcome, same
 
 
@@ -24,7 +25,13 @@ def scenes():
     return [(*scene, ("mixed", "full")[number % 2]) for number, scene in enumerate(dict.fromkeys(found))]
 
 
-@pytest.mark.parametrize("waits,ends,relation,mode", scenes())
+def asked(scene):
+    """A scene; at night where TensorFlow 1.15 can stand still: its prefetching thread is sometimes gone too early."""
+    stands_still = TF1 and scene[0] == "Dataset of a generator, prefetched"
+    return at_night(*scene) if stands_still else scene
+
+
+@pytest.mark.parametrize("waits,ends,relation,mode", [asked(scene) for scene in scenes()])
 def test_a_run_in_which_something_waits_ends_as_in_tensorflow(waits, ends, relation, mode):
     expected, got = (outcome(of, waits, ends, relation) for of in ("plain", mode))
     assert expected.error != "hang"

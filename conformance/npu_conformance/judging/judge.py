@@ -18,7 +18,7 @@ from npu_reference.printing import clipped, shorten
 
 __all__ = [
     "ORDER", "NEGATIVE", "Claims", "Difference", "Result", "judge", "judge_facts", "applicable", "worst",
-    "matches", "verdict", "Pattern",
+    "matches", "sees", "verdict", "Pattern",
 ]  # fmt: skip
 
 #: Statuses, the worst first. `not-run` stands outside: no result at all.
@@ -33,6 +33,7 @@ _RANK = {status: place for place, status in enumerate(ORDER)}
 NEGATIVE = frozenset(["harness-error", "protocol-error", "crash", "timeout", "xpass", "overclaim", "unstable"])
 
 
+_ADVICE = "advice: "  # begins the detail of a pass that differs in what a `must` allows
 _LONGEST = 1000  # characters of what a status is explained by, which quotes the backend
 
 
@@ -76,6 +77,11 @@ class Result(NamedTuple):
     differences: Tuple[Difference, ...]
     facts: Tuple[str, ...]
     signature: str
+
+
+def sees(result: Result) -> bool:
+    """Whether a case tells what an answer does otherwise, be it as a failure or as advice."""
+    return bool(result.differences) if result.status == "fail" else result.detail.startswith(_ADVICE)
 
 
 def worst(statuses: Sequence[str]) -> str:
@@ -465,7 +471,7 @@ def _result(case: Case, edition: str, differences: Sequence[Difference], facts: 
     first = (serious or differences)[0]
     detail = f"{first.kind}: {first.fact}" + (f" (and {len(differences) - 1} more)" if len(differences) > 1 else "")
     if not serious:
-        return Result("pass", clipped(f"advice: {detail}", _LONGEST), (), facts, "")
+        return Result("pass", clipped(f"{_ADVICE}{detail}", _LONGEST), (), facts, "")
     ordered = tuple(serious) + tuple(one for one in differences if one not in serious)
     return Result("fail", clipped(detail, _LONGEST), ordered, facts, f"{case.method}/{first.kind}/{first.aspect}")
 

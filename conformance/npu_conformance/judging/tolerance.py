@@ -35,7 +35,7 @@ def is_spelling(case: Case, edition: str, ok: Mapping[str, Any]) -> bool:
     given, effective = case.params["values"], ok.get("effective", {})
     for name, value in given.items():
         plain = values.unwrapped(value)
-        told = effective.get(name, {}).get("value")
+        told = _told(effective, name)
         # Where any text is a value of the option, a number is none of its words.
         any_text = not isinstance(plain, str) and _is_documented(_with(case, name, _NO_WORD), edition)
         for read in _readings_of(plain):
@@ -46,12 +46,17 @@ def is_spelling(case: Case, edition: str, ok: Mapping[str, Any]) -> bool:
             if _is_documented(_with(case, name, read), edition):
                 return True
     files = case.params.get("files", {})
+    in_force = [name for name, value in given.items() if _told(effective, name) in (None, values.unwrapped(value))]
     return any(
         _is_documented({**case.params, "files": {**files, name: tidy}}, edition)
         for name, text in files.items()
-        if isinstance(text, str)
+        if isinstance(text, str) and any(values.unwrapped(given[option]) == name for option in in_force)
         for tidy in {_tidy(text), _AT_THE_END.sub("", text)} - {text}
     )
+
+
+def _told(effective: Mapping[str, Any], name: str) -> Any:
+    return effective.get(name, {}).get("value")
 
 
 def _with(case: Case, name: str, value: Any) -> Mapping[str, Any]:

@@ -77,7 +77,7 @@ class Panel:
     def kills(self, backend: object, instance: Instance) -> bool:
         """Whether the case sees a fault of the backend; a mere crash or nonsense is none that it sees."""
         result = self.result(backend, instance)
-        return result is not None and result.status == "fail" and bool(result.differences)
+        return result is not None and judge.sees(result)
 
     def result(self, backend: object, instance: Instance) -> Optional[judge.Result]:
         """The judgement of what the backend answers; None where it answers as the reference does."""
