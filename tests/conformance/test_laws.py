@@ -13,6 +13,7 @@ from npu_conformance import cli
 from npu_conformance.backends import mutants as mutation
 from npu_conformance.backends.mutants.edits import merged, to_device
 from npu_conformance.backends.reference import ReferenceBackend
+from npu_conformance.files import packing
 from npu_conformance.judging import judge
 from npu_conformance.protocol import client
 from npu_conformance.strength import hosting
@@ -303,7 +304,8 @@ def run(*arguments):
     return ended.value.code
 
 
-def test_the_command_judges_by_laws_and_verify_judges_again(tmp_path, capsys):
+def test_the_command_judges_by_laws_and_verify_judges_again(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(packing, "_SHORT", 1 << 20)  # so that an answer can be bettered as it stands in its file
     out = str(tmp_path / "report")
     selection = ["--area", "partition", "-k", "law-acyclic or law-counts", "--edition", "current"]
     assert run("run", "--backend", "mutant:one-geop", "--laws", "20", *selection, "--out", out) == 1

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import os
 import resource
 import subprocess
 import sys
+import tempfile
 from random import Random
 from typing import Any, Dict, List
 
@@ -14,10 +17,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from npu_conformance.files import output, packing
 from npu_conformance.judging import judge
-from npu_conformance.judging.records import Record, Written
+from npu_conformance.judging.records import Record, Report, Written
+from npu_conformance.library import library
 from npu_conformance.observing import files, profile_files
+from npu_conformance.protocol import client, messages
+from npu_conformance.report import verify, write
 from npu_conformance.running import keeping
+from npu_conformance.strength.laws import answers, asker, asking
+from npu_conformance.strength.laws.plans import PARTS, Asked, Finding
+from npu_reference.errors import NpuError
 from tests.conformance.backends import overwhelming
 from tests.conformance.shelves import BACKENDS, Shelf
 
@@ -84,12 +94,20 @@ def test_an_answer_that_nobody_can_bear_costs_its_case(shelf: Shelf) -> None:
         assert told[kind] == "fail missing: nothing says this"
     report = shelf.path("report")
     assert sum(os.path.getsize(os.path.join(report, name)) for name in os.listdir(report)) < 64 << 20
+    # What is compressed in it was judged again above; where it is damaged, it cannot be.
+    path = os.path.join(report, output.MARK)
+    with open(path, encoding="ascii") as stream:
+        text = stream.read()
+    begin = '"observation": {"gzip": "'
+    with open(path, "w", encoding="ascii") as stream:
+        stream.write(text.replace(f"{begin}H4", f"{begin}x4", 1))
+    with pytest.raises(NpuError, match="its observation cannot be read"):
+        verify.verify(shelf.load(), report)
 
 
 def record(number: int, size: int) -> Record:
     result = judge.Result("fail", "", (judge.Difference("missing", "x", "host"),), (), "partition/missing/host")
-    written = Written("[]", json.dumps("x" * size))
-    return Record(_INSTANCES[number], result, None, "", "", 0.0, written)
+    return Record(_INSTANCES[number], result, None, "", "", 0.0, Written.of([], {"ok": "x" * size}))
 
 
 class _OfCase:
@@ -104,25 +122,135 @@ class _OfCase:
 _INSTANCES = {number: _OfCase(number) for number in range(40)}
 
 
-@given(st.lists(st.integers(0, 100), min_size=1, max_size=40), st.randoms(use_true_random=False))
+@given(
+    st.lists(st.integers(0, 2000), min_size=1, max_size=40),
+    st.sampled_from([keeping._Weight(15000, 9000), keeping._Weight(9000, 15000)]),
+    st.randoms(use_true_random=False),
+)
 @settings(max_examples=30, deadline=None)
-def test_the_largest_answers_go_whatever_came_first(sizes: List[int], order: Random) -> None:
+def test_the_largest_answers_go_whatever_came_first(sizes: List[int], most: Any, order: Random) -> None:
+    def share(weight: Any) -> int:
+        return max(weight.unpacked * most.in_files, weight.in_files * most.unpacked)
+
     numbers = list(range(len(sizes)))
     found = []
     for _ in range(2):
         store = keeping.Store(0)
-        store._room = store._most = 1500
+        store._most = most
+        store._room = share(most)
         order.shuffle(numbers)
         for number in numbers:
             store.add(number, record(number, sizes[number]))
         assert sorted(store.records) == list(range(len(sizes)))
         found.append({number: one.result.status for number, one in store.records.items()})
     assert found[0] == found[1]
-    kept = [sizes[number] for number, status in found[0].items() if status == "fail"]
-    gone = [sizes[number] for number, status in found[0].items() if status == "protocol-error"]
-    assert not gone or not kept or max(kept) <= min(gone)
     weights = [keeping._weight(record(number, size)) for number, size in enumerate(sizes)]
-    assert bool(gone) == (sum(weights) > 1500)
+    kept = [share(weights[number]) for number, status in found[0].items() if status == "fail"]
+    gone = [share(weights[number]) for number, status in found[0].items() if status == "protocol-error"]
+    assert not gone or not kept or max(kept) <= min(gone)
+    assert bool(gone) == (sum(map(share, weights)) > share(most))
+    for one in ("unpacked", "in_files"):
+        assert sum(getattr(weights[number], one) for number, status in found[0].items() if status == "fail") <= getattr(
+            most, one
+        )
+
+
+def test_all_files_of_a_whole_run_stay_under_64_mb_whatever_is_answered(tmp_path) -> None:
+    whole = library.load()
+    instances = whole.instances()
+    noise = base64.b64encode(Random(0).getrandbits(8 * 6000).to_bytes(6000, "big")).decode()
+    large = [client.Answered({"noise": noise}), "", ()]
+    kinds: List[Any] = [
+        large,
+        [client.Answered({}), "", tuple(judge.Difference("missing", f"{place} '<&\">", "host") for place in range(99))],
+        [client.Failed("'" * 500), "'" * 500, ()],
+    ]
+    store = keeping.Store(len(instances))
+    for number, instance in enumerate(instances):
+        outcome, detail, differences = large if number % 8 else kinds[number % len(kinds)]
+        result = judge.Result("fail", detail, differences, (), f"{instance.case.method}/error")
+        store.add(number, keeping.bounded(Record(instance, result, outcome, "", "", 0.0), {}))
+    laws = asking.Plan(asking.DEFAULT, 0, tuple(asking.instances()), str(tmp_path))
+    finding = Finding(Asked(0, "current", {}), "'" * 5000, None)
+    broken = {(asking.law_of(one).name, one.edition): [finding] * 99 for one in laws.instances}
+    cases = [one.case for one in laws.instances]
+    needs = frozenset(need for case in cases for need in case.needs)
+    claims = judge.Claims(frozenset(case.area for case in cases), frozenset(["legacy", "current"]), needs)
+    records = [*store.records.values(), *asking.records(laws, claims, [], broken)]
+    header = {
+        "suite": {"version": "1", "library": whole.digest}, "platform": {}, "selection": {}, "known_failures": [],
+        "backend": {"backend": {"name": "n" * messages.HELLO_BYTES, "version": "1"}, "spec": "x"},
+    }  # fmt: skip
+    write.write(whole, Report(header, tuple(records), (), "not conformant"), str(tmp_path))
+    took = {name: os.path.getsize(str(tmp_path / name)) for name in os.listdir(str(tmp_path))}
+    assert len(took) >= 4 and took["results.jsonl"] > keeping._IN_FILES
+    of_laws = (PARTS + 1) * asker._ROOM
+    assert sum(took.values()) + of_laws < 64_000_000, took
+
+
+class _Noisy:
+    """A worker that answers what no compression makes shorter."""
+
+    folder = served = ""
+
+    def __init__(self) -> None:
+        self._drawn = Random(0)
+
+    def known(self, method: str, params: Any) -> None:
+        """Nothing was asked before."""
+
+    def request(self, method: str, params: Any, seconds: float) -> client.Outcome:
+        return client.Answered({"noise": "".join(map(chr, self._drawn.choices(range(33, 127), k=90_000)))})
+
+
+def test_answers_about_laws_beyond_their_room_are_as_none_in_the_file() -> None:
+    plan = asking.Plan(asking.DEFAULT, 0, (), "")
+    asked = asker.Asker(plan, _Noisy(), judge.Claims.of({"capabilities": {}}), 0)  # type: ignore[arg-type]
+    found = []
+    while not asked.done:
+        found.append(Asked(len(found), "current", {"first": asked.request("partition", {})}))
+    with tempfile.TemporaryDirectory() as folder:
+        answers.write(folder, found)
+        size = os.path.getsize(os.path.join(folder, asking.FILE))
+        assert [type(one.outcomes["first"]) for one in answers.load(folder)].count(client.Nonsense) == 2
+    assert asker._ROOM // 2 < size < asker._ROOM + 1000 * len(found)
+
+
+# What is long is compressed
+
+
+@given(st.lists(st.integers() | st.text(max_size=9), max_size=9), st.integers(1, 900))
+def test_what_is_packed_is_the_same_unpacked(some: List[Any], times: int) -> None:
+    value = some * times
+    text = output.dumps(value)
+    packed = packing.pack(text)
+    assert len(packed) <= len(text)
+    assert packing.unpack(json.loads(packed), packing.Room(len(text))) == value
+
+
+LONG = output.dumps("x" * 5000)
+
+
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        (lambda data: data[:-1], "is cut off, or goes on"),
+        (lambda data: data + b"x", "is cut off, or goes on"),
+        (lambda data: b"x" + data, "cannot be read"),
+        (lambda data: gzip.compress(b'{"x": '), "Expecting value"),
+        (lambda data: gzip.compress(output.dumps("x" * (2 << 20)).encode()), "takes more than 1 MiB"),
+    ],
+)
+def test_what_is_no_packed_value_is_refused(change: Any, says: str) -> None:
+    data = base64.b64decode(json.loads(packing.pack(LONG))["gzip"])
+    with pytest.raises(ValueError, match=says):
+        packing.unpack({"gzip": base64.b64encode(change(data)).decode()}, packing.Room(1 << 20))
+
+
+@pytest.mark.parametrize("value", ["é", "a", 1, None])
+def test_what_is_compressed_is_base64(value: Any) -> None:
+    with pytest.raises(ValueError):
+        packing.unpack({"gzip": value}, packing.Room(1 << 20))
 
 
 def test_a_tensor_of_an_answer_that_is_not_kept_is_removed(tmp_path) -> None:

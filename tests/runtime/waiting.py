@@ -434,6 +434,10 @@ RACES: Dict[Tuple[str, str], Tuple[str, ...]] = {
     # Either execution may have the lock, and closing the session ends both.
     ("CriticalSection", "session.close()"): ("CancelledError",),
     ("CriticalSection", "store closed"): ("OutOfRangeError",),
+    # Closing a session ends the loop where it is: at what waits in it, or between two turns.
+    ("dequeue in a loop of version 1", "session.close()"): ("CancelledError",),
+    # Nothing waits but a Python function: the GEOP behind it is launched as a whole, and says that it is not begun.
+    ("py_func", "session.close()"): ("CancelledError",),
     # A data set is told of the end by what it waits for, or ends before.
     ("Dataset", "session.close()"): ("CancelledError", "OutOfRangeError"),
 }
@@ -510,8 +514,10 @@ class _Scene:
         return np.float32(2.0)
 
     def run(self) -> Outcome:
+        # On a busy machine what goes before may take longer than the session's own patience.
+        patient = tf.RunOptions(timeout_in_ms=1000 * PATIENCE)
         for op in self.setup:
-            self.session.run(op)
+            self.session.run(op, options=patient)
         found: List[Outcome] = []
         thread = threading.Thread(target=lambda: found.append(self._told()), daemon=True)
         thread.start()
@@ -527,7 +533,8 @@ class _Scene:
             self.waiter.release.set()
             thread.join(PATIENCE)
         if thread.is_alive():
-            self.session.close()
+            # Closing a session waits for its runs, too.
+            threading.Thread(target=self.session.close, daemon=True).start()
             return Outcome("hang")
         result = found[0]
         if self.ends != "session.close()":
@@ -536,7 +543,8 @@ class _Scene:
             whole = self.waits == "nothing" or self.waiter.release is not None or self.waiter.relief is not None
             left = [] if whole else [self.count]
             left += [] if self.waiter.left is None else [self.waiter.left]
-            result = result._replace(left=[np.asarray(value).tolist() for value in self.session.run(left)])
+            values = self.session.run(left, options=patient)
+            result = result._replace(left=[np.asarray(value).tolist() for value in values])
             self.session.close()
         return result
 

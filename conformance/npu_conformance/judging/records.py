@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from npu_conformance.files import output
+from npu_conformance.files import output, packing
 from npu_conformance.judging import judge
 from npu_conformance.library.library import Instance
 from npu_conformance.protocol import client
@@ -13,14 +13,15 @@ __all__ = ["Record", "Report", "Written", "blocked", "counts", "final_verdict"]
 
 
 class Written(NamedTuple):
-    """What an answer says and the answer itself, as JSON: the text that a report has of them.
+    """What an answer says and the answer itself, as the text that a report has of them.
 
-    tensors: names and bytes of the files that a report keeps beside it.
+    tensors: names and bytes of the files that a report keeps beside it; unpacked: bytes of both texts as plain JSON.
     """
 
     facts: str
     observation: str
     tensors: Tuple[Tuple[str, int], ...] = ()
+    unpacked: int = 0
 
     @classmethod
     def of(
@@ -29,7 +30,8 @@ class Written(NamedTuple):
         observation: Optional[Mapping[str, Any]],
         tensors: Tuple[Tuple[str, int], ...] = (),
     ) -> Written:
-        return cls(output.dumps(list(facts)), output.dumps(observation), tensors)
+        texts = output.dumps(list(facts)), output.dumps(observation)
+        return cls(packing.pack(texts[0]), packing.pack(texts[1]), tensors, sum(map(len, texts)))
 
 
 class Record(NamedTuple):

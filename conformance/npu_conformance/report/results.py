@@ -6,9 +6,9 @@ import hashlib
 import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
-from npu_conformance.files import output
+from npu_conformance.files import output, packing
 from npu_conformance.judging import judge
-from npu_conformance.judging.records import Record, Report, counts
+from npu_conformance.judging.records import Record, Report, Written, counts
 from npu_conformance.protocol import outcomes
 from npu_reference import strict_json
 from npu_reference.errors import NpuError
@@ -17,10 +17,15 @@ from npu_reference.printing import shorten
 __all__ = ["Read", "footer", "is_evidence", "record_json", "record_line", "write", "read"]
 
 _MAX_LINE = 64 << 20  # assumed: an observation of 16 MiB, its facts and differences
+_MAX_UNPACKED = 512 << 20  # assumed: four times what the answers to all cases may take
+
+
+#: Members of a record that are compressed where they are long.
+_PACKED = {"facts", "observation"}
 
 
 class Read(NamedTuple):
-    """A results file as it stands: nothing in it is trusted before :mod:`..verify` has judged again."""
+    """A results file as it stands, unpacked: nothing in it is trusted before :mod:`..verify` has judged again."""
 
     header: Mapping[str, Any]
     records: Tuple[Mapping[str, Any], ...]
@@ -29,7 +34,7 @@ class Read(NamedTuple):
 
 
 def record_json(record: Record) -> Dict[str, Any]:
-    """One record as its line has it."""
+    """One record as its line says it; long facts and observations are compressed there."""
     instance, result = record.instance, record.result
     return {
         "kind": "case",
@@ -52,12 +57,11 @@ def record_json(record: Record) -> Dict[str, Any]:
 
 
 def record_line(record: Record) -> str:
-    """One record as its line; what another process has written as JSON already stands there as it is."""
+    """One record as its line."""
     told = record_json(record)
-    if record.written is None:
-        return output.dumps(told)
+    written = record.written or Written.of(told["facts"], told["observation"])
     names, parts, at = sorted(told), [], 0
-    for name, text in (("facts", record.written.facts), ("observation", record.written.observation)):
+    for name, text in (("facts", written.facts), ("observation", written.observation)):
         place = names.index(name)
         parts += [_members(told, names[at:place]), f'"{name}": {text}']
         at = place + 1
@@ -112,6 +116,7 @@ def read(folder: str) -> Read:
     """
     path = folder
     lines: List[Mapping[str, Any]] = []
+    room = packing.Room(_MAX_UNPACKED)
     try:
         if os.path.isdir(folder):
             path = os.path.join(folder, output.MARK)
@@ -122,7 +127,7 @@ def read(folder: str) -> Read:
                 raw = stream.readline(_MAX_LINE + 1)
                 if not raw:
                     break
-                lines.append(_line(raw, f"{path}:{len(lines) + 1}"))
+                lines.append(_line(raw, f"{path}:{len(lines) + 1}", room))
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         raise NpuError("OUTPUT", path, reason, "Name the folder of a report.") from None
@@ -158,7 +163,7 @@ def _check_types(line: Mapping[str, Any], where: str) -> None:
             raise NpuError("OUTPUT", where, reason, "It is none that a run has written.")
 
 
-def _line(raw: bytes, where: str) -> Mapping[str, Any]:
+def _line(raw: bytes, where: str, room: packing.Room) -> Mapping[str, Any]:
     if len(raw) > _MAX_LINE:
         raise NpuError("OUTPUT", where, "the line is too long")
     try:
@@ -167,4 +172,9 @@ def _line(raw: bytes, where: str) -> Mapping[str, Any]:
         raise NpuError("OUTPUT", where, f"is not JSON: {shorten(str(error), 200)}") from None
     if not isinstance(value, dict):
         raise NpuError("OUTPUT", where, "is no JSON object")
+    for name in _PACKED & value.keys():
+        try:
+            value[name] = packing.unpack(value[name], room)
+        except (ValueError, RecursionError) as error:
+            raise NpuError("OUTPUT", where, f"its {name} cannot be read: {shorten(str(error), 200)}") from None
     return value

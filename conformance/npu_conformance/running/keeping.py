@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import html
 import os
-from typing import Dict, Iterable, List, Mapping, Tuple
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Tuple
 
 from npu_conformance.files import output
 from npu_conformance.judging import judge
@@ -19,9 +19,12 @@ from npu_conformance.protocol import messages as protocol
 
 __all__ = ["Store", "bounded", "lessened", "tidy"]
 
-#: Bytes of a report that all answers may take: so many for each case, and never less than this (assumed: the answers of
-#: the reference take a third).
-_EACH, _LEAST = 12 << 10, 32 << 20
+#: Bytes that all answers may take unpacked: so many for each case, and never less than this. Those of the reference
+#: take some 10 KiB for each case.
+_EACH, _LEAST = 16 << 10, 32 << 20
+#: Bytes that what the backend said may take in all files of a report, so that they have less than 64 MB together: laws
+#: take 16 MiB more, and what the suite itself says some 16. Those of the reference take 17.
+_IN_FILES = 24 << 20
 
 
 def bounded(record: Record, tensors: Mapping[str, int]) -> Record:
@@ -35,7 +38,7 @@ def bounded(record: Record, tensors: Mapping[str, int]) -> Record:
     written = Written.of(record.result.facts, observation, tuple(sorted(tensors.items())))
     found = record._replace(result=record.result._replace(facts=()), outcome=None, written=written)
     most_bytes = protocol.kept_bytes(found.instance.case.method)
-    if _weight(found) <= most_bytes:
+    if _weight(found).unpacked <= most_bytes:
         return found
     most = f"{most_bytes >> 10} KiB"
     return lessened(found, f"the answer, its facts and differences take more than {most}, which a report keeps of one")
@@ -48,13 +51,22 @@ def lessened(record: Record, fault: str) -> Record:
     return bounded(Record(record.instance, result, outcome, "", "", record.seconds), {})
 
 
-def _weight(record: Record) -> int:
-    """Bytes that a record takes in a report by what the backend said: differences stand in two files more, escaped."""
-    if record.written is None:
-        return 0
-    differences = output.dumps([list(one) for one in record.result.differences])
-    said = len(record.written.facts) + len(record.written.observation) + 2 * len(html.escape(differences))
-    return said + sum(size for _, size in record.written.tensors)
+class _Weight(NamedTuple):
+    """Bytes that a record takes by what the backend said: with its answer unpacked, and in all files of a report."""
+
+    unpacked: int
+    in_files: int
+
+
+def _weight(record: Record) -> _Weight:
+    """Differences and the words that tell of them stand in three files, the words twice in one, nearly all escaped."""
+    result, written = record.result, record.written
+    if written is None:
+        return _Weight(0, 0)
+    differences = len(html.escape(output.dumps([list(one) for one in result.differences])))
+    words = len(html.escape(output.dumps([result.detail, result.signature, record.first])))
+    said = 3 * differences + 4 * words + sum(size for _, size in written.tensors)
+    return _Weight(written.unpacked + said, len(written.facts) + len(written.observation) + said)
 
 
 class Store:
@@ -66,7 +78,8 @@ class Store:
 
     def __init__(self, cases: int) -> None:
         self.records: Dict[int, Record] = {}
-        self._most = self._room = max(_EACH * cases, _LEAST)
+        self._most = _Weight(max(_EACH * cases, _LEAST), _IN_FILES)
+        self._room = self._share(self._most)
         self._weights: List[Tuple[int, int]] = []  # and numbers of records, the lightest first
 
     def add(self, number: int, record: Record) -> None:
@@ -74,15 +87,20 @@ class Store:
 
         In the end those have theirs that fit beside all that are smaller, whatever came first.
         """
-        weight = _weight(record)
+        weight = self._share(_weight(record))
         self.records[number] = record
         bisect.insort(self._weights, (weight, number))
         self._room -= weight
         while self._room < 0:
             weight, largest = self._weights.pop()
             self._room += weight
-            fault = f"all answers take more than {self._most >> 20} MiB, and this is one of the largest: it is not kept"
+            most = f"{self._most.in_files >> 20} MiB, or {self._most.unpacked >> 20} MiB unpacked"
+            fault = f"all answers take more than {most}, and this is one of the largest: it is not kept"
             self.records[largest] = lessened(self.records[largest], fault)
+
+    def _share(self, weight: _Weight) -> int:
+        """One measure of both, so that what goes depends on no order: the larger share of what there is room for."""
+        return max(weight.unpacked * self._most.in_files, weight.in_files * self._most.unpacked)
 
 
 def tidy(records: Iterable[Record], folder: str) -> None:

@@ -1,11 +1,11 @@
-"""The file of a report that keeps the answers, so that they can be judged again."""
+"""The file of a report that keeps the answers, long ones compressed, so that they can be judged again."""
 
 from __future__ import annotations
 
 import os
 from typing import List, Sequence
 
-from npu_conformance.files import output
+from npu_conformance.files import output, packing
 from npu_conformance.protocol import outcomes as outcome_files
 from npu_conformance.strength.laws.kinds import KINDS, of_runs
 from npu_conformance.strength.laws.plans import Asked, Plan
@@ -16,6 +16,7 @@ __all__ = ["FILE", "load", "whole", "write"]
 #: Where a report keeps the answers.
 FILE = "laws.jsonl"
 
+_MAX_UNPACKED = 1 << 30  # assumed: eight times what the answers to as many graphs as are asked at least may take
 _PLAIN = "graph"  # the kind of a line that says none
 
 
@@ -27,11 +28,11 @@ def write(folder: str, answers: Sequence[Asked]) -> None:
     """
     lines = []
     for asked in answers:
-        outcomes = {way: outcome_files.outcome_json(outcome) for way, outcome in asked.outcomes.items()}
+        told = {"edition": asked.edition, "number": asked.number}
         kind = {} if asked.kind == _PLAIN else {"kind": asked.kind}
-        lines.append(
-            output.dumps({"number": asked.number, "edition": asked.edition, **kind, "outcomes": outcomes})
-        )  # fmt: skip
+        outcomes = {way: output.dumps(outcome_files.outcome_json(one)) for way, one in sorted(asked.outcomes.items())}
+        packed = ", ".join(f"{output.dumps(way)}: {packing.pack(text)}" for way, text in outcomes.items())
+        lines.append(f'{output.dumps({**told, **kind})[:-1]}, "outcomes": {{{packed}}}}}')
     output.write_file(os.path.join(folder, FILE), "\n".join(lines) + "\n")
 
 
@@ -42,6 +43,7 @@ def load(folder: str) -> List[Asked]:
         ValueError: they cannot be read.
     """
     found = []
+    room = packing.Room(_MAX_UNPACKED)
     path = os.path.join(folder, FILE)
     try:
         if not os.path.isfile(path):
@@ -49,7 +51,8 @@ def load(folder: str) -> List[Asked]:
         with open(path, encoding="ascii") as stream:
             for line in stream:
                 entry = strict_json.finite(line)
-                outcomes = {way: outcome_files.outcome_of(body) for way, body in entry["outcomes"].items()}
+                told = {way: packing.unpack(body, room) for way, body in entry["outcomes"].items()}
+                outcomes = {way: outcome_files.outcome_of(body) for way, body in told.items()}
                 kind = entry.get("kind", _PLAIN)
                 if kind not in KINDS or type(entry["number"]) is not int:
                     raise ValueError(f"a line is of no kind that is known: {kind!r}")

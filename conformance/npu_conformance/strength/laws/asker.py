@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Mapping, Optional
 
-from npu_conformance.files import descriptors, output, scratch
+from npu_conformance.files import descriptors, output, packing, scratch
 from npu_conformance.judging import judge
 from npu_conformance.library import twins
 from npu_conformance.protocol import client, outcomes, requests
@@ -18,9 +18,9 @@ __all__ = ["RUN_SECONDS", "SECONDS", "Asker", "ended_badly"]
 
 SECONDS = 10.0  # for one small graph (assumed)
 RUN_SECONDS = 60.0  # for a small graph that TensorFlow runs, which may have to be imported first (assumed)
-#: Bytes that the answers to the questions of one part may take beyond so many each. Those of the reference take up to
-#: some 10 MiB a part, 42 MiB in all.
-_ROOM, _FREE = 64 << 20, 8 << 10
+#: Bytes that the answers to the questions of one part may take in their file, and how many times that unpacked. Those
+#: of the reference take some 1.2 MiB and 6 MiB.
+_ROOM, _TIMES = 2 << 20, 8
 
 _BAD_ENDINGS = 2  # a backend that crashes or hangs this often in one part is asked no more in it (assumed)
 
@@ -43,7 +43,7 @@ class Asker:
     ) -> None:
         self.plan, self.worker, self.claims, self.part, self.progress = plan, worker, claims, part, progress
         self._bad = 0
-        self._room = _ROOM * max(plan.graphs // DEFAULT, 1)
+        self._most = self._room = _ROOM * max(plan.graphs // DEFAULT, 1)
 
     @property
     def done(self) -> bool:
@@ -53,7 +53,7 @@ class Asker:
     def forgive(self) -> None:
         """Ask again, whatever was before."""
         self._bad = 0
-        self._room = _ROOM
+        self._room = self._most
 
     def asks(self, number: int) -> bool:
         """Whether the question of this number, of whatever kind, is one of its part."""
@@ -121,14 +121,13 @@ class Asker:
         return outcome
 
     def _bearable(self, outcome: client.Outcome) -> client.Outcome:
-        """The outcome, which is kept until all laws are judged; nonsense where there is no more room for large ones."""
-        beyond = len(output.dumps(outcomes.outcome_json(outcome))) - _FREE
-        if beyond <= 0:
-            return outcome
-        self._room -= beyond
+        """The outcome, which is kept until all laws are judged; nonsense where there is no more room."""
+        text = output.dumps(outcomes.outcome_json(outcome))
+        self._room -= max(len(packing.pack(text)), len(text) // _TIMES)
         if self._room >= 0:
             return outcome
-        return client.Nonsense(f"large answers about laws take more than {_ROOM >> 20} MiB: this one is not kept")
+        most = f"{self._most >> 20} MiB, or {_TIMES * self._most >> 20} MiB unpacked"
+        return client.Nonsense(f"answers about laws take more than {most}: this one is not kept")
 
 
 def ended_badly(outcome: Optional[client.Outcome]) -> bool:

@@ -32,6 +32,7 @@ __all__ = [
 
 _SHOWN = 20  # graphs whose faults a record lists
 _LONGEST = 1000  # characters of a fault, which quotes the backend
+_TOGETHER = 5000  # characters of all faults that a record lists (assumed)
 
 #: What a law holds of, by its method.
 _OF = {"partition": "graphs", "precision": "graphs", "options": "sets of values", "run": "graphs", "timeline": "graphs"}
@@ -98,12 +99,10 @@ def _judged(
     of = "cases under conditions" if of_cases else _OF[law.method]
     if found:
         detail = f"broken by {len(found)} of {len(concerned)} {of}: {clipped(found[0].fault, _LONGEST)}"
-        differences = tuple(
-            judge.Difference(
-                "law", f"{KINDS[one.asked.kind].named(plan, one)}: {clipped(one.fault, _LONGEST)}", law.name
-            )
-            for one in found[:_SHOWN]
-        )
+        shown = found[:_SHOWN]
+        longest = min(_LONGEST, _TOGETHER // len(shown))
+        told = [f"{KINDS[one.asked.kind].named(plan, one)}: {clipped(one.fault, longest)}" for one in shown]
+        differences = tuple(judge.Difference("law", text, law.name) for text in told)
         status = "harness-error" if all(one.unread for one in found) else "fail"
         return _record(instance, status, detail, differences)
     if count:
