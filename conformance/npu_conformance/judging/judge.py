@@ -14,7 +14,7 @@ from npu_conformance.protocol import client
 from npu_reference.printing import clipped, shorten
 
 __all__ = [
-    "ORDER", "NEGATIVE", "Claims", "Difference", "Result", "judge", "judge_facts", "applicable", "worst",
+    "ORDER", "NEGATIVE", "SETTLED", "Claims", "Difference", "Result", "judge", "judge_facts", "applicable", "worst",
     "matches", "verdict", "Pattern",
 ]  # fmt: skip
 
@@ -28,6 +28,9 @@ _RANK = {status: place for place, status in enumerate(ORDER)}
 
 #: Statuses that make a verdict negative whatever the level of the case.
 NEGATIVE = frozenset(["harness-error", "protocol-error", "crash", "timeout", "xpass", "overclaim", "unstable"])
+
+#: Statuses that leave nothing to mend.
+SETTLED = frozenset(["pass", "unsupported", "xfail"])
 
 
 _LONGEST = 1000  # characters of what a status is explained by, which quotes the backend
