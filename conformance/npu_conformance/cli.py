@@ -13,6 +13,7 @@ import npu_reference
 from npu_conformance.commands.case import case
 from npu_conformance.commands.compare import compare
 from npu_conformance.commands.coverage import coverage
+from npu_conformance.commands.demo import demo
 from npu_conformance.commands.explain import explain
 from npu_conformance.commands.explore import explore
 from npu_conformance.commands.golden import golden
@@ -138,7 +139,7 @@ def cli() -> None:
 
 _SECTIONS: Dict[str, Sequence[click.Command]] = {
     "Judge a backend": (run, join, verify, compare, explore, worker_check, worker),
-    "Port a script": (simulate, profile, lint, inspect),
+    "Port a script": (demo, simulate, profile, lint, inspect),
     "Ask the reference": (options, partition, precision, golden, library, explain),
     "Look at the suite": (case, coverage, mutants),
 }
