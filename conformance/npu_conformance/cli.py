@@ -10,8 +10,10 @@ from typing import Dict, List, Optional, Sequence
 import click
 
 import npu_reference
+from npu_conformance.commands.case import case
 from npu_conformance.commands.compare import compare
 from npu_conformance.commands.coverage import coverage
+from npu_conformance.commands.demo import demo
 from npu_conformance.commands.explain import explain
 from npu_conformance.commands.explore import explore
 from npu_conformance.commands.golden import golden
@@ -137,9 +139,9 @@ def cli() -> None:
 
 _SECTIONS: Dict[str, Sequence[click.Command]] = {
     "Judge a backend": (run, join, verify, compare, explore, worker_check, worker),
-    "Port a script": (simulate, profile, lint, inspect),
+    "Port a script": (demo, simulate, profile, lint, inspect),
     "Ask the reference": (options, partition, precision, golden, library, explain),
-    "Look at the suite": (coverage, mutants),
+    "Look at the suite": (case, coverage, mutants),
 }
 
 for _command in (command for commands in _SECTIONS.values() for command in commands):

@@ -110,7 +110,7 @@ def test_the_report_of_a_shard_is_verified_as_the_shard_it_is(shelf: Shelf, time
 
 def test_recorded_times_are_those_of_the_run(shelf: Shelf) -> None:
     report = judged(shelf, hosted("Honest"))
-    shelf.write("before/junit.xml", junit.document(report))
+    shelf.write("before/junit.xml", junit.document(shelf.load(), report))
     assert junit.seconds(shelf.path("before")) == {
         record.instance.id: float(f"{record.seconds:.3f}") for record in report.records
     }

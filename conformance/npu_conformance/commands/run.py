@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import click
 
@@ -22,6 +22,17 @@ from npu_reference.errors import ExitStatus, NpuError
 __all__ = ["run"]
 
 _OUT = "npu-conformance-report"
+_MOST_LAWS = 1000000
+
+
+class _Wanted(NamedTuple):
+    """What is to be asked. asked: the selection as the report says it; graphs: how many random ones, of which seed."""
+
+    instances: List[Any]
+    laws: Tuple[Any, ...]
+    asked: Dict[str, Any]
+    graphs: int
+    seed: int
 
 
 @click.command()
@@ -35,6 +46,13 @@ _OUT = "npu-conformance-report"
     help="Only instances whose id or requirement contains this; with and, or, not, ().",
 )
 @EDITIONS
+@click.option(
+    "--failed",
+    type=click.Path(),
+    metavar="REPORT",
+    help="Only what did not pass in the report of this folder; not what was unsupported or a known failure.",
+)
+@click.option("--list", "listing", is_flag=True, help="Print the ids of what would be asked, and ask nothing.")
 @click.option("--shard", default="", metavar="I/N", help="Only the I-th of N parts of what is selected.")
 @click.option(
     "--shard-times",
@@ -51,7 +69,7 @@ _OUT = "npu-conformance-report"
 )
 @click.option(
     "--laws",
-    type=click.IntRange(0, 1000000),
+    type=click.IntRange(0, _MOST_LAWS),
     default=None,
     metavar="N",
     help="Also ask about N random graphs, and judge the answers by laws; 0 for none.  [default: 200]",
@@ -59,10 +77,9 @@ _OUT = "npu-conformance-report"
 @click.option(
     "--law-seed",
     "--laws-seed",
-    default="0",
-    show_default=True,
+    default=None,
     metavar="SEED|fresh",
-    help="Which random graphs; 'fresh' draws a seed that nobody knew before, and prints it.",
+    help="Which random graphs; 'fresh' draws a seed that nobody knew before, and prints it.  [default: 0]",
 )
 @click.option(
     "--out",
@@ -83,6 +100,8 @@ def run(
     areas: Tuple[str, ...],
     keyword: str,
     editions: Tuple[str, ...],
+    failed: Optional[str],
+    listing: bool,
     shard: str,
     times: Optional[str],
     jobs: Optional[int],
@@ -91,7 +110,7 @@ def run(
     python: str,
     known: Optional[str],
     laws: Optional[int],
-    law_seed: str,
+    law_seed: Optional[str],
     out: str,
     shut_in: bool,
     form: str,
@@ -100,8 +119,8 @@ def run(
     from npu_conformance import backends
     from npu_conformance.files import output
     from npu_conformance.judging import known_failures
-    from npu_conformance.library import library, selection, sharding
-    from npu_conformance.report import answering, junit, summary, write
+    from npu_conformance.library import library
+    from npu_conformance.report import answering, summary, write
     from npu_conformance.report import text as render
     from npu_conformance.running import progress, runner, seats
     from npu_conformance.strength.laws import asking
@@ -111,38 +130,21 @@ def run(
     collect_seldom()
     backends.check(spec)
     settings = worker_settings(jobs, factor, variables, python)
+
+    def chosen(shelf: Any) -> _Wanted:
+        return _chosen(shelf, areas, editions, keyword, failed, shard, times, laws, law_seed)
+
+    if listing:
+        _list(chosen(library.load()), form)
+        return ExitStatus.OK
     if shut_in:
         settings = settings._replace(sandbox=sandbox_here())
     # Where the report is to lie is looked at first; then a backend starts while the library is read.
     with output.replaced_folder(out) as folder, seats.seat(spec, settings, early=True) as first:
         shelf = library.load()
-        seed = seed_of("--law-seed", law_seed)
-        demanded = laws is not None
-        graphs = asking.DEFAULT if laws is None else laws
-        more = asking.instances() if graphs else []
-        wanted = selection.select(shelf, areas=areas, editions=editions, keyword=keyword, more=more)
-        if not wanted:
-            raise NpuError("USAGE", "npu-conformance run", "the selection matches no case")
-        if demanded and graphs and not any(instance in more for instance in wanted):
-            remedy = "Laws are of the areas partition, precision, options and run."
-            raise NpuError("USAGE", f"--laws {laws}", "the selection leaves no law", remedy)
-        asked: Dict[str, Any] = {"areas": list(areas), "editions": list(editions), "keyword": keyword}
-        if times is not None and not shard:
-            raise NpuError("USAGE", "--shard-times", "divides nothing", "Give --shard as well.")
-        if shard:
-            part = sharding.parse(shard)
-            wanted = sharding.share(wanted, part, junit.seconds(times) if times is not None else None)
-            if not wanted:
-                raise NpuError("USAGE", f"--shard {shard}", "the selection has fewer parts", "Ask for fewer shards.")
-            asked["shard"] = str(part)
-            if times is not None:  # nobody can divide again by times that are elsewhere
-                asked["cases"] = list(dict.fromkeys(one.case.id for one in wanted if one not in more))
-        instances = [instance for instance in wanted if instance not in more]
-        lawful = tuple(instance for instance in wanted if instance in more)
-        graphs = graphs if lawful else 0
-        entries = known_failures.load(known, [*shelf.instances(), *more]) if known else []
-        if graphs:
-            asked.update(laws=graphs, law_seed=seed)
+        instances, lawful, asked, graphs, seed = chosen(shelf)
+        lawlike = asking.instances() if laws != 0 else []
+        entries = known_failures.load(known, [*shelf.instances(), *lawlike]) if known else []
         plan = asking.Plan(graphs, seed, lawful, folder, shelf)
 
         def further(claims: Any) -> runner.Further:
@@ -172,3 +174,72 @@ def run(
     if missing:
         click.echo(f"note: {missing}", err=True)
     return ExitStatus.OK if report.verdict == "conformant" else ExitStatus.NEGATIVE
+
+
+def _chosen(
+    shelf: Any,
+    areas: Tuple[str, ...],
+    editions: Tuple[str, ...],
+    keyword: str,
+    failed: Optional[str],
+    shard: str,
+    times: Optional[str],
+    laws: Optional[int],
+    law_seed: Optional[str],
+) -> _Wanted:
+    """What the options select.
+
+    Raises:
+        NpuError: USAGE where that is nothing, OUTPUT for an earlier report that cannot be read.
+    """
+    from npu_conformance.library import selection, sharding
+    from npu_conformance.report import junit, results
+    from npu_conformance.strength.laws import asking
+
+    before = results.failures(failed) if failed is not None else None
+    if before is not None and not before.ids:
+        raise NpuError("USAGE", f"--failed {failed}", "everything in this report passed", "There is nothing to repeat.")
+    if before is not None and before.laws > _MOST_LAWS:
+        raise NpuError("OUTPUT", str(failed), "its laws are too many", "It is none that a run has written.")
+    usual, first_seed = (before.laws, str(before.law_seed)) if before is not None else (asking.DEFAULT, "0")
+    graphs = usual if laws is None else laws
+    seed = seed_of("--law-seed", first_seed if law_seed is None else law_seed)
+    more = asking.instances() if graphs else []
+    only = None if before is None else before.ids
+    wanted = selection.select(shelf, areas=areas, editions=editions, keyword=keyword, more=more, only=only)
+    if not wanted and before is not None:
+        reason = f"nothing that did not pass in {failed} is selected"
+        raise NpuError("USAGE", "npu-conformance run", reason, "Leave --area, --edition and -k out.")
+    if not wanted:
+        raise NpuError("USAGE", "npu-conformance run", "the selection matches no case")
+    if laws and not any(instance in more for instance in wanted):
+        remedy = "Laws are of the areas partition, precision, options and run."
+        raise NpuError("USAGE", f"--laws {laws}", "the selection leaves no law", remedy)
+    asked: Dict[str, Any] = {"areas": list(areas), "editions": list(editions), "keyword": keyword}
+    if before is not None:  # nobody can select again by a report that is elsewhere
+        asked["instances"] = [one.id for one in wanted]
+    if times is not None and not shard:
+        raise NpuError("USAGE", "--shard-times", "divides nothing", "Give --shard as well.")
+    if shard:
+        part = sharding.parse(shard)
+        wanted = sharding.share(wanted, part, junit.seconds(times) if times is not None else None)
+        if not wanted:
+            raise NpuError("USAGE", f"--shard {shard}", "the selection has fewer parts", "Ask for fewer shards.")
+        asked["shard"] = str(part)
+        if times is not None:  # nobody can divide again by times that are elsewhere
+            asked["cases"] = list(dict.fromkeys(one.case.id for one in wanted if one not in more))
+    lawful = tuple(instance for instance in wanted if instance in more)
+    graphs = graphs if lawful else 0
+    if graphs:
+        asked.update(laws=graphs, law_seed=seed)
+    return _Wanted([instance for instance in wanted if instance not in more], lawful, asked, graphs, seed)
+
+
+def _list(wanted: _Wanted, form: str) -> None:
+    ids = [instance.id for instance in (*wanted.instances, *wanted.laws)]
+    if form == "json":
+        from npu_conformance.protocol import schema
+
+        echo_json({"schema": schema.header("run-list"), "instances": ids})
+        return
+    click.echo("\n".join(ids))

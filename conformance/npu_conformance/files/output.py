@@ -12,7 +12,7 @@ from typing import Any, Iterator
 from npu_conformance.files import scratch
 from npu_reference.errors import NpuError
 
-__all__ = ["check_writable", "dumps", "write_bytes", "write_file", "replaced_folder", "MARK"]
+__all__ = ["check_writable", "dumps", "write_bytes", "write_file", "filled_folder", "replaced_folder", "MARK"]
 
 #: The file by which a report folder is known to be ours.
 MARK = "results.jsonl"
@@ -104,6 +104,65 @@ def replaced_folder(path: str, mark: str = MARK) -> Iterator[str]:
             raise NpuError("OUTPUT", path, f"cannot be written: {error.strerror}") from None
     finally:
         aside.close()
+
+
+@contextlib.contextmanager
+def filled_folder(path: str) -> Iterator[str]:
+    """A folder to fill, whose content stands in ``path`` at the end: a folder that is empty, or absent.
+
+    An empty one stays the same folder, for somebody may be in it.
+
+    Raises:
+        NpuError: OUTPUT when ``path`` is anything else, or cannot be written; nothing is left there then.
+    """
+    try:
+        target = os.path.abspath(path)
+        there = os.path.lexists(target)
+        if there and (os.path.islink(target) or not os.path.isdir(target)):
+            raise NpuError("OUTPUT", path, "is no folder", _EMPTY)
+        if there and not _is_empty(target):
+            raise NpuError("OUTPUT", path, "is not empty", _EMPTY)
+        parent = target if there else os.path.dirname(target)
+        os.makedirs(parent, exist_ok=True)
+        _check_writable(parent)
+    except (OSError, ValueError) as error:
+        raise NpuError("OUTPUT", path, f"cannot be written: {getattr(error, 'strerror', None) or error}") from None
+    aside = scratch.Scratch(".npu-filled-", parent)
+    try:
+        yield aside.path
+        try:
+            os.chmod(aside.path, 0o777 & ~_umask())
+            if there:
+                _move_all(aside.path, target)
+            else:
+                os.rename(aside.path, target)
+        except (OSError, ValueError) as error:
+            raise NpuError("OUTPUT", path, f"cannot be written: {getattr(error, 'strerror', None) or error}") from None
+    finally:
+        aside.close()
+
+
+_EMPTY = "Name a folder that is empty or absent."
+
+
+def _is_empty(folder: str) -> bool:
+    with os.scandir(folder) as entries:
+        return next(entries, None) is None
+
+
+def _move_all(source: str, target: str) -> None:
+    """Moves what lies in one folder into another; all of it, or with an OSError nothing."""
+    moved = []
+    try:
+        for name in sorted(os.listdir(source)):
+            if os.path.lexists(os.path.join(target, name)):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+            os.rename(os.path.join(source, name), os.path.join(target, name))
+            moved.append(name)
+    except OSError:
+        for name in moved:
+            os.rename(os.path.join(target, name), os.path.join(source, name))
+        raise
 
 
 def _check_writable(folder: str) -> None:

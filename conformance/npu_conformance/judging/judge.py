@@ -17,7 +17,7 @@ from npu_reference.errors import NpuError
 from npu_reference.printing import clipped, shorten
 
 __all__ = [
-    "ORDER", "NEGATIVE", "Claims", "Difference", "Result", "judge", "judge_facts", "applicable", "worst",
+    "ORDER", "NEGATIVE", "SETTLED", "Claims", "Difference", "Result", "judge", "judge_facts", "applicable", "worst",
     "matches", "sees", "verdict", "Pattern",
 ]  # fmt: skip
 
@@ -31,6 +31,9 @@ _RANK = {status: place for place, status in enumerate(ORDER)}
 
 #: Statuses that make a verdict negative whatever the level of the case.
 NEGATIVE = frozenset(["harness-error", "protocol-error", "crash", "timeout", "xpass", "overclaim", "unstable"])
+
+#: Statuses that leave nothing to mend.
+SETTLED = frozenset(["pass", "unsupported", "xfail"])
 
 
 _ADVICE = "advice: "  # begins the detail of a pass that differs in what a `must` allows

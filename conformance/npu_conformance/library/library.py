@@ -16,7 +16,7 @@ from npu_conformance.observing import forms, observe, tensors, timeline
 from npu_conformance.observing.values import unwrapped
 from npu_reference.errors import CATALOGUE, NpuError
 
-__all__ = ["Case", "Expect", "Instance", "Library", "METHODS", "TWINS", "COSTS", "load"]
+__all__ = ["Case", "Expect", "Instance", "Library", "METHODS", "TWINS", "COSTS", "load", "operator_flags"]
 
 METHODS = ("options", "partition", "precision", "timeline", "compile", "library", "run")
 TWINS = ("rename", "reorder")
@@ -588,7 +588,8 @@ _FLAGS = "operator_flags.json"
 
 
 @functools.lru_cache(maxsize=1)
-def _flags() -> Mapping[str, Any]:
+def operator_flags() -> Mapping[str, Any]:
+    """The list of every operator, by operator, as operator information has it."""
     with open(os.path.join(resources.fixtures(), _FLAGS), encoding="utf-8") as stream:
         flags: Mapping[str, Any] = json.load(stream)
     return flags
@@ -609,7 +610,7 @@ def _with_flags(text: str) -> str:
         return text
     if not isinstance(own, dict) or any(len(dict(members)) < len(members) for members in pairs):
         return text
-    return json.dumps({**_flags(), **own}, indent=0) + "\n"
+    return json.dumps({**operator_flags(), **own}, indent=0) + "\n"
 
 
 def _is_mixed_precision(values: Mapping[str, Any]) -> bool:

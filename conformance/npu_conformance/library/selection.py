@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Callable, List, Optional, Sequence
+from typing import Callable, Iterable, List, Optional, Sequence
 
 from npu_conformance.library.library import Instance, Library
 from npu_reference.errors import NpuError
@@ -23,9 +23,12 @@ def select(
     editions: Sequence[str] = (),
     keyword: str = "",
     more: Sequence[Instance] = (),
+    only: Optional[Iterable[str]] = None,
 ) -> List[Instance]:
     """Instances in the library's order, then those of `more` (laws) that fit as well.
 
+    Args:
+        only: ids to which all the rest is narrowed down; None for no such list.
     Raises:
         NpuError: USAGE for an area that does not exist or a malformed expression.
     """
@@ -34,12 +37,14 @@ def select(
         if area not in known:
             raise NpuError("USAGE", f"--area {area}", "there is no such area", f"Areas are {', '.join(known)}.")
     wanted = expression(keyword) if keyword.strip() else None
+    named = None if only is None else frozenset(only)
     return [
         instance
         for instance in [*library.instances(), *more]
         if (not areas or instance.case.area in areas)
         and (not editions or instance.edition in editions)
         and (wanted is None or wanted(instance))
+        and (named is None or instance.id in named)
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Any, Dict
 
 from npu_conformance.judging.records import Report
 from npu_conformance.library.library import Library
-from npu_conformance.report import causes, run_page, summary
+from npu_conformance.report import causes, failing, summary
 
 __all__ = ["answer"]
 
@@ -20,6 +20,7 @@ def answer(library: Library, report: Report) -> Dict[str, Any]:
 def _cause(library: Library, report: Report, cause: causes.Cause) -> Dict[str, Any]:
     example = cause.example
     requirements = example.instance.case.requirements[:1]
+    told = failing.account(library, report, example)
     return {
         "name": cause.name,
         "status": cause.status,
@@ -34,6 +35,9 @@ def _cause(library: Library, report: Report, cause: causes.Cause) -> Dict[str, A
             "id": example.instance.id,
             "detail": example.result.detail,
             "signature": example.result.signature,
-            "repeat": run_page.repeat(report, example),
+            "repeat": told.repeat,
+            "input": told.asked,
+            "expected": list(told.expected),
+            "came": list(told.came),
         },
     }

@@ -16,9 +16,6 @@ from npu_conformance.report import summary
 
 __all__ = ["Cause", "causes", "symptom"]
 
-#: Statuses of results that leave nothing to mend.
-_SETTLED = frozenset(["pass", "unsupported", "xfail"])
-
 _PLACED = frozenset(["placement", "geops", "host"])
 _ON_DEVICE = re.compile(r"(?:device|geop \S+ node) (\S+)\Z")
 
@@ -166,7 +163,7 @@ def causes(records: Sequence[Record]) -> List[Cause]:
     found: Dict[Tuple[str, str, str, str, str], List[Tuple[Record, ...]]] = {}
     for group in summary.grouped(sorted(records, key=lambda record: record.instance.id)):
         case, result = group[0].instance.case, group[0].result
-        if result.status not in _SETTLED:
+        if result.status not in judge.SETTLED:
             family = min(case.requirements[:1], default="").split(".")[0]
             kind, aspect = symptom(result)
             key = (result.status, case.method, kind, aspect, family)

@@ -137,6 +137,7 @@ def _in_order(library: Library, selection: Mapping[str, Any], parts: Sequence[_P
         editions=selection["editions"],
         keyword=selection["keyword"],
         more=asking.instances() if selection.get("laws") else (),
+        only=selection.get("instances"),
     )
     found: Dict[str, Tuple[Record, str]] = {}
     for part in parts:

@@ -10,6 +10,8 @@ from typing import Dict, List, Sequence
 
 from npu_conformance.files import reading
 from npu_conformance.judging.records import Record, Report
+from npu_conformance.library.library import Library
+from npu_conformance.report import failing
 from npu_reference.errors import NpuError
 
 __all__ = ["document", "seconds", "timeless"]
@@ -26,14 +28,14 @@ _ERRORS = ("harness-error", "protocol-error", "crash", "timeout", "not-run")
 _SKIPPED = ("blocked", "xfail", "unsupported")
 
 
-def document(report: Report) -> str:
-    """The XML text, one suite an area."""
+def document(library: Library, report: Report) -> str:
+    """The XML text, one suite an area; what failed says what was asked, what is expected, and how to repeat it."""
     root = ElementTree.Element("testsuites", name="npu-conformance")
     suites: Dict[str, List[Record]] = {}
     for record in report.records:
         suites.setdefault(record.instance.case.area, []).append(record)
     for area in sorted(suites):
-        root.append(_suite(area, suites[area]))
+        root.append(_suite(library, report, area, suites[area]))
     if report.errors:
         root.append(_list_errors(report.errors))
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
@@ -57,7 +59,7 @@ def seconds(folder: str) -> Dict[str, float]:
     return found
 
 
-def _suite(area: str, records: List[Record]) -> ElementTree.Element:
+def _suite(library: Library, report: Report, area: str, records: List[Record]) -> ElementTree.Element:
     statuses = [record.result.status for record in records]
     failures = [status for status in statuses if status not in _ERRORS + _SKIPPED + ("pass",)]
     suite = ElementTree.Element(
@@ -70,11 +72,11 @@ def _suite(area: str, records: List[Record]) -> ElementTree.Element:
         time=f"{sum(record.seconds for record in records):.3f}",
     )
     for record in records:
-        suite.append(_case(record))
+        suite.append(_case(library, report, record))
     return suite
 
 
-def _case(record: Record) -> ElementTree.Element:
+def _case(library: Library, report: Report, record: Record) -> ElementTree.Element:
     case, result = record.instance.case, record.result
     element = ElementTree.Element(
         "testcase", classname=f"{case.area}.{case.topic}", name=record.instance.id, time=f"{record.seconds:.3f}"
@@ -90,6 +92,8 @@ def _case(record: Record) -> ElementTree.Element:
     if tag != "skipped":
         outcome.set("type", _line(result.signature or result.status))
         outcome.text = _legal("\n".join(f"{entry.kind}: {entry.fact}" for entry in result.differences))
+        told = failing.text(failing.account(library, report, record))
+        ElementTree.SubElement(element, "system-out").text = _legal(told)
     return element
 
 

@@ -34,7 +34,7 @@ def faults(library: Library, read: results.Read, report: Report) -> List[str]:
     makers: Dict[str, Callable[[bytes], Iterator[str]]] = {
         "statement.json": lambda content: _json_faults(content, summary.statement(library, report, _results(read))),
         "badge.json": lambda content: _json_faults(content, summary.badge(library, report)),
-        "junit.xml": lambda content: _junit_faults(content, report),
+        "junit.xml": lambda content: _junit_faults(content, library, report),
         "report.html": lambda content: _page_faults(content, library, report, read.folder),
     }
     names = set(os.listdir(read.folder)) - {output.MARK}
@@ -97,8 +97,8 @@ def _json_faults(content: bytes, wanted: Mapping[str, Any]) -> Iterator[str]:
         yield "is not written as it would be"
 
 
-def _junit_faults(content: bytes, report: Report) -> Iterator[str]:
-    if junit.timeless(content.decode("utf-8")) != junit.timeless(junit.document(report)):
+def _junit_faults(content: bytes, library: Library, report: Report) -> Iterator[str]:
+    if junit.timeless(content.decode("utf-8")) != junit.timeless(junit.document(library, report)):
         yield "is not what comes out"
 
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
-from npu_conformance.files import output, packing
+from npu_conformance.files import output, packing, reading
 from npu_conformance.judging import judge
 from npu_conformance.judging.records import Record, Report, Written, counts
 from npu_conformance.protocol import outcomes
@@ -14,11 +14,11 @@ from npu_reference import strict_json
 from npu_reference.errors import NpuError
 from npu_reference.printing import shorten
 
-__all__ = ["Read", "footer", "is_evidence", "record_json", "record_line", "write", "read"]
+__all__ = ["Failures", "Read", "failures", "footer", "is_evidence", "record_json", "record_line", "write", "read"]
 
 _MAX_LINE = 64 << 20  # assumed: an observation of 16 MiB, its facts and differences
 _MAX_UNPACKED = 512 << 20  # assumed: four times what the answers to all cases may take
-
+_MAX_BYTES = 1 << 30  # assumed bound of the whole file
 
 #: Members of a record that are compressed where they are long.
 _PACKED = {"facts", "observation"}
@@ -120,14 +120,16 @@ def read(folder: str) -> Read:
     try:
         if os.path.isdir(folder):
             path = os.path.join(folder, output.MARK)
-        if os.path.exists(path) and not os.path.isfile(path):
-            raise NpuError("OUTPUT", path, "is no regular file", "Name the folder of a report.")
-        with open(path, "rb") as stream:
+        with reading.opened(path) as stream:
+            if os.fstat(stream.fileno()).st_size > _MAX_BYTES:
+                raise NpuError("OUTPUT", path, f"has more than {_MAX_BYTES >> 20} MiB")
             while True:
                 raw = stream.readline(_MAX_LINE + 1)
                 if not raw:
                     break
                 lines.append(_line(raw, f"{path}:{len(lines) + 1}", room))
+    except reading.Unfit:
+        raise NpuError("OUTPUT", path, "is no regular file", "Name the folder of a report.") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         raise NpuError("OUTPUT", path, reason, "Name the folder of a report.") from None
@@ -143,6 +145,29 @@ def read(folder: str) -> Read:
         if not isinstance(status, str) or status not in judge.ORDER:
             raise NpuError("OUTPUT", f"{path}:{number}", f"{record.get('status')!r} is no status")
     return Read(lines[0], records, lines[-1], os.path.dirname(os.path.abspath(path)))
+
+
+class Failures(NamedTuple):
+    """What did not pass in a report, by instance id; laws, law_seed: which random graphs its laws were asked of."""
+
+    ids: Tuple[str, ...]
+    laws: int
+    law_seed: int
+
+
+def failures(folder: str) -> Failures:
+    """What the report in `folder` states as neither passed nor unsupported nor a known failure.
+
+    Raises:
+        NpuError: OUTPUT, as :func:`read`.
+    """
+    found = read(folder)
+    selection = found.header.get("selection", {})
+    numbers = [selection.get(name, 0) for name in ("laws", "law_seed")]
+    if not all(type(number) is int and number >= 0 for number in numbers):
+        raise NpuError("OUTPUT", folder, "its selection names no laws", "It is none that a run has written.")
+    ids = [str(record["id"]) for record in found.records if record["status"] not in judge.SETTLED]
+    return Failures(tuple(ids), numbers[0], numbers[1])
 
 
 #: What members of a header and a footer are, so that they can be read at all; what they say is judged elsewhere.

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import datetime
 import json
-import shlex
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from npu_conformance.judging import judge
 from npu_conformance.judging.records import Record, Report, counts
 from npu_conformance.library.library import Library
-from npu_conformance.report import causes, summary, unasked
+from npu_conformance.report import causes, failing, summary, unasked
 from npu_conformance.report.page import render_page
 from npu_reference.printing import clipped, printable
 
-__all__ = ["page", "repeat"]
+__all__ = ["page"]
 
 _SHOWN_DIFFERENCES = 200  # of one case; the rest is in results.jsonl
 _SHOWN_FAILURES = 40  # of one cause in full (assumed); the table of cases has all
@@ -43,15 +42,6 @@ _VERBS = {
     "unexpected": "should not be there",
     "forbidden": "is forbidden",
 }
-
-
-def repeat(report: Report, record: Record) -> str:
-    """The command that asks for this one case again."""
-    spec, selection = report.header["backend"]["spec"], report.header["selection"]
-    backend = "" if spec == "reference" else f" --backend {shlex.quote(spec)}"
-    if record.instance.case.topic == "laws":
-        backend += f" --laws {selection.get('laws', 0)} --law-seed {selection.get('law_seed', 0)}"
-    return f"npu-conformance run{backend} --edition {record.instance.edition} -k {record.instance.case.id}@"
 
 
 def page(library: Library, report: Report) -> str:
@@ -205,7 +195,7 @@ def _cause_row(library: Library, report: Report, cause: causes.Cause) -> Dict[st
         "demands": [(name, library.requirements[name].statement) for name in names],
         "count": len(cause.failures),
         "failures": [
-            dict(_row(report, failure[0]), where=[record.instance.id for record in failure])
+            dict(_row(library, report, failure[0]), where=[record.instance.id for record in failure])
             for failure in cause.failures[:_SHOWN_FAILURES]
         ],
     }
@@ -231,8 +221,9 @@ def _case_row(records: Sequence[Record], causes_of: Mapping[str, Sequence[str]])
     }
 
 
-def _row(report: Report, record: Record) -> Dict[str, Any]:
+def _row(library: Library, report: Report, record: Record) -> Dict[str, Any]:
     case, result = record.instance.case, record.result
+    told = failing.account(library, report, record)
     return {
         "id": record.instance.id,
         "case": case.id,
@@ -251,7 +242,9 @@ def _row(report: Report, record: Record) -> Dict[str, Any]:
         ],
         "hidden": max(0, len(result.differences) - _SHOWN_DIFFERENCES),
         "first": record.first,
-        "repro": repeat(report, record),
+        "asked": told.asked,
+        "expected": told.expected,
+        "repro": told.repeat,
     }
 
 

@@ -43,6 +43,7 @@ _PAIRS = 5  # separated pairs of GEOPs shown
 _BLAMED = 5  # missing operators ranked
 _REASONS = 12  # why cases were not judged, those of most cases first
 _CAUSES = 10  # of failures, those of most cases first
+_ASKED, _ASKED_LINES = 600, 4  # characters and lines of a part of what an example asked (assumed)
 
 _STYLES = {
     "pass": "green", "xfail": "blue", "unsupported": "blue", "blocked": "yellow", "unstable": "yellow",
@@ -106,7 +107,7 @@ def _unasked(console: Console, report: Report) -> None:
 
 def _causes(console: Console, library: Library, report: Report) -> None:
     """What failed, by probable cause: how often, what the documents demand, one example and how to repeat it."""
-    from npu_conformance.report import causes, run_page
+    from npu_conformance.report import causes, failing
 
     found = causes.causes(report.records)
     for cause in found[:_CAUSES]:
@@ -117,11 +118,16 @@ def _causes(console: Console, library: Library, report: Report) -> None:
         for name in example.instance.case.requirements[:1]:
             _line(console, _plain(f"  {name}: {library.requirements[name].statement}"), 4)
         _line(console, _plain(f"  {example.instance.id}: {example.result.detail}"), 4)
-        console.print(_plain(f"  {run_page.repeat(report, example)}"), soft_wrap=True)  # to be copied
+        told = failing.account(library, report, example, _ASKED_LINES, _ASKED)
+        for one in told.asked.splitlines()[1:]:  # the method stands above
+            _line(console, _plain(f"    {one}"), 6)
+        console.print(_plain(f"  {told.repeat}"), soft_wrap=True)  # to be copied
     if len(found) > _CAUSES:
         rest = found[_CAUSES:]
         failures = sum(len(cause.failures) for cause in rest)
         _line(console, Text(f"… {len(rest)} more causes of {failures} failures in the report.", style="dim"))
+    if found:
+        _line(console, Text("npu-conformance case ID tells all of a case.", style="dim"))
 
 
 def verification(found: Verification) -> None:

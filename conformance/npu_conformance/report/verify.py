@@ -118,6 +118,7 @@ def _instances(library: Library, read: results.Read, faults: List[str]) -> Mappi
             editions=selection.get("editions", ()),
             keyword=selection.get("keyword", ""),
             more=asking.instances() if selection.get("laws") else (),
+            only=selection.get("instances"),
         )
         if "cases" in selection:  # a shard by recorded times, which are not at hand
             cases = set(selection["cases"])

@@ -28,7 +28,7 @@ def write(library: Library, report: Report, folder: str) -> str:
     statement = summary.statement(library, report, content)
     output.write_file(os.path.join(folder, "statement.json"), output.dumps(statement) + "\n")
     output.write_file(os.path.join(folder, "badge.json"), output.dumps(summary.badge(library, report)) + "\n")
-    output.write_file(os.path.join(folder, "junit.xml"), junit.document(report))
+    output.write_file(os.path.join(folder, "junit.xml"), junit.document(library, report))
     if importlib.util.find_spec("jinja2") is None:
         return "report.html needs jinja2: install npu-conformance[report]"
     output.write_file(os.path.join(folder, "report.html"), run_page.page(library, report))

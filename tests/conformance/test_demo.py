@@ -1,0 +1,222 @@
+"""``demo`` writes what there is to try, whole or not at all, and every command that it prints works as it stands."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from typing import Any, Dict, List, Sequence
+
+import pytest
+
+from npu_conformance import cli
+from npu_conformance.files import output
+from npu_conformance.models import demonstration
+from npu_conformance.protocol import schema
+from npu_reference.graphs import load_graph
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
+#: Ends of README's commands that are no 0, by their second words: what is refused, and mistakes that are found.
+ENDS = {"options": 2, "lint": 1}
+
+
+def called(*words: str) -> int:
+    with pytest.raises(SystemExit) as left:
+        cli.main(list(words))
+    return int(str(left.value.code))
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: Any) -> Dict[str, str]:
+    """With `npu-conformance` as a shell finds it."""
+    folder = tmp_path_factory.mktemp("bin")
+    program = folder / "npu-conformance"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable!r} -m npu_conformance "$@"\n')
+    program.chmod(0o755)
+    paths = os.pathsep.join(os.path.abspath(one) for one in sys.path if one)
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "PYTHONPATH": paths, "TF_CPP_MIN_LOG_LEVEL": "2"}
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: Any) -> str:
+    """A current directory that has nothing to do with what is tried."""
+    return str(tmp_path_factory.mktemp("elsewhere"))
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory: Any) -> str:
+    folder = str(tmp_path_factory.mktemp("made") / "to try it's new")  # a name that a shell has to be told as one
+    demonstration.write(folder)
+    return folder
+
+
+def pasted(command: str, folder: str, environment: Dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, shell=True, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+
+
+def test_every_command_it_prints_works_from_any_directory(
+    tried: str, elsewhere: str, environment: Dict[str, str]
+) -> None:
+    done = {}
+    for trial in demonstration.trials(tried):
+        if trial.tensorflow and not TENSORFLOW:
+            continue
+        ended = pasted(trial.line, elsewhere, environment)
+        assert ended.returncode == trial.status, (trial.line, ended.stdout, ended.stderr)
+        done[trial.words[1]] = ended.stdout + ended.stderr
+    assert os.listdir(elsewhere) == []
+    assert "GRAY" in done["partition"] and "Did you mean precision_mode?" in done["lint"]
+    assert "mixed.iterations.must_be_one" in done["run"] and '"rejected"' not in done["case"]
+    assert not TENSORFLOW or "loss below 0.5" in done["simulate"]
+
+
+def test_the_faulty_backend_has_one_fault_and_mended_it_passes_what_failed(
+    tried: str, elsewhere: str, environment: Dict[str, str]
+) -> None:
+    judge, again = [trial for trial in demonstration.trials(tried) if trial.words[1] == "run"]
+    assert pasted(f"{judge.line} --format json", elsewhere, environment).returncode == 1
+    path = os.path.join(tried, "faulty_backend.py")
+    with open(path, encoding="utf-8") as stream:
+        faulty = stream.read()
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write(faulty.replace("> 2:", "> 1:"))
+    try:
+        ended = pasted(f"{again.line} --format json", elsewhere, environment)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        assert json.loads(ended.stdout)["counts"] == {"pass": 3}
+    finally:
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(faulty)
+
+
+def commands_of_readme() -> List[str]:
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as stream:
+        block = stream.read().split("## Port a script without a device at hand")[1].split("```")[1]
+    lines = [re.sub(r"\s+#.*", "", line) for line in block.splitlines()[1:]]
+    return [command for line in lines for command in line.split(" && ") if command]
+
+
+def test_the_commands_of_readme_run_on_what_it_writes_as_they_are_printed(
+    tmp_path: Any, environment: Dict[str, str]
+) -> None:
+    folder = str(tmp_path)
+    commands = commands_of_readme()
+    assert commands[:2] == ["npu-conformance demo try", "cd try"] and len(commands) > 8
+    for command in commands:
+        words = command.split()
+        if words[0] == "cd":
+            folder = os.path.join(folder, words[1])
+            continue
+        if words[1] == "simulate" and not TENSORFLOW:
+            continue
+        ended = pasted(command, folder, environment)
+        assert ended.returncode == ENDS.get(words[1], 0), (command, ended.stdout, ended.stderr)
+    pages = {"train.html"} if TENSORFLOW else set()
+    assert {"partition.html", "precision.html", "profile.html", *pages} <= set(os.listdir(folder))
+
+
+def test_it_says_what_it_wrote_and_prints_one_command_a_line(tmp_path: Any, capsys: Any) -> None:
+    folder = str(tmp_path / "new" / "one")
+    assert called("demo", folder) == 0
+    said = capsys.readouterr().out
+    printed = [line.strip() for line in said.splitlines() if line.startswith("  ")]
+    assert printed == [trial.line for trial in demonstration.trials(folder)]
+    assert all(os.path.isfile(os.path.join(folder, name)) for name in demonstration.files())
+    assert f"In {folder}: train.py" in said and "needs TensorFlow" in said
+
+
+def test_the_answer_in_json_is_that_of_its_schema(tmp_path: Any, capsys: Any) -> None:
+    assert called("demo", str(tmp_path / "new"), "--format", "json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    form = schema.load("demo")
+    assert schema.fault(answer, form, form) is None
+    assert "model.pb" in answer["files"]
+
+
+def test_the_model_is_a_graph_of_which_some_is_on_the_host(tried: str) -> None:
+    graph = load_graph(os.path.join(tried, "model.pb"))
+    assert {"words", "train", "loss"} <= set(graph.index)
+
+
+def test_an_empty_folder_is_filled_and_stays_the_same(tmp_path: Any, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = os.stat(str(tmp_path)).st_ino
+    assert called("demo", ".") == 0
+    assert os.stat(str(tmp_path)).st_ino == before
+    assert sorted(os.listdir(str(tmp_path))) == sorted({name.split("/")[0] for name in demonstration.files()})
+
+
+def link_to_an_empty_folder(path: Any) -> None:
+    (path.parent / "empty").mkdir()
+    path.symlink_to(path.parent / "empty")
+
+
+@pytest.mark.parametrize(
+    "make, reason",
+    [
+        (lambda path: path.write_text("mine"), "is no folder"),
+        (lambda path: (path.mkdir(), (path / "mine").write_text("mine")), "is not empty"),
+        (link_to_an_empty_folder, "is no folder"),
+        (lambda path: os.mkfifo(str(path)), "is no folder"),
+    ],
+    ids=["a file", "a folder with a file", "a link", "a pipe"],
+)
+def test_what_is_there_already_is_left_alone_with_one_error(
+    make: Any, reason: str, tmp_path: Any, capsys: Any
+) -> None:
+    path = tmp_path / "there"
+    make(path)
+    before = sorted(str(one) for one in tmp_path.rglob("*"))
+    assert called("demo", str(path)) == 2
+    said = capsys.readouterr()
+    assert len(said.err.splitlines()) == 1 and reason in said.err and not said.out
+    assert sorted(str(one) for one in tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["", "x" * 5000, "/proc/nothing/here"])
+def test_a_name_that_is_none_is_one_error(name: str, capsys: Any) -> None:
+    assert called("demo", name) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["an empty folder", "an absent one"])
+def test_nothing_half_written_is_left(there: bool, tmp_path: Any, monkeypatch: Any) -> None:
+    folder = tmp_path / "new"
+    if there:
+        folder.mkdir()
+    written: List[Sequence[Any]] = []
+    whole = output.write_bytes
+
+    def fails(path: str, content: bytes) -> None:
+        if len(written) == 3:
+            raise OSError(28, "No space left on device")
+        written.append(path)
+        whole(path, content)
+
+    monkeypatch.setattr(output, "write_bytes", fails)
+    assert called("demo", str(folder)) == 2
+    assert len(written) == 3
+    assert os.listdir(str(tmp_path)) == (["new"] if there else [])
+    assert not there or os.listdir(str(folder)) == []
+
+
+def test_a_folder_that_is_filled_meanwhile_is_left_as_it_is(tmp_path: Any, monkeypatch: Any, capsys: Any) -> None:
+    folder = tmp_path / "new"
+    folder.mkdir()
+    whole = output.write_bytes
+
+    def meanwhile(path: str, content: bytes) -> None:
+        (folder / "models").write_text("somebody else's")
+        whole(path, content)
+
+    monkeypatch.setattr(output, "write_bytes", meanwhile)
+    assert called("demo", str(folder)) == 2
+    assert os.listdir(str(folder)) == ["models"]
+    assert "cannot be written" in capsys.readouterr().err
