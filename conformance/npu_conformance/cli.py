@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import sys
-from typing import Dict, List, Optional, Sequence
+from typing import Dict, Iterator, List, Mapping, Optional, Sequence
 
 import click
 
 import npu_reference
-from npu_conformance.commands.case import case
-from npu_conformance.commands.compare import compare
-from npu_conformance.commands.coverage import coverage
-from npu_conformance.commands.demo import demo
-from npu_conformance.commands.explain import explain
-from npu_conformance.commands.explore import explore
-from npu_conformance.commands.golden import golden
-from npu_conformance.commands.inspect import inspect
-from npu_conformance.commands.join import join
-from npu_conformance.commands.library import library
-from npu_conformance.commands.lint import lint
-from npu_conformance.commands.mutants import mutants
-from npu_conformance.commands.options import options
-from npu_conformance.commands.partition import partition
-from npu_conformance.commands.precision import precision
-from npu_conformance.commands.profile import profile
-from npu_conformance.commands.run import run
-from npu_conformance.commands.simulate import simulate
-from npu_conformance.commands.verify import verify
-from npu_conformance.commands.worker import worker
-from npu_conformance.commands.worker_check import worker_check
 from npu_conformance.files import streams
+from npu_reference.collection import no_collection
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["main", "cli"]
@@ -68,7 +49,10 @@ def _invoke(arguments: List[str], alone: bool) -> object:
     if "_NPU_CONFORMANCE_COMPLETE" in os.environ:  # a shell asks for completions
         return cli.main(args=arguments, prog_name="npu-conformance", standalone_mode=False)
     try:
-        with cli.make_context("npu-conformance", list(arguments), obj=alone) as context:
+        lasting = arguments[0] in _LASTING
+        with cli.make_context("npu-conformance", list(arguments), obj=alone) as context, (
+            contextlib.nullcontext() if lasting else no_collection()
+        ):
             return cli.invoke(context)
     except click.exceptions.Exit as ended:
         return ended.exit_code
@@ -119,33 +103,54 @@ def _internal(error: Exception) -> NpuError:
     return NpuError("INTERNAL", "npu-conformance", f"{type(error).__name__}: {error}", remedy)
 
 
+class _Commands(Mapping[str, click.Command]):
+    """The commands by name; the module of each is loaded when it is asked for."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in iter(self):
+            raise KeyError(name)
+        word = name.replace("-", "_")
+        command: click.Command = getattr(importlib.import_module(f"npu_conformance.commands.{word}"), word)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for names in _SECTIONS.values() for name in names)
+
+    def __len__(self) -> int:
+        return sum(map(len, _SECTIONS.values()))
+
+
 class _Sections(click.Group):
     """A group whose help shows its commands by what a person wants, in the order of :data:`_SECTIONS`."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections = {title: [str(command.name) for command in commands] for title, commands in _SECTIONS.items()}
         width = max(map(len, self.commands))
-        for title, names in sections.items():
+        for title, names in _SECTIONS.items():
             with formatter.section(title):
                 rows = [(name.ljust(width), self.commands[name].get_short_help_str(limit=300)) for name in names]
                 formatter.write_dl(rows)
 
 
-@click.group(cls=_Sections, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+#: The commands by what a person wants; each is in the module of its name, under its name.
+_SECTIONS: Dict[str, Sequence[str]] = {
+    "Judge a backend": ("run", "join", "verify", "compare", "explore", "worker-check", "worker"),
+    "Port a script": ("demo", "simulate", "profile", "lint", "inspect"),
+    "Ask the reference": ("options", "partition", "precision", "golden", "library", "explain"),
+    "Look at the suite": ("case", "coverage", "mutants"),
+}
+
+#: Commands that go on for as long as there is to do, or run what others wrote: the collector has work there.
+_LASTING = ("run", "verify", "compare", "explore", "worker-check", "worker", "simulate", "profile")
+
+
+@click.group(
+    cls=_Sections,
+    commands=_Commands(),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(version=npu_reference.__version__, message="%(version)s")
 def cli() -> None:
     """Executable specification of Ascend's TensorFlow adapter, on a simulated NPU."""
-
-
-_SECTIONS: Dict[str, Sequence[click.Command]] = {
-    "Judge a backend": (run, join, verify, compare, explore, worker_check, worker),
-    "Port a script": (demo, simulate, profile, lint, inspect),
-    "Ask the reference": (options, partition, precision, golden, library, explain),
-    "Look at the suite": (case, coverage, mutants),
-}
-
-for _command in (command for commands in _SECTIONS.values() for command in commands):
-    cli.add_command(_command)
 
 
 def _commands() -> Dict[str, List[str]]:

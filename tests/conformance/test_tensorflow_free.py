@@ -82,3 +82,20 @@ def test_asking_for_options_costs_less_than_a_third_of_a_second_of_cpu() -> None
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     # The design asks for 0.3 s; processes that share the core here make CPU time itself slower.
     assert used < 0.9
+
+
+def test_a_command_loads_no_other() -> None:
+    program = (
+        "import sys\n"
+        "from npu_conformance import cli\n"
+        "try:\n"
+        "    cli.main(sys.argv[1:])\n"
+        "except SystemExit:\n"
+        "    print(sorted(name for name in sys.modules if name.startswith('npu_conformance.commands.')))\n"
+    )
+    for words, loaded in (
+        (["--version"], []),
+        (["partition", "--help"], ["npu_conformance.commands.partition", "npu_conformance.commands.shared"]),
+    ):
+        done = subprocess.run([sys.executable, "-c", program, *words], stdout=subprocess.PIPE, check=True)
+        assert done.stdout.decode().splitlines()[-1] == str(loaded)

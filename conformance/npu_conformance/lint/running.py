@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import gc
 import io
 import os
 import re
@@ -19,6 +18,7 @@ from npu_conformance.lint.registry import Report, Rule, Settings
 from npu_conformance.lint.source import LARGEST, Places, Source, Unreadable
 from npu_conformance.lint.suppressing import silence
 from npu_reference import notebooks
+from npu_reference.collection import no_collection
 from npu_reference.errors import NpuError
 from npu_reference.printing import shorten
 
@@ -181,19 +181,14 @@ def check_text(path: str, data: bytes, task: Task) -> Answer:
 
     Whatever goes wrong in lint itself is a finding of the code :data:`DEFECT`; no exception leaves here.
     """
-    enabled = gc.isenabled()
-    gc.disable()  # nothing below lives long enough to be worth looking at
     try:
-        with warnings.catch_warnings():
+        with no_collection(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return (_of_notebook if path.endswith(notebooks.SUFFIX) else _answer)(path, data, task)
     except RecursionError:
         return Answer(path, _unreadable(path, Unreadable("E001", 1, 1, _TOO_DEEP), task, ""))
     except Exception as problem:  # noqa: BLE001 - one file costs itself only
         return Answer(path, (_defect(path, f"Lint failed on this file: {_told(problem)}."),))
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _answer(path: str, data: bytes, task: Task, places: Places = ()) -> Answer:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import gc
 import multiprocessing
 import multiprocessing.connection
 import signal
 import sys
 import time
 from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence, Tuple
+
+from npu_reference.collection import no_collection
 
 __all__ = ["CONTEXT", "answers"]
 
@@ -59,10 +60,10 @@ class _Worker:
         return self.process.exitcode
 
 
+@no_collection()  # many trees are made, and no circles worth looking for
 def _work(pipe: Any, theirs: Any, at: Any, read: Callable[[str], Any]) -> None:
     """Reads what it is handed until nobody hands it anything any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.disable()  # many trees are made, and no circles worth looking for
     if theirs is not None:
         theirs.close()  # else this process would keep itself from seeing that the other end is gone
     while True:

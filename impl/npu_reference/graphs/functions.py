@@ -245,6 +245,9 @@ class _Given:
     def __getitem__(self, name: str) -> Any:
         return self._given[name]
 
+    def get(self, name: str) -> Any:
+        return self._given.get(name)
+
 
 def _add_node(function: Function, proto: Any, given: Mapping[str, Any], graph_def: Any, names: _Names) -> Any:
     subject = f"{function.subject}: node '{shorten(proto.name)}'"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from sys import intern
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
@@ -392,8 +393,8 @@ class _Inputs:
     __slots__ = ("controls", "loop_merges", "merges", "next_iterations", "ordered", "slots", "sources")
 
     def __init__(self, nodes: List[Node]) -> None:
-        self.sources: List[List[int]] = []
-        self.slots: List[List[int]] = []
+        self.sources: List[Sequence[int]] = []
+        self.slots: List[Sequence[int]] = []
         self.controls = [0] * len(nodes)
         self.merges = {node.id for node in nodes if node.op in _MERGES}
         self.next_iterations = {node.id for node in nodes if node.op in _NEXT_ITERATIONS}
@@ -412,53 +413,73 @@ def _connect(
         order = creation_order(inputs.sources, inputs.controls, inputs.merges, inputs.next_iterations)
         if len(order) < len(nodes):
             raise _cycle(nodes, inputs, order, subject)
-    return _number_edges(inputs, order), order
+    return _number_edges(nodes, inputs, order), order
 
 
 def _resolve(nodes: List[Node], index: Dict[str, int], op_defs: List[OpDef], subject: str) -> _Inputs:
     inputs = _Inputs(nodes)
-    outputs: List[int] = []
+    counts: List[int] = []  # of outputs
     for node, op_def in zip(nodes, op_defs):
-        outputs.append(_count(op_def, True, node, subject))
+        fixed = op_def.fixed_outputs
+        counts.append(_count(op_def, True, node, subject) if fixed is None else fixed)
+    without = {i for i, count in enumerate(counts) if not count}
+    firsts: Dict[int, Tuple[int, ...]] = {}  # slots of so many inputs that are all the first outputs of nodes
+    merges, controls = inputs.merges, inputs.controls
+    find, add_sources, add_slots = index.get, inputs.sources.append, inputs.slots.append
     for node, op_def in zip(nodes, op_defs):
-        sources: List[int] = []
-        slots: List[int] = []
-        waits: Set[int] = set()
         i = node.id
-        for text in node.proto.input:
-            source = index.get(text)
-            slot = 0
-            if source is None:
-                source, slot = _parse_input(text, index, node, subject)
-            if slot == CONTROL:
-                # A second control edge between the same nodes is not made.
-                if source in waits:
-                    continue
-                waits.add(source)
-                inputs.controls[i] += 1
-            elif inputs.controls[i]:
-                reason = f"input '{shorten(text)}' stands after a control input"
-                raise NpuError("GRAPH_INPUT", where(subject, node), reason)
-            elif slot >= outputs[source]:
-                raise _no_output(node, nodes[source], slot, outputs[source], subject)
-            sources.append(source)
-            slots.append(slot)
+        slots: Sequence[int]
+        sources: List[Any] = list(map(find, node.proto.input[:]))  # a slice: one call instead of one an input
+        if None in sources or (without and not without.isdisjoint(sources)):
+            sources, slots = _parse_inputs(node, index, nodes, counts, subject)
+            controls[i] = slots.count(CONTROL)
+        else:
+            if len(sources) not in firsts:
+                firsts[len(sources)] = (0,) * len(sources)
+            slots = firsts[len(sources)]
         expected = op_def.fixed_inputs
         if expected is None:
             expected = _count(op_def, False, node, subject)
-        data = len(sources) - inputs.controls[i]
+        data = len(sources) - controls[i]
         if data != expected:
             raise NpuError("GRAPH_INPUT", where(subject, node), f"it has {data} data inputs and needs {expected}")
-        if i in inputs.merges and any(source in inputs.next_iterations for source in sources):
+        if i in merges and not inputs.next_iterations.isdisjoint(sources):
             inputs.loop_merges.add(i)
-        if inputs.ordered and sources:
+        if inputs.ordered and sources and max(sources) >= i:
             inputs.ordered = _comes_after(node, sources, slots, inputs)
-        inputs.sources.append(sources)
-        inputs.slots.append(slots)
+        add_sources(sources)
+        add_slots(slots)
     return inputs
 
 
-def _comes_after(node: Node, sources: List[int], slots: List[int], inputs: _Inputs) -> bool:
+def _parse_inputs(
+    node: Node, index: Dict[str, int], nodes: List[Node], counts: List[int], subject: str
+) -> Tuple[List[int], List[int]]:
+    """Source ids and slots of a node's inputs, of which some are more than a node's name."""
+    sources: List[int] = []
+    slots: List[int] = []
+    waits: Set[int] = set()
+    for text in node.proto.input:
+        source = index.get(text)
+        slot = 0
+        if source is None:
+            source, slot = _parse_input(text, index, node, subject)
+        if slot == CONTROL:
+            # A second control edge between the same nodes is not made.
+            if source in waits:
+                continue
+            waits.add(source)
+        elif waits:
+            reason = f"input '{shorten(text)}' stands after a control input"
+            raise NpuError("GRAPH_INPUT", where(subject, node), reason)
+        elif slot >= counts[source]:
+            raise _no_output(node, nodes[source], slot, counts[source], subject)
+        sources.append(source)
+        slots.append(slot)
+    return sources, slots
+
+
+def _comes_after(node: Node, sources: Sequence[int], slots: Sequence[int], inputs: _Inputs) -> bool:
     """Whether the importer could make `node` where it stands: of a loop's Merge, once one other input is there."""
     if node.id not in inputs.loop_merges:
         return max(sources) < node.id
@@ -503,35 +524,37 @@ def _no_output(node: Node, source: Node, slot: int, count: int, subject: str) ->
     )
 
 
-def _number_edges(inputs: _Inputs, order: Sequence[int]) -> Edges:
+def _number_edges(nodes: List[Node], inputs: _Inputs, order: Sequence[int]) -> Edges:
     """Edge ids: see :func:`edges.creation_order`."""
-    src: List[int] = []
-    src_slot: List[int] = []
-    dst: List[int] = []
-    dst_slot: List[int] = []
-    back: List[Tuple[int, int, int, int]] = []
+    sources, slots = inputs.sources, inputs.slots
+    positions: List[Sequence[int]] = [range(len(given)) for given in slots]
+    for i, count in enumerate(inputs.controls):
+        if count:
+            positions[i] = [CONTROL if slot == CONTROL else k for k, slot in enumerate(slots[i])]
     place: Sequence[int] = order if inputs.ordered else _places(order)
-    for i in order:
-        sources, slots = inputs.sources[i], inputs.slots[i]
-        positions = list(range(len(sources)))
-        if inputs.controls[i]:
-            positions = [CONTROL if slot == CONTROL else k for k, slot in enumerate(slots)]
-        if i in inputs.loop_merges:
-            rows = list(zip(sources, slots, [i] * len(sources), positions))
-            back.extend(row for row in rows if place[row[0]] > place[i])
-            rows = [row for row in rows if place[row[0]] <= place[i]]
-            sources, slots = [row[0] for row in rows], [row[1] for row in rows]
-            positions = [row[3] for row in rows]
-        src.extend(sources)
-        src_slot.extend(slots)
-        dst.extend([i] * len(sources))
-        dst_slot.extend(positions)
+    back: List[Tuple[int, int, int, int]] = []
+    for i in sorted(inputs.loop_merges, key=place.__getitem__):
+        rows = list(zip(sources[i], slots[i], positions[i]))
+        back.extend((source, slot, i, position) for source, slot, position in rows if place[source] > place[i])
+        rows = [row for row in rows if place[row[0]] <= place[i]]
+        sources[i], slots[i], positions[i] = zip(*rows) if rows else ((), (), ())
+    heads = order
+    if inputs.ordered:
+        heads = [node.id for node in nodes]  # the same numbers, not new ones
+    else:
+        sources, slots, positions = ([column[i] for i in order] for column in (sources, slots, positions))
+    edges = Edges(
+        list(chain.from_iterable(sources)),
+        list(chain.from_iterable(slots)),
+        [head for head, given in zip(heads, slots) for _ in given],
+        list(chain.from_iterable(positions)),
+    )
     for source, slot, i, position in back:
-        src.append(source)
-        src_slot.append(slot)
-        dst.append(i)
-        dst_slot.append(position)
-    return Edges(src, src_slot, dst, dst_slot)
+        edges.src.append(source)
+        edges.src_slot.append(slot)
+        edges.dst.append(i)
+        edges.dst_slot.append(position)
+    return edges
 
 
 def _places(order: Sequence[int]) -> List[int]:

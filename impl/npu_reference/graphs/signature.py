@@ -17,16 +17,14 @@ class AttrProblem(Exception):
 
 def attr_proto(op_def: OpDef, attrs: Any, name: str, field: str) -> Any:
     """The AttrValue of ``name``, of the node or else the operator's default; AttrProblem unless it holds ``field``."""
-    if name in attrs:
-        value = attrs[name]
-    else:
+    value = attrs.get(name)
+    if value is None:
         declared = op_def.attrs.get(name)
         if declared is None or declared.default is None:
             raise AttrProblem(f"attribute {name!r} is missing")
         value = declared.default
-    found = value.WhichOneof("value")
-    if found != field:
-        raise AttrProblem(f"attribute {name!r} must hold {_kind(field)} and holds {_kind(found)}")
+    if not value.HasField(field):
+        raise AttrProblem(f"attribute {name!r} must hold {_kind(field)} and holds {_kind(value.WhichOneof('value'))}")
     return value
 
 
@@ -47,17 +45,21 @@ def _kind(field: Optional[str]) -> str:
 def check_required(op_def: OpDef, attrs: Any) -> None:
     """Raise AttrProblem unless every attribute without a default is there, in the right field."""
     for name, field in op_def.required:
-        if name not in attrs:
+        value = attrs.get(name)
+        if value is None:
             raise AttrProblem(f"attribute {name!r} is missing")
-        found = attrs[name].WhichOneof("value")
         # A function body may leave any attribute to its caller.
-        if found != field and found != "placeholder":
-            raise AttrProblem(f"attribute {name!r} must hold {_kind(field)} and holds {_kind(found)}")
+        if not value.HasField(field) and not value.HasField("placeholder"):
+            found = _kind(value.WhichOneof("value"))
+            raise AttrProblem(f"attribute {name!r} must hold {_kind(field)} and holds {found}")
 
 
 def count_args(op_def: OpDef, args: Tuple[ArgDef, ...], attrs: Any) -> int:
     """How many tensors ``args`` stand for; AttrProblem where an attribute that decides it is missing or absurd."""
-    return sum(_length(op_def, arg, attrs) for arg in args)
+    count = 0
+    for arg in args:
+        count += _length(op_def, arg, attrs)
+    return count
 
 
 def _length(op_def: OpDef, arg: ArgDef, attrs: Any) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
 
+from npu_reference.collection import no_collection
 from npu_reference.partition.reasons import Reason
 
 if TYPE_CHECKING:
@@ -173,6 +174,7 @@ class Partition:
         names.update(nodes[copy.node].name for copy in geop.copies)
         return sorted(names)
 
+    @no_collection()
     def to_json(self) -> Dict[str, Any]:
         """The protocol's answer to `partition`."""
         nodes = self.graph.nodes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from npu_reference.catalog import Catalog, Unmatched, unmatched
+from npu_reference.collection import no_collection
 from npu_reference.graphs import Function
 from npu_reference.options.files.customize_dtypes import CustomDtypes
 from npu_reference.options.files.mixlist import Mixlist
@@ -24,6 +25,7 @@ __all__ = ["assign"]
 _MAX_NOTES = 20
 
 
+@no_collection()
 def assign(
     partition: Partition,
     options: Resolution,

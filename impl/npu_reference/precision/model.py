@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from npu_reference.collection import no_collection
+
 __all__ = ["SCHEMA", "Assignment", "Cast", "NodePrecision", "Note"]
 
 #: Name and version of the JSON form.
@@ -123,6 +125,7 @@ class Assignment:
             "impl_modes": _counted([node.impl_mode or "none" for node in self.nodes]),
         }
 
+    @no_collection()
     def to_json(self) -> Dict[str, Any]:
         """The protocol's answer to `precision`."""
         return {

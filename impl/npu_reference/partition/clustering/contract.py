@@ -93,10 +93,9 @@ class _Contractor:
         self.out: List[Optional[Set[int]]] = [set() for _ in range(count)]
         self.into: List[Optional[Set[int]]] = [set() for _ in range(count)]
         out, into = self.out, self.into
-        for edge in range(len(src)):
+        for edge, (tail, head) in enumerate(zip(src, dst)):
             if edge in untied:
                 continue
-            tail, head = src[edge], dst[edge]
             if tail == head:
                 raise NpuError("GRAPH_CYCLE", "", "a node is its own input.")
             out[tail].add(head)  # type: ignore[union-attr]
@@ -115,10 +114,10 @@ class _Contractor:
     def run(self) -> None:
         candidate, src, dst, wakeups = self.candidate, self.src, self.dst, self.wakeups
         untried = self.untried
-        for edge in range(len(src)):
+        for edge, (tail, head) in enumerate(zip(src, dst)):
             while wakeups and wakeups[0] <= (0, edge):
                 self._wake()
-            if candidate[src[edge]] and candidate[dst[edge]] and edge not in untried:
+            if candidate[tail] and candidate[head] and edge not in untried:
                 self._try(edge, 0)
         while wakeups:
             self._wake()

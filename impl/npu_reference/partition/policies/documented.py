@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
@@ -90,10 +90,19 @@ def plan(graph: Graph, settings: Settings, op_list: OpList, flavour: str) -> Pla
     """
     settings = with_graph_options(graph, settings)
     notes: List[Note] = []
-    if idle_cause(graph, settings) is None:  # with use_off_line False the other options have nothing to act on
+    idle = idle_cause(graph, settings)
+    if idle is None:  # with use_off_line False the other options have nothing to act on
         check_options(settings)
         graph, notes = rewrite(in_creation_order(graph))
-    return _Planner(graph, settings, op_list, flavour, notes).run()
+    return _Planner(graph, settings, op_list, flavour, notes).run(idle)
+
+
+class _Divided(NamedTuple):
+    """A division, which nobody changes, with the copies that it needs and what keeps it from running."""
+
+    groups: Sequence[int]
+    copies: Copies
+    problems: Sequence[Violation]
 
 
 class _Planner:
@@ -104,14 +113,16 @@ class _Planner:
         self.candidate = bytearray(len(graph.nodes))
         self.cause: Dict[int, Cause] = {}
         self.contracted = 0
+        self.divided: Optional[_Divided] = None  # the division that was looked at last
         self.fixed_constants: Set[int] = set()  # constants that in_out_pair puts on one side
         has_loops = any(node.op in _ENTERS for node in graph.nodes)
         self.around = Surroundings(
             frames(graph) if has_loops else None, find_dead(graph, self.wires), hidden_edges(graph, self.wires)
         )
 
-    def run(self) -> Plan:
-        idle = idle_cause(self.graph, self.settings) or whole_graph_cause(self.graph)
+    def run(self, idle: Optional[Cause]) -> Plan:
+        """The plan; `idle` is why the pass would leave the graph as it is."""
+        idle = idle or whole_graph_cause(self.graph)
         if idle is not None:
             self.cause.update((node.id, idle) for node in self.graph.nodes)
             # A saved graph holds what several runs need; only one of them initialises the iterator.
@@ -121,10 +132,9 @@ class _Planner:
             return self._plan([-1] * len(self.graph.nodes), Copies(set(), set()))
         self._choose()
         groups = self._group()
-        copies = self._copies(groups)
-        self._verify(groups, copies)
+        self._verify(groups)
         self._summarise(groups)
-        return self._plan(groups, copies)
+        return self._plan(groups, self._divided(groups).copies)
 
     def _plan(self, groups: List[int], copies: Copies) -> Plan:
         return Plan(
@@ -323,8 +333,7 @@ class _Planner:
     def _group_once(self) -> List[int]:
         grouping = group(self.graph, self.wires, self.candidate, self.settings, self.flavour)
         self.contracted = grouping.contracted
-        problems = violations(self.graph, self.wires, grouping.group, self._copies(grouping.group), self.around)
-        problems = [problem for problem in problems if problem.code != "REF"]
+        problems = [problem for problem in self._divided(grouping.group).problems if problem.code != "REF"]
         if not problems:
             return grouping.group
         self._note_repairs(problems)
@@ -347,7 +356,7 @@ class _Planner:
     def _cut_references(self, groups: Sequence[int]) -> List[int]:
         """Evict what would take over a border what cannot cross it, or give it (full offload dissolves regions)."""
         wires, nodes = self.wires, self.graph.nodes
-        copies = self._copies(groups)
+        copies = self._divided(groups).copies
         able = bytes(self.candidate)
         evicted = []
         for edge, kind in enumerate(wires.kind):
@@ -364,6 +373,14 @@ class _Planner:
                     evicted.append(node)
         return evicted
 
+    def _divided(self, groups: Sequence[int]) -> _Divided:
+        """What follows from a division, once for each: several steps ask, and it takes all edges."""
+        if self.divided is None or self.divided.groups is not groups:
+            copies = self._copies(groups)
+            problems = violations(self.graph, self.wires, groups, copies, self.around)
+            self.divided = _Divided(groups, copies, problems)
+        return self.divided
+
     def _copies(self, groups: Sequence[int]) -> Copies:
         if not self.settings.mix:
             return Copies(set(), set())
@@ -374,8 +391,8 @@ class _Planner:
 
     # -- what is answered beside -------------------------------------------------------------------------------
 
-    def _verify(self, groups: Sequence[int], copies: Copies) -> None:
-        problems = violations(self.graph, self.wires, groups, copies, self.around)
+    def _verify(self, groups: Sequence[int]) -> None:
+        problems = self._divided(groups).problems
         stray = [node for node, home in enumerate(groups) if home >= 0 and not self.candidate[node]]
         if problems or stray:
             what = problems[0].message if problems else f"{self.graph.nodes[stray[0]].name} is in a GEOP"
