@@ -55,8 +55,9 @@ def report(tmp_path_factory: Any) -> str:
     from npu_conformance.running import runner
 
     folder = str(tmp_path_factory.mktemp("reports") / "report")
-    wanted = selection.select(corpus(), areas=["in_out_pair"], editions=["legacy"], keyword="range-with")
-    asked = {"areas": ["in_out_pair"], "editions": ["legacy"], "keyword": "range-with"}
+    some = "range-with-two or range-with-a-listed-constant or range-without"
+    wanted = selection.select(corpus(), areas=["in_out_pair"], editions=["legacy"], keyword=some)
+    asked = {"areas": ["in_out_pair"], "editions": ["legacy"], "keyword": some}
     found = runner.run(corpus(), wanted, "mutant:first-in-only", runner.Settings(factor=3.0), selection=asked)
     with output.replaced_folder(folder) as aside:
         write.write(corpus(), found, aside)

@@ -16,6 +16,7 @@ from npu_conformance import cli
 from npu_conformance.files import output
 from npu_conformance.models import demonstration
 from npu_conformance.protocol import schema
+from npu_reference.errors import NpuError
 from npu_reference.graphs import load_graph
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -196,7 +197,7 @@ def test_nothing_half_written_is_left(there: bool, tmp_path: Any, monkeypatch: A
 
     def fails(path: str, content: bytes) -> None:
         if len(written) == 3:
-            raise OSError(28, "No space left on device")
+            raise NpuError("OUTPUT", path, "cannot be written: No space left on device")
         written.append(path)
         whole(path, content)
 
