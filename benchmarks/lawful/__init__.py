@@ -16,7 +16,7 @@ __all__ = ["LAWFUL"]
 #: By name, in the order written; `sentence` is what leaves the choice.
 LAWFUL: Dict[str, making.Faulty] = {}
 
-_MODULES = ("options", "refusals", "precision", "partition", "mixed", "run", "timeline", "artifacts")
+_MODULES = ("options", "refusals", "precision", "partition", "mixed", "run", "timeline", "artifacts", "readings")
 
 with making.into(LAWFUL):
     for _name in _MODULES:

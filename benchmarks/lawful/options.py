@@ -684,24 +684,6 @@ takes_default(
 )
 
 
-def _inference_of_run_config(params: Params, values: Values) -> bool:
-    told = {"values": values}
-    return (
-        is_about(params, "runconfig", "current")
-        and in_inference({"values": values})
-        and value_of(told, "precision_mode_v2") is None
-    )
-
-
-takes_default(
-    "options",
-    "run_config_allows_float16_by_default_in_inference_as_well",
-    "003 L343 'for the Atlas Training Series Product, the default value is allow_fp32_to_fp16', whatever the run mode",
-    {"precision_mode": "allow_fp32_to_fp16"},
-    _inference_of_run_config,
-)
-
-
 def _is_legacy(params: Params, values: Values) -> bool:
     return is_about(params, edition="legacy")
 

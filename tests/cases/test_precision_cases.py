@@ -29,8 +29,8 @@ MODES = {
         "mix": ("legacy-mix-on-both-dtypes", "legacy-mix"),
     },
     "current": {
-        "allow": ("precision-unset", "precision-allow-fp32-to-fp16"),
-        "force_fp16": ("precision-inference-default", "precision-force-fp16", "precision-v2-fp16"),
+        "allow": ("precision-unset", "precision-inference-default", "precision-allow-fp32-to-fp16"),
+        "force_fp16": ("precision-force-fp16", "precision-v2-fp16"),
         "cube": ("precision-cube-fp16in-fp32out", "precision-force-fp32", "precision-v2-cube-fp16in-fp32out"),
         "keep": ("precision-must-keep", "precision-v2-origin"),
         "mix": ("precision-mix-on-both-dtypes", "precision-v2-mixed-float16-on-both-dtypes"),

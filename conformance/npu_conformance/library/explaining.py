@@ -135,7 +135,12 @@ def _reading(word: str) -> Optional[Explanation]:
     found = cases.load()
     requirements = [one.id for one in found.requirements.values() if row.name in one.readings]
     citing_cases = [case.id for case in found.cases.values() if row.name in case.readings]
-    facts = {"Under": row.heading, **dict(row.cells)}
+    force = inventory.forces()[row.name]
+    told = {
+        "Force": force.force, "Necessary": force.necessary, "Choice": force.choice, "Document": force.document,
+        "Judged so": force.because,
+    }  # fmt: skip
+    facts = {"Under": row.heading, **dict(row.cells), **{label: text for label, text in told.items() if text}}
     return Explanation("reading", row.name, facts, requirements, (), citing_cases)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple, Union
 
 from npu_conformance.files import resources
 from npu_conformance.files import toml_file as _toml
 from npu_reference.errors import NpuError
 
-__all__ = ["Requirement", "choices", "has_default", "load", "LEVELS", "EDITIONS"]
+__all__ = ["Force", "Requirement", "choices", "forces", "has_default", "load", "FORCES", "LEVELS", "EDITIONS"]
 
 LEVELS = ("must", "should", "may")
 EDITIONS = ("legacy", "current")
@@ -85,8 +85,57 @@ def _requirement(entry: Any, where: str) -> Requirement:
     return Requirement(readings=tuple(readings), **texts)
 
 
+#: How far a reading of the documents binds: it is the only way, another is as good, or some of it is either.
+FORCES = ("necessary", "choice", "mixed")
+
+
+class Force(NamedTuple):
+    """How far a row of docs/readings.md binds.
+
+    document, because: the sentences it was judged by, and the reason; necessary: what of a mixed row a `must` may rest
+    on; choice: what else is as good; open: why no `must` rests on the choice, as names of lawful backends or as words.
+    """
+
+    force: str
+    document: str
+    because: str
+    necessary: str
+    choice: str
+    open: Union[str, Tuple[str, ...]]
+
+
+def forces(folder: Optional[str] = None) -> Mapping[str, Force]:
+    """Each reading's letter and number -> its force.
+
+    Raises:
+        NpuError: CASE_FILE, for a malformed entry.
+    """
+    path = os.path.join(folder or resources.requirements(), "readings.toml")
+    found: Dict[str, Force] = {}
+    for name, entry in _toml.load(path).items():
+        where = f"{path}: {name}"
+        if not isinstance(entry, dict) or not set(entry) <= set(Force._fields):
+            raise NpuError("CASE_FILE", where, f"is no table of {', '.join(Force._fields)}")
+        reasons = entry.get("open", "")
+        listed = isinstance(reasons, list) and all(isinstance(one, str) and one for one in reasons)
+        texts = {key: entry.get(key, "") for key in Force._fields if key != "open"}
+        if not (listed or isinstance(reasons, str)) or not all(isinstance(text, str) for text in texts.values()):
+            raise NpuError("CASE_FILE", where, "has a value that is no text")
+        if texts["force"] not in FORCES:
+            raise NpuError("CASE_FILE", f"{where}: force", f"{texts['force']!r} is none of {', '.join(FORCES)}")
+        has = [key for key in ("necessary", "choice") if texts[key]]
+        if has != {"necessary": [], "choice": ["choice"], "mixed": ["necessary", "choice"]}[texts["force"]]:
+            raise NpuError("CASE_FILE", where, "does not say what is necessary in it, and what a choice")
+        if not texts["document"] or not texts["because"]:
+            raise NpuError("CASE_FILE", where, "non-empty texts 'document' and 'because' are required")
+        found[name] = Force(open=tuple(reasons) if listed else reasons, **texts)
+    return found
+
+
 def choices(folder: Optional[str] = None) -> Mapping[str, str]:
     """Id of each case that rests on a choice the documents leave open -> what leaves it; such a case is a `should`.
+
+    An id with `@` and an edition is of a case that rests on it in that edition alone.
 
     Raises:
         NpuError: CASE_FILE, for a malformed entry or a case that stands there twice.

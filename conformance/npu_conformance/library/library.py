@@ -98,17 +98,19 @@ class Library(NamedTuple):
     """All cases of a folder, with the inventory they refer to.
 
     digest: SHA-256 over case files, goldens and inventory: what a verdict was judged by.
+    softened: cases that rest on a choice in one edition alone, by id and edition, as they are asked there.
     """
 
     cases: Mapping[str, Case]
     requirements: Mapping[str, inventory.Requirement]
     fixtures: str
     digest: str
+    softened: Mapping[Tuple[str, str], Case]
 
     def instances(self) -> List[Instance]:
         """Every case in each of its editions, as written and as each twin, in a fixed order."""
         return [
-            Instance(_in_edition(case, edition), edition, twin)
+            Instance(_in_edition(self.softened.get((case.id, edition), case), edition), edition, twin)
             for case in self.cases.values()
             for edition in case.editions
             for twin in ("",) + case.twins
@@ -149,10 +151,16 @@ def load(
             if case.id in found:
                 raise NpuError("CASE_FILE", f"{name}: {case.id}", "this id is used twice")
             found[case.id] = case._replace(level="should") if case.id in choices and case.level == "must" else case
+    softened = {
+        (case.id, edition): case._replace(level="should")
+        for case in found.values()
+        for edition in case.editions
+        if f"{case.id}@{edition}" in choices and case.level == "must"
+    }
     _check_references(found)
     _check_goldens(golden, files)
     digest = _digest([cases, golden, requirements or resources.requirements()])
-    return Library(found, known, os.path.abspath(fixtures), digest)
+    return Library(found, known, os.path.abspath(fixtures), digest, softened)
 
 
 def _check_references(cases: Mapping[str, Case]) -> None:

@@ -6,7 +6,7 @@ import functools
 import json
 import posixpath
 import re
-from typing import Any, List
+from typing import Any, List, Mapping, Tuple
 
 from npu_reference.options import OPTIONS
 from npu_reference.options.domains import Text
@@ -14,10 +14,23 @@ from npu_reference.options.grammars import GrammarError
 from npu_reference.options.grammars.dump_step import Steps
 from npu_reference.options.meaning import told
 
-__all__ = ["NOTHING", "same", "unwrapped"]
+__all__ = ["NOTHING", "OF_A_SESSION", "same", "unwrapped"]
 
 #: What an option that is left empty may be told as: "left empty by default, indicating that it is disabled" (003).
 NOTHING = (None, False, 0, "", "0")
+
+#: Defaults that 002 gives a session and 003 an NPURunConfig, where they differ: a session of the current edition may
+#: have either, since neither document says that it counts for the other's surface (reading A17 and its like).
+OF_A_SESSION: Mapping[str, Tuple[Any, Any]] = {
+    "enable_data_pre_proc": (False, True),  # 002 L33, 003 L992
+    "enable_exception_dump": (0, 2),  # 002 L336, 003 L165
+    "hcom_parallel": (False, True),  # 002 L211, 003 L593
+    "op_compiler_cache_mode": ("disable", "enable"),  # 002 L541, 003 L802
+    "op_select_implmode": ("high_performance", None),  # 002 L347, 003 L1063
+    "op_wait_timeout": (None, 120),  # 002 L815, 003 L912
+    "hccl_timeout": (None, 1836),  # 002 L805, 003 L896
+    "variable_format_optimize": (True, None),  # 002 L180, 003 L1010
+}
 
 _NUMBER = re.compile(r"-?\d{1,18}")
 _PATH = re.compile(r"(_dir|_path|_file)$")

@@ -264,6 +264,10 @@ class Walk:
             self._colours[key] = found
         return found
 
+    def is_gray(self, descriptor: Descriptor) -> bool:
+        """Whether an operator, as it is before fusion, follows its producers in mixed precision."""
+        return self._colour(descriptor, False).list == "graylist"
+
     def _question(
         self,
         node: int,

@@ -20,6 +20,7 @@ class _Refused(NamedTuple):
     op: str
     kernel: str
     keep: bool
+    gray: bool
     error: NpuError
 
 
@@ -54,7 +55,7 @@ def _of(walk: Walk) -> List[_Refused]:
         one = walk.graph.nodes[node]
         descriptor = walk.policy.catalog.get(one.op) or Descriptor(one.op, one.op, "host")
         kernel = walk.kernel(node, descriptor)
-        found.append(_Refused(walk.prefix + one.name, one.op, kernel, walk.kept(node), error))
+        found.append(_Refused(walk.prefix + one.name, one.op, kernel, walk.kept(node), walk.is_gray(descriptor), error))
     return found
 
 
@@ -68,8 +69,11 @@ def _remedy(found: Sequence[_Refused], mode: Mode) -> str:
     if len(kept) == len(found):
         return f"Take {_named(kept)} out of keep_dtype_scope."
     if mode.rule == MIX:
-        kernels = sorted({one.kernel for one in found if not one.keep})
-        moves = json.dumps({"black-list": {"to-remove": kernels}})
-        return f"Take the types off the blocklist with a modify_mixlist file that says {moves}."
+        black = sorted({one.kernel for one in found if not one.keep and not one.gray})
+        gray = sorted({one.kernel for one in found if not one.keep and one.gray})
+        moves = {"black-list": {"to-remove": black}, "white-list": {"to-add": gray}}
+        said = json.dumps({name: move for name, move in moves.items() if any(move.values())})
+        what = "Take the types off the blocklist" if black else "Let the types be lowered"
+        return f"{what} with a modify_mixlist file that says {said}."
     given = "precision_mode_v2=mixed_float16" if mode.v2 else "precision_mode=allow_fp32_to_fp16"
     return f"Give {given}, which takes the precision that a kernel has."

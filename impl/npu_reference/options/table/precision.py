@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from npu_reference.options.declaration import Advice, Facet, both, declare
+from npu_reference.options.declaration import SAME, Advice, Facet, both, declare
 from npu_reference.options.domains import Anything, Choice, Path, Text
 from npu_reference.options.files import customize_dtypes, mixlist, op_precision
 from npu_reference.options.grammars import lists
@@ -26,6 +26,7 @@ OPTIONS = (
         session=Facet(Choice(*_LEGACY_MODES), "s", "allow_fp32_to_fp16", "force_fp16"),
         runconfig=Facet(Choice(*_LEGACY_MODES), "s", "allow_fp32_to_fp16", "force_fp16"),
         current={"domain": Choice(*_CURRENT_MODES)},
+        overrides={("runconfig", "current"): {"domain": Choice(*_CURRENT_MODES), "default_inference": SAME}},
         readings=("A6", "A7", "A8", "A9", "A10", "A11", "A12", "B14"),
         advice=(
             Advice("precision_mode_v2 is the recommended form of it.", "precision.v1_v2_exclusive", ("current",)),
