@@ -197,7 +197,7 @@ class Graph:
         attrs = node.proto.attr
         try:
             # Nodes of one operator and type, which most are, share an entry; others have one each.
-            only = op_def.only_type
+            only = op_def.only_type[outputs]
             key = (op_def, outputs, attr_proto(op_def, attrs, only, "type").type if only else ~i)
             found = self._dtypes.get(key)
             if found is None:

@@ -99,8 +99,9 @@ class OpDef:
         #: How many tensors go in and out of every node of this operator, None where attributes decide.
         self.fixed_inputs: Optional[int] = _fixed_count(self.inputs)
         self.fixed_outputs: Optional[int] = _fixed_count(self.outputs)
-        #: The one attribute that decides the types of all inputs and outputs; empty where there are lists or several.
-        self.only_type: str = _only_type(self.inputs + self.outputs)
+        #: The one attribute that decides the types of all inputs, and of all outputs; empty where there are lists or
+        #: several.
+        self.only_type: Tuple[str, str] = (_only_type(self.inputs), _only_type(self.outputs))
         #: (attribute, AttrValue field) of every attribute without a default.
         self.required: List[Tuple[str, str]] = [
             (attr.name, value_field(attr.type)) for attr in self.attrs.values() if attr.default is None
