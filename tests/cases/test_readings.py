@@ -45,4 +45,3 @@ def test_a_case_that_rests_on_a_choice_in_one_edition_is_a_should_there_alone():
     assert of_editions
     for case, edition in of_editions:
         assert levels[case, edition] == "should"
-        assert corpus().cases[case].level == "must"
