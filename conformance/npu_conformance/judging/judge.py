@@ -181,6 +181,10 @@ def judge_facts(
     differences += _bounds(case.expect, texts)
     differences += _compared(case.expect, texts)
     differences += _values(case.expect, ok, folder)
+    if differences and case.expect.ignorable and case.method == "options" and not case.expect.error:
+        # Where it may be ignored, so may what is wrong in a file, and a value may be read as a documented one.
+        excused = _ignored(case, ok) or tolerance.is_spelling(case, edition, ok)
+        differences = [one._replace(kind="spelling") for one in differences] if excused else differences
     unseen = _Unseen(case.method, ok.get("unseen", ()), found) if in_part else None
     if unseen is None:
         return _result(case, edition, differences, texts)
@@ -380,9 +384,9 @@ def _is_involved(case: Case, codes: Sequence[str], subject: str, body: Mapping[s
     if case.method not in ("options", "library"):
         return bool(told)
     named = {*params.get("files", {}), *(str(values.unwrapped(value)) for value in params["values"].values())}
-    if len(set(params["values"]) - {"graph_run_mode"}) <= _OF_EACH_OTHER or (
-        not _OF_SEVERAL.isdisjoint(codes) and len(codes) < _OF_ANY_REFUSAL
-    ):
+    of_several = not _OF_SEVERAL.isdisjoint(codes) and len(codes) < _OF_ANY_REFUSAL
+    few = len(set(params["values"]) - {"graph_run_mode"}) <= _OF_EACH_OTHER
+    if few or of_several or body["code"] == "OPTION_CONFLICT":
         named.update(params["values"], params.get("env", {}))
     return told in named
 

@@ -18,8 +18,11 @@ from npu_reference.errors import NpuError
 __all__ = ["is_spelling"]
 
 _BLANKS = re.compile(r"\s*([,;:=|])\s*")
-_SEPARATORS = re.compile(r"([,;:|])\1+")
+_EMPTY_PARTS = re.compile(r"(?<=[=:;,|\[{(])[,;|]+|[,;|]+(?=[:;,|\]})])")
+_SIGN_OR_ZEROS = re.compile(r"(?<![\w.+-])\+?0*(?=[0-9])")
+_ROUND = str.maketrans("()", "[]")
 _AT_THE_END = re.compile(r",(?=\s*[\]}])|(?<=[\[{]),")
+_BLANK_WORDS = re.compile(r'"\s*([^"]*?)\s*"')
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _NO_WORD = "no-word-of-any-option"
 _TRUTH = {"true": True, "false": False}
@@ -38,6 +41,8 @@ def is_spelling(case: Case, edition: str, ok: Mapping[str, Any]) -> bool:
         told = _told(effective, name)
         # Where any text is a value of the option, a number is none of its words.
         any_text = not isinstance(plain, str) and _is_documented(_with(case, name, _NO_WORD), edition)
+        if plain in values.NOTHING and _is_left_empty(case, name, told, edition):
+            return True
         for read in _readings_of(plain):
             if any_text and isinstance(read, str):
                 continue
@@ -51,8 +56,19 @@ def is_spelling(case: Case, edition: str, ok: Mapping[str, Any]) -> bool:
         _is_documented({**case.params, "files": {**files, name: tidy}}, edition)
         for name, text in files.items()
         if isinstance(text, str) and any(values.unwrapped(given[option]) == name for option in in_force)
-        for tidy in {_tidy(text), _AT_THE_END.sub("", text)} - {text}
+        for tidy in {_tidy(text), _AT_THE_END.sub("", text), _BLANK_WORDS.sub(r'"\1"', text), text.lower()} - {text}
     )
+
+
+def _is_left_empty(case: Case, name: str, told: Any, edition: str) -> bool:
+    """Whether an option that is given a false or empty value is told as if it was not given, which is documented."""
+    others = {option: value for option, value in case.params["values"].items() if option != name}
+    try:
+        answer = ReferenceBackend().options({**case.params, "values": others, "edition": edition})
+    except NpuError:
+        return False
+    default = answer["effective"].get(name, {}).get("value")
+    return told in values.NOTHING or values.same(name, default, told)
 
 
 def _told(effective: Mapping[str, Any], name: str) -> Any:
@@ -88,12 +104,14 @@ def _readings_of(value: Any) -> Iterator[Any]:
 
 def _of_text(text: str) -> Tuple[Any, ...]:
     if text.lower() in _TRUTH:
-        return text, _TRUTH[text.lower()]
-    return (text, int(text), bool(int(text))) if _INTEGER.fullmatch(text) else (text,)
+        return text, text.lower(), _TRUTH[text.lower()]
+    plain = _SIGN_OR_ZEROS.sub("", text)
+    others = (plain, text.lower(), _AT_THE_END.sub("", text.translate(_ROUND)))
+    return (text, *others, int(plain), bool(int(plain))) if _INTEGER.fullmatch(plain) else (text, *others)
 
 
 def _tidy(text: str) -> str:
     """A text without blanks around words, empty parts of lists, and forms of digits and letters of other scripts."""
     plain = unicodedata.normalize("NFKC", text)
-    lines = (_SEPARATORS.sub(r"\1", _BLANKS.sub(r"\1", line.strip())).strip(",;:|") for line in plain.splitlines())
+    lines = (_EMPTY_PARTS.sub("", _BLANKS.sub(r"\1", line.strip())).strip(",;:|") for line in plain.splitlines())
     return "\n".join(lines)
