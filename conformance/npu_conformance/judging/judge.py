@@ -183,8 +183,9 @@ def judge_facts(
     differences += _values(case.expect, ok, folder)
     if differences and case.expect.ignorable and case.method == "options" and not case.expect.error:
         # Where it may be ignored, so may what is wrong in a file, and a value may be read as a documented one.
-        excused = _ignored(case, ok) or tolerance.is_spelling(case, edition, ok)
-        differences = [one._replace(kind="spelling") for one in differences] if excused else differences
+        in_force = all(one.kind == "forbidden" and one.fact.startswith("origin ") for one in differences)
+        if in_force and (_ignored(case, ok) or tolerance.is_spelling(case, edition, ok)):
+            differences = [one._replace(kind="spelling") for one in differences]
     unseen = _Unseen(case.method, ok.get("unseen", ()), found) if in_part else None
     if unseen is None:
         return _result(case, edition, differences, texts)
