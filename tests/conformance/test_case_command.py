@@ -80,9 +80,9 @@ def test_every_case_can_be_told() -> None:
 
 
 def test_a_case_that_rests_on_a_choice_says_which(capsys: Any) -> None:
-    answer = told(capsys, "precision-inference-default")
+    answer = told(capsys, "timing-fusion-off")
     assert answer["level"] == "should"
-    assert answer["level_because"].startswith("it rests on a choice that the documents leave: 003 L343")
+    assert answer["level_because"].startswith("it rests on a choice that the documents leave: 003 L540")
 
 
 @pytest.mark.parametrize("name", ["law-answered@legacy", "law-run-values"])

@@ -445,7 +445,7 @@ def _resolve(nodes: List[Node], index: Dict[str, int], op_defs: List[OpDef], sub
             raise NpuError("GRAPH_INPUT", where(subject, node), f"it has {data} data inputs and needs {expected}")
         if i in merges and not inputs.next_iterations.isdisjoint(sources):
             inputs.loop_merges.add(i)
-        if inputs.ordered and sources and max(sources) >= i:
+        if inputs.ordered and sources and (i in inputs.loop_merges or max(sources) >= i):
             inputs.ordered = _comes_after(node, sources, slots, inputs)
         add_sources(sources)
         add_slots(slots)

@@ -85,6 +85,9 @@ def choose(question: Question, mode: Mode, subject: str) -> Choice:
         columns = _customised(question, question.custom, tensors, columns, subject)
     else:
         refused = _refused(question, tensors, mode)
+        if refused is not None and question.barred and not _aicpu_has(question):
+            question = question._replace(barred="")  # P32: lowered rather than not computed
+            refused = _refused(question, tensors, mode)
         if refused is not None:
             return _elsewhere(question, refused, mode, subject)
     left, why = _narrow(question, mode, tensors, columns)

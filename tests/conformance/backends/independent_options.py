@@ -200,6 +200,7 @@ def table(surface, edition):
             found["fusion_switch_file"] = ("s", None, shaped(PLAIN))
             found["op_compiler_cache_dir"] = ("s", None, shaped(PLAIN))
             found["op_debug_level"] = ("i", None, between(0, 4))
+            found["precision_mode"] = found["precision_mode"][:3]  # the same default whatever the mode
             found.update(dict.fromkeys(OBJECTS, ("o", None, anything)))
     return found
 
