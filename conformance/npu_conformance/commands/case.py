@@ -47,7 +47,7 @@ def case(
     known = [*shelf.instances(), *asking.instances()]
     instance, others = _find(known, name)
     one = instance.case
-    level, why = telling.level(one, shelf.requirements)
+    level, why = telling.level(instance, shelf.requirements)
     parts = telling.question(one, shelf.fixtures)
     if instance.twin:
         parts.insert(1, telling.Part("Twin", failing.TWINS[instance.twin]))

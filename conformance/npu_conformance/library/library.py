@@ -16,7 +16,9 @@ from npu_conformance.observing import forms, observe, tensors, timeline
 from npu_conformance.observing.values import unwrapped
 from npu_reference.errors import CATALOGUE, NpuError
 
-__all__ = ["Case", "Expect", "Instance", "Library", "METHODS", "TWINS", "COSTS", "load", "operator_flags"]
+__all__ = [
+    "Case", "Expect", "Instance", "Library", "METHODS", "TWINS", "COSTS", "left_open", "load", "operator_flags",
+]  # fmt: skip
 
 METHODS = ("options", "partition", "precision", "timeline", "compile", "library", "run")
 TWINS = ("rename", "reorder")
@@ -110,7 +112,7 @@ class Library(NamedTuple):
     def instances(self) -> List[Instance]:
         """Every case in each of its editions, as written and as each twin, in a fixed order."""
         return [
-            Instance(_in_edition(self.softened.get((case.id, edition), case), edition), edition, twin)
+            Instance(self.softened.get((case.id, edition), case), edition, twin)
             for case in self.cases.values()
             for edition in case.editions
             for twin in ("",) + case.twins
@@ -119,13 +121,19 @@ class Library(NamedTuple):
 
 #: The options that a legacy document gives to NPURunConfig: 004 L9.
 _OF_LEGACY_RUNCONFIG = frozenset(("precision_mode",))
+_LEGACY_RUNCONFIG = "what NPURunConfig takes stands in 003, which the legacy edition does not have; 004 L9 has one option"
 
 
-def _in_edition(case: Case, edition: str) -> Case:
-    """The case as it is asked in an edition: what NPURunConfig takes stands in 003, so the legacy edition leaves it."""
-    if edition != inventory.EDITIONS[0] or case.level != "must" or case.params.get("surface") != "runconfig":
-        return case
-    return case if set(case.params.get("values", ())) == _OF_LEGACY_RUNCONFIG else case._replace(level="should")
+def left_open(case: Case, edition: str, choices: Mapping[str, str]) -> str:
+    """What leaves a choice that the case rests on in an edition, so that it is at most a `should`; else empty.
+
+    Args:
+        choices: those of :func:`inventory.choices`.
+    """
+    named = choices.get(case.id) or choices.get(f"{case.id}@{edition}", "")
+    if named or edition != inventory.EDITIONS[0] or case.params.get("surface") != "runconfig":
+        return named
+    return "" if set(case.params.get("values", ())) == _OF_LEGACY_RUNCONFIG else _LEGACY_RUNCONFIG
 
 
 def load(
@@ -155,7 +163,7 @@ def load(
         (case.id, edition): case._replace(level="should")
         for case in found.values()
         for edition in case.editions
-        if f"{case.id}@{edition}" in choices and case.level == "must"
+        if case.level == "must" and left_open(case, edition, choices)
     }
     _check_references(found)
     _check_goldens(golden, files)

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 
 from npu_conformance.files import reading
 from npu_conformance.library import inventory, listing
-from npu_conformance.library.library import Case, operator_flags
+from npu_conformance.library.library import Case, Instance, left_open, operator_flags
 from npu_conformance.observing import tensors
 from npu_reference.errors import NpuError
 from npu_reference.printing import clipped
@@ -276,11 +276,12 @@ def _listed(head: str, facts: Sequence[str]) -> List[str]:
     return [head, *(f"  {fact}" for fact in facts)] if facts else []
 
 
-def level(case: Case, requirements: Mapping[str, inventory.Requirement]) -> Tuple[str, str]:
-    """The level of a case, and why it is that."""
-    choices = _choices()
-    if case.id in choices:
-        return case.level, f"it rests on a choice that the documents leave: {choices[case.id]}"
+def level(instance: Instance, requirements: Mapping[str, inventory.Requirement]) -> Tuple[str, str]:
+    """The level of a case in an edition, and why it is that."""
+    case = instance.case
+    choice = left_open(case, instance.edition, _choices())
+    if choice:
+        return case.level, f"it rests on a choice that the documents leave: {choice}"
     levels: Dict[str, List[str]] = {}
     for name in case.requirements:
         levels.setdefault(requirements[name].level, []).append(name)

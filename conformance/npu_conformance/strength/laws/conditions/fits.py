@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Mapping, Tuple
 
 from npu_conformance.library.library import Instance
+from npu_conformance.observing.values import unwrapped
 
 __all__ = ["SESSION", "all_of", "asked_on", "has_mode", "lacks", "movable", "values_of"]
 
@@ -33,7 +34,7 @@ def all_of(*tests: Callable[[Instance], bool]) -> Callable[[Instance], bool]:
 def has_mode(one: Instance) -> bool:
     """Whether the case says its precision mode: the default, or None (G9), is of run mode (A6) and surface (G28)."""
     return one.case.method == "partition" or any(
-        values_of(one).get(name) not in (None, "", "None") for name in ("precision_mode", "precision_mode_v2")
+        unwrapped(values_of(one).get(name)) not in (None, "", "None") for name in ("precision_mode", "precision_mode_v2")
     )
 
 
