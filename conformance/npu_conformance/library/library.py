@@ -121,7 +121,7 @@ class Library(NamedTuple):
 
 #: The options that a legacy document gives to NPURunConfig: 004 L9.
 _OF_LEGACY_RUNCONFIG = frozenset(("precision_mode",))
-_LEGACY_RUNCONFIG = "what NPURunConfig takes stands in 003, which the legacy edition does not have; 004 L9 has one option"
+_LEGACY_RUNCONFIG = "what NPURunConfig takes stands in 003, which is not of the legacy edition; 004 L9 has one option"
 
 
 def left_open(case: Case, edition: str, choices: Mapping[str, str]) -> str:

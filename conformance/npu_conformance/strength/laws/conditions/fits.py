@@ -33,9 +33,8 @@ def all_of(*tests: Callable[[Instance], bool]) -> Callable[[Instance], bool]:
 
 def has_mode(one: Instance) -> bool:
     """Whether the case says its precision mode: the default, or None (G9), is of run mode (A6) and surface (G28)."""
-    return one.case.method == "partition" or any(
-        unwrapped(values_of(one).get(name)) not in (None, "", "None") for name in ("precision_mode", "precision_mode_v2")
-    )
+    given = [unwrapped(values_of(one).get(name)) for name in ("precision_mode", "precision_mode_v2")]
+    return one.case.method == "partition" or any(mode not in (None, "", "None") for mode in given)
 
 
 SESSION = asked_on(("session", "legacy"), ("session", "current"))
