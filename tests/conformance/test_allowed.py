@@ -13,6 +13,7 @@ from npu_conformance.observing import values
 from npu_conformance.protocol import client, requests
 from tests.cases.corpus import corpus
 
+SCALAR = "runconfig-dynamic-inputs-shape-range-scalar-refuses-1@current"
 DEFAULTS = "defaults-on-session-legacy@legacy"
 
 
@@ -72,6 +73,11 @@ def test_values_are_the_same_if_they_mean_the_same(option, one, other, same):
         ("session-graph-run-mode-wrong-type@legacy", "graph_run_mode", 1, "pass"),  # the text 1
         ("session-graph-run-mode-wrong-type@legacy", "graph_run_mode", 0, "fail"),  # another value
         ("session-dump-mode-no-word-5@legacy", "dump_mode", "all", "pass"),  # `all` and a blank
+        ("session-op-select-implmode-no-word-7@current", "op_select_implmode", "high_precision", "pass"),  # capitals
+        ("session-op-select-implmode-no-word-7@current", "op_select_implmode", "high_performance", "fail"),
+        ("session-fusion-switch-file-not-from-b@legacy", "fusion_switch_file", None, "pass"),  # false: no file
+        ("session-dynamic-dims-min-two-refuses-1@legacy", "dynamic_dims", "20,20,1,1", "fail"),  # 002: more than one
+        (SCALAR, "dynamic_inputs_shape_range", "data:[]", "fail"),  # 003 L1110: no space before []
         ("session-buffer-optimize-domain-refuses-1@legacy", "buffer_optimize", "off_optimize", "fail"),
     ],
 )
