@@ -87,7 +87,6 @@ def test_a_backend_is_asked_for_what_the_case_needs_only():
         (90 * 10**9, None),
         (89_999_999_999, "89"),
         (91 * 10**9, "91"),
-        (None, "without after_ns"),
     ],
 )
 def test_a_refusal_is_held_to_the_second_of_the_devices_clock(after, says):
@@ -99,3 +98,13 @@ def test_a_refusal_is_held_to_the_second_of_the_devices_clock(after, says):
         assert result.status == "pass"
     else:
         assert result.status != "pass" and says in result.detail
+
+
+def test_a_refusal_that_does_not_tell_its_time_is_advised_to():
+    """No document has a runtime tell the time of an error."""
+    case = SimpleNamespace(
+        expect=SimpleNamespace(rejected=(("DEVICE_TIMEOUT",), "*", "*"), after=90), method="run", level="must"
+    )
+    body = {"code": "DEVICE_TIMEOUT", "subject": "op_execute_timeout", "message": "late"}
+    result = judge._rejected(case, "current", body, False)
+    assert result.status == "pass" and "without after_ns; expected 90 s" in result.detail

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_conformance.judging import judge
+from npu_conformance.judging import differences, judge
 from npu_conformance.library.library import Instance
 from npu_conformance.protocol import client
 from tests.conformance.shelves import Shelf
@@ -228,4 +228,4 @@ def test_the_verdict(statuses: list, verdict: str) -> None:
     ],
 )  # fmt: skip
 def test_in_a_pattern_only_the_star_is_special(pattern: str, subject: str, fits: bool) -> None:
-    assert judge.matches(pattern, subject) is fits
+    assert differences.matches(pattern, subject) is fits

@@ -6,7 +6,7 @@ import datetime
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_conformance.files import toml_file as _toml
-from npu_conformance.judging import judge
+from npu_conformance.judging import differences
 from npu_conformance.judging.records import Record
 from npu_conformance.library.library import Instance
 from npu_reference.errors import NpuError
@@ -87,7 +87,7 @@ def _entry(entry: Any, where: str) -> Entry:
 
 
 def _check_matches(entry: Entry, identifiers: Sequence[str], path: str, taken: Dict[str, str]) -> None:
-    matched = list(filter(judge.Pattern(entry.id).fits, identifiers))
+    matched = list(filter(differences.Pattern(entry.id).fits, identifiers))
     where = f"{path}: {entry.id}"
     if not matched:
         raise NpuError("CASE_FILE", where, "matches no case", "Remove the entry, or correct its id.")
@@ -117,7 +117,7 @@ def apply(
         if entry.expires < today
     ]
     found = []
-    patterns = [(judge.Pattern(entry.id), entry) for entry in entries]
+    patterns = [(differences.Pattern(entry.id), entry) for entry in entries]
     for record in records:
         entry = next((one for pattern, one in patterns if pattern.fits(record.instance.id)), None)
         found.append(record if entry is None else _known(entry, record))
@@ -128,7 +128,7 @@ def _known(entry: Entry, record: Record) -> Record:
     result = record.result
     if result.status in ("unsupported", "not-run", "blocked", "harness-error"):
         return record
-    if result.status == entry.outcome and judge.matches(entry.signature, result.signature):
+    if result.status == entry.outcome and differences.matches(entry.signature, result.signature):
         changed = result._replace(status="xfail", detail=f"{entry.reason} ({result.detail})")
     elif result.status == "pass":
         changed = result._replace(status="xpass", detail="listed as a known failure, but it passes: remove the entry")
