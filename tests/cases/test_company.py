@@ -12,6 +12,8 @@ import pytest
 from fixtures.programs import company_grid as program
 from tests.cases.corpus import corpus
 
+pytestmark = pytest.mark.not_oldest
+
 RUNS = [case for case in corpus().cases.values() if case.method == "run"]
 
 #: Effect -> a pattern of the facts that show it; of `observe` an aspect stands as `aspect:NAME`.

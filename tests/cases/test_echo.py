@@ -7,6 +7,8 @@ import pytest
 from npu_conformance.strength import echo, hosting
 from tests.cases.corpus import corpus
 
+pytestmark = pytest.mark.not_oldest
+
 #: Of a hundred instances of an area as written, the echo may pass so many: a ratchet, lowered when the figure falls.
 MOST = {"options": 0.1, "partition": 3.5, "mixed": 10, "in_out_pair": 10.5, "precision": 1.5}
 

@@ -8,6 +8,8 @@ from npu_conformance.strength import suspects
 from npu_reference.errors import NpuError
 from tests.cases.corpus import corpus
 
+pytestmark = pytest.mark.not_oldest
+
 NAME = "mixed.purpose.host_fallback"
 
 

@@ -29,7 +29,7 @@ from tests.cases.corpus import corpus
 from tests.conformance.shelves import BACKENDS
 
 #: The suite judged by whole runs of it: every night.
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.not_oldest]
 
 CLAIMS = judge.Claims.of(ReferenceBackend().hello({}))
 Drawn = Tuple[List[Instance], List[company.Company]]

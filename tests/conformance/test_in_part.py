@@ -13,6 +13,8 @@ from npu_conformance.protocol import client
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import Shelf
 
+pytestmark = pytest.mark.oldest_at_night
+
 FULL = judge.Claims(frozenset(["mixed"]), frozenset(["current"]), frozenset(["options"]))
 PART = FULL._replace(in_part=frozenset(["options"]))
 

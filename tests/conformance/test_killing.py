@@ -17,7 +17,7 @@ from tests.cases.corpus import corpus
 from tests.conformance.test_cli import inside
 
 #: The suite judged by whole runs of it: every night.
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.not_oldest]
 
 SHELF = corpus()
 OPTIONS = [mutant for mutant in mutation.registry().values() if mutant.kind]

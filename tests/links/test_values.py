@@ -10,6 +10,8 @@ from npu_reference.device.links import collective, topology
 from npu_reference.errors import NpuError
 from tests.links.strategies import collectives, order, topologies
 
+pytestmark = pytest.mark.tensorflow_version
+
 numpy = pytest.importorskip("numpy")
 
 LAWS = settings(max_examples=80, deadline=None)

@@ -20,6 +20,8 @@ from npu_reference.options import OPTIONS
 from npu_reference.options.domains import Path
 from tests.places.naming import CONDITIONS, DIRECTORIES, FILES
 
+pytestmark = pytest.mark.oldest_at_night
+
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 #: Directories that are made where they are missing, and those that must be there; how each refuses to write.
