@@ -1,4 +1,8 @@
-"""Collectives move real data: what every rank has afterwards, bit by bit, in the order that is stated."""
+"""What each rank holds after a collective: bit for bit numpy's reduction, in the order that docs/device.md states.
+
+Sums of floats depend on their order, so a result that is only nearly right hides a wrong order. The laws run over
+random topologies, algorithms and dtypes.
+"""
 
 from __future__ import annotations
 

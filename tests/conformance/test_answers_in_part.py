@@ -1,4 +1,8 @@
-"""A backend that can be asked only in part is judged by what it tells; the rest is neither a pass nor a failure."""
+"""A backend that answers a method only in part, such as an installed adapter, is judged by what it tells.
+
+What it said beforehand that it cannot tell is `unsupported`, which is neither a pass nor a failure. The tests make sure
+that this excuses nothing else: wrong values, accepted errors, and backends that claim the method in full still fail.
+"""
 
 from __future__ import annotations
 
