@@ -13,6 +13,8 @@ import pytest
 import npu_conformance
 import npu_reference
 
+pytestmark = pytest.mark.not_oldest
+
 REFERENCE = pathlib.Path(npu_reference.__file__).parent
 SUITE = pathlib.Path(npu_conformance.__file__).parent
 

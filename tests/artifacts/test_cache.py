@@ -19,6 +19,8 @@ from npu_reference.device import faults
 from npu_reference.errors import NpuError
 from tests.artifacts.making import Machine, apart, dense
 
+pytestmark = pytest.mark.oldest_at_night
+
 CACHE = {"op_compiler_cache_mode": "enable", "op_compiler_cache_dir": "/k"}
 ENTRIES = "k/kernel_cache/ascend910"
 

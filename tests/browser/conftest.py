@@ -15,6 +15,8 @@ from fixtures.programs.models import sidecar
 from npu_conformance import cli
 from tests.browser.chromium import find
 
+pytestmark = pytest.mark.browser
+
 _GRAPHS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "fixtures", "graphs", "models")
 
 #: Models whose pages are opened, at the size they were recorded, mixed computing in one and in many GEOPs.

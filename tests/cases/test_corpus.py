@@ -11,6 +11,8 @@ from fixtures.programs import case_graphs as program
 from npu_conformance.library import inventory
 from tests.cases.corpus import AREAS, corpus
 
+pytestmark = pytest.mark.not_oldest
+
 ROOT = Path(__file__).resolve().parents[2]
 LEDGER = Path(__file__).with_name("ids.txt")
 

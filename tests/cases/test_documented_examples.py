@@ -11,6 +11,8 @@ from npu_conformance.files import resources
 from npu_reference.options import OPTIONS, resolve
 from tests.cases.corpus import corpus
 
+pytestmark = pytest.mark.not_oldest
+
 EXAMPLES = Path(resources.fixtures()) / "examples"
 CALLS = [line for line in (EXAMPLES / "003" / "calls.txt").read_text(encoding="utf-8").splitlines() if line[0] != "#"]
 

@@ -9,6 +9,8 @@ import pytest
 from fixtures.programs import case_graphs
 from tests.cases.corpus import corpus
 
+pytestmark = pytest.mark.not_oldest
+
 FEEDS = {"x": [1.0, -2.0, 3.0, 0.0], "y": [-4.0, 5.0, 1.0, 2.0]}
 
 OPERATIONS = {

@@ -14,6 +14,8 @@ from npu_reference.partition.structure import hidden
 from npu_reference.precision import operators
 from tests.cases.corpus import corpus
 
+pytestmark = pytest.mark.not_oldest
+
 
 def content(path, stored):
     return gzip.decompress(stored) if path.suffix == ".gz" else stored

@@ -10,6 +10,8 @@ from tests.cases.asking import TENSORFLOW_METHODS, ask
 from tests.cases.corpus import AREAS, corpus, mutants
 from tests.depth import at_night
 
+pytestmark = pytest.mark.not_oldest
+
 PLAIN = [one for one in corpus().instances() if one.case.method not in TENSORFLOW_METHODS and not one.twin]
 CITED = {name for one in PLAIN for name in one.case.requirements}
 

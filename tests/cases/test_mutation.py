@@ -13,9 +13,12 @@ import pytest
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 IMPL = Path(__file__).resolve().parents[2] / "impl"
 
-pytestmark = pytest.mark.skipif(
-    sys.version_info < (3, 9) or not hasattr(os, "fork"), reason="changes are made in syntax trees of Python 3.9 on"
-)
+pytestmark = [
+    pytest.mark.not_oldest,
+    pytest.mark.skipif(
+        sys.version_info < (3, 9) or not hasattr(os, "fork"), reason="changes are made in syntax trees of Python 3.9 on"
+    ),
+]
 
 #: Of each area, changes that were seen once and are asked again.
 SEEN = 8

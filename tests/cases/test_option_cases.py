@@ -17,6 +17,8 @@ from npu_conformance.protocol import client
 from tests.cases.asking import ask
 from tests.cases.corpus import corpus
 
+pytestmark = pytest.mark.not_oldest
+
 OPTIONS = [one for one in corpus().instances() if one.case.method == "options" and one.case.area == "options"]
 
 

@@ -17,6 +17,8 @@ from npu_reference.options import OPTIONS
 from tests.cases.asking import ask
 from tests.cases.corpus import corpus, mutants
 
+pytestmark = pytest.mark.not_oldest
+
 SHOWN = ("config", "error", "log")
 ROOT = Path(__file__).resolve().parents[2]
 CITED = {name for case in corpus().cases.values() for name in case.requirements}

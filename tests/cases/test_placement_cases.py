@@ -13,6 +13,8 @@ from fixtures.programs import placement_graphs as program
 from npu_reference.partition.reasons import REMEDIES, Reason
 from tests.cases.corpus import corpus
 
+pytestmark = pytest.mark.not_oldest
+
 #: For every remedy that the user can take: the case that shows the reason, and the one after the remedy.
 REMEDIED = {
     Reason.MODE_OFF: ("reason-mode-off", "product", "use-off-line-true"),

@@ -13,6 +13,8 @@ from npu_conformance.strength import killing
 from tests.cases.asking import ask
 from tests.cases.corpus import corpus, mutants
 
+pytestmark = pytest.mark.not_oldest
+
 REQUIREMENTS = [
     one
     for one in corpus().requirements.values()

@@ -13,6 +13,8 @@ from tests.cases.claiming import judged
 from tests.cases.corpus import corpus, mutants
 from tests.depth import at_night, share
 
+pytestmark = [pytest.mark.tensorflow, pytest.mark.both_between]
+
 FEATURES = frozenset(ReferenceBackend().hello({"protocol": 1})["capabilities"]["features"])
 RUNS = [one for one in corpus().instances() if one.case.method in TENSORFLOW_METHODS and one.case.needs <= FEATURES]
 MUTANTS = [name for name, mutant in mutants().items() if "run" in vars(mutant.factory)]

@@ -15,10 +15,14 @@ tensorflow = pytest.importorskip("tensorflow")
 MUTATION = Path(__file__).resolve().parents[2] / "benchmarks" / "mutation.py"
 AREAS = ("dumps", "numerics", "runtime", "surface")
 
-# The changes are of the reference, not of TensorFlow: one version of it will do.
-pytestmark = pytest.mark.skipif(
-    not tensorflow.__version__.startswith("2.15.") or not hasattr(os, "fork"), reason="asked with TensorFlow 2.15"
-)
+pytestmark = [
+    pytest.mark.tensorflow,
+    pytest.mark.both_between,
+    # The changes are of the reference, not of TensorFlow: one version of it will do.
+    pytest.mark.skipif(
+        not tensorflow.__version__.startswith("2.15.") or not hasattr(os, "fork"), reason="asked with TensorFlow 2.15"
+    ),
+]
 
 
 @pytest.mark.nightly

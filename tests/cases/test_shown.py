@@ -15,6 +15,8 @@ from npu_conformance.protocol import requests
 from tests.cases.asking import TENSORFLOW_METHODS
 from tests.cases.corpus import corpus
 
+pytestmark = pytest.mark.not_oldest
+
 ROWS = [(option, words, case) for option, kinds in shown(corpus()).items() for words, case in kinds]
 
 #: What is shown is that nothing changes.

@@ -17,6 +17,8 @@ from tests.cases.asking import TENSORFLOW_METHODS
 from tests.cases.corpus import corpus
 from tests.cases.test_shown import said, without
 
+pytestmark = pytest.mark.tensorflow
+
 FEATURES = frozenset(ReferenceBackend().hello({"protocol": 1})["capabilities"]["features"])
 
 

@@ -11,6 +11,8 @@ from npu_conformance.library.library import Instance
 from tests.cases.asking import ask
 from tests.cases.corpus import corpus, mutants
 
+pytestmark = pytest.mark.not_oldest
+
 #: Requirements on time that are not this area's: what a script calls, and files of a profiler.
 ELSEWHERE = ("api.set_split_strategy", "session.profiling_options.")
 

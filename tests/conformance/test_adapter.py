@@ -20,6 +20,8 @@ from npu_reference.errors import NpuError
 from tests.cases.corpus import corpus
 from tests.conformance.shelves import BACKENDS
 
+pytestmark = [pytest.mark.tensorflow, pytest.mark.not_between, pytest.mark.not_newest]
+
 #: Values that are taken and that are refused, on both surfaces, and a script.
 ASKED = "precision-domain or runconfig-iterations or session-device-id or session-of-another"
 

@@ -13,6 +13,8 @@ from npu_conformance.protocol import schema
 from npu_conformance.report import answering, causes, run_page, text
 from tests.conformance import all_host
 
+pytestmark = pytest.mark.oldest_at_night
+
 
 def _difference(kind: str, fact: str, aspect: str) -> judge.Difference:
     return judge.Difference(kind, fact, aspect)

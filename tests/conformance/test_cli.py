@@ -19,6 +19,8 @@ from npu_conformance.protocol import client, schema
 from npu_conformance.report import results
 from tests.conformance.shelves import BACKENDS, MINIATURES, QUICK, Shelf
 
+pytestmark = pytest.mark.oldest_at_night
+
 CASES = os.path.join(resources.fixtures(), "graphs", "cases")
 GRAPH = os.path.join(CASES, "pyfunc_chain.pbtxt")
 

@@ -22,7 +22,7 @@ from npu_reference.options import OPTIONS
 from tests.cases.corpus import corpus
 
 #: The suite judged by whole runs of it: every night.
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.not_oldest]
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,6 +7,8 @@ import re
 import shlex
 from typing import Any, Iterator
 
+import pytest
+
 from npu_conformance.backends import reference
 from npu_conformance.cli import cli
 from npu_conformance.judging import judge, known_failures
@@ -17,6 +19,8 @@ from npu_reference.errors import CATALOGUE, NpuError
 from npu_reference.graphs import load_graph
 from tests.cases.corpus import corpus
 from tests.conformance.shelves import Shelf
+
+pytestmark = pytest.mark.not_oldest
 
 DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
 

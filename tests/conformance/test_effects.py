@@ -15,7 +15,7 @@ from npu_conformance.strength.laws import effects
 from tests.cases.corpus import corpus
 
 #: The suite judged by whole runs of it: every night.
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.not_oldest]
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 

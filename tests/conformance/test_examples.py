@@ -15,6 +15,8 @@ from npu_conformance.library import selection
 from npu_conformance.running import checkup, runner
 from tests.cases.corpus import corpus
 
+pytestmark = pytest.mark.not_oldest
+
 EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "examples")
 SETTINGS = runner.Settings(factor=3.0, env={"PYTHONPATH": EXAMPLES + os.pathsep + os.pathsep.join(sys.path)})
 COMPILER = next((found for found in map(shutil.which, ("c++", "g++", "clang++")) if found), None)

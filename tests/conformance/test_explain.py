@@ -13,6 +13,8 @@ from npu_reference.errors import CATALOGUE, NpuError
 from npu_reference.options import OPTIONS
 from npu_reference.options.outcome import WARNING_CODES
 
+pytestmark = pytest.mark.oldest_at_night
+
 
 @pytest.mark.parametrize("name", ["A19", "G13", "T7"])
 def test_a_reading_is_told_with_its_question_and_why(name):

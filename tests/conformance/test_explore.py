@@ -20,7 +20,7 @@ from tests.cases.corpus import corpus
 from tests.conformance.test_laws import InProcess
 
 #: The suite judged by whole runs of it: every night.
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.not_oldest]
 
 
 class Told(InProcess):

@@ -17,6 +17,8 @@ from npu_conformance.strength.laws import asking
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import Shelf, judged, spoken
 
+pytestmark = pytest.mark.oldest_at_night
+
 #: What stands in place of a value: one of every other type, and of its own what nobody expects.
 OTHERS: Sequence[Any] = (
     None, True, 0, -1, 1 << 70, 10**400, 1.5, float("nan"), float("inf"), "", "\ud800", "x" * 5000, "2030-13-45",

@@ -20,6 +20,8 @@ from npu_conformance.running import lanes
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import BACKENDS, QUICK, Shelf, details, judged, statuses
 
+pytestmark = pytest.mark.oldest_at_night
+
 HOSTILE = os.path.join(BACKENDS, "hostile.py")
 FAST = QUICK._replace(factor=0.03)  # 0.3 s an answer
 UNTOUCHED = {"small-options": "pass", "small-what-follows": "pass"}

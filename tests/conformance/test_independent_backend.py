@@ -12,6 +12,8 @@ from npu_conformance.running import checkup, runner
 from tests.cases.corpus import corpus
 from tests.conformance.shelves import BACKENDS
 
+pytestmark = pytest.mark.not_oldest
+
 SPEC = f"exec:{sys.executable} {os.path.join(BACKENDS, 'independent.py')}"
 
 

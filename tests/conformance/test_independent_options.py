@@ -19,6 +19,8 @@ from npu_conformance.strength import hosting
 from tests.cases.corpus import corpus
 from tests.conformance.shelves import BACKENDS
 
+pytestmark = pytest.mark.not_oldest
+
 SPEC = f"exec:{sys.executable} {os.path.join(BACKENDS, 'independent_options.py')}"
 
 #: `should` cases that ask for our reading of what the documents leave open, where it reads otherwise (G25, G27, G28).

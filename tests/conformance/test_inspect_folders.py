@@ -23,6 +23,8 @@ from npu_reference.profiling.collected import Collected
 from tests.artifacts.making import Machine
 from tests.timing.networks import mlp, step, two_engines
 
+pytestmark = pytest.mark.oldest_at_night
+
 ALL = Collected("/out", True, True, True, "", "", "PipeUtilization")
 
 

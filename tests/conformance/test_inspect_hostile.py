@@ -17,6 +17,8 @@ from npu_reference.dumps import reading as dump_reading
 from npu_reference.errors import NpuError
 from tests.conformance.test_inspect_folders import answer, cached, machine, profile, run
 
+pytestmark = pytest.mark.oldest_at_night
+
 #: What stands in place of a file: none of it may end in more than a sentence.
 CONTENTS = {
     "nothing": b"", "zeros": b"\0" * 4096, "no text": bytes(range(256)) * 8, "a number": b"1" * 100_000,

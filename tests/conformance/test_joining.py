@@ -18,6 +18,8 @@ from npu_conformance.running import runner
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import QUICK, Shelf, hosted
 
+pytestmark = pytest.mark.not_oldest
+
 COUNT = 2
 _PLAIN: Dict[str, Any] = {"areas": [], "editions": [], "keyword": ""}
 

@@ -13,6 +13,8 @@ from npu_conformance.report import verify, write
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import Shelf, hosted, judged, spoken, statuses
 
+pytestmark = pytest.mark.oldest_at_night
+
 ENTRY = """
 [[known]]
 id = "small-partition@*"

@@ -11,6 +11,8 @@ from npu_conformance.protocol import client
 from npu_conformance.running import lanes
 from tests.conformance.shelves import Shelf
 
+pytestmark = pytest.mark.oldest_at_night
+
 _FEATURES = frozenset(("options", "effective", "partition"))
 
 

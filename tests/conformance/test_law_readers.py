@@ -18,7 +18,7 @@ from tests.cases.corpus import corpus
 from tests.depth import share
 
 #: The suite judged by whole runs of it: every night.
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.not_oldest]
 
 #: What stands in the place of a text, a number, a truth.
 _TEXTS = ("", "nowhere", "nowhere:7", "x:-1", "_arg_x_0_0", "float16", "string", "device", "\u4e2d")

@@ -25,6 +25,8 @@ from npu_reference.graphs import GraphBuilder, load_graph, write_graph
 from tests.cases.corpus import corpus
 from tests.depth import at_night
 
+pytestmark = pytest.mark.oldest_at_night
+
 
 @pytest.fixture(autouse=True)
 def as_found(request, monkeypatch):

@@ -14,6 +14,8 @@ from npu_conformance.report import results
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import QUICK, Shelf, details, hosted, judged, spoken, statuses
 
+pytestmark = pytest.mark.oldest_at_night
+
 #: For what hangs: 0.3 s an answer.
 QUICKER = QUICK._replace(factor=0.03)
 

@@ -31,6 +31,8 @@ from npu_reference.errors import NpuError
 from tests.conformance.backends import overwhelming
 from tests.conformance.shelves import BACKENDS, Shelf
 
+pytestmark = pytest.mark.oldest_at_night
+
 METHODS = {"one-variant-for-all": "timeline", "runs-alike": "run", "many-kernels": "compile",
            "many-iterations": "timeline", "blanks": "compile"}  # fmt: skip
 

@@ -13,6 +13,8 @@ from npu_conformance.strength.echo import EchoBackend
 from npu_reference.graphs import load_graph
 from tests.cases.corpus import corpus
 
+pytestmark = pytest.mark.not_oldest
+
 Params = Mapping[str, Any]
 
 

@@ -12,6 +12,8 @@ import pytest
 from npu_conformance.protocol import client
 from tests.conformance.shelves import MINIATURES, QUICK
 
+pytestmark = pytest.mark.oldest_at_night
+
 SELECT = ["-k", "mixed-pyfunc-stays-on-host or mixed-plain-chain-is-one-geop", "--npu-edition", "current"]
 
 

@@ -21,6 +21,8 @@ from npu_conformance.report.page import worded
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import QUICK, Shelf, hosted, judged
 
+pytestmark = pytest.mark.oldest_at_night
+
 #: (digest of the library, backend) -> the report of a run, made once and copied for each test that changes it.
 MADE: Dict[Tuple[str, str], str] = {}
 

@@ -18,6 +18,8 @@ from npu_reference.errors import NpuError
 from tests.conformance.shelves import BACKENDS, QUICK, Shelf, details, hosted, judged, spoken, statuses
 from tests.depth import at_night
 
+pytestmark = pytest.mark.oldest_at_night
+
 MINIATURES = os.path.join(BACKENDS, "miniatures.py")
 TWO = QUICK._replace(jobs=2)
 CLAIMS = judge.Claims(frozenset(["small"]), frozenset(["current"]), frozenset(["options", "partition"]))

@@ -17,6 +17,8 @@ from npu_reference.errors import NpuError
 from tests.cases.corpus import corpus
 from tests.conformance.shelves import Shelf, hosted, judged
 
+pytestmark = pytest.mark.not_oldest
+
 _INSTANCES = corpus().instances()
 _EVERYTHING = _INSTANCES + asking.instances()
 

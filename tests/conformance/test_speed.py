@@ -30,6 +30,8 @@ from npu_reference.options.rules import ALWAYS, RULES, Rule
 from tests.cases.corpus import corpus
 from tests.conformance.shelves import QUICK, Shelf, judged, spoken
 
+pytestmark = pytest.mark.oldest_at_night
+
 SHIPPED = corpus()
 
 

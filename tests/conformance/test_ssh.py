@@ -22,7 +22,10 @@ from tests.conformance.sshd import find
 
 SERVER = find()
 
-pytestmark = pytest.mark.skipif(not SERVER, reason="there is no sshd here: python tests/conformance/sshd.py says more")
+pytestmark = [
+    pytest.mark.not_oldest,
+    pytest.mark.skipif(not SERVER, reason="there is no sshd here: python tests/conformance/sshd.py says more"),
+]
 
 _SETTINGS = """\
 ListenAddress 127.0.0.1

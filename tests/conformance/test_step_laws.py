@@ -15,7 +15,7 @@ from npu_reference.graphs import load_graph
 from tests.conformance.test_laws import broken
 
 #: The suite judged by whole runs of it: every night.
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.not_oldest]
 
 FEATURES = ("partition", "timeline", "timeline.launches", "timeline.tasks", "ranks")
 

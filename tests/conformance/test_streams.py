@@ -13,6 +13,8 @@ from npu_conformance.files import resources
 from npu_conformance.protocol import client
 from tests.conformance.shelves import QUICK
 
+pytestmark = pytest.mark.oldest_at_night
+
 GRAPH = os.path.join(resources.fixtures(), "graphs", "cases", "pyfunc_chain.pbtxt")
 COMMAND = f"{sys.executable} -m npu_conformance"
 ODD = b"nam\xff\xe5\x90\x8d"

@@ -12,6 +12,8 @@ from npu_conformance.files import resources
 from npu_conformance.protocol import client
 from tests.conformance.shelves import QUICK
 
+pytestmark = pytest.mark.tensorflow_version
+
 GRAPH = os.path.join(resources.fixtures(), "graphs", "cases", "pyfunc_chain.pb")
 
 #: Makes an import of TensorFlow fail, and says at the end whether one was tried.

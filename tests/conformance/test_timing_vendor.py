@@ -11,6 +11,8 @@ from npu_conformance.running import checkup, runner
 from npu_conformance.strength import hosting
 from tests.cases.corpus import corpus
 
+pytestmark = pytest.mark.not_oldest
+
 SHELF = corpus()
 TIMING = [one for one in SHELF.instances() if one.case.area == "timing" and not one.twin]
 

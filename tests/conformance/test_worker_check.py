@@ -13,6 +13,8 @@ from npu_conformance.protocol import schema
 from npu_conformance.running import checkup
 from tests.conformance.shelves import BACKENDS, QUICK, hosted
 
+pytestmark = pytest.mark.oldest_at_night
+
 BROKEN = os.path.join(BACKENDS, "misspoken.py")
 SETTINGS = QUICK._replace(factor=0.3)
 assert worker_check

@@ -10,6 +10,8 @@ import pytest
 from npu_reference.runtime.config import current_overrides, overriding
 from npu_reference.runtime.scripts.runner import execute
 
+pytestmark = [pytest.mark.not_oldest, pytest.mark.not_between, pytest.mark.newest_at_night]
+
 _SCRIPTS = os.path.normpath(os.path.join(os.path.dirname(__file__), "..", "..", "fixtures", "scripts"))
 
 #: How far the accuracy of mixed precision may be below that of float32 (assumed; both reach 1.0 when trained longer).

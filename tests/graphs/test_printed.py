@@ -17,6 +17,8 @@ from npu_reference.graphs.printed import read_printed
 from npu_reference.graphs.proto import message_class
 from tests.strategies import graphs
 
+pytestmark = pytest.mark.not_oldest
+
 FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "fixtures")
 SHIPPED = sorted(glob.glob(os.path.join(FIXTURES, "**", "*.pbtxt"), recursive=True))
 

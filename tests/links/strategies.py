@@ -1,4 +1,7 @@
-"""Topologies for the laws of collectives, and the order of every reduction as docs/device.md states it."""
+"""Strategies for topologies and collectives, and the order of every reduction as docs/device.md states it.
+
+The order is written here a second time, independently of the reference, so that `test_values.py` can compare the two.
+"""
 
 from __future__ import annotations
 

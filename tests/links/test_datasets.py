@@ -1,10 +1,14 @@
-"""The main process of a server reads the dataset and sends its data to the devices of others, which only receive."""
+"""The main process of a server reads the dataset and sends its data to the other devices, which only receive.
+
+`local_rank_id` and `local_device_list` ask for this. The tests count what is read, sent and received, so that no data
+is read twice and none is sent to a device that the options do not name.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.links.test_arrangement import spans, step
+from tests.links.test_collectives_in_a_step import spans, step
 
 MAIN = {"local_rank_id": 0, "local_device_list": "0,1"}
 OTHER = {"local_rank_id": 1, "local_device_list": "0,1"}

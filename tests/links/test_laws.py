@@ -1,4 +1,8 @@
-"""What holds of every step of several devices, whatever the graph, the options and the links."""
+"""What holds of every step of several devices, whatever the graph, the options and the links.
+
+Random graphs of computing and collectives find orders that nobody wrote an example for. On each of them operators keep
+their order, the options of collectives hold, and a better device is never slower.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from fixtures.programs.distributed_graphs import allreduce
 from npu_reference.compiler.collectives import Split
 from npu_reference.graphs import GraphBuilder
 from npu_reference.hardware import built_in
-from tests.links.test_arrangement import collectives, computing, meet, step
+from tests.links.test_collectives_in_a_step import collectives, computing, meet, step
 
 EXAMPLES = settings(max_examples=40, deadline=None)
 PARALLEL = ({}, {"stream_max_parallel_num": "DNN_VM_AICPU:4,AIcoreEngine:2"})

@@ -1,4 +1,8 @@
-"""A rank that does not come, or comes late, to a collective: what the others do, and after exactly which time."""
+"""A rank that comes late to a collective, or not at all: what the other ranks do, and after exactly which time.
+
+`hccl_timeout` decides when the others fail. The tests hold its rounding, its default and its unit in each edition,
+since a wrong value shows in a real cluster only after minutes.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from npu_reference.device.faults import parse
 from npu_reference.device.watchdogs import endure
 from npu_reference.errors import DeviceError
 from npu_reference.options import resolve
-from tests.links.test_arrangement import collectives, step
+from tests.links.test_collectives_in_a_step import collectives, step
 
 SECOND = 10**9
 

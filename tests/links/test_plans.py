@@ -1,4 +1,8 @@
-"""What messages a collective is made of: how many steps and bytes, over which links, and how long they take."""
+"""Which messages a collective consists of: the steps, the bytes, the links, and the time that follows.
+
+Examples hold the plans to the formulas of docs/device.md. Laws on random topologies hold them to what no network can
+do: a rank sends only what it has, and no link carries more than its rate.
+"""
 
 from __future__ import annotations
 

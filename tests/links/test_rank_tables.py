@@ -1,4 +1,8 @@
-"""Rank tables: both forms of HCCL are read, and one that contradicts itself is refused by the field."""
+"""Rank tables of HCCL: both forms are read, and a table that contradicts itself is refused by the name of the field.
+
+Users write these files by hand. Any other JSON must give one error that names the field, never a crash or a wrong
+number of ranks; random tables and tables with one change check this.
+"""
 
 from __future__ import annotations
 

@@ -16,6 +16,8 @@ from npu_conformance.lint.running import Task, files_of, run
 from npu_reference.errors import NpuError
 from tests.lint.reading import answer, codes
 
+pytestmark = pytest.mark.oldest_at_night
+
 WRONG = "from npu_bridge.npu_int import *\n"
 BREAKING = "# break\n" + WRONG
 ALL = tuple(rule.code for rule in rules())

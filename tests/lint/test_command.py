@@ -18,6 +18,8 @@ from npu_conformance.protocol import schema
 from tests.lint.planted import PLANTED, SESSION, STAR
 from tests.lint.reading import codes, findings
 
+pytestmark = pytest.mark.oldest_at_night
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WRONG = SESSION + 'custom_op.parameter_map["mix_compile_mod"].b = True\n'
 RIGHT = SESSION + 'custom_op.parameter_map["mix_compile_mode"].b = True\n'

@@ -9,6 +9,8 @@ from benchmarks import lint_mutations
 from tests.lint.planted import SESSION, STAR
 from tests.lint.reading import codes
 
+pytestmark = pytest.mark.oldest_at_night
+
 
 def test_files_mutated_at_random_end_normally_and_change_no_finding_without_need(tmp_path):
     found = list(lint_mutations.lint(str(tmp_path), "sample", 0, 150, 1))

@@ -12,6 +12,8 @@ from npu_conformance.lint.running import files_of
 from tests.lint.planted import SESSION, STAR
 from tests.lint.reading import codes, findings
 
+pytestmark = pytest.mark.oldest_at_night
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPTS = files_of([os.path.join(resources.fixtures(), "scripts")])
 

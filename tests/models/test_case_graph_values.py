@@ -17,6 +17,8 @@ from npu_reference.runtime.observing.trace import process_trace
 from npu_reference.runtime.sessions import activation
 from tests.models import recorded_models
 
+pytestmark = [pytest.mark.tensorflow, pytest.mark.oldest_at_night, pytest.mark.between_at_night]
+
 CASES = os.path.join(recorded_models.ROOT, "fixtures", "graphs", "cases")
 #: Some have an operator that fails by design.
 NAMES = sorted(

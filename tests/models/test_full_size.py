@@ -8,6 +8,8 @@ from npu_reference.runtime.sessions import activation
 from tests.models import recorded_models
 from tests.models.simulating import MODELS, RECORDINGS, must_offload, on_device, plain
 
+pytestmark = [pytest.mark.tensorflow, pytest.mark.not_oldest, pytest.mark.not_between, pytest.mark.newest_at_night]
+
 #: BERT-base is half a minute and 4 GB a test: one recording of it is enough.
 FULL = [
     f"{model}{recording}"

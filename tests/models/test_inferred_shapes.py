@@ -10,6 +10,8 @@ import tensorflow.compat.v1 as tf
 from npu_reference.graphs import graph_from_def, infer_shapes
 from tests.models.recorded_models import GRAPHS, load
 
+pytestmark = pytest.mark.tensorflow
+
 #: Part of the shapes known to TensorFlow that may be unknown here: there was none at the time of writing, in 1.15 as
 #: in 2.21; other versions may learn of an operator.
 MOST_UNKNOWN = 0.01

@@ -18,6 +18,8 @@ from npu_reference.graphs import OPS, close_over, frames, load_graph, parse_grap
 from npu_reference.options import resolve
 from npu_reference.partition import Reason, build, partition
 
+pytestmark = pytest.mark.not_oldest
+
 ROOT = os.path.normpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 GRAPHS = os.path.join(ROOT, "fixtures", "graphs", "models")
 NAMES = sorted(os.path.basename(path)[: -len(".toml")] for path in glob.glob(os.path.join(GRAPHS, "*.toml")))

@@ -12,6 +12,8 @@ import tensorflow.compat.v1 as tf
 from fixtures.programs.models import record
 from tests.models.recorded_models import GRAPHS
 
+pytestmark = [pytest.mark.tensorflow, pytest.mark.not_oldest, pytest.mark.not_between, pytest.mark.newest_at_night]
+
 PROGRAMS = ["resnet50", "bert_base", "yolo", "lstm", "text_pipeline"]
 RECORDERS = {"1.15.5", "2.21.0"}
 

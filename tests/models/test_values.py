@@ -19,6 +19,8 @@ from tests.depth import at_night
 from tests.models import recorded_models
 from tests.models.simulating import MODELS, RECORDINGS, must_offload, on_device, plain, simulated
 
+pytestmark = [pytest.mark.tensorflow, pytest.mark.oldest_at_night, pytest.mark.between_at_night]
+
 TINY = ["resnet50_tiny_v3", *(f"{model}_tiny{recording}" for model in MODELS for recording in RECORDINGS)]
 #: A change asks every second one of what each is asked in mixed computing.
 SOME = [at_night(name) if number % 2 else name for number, name in enumerate(TINY)]

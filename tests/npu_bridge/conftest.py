@@ -6,6 +6,8 @@ import pytest
 
 import npu_reference
 
+pytestmark = pytest.mark.tensorflow
+
 npu_reference.activate()
 
 

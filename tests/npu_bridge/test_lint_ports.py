@@ -10,6 +10,8 @@ import pytest
 from npu_bridge._tensorflow import HAS_ESTIMATOR
 from tests.lint.reading import codes, mended
 
+pytestmark = [pytest.mark.not_between, pytest.mark.not_newest]
+
 SESSION = """
 import tensorflow as tf
 import horovod.tensorflow as hvd

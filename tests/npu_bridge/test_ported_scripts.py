@@ -14,6 +14,8 @@ import tensorflow as tf
 
 from npu_bridge._tensorflow import HAS_ESTIMATOR
 
+pytestmark = [pytest.mark.not_between, pytest.mark.newest_at_night]
+
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "scripts" / "ported"
 
 #: Script to the line it prints, the same in every TensorFlow.

@@ -13,6 +13,8 @@ from typing import Dict, List, NamedTuple, Set
 import pytest
 import tensorflow as tf
 
+pytestmark = [pytest.mark.not_between, pytest.mark.newest_at_night]
+
 SCRIPTS = Path(__file__).resolve().parents[2] / "fixtures" / "scripts"
 TF1 = tf.__version__.startswith("1.")
 

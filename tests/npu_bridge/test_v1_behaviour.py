@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = [pytest.mark.between_at_night, pytest.mark.newest_at_night]
+
 PREPARE = "import npu_reference; npu_reference.activate(); import tensorflow as tf; "
 
 

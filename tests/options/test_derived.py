@@ -16,6 +16,8 @@ from npu_reference.options import OPTIONS, resolve, schema
 from npu_reference.options.page import main, page
 from tests.options import strategies
 
+pytestmark = pytest.mark.not_oldest
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -13,6 +13,8 @@ from npu_reference.options import resolve
 from npu_reference.options.directives import directives
 from tests.options import strategies
 
+pytestmark = pytest.mark.oldest_at_night
+
 PROFILES = {
     "graph_run_mode": 0,
     "input_shape": "data:1,1,40,-1;label:1,-1;mask:-1,-1",

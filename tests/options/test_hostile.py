@@ -13,6 +13,8 @@ from npu_reference.errors import NpuError
 from npu_reference.options import OPTIONS, Resolution, parse_assignments, resolve
 from tests.options import strategies
 
+pytestmark = pytest.mark.oldest_at_night
+
 WIDE = settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 NAMES = st.one_of(st.sampled_from(sorted(OPTIONS)), st.text(), st.none(), st.integers())
 ENVIRONMENT = st.dictionaries(

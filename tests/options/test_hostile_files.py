@@ -15,6 +15,8 @@ from npu_reference.options.domains import Path, Text
 from tests.options import strategies
 from tests.options.test_hostile import MEGABYTES, check
 
+pytestmark = pytest.mark.oldest_at_night
+
 SOME = settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 #: What lets a file or directory be looked at, beside the option that names it.
 BESIDE = {

@@ -14,6 +14,8 @@ import pytest
 from npu_conformance.models import golden
 from tests.conformance.test_golden_graph import MIXED, chain
 
+pytestmark = pytest.mark.not_oldest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.not_oldest
+
 _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "browser", "chromium.py")
 
 _STARTS = "#!/bin/sh\necho '<html><head></head><body></body></html>'\n"

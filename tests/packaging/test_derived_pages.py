@@ -6,6 +6,8 @@ import importlib
 
 import pytest
 
+pytestmark = pytest.mark.not_oldest
+
 MODULES = [
     "npu_conformance.lint.page",
     "npu_conformance.strength.mutants_page",

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = [pytest.mark.tensorflow_version, pytest.mark.between_at_night, pytest.mark.newest_at_night]
+
 ROOT = Path(__file__).resolve().parents[2]
 TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
 

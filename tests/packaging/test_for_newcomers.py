@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.not_oldest
+
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = re.compile(r"`((?:impl|conformance|fixtures|golden|tests|docs|benchmarks|constraints)/[\w./-]*)`")
 
@@ -68,30 +70,3 @@ def test_the_newest_python_runs_every_test_and_the_oldest_what_a_python_may_chan
     assert scopes == {"tf115": "oldest", "tf26": "between", "tf215": "between", "tf221": "newest"}
     parts = dict(re.findall(r"^ *(\S+): NPU_TESTS_PART = (\w+)", tox, re.MULTILINE))
     assert parts == {"tf26": "1", "tf215": "2"}
-
-
-def test_what_the_oldest_python_leaves_to_the_newest_needs_no_tensorflow():
-    from tests import conftest
-
-    left = conftest._OF_THE_NEWEST_PYTHON
-    assert all((ROOT / "tests" / name).exists() for name in left)
-    assert not set(left) & {*conftest._OF_A_VERSION, "cases/test_reference.py", "conformance/test_laws.py"}
-    sources = [(ROOT / "tests" / name) for name in left if name.endswith(".py")]
-    needs = re.compile("^(import|from) tensorflow", re.MULTILINE)
-    assert not [path.name for path in sources if needs.search(path.read_text(encoding="utf-8"))]
-
-
-def test_what_needs_tensorflow_is_tested_with_every_version_of_it_but_for_what_its_ends_run():
-    from tests import conftest
-
-    assert set(conftest._NEEDS_TENSORFLOW) <= set(conftest._OF_A_VERSION)
-    of_the_oldest = set(conftest._OF_THE_OLDEST_TENSORFLOW)
-    left_of_the_newest = of_the_oldest | set(conftest._AT_NIGHT_OF_THE_NEWEST_TENSORFLOW)
-    assert set(conftest._SCOPES["newest"]) & set(conftest._NEEDS_TENSORFLOW) <= left_of_the_newest
-    left = [*conftest._OF_THE_ENDS, *conftest._OF_ONE_TENSORFLOW]
-    assert all((ROOT / "tests" / name).exists() for name in left) and len(left) == len(set(left))
-    assert not {*conftest._OF_THE_ENDS, *of_the_oldest} & set(conftest._SCOPES["oldest"])
-    # What says for itself that it is of another version would run nowhere.
-    sources = [ROOT / "tests" / name for name in conftest._OF_THE_NEWEST_TENSORFLOW]
-    assert not [path.name for path in sources if "skip" in re.sub("skipped", "", path.read_text(encoding="utf-8"))]
-    assert all((ROOT / "tests" / name).exists() for name in conftest._OF_A_VERSION)

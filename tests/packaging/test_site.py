@@ -10,6 +10,8 @@ import pytest
 
 from npu_conformance.library import inventory
 
+pytestmark = pytest.mark.not_oldest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -26,6 +26,8 @@ from npu_reference.partition.explaining.minimum import least_geops
 from tests.partition import naive
 from tests.partition.graphs_for_tests import closed, sets
 
+pytestmark = pytest.mark.not_oldest
+
 
 def random_graph(seed, most=40):
     """(count, edges in a random order with node numbers unrelated to the topology, candidates)."""

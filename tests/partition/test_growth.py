@@ -17,6 +17,8 @@ from npu_reference.partition.clustering.contract import contract
 from npu_reference.partition.clustering.merge import Clusters, merge_pairs
 from tests.partition.families import FAMILIES, OPS, Writer
 
+pytestmark = pytest.mark.not_oldest
+
 _SIZES = (700, 2800)
 #: n log n between the two sizes is a factor of 1.21 a node, a square would be one of 4.
 _MOST = 1.3

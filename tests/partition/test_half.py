@@ -14,6 +14,8 @@ from npu_reference.graphs import GraphBuilder, message_class
 from npu_reference.partition.explaining.half import LARGEST, SMALLEST, misfit
 from tests.partition.graphs_for_tests import closed, divide, mixed
 
+pytestmark = pytest.mark.oldest_at_night
+
 INFINITY = float("inf")
 
 

@@ -15,6 +15,8 @@ from npu_reference.partition.settings import Settings
 from tests import strategies
 from tests.partition.inlining import Flat
 
+pytestmark = pytest.mark.not_oldest
+
 OPS = OpList.built_in()
 BUDGET = settings(max_examples=60)
 

@@ -11,6 +11,8 @@ from npu_conformance.strength.laws.shrink import shrink
 from npu_reference.partition.policies import adapter
 from tests.partition import lawful
 
+pytestmark = pytest.mark.not_oldest
+
 _BUDGET = 250
 
 

@@ -12,6 +12,8 @@ from npu_reference.errors import NpuError
 from npu_reference.graphs import load_graph
 from npu_reference.partition import partition
 
+pytestmark = pytest.mark.oldest_at_night
+
 FOLDER = os.path.join(os.path.dirname(__file__), "..", "..", "fixtures", "oracle")
 
 with open(os.path.join(FOLDER, "cases.json"), encoding="utf-8") as _stream:

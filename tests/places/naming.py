@@ -1,7 +1,7 @@
-"""Every option and variable that names a directory or a file, each with a program that uses it as a session would.
+"""Tries every option and variable that names a directory or a file, in each condition that a path may be in.
 
-Run as a program it tries each in every condition, without privileges where it has any to give up, and prints what
-became of it as JSON: ``python -m tests.places.naming FOLDER``.
+`test_named_paths.py` runs it as a program, ``python -m tests.places.naming FOLDER``, so that it can give up its
+privileges and limit its own files. It uses each path as a session would, and prints what became of it as JSON.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, NamedTuple, Tuple
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,8 @@ from npu_reference.graphs import Graph, GraphBuilder, graph_from_def
 from npu_reference.options import resolve
 from npu_reference.partition import partition
 from npu_reference.precision import Assignment, assign
+
+pytestmark = pytest.mark.not_oldest
 
 _ONE = ("Relu", "Log", "Abs", "Softmax", "Dawsn")
 _TWO = ("AddV2", "MatMul", "Xlogy")

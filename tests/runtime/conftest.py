@@ -7,6 +7,8 @@ import pytest
 from npu_reference.runtime.observing.trace import process_trace
 from npu_reference.runtime.sessions import activation
 
+pytestmark = pytest.mark.tensorflow
+
 
 @pytest.fixture(autouse=True)
 def switched_on():

@@ -13,6 +13,8 @@ from benchmarks.differential.drawing import draw
 from benchmarks.differential.language import DEPTH, blocks_of, shown, walk
 from benchmarks.differential.shrinking import shrink
 
+pytestmark = pytest.mark.not_between
+
 SEED = "tests"
 
 

@@ -9,6 +9,8 @@ import pytest
 
 import npu_reference
 
+pytestmark = [pytest.mark.between_at_night, pytest.mark.newest_at_night]
+
 _ROOT = npu_reference.__file__.rsplit("npu_reference", 1)[0]
 
 _OURS = "from npu_reference.graphs import GraphBuilder, graph_from_def; GraphBuilder().op('NoOp', 'n')\n"

@@ -18,6 +18,8 @@ from npu_conformance.protocol import schema
 from npu_reference.errors import NpuError
 from npu_reference.runtime.scripts.forking import Forker
 
+pytestmark = [pytest.mark.not_between, pytest.mark.newest_at_night]
+
 SCRIPTS = pathlib.Path(__file__).parents[2] / "fixtures" / "scripts" / "cases"
 BOUND = 240  # seconds; a process imports TensorFlow
 

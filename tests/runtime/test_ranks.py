@@ -20,6 +20,8 @@ from npu_reference.runtime.operators.communicating import hccl_seconds
 from tests.depth import at_night
 from tests.runtime.comparing import control_flow
 
+pytestmark = [pytest.mark.between_at_night, pytest.mark.newest_at_night]
+
 v1 = tf.compat.v1
 
 #: Of weights of about 1 after five steps, where float32 is added in another order (stated in docs/runtime.md).

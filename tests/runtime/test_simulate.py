@@ -16,6 +16,8 @@ from npu_reference.runtime import simulate
 from tests.depth import at_night
 from tests.runtime.comparing import TF1
 
+pytestmark = [pytest.mark.not_between, pytest.mark.newest_at_night]
+
 SESSION = """
 import sys
 import tensorflow as tf

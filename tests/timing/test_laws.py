@@ -15,6 +15,8 @@ from npu_reference.device.timing import execute
 from npu_reference.hardware import built_in, names
 from tests.timing.networks import nets, step
 
+pytestmark = pytest.mark.not_oldest
+
 EXAMPLES = settings(max_examples=30, deadline=None)
 PARALLEL = ({}, {"stream_max_parallel_num": "DNN_VM_AICPU:4,AIcoreEngine:2"})
 

@@ -14,6 +14,8 @@ from npu_reference.graphs import write_graph
 from npu_reference.hardware import built_in, page
 from tests.timing.networks import mlp
 
+pytestmark = pytest.mark.not_oldest
+
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 

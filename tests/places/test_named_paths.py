@@ -1,6 +1,8 @@
-"""Directories and files that options name, in every condition that they may be in: one error, or what documents say.
+"""Every option or variable that names a directory or a file, with a path in each of the conditions that it may be in.
 
-What becomes of each is declared here, once; ``naming`` tries it in a process that may write only what is its own.
+A path that is missing, full, a pipe or not readable must give one clear error, must leave nothing half written, and
+must touch nothing outside. OUTCOMES declares what becomes of each option in each condition; `tests/places/naming.py`
+tries all of them in a process of its own, which may write only to its own folders.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ if os.name != "posix":
 from npu_reference.options import OPTIONS
 from npu_reference.options.domains import Path
 from tests.places.naming import CONDITIONS, DIRECTORIES, FILES
+
+pytestmark = pytest.mark.oldest_at_night
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 

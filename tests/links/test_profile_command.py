@@ -1,4 +1,8 @@
-"""``profile`` with several ranks: what it prints, what it refuses, and the links in the trace."""
+"""The command `profile` with several ranks: what it prints, what it refuses, and the links in the trace and the page.
+
+The other tests of this folder call the simulation itself. These hold the arguments, the texts and the JSON of the
+command to it, and to the schema `profile`.
+"""
 
 from __future__ import annotations
 

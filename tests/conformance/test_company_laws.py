@@ -1,4 +1,9 @@
-"""Options in company: nearly every two stand beside each other, who is lost beside whom is found, and nothing else."""
+"""The laws of options in company: an option means the same beside options that no document relates to it.
+
+`strength/laws/company` joins the options of several cases into one request, a company, and judges each case on the
+common answer. The first tests hold the companies to what they are for: nearly every two options meet, and options that
+are related do not. The others plant faults that the laws must find, and backends without a fault, which must pass.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +34,7 @@ from tests.cases.corpus import corpus
 from tests.conformance.shelves import BACKENDS
 
 #: The suite judged by whole runs of it: every night.
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.not_oldest]
 
 CLAIMS = judge.Claims.of(ReferenceBackend().hello({}))
 Drawn = Tuple[List[Instance], List[company.Company]]

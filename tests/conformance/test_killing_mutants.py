@@ -1,4 +1,8 @@
-"""What becomes of mutants: killed, alive, or not to be judged here; and the table of options and faults."""
+"""`npu-conformance mutants` says rightly which mutants the suite kills, which stay alive, and which it cannot judge.
+
+The strength of the suite is measured by these answers. A mutant without a fault must stay alive, a mutant whose cases
+need TensorFlow is not judged without it, and the table of options and faults must hold every mutant of an option.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from tests.cases.corpus import corpus
 from tests.conformance.test_cli import inside
 
 #: The suite judged by whole runs of it: every night.
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.not_oldest]
 
 SHELF = corpus()
 OPTIONS = [mutant for mutant in mutation.registry().values() if mutant.kind]

@@ -1,4 +1,8 @@
-"""A backend that can be asked only in part is judged by what it tells; the rest is neither a pass nor a failure."""
+"""A backend that answers a method only in part, such as an installed adapter, is judged by what it tells.
+
+What it said beforehand that it cannot tell is `unsupported`, which is neither a pass nor a failure. The tests make sure
+that this excuses nothing else: wrong values, accepted errors, and backends that claim the method in full still fail.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,8 @@ from npu_conformance.library.library import Instance
 from npu_conformance.protocol import client
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import Shelf
+
+pytestmark = pytest.mark.oldest_at_night
 
 FULL = judge.Claims(frozenset(["mixed"]), frozenset(["current"]), frozenset(["options"]))
 PART = FULL._replace(in_part=frozenset(["options"]))

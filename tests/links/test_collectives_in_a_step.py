@@ -1,4 +1,8 @@
-"""Collectives in a step: which gradients go together, beside what, and what waits for the last of them."""
+"""Where collectives stand in a step: which gradients are summed together, beside which operators, and what waits.
+
+The options `hcom_parallel` and `is_tailing_optimization`, and the splitting of gradients, decide this. The tests hold
+the simulated timeline of small data-parallel graphs to what the documents say of each of them.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,7 @@
+"""Graphs are read with the protobuf and numpy that TensorFlow brings: each version of it runs these tests."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.tensorflow_version
