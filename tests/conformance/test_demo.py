@@ -99,11 +99,20 @@ def test_the_faulty_backend_has_one_fault_and_mended_it_passes_what_failed(
             stream.write(faulty)
 
 
+def blocks_of(readme: str) -> List[List[str]]:
+    """Commands of each block, without comments."""
+    with open(os.path.join(ROOT, readme), encoding="utf-8") as stream:
+        blocks = re.findall(r"(?ms)^```sh\n(.*?)^```", stream.read())
+    return [[re.sub(r"\s+#.*", "", line) for line in block.splitlines()] for block in blocks]
+
+
 def commands_of_readme() -> List[str]:
-    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as stream:
-        block = stream.read().split("## Port a script without a device at hand")[1].split("```")[1]
-    lines = [re.sub(r"\s+#.*", "", line) for line in block.splitlines()[1:]]
-    return [command for line in lines for command in line.split(" && ") if command]
+    tried = next(block for block in blocks_of("README.md") if block[0].startswith("npu-conformance demo"))
+    return [command for line in tried for command in line.split(" && ")]
+
+
+def test_the_readme_in_chinese_has_the_same_commands() -> None:
+    assert blocks_of("README.zh-CN.md") == blocks_of("README.md")
 
 
 def test_the_commands_of_readme_run_on_what_it_writes_as_they_are_printed(

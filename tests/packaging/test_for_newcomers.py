@@ -16,10 +16,10 @@ PATHS = re.compile(r"`((?:impl|conformance|fixtures|golden|tests|docs|benchmarks
 
 
 #: Limits of what is written by hand: words of all pages, of the longest sentence, and of the average one of a page.
-WORDS, LONGEST, AVERAGE = 57_000, 140, 25
+WORDS, LONGEST, AVERAGE = 53_000, 40, 25
 
 
-@pytest.mark.parametrize("page", [*prose.pages(), "docs/options.md", "docs/mutants.md"])
+@pytest.mark.parametrize("page", [*prose.pages(), "README.zh-CN.md", "docs/options.md", "docs/mutants.md"])
 def test_every_file_and_heading_a_page_names_is_there(page):
     path = ROOT / page
     text = path.read_text(encoding="utf-8")
