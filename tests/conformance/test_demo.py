@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from typing import Any, Dict, List, Sequence
@@ -33,11 +34,12 @@ def called(*words: str) -> int:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: Any) -> Dict[str, str]:
-    """With `npu-conformance` as a shell finds it."""
+    """With `npu-conformance` and `python3` as a shell finds them."""
     folder = tmp_path_factory.mktemp("bin")
-    program = folder / "npu-conformance"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable!r} -m npu_conformance "$@"\n')
-    program.chmod(0o755)
+    for name, module in (("npu-conformance", "-m npu_conformance "), ("python3", "")):
+        program = folder / name
+        program.write_text(f'#!/bin/sh\nexec {sys.executable!r} {module}"$@"\n')
+        program.chmod(0o755)
     paths = os.pathsep.join(os.path.abspath(one) for one in sys.path if one)
     path = f"{folder}{os.pathsep}{os.environ['PATH']}"
     return {**os.environ, "PATH": path, "PYTHONPATH": paths, "TF_CPP_MIN_LOG_LEVEL": "2"}
@@ -97,11 +99,20 @@ def test_the_faulty_backend_has_one_fault_and_mended_it_passes_what_failed(
             stream.write(faulty)
 
 
+def blocks_of(readme: str) -> List[List[str]]:
+    """Commands of each block, without comments."""
+    with open(os.path.join(ROOT, readme), encoding="utf-8") as stream:
+        blocks = re.findall(r"(?ms)^```sh\n(.*?)^```", stream.read())
+    return [[re.sub(r"\s+#.*", "", line) for line in block.splitlines()] for block in blocks]
+
+
 def commands_of_readme() -> List[str]:
-    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as stream:
-        block = stream.read().split("## Port a script without a device at hand")[1].split("```")[1]
-    lines = [re.sub(r"\s+#.*", "", line) for line in block.splitlines()[1:]]
-    return [command for line in lines for command in line.split(" && ") if command]
+    tried = next(block for block in blocks_of("README.md") if block[0].startswith("npu-conformance demo"))
+    return [command for line in tried for command in line.split(" && ")]
+
+
+def test_the_readme_in_chinese_has_the_same_commands() -> None:
+    assert blocks_of("README.zh-CN.md") == blocks_of("README.md")
 
 
 def test_the_commands_of_readme_run_on_what_it_writes_as_they_are_printed(
@@ -121,6 +132,29 @@ def test_the_commands_of_readme_run_on_what_it_writes_as_they_are_printed(
         assert ended.returncode == ENDS.get(words[1], 0), (command, ended.stdout, ended.stderr)
     pages = {"train.html"} if TENSORFLOW else set()
     assert {"partition.html", "precision.html", "profile.html", *pages} <= set(os.listdir(folder))
+
+
+def script_of(page: str) -> str:
+    """Every line of a page's blocks of commands, each held to the exit status that a comment says, or 0."""
+    with open(os.path.join(ROOT, "docs", page), encoding="utf-8") as stream:
+        blocks = re.findall(r"(?ms)^```sh\n(.*?)^```", stream.read())
+    lines = [line for block in blocks for line in block.splitlines() if line]
+    script = []
+    for line in lines:
+        if TENSORFLOW or not line.endswith("# needs TensorFlow"):
+            status = re.search(r"# exit status (\d)$", line)
+            script += [line, f"[ $? = {status.group(1) if status else 0} ] || {{ echo {shlex.quote(line)}; exit 99; }}"]
+    return "\n".join(script)
+
+
+@pytest.mark.parametrize("page", ["tutorial-judge.md", "tutorial-port.md", "tutorial-guard.md"])
+def test_the_commands_of_a_tutorial_run_one_after_the_other(
+    page: str, tmp_path: Any, environment: Dict[str, str]
+) -> None:
+    script = script_of(page)
+    assert script.startswith("npu-conformance demo try\n") and script.count("npu-conformance ") > 10
+    ended = pasted(script, str(tmp_path), environment)
+    assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr[-4000:]
 
 
 def test_it_says_what_it_wrote_and_prints_one_command_a_line(tmp_path: Any, capsys: Any) -> None:

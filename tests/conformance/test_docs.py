@@ -131,3 +131,15 @@ def test_the_variables_a_worker_sees_are_those_the_guide_names() -> None:
     for name in client.environment():
         short = "TF_*" if name.startswith("TF_") else "the locale" if name.startswith(("LANG", "LC_")) else name
         assert short in named or name in ("PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "VIRTUAL_ENV", "SYSTEMROOT")
+
+
+def test_every_code_and_status_that_the_help_by_message_names_is_one() -> None:
+    named = set(re.findall(r"^\| (.*?) \|", guide("troubleshooting.md"), re.MULTILINE))
+    words = {word for cell in named for word in re.findall(r"`([A-Z_]{5,}|[a-z-]+)`", cell)}
+    assert len(words) > 12
+    assert words - {*CATALOGUE, *judge.ORDER, *cli.commands} == {"tensorflow"}
+
+
+def test_the_areas_of_the_glossary_are_those_of_the_cases() -> None:
+    row = next(line for line in guide("glossary.md").splitlines() if line.startswith("| area |"))
+    assert set(re.findall(r"`(\w+)`", row)) == {case.area for case in corpus().cases.values()}

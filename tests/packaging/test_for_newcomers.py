@@ -4,22 +4,85 @@ from __future__ import annotations
 
 import configparser
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from tests.packaging import prose
+
 pytestmark = pytest.mark.not_oldest
 
 ROOT = Path(__file__).resolve().parents[2]
-PATHS = re.compile(r"`((?:impl|conformance|fixtures|golden|tests|docs|benchmarks|constraints)/[\w./-]*)`")
+_ROOMS = "impl|conformance|fixtures|golden|tests|docs|benchmarks|constraints|examples"
+#: Files and folders between backticks, and files of a command or a sentence.
+PATHS = re.compile(rf"`((?:{_ROOMS})/[\w./-]*)`|(?<![\w/.-])((?:{_ROOMS})/[\w./-]+\.(?:py|md|toml|txt|csv|json|cpp))\b")
 
 
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "README.md", "CHANGELOG.md"])
-def test_every_file_a_guide_names_is_there(page):
-    text = (ROOT / page).read_text(encoding="utf-8")
-    named = [path.split("<")[0] for path in PATHS.findall(text)]
-    links = re.findall(r"\]\(([^)#:]+)(?:#[\w-]*)?\)", text)
-    assert [path for path in [*named, *links] if not (ROOT / path).exists()] == []
+#: Limits of what is written by hand: words of all pages but the readings, of which one looks up a row at a time; words
+#: of the readings; words of the longest sentence, and of the average one of a page.
+WORDS, READINGS, LONGEST, AVERAGE = 43_000, 9_700, 40, 25
+
+
+@pytest.mark.parametrize("page", [*prose.pages(), "README.zh-CN.md", "docs/options.md", "docs/mutants.md"])
+def test_every_file_and_heading_a_page_names_is_there(page):
+    path = ROOT / page
+    text = path.read_text(encoding="utf-8")
+    paths = [one or other for one, other in PATHS.findall(text)]
+    named = [ROOT / one.split("<")[0] for one in paths if not re.search(r"[*…]|\.\.\.", one)]
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([\w-]*))?\)", text)
+    targets = [((path.parent / one).resolve() if one else path, anchor) for one, anchor in links]
+    assert [one for one in [*named, *(one for one, _ in targets)] if not one.exists()] == []
+    assert [(one.name, anchor) for one, anchor in targets if anchor and anchor not in headings(one)] == []
+
+
+def headings(path):
+    """Anchors that a page's headings have on GitHub."""
+    titles = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", prose.pages())
+def test_sentences_of_a_page_are_short(page):
+    found = list(prose.sentences(page))
+    longest = max(found, key=lambda one: one.words)
+    assert longest.words <= LONGEST, longest
+    told = [one.words for one in found if not one.in_table]
+    assert sum(told) / len(told) <= AVERAGE
+
+
+def test_what_is_written_by_hand_can_be_read_by_one_person():
+    words = {page: len(prose.by_hand(page).split()) for page in prose.pages()}
+    assert words.pop("docs/readings.md") <= READINGS
+    assert sum(words.values()) <= WORDS
+    assert len(prose.by_hand("README.md").split()) < 700
+
+
+def test_an_entry_of_the_changelog_has_at_most_twenty_words():
+    entries = re.findall(r"^- (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(entries) > 50 and [one for one in entries if len(one.split()) > 20] == []
+
+
+def forms():
+    """Every call of npu-conformance in a block of commands: page and words, without comments and the shell's own."""
+    for page in prose.pages():
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for block in re.findall(r"(?ms)^```sh\n(.*?)^```", text):
+            for line in re.findall(r"\bnpu-conformance ([^\n]*)", re.sub(r"\\\n", " ", block)):
+                words = shlex.split(line, comments=True)
+                ends = [number for number, word in enumerate(words) if word in ("&&", "|", ">", "||", ";")]
+                yield page, words[: ends[0]] if ends else words
+
+
+@pytest.mark.parametrize(("page", "words"), list(forms()))
+def test_every_command_of_a_page_has_options_that_exist(page, words):
+    from npu_conformance.cli import cli
+
+    command, rest = cli.commands[words[0]], words[1:]
+    while hasattr(command, "commands"):
+        command, rest = command.commands[rest[0]], rest[1:]
+    with command.context_class(command, info_name=words[0]) as context:
+        command.make_parser(context).parse_args(args=list(rest))
 
 
 def test_every_command_contributing_names_exists():

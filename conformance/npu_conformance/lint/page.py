@@ -13,9 +13,9 @@ __all__ = ["main", "page"]
 
 _HEAD = """# Lint
 
-`npu-conformance lint PATH...` finds mistakes in scripts for the adapter by reading them. Nothing is run, TensorFlow is
-not needed. This page is made from the rules by `python -m npu_conformance.lint.page`; change a rule, not
-the page.
+`npu-conformance lint PATH...` finds mistakes in scripts for the adapter by reading them. Nothing is run,
+TensorFlow is not needed. This page is made from the rules by `python -m npu_conformance.lint.page`; change a
+rule, not the page.
 
 ```sh
 npu-conformance lint train.py models/          # file:line:column CODE message; exit 0 nothing, 1 findings, 2 bad use
@@ -27,35 +27,35 @@ npu-conformance lint --format sarif . > lint.sarif     # also json, github
 npu-conformance lint --explain W101
 ```
 
-A folder is read with all its `.py` and `.ipynb` files, hidden folders, environments and builds left out. A file that is
-named itself is read whatever its name; one that is no Python, and is not called so by its name or its first line, is
-skipped, which stderr says.
+A folder is read with all its `.py` and `.ipynb` files, hidden folders, environments and builds left out. A file
+that is named itself is read whatever its name; one that is no Python, and is not called so by its name or its
+first line, is skipped, which stderr says.
 
 ## Fixes
 
-A fix is **safe** if it cannot change what the program means. The program then does the same as before, or the line
-failed in every run and can have meant nothing else. `--fix` makes safe fixes only. Every other fix is **unsafe**: it
-guesses what was meant, lets an option take effect that was ignored, or moves work to the device. `--unsafe-fixes`,
-together with `--fix` or `--diff`, makes or shows these, too. Read the diff first. The last line of the output says how
-many findings have only an unsafe fix; in JSON that is `unsafe_fixes`, and `fix` of each finding is `safe` or `unsafe`.
-Each rule below says which its fixes are, and why. A fix that would leave a file that Python cannot read is not made.
+A fix is **safe** if it cannot change what the program means: the program does the same as before, or the line
+failed in every run. `--fix` makes safe fixes only. Every other fix is **unsafe**: it guesses what was meant, lets
+an option take effect that was ignored, or moves work to the device. `--unsafe-fixes`, together with `--fix` or
+`--diff`, makes or shows these, too. Read the diff first.
+
+The last line of the output counts findings that have only an unsafe fix; in JSON that is `unsafe_fixes`, and
+`fix` of each finding is `safe` or `unsafe`. Each rule below says which its fixes are, and why. A fix after which
+Python could not read the file is not made.
 
 ## Notebooks
 
-The code cells of a notebook (nbformat 4) are read in their order, as one script. Magics, commands of the shell
-(`!ls`) and cells of another language (`%%bash`) are left out. A place is `train.ipynb:cell 3:2:5`: line 2 of the third
+The code cells of a notebook (nbformat 4) are read in their order, as one script. Magics, shell commands (`!ls`)
+and cells of another language (`%%bash`) are left out. A place is `train.ipynb:cell 3:2:5`: line 2 of the third
 cell, counted with cells of text. GitHub's annotations and SARIF name the line of the file, and the cell in the
-message. A cell that is no Python costs itself only. `--fix` writes the changed cells back, and no other byte of the
-file changes; where that cannot be done the file stays as it is, which E003 says. A notebook of more than 64 MiB is not
-read. `simulate` executes notebooks the same way, cell by cell, and tracebacks name cell and line.
+message. `--fix` writes the changed cells back and no other byte; where that cannot be done the file stays as it
+is, with E003. A notebook of more than 64 MiB is not read. `simulate` executes notebooks the same way.
 
 ## What goes wrong
 
-A file that cannot be read is a finding (E001, E002). Where lint itself fails on a file, that is E003, in every format:
-the file, the rule and the error are named, what the other rules found in the file stands, and all other files are
-reported. On Linux files are read in processes of their own, so that this holds, too, for a file that ends such a
-process or keeps it for more than a minute. A file that cannot be written back is named on stderr, and the others are
-mended.
+A file that cannot be read is a finding (E001, E002). Where lint itself fails on a file, that is E003, in every
+format. It names the file, the rule and the error; the findings of other rules and files stand. On Linux this also
+holds for a file that ends the process that reads it, or keeps it for more than a minute. A file that cannot be
+written back is named on stderr, and the others are mended.
 
 | exit status | meaning |
 |---|---|
@@ -66,16 +66,20 @@ mended.
 
 ## Codes
 
-The first letter of a code is its severity: **E** an error, where the documents or the adapter refuse it; **W** a
-warning, where something is accepted and has no effect, or another than it seems; **S** a suggestion for a script that
-does not use the adapter yet: what to add, at which line, in the form of the documents. Where a suggestion may be wrong
-it is a **hint**, which is told and does not count. Codes stay what they are.
+The first letter of a code is its severity:
 
-What options may be is read from the [option table](options.md), what names there are from the table of
-[npu_bridge](npu_bridge.md). Only what is certain is told: values that cannot be seen without running the script are
-left out, together with every rule that they could decide. Read are literals, names bound to them, loops over them,
-functions called with them, `**` of a dict that is written out; branches are kept apart. `--edition` chooses the
-documents.
+| letter | severity |
+|---|---|
+| **E** | an error: the documents or the adapter refuse it |
+| **W** | a warning: it is accepted and has no effect, or another effect than it seems |
+| **S** | a suggestion for a script that does not use the adapter yet: what to add, at which line |
+
+Where a suggestion may be wrong it is a **hint**, which does not count. Codes stay what they are.
+
+Options are read from the [option table](options.md), names from the table of [npu_bridge](npu_bridge.md). Only
+what is certain is reported. Values that cannot be seen without running the script are left out, with every rule
+that depends on them. Lint reads literals, names bound to them, loops over them, functions called with them, and
+`**` of a dict that is written out. `--edition` chooses the documents.
 
 `# npu: ignore` at the end of a line silences it, `# npu: ignore[W104]` one code (or all that begin so) in it, and
 `# npu: ignore-file[S]` a whole file. As a hook of pre-commit:
