@@ -16,14 +16,15 @@ __all__: List[str] = []
 
 _PLACE = re.compile(r"(?:(?P<base>.+)/)?(?P<time>\d{14})/(?P<device>\d+)/[^/]+/\d+/(?P<step>\d+)\Z")
 _SHOWN = 300  # characters of a tensor's bits
+_NUMBER = re.compile(r"\d{8,}")
 _DEVICE = re.compile(r"(.*extra-info/data-dump/)(\d+)\Z")
 
 
 def _recognises(name: str) -> bool:
     folder, _, base = name.rpartition("/")
-    if names.parse(base) is not None or base == names.MAPPING:
+    # A name too long for a file is a number; the operator's own is in the description.
+    if names.parse(base) is not None or base == names.MAPPING or _NUMBER.fullmatch(base):
         return True
-    # A name too long for a file is another one there; the operator's own is in the description.
     return _PLACE.match(folder) is not None or _DEVICE.match(folder) is not None
 
 
@@ -44,7 +45,7 @@ def _dumps(found: Sequence[Left], about: About) -> Triples:
             words = f"dump {base} step {placed['step']} {op}"
             yield "dump_steps", placed["step"], f"dump {base} step {placed['step']}"
             yield "dump_devices", placed["device"], f"dump {base} of device {placed['device']}"
-        elif (said is None and device is not None) or (said is not None and said.stream is None):
+        elif (said is None and (device or read)) or (said is not None and said.stream is None):
             nameless = brief(f"{device.group(1)}<device>" if device is not None else folder or ".")
             words = f"exception_dump {nameless} {op}"
             if device is not None:
