@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, FORMAT, MISNAMED, STRICT, SURFACE, echo_json, refused
+from npu_conformance.commands.shared import (
+    EDITION,
+    FORMAT,
+    MISNAMED,
+    STDIN,
+    STRICT,
+    SURFACE,
+    echo_json,
+    read_stdin,
+    refused,
+)
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["options"]
+
+_MOST = 1 << 20  # bytes of assignments from standard input (assumed)
 
 
 def _environment(variables: Sequence[str], inherit: bool) -> Dict[str, str]:
@@ -22,6 +34,15 @@ def _environment(variables: Sequence[str], inherit: bool) -> Dict[str, str]:
             raise NpuError("USAGE", f"--env {text!r}", "is no variable with a value", "Write NAME=VALUE.")
         env[name] = value
     return env
+
+
+def _lines() -> List[str]:
+    """Assignments from standard input, one a line; empty lines and those that begin with # are left out."""
+    try:
+        lines = [line.strip() for line in read_stdin(_MOST).decode("utf-8-sig").splitlines()]
+    except UnicodeDecodeError:
+        raise NpuError("USAGE", "standard input", "is no UTF-8.", "Write name=value, one a line.") from None
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 @click.command()
@@ -66,6 +87,8 @@ def options(
     from npu_reference.options.fileview import Unseen
 
     env = _environment(variables, inherit)
+    if STDIN in assignments:
+        assignments = tuple(one for word in assignments for one in (_lines() if word == STDIN else [word]))
     values = parse_assignments(assignments)
     files = Unseen() if unseen else None
     resolution = resolve(values, surface=surface, edition=edition, env=env, files=files)

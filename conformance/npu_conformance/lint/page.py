@@ -6,7 +6,8 @@ import sys
 from typing import Iterator, Sequence
 
 from npu_conformance.lint.finding import SEVERITIES
-from npu_conformance.lint.registry import Rule, rules
+from npu_conformance.lint.registry import Rule, anchor, rules
+from npu_conformance.lint.rendering import markdown
 from npu_reference.derived_page import write_page
 
 __all__ = ["main", "page"]
@@ -99,22 +100,14 @@ def _table(every: Sequence[Rule]) -> Iterator[str]:
     yield "| code | name | severity | fixes | finds |"
     yield "|---|---|---|---|---|"
     for rule in every:
-        link = f"[{rule.code}](#{rule.code.lower()}-{rule.name})"
+        link = f"[{rule.code}](#{anchor(rule)})"
         yield f"| {link} | {rule.name} | {SEVERITIES[rule.code[0]]} | {rule.fix} | {rule.summary.rstrip('.')} |"
     yield ""
 
 
 def _rule(rule: Rule) -> Iterator[str]:
     yield f"## {rule.code} {rule.name}\n"
-    yield rule.summary + "\n"
-    if rule.text:
-        yield rule.text + "\n"
-    if rule.fix:
-        yield f"**Fixes: {rule.fix}.** {rule.why}\n"
-    for title, examples in (("Found in", rule.wrong), ("Not found in", rule.right)):
-        for example in examples:
-            yield f"{title}:\n"
-            yield f"```python\n{example}```\n"
+    yield markdown(rule)
 
 
 def main(arguments: Sequence[str]) -> int:
