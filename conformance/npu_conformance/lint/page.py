@@ -88,11 +88,32 @@ documents.
 ```
 """
 
+_TAIL = """## Where people work
+
+`npu-conformance lsp` is a language server over standard input and output. It needs `npu-conformance[lsp]` and Python
+3.9. It tells findings when a script is opened, changed or saved. A safe fix is a preferred quick fix, and
+`source.fixAll.npuConformance` makes all of them. The title of an unsafe fix says that it is one. Hovering shows the
+rule, and for an option the sentence of the documents. Notebooks are not served. In Neovim 0.11:
+
+```lua
+vim.lsp.config("npu", {cmd = {"npu-conformance", "lsp"}, filetypes = {"python"}})
+vim.lsp.enable("npu")
+```
+
+`lint -` reads standard input, which `--stdin-filename` names. `--format sarif` has the help of every rule, and every fix
+as replacements, of scripts. `--docs-url URL`, of `lint` and `lsp`, adds links to this page at its address.
+
+Problem matchers read the text output. For GitHub Actions: `conformance/npu_conformance/lint/matchers/github.json`,
+which this repository's action registers; elsewhere a step prints `::add-matcher::` and its path. For VS Code:
+`conformance/npu_conformance/lint/matchers/vscode-tasks.json`, a `.vscode/tasks.json`. Places in notebooks are not
+matched, since their lines are those of a cell; `--format github` has them.
+"""
+
 
 def page() -> str:
     """The whole page as Markdown."""
     every = rules()
-    return "\n".join([_HEAD, *_table(every), *(line for rule in every for line in _rule(rule))]).rstrip() + "\n"
+    return "\n".join([_HEAD, *_table(every), *(line for rule in every for line in _rule(rule)), _TAIL])
 
 
 def _table(every: Sequence[Rule]) -> Iterator[str]:
