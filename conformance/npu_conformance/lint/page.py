@@ -100,13 +100,22 @@ vim.lsp.config("npu", {cmd = {"npu-conformance", "lsp"}, filetypes = {"python"}}
 vim.lsp.enable("npu")
 ```
 
-`lint -` reads standard input, which `--stdin-filename` names. `--format sarif` has the help of every rule, and every fix
-as replacements, of scripts. `--docs-url URL`, of `lint` and `lsp`, adds links to this page at its address.
+`lint -` reads standard input, which `--stdin-filename` names. `--format sarif` has the help of every rule, and fixes of
+scripts as replacements. `--docs-url URL`, of `lint` and `lsp`, adds links to this page at its address.
 
 Problem matchers read the text output. For GitHub Actions: `conformance/npu_conformance/lint/matchers/github.json`,
 which this repository's action registers; elsewhere a step prints `::add-matcher::` and its path. For VS Code:
 `conformance/npu_conformance/lint/matchers/vscode-tasks.json`, a `.vscode/tasks.json`. Places in notebooks are not
 matched, since their lines are those of a cell; `--format github` has them.
+
+In a notebook `%load_ext npu_conformance` gives `%npu`, which takes the command lines of `partition`, `precision`,
+`profile`, `options` and `explain`. The page of the first three is shown below the cell, in a frame that cannot reach
+the notebook. A graph may be a variable, and lines below `%%npu` are options:
+
+```text
+%%npu partition graph
+precision_mode=allow_mix_precision
+```
 """
 
 
