@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import importlib.util
+import os
 import pathlib
 import re
 import subprocess
@@ -13,15 +14,14 @@ import pytest
 
 from npu_reference.graphs.proto import message_class
 
-ipython = pytest.mark.skipif(importlib.util.find_spec("IPython") is None, reason="needs IPython")
+REQUIRED = os.environ.get("NPU_TESTS_EDITORS") == "required"
+ipython = pytest.mark.skipif(not REQUIRED and importlib.util.find_spec("IPython") is None, reason="needs IPython")
 
 GRAPH = sorted((pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "graphs" / "timing").glob("*.pbtxt"))[0]
 
 
 @pytest.fixture(scope="module")
 def interactive(tmp_path_factory):
-    import os
-
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import importlib.util
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -15,7 +16,10 @@ import pytest
 from npu_conformance import cli
 from tests.lint.planted import SESSION
 
-pygls = pytest.mark.skipif(importlib.util.find_spec("pygls") is None, reason="needs the extra lsp")
+REQUIRED = os.environ.get("NPU_TESTS_EDITORS") == "required"
+pygls = pytest.mark.skipif(
+    not REQUIRED and importlib.util.find_spec("pygls") is None, reason="needs the extra lsp"
+)
 
 SECONDS = 60  # for one answer; a slow machine loads the server in two
 URI = "file:///nowhere/train%20it.py"
