@@ -50,7 +50,8 @@ def _invoke(arguments: List[str], alone: bool) -> object:
         return cli.main(args=arguments, prog_name="npu-conformance", standalone_mode=False)
     try:
         lasting = arguments[0] in _LASTING
-        with cli.make_context("npu-conformance", list(arguments), obj=alone) as context, (
+        colour = False if streams.without_colour() else None
+        with cli.make_context("npu-conformance", list(arguments), obj=alone, color=colour) as context, (
             contextlib.nullcontext() if lasting else no_collection()
         ):
             return cli.invoke(context)
