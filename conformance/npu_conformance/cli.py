@@ -140,6 +140,12 @@ _SECTIONS: Dict[str, Sequence[str]] = {
     "Look at the suite": ("case", "coverage", "mutants"),
 }
 
+_COMPLETION = """\b
+Completion of commands and options, by click:
+  bash  eval "$(_NPU_CONFORMANCE_COMPLETE=bash_source npu-conformance)"
+  zsh   eval "$(_NPU_CONFORMANCE_COMPLETE=zsh_source npu-conformance)"
+  fish  _NPU_CONFORMANCE_COMPLETE=fish_source npu-conformance | source"""
+
 #: Commands that go on for as long as there is to do, or run what others wrote: the collector has work there.
 _LASTING = ("run", "verify", "compare", "explore", "worker-check", "worker", "simulate", "profile", "lsp")
 
@@ -148,6 +154,7 @@ _LASTING = ("run", "verify", "compare", "explore", "worker-check", "worker", "si
     cls=_Sections,
     commands=_Commands(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=_COMPLETION,
 )
 @click.version_option(version=npu_reference.__version__, message="%(version)s")
 def cli() -> None:

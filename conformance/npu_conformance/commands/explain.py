@@ -6,13 +6,13 @@ from typing import Any, Sequence
 
 import click
 
-from npu_conformance.commands.shared import FORMAT, echo_json
+from npu_conformance.commands.shared import FORMAT, echo_json, examples
 from npu_reference.errors import ExitStatus
 
 __all__ = ["explain"]
 
 
-@click.command()
+@click.command(epilog=examples("explain OPTION_VALUE", "explain W101", "explain law:reasons"))
 @click.argument("word")
 @FORMAT
 def explain(word: str, form: str) -> int:

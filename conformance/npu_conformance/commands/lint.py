@@ -6,14 +6,21 @@ from typing import Any, List, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, IGNORE, SELECT, STDIN, echo_json, read_stdin
+from npu_conformance.commands.shared import EDITION, IGNORE, SELECT, STDIN, echo_json, examples, read_stdin
 from npu_reference.errors import ExitStatus, NpuError
 from npu_reference.printing import printable
 
 __all__ = ["lint"]
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "lint train.py models/",
+        "lint --fix train.py",
+        "lint --format sarif . > lint.sarif",
+        "cat train.py | npu-conformance lint - --stdin-filename train.py",
+    )
+)
 @click.argument("paths", nargs=-1, type=click.Path(), metavar="PATH...")
 @SELECT
 @IGNORE

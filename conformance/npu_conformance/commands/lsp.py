@@ -8,13 +8,13 @@ from typing import Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, IGNORE, SELECT
+from npu_conformance.commands.shared import EDITION, IGNORE, SELECT, examples
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["lsp"]
 
 
-@click.command()
+@click.command(epilog=examples("lsp --select E,W"))
 @SELECT
 @IGNORE
 @click.option("--docs-url", "docs", default="", metavar="URL", help="Address of docs/lint.md, to which findings link.")

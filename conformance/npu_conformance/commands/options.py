@@ -15,6 +15,7 @@ from npu_conformance.commands.shared import (
     STRICT,
     SURFACE,
     echo_json,
+    examples,
     read_stdin,
     refused,
 )
@@ -45,7 +46,12 @@ def _lines() -> List[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "options precision_mode=allow_mix_precision hccl_timeout=600",
+        "options - --strict < options.txt",
+    )
+)
 @click.argument("assignments", nargs=-1, metavar="[k=v]...")
 @click.option(
     "--env",

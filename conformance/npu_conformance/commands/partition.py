@@ -16,6 +16,7 @@ from npu_conformance.commands.shared import (
     STRICT,
     SURFACE,
     echo_json,
+    examples,
     names_first,
     word_for,
 )
@@ -29,7 +30,12 @@ _BLAMED = 5
 _BLAME_NODES = 50000
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "partition model.pb -o mix_compile_mode=true --html places.html",
+        "partition model.pb --fetch loss --require-offload all --batch 32",
+    )
+)
 @GRAPH
 @click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated.")
 @POLICY

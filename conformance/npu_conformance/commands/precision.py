@@ -14,6 +14,7 @@ from npu_conformance.commands.shared import (
     STRICT,
     SURFACE,
     echo_json,
+    examples,
     names_first,
     word_for,
 )
@@ -22,7 +23,12 @@ from npu_reference.errors import ExitStatus
 __all__ = ["precision"]
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "precision model.pb -o precision_mode=allow_mix_precision --all",
+        "precision model.pb --compare precision_mode=force_fp16",
+    )
+)
 @MODEL
 @COMPARE
 @click.option("--all", "every", is_flag=True, help="Tell every operator with its reason.")

@@ -29,6 +29,7 @@ __all__ = [
     "SURFACE",
     "WORKERS",
     "echo_json",
+    "examples",
     "names_first",
     "processors",
     "read_stdin",
@@ -59,6 +60,12 @@ class Number(click.FloatRange):
         if number != number:
             self.fail(f"{value!r} is no number.", param, ctx)
         return number
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help: command lines, each a line of its own; one with a pipe is whole already."""
+    whole = [line if "npu-conformance" in line else f"npu-conformance {line}" for line in lines]
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in whole)
 
 
 #: What a path is written as to mean standard input.
