@@ -50,7 +50,8 @@ def _invoke(arguments: List[str], alone: bool) -> object:
         return cli.main(args=arguments, prog_name="npu-conformance", standalone_mode=False)
     try:
         lasting = arguments[0] in _LASTING
-        with cli.make_context("npu-conformance", list(arguments), obj=alone) as context, (
+        colour = False if streams.without_colour() else None
+        with cli.make_context("npu-conformance", list(arguments), obj=alone, color=colour) as context, (
             contextlib.nullcontext() if lasting else no_collection()
         ):
             return cli.invoke(context)
@@ -134,19 +135,26 @@ class _Sections(click.Group):
 #: The commands by what a person wants; each is in the module of its name, under its name.
 _SECTIONS: Dict[str, Sequence[str]] = {
     "Judge a backend": ("run", "join", "verify", "compare", "explore", "worker-check", "worker"),
-    "Port a script": ("demo", "simulate", "profile", "lint", "inspect"),
+    "Port a script": ("demo", "simulate", "profile", "lint", "lsp", "inspect"),
     "Ask the reference": ("options", "partition", "precision", "golden", "library", "explain"),
     "Look at the suite": ("case", "coverage", "mutants"),
 }
 
+_COMPLETION = """\b
+Completion of commands and options, by click:
+  bash  eval "$(_NPU_CONFORMANCE_COMPLETE=bash_source npu-conformance)"
+  zsh   eval "$(_NPU_CONFORMANCE_COMPLETE=zsh_source npu-conformance)"
+  fish  _NPU_CONFORMANCE_COMPLETE=fish_source npu-conformance | source"""
+
 #: Commands that go on for as long as there is to do, or run what others wrote: the collector has work there.
-_LASTING = ("run", "verify", "compare", "explore", "worker-check", "worker", "simulate", "profile")
+_LASTING = ("run", "verify", "compare", "explore", "worker-check", "worker", "simulate", "profile", "lsp")
 
 
 @click.group(
     cls=_Sections,
     commands=_Commands(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=_COMPLETION,
 )
 @click.version_option(version=npu_reference.__version__, message="%(version)s")
 def cli() -> None:

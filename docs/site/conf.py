@@ -17,3 +17,5 @@ html_theme = "furo"
 html_title = f"npu-conformance {release}"
 html_show_sphinx = False
 html_copy_source = False
+# Command lines are copied from the help of commands, where dashes and quotes have to stay as they are.
+smartquotes = False

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import pathlib
+import re
+import sys
 
 import pytest
 
+import npu_reference
 from npu_conformance import cli
-from npu_conformance.library import explaining, inventory
+from npu_conformance.backends.mutants import registry
+from npu_conformance.library import explaining, inventory, library
+from npu_conformance.lint.registry import rules
+from npu_conformance.observing.observe import ASPECTS
 from npu_conformance.protocol import schema
+from npu_conformance.report import words
+from npu_conformance.strength.laws.table import LAWS
 from npu_reference.errors import CATALOGUE, NpuError
 from npu_reference.options import OPTIONS
 from npu_reference.options.outcome import WARNING_CODES
+from npu_reference.partition.policies import documented
+from npu_reference.partition.reasons import Reason
 
 pytestmark = pytest.mark.oldest_at_night
 
 
 @pytest.mark.parametrize("name", ["A19", "G13", "T7"])
 def test_a_reading_is_told_with_its_question_and_why(name):
-    found = explaining.explain(name.lower())
+    found = words.explain(name.lower())
     assert (found.kind, found.name) == ("reading", name)
     assert found.cases
     assert len(found.facts) >= 3
@@ -35,14 +47,14 @@ def test_every_row_of_the_readings_can_be_explained():
 
 def test_every_code_has_its_meaning():
     for code, kind in CATALOGUE.items():
-        found = explaining.explain(code)
+        found = words.explain(code)
         assert (found.kind, found.facts["Meaning"]) == ("error", kind.meaning)
     for code, meaning in WARNING_CODES.items():
-        assert explaining.explain(code).facts["Meaning"] == meaning
+        assert words.explain(code).facts["Meaning"] == meaning
 
 
 def test_a_requirement_is_told_with_its_document_and_the_cases_that_see_it():
-    found = explaining.explain("runconfig.hccl_timeout.quantize")
+    found = words.explain("runconfig.hccl_timeout.quantize")
     assert found.kind == "requirement"
     assert found.facts["Sentence"] == inventory.load()[found.name].statement
     assert found.facts["Document"].startswith("003 §")
@@ -50,7 +62,7 @@ def test_a_requirement_is_told_with_its_document_and_the_cases_that_see_it():
 
 
 def test_an_option_is_told_with_its_readings_and_requirements():
-    found = explaining.explain("HCCL_TIMEOUT")
+    found = words.explain("HCCL_TIMEOUT")
     assert (found.kind, found.name) == ("option", "hccl_timeout")
     assert found.readings == OPTIONS["hccl_timeout"].readings
     assert "runconfig.hccl_timeout.range" in found.requirements
@@ -76,7 +88,7 @@ def test_sentences_are_folded_to_the_width_and_whole_in_a_pipe(capsys, monkeypat
 )
 def test_an_unknown_word_is_answered_with_the_nearest(word, near):
     with pytest.raises(NpuError) as refused:
-        explaining.explain(word)
+        words.explain(word)
     assert f"Did you mean {near}?" in refused.value.remedy
 
 
@@ -105,4 +117,73 @@ def test_the_rule_of_every_answer_can_be_explained(capsys):
     answer = json.loads(capsys.readouterr().out)
     for one in [*answer["errors"], *answer["warnings"], *answer["notes"]]:
         for word in (one.get("code", ""), one["rule"], one["requirement"]):
-            assert not word or explaining.explain(word)
+            assert not word or words.explain(word)
+
+
+#: The functions that make notes, whose first argument is a code.
+MAKERS = {"Note", "_note"}
+ROOT = pathlib.Path(npu_reference.__file__).parent
+
+
+def codes_of_notes():
+    """Every code of a note that the source of the partition, of precision and of option files can print."""
+    for folder in ("partition", "precision"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                called = getattr(node, "func", None)
+                if getattr(called, "id", getattr(called, "attr", "")) in MAKERS and node.args:
+                    yield from (part.value for part in [node.args[0]] if isinstance(part, ast.Constant))
+    tree = ast.parse((ROOT / "catalog" / "entries.py").read_text(encoding="utf-8"))
+    form = re.compile(r"(entry|mixlist|customize|op_precision)_(no|un)[a-z_]+")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and form.fullmatch(node.value):
+            yield node.value
+    yield from (f"REPAIRED_{code}" for code in documented._CONSEQUENCE)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 8), reason="ast.Constant")
+def test_every_code_of_a_note_in_the_source_is_explained_and_no_other():
+    found = set(codes_of_notes())
+    assert len(found) > 25
+    assert found == set(words.NOTES)
+    for code in found:
+        assert words.explain(code).facts["Meaning"] == words.NOTES[code]
+
+
+WORDS = {
+    "rule": lambda: [rule.code for rule in rules()],
+    "reason": lambda: [reason.value for reason in Reason],
+    "aspect": lambda: ASPECTS,
+    "mutant": registry,
+    "law": lambda: LAWS,
+    "case": lambda: sorted(library.load().cases)[::50],
+}
+
+
+@pytest.mark.parametrize("kind", WORDS)
+def test_every_word_that_an_answer_prints_is_explained(kind):
+    for word in WORDS[kind]():
+        found = words.explain(f"{kind}:{word}")
+        assert (found.kind, found.name) == (kind, word) and found.facts
+        assert words.explain(word).facts  # of this kind, or of another that has the same word
+
+
+def test_every_aspect_tells_how_its_facts_read():
+    for name in ASPECTS:
+        assert words.explain(f"aspect:{name}").facts["Facts"], name
+
+
+def test_a_word_as_a_report_prints_it_is_explained():
+    assert words.explain("law-placed-once").name == "placed-once"
+    assert words.explain("rc-hccl-600@current").name == "rc-hccl-600"
+    assert words.explain("unknown-option").name == "W101"
+    assert words.explain("frame").facts["Remedy"].startswith("Take the operator")
+
+
+@pytest.mark.parametrize("word", ["rule:W101", "FRAME", "REWRITTEN", "geops", "rc-hccl-600", "law:reasons"])
+def test_words_of_every_kind_are_answered_in_json(word, capsys):
+    with pytest.raises(SystemExit) as left:
+        cli.main(["explain", word, "--format", "json"])
+    form = schema.load("explain")
+    assert left.value.code == 0
+    assert schema.fault(json.loads(capsys.readouterr().out), form, form) is None

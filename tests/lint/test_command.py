@@ -110,6 +110,49 @@ def test_json_is_valid_against_its_schema(call):
 
 #: What SARIF 2.1.0 requires of what is written here.
 SARIF = {
+    "definitions": {
+        "region": {
+            "type": "object",
+            "required": ["startLine", "startColumn"],
+            "additionalProperties": False,
+            "properties": {
+                name: {"type": "integer", "minimum": 1} for name in ("startLine", "startColumn", "endLine", "endColumn")
+            },
+        },
+        "fix": {
+            "type": "object",
+            "required": ["description", "artifactChanges"],
+            "additionalProperties": False,
+            "properties": {
+                "description": {"type": "object", "required": ["text"]},
+                "artifactChanges": {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {
+                        "type": "object",
+                        "required": ["artifactLocation", "replacements"],
+                        "additionalProperties": False,
+                        "properties": {
+                            "artifactLocation": {"required": ["uri"]},
+                            "replacements": {
+                                "type": "array",
+                                "minItems": 1,
+                                "items": {
+                                    "type": "object",
+                                    "required": ["deletedRegion"],
+                                    "additionalProperties": False,
+                                    "properties": {
+                                        "deletedRegion": {"$ref": "#/definitions/region"},
+                                        "insertedContent": {"type": "object", "required": ["text"]},
+                                    },
+                                },
+                            },
+                        },
+                    },
+                },
+            },
+        },
+    },
     "type": "object",
     "required": ["version", "runs", "$schema"],
     "properties": {
@@ -155,8 +198,14 @@ SARIF = {
                                         "uniqueItems": True,
                                         "items": {
                                             "type": "object",
-                                            "required": ["id"],
+                                            "required": ["id", "help"],
+                                            "additionalProperties": False,
                                             "properties": {
+                                                "id": {"type": "string"},
+                                                "name": {"type": "string", "pattern": "^[A-Z][A-Za-z]*$"},
+                                                "fullDescription": {"type": "object", "required": ["text"]},
+                                                "help": {"type": "object", "required": ["text", "markdown"]},
+                                                "helpUri": {"type": "string", "format": "uri", "pattern": "^https://"},
                                                 "shortDescription": {"type": "object", "required": ["text"]},
                                                 "defaultConfiguration": {
                                                     "type": "object",
@@ -182,6 +231,7 @@ SARIF = {
                                 "ruleIndex": {"type": "integer", "minimum": -1},
                                 "level": {"enum": ["none", "note", "warning", "error"]},
                                 "message": {"type": "object", "required": ["text"]},
+                                "fixes": {"type": "array", "minItems": 1, "items": {"$ref": "#/definitions/fix"}},
                                 "locations": {
                                     "type": "array",
                                     "items": {
@@ -192,12 +242,7 @@ SARIF = {
                                                 "required": ["artifactLocation"],
                                                 "properties": {
                                                     "artifactLocation": {"required": ["uri"]},
-                                                    "region": {
-                                                        "properties": {
-                                                            "startLine": {"type": "integer", "minimum": 1},
-                                                            "startColumn": {"type": "integer", "minimum": 1},
-                                                        }
-                                                    },
+                                                    "region": {"$ref": "#/definitions/region"},
                                                 },
                                             }
                                         },
@@ -227,6 +272,36 @@ def test_sarif_has_the_shape_of_its_standard_and_names_every_rule(call, tmp_path
         == ["W101"] * 2
     )
     assert results[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "a%20b.py"
+    assert all(rule["help"]["markdown"].startswith(rule["shortDescription"]["text"]) for rule in driver["rules"])
+    assert not any("helpUri" in rule for rule in driver["rules"])  # the pages have no address of their own
+
+
+def test_sarif_links_every_rule_to_its_heading_on_the_page_of_rules(call):
+    answer = json.loads(call("--format", "sarif", "--docs-url", "https://docs.invalid/lint.html", "wrong.py")[1])
+    jsonschema.validate(answer, SARIF)
+    page = (ROOT / "docs" / "lint.md").read_text(encoding="utf-8")
+    for rule in answer["runs"][0]["tool"]["driver"]["rules"]:
+        address, _, anchor = rule["helpUri"].partition("#")
+        assert address == "https://docs.invalid/lint.html"
+        assert f"](#{anchor})" in page and f"\n## {rule['id']} {anchor.partition('-')[2]}\n" in page
+
+
+def test_sarif_says_how_each_finding_is_mended_and_whether_that_is_safe(call, tmp_path):
+    safe = SESSION + 'custom_op.parameter_map["precision_mode"].s = "allow_mix_precision"'  # no line end
+    (tmp_path / "safe.py").write_bytes(safe.replace("\n", "\r\n").encode("utf-8"))
+    answer = json.loads(call("--format", "sarif", "safe.py", "wrong.py")[1])
+    jsonschema.validate(answer, SARIF)
+    (first,), (second,) = (one["fixes"] for one in answer["runs"][0]["results"])
+    assert first["description"]["text"] == "Safe fix."
+    assert second["description"]["text"].startswith("Unsafe fix")
+    (change,) = first["artifactChanges"]
+    assert change["artifactLocation"]["uri"] == "safe.py"
+    line, column = SESSION.count("\n") + 1, len('custom_op.parameter_map["precision_mode"].s = ') + 1
+    end = column + len('"allow_mix_precision"')
+    assert change["replacements"] == [{
+        "deletedRegion": {"startLine": line, "startColumn": column, "endLine": line, "endColumn": end},
+        "insertedContent": {"text": 'tf.compat.as_bytes("allow_mix_precision")'},
+    }]  # fmt: skip
 
 
 def test_github_gets_a_command_a_line_with_its_characters_escaped(call, tmp_path):

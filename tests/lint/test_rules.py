@@ -7,7 +7,8 @@ import pathlib
 import pytest
 
 from npu_conformance.lint.page import main, page
-from npu_conformance.lint.registry import rules
+from npu_conformance.lint.registry import Settings, rules
+from npu_conformance.lint.running import Task, check_text
 from tests.lint.reading import answer, codes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -27,6 +28,36 @@ def test_what_a_fixable_rule_mends_is_not_found_again(rule):
     assert any(one.after is not None for one in changed)
     for one in changed:
         assert one.after is None or not one.findings
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
+@pytest.mark.parametrize("rule", [one for one in rules() if one.fixable], ids=lambda rule: rule.code)
+def test_the_replacements_of_a_finding_mend_it(rule, end):
+    mended = 0
+    for example in rule.wrong:
+        text = example.replace("\n", end)
+        for finding in spelt(text):
+            if finding.code == rule.code and finding.replacements:
+                mended += 1
+                left = spelt(replaced(text, finding.replacements))
+                assert finding[1:5] not in [one[1:5] for one in left]
+                assert "E001" not in [one.code for one in left]
+    assert mended
+
+
+def spelt(text):
+    """Findings with their replacements."""
+    task = Task(tuple(rule.code for rule in rules()), Settings(), spell=True)
+    return check_text("script.py", text.encode("utf-8"), task).findings
+
+
+def replaced(text, replacements):
+    lines = text.splitlines(True)
+    starts = [sum(map(len, lines[:number])) for number in range(len(lines) + 1)]
+    for one in sorted(replacements, reverse=True):
+        start, end = starts[one.line - 1] + one.column - 1, starts[one.end_line - 1] + one.end_column - 1
+        text = text[:start] + one.text + text[end:]
+    return text
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.code)

@@ -7,7 +7,15 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import click
 
-from npu_conformance.commands.shared import BACKEND, FORMAT, WORKERS, echo_json, stop_on_signals, worker_settings
+from npu_conformance.commands.shared import (
+    BACKEND,
+    FORMAT,
+    WORKERS,
+    echo_json,
+    examples,
+    stop_on_signals,
+    worker_settings,
+)
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["case"]
@@ -17,7 +25,7 @@ _LINES = 100  # of one part that are shown (assumed); --format json has all
 _TRACED = 20000  # characters of a request or an answer that are shown (assumed)
 
 
-@click.command()
+@click.command(epilog=examples("case rc-hccl-600", "case rc-hccl-600 --trace"))
 @click.argument("name", metavar="ID")
 @click.option("--trace", is_flag=True, help="Also ask the backend, and print request and answer; exit 1 unless passed.")
 @BACKEND

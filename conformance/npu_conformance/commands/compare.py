@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from npu_conformance.commands.shared import FORMAT, echo_json
+from npu_conformance.commands.shared import FORMAT, echo_json, examples
 from npu_reference.errors import ExitStatus
 
 __all__ = ["compare"]
 
 
-@click.command()
+@click.command(epilog=examples("compare before/ after/"))
 @click.argument("before", type=click.Path())
 @click.argument("after", type=click.Path())
 @FORMAT

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from npu_conformance.commands.shared import FORMAT, echo_json
+from npu_conformance.commands.shared import FORMAT, echo_json, examples
 from npu_reference.errors import ExitStatus
 
 __all__ = ["coverage"]
 
 
-@click.command()
+@click.command(epilog=examples("coverage --missing --prefix session."))
 @click.option("--prefix", default="", help="Only requirements whose id begins with this.")
 @click.option("--missing", is_flag=True, help="List those without a case or a written reason; exit 1 if there are any.")
 @FORMAT

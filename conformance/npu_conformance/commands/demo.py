@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from npu_conformance.commands.shared import FORMAT, echo_json
+from npu_conformance.commands.shared import FORMAT, echo_json, examples
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["demo"]
 
 
-@click.command()
+@click.command(epilog=examples("demo first-steps"))
 @click.argument("directory", type=click.Path(), metavar="DIR")
 @FORMAT
 def demo(directory: str, form: str) -> int:

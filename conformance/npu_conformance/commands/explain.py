@@ -1,4 +1,4 @@
-"""``npu-conformance explain``: what an error code, a reading, a requirement or an option means, in full."""
+"""``npu-conformance explain``: what a word of an answer means, in full."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ from typing import Any, Sequence
 
 import click
 
-from npu_conformance.commands.shared import FORMAT, echo_json
+from npu_conformance.commands.shared import FORMAT, echo_json, examples
 from npu_reference.errors import ExitStatus
 
 __all__ = ["explain"]
 
 
-@click.command()
-@click.argument("word", metavar="CODE|READING|REQUIREMENT|OPTION")
+@click.command(epilog=examples("explain OPTION_VALUE", "explain W101", "explain law:reasons"))
+@click.argument("word")
 @FORMAT
 def explain(word: str, form: str) -> int:
-    """Print in full what stands behind a word of an answer: an error or warning code, a row of the readings such as
-    A19, a requirement with the cases that see it, or an option."""
-    from npu_conformance.library import explaining
+    """Print in full what stands behind WORD of an answer.
 
-    found = explaining.explain(word)
+    WORD is an error or warning code, a row of the readings such as A19, a requirement, an option, a rule of lint, a
+    reason or note of a partition or of precision, an aspect of facts, a case, a mutant or a law. KIND:WORD, such as
+    law:reasons, says which is meant where several are called so.
+    """
+    from npu_conformance.report import words
+
+    found = words.explain(word)
     if form == "json":
         from npu_conformance.protocol import schema
 

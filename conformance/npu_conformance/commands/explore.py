@@ -14,6 +14,7 @@ from npu_conformance.commands.shared import (
     WORKERS,
     Number,
     echo_json,
+    examples,
     seed_of,
     stop_on_signals,
     worker_settings,
@@ -26,7 +27,7 @@ _OUT = "npu-conformance-drafts"
 _SCHEMA = {"name": "npu-conformance/explore", "version": 1}
 
 
-@click.command()
+@click.command(epilog=examples("explore --backend py:my.backend:Backend --seconds 300 --out found"))
 @BACKEND
 @click.option(
     "--seconds",

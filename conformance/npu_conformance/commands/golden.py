@@ -6,7 +6,7 @@ from typing import Any, List, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, POLICY, SIZES, SURFACE, Number, echo_json, processors
+from npu_conformance.commands.shared import EDITION, POLICY, SIZES, SURFACE, Number, echo_json, examples, processors
 from npu_reference.errors import ExitStatus, NpuError
 from npu_reference.printing import printable
 
@@ -40,7 +40,7 @@ def golden() -> None:
     """
 
 
-@golden.command("update")
+@golden.command("update", epilog=examples("golden update model.pb -o mix_compile_mode=true"))
 @click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL...")
 @click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated.")
 @click.option("--again", is_flag=True, help="Ask each MODEL as its record does, instead of by these options.")
@@ -129,7 +129,7 @@ def golden_update(
     return _refused(answers) or ExitStatus.OK
 
 
-@golden.command("check")
+@golden.command("check", epilog=examples("golden check --tolerance 5 models/"))
 @click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL...")
 @click.option(
     "--tolerance",

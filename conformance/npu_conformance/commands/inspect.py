@@ -6,13 +6,13 @@ from typing import Any, Dict, List, Optional
 
 import click
 
-from npu_conformance.commands.shared import FORMAT, Number, echo_json
+from npu_conformance.commands.shared import FORMAT, Number, echo_json, examples
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["inspect"]
 
 
-@click.command()
+@click.command(epilog=examples("inspect dump/ --against cpu-dump/", "inspect dump/ --op 'conv*' --html dump.html"))
 @click.option("--step", type=click.IntRange(min=0), help="Only this iteration, from 0.")
 @click.option("--op", metavar="PATTERN", help="Only operators whose names match, with * and ?.")
 @click.option("--tensor", metavar="NAME[:SLOT]", help="Show one operator's output, its values too.")

@@ -6,13 +6,13 @@ from typing import Tuple
 
 import click
 
-from npu_conformance.commands.shared import FORMAT, echo_json
+from npu_conformance.commands.shared import FORMAT, echo_json, examples
 from npu_reference.errors import ExitStatus
 
 __all__ = ["join"]
 
 
-@click.command()
+@click.command(epilog=examples("join shard-1 shard-2 --out report"))
 @click.argument("folders", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--out",

@@ -7,7 +7,7 @@ from typing import Optional
 
 import click
 
-from npu_conformance.commands.shared import EDITION, FORMAT, echo_json
+from npu_conformance.commands.shared import EDITION, FORMAT, echo_json, examples
 from npu_conformance.files import reading
 from npu_reference.errors import ExitStatus, NpuError
 
@@ -16,7 +16,7 @@ __all__ = ["library"]
 _LARGEST = 16 << 20  # bytes of a file that is compared with what would be written
 
 
-@click.command()
+@click.command(epilog=examples("library /usr/local/Ascend/opp"))
 @click.argument("directory", type=click.Path())
 @click.option("--ops-info", "ops_info", type=click.Path(), help="Your own file, laid over what is built in.")
 @EDITION

@@ -6,24 +6,24 @@ from typing import Any, List, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, echo_json
+from npu_conformance.commands.shared import EDITION, IGNORE, SELECT, STDIN, echo_json, examples, read_stdin
 from npu_reference.errors import ExitStatus, NpuError
 from npu_reference.printing import printable
 
 __all__ = ["lint"]
 
 
-def _codes(context: click.Context, parameter: click.Parameter, values: Tuple[str, ...]) -> Tuple[str, ...]:
-    """Codes given one by one or with commas between them."""
-    return tuple(code.strip() for value in values for code in value.split(",") if code.strip())
-
-
-@click.command()
-@click.argument("paths", nargs=-1, type=click.Path(), metavar="PATH...")
-@click.option("--select", multiple=True, callback=_codes, metavar="CODE,...", help="Only rules whose codes begin so.")
-@click.option(
-    "--ignore", multiple=True, callback=_codes, metavar="CODE,...", help="Without rules whose codes begin so."
+@click.command(
+    epilog=examples(
+        "lint train.py models/",
+        "lint --fix train.py",
+        "lint --format sarif . > lint.sarif",
+        "cat train.py | npu-conformance lint - --stdin-filename train.py",
+    )
 )
+@click.argument("paths", nargs=-1, type=click.Path(), metavar="PATH...")
+@SELECT
+@IGNORE
 @click.option("--fix", is_flag=True, help="Mend what cannot change what the program means, and tell what is left.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option("--unsafe-fixes", "unsafe", is_flag=True, help="With --fix or --diff: also fixes that may change it.")
@@ -34,6 +34,15 @@ def _codes(context: click.Context, parameter: click.Parameter, values: Tuple[str
     default="text",
     show_default=True,
     help="How to answer.",
+)
+@click.option("--docs-url", "docs", default="", metavar="URL", help="With sarif: address of docs/lint.md to link to.")
+@click.option(
+    "--stdin-filename",
+    "stdin_name",
+    default="stdin.py",
+    show_default=True,
+    metavar="NAME",
+    help="What standard input, which is PATH -, is called; .ipynb says that it is a notebook.",
 )
 @click.option("--statistics", is_flag=True, help="How often each code was found, instead of where.")
 @click.option("--list", "list_", is_flag=True, help="Every rule with its code.")
@@ -48,6 +57,8 @@ def lint(
     diff: bool,
     unsafe: bool,
     form: str,
+    docs: str,
+    stdin_name: str,
     statistics: bool,
     list_: bool,
     explain: Optional[str],
@@ -57,14 +68,15 @@ def lint(
     """Find mistakes in scripts for the adapter by reading them; nothing is run.
 
     PATH is a Python file or notebook, or a folder of which every .py and .ipynb file is read; a file named here that is
-    no Python is skipped, and told. Exit status: 0 nothing found, 1 something found (with --diff: something would
-    change), 2 the command line is wrong or a file cannot be written, 70 lint failed on a file (E003); all others count.
+    no Python is skipped, and told; - is standard input. Exit status: 0 nothing found, 1 something found (with --diff:
+    something would change), 2 the command line is wrong or a file cannot be written, 70 lint failed on a file (E003);
+    all others count.
     """
     from npu_conformance.files.output import write_bytes
     from npu_conformance.lint import rendering
     from npu_conformance.lint.finding import DEFECT
     from npu_conformance.lint.registry import Settings, rules, selected
-    from npu_conformance.lint.running import Task, files_of, run
+    from npu_conformance.lint.running import Task, check_text, files_of, run
 
     if list_:
         click.echo(rendering.listed(selected(select, ignore)))
@@ -80,9 +92,14 @@ def lint(
         raise NpuError("USAGE", "PATH", "no file or folder is named.", "Write npu-conformance lint PATH...")
     if unsafe and not (fix or diff):
         raise NpuError("USAGE", "--unsafe-fixes", "no fix is asked for.", "Add --fix or --diff.")
+    if fix and not diff and STDIN in paths:
+        raise NpuError("USAGE", "--fix", "standard input cannot be written back.", "Use --diff, and apply the patch.")
     chosen = selected(select, ignore)
-    task = Task(tuple(rule.code for rule in chosen), Settings(edition), fix or diff, frozenset(paths), unsafe)
-    answers = list(run(files_of(paths), task, jobs))
+    codes = tuple(rule.code for rule in chosen)
+    task = Task(codes, Settings(edition), fix or diff, frozenset(paths), unsafe, form == "sarif")
+    named = [path for path in paths if path != STDIN]
+    answers = [check_text(stdin_name, read_stdin(), task)] if STDIN in paths else []
+    answers += run(files_of(named), task, jobs)
     skipped = [answer for answer in answers if answer.skipped]
     for answer in skipped:
         click.echo(f"skipped {printable(answer.path)}: it is no Python source. {answer.skipped}", err=True)
@@ -121,7 +138,7 @@ def lint(
             }
         )
     elif form == "sarif":
-        click.echo(rendering.sarif(findings, chosen))
+        click.echo(rendering.sarif(findings, chosen, docs))
     elif statistics:
         _say(rendering.statistics(findings, chosen))
     else:

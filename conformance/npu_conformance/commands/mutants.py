@@ -6,13 +6,13 @@ from typing import Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import FORMAT, WORKERS, echo_json, stop_on_signals, worker_settings
+from npu_conformance.commands.shared import FORMAT, WORKERS, echo_json, examples, stop_on_signals, worker_settings
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["mutants"]
 
 
-@click.command()
+@click.command(epilog=examples("mutants --list", "mutants --area options"))
 @click.argument("names", nargs=-1)
 @click.option("--list", "listed", is_flag=True, help="List the mutants without running them.")
 @click.option("--area", "areas", multiple=True, help="Only mutants of this area; may be repeated.")

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, FORMAT, MISNAMED, STRICT, SURFACE, echo_json, refused
+from npu_conformance.commands.shared import (
+    EDITION,
+    FORMAT,
+    MISNAMED,
+    STDIN,
+    STRICT,
+    SURFACE,
+    echo_json,
+    examples,
+    read_stdin,
+    refused,
+)
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["options"]
+
+_MOST = 1 << 20  # bytes of assignments from standard input (assumed)
 
 
 def _environment(variables: Sequence[str], inherit: bool) -> Dict[str, str]:
@@ -24,7 +37,21 @@ def _environment(variables: Sequence[str], inherit: bool) -> Dict[str, str]:
     return env
 
 
-@click.command()
+def _lines() -> List[str]:
+    """Assignments from standard input, one a line; empty lines and those that begin with # are left out."""
+    try:
+        lines = [line.strip() for line in read_stdin(_MOST).decode("utf-8-sig").splitlines()]
+    except UnicodeDecodeError:
+        raise NpuError("USAGE", "standard input", "is no UTF-8.", "Write name=value, one a line.") from None
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+@click.command(
+    epilog=examples(
+        "options precision_mode=allow_mix_precision hccl_timeout=600",
+        "options - --strict < options.txt",
+    )
+)
 @click.argument("assignments", nargs=-1, metavar="[k=v]...")
 @click.option(
     "--env",
@@ -66,6 +93,8 @@ def options(
     from npu_reference.options.fileview import Unseen
 
     env = _environment(variables, inherit)
+    if STDIN in assignments:
+        assignments = tuple(one for word in assignments for one in (_lines() if word == STDIN else [word]))
     values = parse_assignments(assignments)
     files = Unseen() if unseen else None
     resolution = resolve(values, surface=surface, edition=edition, env=env, files=files)

@@ -7,7 +7,19 @@ from typing import List, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, FORMAT, POLICY, SIZES, STRICT, SURFACE, echo_json, names_first
+from npu_conformance.commands.shared import (
+    EDITION,
+    FORMAT,
+    GRAPH,
+    POLICY,
+    SIZES,
+    STRICT,
+    SURFACE,
+    echo_json,
+    examples,
+    names_first,
+    word_for,
+)
 from npu_reference.errors import ExitStatus
 
 __all__ = ["partition"]
@@ -18,8 +30,13 @@ _BLAMED = 5
 _BLAME_NODES = 50000
 
 
-@click.command()
-@click.argument("graph", type=click.Path())
+@click.command(
+    epilog=examples(
+        "partition model.pb -o mix_compile_mode=true --html places.html",
+        "partition model.pb --fetch loss --require-offload all --batch 32",
+    )
+)
+@GRAPH
 @click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated.")
 @POLICY
 @click.option("--op-list", "op_list", type=click.Path(), help="JSON of offloadable operators; default the catalog's.")
@@ -78,7 +95,7 @@ def partition(
     edition: str,
     form: str,
 ) -> int:
-    """Show what of GRAPH runs on the device, what stays on the host, and why."""
+    """Show what of GRAPH runs on the device, what stays on the host, and why. GRAPH may be - for standard input."""
     from npu_conformance.backends.reference import split_fetches
     from npu_conformance.models import advice, demands, precise
     from npu_reference.catalog import OpList, unmatched
@@ -162,7 +179,7 @@ def _words(
     edition: str,
 ) -> List[str]:
     """The command as it was given, but for demands and files to write; a line to paste begins with it."""
-    words = ["npu-conformance", "partition", graph]
+    words = ["npu-conformance", "partition", word_for(graph)]
     for assignment in assignments:
         words += ["-o", assignment]
     given = (

@@ -6,13 +6,29 @@ from typing import Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import COMPARE, EDITION, FORMAT, MODEL, STRICT, SURFACE, echo_json, names_first
+from npu_conformance.commands.shared import (
+    COMPARE,
+    EDITION,
+    FORMAT,
+    MODEL,
+    STRICT,
+    SURFACE,
+    echo_json,
+    examples,
+    names_first,
+    word_for,
+)
 from npu_reference.errors import ExitStatus
 
 __all__ = ["precision"]
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "precision model.pb -o precision_mode=allow_mix_precision --all",
+        "precision model.pb --compare precision_mode=force_fp16",
+    )
+)
 @MODEL
 @COMPARE
 @click.option("--all", "every", is_flag=True, help="Tell every operator with its reason.")
@@ -85,7 +101,7 @@ def precision(
             given += [word for text in shapes for word in ("--shape", text)]
             given += ["--surface", surface] if surface != "session" else []
             given += ["--edition", edition] if edition != "current" else []
-            words = ["npu-conformance", "precision", graph, *given]
+            words = ["npu-conformance", "precision", word_for(graph), *given]
             proposed = [one.to_json() for one in advice.propose(load_graph(graph), words)]
         render_precision.precision(answer, warnings, title, every, proposed)
     return ExitStatus.OK

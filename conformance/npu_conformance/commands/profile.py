@@ -6,13 +6,23 @@ from typing import Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import COMPARE, EDITION, FORMAT, MODEL, STRICT, SURFACE, echo_json, names_first
+from npu_conformance.commands.shared import (
+    COMPARE,
+    EDITION,
+    FORMAT,
+    MODEL,
+    STRICT,
+    SURFACE,
+    echo_json,
+    examples,
+    names_first,
+)
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["profile"]
 
 
-@click.command()
+@click.command(epilog=examples("profile model.pb --batch 32 --trace step.json", "profile train.py -- --epochs 1"))
 @MODEL
 @click.argument("arguments", nargs=-1, metavar="[-- SCRIPT'S ARGUMENTS]...")
 @click.option(

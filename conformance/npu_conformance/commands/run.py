@@ -12,6 +12,7 @@ from npu_conformance.commands.shared import (
     FORMAT,
     WORKERS,
     echo_json,
+    examples,
     sandbox_here,
     seed_of,
     stop_on_signals,
@@ -35,7 +36,12 @@ class _Wanted(NamedTuple):
     seed: int
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "run --backend py:my.backend:Backend --out report",
+        "run --failed report --backend py:my.backend:Backend",
+    )
+)
 @BACKEND
 @click.option("--area", "areas", multiple=True, help="Only cases of this area; may be repeated.")
 @click.option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from typing import Any, Callable, List, Mapping, Optional, Sequence
 
@@ -16,18 +17,25 @@ __all__ = [
     "EDITION",
     "EDITIONS",
     "FORMAT",
+    "GRAPH",
+    "IGNORE",
     "MODEL",
     "MISNAMED",
     "POLICY",
+    "SELECT",
     "SIZES",
+    "STDIN",
     "STRICT",
     "SURFACE",
     "WORKERS",
     "echo_json",
+    "examples",
     "names_first",
     "processors",
+    "read_stdin",
     "seed_of",
     "stop_on_signals",
+    "word_for",
     "worker_settings",
 ]
 
@@ -54,6 +62,55 @@ class Number(click.FloatRange):
         return number
 
 
+def examples(*lines: str) -> str:
+    """The end of a command's help: command lines, each a line of its own; one with a pipe is whole already."""
+    whole = [line if "npu-conformance" in line else f"npu-conformance {line}" for line in lines]
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in whole)
+
+
+#: What a path is written as to mean standard input.
+STDIN = "-"
+
+
+def read_stdin(most: int = 1 << 31) -> bytes:
+    """All of standard input.
+
+    Raises:
+        NpuError: USAGE, where it has more than ``most`` bytes.
+    """
+    data = sys.stdin.buffer.read(most + 1)
+    if len(data) > most:
+        raise NpuError("USAGE", "standard input", f"has more than {most} bytes.", "Name a file instead.")
+    return data
+
+
+class GraphPath(click.Path):
+    """The path of a graph; standard input becomes a file of its own, which goes when the command ends."""
+
+    def convert(self, value: Any, param: Optional[click.Parameter], ctx: Optional[click.Context]) -> Any:
+        if value != STDIN or ctx is None:
+            return super().convert(value, param, ctx)
+        import tempfile
+
+        folder = tempfile.TemporaryDirectory(prefix=_FOLDER)
+        ctx.call_on_close(folder.cleanup)
+        path = os.path.join(folder.name, "stdin")
+        with open(path, "wb") as stream:
+            stream.write(read_stdin())
+        return path
+
+
+_FOLDER = "npu-conformance-stdin-"
+
+
+def word_for(graph: str) -> str:
+    """The path of a graph as it was written on the command line."""
+    return STDIN if os.path.basename(os.path.dirname(graph)).startswith(_FOLDER) else graph
+
+
+#: A graph as a file, a SavedModel, or standard input.
+GRAPH = click.argument("graph", type=GraphPath())
+
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to answer."
 )
@@ -71,6 +128,20 @@ EDITIONS = click.option(
     multiple=True,
     type=click.Choice(["legacy", "current"]),
     help="Only this edition; default both.",
+)
+
+
+def _codes(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> Sequence[str]:
+    """Codes given one by one or with commas between them."""
+    return tuple(code.strip() for value in values for code in value.split(",") if code.strip())
+
+
+#: Rules of lint, by the beginnings of their codes.
+SELECT = click.option(
+    "--select", multiple=True, callback=_codes, metavar="CODE,...", help="Only rules whose codes begin so."
+)
+IGNORE = click.option(
+    "--ignore", multiple=True, callback=_codes, metavar="CODE,...", help="Without rules whose codes begin so."
 )
 SURFACE = click.option(
     "--surface",
@@ -116,7 +187,7 @@ SIZES = _together(
 )
 #: A graph as one session.run sees it, under options and with the operators of a device.
 MODEL = _together(
-    click.argument("graph", type=click.Path()),
+    GRAPH,
     click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated."),
     click.option(
         "--op-list", "op_list", type=click.Path(), help="JSON of offloadable operators; default the catalog's."

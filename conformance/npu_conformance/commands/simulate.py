@@ -7,13 +7,16 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import FORMAT, echo_json
+from npu_conformance.commands.shared import FORMAT, echo_json, examples
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["simulate"]
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog=examples("simulate train.py --epochs 1"),
+)
 @click.option(
     "--device-precision",
     type=click.Choice(["off", "on"]),

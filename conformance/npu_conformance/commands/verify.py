@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from npu_conformance.commands.shared import FORMAT, echo_json
+from npu_conformance.commands.shared import FORMAT, echo_json, examples
 from npu_reference.errors import ExitStatus
 
 __all__ = ["verify"]
 
 
-@click.command()
+@click.command(epilog=examples("verify report"))
 @click.argument("folder", type=click.Path())
 @FORMAT
 def verify(folder: str, form: str) -> int:

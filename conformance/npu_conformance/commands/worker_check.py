@@ -6,13 +6,13 @@ from typing import Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import FORMAT, WORKERS, echo_json, stop_on_signals, worker_settings
+from npu_conformance.commands.shared import FORMAT, WORKERS, echo_json, examples, stop_on_signals, worker_settings
 from npu_reference.errors import ExitStatus
 
 __all__ = ["worker_check"]
 
 
-@click.command("worker-check")
+@click.command("worker-check", epilog=examples("worker-check 'exec:./backend --serve'"))
 @click.argument("spec")
 @WORKERS
 @FORMAT

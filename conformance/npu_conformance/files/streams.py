@@ -10,7 +10,7 @@ from typing import TextIO
 
 from npu_reference.printing import printable
 
-__all__ = ["give_up_output", "is_of_output", "prepare", "say"]
+__all__ = ["give_up_output", "is_of_output", "is_plain", "prepare", "say", "without_colour"]
 
 _OF_WRITING = frozenset([errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT, errno.EAGAIN])
 
@@ -35,6 +35,16 @@ def prepare(script: bool = False) -> None:
     for stream in (sys.stderr,) if script else (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError, OSError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def is_plain() -> bool:
+    """Whether the terminal cannot move its cursor, nor show styles: TERM says so."""
+    return os.environ.get("TERM", "") in ("dumb", "unknown")
+
+
+def without_colour() -> bool:
+    """Whether nothing printed may be coloured, even on a terminal (https://no-color.org)."""
+    return bool(os.environ.get("NO_COLOR")) or is_plain()
 
 
 def say(text: str) -> None:

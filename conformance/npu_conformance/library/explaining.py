@@ -10,9 +10,8 @@ from npu_conformance.files import resources
 from npu_conformance.library import citing, inventory
 from npu_conformance.library import library as cases
 from npu_reference.errors import CATALOGUE, NpuError
-from npu_reference.spelling import did_you_mean
 
-__all__ = ["Explanation", "Reading", "explain", "readings"]
+__all__ = ["Explanation", "Reading", "find", "known", "readings"]
 
 _ROW = re.compile(r"^\| ([A-Z]\d+) \|")
 _SPLIT = re.compile(r"(?<!\\)\|")
@@ -29,8 +28,9 @@ class Reading(NamedTuple):
 class Explanation(NamedTuple):
     """What is known about a word.
 
-    kind: ``error``, ``warning``, ``reading``, ``requirement`` or ``option``; name: as it is really spelt; facts: label
-    to text, in the order in which they are told; requirements, readings, cases: names that belong to it.
+    kind: error, warning, reading, requirement, option, or one that ``report.words`` adds; name: as it
+    is really spelt; facts: label to text, in the order in which they are told; requirements, readings, cases: names
+    that belong to it.
     """
 
     kind: str
@@ -84,21 +84,16 @@ def _cells(line: str) -> List[str]:
     return [cell.strip().replace("\\|", "|") for cell in _SPLIT.split(line.strip().strip("|"))]
 
 
-def explain(word: str) -> Explanation:
-    """What there is to say about a word, in whatever case it is written.
-
-    Raises:
-        NpuError: USAGE, with the nearest names, where nothing is called so.
-    """
-    bare = word.strip()
+def find(word: str) -> Optional[Explanation]:
+    """What there is to say about a word, in whatever case it is written; None where nothing here is called so."""
     exact = (
-        (_code, _option) if bare in CATALOGUE else (_option, _code)
+        (_code, _option) if word in CATALOGUE else (_option, _code)
     )  # INPUT_SHAPE is an error, input_shape an option
     for teller in (*exact, _reading, _requirement):
-        found = teller(bare)
+        found = teller(word)
         if found is not None:
             return found
-    raise NpuError("USAGE", repr(word[:80]), "nothing is called so.", _nearest(word.strip()))
+    return None
 
 
 def _option(word: str) -> Optional[Explanation]:
@@ -163,10 +158,9 @@ def _requirement(word: str) -> Optional[Explanation]:
     return Explanation("requirement", one.id, told, (), one.readings, proving)
 
 
-def _nearest(word: str) -> str:
+def known() -> List[str]:
+    """Every word that :func:`find` knows, as it is really spelt."""
     from npu_reference.options import OPTIONS
     from npu_reference.options.outcome import WARNING_CODES
 
-    known = [*OPTIONS, *CATALOGUE, *WARNING_CODES, *readings(), *inventory.load()]
-    hint = did_you_mean(word, known, cutoff=0.6)
-    return f"{hint} Give an error code, a row of docs/readings.md, the id of a requirement, or an option.".lstrip()
+    return [*OPTIONS, *CATALOGUE, *WARNING_CODES, *readings(), *inventory.load()]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-__all__ = ["DEFECT", "HINT", "SEVERITIES", "Edit", "Finding", "Fix"]
+__all__ = ["DEFECT", "HINT", "SEVERITIES", "Edit", "Finding", "Fix", "Replacement"]
 
 #: First letter of a code to what a finding with it is, worst first.
 SEVERITIES = {"E": "error", "W": "warning", "S": "suggestion"}
@@ -29,6 +29,19 @@ class Edit(NamedTuple):
 Fix = Callable[[Any], Optional[List[Edit]]]
 
 
+class Replacement(NamedTuple):
+    """What stands from ``line``, ``column`` to ``end_line``, ``end_column`` (exclusive) becomes ``text``.
+
+    Lines and columns count from 1, columns in characters.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
 class Finding(NamedTuple):
     """One place: ``line`` and ``column`` count from 1, the column in characters.
 
@@ -36,6 +49,7 @@ class Finding(NamedTuple):
         fixable: there is a fix; ``unsafe`` says that it may change what the program means.
         hint: it is told, and does not count.
         cell: of a notebook, the cell that ``line`` is of, from 1; ``file_line`` is that line in the file.
+        replacements: the fix, in the order of the file; empty where nobody asked for it, and in notebooks.
     """
 
     path: str
@@ -48,6 +62,7 @@ class Finding(NamedTuple):
     hint: bool = False
     cell: int = 0
     file_line: int = 0
+    replacements: Tuple[Replacement, ...] = ()
 
     @property
     def severity(self) -> str:

@@ -92,17 +92,14 @@ class Module:
         #: What rules have worked out together, by the name of the fact.
         self.facts: Dict[str, Any] = {}
         _Walker(self).module(source.tree)
+        #: Whether the names of the adapter's star import are all here.
+        self.adapter_star = any(surface.canonical(one.module) == surface.STAR for one in self.stars)
 
     def fact(self, name: str, make: Callable[[Module], Any]) -> Any:
         """A fact several rules need, worked out once."""
         if name not in self.facts:
             self.facts[name] = make(self)
         return self.facts[name]
-
-    @property
-    def adapter_star(self) -> bool:
-        """Whether the names of the adapter's star import are all here."""
-        return any(surface.canonical(one.module) == surface.STAR for one in self.stars)
 
     @property
     def uses_adapter(self) -> bool:
@@ -381,55 +378,69 @@ class _Walker:
                 self.expression(target.value)  # of `name.attribute = value` the name's value goes nowhere
 
     # -- expressions ----------------------------------------------------------------------------------------------
+    # What reads parts calls the reader of each itself: one frame a level, since expressions may be nested deeply.
     def children(self, node: ast.AST) -> None:
-        for child in ast.iter_child_nodes(node):
-            self.expression(child)
+        for name in node._fields:
+            if name in _WITHOUT_NAMES:
+                continue
+            value = getattr(node, name, None)
+            if isinstance(value, ast.AST):
+                _reader(value)(self, value)
+            elif type(value) is list:
+                for child in value:
+                    if isinstance(child, ast.AST):
+                        _reader(child)(self, child)
 
     def expression(self, node: Any) -> None:
-        kind = type(node)
-        if kind is ast.Name:
-            self.scope.bare[node.id] = self.scope.bare.get(node.id, 0) + 1
-            self.out.references.append(Reference(node, node, node.id, self.place))
-        elif kind is ast.Attribute:
-            text = dotted(node)
-            if text:
-                name = node
-                while type(name) is not ast.Name:
-                    name = name.value
-                self.out.references.append(Reference(node, name, text, self.place))
-            else:
-                self.expression(node.value)
-        elif kind is ast.Call:
-            self.out.calls.append(Call(node, self.place))
-            function = node.func
-            if type(function) is ast.Attribute and type(function.value) is ast.Name and function.attr in _MUTATORS:
-                self.scope.changed.add(function.value.id)
-            self.expression(function)
-            for argument in node.args:
-                self.expression(argument)
-            for keyword in node.keywords:
-                self.expression(keyword.value)
-        elif kind in _LEAVES:
-            return
-        elif kind is ast.Lambda:
-            before = self.scope
-            self.scope = Scope("function", before, node)
-            self._place = None
-            self.parameters(node.args, self.scope)
-            self.expression(node.body)
-            self.scope = before
-            self._place = None
-        elif kind in _COMPREHENSIONS:
-            self.comprehension(node)
-        elif kind.__name__ == "NamedExpr":
-            self.expression(node.value)
-            home = self.scope
-            while home.kind == "comprehension" and home.parent is not None:
-                home = home.parent
-            home.bind(node.target.id, Binding("other", node, path=self.path))
+        _reader(node)(self, node)
+
+    def name(self, node: ast.Name) -> None:
+        bare, name = self.scope.bare, node.id
+        bare[name] = bare.get(name, 0) + 1
+        self.out.references.append(Reference(node, node, name, self._place or self.place))
+
+    def attribute(self, node: ast.Attribute) -> None:
+        parts = [node.attr]
+        name: Any = node.value
+        while type(name) is ast.Attribute:
+            parts.append(name.attr)
+            name = name.value
+        if type(name) is ast.Name:
+            parts.append(name.id)
+            parts.reverse()
+            self.out.references.append(Reference(node, name, ".".join(parts), self._place or self.place))
         else:
-            for child in ast.iter_child_nodes(node):
-                self.expression(child)
+            _reader(name)(self, name)
+
+    def call(self, node: ast.Call) -> None:
+        self.out.calls.append(Call(node, self._place or self.place))
+        function = node.func
+        if type(function) is ast.Attribute and type(function.value) is ast.Name and function.attr in _MUTATORS:
+            self.scope.changed.add(function.value.id)
+        _reader(function)(self, function)
+        for argument in node.args:
+            _reader(argument)(self, argument)
+        for keyword in node.keywords:
+            _reader(keyword.value)(self, keyword.value)
+
+    def leaf(self, node: ast.AST) -> None:
+        pass
+
+    def lambda_(self, node: ast.Lambda) -> None:
+        before = self.scope
+        self.scope = Scope("function", before, node)
+        self._place = None
+        self.parameters(node.args, self.scope)
+        self.expression(node.body)
+        self.scope = before
+        self._place = None
+
+    def named(self, node: Any) -> None:
+        self.expression(node.value)
+        home = self.scope
+        while home.kind == "comprehension" and home.parent is not None:
+            home = home.parent
+        home.bind(node.target.id, Binding("other", node, path=self.path))
 
     def comprehension(self, node: Any) -> None:
         before = self.scope
@@ -492,6 +503,26 @@ _STATEMENTS: Dict[Any, Callable[[_Walker, Any], None]] = {
     ast.Nonlocal: _Walker.elsewhere,
     ast.Expr: _Walker.expression_statement,
 }
+#: Fields of expressions in which no name stands.
+_WITHOUT_NAMES = frozenset(["ctx", "op", "ops"])
+
+_EXPRESSIONS: Dict[Any, Callable[[_Walker, Any], None]] = {
+    ast.Name: _Walker.name,
+    ast.Attribute: _Walker.attribute,
+    ast.Call: _Walker.call,
+    ast.Lambda: _Walker.lambda_,
+    **dict.fromkeys(_COMPREHENSIONS, _Walker.comprehension),
+    **dict.fromkeys(_LEAVES, _Walker.leaf),
+}
+
+
+def _reader(node: ast.AST) -> Callable[[_Walker, Any], None]:
+    """How an expression, or a part of one, is read."""
+    return _EXPRESSIONS.get(type(node), _Walker.children)
+
+
+if hasattr(ast, "NamedExpr"):
+    _EXPRESSIONS[ast.NamedExpr] = _Walker.named
 for _name, _handler in (("TryStar", _Walker.try_), ("Match", _Walker.match_)):
     if hasattr(ast, _name):
         _STATEMENTS[getattr(ast, _name)] = _handler

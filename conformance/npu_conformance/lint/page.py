@@ -6,7 +6,8 @@ import sys
 from typing import Iterator, Sequence
 
 from npu_conformance.lint.finding import SEVERITIES
-from npu_conformance.lint.registry import Rule, rules
+from npu_conformance.lint.registry import Rule, anchor, rules
+from npu_conformance.lint.rendering import markdown
 from npu_reference.derived_page import write_page
 
 __all__ = ["main", "page"]
@@ -91,11 +92,41 @@ that depends on them. Lint reads literals, names bound to them, loops over them,
 ```
 """
 
+_TAIL = """## Where people work
+
+`npu-conformance lsp` is a language server over standard input and output. It needs `npu-conformance[lsp]` and Python
+3.9. It tells findings when a script is opened, changed or saved. A safe fix is a preferred quick fix, and
+`source.fixAll.npuConformance` makes all of them. The title of an unsafe fix says that it is one. Hovering shows the
+rule, and for an option the sentence of the documents. Notebooks are not served. In Neovim 0.11:
+
+```lua
+vim.lsp.config("npu", {cmd = {"npu-conformance", "lsp"}, filetypes = {"python"}})
+vim.lsp.enable("npu")
+```
+
+`lint -` reads standard input, which `--stdin-filename` names. `--format sarif` has the help of every rule, and fixes of
+scripts as replacements. `--docs-url URL`, of `lint` and `lsp`, adds links to this page at its address.
+
+Problem matchers read the text output. For GitHub Actions: `conformance/npu_conformance/lint/matchers/github.json`,
+which this repository's action registers; elsewhere a step prints `::add-matcher::` and its path. For VS Code:
+`conformance/npu_conformance/lint/matchers/vscode-tasks.json`, a `.vscode/tasks.json`. Places in notebooks are not
+matched, since their lines are those of a cell; `--format github` has them.
+
+In a notebook `%load_ext npu_conformance` gives `%npu`, which takes the command lines of `partition`, `precision`,
+`profile`, `options` and `explain`. The page of the first three is shown below the cell, in a frame that cannot reach
+the notebook. A graph may be a variable, and lines below `%%npu` are options:
+
+```text
+%%npu partition graph
+precision_mode=allow_mix_precision
+```
+"""
+
 
 def page() -> str:
     """The whole page as Markdown."""
     every = rules()
-    return "\n".join([_HEAD, *_table(every), *(line for rule in every for line in _rule(rule))]).rstrip() + "\n"
+    return "\n".join([_HEAD, *_table(every), *(line for rule in every for line in _rule(rule)), _TAIL])
 
 
 def _table(every: Sequence[Rule]) -> Iterator[str]:
@@ -103,22 +134,14 @@ def _table(every: Sequence[Rule]) -> Iterator[str]:
     yield "| code | name | severity | fixes | finds |"
     yield "|---|---|---|---|---|"
     for rule in every:
-        link = f"[{rule.code}](#{rule.code.lower()}-{rule.name})"
+        link = f"[{rule.code}](#{anchor(rule)})"
         yield f"| {link} | {rule.name} | {SEVERITIES[rule.code[0]]} | {rule.fix} | {rule.summary.rstrip('.')} |"
     yield ""
 
 
 def _rule(rule: Rule) -> Iterator[str]:
     yield f"## {rule.code} {rule.name}\n"
-    yield rule.summary + "\n"
-    if rule.text:
-        yield rule.text + "\n"
-    if rule.fix:
-        yield f"**Fixes: {rule.fix}.** {rule.why}\n"
-    for title, examples in (("Found in", rule.wrong), ("Not found in", rule.right)):
-        for example in examples:
-            yield f"{title}:\n"
-            yield f"```python\n{example}```\n"
+    yield markdown(rule)
 
 
 def main(arguments: Sequence[str]) -> int:

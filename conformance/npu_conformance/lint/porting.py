@@ -32,6 +32,8 @@ _PREFIXES = (
     ("horovod.keras", "hvd"),
 )
 
+_TOPS = tuple({prefix.split(".")[0] for prefix, _ in _PREFIXES})
+
 #: What only TensorFlow 2 has: such a script goes to the device by another way.
 _VERSION_2 = re.compile(r"GradientTape|@tf\.function|\btf\.function\(|import\s+npu_device|tf\.config\.experimental")
 
@@ -61,6 +63,8 @@ def _ports(module: Module) -> List[Ported]:
 
 def known_name(dotted: str) -> str:
     """``tf.Session`` of ``tensorflow.compat.v1.Session``; empty for what is none of the packages'."""
+    if not dotted.startswith(_TOPS):
+        return ""
     for prefix, short in _PREFIXES:
         if dotted == prefix or dotted.startswith(prefix + "."):
             return short + dotted[len(prefix) :]

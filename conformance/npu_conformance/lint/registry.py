@@ -11,7 +11,7 @@ from npu_conformance.lint.finding import SEVERITIES, Fix
 from npu_conformance.lint.module import Module
 from npu_reference.errors import NpuError
 
-__all__ = ["FIXES", "Report", "Rule", "Settings", "rule", "rules", "selected"]
+__all__ = ["FIXES", "Report", "Rule", "Settings", "anchor", "rule", "rules", "selected"]
 
 
 class Settings(NamedTuple):
@@ -92,6 +92,11 @@ def rules() -> List[Rule]:
     import npu_conformance.lint.rules  # noqa: F401  registers them
 
     return sorted(_RULES.values(), key=lambda one: ("EWS".index(one.code[0]), one.code))
+
+
+def anchor(one: Rule) -> str:
+    """The part of an address that names a rule on the page of rules, docs/lint.md."""
+    return f"{one.code.lower()}-{one.name}"
 
 
 def selected(select: Tuple[str, ...], ignore: Tuple[str, ...]) -> List[Rule]:

@@ -10,10 +10,10 @@ from typing import Any, Dict, List, Sequence, Tuple
 import npu_reference
 from npu_conformance.files.annotations import annotation
 from npu_conformance.lint.finding import DEFECT, SEVERITIES, Finding
-from npu_conformance.lint.registry import Rule
+from npu_conformance.lint.registry import Rule, anchor
 from npu_reference.printing import printable
 
-__all__ = ["explained", "github", "listed", "sarif", "statistics", "text"]
+__all__ = ["explained", "github", "listed", "markdown", "sarif", "statistics", "text"]
 
 #: GitHub's word for each severity.
 _GITHUB = {"error": "error", "warning": "warning", "suggestion": "notice", "hint": "notice"}
@@ -52,15 +52,19 @@ def _file_place(one: Finding) -> Tuple[int, int]:
     return (one.file_line, 1) if one.cell else (one.line, one.column)
 
 
-def sarif(findings: Sequence[Finding], rules: Sequence[Rule]) -> str:
-    """One run of a static analysis, for tools that gather such results."""
+def sarif(findings: Sequence[Finding], rules: Sequence[Rule], docs: str = "") -> str:
+    """One run of a static analysis, for tools that gather such results.
+
+    Args:
+        docs: address of the page of rules, to which every rule then links; the help of a rule is in the run without it.
+    """
     index = {rule.code: number for number, rule in enumerate(rules)}
     run = {
         "tool": {
             "driver": {
                 "name": "npu-conformance lint",
                 "version": npu_reference.__version__,
-                "rules": [_sarif_rule(rule) for rule in rules],
+                "rules": [_sarif_rule(rule, docs) for rule in rules],
             }
         },
         "columnKind": "unicodeCodePoints",
@@ -73,14 +77,18 @@ def sarif(findings: Sequence[Finding], rules: Sequence[Rule]) -> str:
     return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, sort_keys=True)
 
 
-def _sarif_rule(rule: Rule) -> Dict[str, Any]:
-    return {
+def _sarif_rule(rule: Rule, docs: str) -> Dict[str, Any]:
+    entry: Dict[str, Any] = {
         "id": rule.code,
         "name": "".join(part.capitalize() for part in rule.name.split("-")),
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.text or rule.summary},
+        "help": {"text": explained(rule), "markdown": markdown(rule)},
         "defaultConfiguration": {"level": _SARIF[rule.severity]},
     }
+    if docs:
+        entry["helpUri"] = f"{docs}#{anchor(rule)}"
+    return entry
 
 
 def _sarif_result(one: Finding, index: Dict[str, int]) -> Dict[str, Any]:
@@ -99,7 +107,22 @@ def _sarif_result(one: Finding, index: Dict[str, int]) -> Dict[str, Any]:
     }
     if one.code in index:
         result["ruleIndex"] = index[one.code]
+    if one.replacements:
+        result["fixes"] = [_sarif_fix(one, result["locations"][0]["physicalLocation"]["artifactLocation"])]
     return result
+
+
+def _sarif_fix(one: Finding, file: Dict[str, str]) -> Dict[str, Any]:
+    kind = "Unsafe fix: it may change what the program means." if one.unsafe else "Safe fix."
+    names = ("startLine", "startColumn", "endLine", "endColumn")
+    replacements = [
+        {"deletedRegion": dict(zip(names, made[:4])), "insertedContent": {"text": made.text}}
+        for made in one.replacements
+    ]
+    return {
+        "description": {"text": kind},
+        "artifactChanges": [{"artifactLocation": file, "replacements": replacements}],
+    }
 
 
 def statistics(findings: Sequence[Finding], rules: Sequence[Rule]) -> str:
@@ -120,6 +143,19 @@ def listed(rules: Sequence[Rule]) -> str:
     return "\n".join(
         f"{rule.code} {marks.get(rule.fix, '[*]')} {rule.name:<{width}}  {rule.summary}" for rule in rules
     )
+
+
+def markdown(rule: Rule) -> str:
+    """What there is to say about one rule, without a heading, as Markdown."""
+    parts = [rule.summary]
+    if rule.text:
+        parts.append(rule.text)
+    if rule.fix:
+        parts.append(f"**Fixes: {rule.fix}.** {rule.why}")
+    for title, examples in (("Found in", rule.wrong), ("Not found in", rule.right)):
+        for example in examples:
+            parts += [f"{title}:", f"```python\n{example}```"]
+    return "\n\n".join(parts) + "\n"
 
 
 def explained(rule: Rule) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, O
 
 from npu_conformance.lint import workers
 from npu_conformance.lint.editing import applied
-from npu_conformance.lint.finding import DEFECT, Edit, Finding, Fix
+from npu_conformance.lint.finding import DEFECT, Edit, Finding, Fix, Replacement
 from npu_conformance.lint.module import Module
 from npu_conformance.lint.registry import Report, Rule, Settings
 from npu_conformance.lint.source import LARGEST, Places, Source, Unreadable
@@ -58,6 +58,7 @@ class Task(NamedTuple):
     mend: bool = False
     named: FrozenSet[str] = frozenset()
     unsafe: bool = False
+    spell: bool = False
 
 
 class Answer(NamedTuple):
@@ -248,11 +249,14 @@ def _checked(
         finding = _defect(path, f"{rule} failed on this file: {told}.")
         found[finding[:5]] = (finding, None)
     ordered = sorted(found.values(), key=lambda pair: (pair[0].line, pair[0].column, pair[0].code, pair[0].message))
+    if task.spell:
+        ordered = [(finding._replace(replacements=_spelt(source, fix)), fix) for finding, fix in ordered]
     return Answer(path, tuple(finding for finding, _ in ordered)), source, ordered
 
 
 # -- notebooks ------------------------------------------------------------------------------------------------------
 def _of_notebook(path: str, data: bytes, task: Task) -> Answer:
+    task = task._replace(spell=False)  # places in cells are none in the file
     try:
         notebook = notebooks.read(data)
         bad = _cells_that_cannot_be_read(path, notebook)
@@ -370,6 +374,15 @@ def _applied(source: Source, fixes: Sequence[Fix]) -> Tuple[Optional[bytes], int
     except (Unreadable, UnicodeEncodeError):
         return None, 0
     return new, count
+
+
+def _spelt(source: Source, fix: Optional[Fix]) -> Tuple[Replacement, ...]:
+    """One fix by itself as replacements; empty where it cannot be made, or would break the file."""
+    if fix is None or _applied(source, [fix])[0] is None:
+        return ()
+    edits, _ = _edits(source, [fix])
+    spans = [(*source.place_of(edit.start), *source.place_of(edit.end), edit.text) for edit in sorted(edits)]
+    return tuple(Replacement(*span) for span in spans)
 
 
 def _edits(source: Source, fixes: Iterable[Fix]) -> Tuple[List[Edit], int]:

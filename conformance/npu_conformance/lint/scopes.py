@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 
 __all__ = ["BUILTINS", "Binding", "Path", "Scope", "dotted"]
 
@@ -70,21 +70,16 @@ class Scope:
         home = self.module if name in self.elsewhere else self
         home.names.setdefault(name, []).append(binding)
 
-    def chain(self) -> Iterator[Scope]:
-        """This scope and those around it in which a name is looked up; a class is seen from its own body alone."""
-        scope: Optional[Scope] = self
-        first = True
-        while scope is not None:
-            if first or scope.kind != "class":
-                yield scope
-            first = False
-            scope = scope.parent
-
     def find(self, name: str) -> Tuple[Optional[Scope], List[Binding]]:
-        """The scope whose name this is, and all that binds it there; (None, []) for a name that nothing binds."""
-        for scope in self.chain():
-            if name in scope.names and name not in scope.elsewhere:
+        """The scope whose name this is, and all that binds it there; (None, []) for a name that nothing binds.
+
+        Of the scopes around this one a class is left out: it is seen from its own body alone.
+        """
+        scope: Optional[Scope] = self
+        while scope is not None:
+            if name in scope.names and name not in scope.elsewhere and (scope is self or scope.kind != "class"):
                 return scope, scope.names[name]
+            scope = scope.parent
         return None, []
 
     def only(self, name: str) -> Optional[Binding]:
@@ -95,11 +90,14 @@ class Scope:
 
 def dotted(node: ast.AST) -> str:
     """``a.b.c`` of an expression that is only names and dots; empty for any other."""
+    if type(node) is ast.Name:
+        return node.id
     parts: List[str] = []
-    while isinstance(node, ast.Attribute):
+    while type(node) is ast.Attribute:
         parts.append(node.attr)
         node = node.value
-    if not isinstance(node, ast.Name):
+    if type(node) is not ast.Name:
         return ""
     parts.append(node.id)
-    return ".".join(reversed(parts))
+    parts.reverse()
+    return ".".join(parts)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import bisect
 import codecs
 import io
+import itertools
 import re
 import sys
 import tokenize
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from npu_reference import notebooks
 
@@ -66,6 +68,7 @@ class Source:
         self._lines: Optional[List[str]] = None
         self._tokens: Optional[List[Any]] = None
         self._at: Optional[Dict[Tuple[int, int], int]] = None
+        self._starts: Optional[Tuple[List[int], List[int]]] = None
         self.tree = _parsed(self.text)
 
     @property
@@ -119,6 +122,18 @@ class Source:
                     self._at.setdefault((token.line, token.utf8_byte_offset), index)
         return self._at.get((line, offset))
 
+    def place_of(self, index: int) -> Tuple[int, int]:
+        """Line and column, in characters from 1, at which a token starts; of one behind the last, where that ends."""
+        if self._starts is None:
+            lines = _sums(self.lines)
+            if not self.text.endswith(("\n", "\r")):
+                lines.pop()  # no line begins behind the last one
+            self._starts = (_sums(token.src for token in self.tokens), lines)
+        tokens, lines = self._starts
+        offset = tokens[index]
+        line = bisect.bisect_right(lines, offset)
+        return line, offset - lines[line - 1] + 1
+
     def encoded(self, text: str) -> bytes:
         """The bytes of a changed text, in the file's own encoding.
 
@@ -126,6 +141,11 @@ class Source:
             UnicodeEncodeError: a character that this encoding does not have.
         """
         return self.mark + text.encode(self.encoding)
+
+
+def _sums(parts: Iterable[str]) -> List[int]:
+    """The offset at which each part starts, and that at which the last one ends."""
+    return [0, *itertools.accumulate(map(len, parts))]
 
 
 def _encoding(data: bytes) -> Tuple[str, bytes]:

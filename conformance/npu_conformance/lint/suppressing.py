@@ -31,7 +31,7 @@ def silence(text: str) -> Silence:
     """The comments of a text; those in string literals are none."""
     whole: List[Codes] = []
     lines: Dict[int, List[Codes]] = {}
-    if _COMMENT.search(text):
+    if "npu:" in text and _COMMENT.search(text):
         readable = text.partition("\0")[0]  # behind that Python's tokenizer fails with a SystemError
         try:
             for token in tokenize.generate_tokens(io.StringIO(readable, newline=None).readline):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from typing import Any, Callable, Iterator
+
+from npu_conformance.files import streams
 
 __all__ = ["bar"]
 
@@ -14,17 +17,26 @@ _PLAIN_STEPS = 10  # lines a whole run prints where there is no terminal
 @contextlib.contextmanager
 def bar(total: int) -> Iterator[Callable[[Any], None]]:
     """A function to call once for each of ``total`` pieces of work."""
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or streams.is_plain():
         yield _plain(total)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn("judging"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
         TextColumn("{task.fields[last]}", style="dim"),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
@@ -37,16 +49,24 @@ def bar(total: int) -> Iterator[Callable[[Any], None]]:
 
 
 def _plain(total: int) -> Callable[[Any], None]:
-    done = 0
+    done, begun = 0, time.monotonic()
 
     def advance(record: Any) -> None:
         nonlocal done
         done += 1
         if done == total or done * _PLAIN_STEPS // total != (done - 1) * _PLAIN_STEPS // total:
-            sys.stderr.write(f"judged {done} of {total}\n")
+            left = (time.monotonic() - begun) / done * (total - done)
+            sys.stderr.write(f"judged {done} of {total}{_left(left) if done < total else ''}\n")
             sys.stderr.flush()
 
     return advance
+
+
+def _left(seconds: float) -> str:
+    """The time left at the speed so far, no finer than it can be known."""
+    if seconds < 90:
+        return f", about {max(round(seconds), 1)} s left"
+    return f", about {round(seconds / 60)} min left" if seconds < 5400 else f", about {seconds / 3600:.1f} h left"
 
 
 def _name(record: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Dict, NamedTuple, Tuple
 
-__all__ = ["Cause", "REMEDIES", "Reason", "SAVED_GRAPH_HINT", "always_on_host", "remedy_of"]
+__all__ = ["Cause", "MEANINGS", "REMEDIES", "Reason", "SAVED_GRAPH_HINT", "always_on_host", "remedy_of"]
 
 #: What a note adds where nothing is offloaded of a graph that may hold more than one session.run does.
 SAVED_GRAPH_HINT = " Name feeds and fetches to see the graph as one session.run does."
@@ -14,31 +14,59 @@ SAVED_GRAPH_HINT = " Name feeds and fetches to see the graph as one session.run 
 class Reason(str, Enum):
     """Why an operator is on the host. The value is what answers and reports show."""
 
-    MODE_OFF = "MODE_OFF"  # use_off_line is False: nothing is offloaded
-    GRAPH_EXCLUDED = "GRAPH_EXCLUDED"  # the graph is marked, or pairs an iterator with its initialisation
-    FEED = "FEED"  # a feed or an argument
-    FETCH = "FETCH"  # a fetch
-    NOT_SUPPORTED = "NOT_SUPPORTED"  # no entry in the operator list
-    GRAY = "GRAY"  # the operator list keeps it on the host in mixed computing
-    SCOPE = "SCOPE"  # without_npu_compile_scope
-    DATASET = "DATASET"  # input pipelines run in the framework
-    STRING_JOIN = "STRING_JOIN"  # never offloaded, even when listed
-    RESOURCE = "RESOURCE"  # uses or makes a resource that is not a variable
-    VARIABLE_PLACEMENT = "VARIABLE_PLACEMENT"  # variable_placement=Host
-    FIFTH_OUTPUT = "FIFTH_OUTPUT"  # FusedBatchNormV3's reserve_space_3 is used (000)
-    FUNCTION = "FUNCTION"  # a function it calls holds an operator that cannot be offloaded
-    FRAME = "FRAME"  # in a while loop of which something must stay on the host
-    CONDITIONAL = "CONDITIONAL"  # between Switch and Merge with something that must stay on the host
-    REF_EDGE = "REF_EDGE"  # shares a variable's reference with a host operator
-    RESOURCE_EDGE = "RESOURCE_EDGE"  # shares a resource with a host operator
-    VARIANT_EDGE = "VARIANT_EDGE"  # exchanges a variant with a host operator
-    STRING_EDGE = "STRING_EDGE"  # exchanges a string with a host operator
-    HOST_CONST = "HOST_CONST"  # a constant that only host operators use
-    ISOLATED = "ISOLATED"  # a NoOp or Identity where there is nothing else to offload
-    SMALLER_REGION = "SMALLER_REGION"  # full offload keeps one region, and this is in another
-    RANGE_INSIDE = "RANGE_INSIDE"  # in a range that in_out_pair_flag=False keeps on the host
-    RANGE_OUTSIDE = "RANGE_OUTSIDE"  # outside of the ranges that in_out_pair offloads
+    MODE_OFF = "MODE_OFF"
+    GRAPH_EXCLUDED = "GRAPH_EXCLUDED"
+    FEED = "FEED"
+    FETCH = "FETCH"
+    NOT_SUPPORTED = "NOT_SUPPORTED"
+    GRAY = "GRAY"
+    SCOPE = "SCOPE"
+    DATASET = "DATASET"
+    STRING_JOIN = "STRING_JOIN"
+    RESOURCE = "RESOURCE"
+    VARIABLE_PLACEMENT = "VARIABLE_PLACEMENT"
+    FIFTH_OUTPUT = "FIFTH_OUTPUT"
+    FUNCTION = "FUNCTION"
+    FRAME = "FRAME"
+    CONDITIONAL = "CONDITIONAL"
+    REF_EDGE = "REF_EDGE"
+    RESOURCE_EDGE = "RESOURCE_EDGE"
+    VARIANT_EDGE = "VARIANT_EDGE"
+    STRING_EDGE = "STRING_EDGE"
+    HOST_CONST = "HOST_CONST"
+    ISOLATED = "ISOLATED"
+    SMALLER_REGION = "SMALLER_REGION"
+    RANGE_INSIDE = "RANGE_INSIDE"
+    RANGE_OUTSIDE = "RANGE_OUTSIDE"
 
+
+#: What each reason means.
+MEANINGS: Dict[Reason, str] = {
+    Reason.MODE_OFF: "use_off_line is False: nothing is offloaded.",
+    Reason.GRAPH_EXCLUDED: "The graph is marked, or pairs an iterator with its initialisation.",
+    Reason.FEED: "A feed or an argument.",
+    Reason.FETCH: "A fetch.",
+    Reason.NOT_SUPPORTED: "No entry in the operator list.",
+    Reason.GRAY: "The operator list keeps it on the host in mixed computing.",
+    Reason.SCOPE: "It was built inside of without_npu_compile_scope.",
+    Reason.DATASET: "Input pipelines run in the framework.",
+    Reason.STRING_JOIN: "Never offloaded, even when listed.",
+    Reason.RESOURCE: "Uses or makes a resource that is not a variable.",
+    Reason.VARIABLE_PLACEMENT: "It shares a variable, and variable_placement is Host.",
+    Reason.FIFTH_OUTPUT: "FusedBatchNormV3's reserve_space_3 is used (000).",
+    Reason.FUNCTION: "A function it calls holds an operator that cannot be offloaded.",
+    Reason.FRAME: "In a while loop of which something must stay on the host.",
+    Reason.CONDITIONAL: "Between Switch and Merge with something that must stay on the host.",
+    Reason.REF_EDGE: "Shares a variable's reference with a host operator.",
+    Reason.RESOURCE_EDGE: "Shares a resource with a host operator.",
+    Reason.VARIANT_EDGE: "Exchanges a variant with a host operator.",
+    Reason.STRING_EDGE: "Exchanges a string with a host operator.",
+    Reason.HOST_CONST: "A constant that only host operators use.",
+    Reason.ISOLATED: "A NoOp or Identity where there is nothing else to offload.",
+    Reason.SMALLER_REGION: "Full offload keeps one region, and this is in another.",
+    Reason.RANGE_INSIDE: "In a range that in_out_pair_flag=False keeps on the host.",
+    Reason.RANGE_OUTSIDE: "Outside of the ranges that in_out_pair offloads.",
+}
 
 #: What would put an operator of each reason on the device, or why nothing can.
 REMEDIES: Dict[Reason, str] = {

@@ -1,0 +1,92 @@
+"""NO_COLOR and TERM=dumb are honoured by every command, and plain progress tells the time left."""
+
+from __future__ import annotations
+
+import io
+import os
+import pathlib
+import sys
+
+import pytest
+
+from npu_conformance import cli
+from npu_conformance.running import progress
+from tests.lint.planted import SESSION
+
+pytestmark = pytest.mark.not_oldest
+
+GRAPH = sorted((pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "graphs" / "timing").glob("*.pbtxt"))[0]
+#: Every command that styles what it prints, in its own way.
+COMMANDS = [
+    ("options", "hccl_timeout=600", "hcll=1"), ("explain", "A19"), ("case", "rc-hccl-600"), ("partition", str(GRAPH)),
+    ("precision", str(GRAPH)), ("profile", str(GRAPH)), ("lint", "wrong.py"), ("mutants", "--list"), ("options",),
+]  # fmt: skip
+
+
+class Screen(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def shown(monkeypatch, words, **variables):
+    """All that a command writes to a terminal."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TERM": "xterm-256color", **variables}.items():
+        monkeypatch.setenv(name, value)
+    screen = Screen()
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", screen)
+        patched.setattr(sys, "stderr", screen)
+        with pytest.raises(SystemExit):
+            cli.main(list(words))
+    return screen.getvalue()
+
+
+def colours(text):
+    """The parameters of every escape sequence that sets a foreground or background."""
+    found = []
+    for part in text.split("\x1b[")[1:]:
+        numbers = [int(one) for one in part.partition("m")[0].split(";") if one.isdigit()]
+        found += [one for one in numbers if 30 <= one <= 49 or 90 <= one <= 107]
+    return found
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: "-".join(os.path.basename(word) for word in words))
+def test_nothing_is_coloured_where_that_is_not_wanted(words, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wrong.py").write_text(SESSION + 'custom_op.parameter_map["mix_compile_mod"].b = True\n')
+    assert colours(shown(monkeypatch, words, NO_COLOR="1")) == []
+    assert "\x1b" not in shown(monkeypatch, words, TERM="dumb")
+
+
+def test_a_terminal_has_colours_unless_it_is_told_otherwise(monkeypatch):
+    assert "\x1b[" in shown(monkeypatch, ("options", "hccl_timeout=600", "hcll=1"))
+    assert "\x1b[" in shown(monkeypatch, ("options", "hccl_timeout=600", "hcll=1"), NO_COLOR="")
+
+
+@pytest.mark.parametrize(
+    "each, first", [(0.5, "about 45 s left"), (0.001, "about 1 s left"), (5.0, "about 8 min left"),
+                    (120.0, "about 3.0 h left")],
+)  # fmt: skip
+def test_plain_progress_tells_the_time_left_but_at_the_end(each, first, monkeypatch, capsys):
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with progress.bar(100) as advance:
+        for _ in range(100):
+            now[0] += each
+            advance(None)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 10
+    assert lines[0] == f"judged 10 of 100, {first}" and lines[-1] == "judged 100 of 100"
+
+
+def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(monkeypatch):
+    screen = Screen()
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(sys, "stderr", screen)
+    with progress.bar(1) as advance:
+        advance(None)
+    assert screen.getvalue() == "judged 1 of 1\n"
