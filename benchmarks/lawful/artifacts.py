@@ -12,17 +12,10 @@ import posixpath
 import re
 from typing import Any, Callable, Dict, List, Mapping, Set
 
-from faulty.making import (
-    Answer,
-    Files,
-    Params,
-    broken,
-    changed,
-    decoded,
-    encoded,
-    is_about,
-    plain,
-)
+from faulty.answered import decoded, encoded
+from faulty.asked import is_about, plain
+from faulty.making import Answer, Files, Params, broken
+from faulty.mistakes import changed
 
 from lawful.timeline import given_files
 

@@ -10,21 +10,9 @@ import json
 import re
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from faulty.making import (
-    REFERENCE,
-    Answer,
-    Ask,
-    Params,
-    broken,
-    edited,
-    facets,
-    in_inference,
-    is_about,
-    plain,
-    told_value,
-    value_of,
-    with_env,
-)
+from faulty.answered import told_value
+from faulty.asked import edited, facets, in_inference, is_about, plain, value_of, with_env
+from faulty.making import REFERENCE, Answer, Ask, Params, broken
 
 from npu_reference.errors import NpuError
 from npu_reference.options.domains import Choice, Integer

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set
 
-from faulty.making import Answer, Ask, Params, facets, is_about, value_of
+from faulty.asked import facets, is_about, value_of
+from faulty.making import Answer, Ask, Params
 
 from lawful.mixed import _pairs
 from lawful.options import Values, every, ignores, lawful, refuses, takes_default

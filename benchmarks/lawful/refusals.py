@@ -6,7 +6,8 @@ import copy
 import json
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple
 
-from faulty.making import Answer, Ask, Params, named_by, value_of
+from faulty.asked import named_by, value_of
+from faulty.making import Answer, Ask, Params
 
 from lawful.options import METHODS, errors_of, lawful
 from npu_reference.errors import NpuError

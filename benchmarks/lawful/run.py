@@ -14,21 +14,10 @@ import re
 import struct
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from faulty.making import (
-    Answer,
-    Files,
-    Params,
-    asks,
-    broken,
-    changed,
-    encoded,
-    graph_of,
-    regraphed,
-    rescripted,
-    source_of,
-    value_of,
-    with_env,
-)
+from faulty.answered import encoded
+from faulty.asked import graph_of, regraphed, rescripted, source_of, value_of, with_env
+from faulty.making import Answer, Files, Params, broken
+from faulty.mistakes import asks, changed
 
 from lawful.timeline import profiles, rows_of, runs_of, table, table_of
 from npu_reference.dumps import form

@@ -15,22 +15,10 @@ import re
 import tempfile
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Set
 
-from faulty.making import (
-    Answer,
-    Files,
-    Params,
-    all_values,
-    broken,
-    changed,
-    decoded,
-    encoded,
-    mapped,
-    named_by,
-    ops_of,
-    plain,
-    text_of,
-    value_of,
-)
+from faulty.answered import decoded, encoded
+from faulty.asked import all_values, mapped, named_by, ops_of, plain, text_of, value_of
+from faulty.making import Answer, Files, Params, broken
+from faulty.mistakes import changed
 
 from npu_reference.hardware.device import PARAMETERS
 
