@@ -19,7 +19,8 @@ from faulty.asked import graph_of, regraphed, rescripted, source_of, value_of, w
 from faulty.making import Answer, Files, Params, broken
 from faulty.mistakes import asks, changed
 
-from lawful.timeline import profiles, rows_of, runs_of, table, table_of
+from lawful.timeline import runs_of
+from lawful.tuning import profiles, rows_of, table, table_of
 from npu_reference.dumps import form
 from npu_reference.dumps.names import MAPPING
 from npu_reference.errors import NpuError
