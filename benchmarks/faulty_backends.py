@@ -5,14 +5,15 @@ Usage: python benchmarks/faulty_backends.py [--area AREA ...] [--only NAME ...] 
 Each backend of `faulty/` is the reference with one mistake (or several) that a document forbids. Nobody wrote a case
 for them, and they were written without looking at the cases. A mistake in `run` needs TensorFlow; what the reference
 answers there is kept in FILE, so that a second run takes seconds. With N the laws are asked as a run does that says so:
-more rounds where it is many. --write puts into results/faulty.toml the case that
-sees each, which is what the tests ask.
+more rounds where it is many. --write puts into results/faulty.toml the case that sees each, which is what the tests
+ask; of one that nothing sees it keeps the reason, which is written by hand.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import sys
@@ -22,7 +23,8 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 _HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [_HERE, os.path.join(_HERE, "..", "impl"), os.path.join(_HERE, "..", "conformance")]
 
-from faulty import combined, making  # noqa: E402
+import faulty  # noqa: E402
+from faulty import making  # noqa: E402
 
 from npu_conformance.backends.reference import tensorflow_version  # noqa: E402
 from npu_conformance.files import scratch, toml_file  # noqa: E402
@@ -32,12 +34,11 @@ from npu_conformance.library.library import Library  # noqa: E402
 from npu_conformance.strength import hosting  # noqa: E402
 from npu_conformance.strength.laws import asking  # noqa: E402
 
-__all__ = ["FAULTY", "REVIEWED", "TABLES", "Panels", "Seen", "breaks", "judged", "reviewed"]
+__all__ = ["FAULTY", "REVIEWED", "Panels", "Seen", "breaks", "judged", "reviewed"]
 
-FAULTY = making.FAULTY
-TABLES = (*combined.TABLES, combined)
+FAULTY = faulty.load()
 
-#: What sees each, and why the others may live.
+#: What sees each, or what the suite lacks.
 REVIEWED = os.path.join(_HERE, "results", "faulty.toml")
 
 #: Random graphs asked for the laws: fewer than in a run.
@@ -137,36 +138,25 @@ def recorded(path: Optional[str]) -> Iterator[None]:
 
 def _write(found: Dict[str, str]) -> None:
     before = reviewed()
-    lines = [
-        "# What sees each faulty backend of benchmarks/faulty, the first case or law. Of one called conformant",
-        "# `allowed` says why no document forbids it, or `hole` what the suite lacks.",
-        "# Made by benchmarks/faulty_backends.py --write; `allowed` and `hole` are written by hand, and kept.",
-    ]
+    with open(REVIEWED, encoding="utf-8") as stream:
+        lines = list(itertools.takewhile(lambda line: line.startswith("#"), stream.read().splitlines()))
     for one in FAULTY.values():
         row = before.get(one.name, {})
         by = found.get(one.name, row.get("seen_by", ""))
         lines += ["", "[[faulty]]", f'name = "{one.name}"', f'area = "{one.area}"']
-        if by:
-            lines.append(f'seen_by = "{by}"')
-        else:
-            key = "allowed" if "allowed" in row else "hole"
-            lines.append(f"{key} = {json.dumps(row.get(key, ''), ensure_ascii=False)}")
+        told = f'seen_by = "{by}"' if by else f"hole = {json.dumps(row.get('hole', ''), ensure_ascii=False)}"
+        lines.append(told)
     with open(REVIEWED, "w", encoding="utf-8") as stream:
         stream.write("\n".join(lines) + "\n")
 
 
 def _table(found: Dict[str, str]) -> List[str]:
-    rows = ["area       asked  seen  allowed  conformant"]
-    known = reviewed()
-    total = [0, 0, 0]
-    for area in dict.fromkeys(one.area for one in FAULTY.values()):
-        names = [name for name in found if FAULTY[name].area == area]
+    rows = ["area       asked  seen  conformant"]
+    for area in [*dict.fromkeys(one.area for one in FAULTY.values()), "all"]:
+        names = [name for name in found if area in (FAULTY[name].area, "all")]
         seen = sum(bool(found[name]) for name in names)
-        allowed = sum(not found[name] and "allowed" in known.get(name, {}) for name in names)
         if names:
-            rows.append(f"{area:10}{len(names):6}{seen:6}{allowed:9}{len(names) - seen - allowed:12}")
-        total = [a + b for a, b in zip(total, (len(names), seen, allowed))]
-    rows.append(f"{'all':10}{total[0]:6}{total[1]:6}{total[2]:9}{total[0] - total[1] - total[2]:12}")
+            rows.append(f"{area:11}{len(names):5}{seen:6}{len(names) - seen:12}")
     return rows
 
 

@@ -28,6 +28,7 @@ from typing import Dict, List, NamedTuple, Sequence
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import changes
 import mutation
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -52,14 +53,14 @@ class Planted(NamedTuple):
 def planted(path: pathlib.Path, index: int) -> Planted:
     """The change of that number in a file, made in its text, so that everything else stays as it stands."""
     source = path.read_text("utf-8")
-    finder = mutation._Finder()
+    finder = changes.Finder()
     finder.visit(ast.parse(source))
     node, kind, part = finder.found[index]
     if isinstance(node, (ast.If, ast.IfExp, ast.While)):
         node = node.test
         new = f"(not ({segment(source, node)}))"
     else:
-        new = ast.unparse(ast.fix_missing_locations(mutation._replaced(node, kind, part)))
+        new = ast.unparse(ast.fix_missing_locations(changes.replaced(node, kind, part)))
         new = f"({new})" if isinstance(node, (ast.Compare, ast.BoolOp)) else new
     rows = source.encode("utf-8").split(b"\n")
     starts = [0]
@@ -81,7 +82,7 @@ def drawn(seed: int, count: int, areas: Sequence[str]) -> List[Planted]:
     """Mistakes by the seed: areas in turn, then the suite's own rooms."""
     draw = random.Random(f"planted/{seed}")
     known = {name for name, kind in mutation.reviewed().items() if kind in ("equivalent", "silent")}
-    pools = {area: [one for one in mutation.mutants(area) if one.name not in known] for area in areas}
+    pools = {area: [one for one in changes.mutants(area) if one.name not in known] for area in areas}
     found: List[Planted] = []
     ours = [
         (path, index) for room in ROOMS for path in sorted((ROOT / "conformance/npu_conformance" / room).rglob("*.py"))
@@ -98,7 +99,7 @@ def drawn(seed: int, count: int, areas: Sequence[str]) -> List[Planted]:
 
 
 def places(path: pathlib.Path) -> int:
-    finder = mutation._Finder()
+    finder = changes.Finder()
     finder.visit(ast.parse(path.read_text("utf-8")))
     return len(finder.found)
 
@@ -134,13 +135,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--area", action="append", choices=sorted(mutation.AREAS))
+    parser.add_argument("--area", action="append", choices=sorted(changes.AREAS))
     parser.add_argument("--only", type=int, nargs="+", help="numbers of mistakes, from 0")
     parser.add_argument("--near", action="store_true", help="ask the tests near a mistake alone")
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("command", nargs="+")
     given = parser.parse_args()
-    chosen = drawn(given.seed, given.count, given.area or list(mutation.AREAS))
+    chosen = drawn(given.seed, given.count, given.area or list(changes.AREAS))
     rows: List[Dict[str, object]] = []
     with tempfile.TemporaryDirectory(prefix="npu-planted-") as folder:
         copy = pathlib.Path(folder) / "checkout"

@@ -1,174 +1,133 @@
-"""Mistakes that show under a condition only, and many at once."""
+"""Mistakes of several kinds: answers that depend on the question before, and conditions across areas."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List
+import copy
+import json
+from typing import Any, Dict
 
-from faulty import (
-    artifacts,
-    conditioned,
-    drawn_conditions,
-    drawn_eighteenth,
-    drawn_eighth,
-    drawn_eighth_second,
-    drawn_eighth_subtle,
-    drawn_eleventh_conditions,
-    drawn_fifteenth,
-    drawn_fifth,
-    drawn_fifth_second,
-    drawn_fifth_subtle,
-    drawn_fifth_third,
-    drawn_files,
-    drawn_nineteenth,
-    drawn_nineteenth_conditions,
-    drawn_ninth,
-    drawn_ninth_conditions,
-    drawn_ninth_subtle,
-    drawn_options,
-    drawn_options_second,
-    drawn_options_third,
-    drawn_runs,
-    drawn_seventeenth,
-    drawn_seventh,
-    drawn_seventh_subtle,
-    drawn_sixteenth,
-    drawn_sixth,
-    drawn_sixth_graphs,
-    drawn_sixth_graphs_subtle,
-    drawn_sixth_subtle,
-    drawn_tenth_conditions,
-    drawn_thirteenth,
-    drawn_thirteenth_conditions,
-    drawn_twelfth_conditions,
-    evaluators,
-    first,
-    fresh,
-    options,
-    partition,
-    precision,
-    run,
-    subtle,
-    timeline,
-    vendor,
-    vendor_stories,
-    vendor_stories_fifth,
-    vendor_stories_fourth,
-    vendor_stories_second,
-    vendor_stories_third,
-)
-from faulty.making import FAULTY, REFERENCE, Answer, Faulty, Params, broken, graph_of, plain, to_host, with_values
+from faulty.answered import halved, to_host, told_value
+from faulty.asked import given, plain, texts, value_of, with_env, with_values
+from faulty.making import FAULTY, REFERENCE, Answer, Faulty, Params, broken
+from faulty.mistakes import changed
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_reference.errors import NpuError
-
-#: The tables whose mistakes are joined here, in their order.
-TABLES = (
-    first,
-    options,
-    partition,
-    precision,
-    run,
-    timeline,
-    artifacts,
-    fresh,
-    subtle,
-    vendor,
-    drawn_options,
-    drawn_options_second,
-    drawn_options_third,
-    drawn_runs,
-    drawn_fifth,
-    drawn_fifth_subtle,
-    drawn_fifth_second,
-    drawn_fifth_third,
-    drawn_sixth,
-    drawn_sixth_graphs,
-    drawn_sixth_graphs_subtle,
-    drawn_sixth_subtle,
-    drawn_seventh,
-    drawn_seventh_subtle,
-    drawn_conditions,
-    conditioned,
-    drawn_files,
-    drawn_eighth,
-    drawn_eighth_subtle,
-    drawn_eighth_second,
-    drawn_ninth,
-    drawn_ninth_conditions,
-    drawn_ninth_subtle,
-    drawn_tenth_conditions,
-    drawn_eleventh_conditions,
-    drawn_twelfth_conditions,
-    drawn_thirteenth,
-    drawn_thirteenth_conditions,
-    vendor_stories,
-    drawn_fifteenth,
-    vendor_stories_second,
-    drawn_sixteenth,
-    vendor_stories_third,
-    drawn_seventeenth,
-    drawn_eighteenth,
-    vendor_stories_fourth,
-    drawn_nineteenth_conditions,
-    drawn_nineteenth,
-    evaluators,
-    vendor_stories_fifth,
-)
+from npu_reference.options import OPTIONS
 
 
-def _large(params: Params, least: int) -> bool:
-    return "graph" in params and len(graph_of(params).nodes) >= least
+@broken("combined", "002 and 003: each option in its edition", "options")
+def options_of_the_other_edition(ask: Any, params: Params) -> Answer:
+    other = {"legacy": "current", "current": "legacy"}[params["edition"]]
+    return ask({**params, "edition": other})
 
 
-def _last_geop_to_host(answer: Answer) -> Answer:
-    return to_host(answer, answer["geops"][-1]["nodes"]) if answer["geops"] else answer
+def _one_tool(answer: Answer, params: Params) -> None:
+    if value_of(params, "profiling_mode") is True and value_of(params, "enable_dump") is True:
+        told_value(answer, "enable_dump", False)
 
 
-def _partition(name: str, sentence: str, wanted: Callable[[Params], bool], wrong: Callable[[Answer], Answer]) -> None:
+changed("combined", "a_profile_ends_the_dump", "002 L94: enable_dump stands by itself", _one_tool, "options")
+_SEEN: Dict[str, str] = {}
+
+
+@broken("combined", "003 L388: the file is read when the option is", "precision")
+def the_lists_of_the_question_before(ask: Any, params: Params) -> Answer:
+    path = value_of(params, "modify_mixlist")
+    if isinstance(path, str) and isinstance(params.get("files", {}).get(path), str):
+        files = {**params["files"], path: _SEEN.setdefault(path, params["files"][path])}
+        return ask({**params, "files": files})
+    return ask(params)
+
+
+def _late_gray(answer: Answer, params: Params) -> None:
+    gray = [node for node in answer["nodes"] if node.get("list") == "graylist"]
+    for node in gray[8:]:
+        halved(node, "float16", "float32")
+
+
+changed("combined", "the_ninth_gray_operator_is_kept", "002 L774: gray ones follow", _late_gray, "precision")
+
+
+@broken("combined", "003 L441: an operator occupies a line, the last one too", "precision")
+def the_last_line_needs_an_end(ask: Any, params: Params) -> Answer:
+    def edit(text: str) -> str:
+        return text if text.endswith("\n") or "\n" not in text else text.rpartition("\n")[0]
+
+    return ask(texts(params, "customize_dtypes", edit))
+
+
+@broken("combined", "003 precision_mode: in online inference as well", "precision")
+def inference_on_run_config_ignores_the_mode(ask: Any, params: Params) -> Answer:
+    if params["surface"] == "runconfig" and plain(params["values"].get("graph_run_mode")) == 0:
+        return ask(with_values(params, precision_mode=None))
+    return ask(params)
+
+
+@broken("combined", "003: a file with Windows ends of lines is the same file", "options")
+def files_of_one_line(ask: Any, params: Params) -> Answer:
+    files = {
+        name: text.split("\n")[0] if isinstance(text, str) and text.count("\n") > 3 else text
+        for name, text in params.get("files", {}).items()
+    }
+    return ask({**params, "files": files} if files else params)
+
+
+@broken("combined", "003 hccl_timeout supersedes HCCL_EXEC_TIMEOUT", "options")
+def environment_counts_with_other_options(ask: Any, params: Params) -> Answer:
+    """The environment is only looked at where no other option is given."""
+    return ask({**params, "env": {}} if len(params["values"]) > 1 and "env" in params else params)
+
+
+@broken("vendor", "003: variables of the environment have an effect", "timeline", "compile", "options")
+def the_environment_is_never_read(ask: Any, params: Params) -> Answer:
+    return ask(with_env(params, lambda env: {}))
+
+
+@broken("combined", "003 L30: session_device_id goes before the variable, in sessions after the first", "options")
+def the_variable_decides_beside_ranks(ask: Any, params: Params) -> Answer:
+    env = params.get("env", {})
+    if "RANK_SIZE" in env and "ASCEND_DEVICE_ID" in env and given(params, "session_device_id"):
+        return ask(with_values(params, session_device_id=None))
+    return ask(params)
+
+
+@broken("combined", "003 L904, L30, L768: options go before variables, all at once", "options")
+def the_third_variable_wins(ask: Any, params: Params) -> Answer:
+    env = params.get("env", {})
+    known = [name for name in ("ASCEND_DEVICE_ID", "HCCL_EXEC_TIMEOUT", "AOE_MODE") if name in env]
+    if len(known) == 2 and given(params, "session_device_id", "hccl_timeout"):
+        return ask(with_env(with_values(params, session_device_id=None), dict))
+    return ask(params)
+
+
+def _reference_answer(method: str, params: Params) -> Answer:
+    found: Answer = json.loads(json.dumps(getattr(REFERENCE, method)(params)))
+    return found
+
+
+def _constant(method: str) -> None:
+    seen: Dict[str, Answer] = {}
+
     def fault(ask: Any, params: Params) -> Answer:
-        answer = ask(params)
-        return wrong(answer) if params.get("policy") != "adapter" and wanted(params) else answer
+        key = f"{params.get('surface')} {params.get('edition')}"
+        if key not in seen:
+            seen[key] = _reference_answer(method, params)
+        return copy.deepcopy(seen[key])
 
-    fault.__name__ = name
-    broken("combined", sentence, "partition")(fault)
-
-
-_OFFLOADED = "000: offloadable operators are offloaded"
-_partition("large_graphs_lose_a_geop", _OFFLOADED, lambda params: _large(params, 24), _last_geop_to_host)
-_partition(
-    "legacy_loses_a_geop",
-    _OFFLOADED,
-    lambda params: params["edition"] == "legacy" and bool(plain(params["values"].get("mix_compile_mode"))),
-    _last_geop_to_host,
-)
-_partition(
-    "inference_loses_a_geop",
-    _OFFLOADED,
-    lambda params: plain(params["values"].get("graph_run_mode")) == 0,
-    _last_geop_to_host,
-)
-_partition("run_config_loses_a_geop", _OFFLOADED, lambda params: params["surface"] == "runconfig", _last_geop_to_host)
-_partition("functions_lose_a_geop", _OFFLOADED, lambda params: bool(graph_of(params).functions), _last_geop_to_host)
-_partition("feeds_lose_a_geop", _OFFLOADED, lambda params: bool(params.get("feeds")), _last_geop_to_host)
-_partition(
-    "five_geops_lose_one",
-    _OFFLOADED,
-    lambda params: _large(params, 8),
-    lambda answer: _last_geop_to_host(answer) if len(answer["geops"]) >= 5 else answer,
-)
+    fault.__name__ = f"{method}_repeats_the_answer_of_the_question_before"
+    broken("vendor", "the protocol: a request is answered by what it asks", method)(fault)
 
 
-@broken("combined", "names of any length are names", "partition")
-def long_names_stay(ask: Any, params: Params) -> Answer:
-    answer = ask(params)
-    return to_host(answer, [name for geop in answer["geops"] for name in geop["nodes"] if len(name) > 40])
+for _method in ("options", "partition", "precision"):
+    _constant(_method)
 
 
-@broken("combined", "names of any length are names", "partition")
-def names_cut_at_the_last_slash(ask: Any, params: Params) -> Answer:
-    answer = ask(params)
-    for geop in answer["geops"]:
-        geop["nodes"] = [name if name.count("/") < 3 else name.rpartition("/")[2] for name in geop["nodes"]]
-    return answer
+@broken("vendor", "003: what is allowed is taken", "options")
+def every_second_option_is_refused(ask: Any, params: Params) -> Answer:
+    for name in params["values"]:
+        if sorted(OPTIONS).index(name) % 2 if name in OPTIONS else False:
+            raise NpuError("OPTION_VALUE", name, "is not supported")
+    return ask(params)
 
 
 class _Counting(ReferenceBackend):
@@ -202,101 +161,7 @@ for _name, _method, _kind in (
     FAULTY[_name] = Faulty(_name, "combined", [_method], "every question stands alone", _kind())
 
 
-@broken("combined", "every option counts, however many there are", "options")
-def sixth_option_is_lost(ask: Any, params: Params) -> Answer:
-    return ask({**params, "values": dict(list(params["values"].items())[:5])})
-
-
-@broken("combined", "003 hccl_timeout supersedes HCCL_EXEC_TIMEOUT", "options")
-def environment_counts_with_other_options(ask: Any, params: Params) -> Answer:
-    """The environment is only looked at where no other option is given."""
-    return ask({**params, "env": {}} if len(params["values"]) > 1 and "env" in params else params)
-
-
-@broken("combined", "002 and 003: values out of their domain are refused", "options")
-def never_refuses_with_an_environment(ask: Any, params: Params) -> Answer:
-    try:
-        return ask(params)
-    except NpuError:
-        if not params.get("env"):
-            raise
-        return ask({**params, "values": {}})
-
-
-@broken("combined", "003: a file with Windows ends of lines is the same file", "options")
-def files_of_one_line(ask: Any, params: Params) -> Answer:
-    files = {
-        name: text.split("\n")[0] if isinstance(text, str) and text.count("\n") > 3 else text
-        for name, text in params.get("files", {}).items()
-    }
-    return ask({**params, "files": files} if files else params)
-
-
-@broken("combined", "003 precision_mode: holds for functions of functions", "precision")
-def nested_functions_keep_their_dtypes(ask: Any, params: Params) -> Answer:
+@broken("combined", "names of any length are names", "partition")
+def long_names_stay(ask: Any, params: Params) -> Answer:
     answer = ask(params)
-    index = graph_of(params).index
-    for node in answer["nodes"]:
-        if "/" in node["node"] and node["node"] not in index:
-            for key in ("inputs", "outputs"):
-                node[key] = ["float32" if one == "float16" else one for one in node[key]]
-    return answer
-
-
-@broken("combined", "003 precision_mode: in online inference as well", "precision")
-def inference_on_run_config_ignores_the_mode(ask: Any, params: Params) -> Answer:
-    if params["surface"] == "runconfig" and plain(params["values"].get("graph_run_mode")) == 0:
-        return ask(with_values(params, precision_mode=None))
-    return ask(params)
-
-
-@broken("combined", "002 and 003: each mode in its edition", "precision")
-def modes_of_the_other_edition(ask: Any, params: Params) -> Answer:
-    other = {"legacy": "current", "current": "legacy"}[params["edition"]]
-    try:
-        return ask({**params, "edition": other})
-    except NpuError:
-        return ask(params)
-
-
-@broken("combined", "002 and 003: each option in its edition", "options")
-def options_of_the_other_edition(ask: Any, params: Params) -> Answer:
-    other = {"legacy": "current", "current": "legacy"}[params["edition"]]
-    return ask({**params, "edition": other})
-
-
-def join(name: str, parts: List[str]) -> None:
-    """One backend with the faults of several, each of another method or one after the other."""
-    members: Dict[str, Any] = {}
-    methods: List[str] = []
-    for part in parts:
-        one = FAULTY[part]
-        for method in one.methods:
-            if method not in members:
-                members[method] = vars(type(one.backend))[method]
-                methods.append(method)
-    backend = type("JoinedBackend", (ReferenceBackend,), members)()
-    FAULTY[name] = Faulty(name, "combined", methods, f"joins {', '.join(parts)}", backend)
-
-
-join(
-    "subtle_everywhere",
-    [
-        "collective_timeout_short_of_its_end",
-        "five_geops_lose_one",
-        "one_cast_a_tensor",
-        "timeouts_in_milliseconds",
-        "half_the_cache_size",
-    ],
-)
-join("subtle_in_two", ["long_texts_cut", "inputs_without_casts"])
-join(
-    "loud_everywhere",
-    [
-        "options_of_the_other_edition",
-        "all_geops_are_one",
-        "modes_of_the_other_edition",
-        "one_task_after_the_other",
-        "never_a_hit",
-    ],
-)
+    return to_host(answer, [name for geop in answer["geops"] for name in geop["nodes"] if len(name) > 40])

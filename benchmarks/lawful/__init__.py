@@ -16,7 +16,19 @@ __all__ = ["LAWFUL"]
 #: By name, in the order written; `sentence` is what leaves the choice.
 LAWFUL: Dict[str, making.Faulty] = {}
 
-_MODULES = ("options", "refusals", "precision", "partition", "mixed", "run", "timeline", "artifacts", "readings")
+_MODULES = (
+    "options",
+    "options_effects",
+    "refusals",
+    "precision",
+    "partition",
+    "mixed",
+    "run",
+    "timeline",
+    "tuning",
+    "artifacts",
+    "readings",
+)
 
 with making.into(LAWFUL):
     for _name in _MODULES:

@@ -12,19 +12,12 @@ import posixpath
 import re
 from typing import Any, Callable, Dict, List, Mapping, Set
 
-from faulty.making import (
-    Answer,
-    Files,
-    Params,
-    broken,
-    changed,
-    decoded,
-    encoded,
-    is_about,
-    plain,
-)
+from faulty.answered import decoded, encoded
+from faulty.asked import is_about, plain
+from faulty.making import Answer, Files, Params, broken
+from faulty.mistakes import changed
 
-from lawful.timeline import given_files
+from lawful.tuning import given_files
 
 #: Name of a kernel, as files have it.
 _KERNEL = re.compile(r"te_[a-z0-9_]+_[0-9a-f]{6,64}")

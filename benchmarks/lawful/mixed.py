@@ -6,9 +6,10 @@ import ast
 import re
 from typing import Any, Dict, Iterable, List, Mapping, Optional
 
-from faulty.making import Answer, Ask, Params, edited, graph_of, mapped, plain, value_of
+from faulty.asked import edited, graph_of, mapped, plain, value_of
+from faulty.making import Answer, Ask, Params
 
-from lawful.options import every, ignores, lawful, refuses
+from lawful.kinds import every, ignores, lawful, refuses
 from lawful.partition import PLANNED, lists_operators, partition_of, plans, tells_partition
 from npu_reference.errors import NpuError
 from npu_reference.graphs import load_graph

@@ -8,9 +8,10 @@ import json
 import os
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from faulty.making import Answer, Ask, Params, is_mixed, value_of
+from faulty.asked import is_mixed, value_of
+from faulty.making import Answer, Ask, Params
 
-from lawful.options import claims_less, lawful, refuses
+from lawful.kinds import claims_less, lawful, refuses
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError

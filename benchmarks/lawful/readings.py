@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set
 
-from faulty.making import Answer, Ask, Params, facets, is_about, value_of
+from faulty.asked import facets, is_about, value_of
+from faulty.making import Answer, Ask, Params
 
+from lawful.kinds import Values, every, ignores, lawful, refuses, takes_default
 from lawful.mixed import _pairs
-from lawful.options import Values, every, ignores, lawful, refuses, takes_default
 from lawful.partition import plans
 from npu_reference.errors import NpuError
 from npu_reference.options.domains import Boolean

@@ -6,9 +6,10 @@ import copy
 import json
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple
 
-from faulty.making import Answer, Ask, Params, named_by, value_of
+from faulty.asked import named_by, value_of
+from faulty.making import Answer, Ask, Params
 
-from lawful.options import METHODS, errors_of, lawful
+from lawful.kinds import METHODS, errors_of, lawful
 from npu_reference.errors import NpuError
 
 __all__ = ["told_otherwise"]

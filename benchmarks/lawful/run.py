@@ -14,23 +14,13 @@ import re
 import struct
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from faulty.making import (
-    Answer,
-    Files,
-    Params,
-    asks,
-    broken,
-    changed,
-    encoded,
-    graph_of,
-    regraphed,
-    rescripted,
-    source_of,
-    value_of,
-    with_env,
-)
+from faulty.answered import encoded
+from faulty.asked import graph_of, regraphed, rescripted, source_of, value_of, with_env
+from faulty.making import Answer, Files, Params, broken
+from faulty.mistakes import asks, changed
 
-from lawful.timeline import profiles, rows_of, runs_of, table, table_of
+from lawful.timeline import runs_of
+from lawful.tuning import profiles, rows_of, table, table_of
 from npu_reference.dumps import form
 from npu_reference.dumps.names import MAPPING
 from npu_reference.errors import NpuError

@@ -28,8 +28,11 @@ finally:
 REVIEWED = faulty_backends.reviewed()
 SEEN = {name: row["seen_by"] for name, row in REVIEWED.items() if "seen_by" in row}
 
-#: Of those that break a document, this share at least is not called conformant (at least 97 %, by the aim of fairness).
-GOAL = 0.97
+#: Backends that break a document and are called conformant; the table says of each what the suite lacks.
+HOLES = {name for name, row in REVIEWED.items() if "hole" in row}
+
+#: No more than these: a new hole is closed by a case, or argued for here.
+MOST_HOLES = 74
 
 #: Runs are judged where there is TensorFlow, everything else where there is none: each of them in one environment.
 HERE = [name for name in SEEN if ("run" in faulty_backends.FAULTY[name].methods) == (tensorflow_version() is not None)]
@@ -71,12 +74,12 @@ def _holds(one: Any) -> bool:
     return isinstance(one, (type, types.ModuleType))
 
 
-def test_every_one_was_judged_and_almost_none_is_conformant() -> None:
+def test_every_one_is_seen_or_written_down_as_a_hole() -> None:
     assert sorted(REVIEWED) == sorted(faulty_backends.FAULTY)
-    assert all(row.get("seen_by") or row.get("allowed") or row.get("hole") for row in REVIEWED.values())
-    breaking = [row for row in REVIEWED.values() if "allowed" not in row]
-    assert len(breaking) > 600
-    assert len(SEEN) >= GOAL * len(breaking), [row["name"] for row in breaking if "seen_by" not in row]
+    assert sorted({*SEEN, *HOLES}) == sorted(REVIEWED)
+    assert not HOLES & set(SEEN)
+    assert all(row.get("seen_by") or row.get("hole") for row in REVIEWED.values())
+    assert len(HOLES) <= MOST_HOLES
 
 
 @pytest.mark.parametrize("name", [name if name in ASKED else at_night(name) for name in sorted(HERE)])

@@ -55,10 +55,10 @@ def test_changes_have_names_of_their_own_and_a_seed_draws_the_same(mutation, cha
 def test_a_condition_that_loses_all_parts_but_one_is_that_part(mutation):
     # A conjunction of one is no syntax: such a change would not start, and count as seen.
     tree = ast.parse("found = first and second and third")
-    finder = mutation._Finder()
+    finder = mutation.changes.Finder()
     finder.visit(tree)
     at = next(index for index, (_, kind, part) in enumerate(finder.found) if (kind, part) == ("condition", 2))
-    assert ast.unparse(mutation._changed(tree, at)) == "found = third"
+    assert ast.unparse(mutation.changes.with_change(tree, at)) == "found = third"
 
 
 def test_every_survivor_was_reviewed_with_a_reason(mutation):
