@@ -6,7 +6,17 @@ from typing import Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import COMPARE, EDITION, FORMAT, MODEL, STRICT, SURFACE, echo_json, names_first
+from npu_conformance.commands.shared import (
+    COMPARE,
+    EDITION,
+    FORMAT,
+    MODEL,
+    STRICT,
+    SURFACE,
+    echo_json,
+    how_made,
+    names_first,
+)
 from npu_reference.errors import ExitStatus
 
 __all__ = ["precision"]
@@ -69,7 +79,8 @@ def precision(
         from npu_conformance.files import output
         from npu_conformance.report import precision_page
 
-        output.write_file(html, precision_page.page(answer, title=title, options=precise.given(asked[0].resolution)))
+        options = precise.given(asked[0].resolution)
+        output.write_file(html, precision_page.page(answer, title=title, options=options, made=how_made()))
     if form == "json":
         from npu_conformance.protocol import schema
 
