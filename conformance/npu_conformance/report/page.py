@@ -69,7 +69,7 @@ _ABOUT: Mapping[str, _About] = {
     ),
     "profile.html": _About(
         "Profile of a step",
-        "profiling.md",
+        "device.md",
         "Every row is an engine and a stream. Colours tell kinds of tasks. In the timeline the wheel and + and − zoom, "
         "a click pins a task, dragging marks a range and sums it, and dragging with Shift moves. Of the keys, arrows "
         "move, n and p pin the next and the previous task, r marks what is visible, Escape clears.",

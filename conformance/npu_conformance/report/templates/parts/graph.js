@@ -1,9 +1,9 @@
 // The drawing: levels of boxes to zoom, move and open. A box is {x, y, kind, title, sub, nodes, group, open}, a line {from, to, d, about}.
-const pane = $("graph"), W = 190, H = 48, MOST = 36, PARTS = ["cube", "vector", "aicpu", "local", "unset", "host", "unknown"];
+const pane = $("graph"), W = 190, H = 48, MOST = 36, SINGLE = 60, MANY = 300;
 const PALETTE = ["#2f6fde", "#b8860b", "#2e8b57", "#a0489b", "#c0504d", "#008b9a", "#7a8594", "#6b5bd2", "#8a6d3b", "#d2691e"];
 let level = null, scale = 1, shiftX = 0, shiftY = 0, pathNodes = new Set(), hitNodes = null, chosenNode = null;
 const trail = [];
-const sink = svg("svg", {role: "group", "aria-label": "Boxes"}), ground = svg("g", {}); sink.append(ground);
+const sink = svg("svg", {role: "group", "aria-label": "Boxes"}), lineLayer = svg("g", {}), boxLayer = svg("g", {}), ground = svg("g", {}, lineLayer, boxLayer); sink.append(ground);
 const sources = i => D.inputs[i].map(step => i - step);
 // ---- colours
 const looks = {
@@ -26,7 +26,15 @@ function colour() {
 // ---- moving
 function move() {
   ground.setAttribute("transform", `translate(${shiftX} ${shiftY}) scale(${scale})`);
+  if (level.boxes.length > MANY) cull();
   if (level.follow) level.follow();
+}
+function cull() {  // of a large drawing only what is near stands in the page; a browser takes long over texts that nobody sees
+  const w = pane.clientWidth / scale, h = pane.clientHeight / scale, x = -shiftX / scale, y = -shiftY / scale;
+  const far = (left, right, top, bottom) => right < x - w || left > x + 2 * w || bottom < y - h || top > y + 2 * h;
+  const set = (one, element, layer, away) => { if (one.away !== away && element !== document.activeElement) { one.away = away; if (away) element.remove(); else layer.append(element); } };
+  for (const box of level.boxes) set(box, box.g, boxLayer, far(box.x, box.x + W, box.y, box.y + H));
+  for (const line of level.lines) set(line, line.path, lineLayer, far(Math.min(line.from.x, line.to.x), Math.max(line.from.x, line.to.x) + W, Math.min(line.from.y, line.to.y), Math.max(line.from.y, line.to.y) + H));
 }
 function hold() {  // some of the drawing stays in sight
   const w = pane.clientWidth, h = pane.clientHeight, keep = 60;
@@ -67,12 +75,12 @@ const WAYS = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDow
 pane.addEventListener("keydown", event => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const way = WAYS[event.key], own = level.boxes.find(box => box.g === document.activeElement);
-  if (way && own) { const next = beside(own, way); if (next) { step(next); show(next); } }
+  if (way && own) { const next = beside(own, way); if (next) { show(next); step(next); } }
   else if (way) { shiftX -= 80 * way[0]; shiftY -= 80 * way[1]; hold(); }
   else if (event.key === "+" || event.key === "=") scaled(1.25);
   else if (event.key === "-") scaled(.8);
   else if (event.key === "0" || event.key === "Home") fit();
-  else if (event.key === "Enter" && !own && level.boxes.length) step(level.boxes.find(box => box.g.tabIndex === 0) || level.boxes[0]);
+  else if (event.key === "Enter" && !own && level.boxes.length) { const box = level.boxes.find(one => one.g.tabIndex === 0) || level.boxes[0]; show(box); step(box); }
   else if ((event.key === "Escape" || event.key === "Backspace") && trail.length > 1) { back(trail.length - 2); }
   else return;
   event.preventDefault();
@@ -89,10 +97,10 @@ function step(box) { for (const other of level.boxes) other.g.tabIndex = other =
 // ---- levels
 const short = (text, most) => text.length > most ? "…" + text.slice(1 - most) : text;
 function draw(next, opened) {
-  level = next; ground.replaceChildren();
+  level = next; lineLayer.replaceChildren(); boxLayer.replaceChildren();
   level.nodes = level.nodes || level.boxes.flatMap(box => box.nodes);
   for (const line of level.lines) {
-    line.path = svg("path", {d: line.d, "stroke-width": Math.min(6, 1 + Math.log2(1 + line.weight))}, svg("title", {}, document.createTextNode(line.about))); ground.append(line.path);
+    line.away = false; line.path = svg("path", {d: line.d, "stroke-width": Math.min(6, 1 + Math.log2(1 + line.weight))}, svg("title", {}, document.createTextNode(line.about))); lineLayer.append(line.path);
   }
   level.at = new Map();
   level.boxes.forEach((box, k) => {
@@ -105,17 +113,18 @@ function draw(next, opened) {
       box.strip, svg("title", {}, document.createTextNode(box.title)));
     box.g.onclick = () => { const again = box.g.classList.contains("chosen"); step(box); if (again && box.open) box.open(); else box.tell(); };
     box.g.onkeydown = event => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); event.stopPropagation(); box.g.onclick(); } };
-    ground.append(box.g);
-    for (const i of box.nodes) level.at.set(i, box);
+    boxLayer.append(box.g);
+    box.away = false; for (const i of box.nodes) level.at.set(i, box);
   });
-  const small = Math.max(.5, Math.min(1, pane.clientWidth / level.width));
-  pane.style.height = Math.min(.62 * innerHeight, Math.max(180, level.height * small + 4)) + "px";
+  // Small enough to be seen whole, or else large enough to be read.
+  const most = .62 * innerHeight, whole = Math.min(1, pane.clientWidth / level.width), least = Math.max(whole, Math.min(.85, Math.max(.5, most / level.height)));
+  pane.style.height = Math.min(most, Math.max(180, level.height * least + 4)) + "px";
   if (opened === "new") trail.push(level);
   $("overview-place").replaceChildren(); if (level.overview) level.overview();
   $("levels").replaceChildren(); trail.forEach((one, k) => { if (k) $("levels").append(el("span", {"aria-hidden": "true"}, "›")); $("levels").append(k < trail.length - 1 ? el("button", {onclick: () => back(k)}, ...broken(one.title)) : el("b", {"aria-current": "true"}, ...broken(one.title))); });
-  colour(); marks(); fit(.5); if (level.boxes.length && scale === .5) show(level.boxes[0]);
+  colour(); marks(); fit(least); if (level.boxes.length && scale > whole) show(level.boxes[0]);
 }
-function back(k) { const from = trail[k + 1]; trail.length = k + 1; draw(trail[k]); const box = from && level.at.get(from.nodes[0]); if (box) { step(box); choose(box); show(box); } else pane.focus({preventScroll: true}); }
+function back(k) { const from = trail[k + 1]; trail.length = k + 1; draw(trail[k]); const box = from && level.at.get(from.nodes[0]); if (box) { choose(box); show(box); step(box); } else pane.focus({preventScroll: true}); }
 function open(title, nodes) { draw(inside(title, nodes), "new"); step(level.boxes[0]); }
 function marks() {
   for (const box of level.boxes) { box.g.classList.toggle("hit", !!hitNodes && box.nodes.some(i => hitNodes.has(i))); box.g.classList.toggle("path", box.nodes.some(i => pathNodes.has(i))); }
@@ -150,6 +159,7 @@ function runs(list, most) {
   return found;
 }
 function parts(list) {  // operators as at most MOST boxes: the largest scope is divided as long as there is room
+  if (list.length <= SINGLE) return list.map(i => ({list: [i], depth: 0, label: ""}));
   let found = [{list, depth: 0, label: ""}];
   for (;;) {
     let big = null;
