@@ -54,6 +54,7 @@ def _invoke(arguments: List[str], alone: bool) -> object:
         with cli.make_context("npu-conformance", list(arguments), obj=alone, color=colour) as context, (
             contextlib.nullcontext() if lasting else no_collection()
         ):
+            context.meta["npu_conformance.words"] = arguments  # what a page says wrote it (commands/shared.py)
             return cli.invoke(context)
     except click.exceptions.Exit as ended:
         return ended.exit_code

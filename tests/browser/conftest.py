@@ -43,11 +43,16 @@ def written(folder, name):
 def written_by(folder, name, words):
     """(path of the page, answer) of `npu-conformance partition` with these arguments."""
     path = str(folder / f"{name}.html")
+    return path, json.loads(run_command("partition", *words, "--html", path, "--format", "json"))
+
+
+def run_command(*words):
+    """What the command line answers; its status must be 0."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as ended:
-        cli.main(["partition", *words, "--html", path, "--format", "json"])
+        cli.main(list(words))
     assert ended.value.code == 0
-    return path, json.loads(out.getvalue())
+    return out.getvalue()
 
 
 @pytest.fixture(scope="session")

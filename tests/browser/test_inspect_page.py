@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 
 import pytest
 
-from npu_conformance import cli
-from tests.browser.conftest import open_page
+from tests.browser.conftest import open_page, run_command
 from tests.conformance.test_inspect import dump
 from tests.conformance.test_inspect_folders import cached, profile
 
@@ -17,11 +14,7 @@ from tests.conformance.test_inspect_folders import cached, profile
 def written(folder, place):
     """(path of the page, answer) of a folder."""
     path = str(folder / "page.html")
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as ended:
-        cli.main(["inspect", str(place), "--html", path, "--format", "json"])
-    assert ended.value.code == 0
-    return path, json.loads(out.getvalue())
+    return path, json.loads(run_command("inspect", str(place), "--html", path, "--format", "json"))
 
 
 @pytest.fixture(scope="module")

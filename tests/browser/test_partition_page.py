@@ -145,6 +145,109 @@ def test_names_of_any_length_need_no_scrolling_sideways(browser, tmp_path):
         page.close()
 
 
+def opened_geop(page):
+    """The first GEOP, opened by its second click."""
+    box = page.locator("#graph g.box.geop").first
+    box.click()
+    box.click()
+
+
+def test_zooming_moving_and_fitting_change_what_is_seen_of_the_drawing(opened):
+    page = opened.page
+    before = page.evaluate("scale")
+    page.click("#in")
+    assert page.evaluate("scale") > before
+    page.click("#graph", position={"x": 4, "y": 4})
+    page.mouse.wheel(0, -100)  # the drawing has the focus, so the page stays where it is
+    page.wait_for_function("before => scale > 1.5 * before", arg=before)
+    assert page.evaluate("scrollY") == 0
+    at, box = page.evaluate("[shiftX, shiftY]"), page.locator("#graph").bounding_box()
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 65, box["y"] + 45, steps=4)
+    page.mouse.up()
+    assert page.evaluate("[shiftX, shiftY]") == [at[0] + 60, at[1] + 40]
+    page.click("#fit")
+    left, top, right, bottom = page.evaluate(
+        "[shiftX, shiftY, shiftX + level.width * scale - pane.clientWidth,"
+        " shiftY + level.height * scale - pane.clientHeight]"
+    )
+    assert left >= 0 and top >= 0 and right <= 1 and bottom <= 1
+
+
+def test_a_wheel_over_a_drawing_that_nobody_clicked_scrolls_the_page(opened):
+    page = opened.page
+    before, box = page.evaluate("scale"), page.locator("#graph").bounding_box()
+    page.mouse.move(box["x"] + 50, box["y"] + 50)
+    page.mouse.wheel(0, 200)
+    page.wait_for_function("() => scrollY > 0")
+    assert page.evaluate("scale") == before
+
+
+def test_a_geop_opens_to_its_operators_and_leads_back(opened):
+    page, geop = opened.page, opened.answer["geops"][0]
+    opened_geop(page)
+    assert page.locator("#levels b").inner_text() == geop["name"]
+    shown = page.evaluate("level.boxes.map(box => box.nodes.map(i => D.names[i])).flat()")
+    copies = {one if isinstance(one, str) else one["node"] for one in geop.get("copies", [])}
+    assert set(shown) == set(geop["nodes"]) - (copies - set(shown)) and len(shown) == len(set(shown))
+    assert page.locator("#graph g.box").count() <= 60
+    page.locator("#graph g.fold").first.focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    assert page.locator("#levels button").count() == 2
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    assert page.locator("#levels").inner_text() == "Whole graph"
+    assert "chosen" in page.locator("#graph g.box.geop").first.get_attribute("class")
+
+
+def test_arrows_lead_from_box_to_box_and_only_one_is_a_stop_of_the_tab_key(opened):
+    page = opened.page
+    page.focus("#graph")
+    page.keyboard.press("Enter")
+    first = page.evaluate("document.activeElement.getAttribute('aria-label')")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") != first
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("#graph g.box[tabindex='0']").count() == 1
+
+
+def test_search_marks_boxes_and_enter_goes_down_to_the_operator(opened):
+    page, name = opened.page, opened.answer["geops"][0]["nodes"][-1]
+    page.fill("#search", name)
+    assert page.locator("#graph g.hit").count() >= 1
+    page.press("#search", "Enter")
+    assert page.locator("#detail h2").inner_text() == page.evaluate("D.names[hitNodes.values().next().value]")
+    assert page.evaluate("level.boxes.find(box => box.g === document.activeElement).nodes.length") == 1
+
+
+def test_a_host_operator_leads_to_its_reason_its_path_and_its_remedy(opened):
+    page, entry = opened.page, on_host(opened.answer)
+    page.fill("#search", entry["node"])
+    page.locator("#hits").get_by_role("button", name=entry["node"], exact=True).click()
+    heads = page.locator("#detail h3").all_inner_texts()
+    assert heads[:3] == ["Reason", "Path to the cause", "Remedy"]
+    assert page.locator("#detail ol li").count() == len(entry["witness"])
+    on_path = {step["node"] for step in entry["witness"]}
+    marked = page.evaluate(
+        "level.boxes.filter(b => b.g.classList.contains('path')).flatMap(b => b.nodes.map(i => D.names[i]))"
+    )
+    assert not on_path or on_path & set(marked)
+
+
+def test_colours_tell_place_engine_and_dtype(opened):
+    page = opened.page
+    assert "device" in page.inner_text("#legend") and "host" in page.inner_text("#legend")
+    page.select_option("#colour", "engine")
+    assert "cube" in page.inner_text("#legend") and "vector" in page.inner_text("#legend")
+    page.select_option("#colour", "dtype")
+    assert "float" in page.inner_text("#legend")
+    strip = page.locator("#graph g.box.geop").first.locator("g rect")
+    fills = strip.evaluate_all("all => all.map(rect => rect.getAttribute('fill'))")
+    assert len(set(fills)) > 1
+
+
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     """The page of fifty thousand operators, every fiftieth of them on the host."""
@@ -170,3 +273,22 @@ def test_a_page_of_fifty_thousand_operators_can_be_used(browser, large):
         page.locator("#tree summary").first.click()
         page.locator("#tree > details[open] details").first.wait_for()
         assert page.locator("#graph svg g.box").count() < 5000
+        page.fill("#search", "tower_3/layer_7/op_1")
+        page.press("#search", "Enter")
+        assert page.locator("#detail h2").inner_text().startswith("tower_3/layer_7/op_1")
+        assert page.locator("#graph svg g.box").count() < 5000
+
+
+def test_a_geop_of_fifty_thousand_operators_opens_folded(browser, tmp_path):
+    g = GraphBuilder()
+    value = g.placeholder("x", "float32", [2])
+    for number in range(50_000):
+        value = g.op("Relu", f"relu_{number}", [value])  # no scope to fold by
+    write_graph(g.build(), str(tmp_path / "flat.pb"))
+    words = [str(tmp_path / "flat.pb"), "--feed", "x:0", "--fetch", "relu_49999:0"]
+    for opened in open_page(browser, *written_by(tmp_path, "flat", words)):
+        opened_geop(opened.page)
+        assert 2 < opened.page.locator("#graph g.box").count() <= 60
+        opened.page.fill("#search", "relu_31234")
+        opened.page.press("#search", "Enter")
+        assert opened.page.locator("#graph g.chosen title").inner_html() == "relu_31234"

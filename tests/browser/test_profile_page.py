@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import collections
+import json
+
 import pytest
 
 from npu_conformance.models import profiling
@@ -56,6 +59,130 @@ def test_a_task_that_is_pointed_at_is_told(opened):
     at = page.evaluate("xOf(T.start[0] + T.length[0] / 2, line.clientWidth)")
     page.mouse.move(box["x"] + at, box["y"] + row * 22 + 11)
     assert "h2d" in page.inner_text("#about")
+
+
+def place(page, i, part=0.5):
+    """Where in the window a part of a task is drawn."""
+    box = page.locator("#timeline").bounding_box()
+    seen = "([i, part]) => [xOf(T.start[i] + T.length[i] * part, line.clientWidth), rowOf[T.lane[i]]]"
+    x, row = page.evaluate(seen, [i, part])
+    return box["x"] + x, box["y"] + row * 22 + 11
+
+
+def longest(page):
+    return page.evaluate("T.length.indexOf(Math.max(...T.length))")
+
+
+def test_a_click_pins_a_task_until_escape(opened):
+    page = opened.page
+    task = longest(page)
+    page.mouse.click(*place(page, task))
+    page.mouse.move(5, 5)
+    told = page.inner_text("#about")
+    assert told.startswith("pinned") and page.evaluate("pinned") == task
+    page.focus("#timeline")
+    page.keyboard.press("Escape")
+    assert page.evaluate("pinned") == -1 and page.inner_text("#about").startswith("Click a task")
+
+
+def test_keys_pin_tasks_in_turn(opened):
+    page = opened.page
+    page.focus("#timeline")
+    page.keyboard.press("n")
+    first = page.evaluate("pinned")
+    several = "order.map(lane => [...T.lane.keys()].filter(i => T.lane[i] === lane)).find(list => list.length > 2)"
+    page.evaluate(f"pin({several}[0])")
+    start = page.evaluate("[pinned, T.start[pinned]]")
+    page.keyboard.press("n")
+    assert first >= 0 and page.evaluate("T.start[pinned]") > start[1]
+    page.keyboard.press("p")
+    assert page.evaluate("pinned") == start[0]
+
+
+def test_a_dragged_range_is_summed_by_engine_and_operator(opened):
+    page = opened.page
+    box = page.locator("#timeline").bounding_box()
+    x, y = box["x"] + page.evaluate("LABEL") + 1, box["y"] + 11
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + (box["x"] + box["width"] - x) / 2, y, steps=5)
+    page.mouse.up()
+    start, end = page.evaluate("range")
+    spans = page.evaluate("T.start.map((t, i) => [t, t + T.length[i], D.lanes[T.lane[i]][0], D.words[T.name[i]]])")
+    by_engine, by_operator = collections.Counter(), collections.Counter()
+    for first, last, engine, operator in spans:
+        inside = min(last, end) - max(first, start)
+        if inside > 0:
+            by_engine[engine] += inside
+            by_operator[operator] += inside
+    engines, operators = page.evaluate("sums(range)")
+    assert {name: pytest.approx(t) for name, (t, _) in engines} == by_engine
+    assert {name: pytest.approx(t) for name, (t, _) in operators} == by_operator
+    rows = page.locator("#range-engines tr").all_inner_texts()
+    assert len(rows) == 1 + len(by_engine) and rows[1].startswith(max(by_engine, key=by_engine.get))
+    page.click("#range-zoom")
+    assert page.evaluate("[from, to]") == pytest.approx([start, end])
+    page.click("#range-clear")
+    assert page.locator("#range").is_hidden()
+
+
+def test_keys_mark_and_clear_a_range(opened):
+    page = opened.page
+    page.focus("#timeline")
+    page.keyboard.press("+")
+    page.keyboard.press("r")
+    assert page.evaluate("range") == page.evaluate("[from, to]") and page.locator("#range").is_visible()
+    page.keyboard.press("Escape")
+    assert page.locator("#range").is_hidden()
+
+
+def test_dragging_with_shift_moves_and_marks_nothing(opened):
+    page = opened.page
+    page.click("#in")
+    before = page.evaluate("from")
+    x, y = place(page, longest(page))
+    page.keyboard.down("Shift")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 60, y, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    assert page.evaluate("from") > before and page.evaluate("range") is None
+
+
+def test_ticks_are_round_and_few_at_any_zoom(opened):
+    page = opened.page
+    for _ in range(12):
+        labels = [text for _, text in page.evaluate("ticks(line.clientWidth)")]
+        assert 1 <= len(labels) <= 12 and len(set(labels)) == len(labels)
+        numbers = [float(text.split()[0]) for text in labels]
+        steps = {f"{b - a:.0e}"[0] for a, b in zip(numbers, numbers[1:])}
+        assert len({text.split()[1] for text in labels}) == 1 and steps <= {"1", "2", "5"}
+        page.click("#in")
+
+
+def test_search_finds_tasks_and_enter_pins_them(opened):
+    page = opened.page
+    page.fill("#find", "matmul")
+    count = int(page.inner_text("#found").split()[0])
+    assert count > 0
+    page.press("#find", "Enter")
+    first = page.evaluate("pinned")
+    page.press("#find", "Enter")
+    assert first >= 0 and (count == 1 or page.evaluate("pinned") != first)
+    page.fill("#find", "no task has this name")
+    assert page.inner_text("#found") == "0 found"
+
+
+def test_what_is_saved_is_a_trace_with_every_task(opened):
+    page = opened.page
+    with page.expect_download() as told:
+        page.click("#save")
+    with open(told.value.path(), encoding="utf-8") as stream:
+        events = json.load(stream)["traceEvents"]
+    assert told.value.suggested_filename == "trace.json"
+    assert sum(event["ph"] == "X" for event in events) == page.evaluate("N")
+    assert {event["name"] for event in events if event["ph"] == "M"} == {"thread_name"}
 
 
 def test_the_critical_path_can_be_seen_alone(opened):

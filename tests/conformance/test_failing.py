@@ -63,6 +63,16 @@ def test_the_page_says_it(failed: Tuple[Library, Report]) -> None:
         assert text in page, text
 
 
+def test_the_command_of_a_report_selects_again_what_the_report_says_was_asked() -> None:
+    selection = {"areas": ["mixed", "run"], "editions": ["current"], "keyword": "a or 'b'", "shard": "1/2"}
+    header = {"selection": {**selection, "laws": 3, "law_seed": 7}, "backend": {"spec": "exec:/a b/worker"}}
+    assert failing.run_command(Report(header, (), (), "")) == (
+        "npu-conformance run --backend 'exec:/a b/worker' --area mixed --area run --edition current "
+        "-k 'a or '\"'\"'b'\"'\"'' --shard 1/2 --laws 3 --law-seed 7"
+    )
+    assert failing.run_command(Report({"backend": {"spec": "reference"}}, (), (), "")) == "npu-conformance run"
+
+
 def test_the_text_says_it(failed: Tuple[Library, Report], capsys: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv("COLUMNS", "300")
     library, report = failed

@@ -14,6 +14,7 @@ from npu_conformance.report import page, run_page
 from tests.conformance.shelves import Shelf, judged, spoken
 
 TEMPLATES = sorted(name for name in os.listdir(str(page._TEMPLATES)) if name.endswith(".html"))
+PARTS = sorted(f"parts/{path.name}" for path in (page._TEMPLATES / "parts").glob("*.html"))
 #: What has to be given for a page to be made without what it is about.
 CONTEXT = {
     "title": "</title><script>alert(1)</script>",
@@ -49,7 +50,7 @@ def test_a_page_allows_exactly_the_scripts_and_styles_that_stand_in_it(template:
         assert [one for one in told[f"{kind}-src"].split(" ") if one not in of_shown] == own
 
 
-@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("template", TEMPLATES + PARTS)
 def test_no_script_or_style_of_a_template_holds_what_is_a_users(template: str) -> None:
     source = page._source(template)
     for code in page._CODE.finditer(source):
@@ -61,3 +62,32 @@ def test_no_script_or_style_of_a_template_holds_what_is_a_users(template: str) -
     assert not re.search(r"<(base|form|object|embed)\b", outside)
     assert set(re.findall(r"<script[^>]*>", outside)) <= {'<script type="application/json" id="data">'}
     assert not re.search(r"setAttribute\(.(style|on)|innerHTML|insertAdjacentHTML|\beval\(|new Function", source)
+
+
+def test_a_page_inside_another_one_has_no_frame_and_every_other_names_its_document() -> None:
+    inside, alone = (page.render_page("profile.html", made, **CONTEXT) for made in (None, page.Made("a <b>", "")))
+    assert "<footer" not in inside and "<time" not in alone
+    assert "<code>docs/device.md</code>" in alone and "<code>a &lt;b&gt;</code>" in alone
+
+
+def test_documents_are_links_once_they_are_published(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "DOCS", "https://docs.example/")
+    text = page.render_page("profile.html", page.Made(), **CONTEXT)
+    assert '<a href="https://docs.example/device.html">docs/device.md</a>' in text
+
+
+def test_every_template_names_a_document_that_there_is() -> None:
+    assert sorted(page._ABOUT) == TEMPLATES
+    docs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
+    assert [one.document for one in page._ABOUT.values() if not os.path.exists(os.path.join(docs, one.document))] == []
+
+
+def test_a_name_may_be_broken_behind_its_separators_and_nowhere_else() -> None:
+    assert page.broken("a/b_c.d:0/ &lt;e&gt; &#39;f&#39;") == (
+        "a/<wbr>b_<wbr>c.<wbr>d:<wbr>0/<wbr> &lt;e&gt; &#39;f&#39;"
+    )
+
+
+def test_the_day_is_that_of_the_source_where_one_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    assert page.made_by(["npu-conformance", "a b"]) == page.Made("npu-conformance 'a b'", "1970-01-01")

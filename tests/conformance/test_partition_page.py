@@ -10,6 +10,7 @@ from npu_conformance.report import partition_page
 from npu_reference.graphs import GraphBuilder
 from npu_reference.options import resolve
 from npu_reference.partition import blame, partition, separations
+from npu_reference.precision import assign
 
 
 def divided(hosts, prefix="", constant=1.0):
@@ -86,6 +87,23 @@ def test_equal_partitions_give_equal_pages():
         result, options = divided(3)
         pages.add(partition_page.page(result.graph, answer(result, options), title="t", options={}))
     assert len(pages) == 1
+
+
+def test_every_operator_has_its_inputs_its_engine_and_its_dtype():
+    result, options = divided(1)
+    nodes = [node.to_json() for node in assign(result, options, entries=()).nodes]
+    found = partition_page.page_data(result.graph, answer(result, options), nodes)
+    at = {name: position for position, name in enumerate(found["names"])}
+    read = [found["names"][at["device0"] - distance] for distance in found["inputs"][at["device0"]]]
+    assert sorted(read) == ["c", "x"]
+    engines = {name: found["engines"][found["engine"][position]] for name, position in at.items()}
+    assert engines["device0"] == "vector" and engines["host0"] == engines["x"] == "host"
+    assert {found["dtypes"][number] for number in found["dtype"]} == {"float32"}
+
+
+def test_without_an_assignment_engines_are_unknown_and_dtypes_the_graphs():
+    found = data(1)
+    assert sorted(found["engines"]) == ["host", "unknown"] and found["dtypes"] == ["float32"]
 
 
 def test_no_text_ends_the_script_early():

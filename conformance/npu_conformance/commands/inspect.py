@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 
 import click
 
-from npu_conformance.commands.shared import FORMAT, Number, echo_json, examples
+from npu_conformance.commands.shared import FORMAT, Number, echo_json, examples, how_made
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["inspect"]
@@ -77,7 +77,7 @@ def inspect(
         from npu_conformance.files import output
         from npu_conformance.report import inspect_page
 
-        output.write_file(html, inspect_page.page(answer, filters))
+        output.write_file(html, inspect_page.page(answer, filters, how_made()))
     if form == "json":
         echo_json(answer)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import List, Optional, Tuple
+from typing import Any, List, Mapping, Optional, Tuple
 
 import click
 
@@ -17,10 +17,11 @@ from npu_conformance.commands.shared import (
     SURFACE,
     echo_json,
     examples,
+    how_made,
     names_first,
     word_for,
 )
-from npu_reference.errors import ExitStatus
+from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["partition"]
 
@@ -153,7 +154,10 @@ def partition(
         from npu_conformance.report import partition_page
 
         changed = {name: one.value for name, one in resolution.effective.items() if one.origin != "default"}
-        output.write_file(html, partition_page.page(found.graph, answer, title=title, options=changed))
+        nodes = _assigned(found, resolution)
+        how = how_made()
+        page = partition_page.page(found.graph, answer, title=title, options=changed, precise=nodes, made=how)
+        output.write_file(html, page)
     if graph_out:
         write_graph(annotate(found), graph_out)
     if form == "json":
@@ -165,6 +169,16 @@ def partition(
 
         render.partition(answer, len(found.graph.nodes), warnings, title)
     return ExitStatus.OK if passed else ExitStatus.NEGATIVE
+
+
+def _assigned(found: Any, resolution: Any) -> List[Mapping[str, Any]]:
+    """Engines and dtypes of the operators on the device; nothing where the options allow no assignment."""
+    from npu_reference.precision import assign
+
+    try:
+        return [node.to_json() for node in assign(found, resolution, entries=()).nodes]
+    except NpuError:
+        return []
 
 
 def _words(

@@ -15,6 +15,7 @@ from npu_conformance.commands.shared import (
     SURFACE,
     echo_json,
     examples,
+    how_made,
     names_first,
     word_for,
 )
@@ -85,7 +86,8 @@ def precision(
         from npu_conformance.files import output
         from npu_conformance.report import precision_page
 
-        output.write_file(html, precision_page.page(answer, title=title, options=precise.given(asked[0].resolution)))
+        options = precise.given(asked[0].resolution)
+        output.write_file(html, precision_page.page(answer, title=title, options=options, made=how_made()))
     if form == "json":
         from npu_conformance.protocol import schema
 

@@ -15,6 +15,7 @@ from npu_conformance.commands.shared import (
     SURFACE,
     echo_json,
     examples,
+    how_made,
     names_first,
 )
 from npu_reference.errors import ExitStatus, NpuError
@@ -114,7 +115,8 @@ def profile(
         from npu_conformance.report import profile_page
 
         title, options = precise.title(graph), precise.given(asked[0].resolution)
-        output.write_file(html, profile_page.page(asked[0].profile, answer, title=title, options=options))
+        page = profile_page.page(asked[0].profile, answer, title=title, options=options, made=how_made())
+        output.write_file(html, page)
     if trace_file:
         output.write_file(trace_file, output.dumps(profiling.trace(asked[0])) + "\n")
     if form == "json":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional, Sequence
 
-from npu_conformance.commands.shared import echo_json
+from npu_conformance.commands.shared import echo_json, how_made
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["profile_script", "refuse_for_scripts"]
@@ -59,7 +59,7 @@ def profile_script(
     if html:
         from npu_conformance.report import script_page
 
-        output.write_file(html, script_page.page(scripts.tell(account, script, status)))
+        output.write_file(html, script_page.page(scripts.tell(account, script, status), how_made()))
     if trace_file:
         output.write_file(trace_file, output.dumps(script_profile.trace(process_trace().runs)) + "\n")
     if form == "json":

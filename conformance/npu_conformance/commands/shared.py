@@ -27,9 +27,11 @@ __all__ = [
     "STDIN",
     "STRICT",
     "SURFACE",
+    "WORDS",
     "WORKERS",
     "echo_json",
     "examples",
+    "how_made",
     "names_first",
     "processors",
     "read_stdin",
@@ -347,6 +349,17 @@ def stop_on_signals() -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             if signal.getsignal(number) is not signal.SIG_IGN:  # a job in the background does not hear the keyboard
                 signal.signal(number, stop)
+
+
+#: Where the context of a command keeps the words it was given, without the program's name.
+WORDS = "npu_conformance.words"
+
+
+def how_made() -> Any:
+    """How the page that the running command writes is made, for its frame."""
+    from npu_conformance.report.page import made_by
+
+    return made_by(["npu-conformance", *click.get_current_context().meta.get(WORDS, ())])
 
 
 def echo_json(value: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import FORMAT, echo_json, examples
+from npu_conformance.commands.shared import FORMAT, echo_json, examples, how_made
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["simulate"]
@@ -132,7 +132,8 @@ def _ranks(size: int, script: str, arguments: List[str], given: Dict[str, Any], 
         ended = simulate_ranks(size, script, arguments, tell=tell, **given)
         answer = script_ranks.answer(folder, script, ended)
         if html:
-            _write_page(html, lambda: script_ranks.page(folder, answer))
+            how = how_made()
+            _write_page(html, lambda: script_ranks.page(folder, answer, how))
         if form == "json":
             echo_json({"schema": schema.header("simulate-ranks"), **answer})
     return ended.status
@@ -161,6 +162,7 @@ def _tell(account: Any, script: str, status: int, html: Optional[str], form: str
 
     told = scripts.tell(account, script, status)
     if html:
-        _write_page(html, lambda: script_page.page(told))
+        how = how_made()
+        _write_page(html, lambda: script_page.page(told, how))
     if form == "json":
         echo_json({"schema": schema.header("simulate"), **told.answer})

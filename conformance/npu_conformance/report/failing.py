@@ -10,7 +10,7 @@ from npu_conformance.judging.records import Record, Report
 from npu_conformance.library import telling
 from npu_conformance.library.library import Instance, Library
 
-__all__ = ["TWINS", "Account", "account", "command", "repeat", "text"]
+__all__ = ["TWINS", "Account", "account", "command", "repeat", "run_command", "text"]
 
 #: What a twin changes.
 TWINS = {"rename": "asked with every operator under another name", "reorder": "asked with the nodes in another order"}
@@ -63,6 +63,23 @@ def repeat(report: Report, record: Record) -> str:
     selection = report.header["selection"]
     laws = (selection.get("laws", 0), selection.get("law_seed", 0))
     return command(record.instance, report.header["backend"]["spec"], laws)
+
+
+def run_command(report: Report) -> str:
+    """The command that asks the same again, from what the report says was asked.
+
+    What a report cannot say again is not in it: where an earlier report lay, known failures, and how many workers.
+    """
+    selection, spec = report.header.get("selection", {}), report.header["backend"]["spec"]
+    words = [] if spec == "reference" else ["--backend", spec]
+    words += [word for area in selection.get("areas", ()) for word in ("--area", area)]
+    words += [word for edition in selection.get("editions", ()) for word in ("--edition", edition)]
+    for option, key in (("-k", "keyword"), ("--shard", "shard")):
+        if selection.get(key):
+            words += [option, selection[key]]
+    if selection.get("laws"):
+        words += ["--laws", selection["laws"], "--law-seed", selection.get("law_seed", 0)]
+    return " ".join(shlex.quote(str(word)) for word in ("npu-conformance", "run", *words))
 
 
 def command(instance: Instance, spec: str, laws: Tuple[int, int]) -> str:

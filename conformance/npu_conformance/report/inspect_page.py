@@ -6,12 +6,12 @@ The page is one self-contained HTML file; names are escaped, and what a terminal
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from npu_conformance.inspecting import profiles
 from npu_conformance.inspecting.registry import Inspected
 from npu_conformance.report.inspect_views import View, views
-from npu_conformance.report.page import render_page
+from npu_conformance.report.page import Made, render_page
 from npu_reference.printing import printable, shorten
 
 __all__ = ["page"]
@@ -26,14 +26,14 @@ _OURS = ("cache", "kernels", "tuning")
 _ENGINES = ("AI_CORE", "AI_VECTOR_CORE", "AI_CPU", "HCCL")
 
 
-def page(answer: Mapping[str, Any], filters: Mapping[str, Any]) -> str:
+def page(answer: Mapping[str, Any], filters: Mapping[str, Any], made: Optional[Made] = None) -> str:
     """The HTML text for an answer of `inspect`, with what was asked of the folder."""
     shown = views(answer)
     data: Dict[str, Any] = {"views": [_json(view) for view in shown], "lanes": [], "words": [], "end": 0, "memory": []}
     if answer["kind"] == "profile" and "content" in answer:
         data.update(_timeline(str(answer["folder"]), filters))
     title = shorten(os.path.basename(os.path.abspath(str(answer["folder"]))))
-    return render_page("inspect.html", title=title, data=data, simulated=_is_simulated(answer))
+    return render_page("inspect.html", title=title, made=made, data=data, simulated=_is_simulated(answer))
 
 
 def _is_simulated(answer: Mapping[str, Any]) -> bool:

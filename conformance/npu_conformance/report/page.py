@@ -3,22 +3,114 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import functools
 import hashlib
 import json
+import os
 import pathlib
 import re
-from typing import Any, Dict, List
+import shlex
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
+import npu_reference
 from npu_reference.errors import NpuError
+from npu_reference.printing import clipped, printable
 
-__all__ = ["embed", "policy", "render_page", "worded"]
+__all__ = ["Made", "broken", "embed", "made_by", "policy", "render_page", "worded"]
 
 _TEMPLATES = pathlib.Path(__file__).with_name("templates")
 
+#: Address below which the documentation is published, ending in a slash. While it is empty, pages name a document and
+#: link to nothing.
+DOCS = ""
 
-def render_page(template: str, **context: Any) -> str:
-    """Render `template` with autoescape on. NpuError ``OUTPUT`` when the ``report`` extra is not installed."""
+_LONGEST = 4000  # characters of a command that a page shows (assumed)
+
+
+class Made(NamedTuple):
+    """How a page was made, for its frame.
+
+    command: a line to paste that writes it again; day: YYYY-MM-DD, or empty where equal input must give equal bytes.
+    """
+
+    command: str = ""
+    day: str = ""
+
+
+class _About(NamedTuple):
+    """kind: what the page is called; document: in docs/, explains it; reading: how to read it, in a few sentences."""
+
+    kind: str
+    document: str
+    reading: str
+
+
+_ABOUT: Mapping[str, _About] = {
+    "report.html": _About(
+        "Report of a run",
+        "run.md",
+        "Causes stand first: each is one probable defect of the backend, with the results that it explains. The table "
+        "of cases has every case with its status. The address of the page follows what is filtered and opened.",
+    ),
+    "partition.html": _About(
+        "Partition of a graph",
+        "partition.md",
+        "A GEOP is a part of the graph that runs on the device as one operator. An operator that stays on the host has "
+        "one reason, the chain of facts behind it, and a remedy. Boxes stand in the order of execution, from left to "
+        "right. In the drawing the wheel and + and − zoom, dragging and the arrow keys move, 0 fits, Enter opens a "
+        "box and Escape leads back.",
+    ),
+    "precision.html": _About(
+        "Precision of a graph",
+        "precision.md",
+        "Every operator on the device has an engine, dtypes, and the rule that decided them. A cast stands where two "
+        "operators meet whose dtypes differ.",
+    ),
+    "profile.html": _About(
+        "Profile of a step",
+        "device.md",
+        "Every row is an engine and a stream. Colours tell kinds of tasks. In the timeline the wheel and + and − zoom, "
+        "a click pins a task, dragging marks a range and sums it, and dragging with Shift moves. Of the keys, arrows "
+        "move, n and p pin the next and the previous task, r marks what is visible, Escape clears.",
+    ),
+    "inspect.html": _About(
+        "Folder that a run left",
+        "inspect.md",
+        "A heading of a table sorts by it. The text at the top filters all tables. In the timeline the wheel and + and "
+        "− zoom, a click pins a kernel, dragging marks a range and sums it, and dragging with Shift moves.",
+    ),
+    "script.html": _About(
+        "Run of a script",
+        "runtime.md",
+        "A signature is what one kind of session.run feeds and fetches. Each has a partition, a precision and, where "
+        "the clock was on, a timeline, which open over this page.",
+    ),
+    "ranks.html": _About(
+        "Run of a script on several ranks",
+        "runtime.md",
+        "Every rank is one process with one device. A rank that was ended from outside has no page.",
+    ),
+}
+
+
+def made_by(words: Sequence[str]) -> Made:
+    """For a page that these words of a command line write today (in UTC; ``SOURCE_DATE_EPOCH`` counts instead)."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = datetime.datetime.now(datetime.timezone.utc)
+    if epoch.isdigit() and len(epoch) < 12:
+        moment = datetime.datetime.fromtimestamp(int(epoch), datetime.timezone.utc)
+    return Made(" ".join(map(shlex.quote, words)), moment.date().isoformat())
+
+
+def render_page(template: str, made: Optional[Made] = None, **context: Any) -> str:
+    """Render `template` with autoescape on.
+
+    Args:
+        made: how the page was made; None for a page inside another one, which has no frame of its own.
+    Raises:
+        NpuError: OUTPUT when the ``report`` extra is not installed.
+    """
     try:
         import jinja2  # noqa: F401
     except ImportError:
@@ -28,7 +120,20 @@ def render_page(template: str, **context: Any) -> str:
             "pages are made with jinja2, which is not installed.",
             "Install npu-conformance[report].",
         ) from None
-    return _environment().get_template(template).render(policy=policy(template), **context)
+    frame = None if made is None else _frame(_ABOUT[template], made)
+    return _environment().get_template(template).render(policy=policy(template), frame=frame, **context)
+
+
+def _frame(about: _About, made: Made) -> Dict[str, str]:
+    return {
+        "version": npu_reference.__version__,
+        "kind": about.kind,
+        "reading": about.reading,
+        "document": about.document,
+        "address": f"{DOCS}{about.document[:-3]}.html" if DOCS else "",
+        "command": clipped(printable(made.command), _LONGEST),
+        "day": made.day,
+    }
 
 
 #: Pages that others show in frames, which have the policy of the page that shows them beside their own.
@@ -44,10 +149,8 @@ def policy(template: str) -> str:
     import markupsafe
 
     allowed = _allowed(template)
-    parts = ["default-src 'none'", "base-uri 'none'", "form-action 'none'"]
+    parts = ["default-src 'none'", "base-uri 'none'", "form-action 'none'", "img-src data:"]
     parts += [f"{kind}-src {' '.join(found)}" for kind, found in sorted(allowed.items())]
-    if 'href="data:' in _source(template):
-        parts.append("img-src data:")
     return markupsafe.Markup("; ".join(parts))
 
 
@@ -83,6 +186,7 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.filters["embed"] = lambda value: markupsafe.Markup(embed(value))
+    environment.filters["broken"] = lambda text: markupsafe.Markup(broken(str(markupsafe.escape(text))))
     environment.filters["worded"] = lambda text: markupsafe.Markup(worded(str(markupsafe.escape(text))))
     return environment
 
@@ -90,6 +194,11 @@ def _environment() -> Any:
 def worded(escaped: str) -> str:
     """A sentence of ours that is escaped already, what stands in it between backquotes as code."""
     return re.sub("`([^`]*)`", r"<code>\1</code>", escaped)
+
+
+def broken(escaped: str) -> str:
+    """A name that is escaped already, which may be broken behind its separators and nowhere else."""
+    return re.sub(r"([/_.:=@]+)(?=[^/_.:=@;])", r"\1<wbr>", escaped)
 
 
 def embed(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Decides what the page of one partition shows: the quotient graph by phase, name scopes, reasons and borders.
 
-The page is one self-contained HTML file. It draws groups, never single operators, so that a graph of
-50 000 nodes stays readable; operators are reached by search, by name scope, or through their group.
+The page is one self-contained HTML file. It draws groups; one that is opened shows its operators, folded by name scope
+where they are many, so that a graph of 50 000 nodes stays readable.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from npu_conformance.report.page import render_page
+from npu_conformance.report.page import Made, render_page
 from npu_reference.graphs import Graph
 
 __all__ = ["page", "page_data"]
@@ -21,7 +21,15 @@ BOXES_PER_PHASE = 10
 _HALF = ("FP16_OVERFLOW", "FP16_UNDERFLOW")
 
 
-def page(graph: Graph, answer: Mapping[str, Any], *, title: str, options: Mapping[str, Any]) -> str:
+def page(
+    graph: Graph,
+    answer: Mapping[str, Any],
+    *,
+    title: str,
+    options: Mapping[str, Any],
+    precise: Sequence[Mapping[str, Any]] = (),
+    made: Optional[Made] = None,
+) -> str:
     """The HTML text for `answer` (the protocol's answer of ``partition`` for `graph`).
 
     Args:
@@ -30,11 +38,17 @@ def page(graph: Graph, answer: Mapping[str, Any], *, title: str, options: Mappin
             ``separations``, ``checks``, ``conclusion`` and ``proposals`` as the command answers them.
         title: what the reader calls the graph, its file's name.
         options: the effective options that differ from their defaults.
+        precise: ``nodes`` of the answer of ``precision``, for colours by engine and dtype; empty: engines are unknown,
+            and dtypes those of the graph.
+        made: how the page was made; None inside another page.
     """
-    return render_page("partition.html", title=title, data=page_data(graph, answer), options=dict(options))
+    data = page_data(graph, answer, precise)
+    return render_page("partition.html", title=title, made=made, data=data, options=dict(options))
 
 
-def page_data(graph: Graph, answer: Mapping[str, Any]) -> Dict[str, Any]:
+def page_data(
+    graph: Graph, answer: Mapping[str, Any], precise: Sequence[Mapping[str, Any]] = ()
+) -> Dict[str, Any]:
     """The data the page embeds; every list in a canonical order, so that equal partitions give equal pages."""
     vertex_of, kinds = _vertices(graph, answer)
     successors = _quotient(graph, vertex_of, len(kinds))
@@ -43,6 +57,8 @@ def page_data(graph: Graph, answer: Mapping[str, Any]) -> Dict[str, Any]:
     reasons = Counter(entry["reason"] for entry in answer["host"])
     return {
         "names": [node.name for node in graph.nodes],
+        "inputs": _inputs(graph),
+        **_looks(graph, answer, precise),
         "ops": [node.op for node in graph.nodes],
         "group": group_of,
         "groups": groups,
@@ -76,6 +92,29 @@ class _Table:
 
     def values(self) -> List[Any]:
         return list(self.number)
+
+
+def _inputs(graph: Graph) -> List[List[int]]:
+    """How many places before each operator those stand that it reads or waits for; negative over a loop's back edge."""
+    found: List[set] = [set() for _ in graph.nodes]
+    edges = graph.edges
+    for source, target in zip(edges.src, edges.dst):
+        found[target].add(target - source)
+    return [sorted(distances) for distances in found]
+
+
+def _looks(graph: Graph, answer: Mapping[str, Any], precise: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
+    """Engine and dtype of every operator, as places in two tables."""
+    engines, dtypes = _Table(), _Table()
+    rows = {row["node"]: row for row in precise}
+    host = {entry["node"] for entry in answer["host"]}
+    engine, dtype = [], []
+    for position, node in enumerate(graph.nodes):
+        row = rows.get(node.name) if node.name not in host else None
+        engine.append(engines["host" if node.name in host else row["engine"] if row else "unknown"])
+        outputs = row["outputs"] if row else [one.base.name for one in graph.output_dtypes(position)]
+        dtype.append(dtypes[outputs[0] if outputs else "none"])
+    return {"engine": engine, "engines": engines.values(), "dtype": dtype, "dtypes": dtypes.values()}
 
 
 def _host(graph: Graph, entries: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:

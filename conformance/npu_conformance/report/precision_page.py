@@ -6,9 +6,9 @@ The page is one self-contained HTML file in the style of the partition's.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from npu_conformance.report.page import render_page
+from npu_conformance.report.page import Made, render_page
 
 __all__ = ["page", "page_data"]
 
@@ -16,15 +16,16 @@ __all__ = ["page", "page_data"]
 _FIELDS = ("op", "kernel", "geop", "engine", "inputs", "outputs", "list", "impl_mode", "why")
 
 
-def page(answer: Mapping[str, Any], *, title: str, options: Mapping[str, Any]) -> str:
+def page(answer: Mapping[str, Any], *, title: str, options: Mapping[str, Any], made: Optional[Made] = None) -> str:
     """The HTML text for an answer of ``precision``.
 
     Args:
         answer: ``nodes``, ``casts``, ``warnings``, ``summary``, ``work`` and ``compared``.
         title: what the reader calls the graph, its file's name.
         options: the effective options that differ from their defaults.
+        made: how the page was made; None inside another page.
     """
-    return render_page("precision.html", title=title, data=page_data(answer), options=dict(options))
+    return render_page("precision.html", title=title, made=made, data=page_data(answer), options=dict(options))
 
 
 def page_data(answer: Mapping[str, Any]) -> Dict[str, Any]:

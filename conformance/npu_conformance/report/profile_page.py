@@ -7,10 +7,10 @@ them apart, so that a step of 100 000 tasks opens at once.
 from __future__ import annotations
 
 import itertools
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from npu_conformance.models.profiling import link_uses
-from npu_conformance.report.page import render_page
+from npu_conformance.report.page import Made, render_page
 
 __all__ = ["page", "page_data"]
 
@@ -21,7 +21,9 @@ _POINTS = 4000
 _USES = 20_000
 
 
-def page(step: Any, answer: Mapping[str, Any], *, title: str, options: Mapping[str, Any]) -> str:
+def page(
+    step: Any, answer: Mapping[str, Any], *, title: str, options: Mapping[str, Any], made: Optional[Made] = None
+) -> str:
     """The HTML text for a profile and its answer.
 
     Args:
@@ -29,8 +31,9 @@ def page(step: Any, answer: Mapping[str, Any], *, title: str, options: Mapping[s
         answer: what ``profile --format json`` answers.
         title: what the reader calls the graph.
         options: the effective options that differ from their defaults.
+        made: how the page was made; None inside another page.
     """
-    return render_page("profile.html", title=title, data=page_data(step, answer), options=dict(options))
+    return render_page("profile.html", title=title, made=made, data=page_data(step, answer), options=dict(options))
 
 
 def page_data(step: Any, answer: Mapping[str, Any]) -> Dict[str, Any]:

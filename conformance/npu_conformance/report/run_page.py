@@ -10,7 +10,7 @@ from npu_conformance.judging import judge
 from npu_conformance.judging.records import Record, Report, counts
 from npu_conformance.library.library import Library
 from npu_conformance.report import causes, failing, summary, unasked
-from npu_conformance.report.page import render_page
+from npu_conformance.report.page import Made, render_page
 from npu_reference.printing import clipped, printable
 
 __all__ = ["page"]
@@ -62,6 +62,7 @@ def page(library: Library, report: Report) -> str:
     requirements = _requirements(library, report)
     return render_page(
         "report.html",
+        made=Made(failing.run_command(report), str(report.header.get("day", ""))),
         verdict=report.verdict,
         header=report.header,
         errors=report.errors,

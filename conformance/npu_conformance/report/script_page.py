@@ -7,13 +7,13 @@ and shown in a frame when asked for, so that a signature of 50 000 operators is 
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from npu_conformance.models import profiling
 from npu_conformance.models import script as scripts
 from npu_conformance.models.precise import given
 from npu_conformance.report import partition_page, precision_page, profile_page
-from npu_conformance.report.page import render_page
+from npu_conformance.report.page import Made, render_page
 
 __all__ = ["page"]
 
@@ -23,12 +23,13 @@ _PAGES = 40
 _PAGE_NODES = 200000
 
 
-def page(told: scripts.Told) -> str:
-    """The HTML text for what was told of a script."""
+def page(told: scripts.Told, made: Optional[Made] = None) -> str:
+    """The HTML text for what was told of a script; `made` is None inside another page."""
     script = str(told.answer["script"])
     return render_page(
         "script.html",
         title=os.path.basename(script),
+        made=made,
         data={**told.answer, "pages": _pages(told.account)},
     )
 
@@ -56,8 +57,10 @@ def _of(session: Any, one: Any) -> Dict[str, str]:
     title = f"session {session.number}, run of {', '.join(names[:3])}{', …' if len(names) > 3 else ''}"
     options = given(session.settings.resolution)
     answer = scripts.partition_answer(one, session)
-    found = {"partition": partition_page.page(one.partition.graph, answer, title=title, options=options)}
     precision = scripts.precision_answer(one, session)
+    nodes = precision["nodes"] if precision is not None else ()
+    graph = one.partition.graph
+    found = {"partition": partition_page.page(graph, answer, title=title, options=options, precise=nodes)}
     if precision is not None:
         found["precision"] = precision_page.page(precision, title=title, options=options)
     if one.time is not None and one.time.profile is not None:

@@ -13,7 +13,7 @@ from typing import Any, Dict, Optional
 from npu_conformance.files import output
 from npu_conformance.models import script as scripts
 from npu_conformance.report import script_page
-from npu_conformance.report.page import render_page
+from npu_conformance.report.page import Made, render_page
 
 __all__ = ["answer", "leave", "page"]
 
@@ -48,7 +48,7 @@ def answer(folder: str, script: str, ended: Any) -> Dict[str, Any]:
     return {"script": script, "status": ended.status, "first_to_fail": ended.first, "ranks": ranks}
 
 
-def page(folder: str, told: Dict[str, Any]) -> str:
+def page(folder: str, told: Dict[str, Any], made: Optional[Made] = None) -> str:
     """The HTML text: a row a rank, and the page of one at a time."""
     pages: Dict[str, str] = {}
     left = _LONGEST
@@ -58,7 +58,7 @@ def page(folder: str, told: Dict[str, Any]) -> str:
             pages[str(one["rank"])] = text
             left -= len(text)
     data = {**told, "ranks": [_row(one) for one in told["ranks"]], "pages": pages}
-    return render_page("ranks.html", title=os.path.basename(told["script"]), data=data)
+    return render_page("ranks.html", title=os.path.basename(told["script"]), made=made, data=data)
 
 
 def _row(one: Dict[str, Any]) -> Dict[str, Any]:

@@ -15,3 +15,4 @@ function svg(tag, attrs, ...kids) {
 const bytes = b => b == null ? "unknown" : b < 1024 ? b + " B" : b < 1048576 ? (b / 1024).toFixed(1) + " KiB" : b < 1073741824 ? (b / 1048576).toFixed(1) + " MiB" : (b / 1073741824).toFixed(2) + " GiB";
 const time = ns => { for (const [u, s] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]]) if (ns >= s) return (ns / s).toPrecision(3) + " " + u; return Math.round(ns) + " ns"; };
 const plural = (n, word) => n.toLocaleString("en") + " " + word + (n === 1 ? "" : "s");
+const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
