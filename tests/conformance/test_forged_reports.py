@@ -12,7 +12,7 @@ import pytest
 
 from npu_conformance.files import output
 from npu_conformance.library import selection, sharding
-from npu_conformance.report import comparison, joining, junit, text, verify, write
+from npu_conformance.report import comparison, comparison_page, joining, junit, site, text, verify, write
 from npu_conformance.strength.laws import asking
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import Shelf, judged, spoken
@@ -65,8 +65,10 @@ def bears(library: Any, folder: str, whole: str) -> None:
     actions: Dict[str, Callable[[], Any]] = {
         "verify": lambda: text.verification(verify.verify(library, folder)),
         "verify --format json": lambda: output.dumps(verify.answer(verify.verify(library, folder))),
-        "compare": lambda: text.comparison(comparison.compare(folder, whole)),
-        "compare --format json": lambda: output.dumps(comparison.answer(comparison.compare(whole, folder))),
+        "compare": lambda: text.comparison(comparison.compare(library, folder, whole)),
+        "compare --format json": lambda: output.dumps(comparison.answer(comparison.compare(library, whole, folder))),
+        "compare --html": lambda: comparison_page.page(library, comparison.compare(library, whole, folder)),
+        "site": lambda: site_of(library, [whole, folder]),
         "join": lambda: joined(library, folder),
         "run --shard-times": lambda: sharding.share(library.instances(), sharding.parse("1/2"), junit.seconds(folder)),
     }
@@ -75,6 +77,13 @@ def bears(library: Any, folder: str, whole: str) -> None:
             action()
         except NpuError as error:
             assert error.exit_status in (1, 2), error
+
+
+def site_of(library: Any, folders: List[str]) -> None:
+    out = folders[-1] + "-site"
+    shutil.rmtree(out, ignore_errors=True)
+    os.mkdir(out)
+    site.write(library, folders, out)
 
 
 def joined(library: Any, folder: str) -> None:

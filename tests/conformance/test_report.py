@@ -311,14 +311,14 @@ def test_results_that_are_cut_off_or_corrupt_are_refused(shelf: Shelf, content: 
 
 def test_two_runs_are_compared_instance_by_instance(shelf: Shelf) -> None:
     good, bad = reported(shelf, "Honest", "good"), reported(shelf, "Lies", "bad")
-    found = comparison.compare(good, bad)
+    found = comparison.compare(shelf.load(), good, bad)
     assert found.changed == (
         ("small-partition@current", "pass", "fail"),
         ("small-partition-again@current", "pass", "fail"),
     )
     assert len(found.worse) == 2
-    assert comparison.compare(bad, good).worse == []
-    assert comparison.compare(good, good).changed == ()
+    assert comparison.compare(shelf.load(), bad, good).worse == []
+    assert comparison.compare(shelf.load(), good, good).changed == ()
 
 
 # Every file, field by field
