@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import lzma
 import os
 import shutil
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
@@ -168,6 +169,8 @@ def test_a_file_of_a_report_by_every_kind_of_damage(real: Tuple[Shelf, str], tmp
     ],
 )
 def test_answers_about_laws_that_cannot_be_read_are_said_to_be_that(tmp_path: Any, line: bytes) -> None:
-    (tmp_path / asking.FILE).write_bytes(line + b"\n")
-    with pytest.raises(ValueError):
-        asking.load(str(tmp_path))
+    line += b"\n"
+    for name, content in (("laws.jsonl", line), (asking.FILE, lzma.compress(line)), (asking.FILE, line)):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError):
+            asking.load(str(tmp_path))
