@@ -135,7 +135,7 @@ class _Sections(click.Group):
 
 #: The commands by what a person wants; each is in the module of its name, under its name.
 _SECTIONS: Dict[str, Sequence[str]] = {
-    "Judge a backend": ("run", "join", "verify", "compare", "explore", "worker-check", "worker"),
+    "Judge a backend": ("run", "join", "verify", "compare", "site", "explore", "worker-check", "worker"),
     "Port a script": ("demo", "simulate", "profile", "lint", "lsp", "inspect"),
     "Ask the reference": ("options", "partition", "precision", "golden", "library", "explain"),
     "Look at the suite": ("case", "coverage", "mutants"),
@@ -148,7 +148,7 @@ Completion of commands and options, by click:
   fish  _NPU_CONFORMANCE_COMPLETE=fish_source npu-conformance | source"""
 
 #: Commands that go on for as long as there is to do, or run what others wrote: the collector has work there.
-_LASTING = ("run", "verify", "compare", "explore", "worker-check", "worker", "simulate", "profile", "lsp")
+_LASTING = ("run", "verify", "compare", "site", "explore", "worker-check", "worker", "simulate", "profile", "lsp")
 
 
 @click.group(

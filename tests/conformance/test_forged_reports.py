@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import lzma
 import os
 import shutil
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
@@ -12,7 +13,7 @@ import pytest
 
 from npu_conformance.files import output
 from npu_conformance.library import selection, sharding
-from npu_conformance.report import comparison, joining, junit, text, verify, write
+from npu_conformance.report import comparison, comparison_page, joining, junit, site, text, verify, write
 from npu_conformance.strength.laws import asking
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import Shelf, judged, spoken
@@ -67,8 +68,10 @@ def bears(library: Any, folder: str, whole: str) -> None:
     actions: Dict[str, Callable[[], Any]] = {
         "verify": lambda: text.verification(verify.verify(library, folder)),
         "verify --format json": lambda: output.dumps(verify.answer(verify.verify(library, folder))),
-        "compare": lambda: text.comparison(comparison.compare(folder, whole)),
-        "compare --format json": lambda: output.dumps(comparison.answer(comparison.compare(whole, folder))),
+        "compare": lambda: text.comparison(comparison.compare(library, folder, whole)),
+        "compare --format json": lambda: output.dumps(comparison.answer(comparison.compare(library, whole, folder))),
+        "compare --html": lambda: comparison_page.page(library, comparison.compare(library, whole, folder)),
+        "site": lambda: site_of(library, [whole, folder]),
         "join": lambda: joined(library, folder),
         "run --shard-times": lambda: sharding.share(library.instances(), sharding.parse("1/2"), junit.seconds(folder)),
     }
@@ -77,6 +80,13 @@ def bears(library: Any, folder: str, whole: str) -> None:
             action()
         except NpuError as error:
             assert error.exit_status in (1, 2), error
+
+
+def site_of(library: Any, folders: List[str]) -> None:
+    out = folders[-1] + "-site"
+    shutil.rmtree(out, ignore_errors=True)
+    os.mkdir(out)
+    site.write(library, folders, out)
 
 
 def joined(library: Any, folder: str) -> None:
@@ -161,6 +171,8 @@ def test_a_file_of_a_report_by_every_kind_of_damage(real: Tuple[Shelf, str], tmp
     ],
 )
 def test_answers_about_laws_that_cannot_be_read_are_said_to_be_that(tmp_path: Any, line: bytes) -> None:
-    (tmp_path / asking.FILE).write_bytes(line + b"\n")
-    with pytest.raises(ValueError):
-        asking.load(str(tmp_path))
+    line += b"\n"
+    for name, content in (("laws.jsonl", line), (asking.FILE, lzma.compress(line)), (asking.FILE, line)):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError):
+            asking.load(str(tmp_path))

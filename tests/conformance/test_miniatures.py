@@ -151,7 +151,7 @@ def test_a_worker_leaves_no_folder_behind(shelf: Shelf, tmp_path, monkeypatch: p
 def test_the_verdict_and_every_record_are_the_same_on_one_worker_and_on_three(shelf: Shelf) -> None:
     def plain(jobs: int):
         report = judged(shelf, hosted("Lies"), QUICK._replace(jobs=jobs))
-        return report.verdict, [results.record_line(record) for record in report.records]
+        return report.verdict, [results.lines(record) for record in report.records]
 
     assert plain(1) == plain(3)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import gzip
+import io
 import json
+import lzma
 import os
 import resource
 import subprocess
@@ -23,7 +25,7 @@ from npu_conformance.judging.records import Record, Report, Written
 from npu_conformance.library import library
 from npu_conformance.observing import files, profile_files
 from npu_conformance.protocol import client, messages
-from npu_conformance.report import verify, write
+from npu_conformance.report import results, verify, write
 from npu_conformance.running import keeping
 from npu_conformance.strength.laws import answers, asker, asking
 from npu_conformance.strength.laws.plans import PARTS, Asked, Finding
@@ -97,13 +99,12 @@ def test_an_answer_that_nobody_can_bear_costs_its_case(shelf: Shelf) -> None:
     report = shelf.path("report")
     assert sum(os.path.getsize(os.path.join(report, name)) for name in os.listdir(report)) < 64 << 20
     # What is compressed in it was judged again above; where it is damaged, it cannot be.
-    path = os.path.join(report, output.MARK)
-    with open(path, encoding="ascii") as stream:
-        text = stream.read()
-    begin = '"observation": {"gzip": "'
-    with open(path, "w", encoding="ascii") as stream:
-        stream.write(text.replace(f"{begin}H4", f"{begin}x4", 1))
-    with pytest.raises(NpuError, match="its observation cannot be read"):
+    path = os.path.join(report, results.ANSWERS)
+    with open(path, "rb") as stream:
+        content = stream.read()
+    with open(path, "wb") as stream:
+        stream.write(content[:-1])
+    with pytest.raises(NpuError, match="what is compressed is cut off"):
         verify.verify(shelf.load(), report)
 
 
@@ -160,16 +161,20 @@ def test_the_largest_answers_go_whatever_came_first(sizes: List[int], most: Any,
 def test_all_files_of_a_whole_run_stay_under_75_mb_whatever_is_answered(tmp_path) -> None:
     whole = library.load()
     instances = whole.instances()
-    noise = base64.b64encode(Random(0).getrandbits(8 * 6000).to_bytes(6000, "big")).decode()
-    large = [client.Answered({"noise": noise}), "", ()]
+    drawn = Random(0)
+
+    def large() -> List[Any]:
+        noise = base64.b64encode(drawn.getrandbits(8 * 6000).to_bytes(6000, "big")).decode()
+        return [client.Answered({"noise": noise}), "", ()]
+
     kinds: List[Any] = [
-        large,
+        large(),
         [client.Answered({}), "", tuple(judge.Difference("missing", f"{place} '<&\">", "host") for place in range(99))],
         [client.Failed("'" * 500), "'" * 500, ()],
     ]
     store = keeping.Store(len(instances))
     for number, instance in enumerate(instances):
-        outcome, detail, differences = large if number % 8 else kinds[number % len(kinds)]
+        outcome, detail, differences = large() if number % 8 else kinds[number % len(kinds)]
         result = judge.Result("fail", detail, differences, (), f"{instance.case.method}/error")
         store.add(number, keeping.bounded(Record(instance, result, outcome, "", "", 0.0), {}))
     laws = asking.Plan(asking.DEFAULT, 0, tuple(asking.instances()), str(tmp_path))
@@ -185,7 +190,7 @@ def test_all_files_of_a_whole_run_stay_under_75_mb_whatever_is_answered(tmp_path
     }  # fmt: skip
     write.write(whole, Report(header, tuple(records), (), "not conformant"), str(tmp_path))
     took = {name: os.path.getsize(str(tmp_path / name)) for name in os.listdir(str(tmp_path))}
-    assert len(took) >= 4 and took["results.jsonl"] > keeping._IN_FILES
+    assert len(took) >= 4 and took[results.ANSWERS] > keeping._IN_FILES // 2
     of_laws = (PARTS + 1) * asker._ROOM
     assert sum(took.values()) + of_laws < 75_000_000, took
 
@@ -228,6 +233,46 @@ def test_what_is_packed_is_the_same_unpacked(some: List[Any], times: int) -> Non
     packed = packing.pack(text)
     assert len(packed) <= len(text)
     assert packing.unpack(json.loads(packed), packing.Room(len(text))) == value
+    assert packing.plain(packed) == text
+
+
+def read(content: bytes, most: int = 1 << 20, longest: int = 1 << 20) -> List[bytes]:
+    return list(packing.lines(io.BytesIO(content), most, longest))
+
+
+_TEXTS = st.text(st.characters(max_codepoint=127, blacklist_characters="\n"), max_size=9)
+
+
+@given(st.lists(_TEXTS, min_size=1), st.integers(1, 900))
+def test_lines_are_the_same_in_one_file(some: List[str], times: int) -> None:
+    content = packing.compressed(some * times)
+    assert read(content) == [f"{text}\n".encode() for text in some * times]
+    assert packing.compressed([]) == b""
+
+
+@pytest.mark.parametrize(
+    "content, says",
+    [
+        (b"", "is cut off"),
+        (packing.compressed(["a"])[:-1], "is cut off"),
+        (packing.compressed(["a"]) + b"x", "goes on"),
+        (packing.compressed(["a"]) * 2, "goes on"),
+        (b"a\n" * 50, "cannot be read"),
+        (gzip.compress(b"a\n"), "cannot be read"),
+        (lzma.compress(b"a\nb"), "has no end"),
+        (lzma.compress(b"\n" * (3 << 20)), "takes more"),
+        (lzma.compress(b"a" * (1 << 19) * 3 + b"\n"), "takes more|too long"),
+        (lzma.compress(b"a\n", filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 30}]), "cannot be read"),
+    ],
+)
+def test_what_are_no_compressed_lines_is_refused(content: bytes, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        read(content)
+
+
+def test_a_line_that_is_too_long_is_refused_as_soon_as_it_is() -> None:
+    with pytest.raises(ValueError, match="too long"):
+        read(packing.compressed(["a" * 5000]), longest=4000)
 
 
 LONG = output.dumps("x" * 5000)

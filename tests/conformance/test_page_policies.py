@@ -10,8 +10,9 @@ import re
 
 import pytest
 
-from npu_conformance.report import page, run_page
+from npu_conformance.report import comparison, comparison_page, page, run_page, site
 from tests.conformance.shelves import Shelf, judged, spoken
+from tests.conformance.test_report import reported
 
 TEMPLATES = sorted(name for name in os.listdir(str(page._TEMPLATES)) if name.endswith(".html"))
 PARTS = sorted(f"parts/{path.name}" for path in (page._TEMPLATES / "parts").glob("*.html"))
@@ -27,6 +28,15 @@ CONTEXT = {
 def made(template: str, shelf: Shelf) -> str:
     if template == "report.html":
         return run_page.page(shelf.load(), judged(shelf, spoken("Lies")))
+    if template == "comparison.html":
+        return comparison_page.page(shelf.load(), comparison.compare(shelf.load(), *[reported(shelf, "Lies")] * 2))
+    if template.startswith("site_"):
+        os.mkdir(shelf.path("site"))
+        site.write(shelf.load(), [reported(shelf, "Lies")], shelf.path("site"))
+        (report,) = os.listdir(shelf.path("site/reports"))
+        name = "index.html" if template == "site_index.html" else os.path.join("reports", report)
+        with open(os.path.join(shelf.path("site"), name), encoding="utf-8") as stream:
+            return stream.read()
     return page.render_page(template, **CONTEXT)
 
 

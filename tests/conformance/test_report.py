@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import json
+import lzma
 import os
 import shutil
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
-from typing import Dict, Tuple
+from typing import Any, Dict, Tuple
 
 import markupsafe
 import pytest
 
-from npu_conformance.files import output
+from npu_conformance.files import output, packing
 from npu_conformance.protocol import schema
-from npu_conformance.report import comparison, summary, verify, write
+from npu_conformance.report import comparison, results, summary, verify, write
 from npu_conformance.report.page import worded
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import QUICK, Shelf, hosted, judged
@@ -308,19 +310,105 @@ def test_results_that_are_cut_off_or_corrupt_are_refused(shelf: Shelf, content: 
     assert reason in caught.value.reason
 
 
+# Long answers, in a file of their own
+
+
+@pytest.fixture
+def away(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The report of a run whose every answer is long."""
+    monkeypatch.setattr(results, "_SHORT", 0)
+    report = judged(shelf, hosted("Lies"))
+    with output.replaced_folder(shelf.path("away")) as aside:
+        assert write.write(shelf.load(), report, aside) == ""
+    return shelf.path("away")
+
+
+def _answers(folder: str) -> list:
+    with lzma.open(os.path.join(folder, results.ANSWERS), "rt", encoding="ascii") as stream:
+        return [json.loads(line) for line in stream]
+
+
+def test_long_answers_are_judged_again_as_short_ones_are(shelf: Shelf, away: str) -> None:
+    declared = schema.load("results")
+    for line in lines(away):
+        assert not {"facts", "observation"} & set(line)
+        assert schema.fault(line, declared["lines"][line["kind"]], declared) is None
+    for line in _answers(away):
+        assert schema.fault(line, declared["lines"]["answer"], declared) is None
+    near = results.read(reported(shelf, "Lies")).records
+    assert results.read(away).records == near and len(near) == len(_answers(away))
+    assert all(record["observation"] is None for record in results.read(away, answers=False).records)
+    assert verify.verify(shelf.load(), away).holds
+    assert verify.verify(shelf.load(), os.path.join(away, "results.jsonl")).holds
+
+
+def test_another_answer_in_the_file_of_long_ones_does_not_hold(shelf: Shelf, away: str) -> None:
+    told = _answers(away)
+    told[1]["observation"]["ok"]["host"] = [{"node": "a"}]
+    with open(os.path.join(away, results.ANSWERS), "wb") as stream:
+        stream.write(packing.compressed(map(output.dumps, told)))
+    faults = verify.verify(shelf.load(), away).faults
+    assert f"{results.ANSWERS}: was changed" in faults
+    assert any(fault.startswith("small-partition@current: the facts stated") for fault in faults)
+
+
+@pytest.mark.parametrize(
+    "change, reason",
+    [
+        (lambda told: told[1:], "is not the answer of small-options@current"),
+        (lambda told: told[:-1], "has no answer of small-what-follows@current"),
+        (lambda told: [*told, told[0]], "is the answer of no record"),
+        (lambda told: [told[1], told[0], *told[2:]], "is not the answer of"),
+        (lambda told: [{**told[0], "more": 1}, *told[1:]], "is not the answer of"),
+        (lambda told: [], "cut off"),
+        (lambda told: [[], *told], "is not the answer of"),
+    ],
+    ids=["first", "last", "more", "order", "member", "empty", "array"],
+)
+def test_a_file_of_long_answers_that_is_not_that_of_the_records_is_refused(
+    shelf: Shelf, away: str, change: Any, reason: str
+) -> None:
+    told = change(_answers(away))
+    with open(os.path.join(away, results.ANSWERS), "wb") as stream:
+        stream.write(packing.compressed(map(output.dumps, told)))
+    with pytest.raises(NpuError, match=reason) as caught:
+        verify.verify(shelf.load(), away)
+    assert results.ANSWERS in str(caught.value)
+
+
+def test_a_report_of_the_first_form_is_still_judged_again(shelf: Shelf, away: str) -> None:
+    records = lines(away)
+    records[0]["schema"]["version"] = 1
+    del records[-1]["files"]
+    told = {one.pop("id"): one for one in _answers(away)}
+    for record in records[1:-1]:
+        for name, value in told[record["id"]].items():
+            record[name] = json.loads(packing.pack(output.dumps(value)))
+    rewrite(away, records)
+    os.unlink(os.path.join(away, results.ANSWERS))
+    statement = json.loads(_content(away, "statement.json"))
+    with open(os.path.join(away, "results.jsonl"), "rb") as stream:
+        statement["results_sha256"] = hashlib.sha256(stream.read()).hexdigest()
+    _rewritten(away, "statement.json", output.dumps(statement) + "\n")
+    assert verify.verify(shelf.load(), away).faults == ()
+    del records[1]["observation"], records[1]["facts"]
+    rewrite(away, records)
+    assert verify.verify(shelf.load(), away).faults
+
+
 # Comparing
 
 
 def test_two_runs_are_compared_instance_by_instance(shelf: Shelf) -> None:
     good, bad = reported(shelf, "Honest", "good"), reported(shelf, "Lies", "bad")
-    found = comparison.compare(good, bad)
+    found = comparison.compare(shelf.load(), good, bad)
     assert found.changed == (
         ("small-partition@current", "pass", "fail"),
         ("small-partition-again@current", "pass", "fail"),
     )
     assert len(found.worse) == 2
-    assert comparison.compare(bad, good).worse == []
-    assert comparison.compare(good, good).changed == ()
+    assert comparison.compare(shelf.load(), bad, good).worse == []
+    assert comparison.compare(shelf.load(), good, good).changed == ()
 
 
 # Every file, field by field
@@ -379,8 +467,6 @@ def test_no_field_of_a_published_file_can_be_falsified(shelf: Shelf, name: str) 
 
 @pytest.mark.parametrize("backend", ["Lies", "Leaks"])
 def test_no_field_of_the_results_can_be_falsified_though_the_digest_is_made_to_fit(shelf: Shelf, backend: str) -> None:
-    import hashlib
-
     folder, loaded = reported(shelf, backend), shelf.load()
     statement, records = json.loads(_content(folder, "statement.json")), lines(folder)
     # What the first of two attempts answered is nowhere but in these.

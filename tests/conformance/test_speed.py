@@ -297,14 +297,16 @@ def test_files_below_a_folder_are_told_in_order_and_links_are_not(tmp_path: Any)
     assert compiling.files_below(str(tmp_path / "nowhere")) == {}
 
 
-def test_a_record_that_a_lane_has_written_is_encoded_in_three_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("size", [1, 1000])
+def test_a_long_answer_that_a_lane_has_written_is_not_encoded_again(monkeypatch: Any, size: int) -> None:
     result = judge.Result("fail", "why", (judge.Difference("missing", "a", "effective"),), ("a = 1",), "options/x")
-    outcome = client.Answered({"effective": {"a": {"value": 2}}})
+    outcome = client.Answered({"effective": {"a": {"value": "2" * size}}})
     whole = records.Record(twinned(), result, outcome, "", "", 0.0)
     written = records.Written.of(result.facts, outcomes.outcome_json(outcome))
-    line = results.record_line(whole)
+    lines = results.lines(whole)
+    assert bool(lines[1]) == (size > 1) == ("observation" not in lines[0])
     calls = counted(monkeypatch, results.output, "dumps")
-    assert results.record_line(whole._replace(written=written)) == line and len(calls) == 3
+    assert results.lines(whole._replace(written=written)) == lines and len(calls) == (2 if size > 1 else 1)
 
 
 def test_what_lies_behind_an_answer_is_looked_for_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 import click
 
 from npu_conformance.commands.shared import FORMAT, echo_json, examples
@@ -13,13 +15,29 @@ __all__ = ["compare"]
 @click.command(epilog=examples("compare before/ after/"))
 @click.argument("before", type=click.Path())
 @click.argument("after", type=click.Path())
+@click.option("--html", type=click.Path(), help="Also write one self-contained page.")
 @FORMAT
-def compare(before: str, after: str, form: str) -> int:
-    """Compare two report folders; exit 1 if anything became worse."""
-    from npu_conformance.report import comparison
+def compare(before: str, after: str, html: Optional[str], form: str) -> int:
+    """Compare the reports in the folders BEFORE and AFTER: what moved by cause, requirement and result.
+
+    Exit 1 if any result became worse.
+
+    \b
+    Examples:
+      npu-conformance compare vendor-1.0 vendor-1.1
+      npu-conformance compare vendor-1.0 vendor-1.1 --html moved.html
+    """
+    from npu_conformance.files import output
+    from npu_conformance.library import library
+    from npu_conformance.report import comparison, comparison_page
     from npu_conformance.report import text as render
 
-    found = comparison.compare(before, after)
+    if html:
+        output.check_writable(html)
+    shelf = library.load()
+    found = comparison.compare(shelf, before, after)
+    if html:
+        output.write_file(html, comparison_page.page(shelf, found))
     if form == "json":
         echo_json(comparison.answer(found))
     else:

@@ -123,7 +123,7 @@ def run(
 ) -> int:
     """Judge a backend by all cases; exit 0 if it conforms, 1 if not."""
     from npu_conformance import backends
-    from npu_conformance.files import output
+    from npu_conformance.files import output, packing
     from npu_conformance.judging import known_failures
     from npu_conformance.library import library
     from npu_conformance.report import answering, summary, write
@@ -134,6 +134,7 @@ def run(
 
     stop_on_signals()
     collect_seldom()
+    packing.check()
     backends.check(spec)
     settings = worker_settings(jobs, factor, variables, python)
 

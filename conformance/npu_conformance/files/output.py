@@ -91,7 +91,8 @@ def replaced_folder(path: str, mark: str = MARK) -> Iterator[str]:
     except (OSError, ValueError) as error:
         raise NpuError("OUTPUT", path, f"cannot be written: {getattr(error, 'strerror', None) or error}") from None
     if not ours:
-        raise NpuError("OUTPUT", path, "exists and is no earlier report", "Name another folder with --out.")
+        what = "report" if mark == MARK else f"result of this command: it has no {mark}"
+        raise NpuError("OUTPUT", path, f"exists and is no earlier {what}", "Name another folder with --out.")
     aside = scratch.Scratch(".npu-report-", os.path.dirname(target))
     try:
         yield aside.path  # what fails in here has nothing to do with where the report is to lie

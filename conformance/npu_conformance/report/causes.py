@@ -123,7 +123,7 @@ class Cause(NamedTuple):
     @property
     def sentence(self) -> str:
         """What went wrong, in words."""
-        if self.aspect == "where":
+        if self.aspect == "where" and self.kind in _PLACEMENTS:
             return _PLACEMENTS[self.kind]
         if self.kind == self.status or self.kind not in _KINDS:
             return _STATUSES[self.status]
@@ -132,7 +132,7 @@ class Cause(NamedTuple):
     @property
     def remedy(self) -> str:
         """What to do first, in words."""
-        if self.aspect == "where":
+        if self.aspect == "where" and self.kind in _PLACEMENTS:
             todo = _PLACED_BETTER
         elif self.kind == self.status or self.kind not in _KINDS:
             todo = _OF_STATUS[self.status]

@@ -67,7 +67,7 @@ def join(library: Library, folders: Sequence[str], out: str) -> Report:
 
 
 def _part(library: Library, folder: str) -> _Part:
-    text = results.read(folder).header.get("selection", {}).get("shard")
+    text = results.read(folder, answers=False).header.get("selection", {}).get("shard")
     if not isinstance(text, str):
         raise NpuError("OUTPUT", folder, "is the report of no shard", "A shard is made by run --shard I/N.")
     shard = sharding.parse(text)
@@ -160,7 +160,7 @@ _OTHER_TIMES = "Divide again, with the same --shard-times for every shard, or fo
 def _copy_evidence(folder: str, out: str) -> None:
     """Tensors by their digests, and what laws left; all of it was judged again."""
     for name in sorted(os.listdir(folder)):
-        if results.is_evidence(name):
+        if results.is_of_laws(name):
             shutil.copyfile(os.path.join(folder, name), os.path.join(out, name))
     tensors = os.path.join(folder, "tensors")
     if os.path.isdir(tensors):

@@ -1,27 +1,40 @@
-"""Writes and reads ``results.jsonl``: a header, one record an instance, and a footer without which it is invalid."""
+"""Writes and reads ``results.jsonl``: a header, one record an instance, and a footer without which it is invalid.
+
+What an answer says, and the answer itself, stand in its record where they are short, else in ``answers.jsonl.xz``.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_conformance.files import output, packing, reading
 from npu_conformance.judging import judge
-from npu_conformance.judging.records import Record, Report, Written, counts
-from npu_conformance.protocol import outcomes
+from npu_conformance.judging.records import Record, Report, counts
+from npu_conformance.protocol import outcomes, schema
 from npu_reference import strict_json
 from npu_reference.errors import NpuError
 from npu_reference.printing import shorten
 
-__all__ = ["Failures", "Read", "failures", "footer", "is_evidence", "record_json", "record_line", "write", "read"]
+__all__ = [
+    "ANSWERS", "FIRST", "Failures", "Read", "failures", "footer", "is_evidence", "is_of_laws", "lines", "record_json",
+    "write", "read",
+]  # fmt: skip
+
+#: The form of the file that is still read: each long answer is compressed within its record.
+FIRST = 1
+#: Answers that are long: a line each, with the id of the record.
+ANSWERS = "answers.jsonl.xz"
+_SHORT = 256  # characters of answer and facts that stand in the record (assumed)
 
 _MAX_LINE = 64 << 20  # assumed: an observation of 16 MiB, its facts and differences
 _MAX_UNPACKED = 512 << 20  # assumed: four times what the answers to all cases may take
 _MAX_BYTES = 1 << 30  # assumed bound of the whole file
 
-#: Members of a record that are compressed where they are long.
-_PACKED = {"facts", "observation"}
+#: Members of a record that stand elsewhere where they are long, and what stands in their place where nobody asks.
+_WITHOUT: Mapping[str, Any] = {"facts": [], "observation": None}
 
 
 class Read(NamedTuple):
@@ -56,30 +69,45 @@ def record_json(record: Record) -> Dict[str, Any]:
     }
 
 
-def record_line(record: Record) -> str:
-    """One record as its line."""
+def lines(record: Record) -> Tuple[str, str]:
+    """One record as its line, and facts and answer as theirs; where these are short they stand in the first, and the
+    second is empty."""
     told = record_json(record)
-    written = record.written or Written.of(told["facts"], told["observation"])
-    names, parts, at = sorted(told), [], 0
-    for name, text in (("facts", written.facts), ("observation", written.observation)):
-        place = names.index(name)
-        parts += [_members(told, names[at:place]), f'"{name}": {text}']
-        at = place + 1
-    parts.append(_members(told, names[at:]))
-    return "{" + ", ".join(filter(None, parts)) + "}"
-
-
-def _members(told: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Some members of a record, as its line has them."""
-    return output.dumps({name: told[name] for name in names})[1:-1]
+    written = record.written
+    if written is None:
+        facts, observation = output.dumps(told["facts"]), output.dumps(told["observation"])
+    else:
+        facts, observation = packing.plain(written.facts), packing.plain(written.observation)
+    if len(facts) + len(observation) > _SHORT:
+        del told["facts"], told["observation"]
+        answer = f'{{"facts": {facts}, "id": {output.dumps(record.instance.id)}, "observation": {observation}}}'
+        return output.dumps(told), answer
+    if written is not None:
+        told.update(facts=json.loads(facts), observation=json.loads(observation))
+    return output.dumps(told), ""
 
 
 def write(report: Report, path: str) -> None:
-    """Writes the file; the same report gives the same bytes."""
-    lines = [output.dumps(report.header)]
-    lines += map(record_line, report.records)
-    lines.append(output.dumps(footer(report, _evidence(os.path.dirname(path)))))
-    output.write_file(path, "\n".join(lines) + "\n")
+    """Writes the file, and that of long answers beside it; the same report gives the same bytes.
+
+    Raises:
+        NpuError: OUTPUT, or SYSTEM where Python has no lzma.
+    """
+    folder = os.path.dirname(path)
+    told = [output.dumps(report.header)]
+
+    def answers() -> Iterator[str]:
+        for record in report.records:
+            line, answer = lines(record)
+            told.append(line)
+            if answer:
+                yield answer
+
+    content = packing.compressed(answers())
+    if content:
+        output.write_bytes(os.path.join(folder, ANSWERS), content)
+    told.append(output.dumps(footer(report, _evidence(folder))))
+    output.write_file(path, "\n".join(told) + "\n")
 
 
 def footer(report: Report, files: Mapping[str, str]) -> Dict[str, Any]:
@@ -96,8 +124,13 @@ def footer(report: Report, files: Mapping[str, str]) -> Dict[str, Any]:
 
 
 def is_evidence(name: str) -> bool:
+    """Whether a judgement rests on a file of this name: long answers, and what laws leave."""
+    return name == ANSWERS or is_of_laws(name)
+
+
+def is_of_laws(name: str) -> bool:
     """Whether a file of this name is what laws leave: their answers, and graphs that break one."""
-    return name == "laws.jsonl" or (name.startswith("law-") and name.endswith(".pbtxt"))
+    return name in ("laws.jsonl.xz", "laws.jsonl") or (name.startswith("law-") and name.endswith(".pbtxt"))
 
 
 def _evidence(folder: str) -> Dict[str, str]:
@@ -108,14 +141,16 @@ def _evidence(folder: str) -> Dict[str, str]:
     return found
 
 
-def read(folder: str) -> Read:
+def read(folder: str, answers: bool = True) -> Read:
     """Reads ``folder/results.jsonl`` (or the file itself).
 
+    Args:
+        answers: else every record has no facts and no observation, which takes a fraction of the time.
     Raises:
-        NpuError: OUTPUT, naming the line, when it is not complete or not in this form.
+        NpuError: OUTPUT, naming the line, when it is not complete or not in this form; SYSTEM where Python has no lzma.
     """
     path = folder
-    lines: List[Mapping[str, Any]] = []
+    found: List[Mapping[str, Any]] = []
     room = packing.Room(_MAX_UNPACKED)
     try:
         if os.path.isdir(folder):
@@ -127,24 +162,58 @@ def read(folder: str) -> Read:
                 raw = stream.readline(_MAX_LINE + 1)
                 if not raw:
                     break
-                lines.append(_line(raw, f"{path}:{len(lines) + 1}", room))
+                found.append(_line(raw, f"{path}:{len(found) + 1}", room if answers else None))
     except reading.Unfit:
         raise NpuError("OUTPUT", path, "is no regular file", "Name the folder of a report.") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         raise NpuError("OUTPUT", path, reason, "Name the folder of a report.") from None
-    if len(lines) < 2 or lines[0].get("kind") != "header" or lines[-1].get("kind") != "footer":
+    if len(found) < 2 or found[0].get("kind") != "header" or found[-1].get("kind") != "footer":
         raise NpuError("OUTPUT", path, "is not complete: a header, records and a footer are required")
-    _check_types(lines[0], f"{path}:1")
-    _check_types(lines[-1], f"{path}:{len(lines)}")
-    records = tuple(lines[1:-1])
+    _check_types(found[0], f"{path}:1")
+    _check_types(found[-1], f"{path}:{len(found)}")
+    records = tuple(found[1:-1])
     for number, record in enumerate(records, 2):
         if record.get("kind") != "case" or not isinstance(record.get("id"), str):
             raise NpuError("OUTPUT", f"{path}:{number}", "is no record of a case")
         status = record.get("status")
         if not isinstance(status, str) or status not in judge.ORDER:
             raise NpuError("OUTPUT", f"{path}:{number}", f"{record.get('status')!r} is no status")
-    return Read(lines[0], records, lines[-1], os.path.dirname(os.path.abspath(path)))
+    folder = os.path.dirname(os.path.abspath(path))
+    if answers and found[0].get("schema") != schema.header("results", FIRST):
+        records = _with_answers(records, os.path.join(folder, ANSWERS))
+    return Read(found[0], records, found[-1], folder)
+
+
+def _with_answers(records: Sequence[Mapping[str, Any]], path: str) -> Tuple[Mapping[str, Any], ...]:
+    """The records with those answers that stand in the file of long ones.
+
+    Raises:
+        NpuError: OUTPUT, where they do not stand there each once, in the order of the records.
+    """
+    away = [number for number, record in enumerate(records) if not _WITHOUT.keys() & record.keys()]
+    if not away:
+        return tuple(records)
+    whole = list(records)
+    place = 0
+    try:
+        with reading.opened(path) as stream:
+            for place, raw in enumerate(packing.lines(stream, _MAX_UNPACKED, _MAX_LINE), 1):
+                if place > len(away):
+                    raise ValueError("it is the answer of no record")
+                record = records[away[place - 1]]
+                found = strict_json.finite(raw.decode("ascii"))
+                if not isinstance(found, dict) or set(found) != {"id", *_WITHOUT} or found["id"] != record["id"]:
+                    raise ValueError(f"it is not the answer of {shorten(record['id'])}")
+                whole[away[place - 1]] = {**record, **found}
+    except (ValueError, RecursionError) as error:
+        where = f"{path}:{place + 1}" if not isinstance(error, reading.Unfit) else path
+        raise NpuError("OUTPUT", where, f"cannot be read: {shorten(str(error), 200)}") from None
+    except OSError as error:
+        raise NpuError("OUTPUT", path, f"cannot be read: {error.strerror or error}") from None
+    if place < len(away):
+        raise NpuError("OUTPUT", path, f"has no answer of {shorten(records[away[place]]['id'])}")
+    return tuple(whole)
 
 
 class Failures(NamedTuple):
@@ -161,7 +230,7 @@ def failures(folder: str) -> Failures:
     Raises:
         NpuError: OUTPUT, as :func:`read`.
     """
-    found = read(folder)
+    found = read(folder, answers=False)
     selection = found.header.get("selection", {})
     numbers = [selection.get(name, 0) for name in ("laws", "law_seed")]
     if not all(type(number) is int and number >= 0 for number in numbers):
@@ -188,7 +257,7 @@ def _check_types(line: Mapping[str, Any], where: str) -> None:
             raise NpuError("OUTPUT", where, reason, "It is none that a run has written.")
 
 
-def _line(raw: bytes, where: str, room: packing.Room) -> Mapping[str, Any]:
+def _line(raw: bytes, where: str, room: Optional[packing.Room]) -> Mapping[str, Any]:
     if len(raw) > _MAX_LINE:
         raise NpuError("OUTPUT", where, "the line is too long")
     try:
@@ -197,7 +266,9 @@ def _line(raw: bytes, where: str, room: packing.Room) -> Mapping[str, Any]:
         raise NpuError("OUTPUT", where, f"is not JSON: {shorten(str(error), 200)}") from None
     if not isinstance(value, dict):
         raise NpuError("OUTPUT", where, "is no JSON object")
-    for name in _PACKED & value.keys():
+    if room is None:
+        return {**value, **_WITHOUT} if value.get("kind") == "case" else value
+    for name in _WITHOUT.keys() & value.keys():
         try:
             value[name] = packing.unpack(value[name], room)
         except (ValueError, RecursionError) as error:

@@ -12,7 +12,7 @@ from npu_conformance.library.library import Library
 from npu_conformance.protocol import schema
 from npu_conformance.report import unasked
 
-__all__ = ["Area", "areas", "by_case", "grouped", "requirement_statuses", "badge", "statement", "answer"]
+__all__ = ["Area", "areas", "by_case", "grouped", "must", "requirement_statuses", "badge", "statement", "answer"]
 
 
 class Area(NamedTuple):
@@ -73,7 +73,7 @@ def _worst(statuses: Sequence[str]) -> str:
     return judge.worst(claimed or statuses)
 
 
-def _must(library: Library, records: Sequence[Record]) -> Tuple[int, int]:
+def must(library: Library, records: Sequence[Record]) -> Tuple[int, int]:
     """(passed, all) of the `must` requirements the run is about."""
     statuses = {
         name: status
@@ -85,7 +85,7 @@ def _must(library: Library, records: Sequence[Record]) -> Tuple[int, int]:
 
 def badge(library: Library, report: Report) -> Dict[str, Any]:
     """The badge in the form of shields.io's endpoint."""
-    passed, total = _must(library, report.records)
+    passed, total = must(library, report.records)
     good = report.verdict == "conformant"
     return {
         "schemaVersion": 1,
@@ -129,7 +129,7 @@ def statement(library: Library, report: Report, results: bytes) -> Dict[str, Any
     Args:
         results: content of results.jsonl.
     """
-    passed, total = _must(library, report.records)
+    passed, total = must(library, report.records)
     statuses = [record.result.status for record in report.records]
     return {
         "schema": schema.header("statement"),

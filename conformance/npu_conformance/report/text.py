@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from npu_conformance.judging.records import Report
     from npu_conformance.library.library import Library
     from npu_conformance.report.comparison import Comparison
+    from npu_conformance.report.site import Entry
     from npu_conformance.report.summary import Area
     from npu_conformance.report.verify import Verification
     from npu_conformance.running.checkup import Check
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "checkup", "comparison", "coverage", "faults", "killing", "mutant_list", "partition", "proposals", "run",
-    "verification",
+    "site", "verification",
 ]  # fmt: skip
 
 _FETCHED = {"train": "the train op", "loss": "the loss", "output": "an output"}
@@ -143,10 +144,26 @@ def verification(found: Verification) -> None:
 
 
 def comparison(found: Comparison) -> None:
-    """Changed instances and the two counts of those without a partner."""
+    """What moved by cause, by requirement and by instance, the verdicts, and how many have no partner."""
     console = Console()
+    first, second = _name(found.before.name) or "before", _name(found.after.name) or "after"
+    if found.causes:
+        table = _table("Cause", "Cases before", "after", "Begins with", numbers=["Cases before", "after"])
+        for one in found.causes[:_CAUSES]:
+            style = "red" if one.begun else "green"
+            about = f"{one.cause.sentence} ({one.cause.family} {one.cause.method})"
+            example = one.example.instance.id if one.begun else ""
+            table.add_row(_plain(about), str(one.before), Text(str(one.after), style=style), _plain(example))
+        console.print(table)
+        _rest(console, _CAUSES, len(found.causes))
+    if found.requirements:
+        table = _table("Requirement", "Before", "", "After")
+        for name, before, after in found.requirements[:_ROWS]:
+            table.add_row(_plain(name), before, "→", Text(after, style=_STYLES.get(after, "red")))
+        console.print(table)
+        _rest(console, _ROWS, len(found.requirements))
     if found.changed:
-        table = _table("Instance", _name(found.before) or "before", "", _name(found.after) or "after")
+        table = _table("Instance", first, "", second)
         worse = set(found.worse)
         for change in found.changed[:_ROWS]:
             table.add_row(
@@ -158,6 +175,22 @@ def comparison(found: Comparison) -> None:
         f"{len(found.changed)} changed, {len(found.worse)} of them worse; "
         f"{len(found.only_before)} only in the first, {len(found.only_after)} only in the second."
     )
+    before, after = (f"{side.verdict} ({side.must[0]} of {side.must[1]} must)" for side in (found.before, found.after))
+    console.print(before if before == after else f"{before} → {after}")
+
+
+def site(entries: Sequence[Entry], out: str) -> None:
+    """A row for each report, and where the site is."""
+    console = Console()
+    table = _table("Backend", "Version", "Verdict", "must", "Worse", "Better", numbers=["must", "Worse", "Better"])
+    for entry in entries:
+        style = {"conformant": "green", "incomplete": "yellow"}.get(entry.verdict, "red")
+        moved = [str(entry.change[name]) if entry.change else "" for name in ("worse", "otherwise")]
+        verdict = Text(entry.verdict, style=style)
+        must = f"{entry.must[0]}/{entry.must[1]}"
+        table.add_row(_plain(_name(entry.name)), _plain(_name(entry.version)), verdict, must, *moved)
+    console.print(table)
+    console.print(_plain(f"Site: {os.path.join(out, 'index.html')}"))
 
 
 def coverage(rows: Sequence[Row], missing: bool) -> None:

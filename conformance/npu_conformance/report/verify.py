@@ -274,9 +274,10 @@ def _record_faults(record: records_.Record, stated: Mapping[str, Any]) -> List[s
 def _header(library: Library, read: results.Read, known: Sequence[known_failures.Entry]) -> Mapping[str, Any]:
     """The header as it ought to be; what only the run could know stands as stated."""
     stated = read.header
+    first = schema.header("results", results.FIRST)
     header = {
         "kind": "header",
-        "schema": schema.header("results"),
+        "schema": first if stated.get("schema") == first else schema.header("results"),
         "suite": {"version": npu_reference.__version__, "library": library.digest},
         "backend": stated.get("backend"),
         "platform": stated.get("platform"),

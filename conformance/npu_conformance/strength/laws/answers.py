@@ -1,11 +1,11 @@
-"""The file of a report that keeps the answers, long ones compressed, so that they can be judged again."""
+"""The file of a report that keeps the answers, compressed together, so that they can be judged again."""
 
 from __future__ import annotations
 
 import os
 from typing import List, Sequence
 
-from npu_conformance.files import output, packing
+from npu_conformance.files import output, packing, reading
 from npu_conformance.protocol import outcomes as outcome_files
 from npu_conformance.strength.laws.kinds import KINDS, of_runs
 from npu_conformance.strength.laws.plans import Asked, Plan
@@ -14,9 +14,12 @@ from npu_reference import strict_json
 __all__ = ["FILE", "load", "whole", "write"]
 
 #: Where a report keeps the answers.
-FILE = "laws.jsonl"
+FILE = "laws.jsonl.xz"
+#: Where the first form of reports kept them, each long answer compressed by itself.
+_FIRST = "laws.jsonl"
 
 _MAX_UNPACKED = 1 << 30  # assumed: eight times what the answers to as many graphs as are asked at least may take
+_MAX_LINE = 256 << 20  # assumed: all answers of one line, which have room together
 _PLAIN = "graph"  # the kind of a line that says none
 
 
@@ -30,10 +33,9 @@ def write(folder: str, answers: Sequence[Asked]) -> None:
     for asked in answers:
         told = {"edition": asked.edition, "number": asked.number}
         kind = {} if asked.kind == _PLAIN else {"kind": asked.kind}
-        outcomes = {way: output.dumps(outcome_files.outcome_json(one)) for way, one in sorted(asked.outcomes.items())}
-        packed = ", ".join(f"{output.dumps(way)}: {packing.pack(text)}" for way, text in outcomes.items())
-        lines.append(f'{output.dumps({**told, **kind})[:-1]}, "outcomes": {{{packed}}}}}')
-    output.write_file(os.path.join(folder, FILE), "\n".join(lines) + "\n")
+        outcomes = {way: outcome_files.outcome_json(one) for way, one in asked.outcomes.items()}
+        lines.append(output.dumps({**told, **kind, "outcomes": outcomes}))
+    output.write_bytes(os.path.join(folder, FILE), packing.compressed(lines))
 
 
 def load(folder: str) -> List[Asked]:
@@ -43,16 +45,19 @@ def load(folder: str) -> List[Asked]:
         ValueError: they cannot be read.
     """
     found = []
-    room = packing.Room(_MAX_UNPACKED)
-    path = os.path.join(folder, FILE)
+    first = not os.path.lexists(os.path.join(folder, FILE))
+    path = os.path.join(folder, _FIRST if first else FILE)
     try:
         if not os.path.isfile(path):
             raise ValueError("there is no such file")
-        with open(path, encoding="ascii") as stream:
-            for line in stream:
-                entry = strict_json.finite(line)
-                told = {way: packing.unpack(body, room) for way, body in entry["outcomes"].items()}
-                outcomes = {way: outcome_files.outcome_of(body) for way, body in told.items()}
+        room = packing.Room(_MAX_UNPACKED)
+        with reading.opened(path) as stream:
+            for line in stream if first else packing.lines(stream, _MAX_UNPACKED, _MAX_LINE):
+                entry = strict_json.finite(line.decode("ascii"))
+                told = entry["outcomes"].items()
+                if first:
+                    told = [(way, packing.unpack(body, room)) for way, body in told]
+                outcomes = {way: outcome_files.outcome_of(body) for way, body in told}
                 kind = entry.get("kind", _PLAIN)
                 if kind not in KINDS or type(entry["number"]) is not int:
                     raise ValueError(f"a line is of no kind that is known: {kind!r}")
