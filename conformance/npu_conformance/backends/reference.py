@@ -299,6 +299,7 @@ class ReferenceBackend:
     def graph(self, params: Mapping[str, Any]) -> Any:
         """The request's Graph, closed over its feeds and fetches when it names any."""
         from npu_reference.graphs import closed_graph
+        from npu_reference.graphs.names import split_fetches
 
         fetches, targets = split_fetches(params.get("fetches", []))
         return closed_graph(params["graph"], list(params.get("feeds", [])), fetches, targets)
@@ -426,11 +427,6 @@ def _told(content: bytes) -> Dict[str, Any]:
     if len(content) > _MOST_INLINE:
         return {"bytes": len(content)}
     return {"b64": base64.b64encode(content).decode("ascii")}
-
-
-def split_fetches(names: List[str]) -> Tuple[List[str], List[str]]:
-    """Fetches ``name:slot`` and targets (operators to run without a value), as TensorFlow tells them apart."""
-    return [name for name in names if ":" in name], [name for name in names if ":" not in name]
 
 
 def tensorflow_version() -> Optional[Tuple[int, ...]]:

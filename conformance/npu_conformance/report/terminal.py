@@ -29,7 +29,7 @@ class Terminal(Console):
     """Writes to stdout: as wide as the terminal, as COLUMNS says, or without either as wide as its longest line."""
 
     def __init__(self) -> None:
-        super().__init__(highlight=False)
+        super().__init__(highlight=False, emoji=False)
         self.folds = self.is_terminal or "COLUMNS" in os.environ
         if not self.folds:
             self.width = _UNLIMITED
