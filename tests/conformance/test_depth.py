@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import collections
+import json
+import os
 from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Tuple
 from unittest import mock
 
 import pytest
 
+from npu_conformance import cli
 from npu_conformance.judging import judge
+from npu_conformance.report import failing, results, summary
 from npu_conformance.strength.laws import asking, dealing
 from npu_conformance.strength.laws.asker import Asker
 from npu_conformance.strength.laws.kinds import KINDS, listed
@@ -106,3 +110,43 @@ def test_a_plan_says_which_third(runs: Any) -> None:
 
 def _a_graph(found: List[Asked]) -> Question:
     return next(("graph", one.number) for one in found if one.kind == "graph")
+
+
+SELECTED = ("-k", "law-acyclic", "--edition", "current", "-n", "1")
+
+
+def selection(out: str, *more: str) -> Tuple[Dict[str, Any], Dict[str, Any]]:
+    """What a run records of itself: its selection, and its statement."""
+    with pytest.raises(SystemExit):
+        cli.main(["run", *SELECTED, *more, "--out", out])
+    with open(os.path.join(out, "statement.json"), encoding="utf-8") as stream:
+        statement = json.load(stream)
+    return results.read(out).header["selection"], statement
+
+
+def test_the_report_says_how_much_was_asked(tmp_path: Any, capsys: Any) -> None:
+    out = str(tmp_path / "third")
+    third, statement = selection(out, "--law-seed", "4")
+    assert (third["laws"], third["law_seed"], third["thorough"]) == (asking.DEFAULT, 4, False)
+    assert statement["selection"] == third
+    assert "laws were asked of a third, that of --law-seed 4; --thorough asks all" in capsys.readouterr().err
+    assert results.failures(out).thorough is False  # so that --failed asks the same again
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["verify", out])
+    assert ended.value.code == 0
+    every, _ = selection(str(tmp_path / "every"), "--laws", "12")
+    assert every["thorough"] is True and "a third" not in capsys.readouterr().err
+
+
+def test_the_command_that_repeats_a_law_asks_as_much() -> None:
+    law = asking.instances(["current"])[0]
+    assert failing.command(law, "reference", (None, 4)).endswith(f"--law-seed 4 --edition current -k {law.case.id}@")
+    assert "--laws 40 --law-seed 7" in failing.command(law, "reference", (40, 7))
+
+
+def test_a_run_of_a_third_is_no_statement_about_the_whole_suite() -> None:
+    report: Any = mock.Mock(records=[mock.Mock(instance=one) for one in corpus().instances()])
+    with mock.patch.object(summary, "counts"), mock.patch.object(summary, "_must", return_value=(1, 1)):
+        for told in ({}, {"thorough": True}, {"thorough": False}, {"thorough": 1}):
+            report.header = collections.defaultdict(dict, selection=told)
+            assert summary.statement(corpus(), report, b"")["whole_suite"] is (told.get("thorough", True) is True)

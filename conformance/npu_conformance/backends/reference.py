@@ -329,8 +329,7 @@ class ReferenceBackend:
         """The operator library, with the request's operator information file laid over it (document 004)."""
         from npu_reference.catalog import Catalog
 
-        catalog = Catalog.built_in()
-        return catalog.with_ops_info(params["ops_info"], "ops_info") if "ops_info" in params else catalog
+        return _catalog(params["ops_info"]) if "ops_info" in params else Catalog.built_in()
 
     def assigned(self, params: Mapping[str, Any]) -> Any:
         """The request's Assignment."""
@@ -407,6 +406,14 @@ class ReferenceBackend:
             ranks=params.get("ranks", 1),
         )
         return watchdogs.endure(made, divided, options, faults.parse(params.get("faults"))).profile
+
+
+@functools.lru_cache(maxsize=16)
+def _catalog(ops_info: str) -> Any:
+    """The operator library with a text over it, of which there are few; it cannot be changed."""
+    from npu_reference.catalog import Catalog
+
+    return Catalog.built_in().with_ops_info(ops_info, "ops_info")
 
 
 @functools.lru_cache(maxsize=16)
