@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import heapq
 import re
-from typing import Dict, Iterable, Sequence
+from typing import Dict, Iterable, Sequence, Tuple
 
 __all__ = ["did_you_mean", "like", "nearest"]
 
@@ -12,6 +13,7 @@ _FEWEST = 3  # letters of a word that may be misspelt: 10 is no misspelt 1 (assu
 _LOOKED_AT = 5000  # names compared letter by letter (assumed: a second at most)
 _OUTPUT = re.compile(r":\d+\Z")
 _LETTERS = 200  # of a word that are compared, the same
+_REMEMBERED = 2048  # names of a question that is remembered (assumed: a few megabytes for all that are)
 
 
 def nearest(word: str, words: Iterable[str], cutoff: float = 0.7) -> str:
@@ -26,6 +28,13 @@ def nearest(word: str, words: Iterable[str], cutoff: float = 0.7) -> str:
         words: what is known, in any order: of those alike the shortest is taken.
         cutoff: how alike spellings have to be, from 0 to 1.
     """
+    known = tuple(words)
+    if len(known) > _REMEMBERED or len(word) > _LETTERS:
+        return _nearest(word, known, cutoff)
+    return _nearest_again(word, known, cutoff)
+
+
+def _nearest(word: str, words: Tuple[str, ...], cutoff: float) -> str:
     wanted = _OUTPUT.sub("", _folded(word.strip()))
     parts = wanted.count("/") + 1
     meant: Dict[str, str] = {}  # by folded spelling, whole and without the scopes that ``word`` leaves out
@@ -49,6 +58,9 @@ def nearest(word: str, words: Iterable[str], cutoff: float = 0.7) -> str:
         return longer.pop()
     found = like(wanted, list(meant), cutoff) if len(wanted) >= _FEWEST else ""
     return meant[found] if found else ""
+
+
+_nearest_again = functools.lru_cache(maxsize=256)(_nearest)
 
 
 def like(word: str, words: Sequence[str], cutoff: float) -> str:

@@ -108,7 +108,7 @@ def test_laws_that_failed_are_asked_about_the_same_graphs(tmp_path: Any) -> None
     record = {"kind": "case", "id": "law-answered@current", "status": "fail"}
     lines = [header, record, {"kind": "footer", "verdict": "not conformant", "counts": {}, "errors": []}]
     (tmp_path / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert results.failures(str(tmp_path)) == (("law-answered@current",), 40, 7)
+    assert results.failures(str(tmp_path)) == (("law-answered@current",), 40, 7, True)
     for wrong in ({"laws": -1}, {"laws": "many"}, {"law_seed": True}):
         made = [{**header, "selection": wrong}, *lines[1:]]
         (tmp_path / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in made))

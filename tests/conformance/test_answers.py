@@ -73,7 +73,7 @@ def test_every_question_of_the_laws_about_a_graph_is_of_one_part() -> None:
     nobody: Any = None
     plan = asking.Plan(0, 0, (), "")
     parts: List[Asker] = [Asker(plan, nobody, nobody, part) for part in range(PARTS)]
-    shares = [[path for path in paths if part.asks_about(path)] for part in parts]
+    shares = [[path for path in paths if part.has_graph(path)] for part in parts]
     assert sorted(path for share in shares for path in share) == paths
     assert min(map(len, shares)) > len(paths) // PARTS // 2
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from typing import Any
 
 import pytest
 
@@ -386,3 +389,25 @@ def test_a_pipe_has_no_width_an_item_is_a_line_and_no_name_is_broken(capsys, tmp
     assert any(line.lstrip().startswith("GeOp_0") and name in line for line in lines)
     assert any(f"py/{name} (PyFunc): NOT_SUPPORTED" in line for line in lines)
     assert not [line for line in lines if line != line.rstrip()]
+
+
+def test_a_small_graph_is_answered_without_what_it_does_not_need(tmp_path: Any) -> None:
+    graph = tmp_path / "graph.pbtxt"
+    graph.write_text('node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }\n')
+    program = (
+        "import sys\n"
+        "from npu_conformance import cli\n"
+        "try:\n"
+        f"    cli.main(['partition', {str(graph)!r}, '-o', 'mix_compile_mode=true'])\n"
+        "except SystemExit as ended:\n"
+        "    assert ended.code == 0\n"
+        "print(*sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+    loaded = set(done.stderr.decode().split())
+    needless = {  # what other packages load besides depends on their versions
+        "numpy", "jinja2", "tensorflow", "multiprocessing", "npu_conformance.backends.reference",
+        "npu_conformance.protocol.messages", "npu_conformance.library", "npu_reference.precision.api",
+        "npu_reference.compiler", "npu_reference.hardware",
+    }  # fmt: skip
+    assert sorted(needless & loaded) == []

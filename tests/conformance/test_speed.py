@@ -315,3 +315,13 @@ def test_what_lies_behind_an_answer_is_looked_for_without_waiting(monkeypatch: p
         assert asked._process is not None
         calls = counted(monkeypatch, process.Process, "_turn")
         assert not asked._process.more() and calls == []
+
+
+def test_a_reset_and_its_answer_are_told_without_being_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = messages.encode({"id": 7, "method": "reset", "params": {}})
+    spaced = line.replace(b",", b", ")
+    parsed = hosting_worker._answer(ReferenceBackend(), spaced)
+    calls = counted(monkeypatch, messages, "decode")
+    assert hosting_worker._answer(ReferenceBackend(), line) == parsed == ({"id": 7, "ok": {}}, False)
+    assert client.read(messages.encode(parsed[0]), "reset", 7) == client.Answered({}) and calls == []
+    assert isinstance(client.read(messages.encode(parsed[0]), "reset", 8), client.Nonsense) and len(calls) == 1

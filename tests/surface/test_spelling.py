@@ -7,6 +7,7 @@ from typing import Any, List
 
 import pytest
 
+from npu_reference import spelling
 from npu_reference.spelling import did_you_mean, like, nearest
 
 GRAPH = ["x", "train", "tower/model/loss", "tower/model/loss_grad/weights"]
@@ -64,3 +65,17 @@ def test_spellings_alone_know_neither_case_nor_beginnings() -> None:
 def test_a_remedy_is_a_sentence_and_says_something_else_where_nothing_is_near() -> None:
     assert did_you_mean("trian", GRAPH) == "Did you mean train?"
     assert did_you_mean("other", GRAPH, "See the list.") == "See the list."
+
+
+def test_the_same_question_is_compared_by_letters_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: List[Any] = []
+    real = spelling.like
+
+    def counted(*given: Any) -> str:
+        calls.append(given)
+        return real(*given)
+
+    monkeypatch.setattr(spelling, "like", counted)
+    spelling._nearest_again.cache_clear()
+    assert [nearest("precison_mode", ["precision_mode", "graph_run_mode"]) for _ in range(3)] == ["precision_mode"] * 3
+    assert len(calls) == 1

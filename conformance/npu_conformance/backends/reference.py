@@ -299,6 +299,7 @@ class ReferenceBackend:
     def graph(self, params: Mapping[str, Any]) -> Any:
         """The request's Graph, closed over its feeds and fetches when it names any."""
         from npu_reference.graphs import closed_graph
+        from npu_reference.graphs.names import split_fetches
 
         fetches, targets = split_fetches(params.get("fetches", []))
         return closed_graph(params["graph"], list(params.get("feeds", [])), fetches, targets)
@@ -328,8 +329,7 @@ class ReferenceBackend:
         """The operator library, with the request's operator information file laid over it (document 004)."""
         from npu_reference.catalog import Catalog
 
-        catalog = Catalog.built_in()
-        return catalog.with_ops_info(params["ops_info"], "ops_info") if "ops_info" in params else catalog
+        return _catalog(params["ops_info"]) if "ops_info" in params else Catalog.built_in()
 
     def assigned(self, params: Mapping[str, Any]) -> Any:
         """The request's Assignment."""
@@ -409,6 +409,14 @@ class ReferenceBackend:
 
 
 @functools.lru_cache(maxsize=16)
+def _catalog(ops_info: str) -> Any:
+    """The operator library with a text over it, of which there are few; it cannot be changed."""
+    from npu_reference.catalog import Catalog
+
+    return Catalog.built_in().with_ops_info(ops_info, "ops_info")
+
+
+@functools.lru_cache(maxsize=16)
 def _operators(text: str) -> Any:
     """The OpList of a text, which few requests have of their own; it cannot be changed."""
     from npu_reference.catalog import OpList
@@ -426,11 +434,6 @@ def _told(content: bytes) -> Dict[str, Any]:
     if len(content) > _MOST_INLINE:
         return {"bytes": len(content)}
     return {"b64": base64.b64encode(content).decode("ascii")}
-
-
-def split_fetches(names: List[str]) -> Tuple[List[str], List[str]]:
-    """Fetches ``name:slot`` and targets (operators to run without a value), as TensorFlow tells them apart."""
-    return [name for name in names if ":" in name], [name for name in names if ":" not in name]
 
 
 def tensorflow_version() -> Optional[Tuple[int, ...]]:

@@ -97,10 +97,10 @@ def partition(
     form: str,
 ) -> int:
     """Show what of GRAPH runs on the device, what stays on the host, and why. GRAPH may be - for standard input."""
-    from npu_conformance.backends.reference import split_fetches
     from npu_conformance.models import advice, demands, precise
     from npu_reference.catalog import OpList, unmatched
     from npu_reference.graphs import close_over, load_graph, write_graph
+    from npu_reference.graphs.names import split_fetches
     from npu_reference.options import parse_assignments, resolve
     from npu_reference.partition import annotate, blame, separations
     from npu_reference.partition import partition as cut

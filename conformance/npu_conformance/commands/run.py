@@ -27,13 +27,15 @@ _MOST_LAWS = 1000000
 
 
 class _Wanted(NamedTuple):
-    """What is to be asked. asked: the selection as the report says it; graphs: how many random ones, of which seed."""
+    """What is to be asked. asked: the selection as the report says it; graphs: how many random ones, of which seed;
+    thorough: whether all that laws ask is asked."""
 
     instances: List[Any]
     laws: Tuple[Any, ...]
     asked: Dict[str, Any]
     graphs: int
     seed: int
+    thorough: bool
 
 
 @click.command(
@@ -78,8 +80,9 @@ class _Wanted(NamedTuple):
     type=click.IntRange(0, _MOST_LAWS),
     default=None,
     metavar="N",
-    help="Also ask about N random graphs, and judge the answers by laws; 0 for none.  [default: 200]",
+    help="Also ask about N random graphs, and judge the answers by laws; 0 for none.  [default: a third of 200]",
 )
+@click.option("--thorough", is_flag=True, help="Ask all that laws ask, not a third; as --laws N does.")
 @click.option(
     "--law-seed",
     "--laws-seed",
@@ -116,6 +119,7 @@ def run(
     python: str,
     known: Optional[str],
     laws: Optional[int],
+    thorough: bool,
     law_seed: Optional[str],
     out: str,
     shut_in: bool,
@@ -139,7 +143,7 @@ def run(
     settings = worker_settings(jobs, factor, variables, python)
 
     def chosen(shelf: Any) -> _Wanted:
-        return _chosen(shelf, areas, editions, keyword, failed, shard, times, laws, law_seed)
+        return _chosen(shelf, areas, editions, keyword, failed, shard, times, laws, thorough, law_seed)
 
     if listing:
         _list(chosen(library.load()), form)
@@ -149,10 +153,11 @@ def run(
     # Where the report is to lie is looked at first; then a backend starts while the library is read.
     with output.replaced_folder(out) as folder, seats.seat(spec, settings, early=True) as first:
         shelf = library.load()
-        instances, lawful, asked, graphs, seed = chosen(shelf)
+        instances, lawful, asked, graphs, seed, thorough = chosen(shelf)
         lawlike = asking.instances() if laws != 0 else []
         entries = known_failures.load(known, [*shelf.instances(), *lawlike]) if known else []
-        plan = asking.Plan(graphs, seed, lawful, folder, shelf)
+        draw, third = asking.drawn_by(seed, thorough)
+        plan = asking.Plan(graphs, draw, lawful, folder, shelf, third)
 
         def further(claims: Any) -> runner.Further:
             questions = asking.Questions(plan, claims)
@@ -167,7 +172,7 @@ def run(
             )
 
         beside = further if graphs else None
-        with progress.bar(len(instances) + graphs) as advance:
+        with progress.bar(len(instances) + sum(1 for _ in asking.graphs(plan))) as advance:
             report = runner.run(
                 shelf, instances, spec, settings, entries, asked, advance, folder, beside, first, asking.apart
             )
@@ -176,6 +181,8 @@ def run(
         echo_json(answering.answer(shelf, report))
     else:
         render.run(shelf, report, summary.areas(report), out, bool(missing))
+    if graphs and not thorough:
+        click.echo(f"note: laws were asked of a third, that of --law-seed {seed}; --thorough asks all", err=True)
     if law_seed == "fresh" and graphs:
         click.echo(f"note: the random graphs were those of --law-seed {seed}", err=True)
     if missing:
@@ -192,6 +199,7 @@ def _chosen(
     shard: str,
     times: Optional[str],
     laws: Optional[int],
+    thorough: bool,
     law_seed: Optional[str],
 ) -> _Wanted:
     """What the options select.
@@ -210,6 +218,7 @@ def _chosen(
         raise NpuError("OUTPUT", str(failed), "its laws are too many", "It is none that a run has written.")
     usual, first_seed = (before.laws, str(before.law_seed)) if before is not None else (asking.DEFAULT, "0")
     graphs = usual if laws is None else laws
+    thorough = thorough or laws is not None or (before is not None and before.thorough)
     seed = seed_of("--law-seed", first_seed if law_seed is None else law_seed)
     more = asking.instances() if graphs else []
     only = None if before is None else before.ids
@@ -238,8 +247,8 @@ def _chosen(
     lawful = tuple(instance for instance in wanted if instance in more)
     graphs = graphs if lawful else 0
     if graphs:
-        asked.update(laws=graphs, law_seed=seed)
-    return _Wanted([instance for instance in wanted if instance not in more], lawful, asked, graphs, seed)
+        asked.update(laws=graphs, law_seed=seed, thorough=thorough)
+    return _Wanted([instance for instance in wanted if instance not in more], lawful, asked, graphs, seed, thorough)
 
 
 def _list(wanted: _Wanted, form: str) -> None:

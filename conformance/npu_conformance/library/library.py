@@ -548,7 +548,9 @@ class _Reader:
         return value
 
     def _texts(self, table: Mapping[str, Any], key: str, prefix: str = "") -> Tuple[str, ...]:
-        value = table.get(key, [])
+        if key not in table:
+            return ()
+        value = table[key]
         if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
             raise self.fail(prefix + key, "must be a list of texts")
         if len(set(value)) != len(value):

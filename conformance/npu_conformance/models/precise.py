@@ -61,9 +61,9 @@ def ask(question: Question, other: Sequence[Mapping[str, Any]] = ()) -> List[Ask
     Raises:
         NpuError: for what is wrong with the graph, the options or the files.
     """
-    from npu_conformance.backends.reference import split_fetches
     from npu_reference.catalog import OpList, unmatched
     from npu_reference.graphs import close_over, load_graph
+    from npu_reference.graphs.names import split_fetches
     from npu_reference.partition import partition as cut
     from npu_reference.precision import assign
     from npu_reference.precision.flops import work_of

@@ -85,10 +85,10 @@ def ask(
         NpuError: for what is wrong with the graph, the options, the files or the device; DEVICE_SIZES where sizes of
             the graph are unknown.
     """
-    from npu_conformance.backends.reference import split_fetches
     from npu_reference.catalog import OpList, unmatched
     from npu_reference.device.timing import profile
     from npu_reference.graphs import close_over, load_graph
+    from npu_reference.graphs.names import split_fetches
     from npu_reference.hardware import load
     from npu_reference.partition import partition as cut
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from typing import Iterator, Mapping, Tuple
+from typing import Callable, Mapping, Sequence, Tuple
 
 from npu_conformance.observing import observe, timeline
 
@@ -83,13 +83,18 @@ def aspect_of(method: str, text: str) -> str:
     """The aspect that a fact, or a pattern of facts, is of; empty where none of the method (of any: "") begins so."""
     if method == "run":
         text = _RANK.sub("", text, 1)
+    return next((aspect for match, aspect in _forms(method) if match(text)), "")
+
+
+@functools.lru_cache(maxsize=None)
+def _forms(method: str) -> Sequence[Tuple[Callable[[str], object], str]]:
+    """How facts of a method, or of any (""), begin, and of which aspect they are then."""
     forms = _FORMS[method] if method else itertools.chain.from_iterable(_FORMS.values())
-    return next((aspect for expression, aspect in forms if re.match(expression, text)), "")
+    return [(re.compile(expression).match, aspect) for expression, aspect in forms]
 
 
-def features_of(method: str, text: str) -> Iterator[str]:
+def features_of(method: str, text: str) -> Tuple[str, ...]:
     """What a backend must claim before any answer of its can have a fact, or one that a pattern fits."""
     aspect = aspect_of(method, text)
-    if aspect:
-        yield observe.ASPECTS[aspect].feature
-    yield from (feature for expression, feature in _FEATURES.get(method, ()) if re.match(expression, text))
+    own = (observe.ASPECTS[aspect].feature,) if aspect else ()
+    return (*own, *(feature for expression, feature in _FEATURES.get(method, ()) if re.match(expression, text)))

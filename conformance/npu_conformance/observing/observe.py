@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import operator
 import re
@@ -22,6 +23,7 @@ _ = (dump_files, profile_files)  # importing a kind registers it
 _MAX_FETCHED = 16 << 20  # bytes of all tensors of one answer, those of its ranks among them (assumed)
 _MAX_TEXT = 4 << 20  # characters of all facts of one answer (assumed: forty times those of the reference)
 _MAX_FACTS = 200_000
+_AT_ONCE = 32  # facts looked at together
 
 
 class TooMuch(ValueError):
@@ -190,14 +192,20 @@ def observations(method: str, answer: Mapping[str, Any], folder: Optional[str] =
         TooMuch: there are forty times as many facts as of any case.
     """
     found: List[Fact] = []
-    room = _MAX_TEXT
-    for one in _OBSERVERS[method](answer, folder):
-        found.append(Fact(*one))
-        room -= len(one[2])
+    room, plain = _MAX_TEXT, True
+    told = iter(_OBSERVERS[method](answer, folder))
+    while True:
+        part = list(map(Fact._make, itertools.islice(told, _AT_ONCE)))
+        if not part:
+            break
+        found += part
+        text = "".join([fact.text for fact in part])
+        room -= len(text)
+        plain = plain and _plain_line(text)  # nearly all are, so they are looked at together
         if room < 0 or len(found) > _MAX_FACTS:
             most = f"{_MAX_FACTS} facts, or {_MAX_TEXT >> 20} MiB of them"
             raise TooMuch(f"the answer says more than is looked at: {most}")
-    if not _plain_line("".join(fact.text for fact in found)):  # nearly all are, so they are looked at together
+    if not plain:
         found = [fact._replace(text=ascii_line(fact.text)) for fact in found]
     return sorted(found, key=operator.attrgetter("text"))
 

@@ -9,7 +9,7 @@ import shlex
 import shutil
 import signal
 import sys
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from npu_conformance.files import resources, scratch
 from npu_conformance.protocol import messages as protocol
@@ -182,6 +182,7 @@ class Client:
         self._aborted = False
         self.served = 0  # requests the running worker has answered since it started
         self._answers = Answers(self.folder)
+        self._looked_for: Optional[Tuple[str, Mapping[str, Any], bytes]] = None  # by `known`: to be written once
 
     def __enter__(self) -> Client:
         return self
@@ -213,7 +214,9 @@ class Client:
 
     def known(self, method: str, params: Mapping[str, Any]) -> Optional[Outcome]:
         """What the running worker has answered to the same question, if that leaves nothing behind and is kept."""
-        kept = self._answers.recall(method, _line(0, method, params))
+        line = _line(0, method, params)
+        self._looked_for = (method, params, line)
+        kept = self._answers.recall(method, line)
         return None if kept is None else read(kept.line, method, kept.identifier)
 
     def fresh(self) -> None:
@@ -284,7 +287,7 @@ class Client:
         process = self._process
         assert process is not None
         identifier = self._next()
-        asked = _line(identifier, method, params)
+        asked = self._line_of(identifier, method, params)
         process.send(asked)
         try:
             line = process.line(seconds)
@@ -309,6 +312,14 @@ class Client:
             self._answers.keep(method, asked, Kept(identifier, line))
         return outcome
 
+    def _line_of(self, identifier: int, method: str, params: Mapping[str, Any]) -> bytes:
+        """The line of a request: that of :meth:`known` with its own number, where it has just been looked for."""
+        before = self._looked_for
+        if before is None or before[0] != method or before[1] is not params:
+            return _line(identifier, method, params)
+        self._looked_for = None
+        return b'{"id":%d%s' % (identifier, before[2][before[2].index(b",") :])
+
     def _kill(self) -> None:
         process, self._process = self._process, None
         self._answers.clear()
@@ -323,6 +334,8 @@ def _line(identifier: int, method: str, params: Mapping[str, Any]) -> bytes:
 
 def read(line: bytes, method: str, identifier: int) -> Outcome:
     """What one line says in answer to a request."""
+    if method == "reset" and line == b'{"id":%d,"ok":{}}\n' % identifier:
+        return Answered({})  # every second answer, which need not be parsed
     try:
         message = protocol.decode(line)
         fault = protocol.answer_fault(message, method, identifier)

@@ -4,7 +4,7 @@ command that asks it again."""
 from __future__ import annotations
 
 import shlex
-from typing import List, NamedTuple, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
 from npu_conformance.judging.records import Record, Report
 from npu_conformance.library import telling
@@ -61,7 +61,7 @@ def text(told: Account) -> str:
 def repeat(report: Report, record: Record) -> str:
     """The command that asks for this one case again."""
     selection = report.header["selection"]
-    laws = (selection.get("laws", 0), selection.get("law_seed", 0))
+    laws = (selection.get("laws", 0) if selection.get("thorough", True) is True else None, selection.get("law_seed", 0))
     return command(record.instance, report.header["backend"]["spec"], laws)
 
 
@@ -78,15 +78,17 @@ def run_command(report: Report) -> str:
         if selection.get(key):
             words += [option, selection[key]]
     if selection.get("laws"):
-        words += ["--laws", selection["laws"], "--law-seed", selection.get("law_seed", 0)]
+        words += ["--laws", selection["laws"]] if selection.get("thorough", True) is True else []
+        words += ["--law-seed", selection.get("law_seed", 0)]
     return " ".join(shlex.quote(str(word)) for word in ("npu-conformance", "run", *words))
 
 
-def command(instance: Instance, spec: str, laws: Tuple[int, int]) -> str:
-    """The command that asks a backend about an instance; ``laws``: how many random graphs, and their seed."""
+def command(instance: Instance, spec: str, laws: Tuple[Optional[int], int]) -> str:
+    """The command that asks a backend about an instance; ``laws``: how many random graphs, or None where nothing was
+    said of that, and their seed."""
     backend = "" if spec == "reference" else f" --backend {shlex.quote(spec)}"
     if instance.case.topic == "laws":
-        backend += f" --laws {laws[0]} --law-seed {laws[1]}"
+        backend += f" --law-seed {laws[1]}" if laws[0] is None else f" --laws {laws[0]} --law-seed {laws[1]}"
     return f"npu-conformance run{backend} --edition {instance.edition} -k {instance.case.id}@"
 
 

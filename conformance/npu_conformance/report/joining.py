@@ -22,7 +22,8 @@ __all__ = ["join"]
 #: What of the header every shard must say alike: they are parts of one run of one backend.
 _ALIKE = ("suite", "backend", "platform", "sandbox", "known_failures")
 #: What of the selection says which part a shard is.
-_OF_A_PART = ("shard", "cases", "laws", "law_seed")
+_OF_LAWS = ("laws", "law_seed", "thorough")
+_OF_A_PART = ("shard", "cases", *_OF_LAWS)
 
 _REMEDY = "Give the folders of all shards of one run, each once."
 
@@ -52,7 +53,8 @@ def join(library: Library, folders: Sequence[str], out: str) -> Report:
     selection = {name: value for name, value in parts[0].header["selection"].items() if name not in _OF_A_PART}
     lawful = _with_laws(parts)
     if lawful is not None:
-        selection.update({name: lawful.header["selection"][name] for name in ("laws", "law_seed")})
+        told = lawful.header["selection"]
+        selection.update({name: told[name] for name in _OF_LAWS if name in told})
     records = _in_order(library, selection, parts)
     for part in parts:
         _copy_evidence(part.folder, out)

@@ -217,11 +217,12 @@ def _with_answers(records: Sequence[Mapping[str, Any]], path: str) -> Tuple[Mapp
 
 
 class Failures(NamedTuple):
-    """What did not pass in a report, by instance id; laws, law_seed: which random graphs its laws were asked of."""
+    """What did not pass in a report, by instance id; laws, law_seed, thorough: what its laws were asked of."""
 
     ids: Tuple[str, ...]
     laws: int
     law_seed: int
+    thorough: bool = True
 
 
 def failures(folder: str) -> Failures:
@@ -233,10 +234,11 @@ def failures(folder: str) -> Failures:
     found = read(folder, answers=False)
     selection = found.header.get("selection", {})
     numbers = [selection.get(name, 0) for name in ("laws", "law_seed")]
-    if not all(type(number) is int and number >= 0 for number in numbers):
+    thorough = selection.get("thorough", True)
+    if type(thorough) is not bool or not all(type(number) is int and number >= 0 for number in numbers):
         raise NpuError("OUTPUT", folder, "its selection names no laws", "It is none that a run has written.")
     ids = [str(record["id"]) for record in found.records if record["status"] not in judge.SETTLED]
-    return Failures(tuple(ids), numbers[0], numbers[1])
+    return Failures(tuple(ids), numbers[0], numbers[1], thorough)
 
 
 #: What members of a header and a footer are, so that they can be read at all; what they say is judged elsewhere.

@@ -144,8 +144,8 @@ def _badge(entry: Entry) -> str:
     message = f"{entry.verdict} {entry.must[0]}/{entry.must[1]}"
     left, right = (10 + 7 * len(text) for text in (label, message))
     title = f"{entry.name} {entry.version}".rstrip()
-    texts = {"label": label, "message": message, "title": title, "colour": _COLOURS[entry.verdict]}
-    return render_page("badge.svg", left=left, right=right, **texts)
+    colour = _COLOURS[entry.verdict]
+    return render_page("badge.svg", left=left, right=right, label=label, message=message, title=title, colour=colour)
 
 
 def _index(library: Library, groups: Sequence[Sequence[Entry]]) -> str:

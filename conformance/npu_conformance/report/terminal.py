@@ -29,7 +29,8 @@ class Terminal(Console):
     """Writes to stdout: as wide as the terminal, as COLUMNS says, or without either as wide as its longest line."""
 
     def __init__(self) -> None:
-        super().__init__(highlight=False, force_jupyter=False)  # in a notebook, too, the text goes to stdout
+        # In a notebook, too, the text goes to stdout.
+        super().__init__(highlight=False, force_jupyter=False, emoji=False)
         self.folds = self.is_terminal or "COLUMNS" in os.environ
         if not self.folds:
             self.width = _UNLIMITED

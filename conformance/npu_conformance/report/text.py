@@ -7,8 +7,6 @@ import shlex
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from npu_conformance.report.terminal import Rows as _table
@@ -268,6 +266,9 @@ def killing(found: Sequence[Kill]) -> None:
 
 def faults(found: Sequence[Kill]) -> None:
     """For each surface a row an option and a column a kind of fault, then why some cells are empty."""
+    from rich import box
+    from rich.table import Table
+
     from npu_conformance.backends.mutants import fault_kinds
     from npu_conformance.strength import fault_table
 

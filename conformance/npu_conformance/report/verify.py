@@ -154,7 +154,8 @@ def _lawful(
     selection = read.header.get("selection", {})
     usable = any(judge.applicable(instance, claims) is None for instance in chosen)
     try:
-        plan = asking.Plan(int(selection.get("laws", 0)), selection.get("law_seed", 0), chosen, read.folder, library)
+        seed, third = asking.drawn_by(selection.get("law_seed", 0), selection.get("thorough", True) is True)
+        plan = asking.Plan(int(selection.get("laws", 0)), seed, chosen, read.folder, library, third)
         answers = asking.load(read.folder) if usable else []
         if usable and not asking.whole(plan, answers):
             raise ValueError(f"it does not hold {plan.graphs} graphs")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import tempfile
 from typing import Any, Union
 
 from ..errors import NpuError
@@ -40,6 +39,8 @@ def write_graph(graph: Union[Graph, Any], path: Any) -> None:
 
 
 def _replace(target: str, data: bytes) -> None:
+    import tempfile  # here, since few who read graphs write any
+
     directory = os.path.dirname(target) or "."
     aside = ""
     try:

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from npu_reference.precision.api import assign
+from typing import TYPE_CHECKING, Any
+
 from npu_reference.precision.model import Assignment, Cast, NodePrecision, Note
 
+if TYPE_CHECKING:
+    from npu_reference.precision.api import assign
+
 __all__ = ["Assignment", "Cast", "NodePrecision", "Note", "assign"]
+
+
+def __getattr__(name: str) -> Any:
+    """``assign`` is loaded when it is asked for: to count operations needs the classes alone."""
+    if name != "assign":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from npu_reference.precision.api import assign
+
+    globals()[name] = assign
+    return assign

@@ -7,10 +7,10 @@ import os
 from collections import Counter
 from typing import Any, Dict, Optional, Tuple
 
-from npu_conformance.backends.reference import split_fetches
 from npu_conformance.models import precise
 from npu_conformance.models.golden.record import ALWAYS, FACTS, Kernels, Place, Precision, Question, Record
 from npu_reference.errors import NpuError
+from npu_reference.graphs.names import split_fetches
 
 __all__ = ["observe_model", "settled"]
 

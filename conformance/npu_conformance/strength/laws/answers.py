@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from typing import List, Sequence
+from typing import Iterator, List, Sequence
 
 from npu_conformance.files import output, packing, reading
 from npu_conformance.protocol import outcomes as outcome_files
-from npu_conformance.strength.laws.kinds import KINDS, of_runs
+from npu_conformance.strength.laws.kinds import KINDS, drawn, of_runs
 from npu_conformance.strength.laws.plans import Asked, Plan
 from npu_reference import strict_json
 
-__all__ = ["FILE", "load", "whole", "write"]
+__all__ = ["FILE", "graphs", "load", "whole", "write"]
 
 #: Where a report keeps the answers.
 FILE = "laws.jsonl.xz"
@@ -69,9 +70,18 @@ def load(folder: str) -> List[Asked]:
 
 def whole(plan: Plan, answers: Sequence[Asked]) -> bool:
     """Whether the answers are to all random graphs of the plan, if they are to any."""
-    numbers = [asked.number for asked in answers if asked.kind == "graph"]
-    runs = min(of_runs.runs(plan), len(answers) + 1)  # of a plan that somebody forged there may be any number
-    if [asked.number for asked in answers if asked.kind == "run"] not in ([], list(range(runs))):
+    runs = [asked.number for asked in answers if asked.kind == "run"]
+    if runs and not _same(runs, filter(lambda one: plan.takes(one // of_runs.TOGETHER), range(of_runs.runs(plan)))):
         return False
-    every = len(numbers) == plan.graphs and numbers == list(range(plan.graphs))
+    every = _same([asked.number for asked in answers if asked.kind == "graph"], graphs(plan))
     return every or not any(one.case.method == "partition" for one in plan.instances)
+
+
+def graphs(plan: Plan) -> Iterator[int]:
+    """The numbers of the random graphs that a plan asks about."""
+    return filter(lambda number: plan.takes(number // drawn.TOGETHER), range(plan.graphs))
+
+
+def _same(given: Sequence[int], expected: Iterator[int]) -> bool:
+    """Whether numbers are those expected, of which there may be any number where somebody forged a plan."""
+    return all(one == other for one, other in itertools.zip_longest(given, expected))

@@ -55,13 +55,25 @@ class Asker:
         self._bad = 0
         self._room = self._most
 
-    def asks(self, number: int) -> bool:
-        """Whether the question of this number, of whatever kind, is one of its part."""
-        return self.part is None or number % PARTS == self.part
+    def asks(self, number: int, together: int = 1) -> bool:
+        """Whether the question of this number, of whatever kind, is one of its part, and of the plan's third.
 
-    def asks_about(self, path: str) -> bool:
-        """Whether the questions about this graph of the library are of its part: all are, so that it is read once."""
-        return self.asks(dealing.part_of(path, PARTS))
+        Args:
+            together: so many questions in succession are of the same third.
+        """
+        return self._has(number) and self.plan.takes(number // together)
+
+    def asks_about(self, path: str, number: int, together: int = 1) -> bool:
+        """The same of the question of this number about a graph of the library: all about one are of the same part, so
+        that it is read once."""
+        return self.has_graph(path) and self.plan.takes(number // together)
+
+    def has_graph(self, path: str) -> bool:
+        """Whether the questions about this graph of the library are of its part."""
+        return self._has(dealing.part_of(path, PARTS))
+
+    def _has(self, number: int) -> bool:
+        return self.part is None or number % PARTS == self.part
 
     @property
     def folder(self) -> str:

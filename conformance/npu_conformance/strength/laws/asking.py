@@ -17,17 +17,17 @@ from npu_conformance.observing import observe, tensors, timeline
 from npu_conformance.protocol import client
 from npu_conformance.running.lanes import Settings
 from npu_conformance.strength.laws import answers, dealing, examples
-from npu_conformance.strength.laws.answers import FILE, load, whole
+from npu_conformance.strength.laws.answers import FILE, graphs, load, whole
 from npu_conformance.strength.laws.asker import Asker, ended_badly
 from npu_conformance.strength.laws.kinds import KINDS, drawn
-from npu_conformance.strength.laws.plans import DEFAULT, PARTS, Asked, Finding, Plan, edition_of, shelved
+from npu_conformance.strength.laws.plans import DEFAULT, PARTS, Asked, Finding, Plan, drawn_by, edition_of, shelved
 from npu_conformance.strength.laws.table import LAWS, OF_CONDITIONS, OF_EFFECTS, apart, instances, law_of
 from npu_reference.errors import NpuError
 from npu_reference.printing import clipped
 
 __all__ = [
-    "DEFAULT", "FILE", "LAWS", "Plan", "Questions", "apart", "concerns", "findings", "instances", "law_of", "load",
-    "records", "run", "whole",
+    "DEFAULT", "FILE", "LAWS", "Plan", "Questions", "apart", "concerns", "drawn_by", "findings", "graphs", "instances",
+    "law_of", "load", "records", "run", "whole",
 ]  # fmt: skip
 
 _SHOWN = 20  # graphs whose faults a record lists
@@ -180,6 +180,8 @@ def ask_again(common: Common, worker: client.Client, tick: Optional[Callable[[],
     asker = Asker(plan, worker, common.claims)
     repeated = {}
     for number in reversed(range(0, plan.graphs, drawn.REPEATED)):
+        if not plan.takes(number // drawn.TOGETHER):
+            continue
         repeated[number] = drawn.once(asker, drawn.drawn(plan, number), number, edition_of(common.editions, number))
     return Told(repeated=repeated)
 

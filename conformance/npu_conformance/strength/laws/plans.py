@@ -10,7 +10,9 @@ from npu_conformance.library.library import Case, Instance, Library
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws import company, dealing, effects, precise
 
-__all__ = ["DEFAULT", "PARTS", "Asked", "Finding", "Plan", "Shelved", "edition_of", "plain", "shelved"]
+__all__ = [
+    "DEFAULT", "PARTS", "THIRDS", "Asked", "Finding", "Plan", "Shelved", "drawn_by", "edition_of", "plain", "shelved",
+]  # fmt: skip
 
 #: Random graphs of a run that does not say how many (assumed: enough for what is common, in two seconds).
 DEFAULT = 200
@@ -18,6 +20,10 @@ DEFAULT = 200
 #: So many parts the questions are dealt to, one after the other; what comes of a part depends on none of the others,
 #: nor on the worker that it meets (assumed: enough for the processors of one machine).
 PARTS = 8
+
+
+#: A run that is not thorough asks one of so many thirds of the questions (assumed: laws take half of it then).
+THIRDS = 3
 
 
 class Shelved(NamedTuple):
@@ -37,7 +43,8 @@ class Shelved(NamedTuple):
 class Plan(NamedTuple):
     """What is asked: that many graphs of `seed`, in these editions by turns, and where examples of faults are left.
 
-    library: whose graphs and option values are asked about, too.
+    library: whose graphs and option values are asked about, too; third: which third of the questions is asked; None for
+    all of them.
     """
 
     graphs: int
@@ -45,6 +52,16 @@ class Plan(NamedTuple):
     instances: Tuple[Instance, ...]
     folder: str
     library: Union[Library, Shelved, None] = None
+    third: Optional[int] = None
+
+    def takes(self, turn: int) -> bool:
+        """Whether a question is asked: turns come by threes."""
+        return self.third is None or turn % THIRDS == self.third
+
+
+def drawn_by(law_seed: int, thorough: bool) -> Tuple[int, Optional[int]]:
+    """The seed of a plan, and its third. What a thorough run asks by seed n, three others ask by 3n, 3n + 1, 3n + 2."""
+    return (law_seed, None) if thorough else (law_seed // THIRDS, law_seed % THIRDS)
 
 
 class Asked(NamedTuple):

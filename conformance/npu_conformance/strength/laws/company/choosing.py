@@ -18,6 +18,7 @@ from npu_conformance.strength.laws.company.member import (
     bits,
     conditions_of,
     laid_under,
+    size_of,
     touched_by,
 )
 
@@ -173,9 +174,9 @@ def _crowds(conditions: Mapping[str, Member], group: Sequence[Member]) -> Iterat
         condition = scenes[turn % len(scenes)]
         joined, together = conditions.get(condition), 0
         there: List[int] = []
-        waiting = sorted(of, key=lambda token: -bin(met[token]).count("1"))
+        waiting = sorted(of, key=lambda token: -size_of(met[token]))
         while waiting and len(there) < _CROWD_SIZE:
-            token = max(waiting, key=lambda one: bin(together & ~met[one]).count("1")) if together else waiting[-1]
+            token = max(waiting, key=lambda one: size_of(together & ~met[one])) if together else waiting[-1]
             waiting.remove(token)
             for place, one in enumerate(of[token][:AGAIN] if not token & together else ()):
                 if joined is None or joined.may_join(one):

@@ -9,7 +9,16 @@ from npu_conformance.library.library import Instance
 from npu_conformance.observing.values import unwrapped
 from npu_conformance.strength.laws import relations
 from npu_conformance.strength.laws.company.asked import IN_TRAINING, WANTED, Company
-from npu_conformance.strength.laws.company.member import WORD, Member, Names, about_of, bits, given_without, laid_under
+from npu_conformance.strength.laws.company.member import (
+    WORD,
+    Member,
+    Names,
+    about_of,
+    bits,
+    given_without,
+    laid_under,
+    size_of,
+)
 
 __all__ = ["AGAIN", "Beside", "Filling", "MANY"]
 
@@ -97,7 +106,7 @@ class Beside:
         def turn(name: int) -> Tuple[int, int, int]:
             if not near & name:
                 return _LATE, bool(met[name]), 0
-            return met[name] if size else 0, bin(near & self._of[name][0].bears).count("1"), name
+            return met[name] if size else 0, size_of(near & self._of[name][0].bears), name
 
         first = sorted(self._of, key=turn)
         for name, most in [*((name, AGAIN) for name in first), *((name, None) for name in first if near & name)]:
@@ -149,7 +158,7 @@ class Filling:
         while waiting:
             found.append(self._one(waiting, of, len(found)))
         unmet = {name: everyone & ~met & ~of[name][0].bears for name, met in self._met.items() if name in of}
-        for name in sorted(unmet, key=lambda name: -bin(unmet[name]).count("1"))[:_LAST]:
+        for name in sorted(unmet, key=lambda name: -size_of(unmet[name]))[:_LAST]:
             of[name].append(of[name].pop(0))
             found.append(self._one(of[name][-1:], of, len(found), bare=True))
         return found
@@ -183,9 +192,9 @@ class Filling:
     def _left(self, joined: Member) -> Dict[int, int]:
         """Of every name how many are there that it has not stood beside, of the two one told."""
         names, told = joined.names, joined.told
-        left = {name: bin(told & ~beside).count("1") for name, beside in self._beside.items()}
+        left = {name: size_of(told & ~beside) for name, beside in self._beside.items()}
         for name, met in self._met.items():
-            left[name] += bin(names & ~met).count("1")
+            left[name] += size_of(names & ~met)
         return left
 
     @staticmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_conformance.library.library import Instance
 from npu_conformance.observing.values import unwrapped
@@ -21,6 +21,7 @@ __all__ = [
     "conditions_of",
     "given_without",
     "laid_under",
+    "size_of",
     "touched_by",
 ]
 
@@ -174,6 +175,10 @@ def about_of(one: Instance) -> str:
     """The option that a question is refused for, where it is one."""
     rejected = one.case.expect.rejected
     return rejected[1].strip("*") if rejected is not None else ""
+
+
+#: How many bits a set has; before Python 3.10 that is counted in its text.
+size_of: Callable[[int], int] = getattr(int, "bit_count", lambda mask: bin(mask).count("1"))
 
 
 def bits(mask: int) -> Iterator[int]:

@@ -16,10 +16,15 @@ from npu_conformance.strength.laws.kinds.kind import Found, Judged, Kind, broken
 from npu_conformance.strength.laws.plans import Asked, Finding, Plan, edition_of
 from npu_reference.graphs import Graph, graph_from_def
 
-__all__ = ["REPEATED", "DtypesOfDrawn", "Drawn", "drawn", "faults", "given", "once", "run_mode", "surface"]
+__all__ = [
+    "REPEATED", "TOGETHER", "DtypesOfDrawn", "Drawn", "drawn", "faults", "given", "once", "run_mode", "surface",
+]  # fmt: skip
 
 #: Of the random graphs: every how many are asked with other names, in a fresh worker, and for dtypes.
 _RENAMED, REPEATED, _PRECISE = 4, 4, 6
+
+#: So many random graphs in succession are of one third: among them are some of each of those, in each edition.
+TOGETHER = 12
 
 #: One random graph of so many is asked without an operator list, so that the backend's own decides (assumed).
 _UNLISTED = 8
@@ -33,7 +38,9 @@ class Drawn(Kind):
     def ask(self, asker: Asker, editions: Sequence[str], methods: Collection[str]) -> Iterator[Judged]:
         if self.method not in methods:
             return
-        for number in filter(asker.asks, range(asker.plan.graphs)):
+        for number in range(asker.plan.graphs):
+            if not asker.asks(number, TOGETHER):
+                continue
             steps, edition = drawn(asker.plan, number), edition_of(editions, number)
             outcomes = {"first": once(asker, steps, number, edition)}
             if number % _RENAMED == 0:
@@ -57,7 +64,9 @@ class DtypesOfDrawn(Kind):
     def ask(self, asker: Asker, editions: Sequence[str], methods: Collection[str]) -> Iterator[Judged]:
         if self.method not in methods:
             return
-        for number in filter(asker.asks, range(0, asker.plan.graphs, _PRECISE)):
+        for number in range(0, asker.plan.graphs, _PRECISE):
+            if not asker.asks(number, TOGETHER):
+                continue
             edition = editions[number // _PRECISE % len(editions)]
             steps, mode = drawn(asker.plan, number), _mode(number, edition)
             ways = ("first", "renamed")

@@ -29,7 +29,7 @@ class InCompany(Kind):
         aside = 0
         for number, kept in enumerate(shelved(asker.plan).effects):
             one = kept.instance
-            if not asker.asks_about(one.case.params["graph"]):
+            if not asker.asks_about(one.case.params["graph"], number):
                 continue
             if one.case.method not in methods or one.edition not in editions or judge.applicable(one, asker.claims):
                 continue

@@ -38,7 +38,9 @@ class Listed(Kind):
             return
         widest = _widest(shelved(asker.plan).listed)
         for number, (path, edition) in enumerate(shelved(asker.plan).listed):
-            if edition not in editions or not asker.asks_about(path):
+            if edition not in editions or not asker.has_graph(path):
+                continue
+            if number not in widest and not asker.plan.takes(number):
                 continue
             listed = precise.listable(closed(path), asker.plan.seed + number)
             if listed is None:

@@ -15,6 +15,10 @@ from npu_conformance.strength.laws.plans import Asked, Finding, Plan, shelved
 __all__ = ["Moded"]
 
 
+#: So many questions in succession are of one third: which options say the mode depends on the number by threes.
+_TOGETHER = 3
+
+
 class Moded(Kind):
     """The dtypes of every graph of a precision case in every mode; a mode may demand what no kernel has."""
 
@@ -24,7 +28,7 @@ class Moded(Kind):
         if self.method not in methods:
             return
         for number, (path, mode, edition) in enumerate(shelved(asker.plan).moded):
-            if edition in editions and asker.asks_about(path):
+            if edition in editions and asker.asks_about(path, number, _TOGETHER):
                 inference = mode == "force_fp16" or number % 2  # no document restricts the other modes (A7)
                 values = {**({"graph_run_mode": 0} if inference else {}), "precision_mode": mode}
                 if number % 3 == 0 and mode == ("force_fp16" if inference else "allow_fp32_to_fp16"):

@@ -28,7 +28,7 @@ class OfCases(Kind):
         for number, one in enumerate(shelved(asker.plan).case):
             if one.case.method not in methods or one.edition not in editions:
                 continue
-            if asker.asks_about(one.case.params["graph"]) and judge.applicable(one, asker.claims) is None:
+            if asker.asks_about(one.case.params["graph"], number) and judge.applicable(one, asker.claims) is None:
                 params = requests.prepare(one, asker.worker.folder).params
                 yield Asked(number, one.edition, {"first": asker.method(one.case.method, params)}, self.name), None
 

@@ -13,10 +13,12 @@ from npu_conformance.strength.laws.graphs import Step
 from npu_conformance.strength.laws.kinds.kind import Found, Judged, Kind, words_of
 from npu_conformance.strength.laws.plans import Asked, Finding, Plan, edition_of
 
-__all__ = ["OfRuns", "faults", "once", "program_of", "runs", "way_of"]
+__all__ = ["TOGETHER", "OfRuns", "faults", "once", "program_of", "runs", "way_of"]
 
 #: Of so many random graphs one is run (assumed: a run takes a hundred times as long).
 _RUN = 20
+
+TOGETHER = 2  # in succession are of one third: one in each edition
 
 
 class OfRuns(Kind):
@@ -27,7 +29,9 @@ class OfRuns(Kind):
     def ask(self, asker: Asker, editions: Sequence[str], methods: Collection[str]) -> Iterator[Judged]:
         if self.method not in methods:
             return
-        for number in filter(asker.asks, range(runs(asker.plan))):
+        for number in range(runs(asker.plan)):
+            if not asker.asks(number, TOGETHER):
+                continue
             made, edition = program_of(asker.plan.seed, number), edition_of(editions, number)
             outcomes = {way: once(asker, way, made, number, edition) for way in running.ways(made, number)}
             yield Asked(number, edition, outcomes, self.name), None

@@ -17,6 +17,8 @@ __all__ = ["OfSteps", "asked_of", "faults", "steps_of"]
 #: Of so many random graphs one is asked for its step (assumed: its kinds of operators are fewer).
 _STEP = 5
 
+_TOGETHER = 2  # in succession are of one third: one in each edition
+
 
 class OfSteps(Kind):
     """The step of a graph under three sets of options, of which nothing can be refused, and where its operators are."""
@@ -26,7 +28,9 @@ class OfSteps(Kind):
     def ask(self, asker: Asker, editions: Sequence[str], methods: Collection[str]) -> Iterator[Judged]:
         if self.method not in methods:
             return
-        for number in filter(asker.asks, range(asker.plan.graphs // _STEP)):
+        for number in range(asker.plan.graphs // _STEP):
+            if not asker.asks(number, _TOGETHER):
+                continue
             edition, places = edition_of(editions, number), "partition" in asker.claims.features
             outcomes = asked_of(asker, steps_of(asker.plan.seed, number), number, edition, places)
             yield Asked(number, edition, outcomes, self.name), None

@@ -33,7 +33,7 @@ class UnderConditions(Kind):
             one = dealt.first
             if one.case.method not in methods or one.edition not in editions:
                 continue
-            if not asker.asks_about(one.case.params["graph"]):
+            if not asker.asks_about(one.case.params["graph"], number):
                 continue
             dealt = dealing.usable_of(dealt, asker.claims)
             if not dealt.graphs:
