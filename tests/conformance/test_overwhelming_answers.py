@@ -258,11 +258,15 @@ def test_lines_are_the_same_in_one_file(some: List[str], times: int) -> None:
         (packing.compressed(["a"]) + b"x", "goes on"),
         (packing.compressed(["a"]) * 2, "goes on"),
         (b"a\n" * 50, "cannot be read"),
-        (gzip.compress(b"a\n"), "cannot be read"),
+        (b"\x1f\x8b\x08" + bytes(20), "cannot be read"),
         (lzma.compress(b"a\nb"), "has no end"),
         (lzma.compress(b"\n" * (3 << 20)), "takes more"),
         (lzma.compress(b"a" * (1 << 19) * 3 + b"\n"), "takes more|too long"),
         (lzma.compress(b"a\n", filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 30}]), "cannot be read"),
+    ],
+    ids=[
+        "nothing", "cut off", "a byte behind", "two streams", "no compression", "gzip", "no last line end", "many lines",
+        "a long line", "a large dictionary",
     ],
 )
 def test_what_are_no_compressed_lines_is_refused(content: bytes, says: str) -> None:
