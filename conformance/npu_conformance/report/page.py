@@ -10,6 +10,7 @@ import pathlib
 import re
 from typing import Any, Dict, List
 
+import npu_reference
 from npu_reference.errors import NpuError
 
 __all__ = ["embed", "policy", "render_page", "worded"]
@@ -28,7 +29,8 @@ def render_page(template: str, **context: Any) -> str:
             "pages are made with jinja2, which is not installed.",
             "Install npu-conformance[report].",
         ) from None
-    return _environment().get_template(template).render(policy=policy(template), **context)
+    about = {"policy": policy(template), "version": npu_reference.__version__}
+    return _environment().get_template(template).render(**about, **context)
 
 
 #: Pages that others show in frames, which have the policy of the page that shows them beside their own.
