@@ -1,8 +1,8 @@
-"""Builds what a release publishes and tries it as a user would: ``python release/release.py OUT``, or ``tox run -e release``.
+"""Builds what a release publishes and tries it as a user would: ``python release/release.py OUT``.
 
-From a clean clone of the commit that is checked out: the sdist, the wheel made of it, an SBOM and checksums. Then the
-wheel is installed by pip into an empty environment of every Python, and used there. Ends with a table; status 1 if
-anything failed. Needs git, the packages of constraints/release.txt, and the interpreters.
+``tox run -e release`` brings what that needs beside git and the interpreters. From a clean clone of the commit that is
+checked out come the sdist, the wheel made of it, an SBOM and checksums. Then pip installs the wheel into an empty
+environment of every Python, where it is used. Ends with a table; status 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -96,16 +96,16 @@ def contents(sdist: Path, wheel: Path) -> str:
     """The version that both have, once their files are seen to be those that belong there."""
     with zipfile.ZipFile(str(wheel)) as archive:
         names = archive.namelist()
-        (metadata,) = [name for name in names if name.endswith(".dist-info/METADATA")]
-        lines = archive.read(metadata).decode("utf-8").splitlines()
-    version = next(line[len("Version: ") :] for line in lines if line.startswith("Version: "))
+    version = next(line[len("Version: ") :] for line in _metadata(wheel) if line.startswith("Version: "))
     tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
     if tops != TOPS:
         raise Failed(f"{wheel.name} has {', '.join(sorted(tops))} at its top, not {', '.join(sorted(TOPS))}")
     if any("__pycache__" in name or name.endswith((".pyc", ".orig", ".swp")) for name in names):
         raise Failed(f"{wheel.name} has files that belong to nobody")
-    needed = ["npu_reference/_built.py", "npu_conformance/py.typed", "npu_reference/_dropin/npu_bridge/__init__.py",
-              "npu_conformance/_data/docs/readings.md", metadata.replace("METADATA", "licenses/LICENSE")]  # fmt: skip
+    needed = [
+        "npu_reference/_built.py", "npu_reference/_dropin/npu_bridge/__init__.py", "npu_conformance/py.typed",
+        "npu_conformance/_data/docs/readings.md", f"npu_conformance-{version}.dist-info/licenses/LICENSE",
+    ]  # fmt: skip
     missing = sorted(set(needed) - set(names))
     if missing:
         raise Failed(f"{wheel.name} lacks {', '.join(missing)}")
@@ -119,21 +119,32 @@ def sbom(place: Path, wheel: Path, version: str, out: Path) -> None:
     python = _environment(sys.executable, place)
     _said([python, "-m", "pip", "install", "--quiet", f"{wheel}[report]"])
     _said([python, "-m", "pip", "uninstall", "--quiet", "--yes", "pip"])
+    # By this the tool tells what is listed from what it brings along.
+    needs = [need for need in _needs(wheel) if "extra ==" not in need or "extra == 'report'" in need]
+    project = {"name": "npu-conformance", "version": version, "dependencies": [one.split(";")[0] for one in needs]}
+    lines = [f"{name} = {json.dumps(value)}\n" for name, value in project.items()]
     about = place / "pyproject.toml"
-    about.write_text(f'[project]\nname = "npu-conformance"\nversion = "{version}"\n', encoding="utf-8")
+    about.write_text("[project]\n" + "".join(lines) + 'license.text = "Apache-2.0"\n', encoding="utf-8")
     bill = out / f"npu-conformance-{version}.cdx.json"
     tool = [sys.executable, "-m", "cyclonedx_py", "environment", "--output-reproducible", "--pyproject", str(about)]
     _said([*tool, "--output-file", str(bill), python])
-    # Where the wheel lay when it was installed is nobody's business.
     found = json.loads(bill.read_text(encoding="utf-8"))
-    for one in found["components"]:
-        if one["name"] == "npu-conformance":
-            one.pop("externalReferences", None)
-            one["purl"] = f"pkg:pypi/npu-conformance@{version}"
-    names = {one["name"] for one in found["components"]}
-    if not {"click", "protobuf", "rich", "tomli", "tokenize-rt", "jinja2", "numpy"} <= {name.lower() for name in names}:
+    found["metadata"]["component"]["purl"] = f"pkg:pypi/npu-conformance@{version}"
+    names = {one["name"].lower().replace("_", "-") for one in found["components"]}
+    if not {"click", "jinja2", "numpy", "protobuf", "rich", "tokenize-rt", "tomli"} <= names:
         raise Failed(f"the SBOM lacks a dependency: it has {', '.join(sorted(names))}")
     bill.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _metadata(wheel: Path) -> List[str]:
+    with zipfile.ZipFile(str(wheel)) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        return archive.read(name).decode("utf-8").splitlines()
+
+
+def _needs(wheel: Path) -> List[str]:
+    mark = "Requires-Dist: "
+    return [line[len(mark) :] for line in _metadata(wheel) if line.startswith(mark)]
 
 
 class Use(NamedTuple):
@@ -237,7 +248,7 @@ def _said(command: List[str], folder: Optional[Path] = None, **variables: str) -
 
 def _run(
     command: List[str], folder: Optional[Path] = None, merged: bool = True, **variables: str
-) -> "subprocess.CompletedProcess[str]":
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, cwd=str(folder) if folder else None, env={**_environ(), **variables}, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT if merged else subprocess.PIPE, encoding="utf-8",
