@@ -62,7 +62,7 @@ _OF_THE_NEWEST_PYTHON = [
     "models/test_partition_facts.py",
     "options/test_derived.py",
     "packaging/test_action.py", "packaging/test_chromium.py", "packaging/test_derived_pages.py",
-    "packaging/test_for_newcomers.py", "packaging/test_site.py",
+    "packaging/test_for_newcomers.py", "packaging/test_release.py", "packaging/test_site.py",
     "partition/test_contraction_and_merging.py", "partition/test_growth.py", "partition/test_partition_laws.py",
     "partition/test_random_graphs.py",
     "precision/test_laws.py", "precision/test_models.py",
