@@ -4,7 +4,8 @@
 ARG PYTHON=3.13-slim-bookworm
 
 FROM python:${PYTHON} AS build
-# git tells the version which commit this is.
+# git tells the version which commit this is; the wheel, the same by any git, is all that is taken from here.
+# hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends git \
     && rm -rf /var/lib/apt/lists/*
