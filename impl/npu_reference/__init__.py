@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from .errors import NpuError
 
-__all__ = ["NpuError", "__version__", "activate", "deactivate"]
+try:
+    from ._built import VERSION as __version__  # of a wheel or an sdist
+except ImportError:
+    from . import version
 
-__version__ = "0.1.0"
+    __version__ = version.of_checkout()
+
+__all__ = ["NpuError", "__version__", "activate", "deactivate"]
 
 
 def activate() -> None:

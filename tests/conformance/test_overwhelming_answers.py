@@ -265,8 +265,8 @@ def test_lines_are_the_same_in_one_file(some: List[str], times: int) -> None:
         (lzma.compress(b"a\n", filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 30}]), "cannot be read"),
     ],
     ids=[
-        "nothing", "cut off", "a byte behind", "two streams", "no compression", "gzip", "no last line end", "many lines",
-        "a long line", "a large dictionary",
+        "nothing", "cut off", "a byte behind", "two streams", "no compression", "gzip", "no last line end",
+        "many lines", "a long line", "a large dictionary",
     ],
 )
 def test_what_are_no_compressed_lines_is_refused(content: bytes, says: str) -> None:

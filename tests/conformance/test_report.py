@@ -16,6 +16,7 @@ from typing import Any, Dict, Tuple
 import markupsafe
 import pytest
 
+import npu_reference
 from npu_conformance.files import output, packing
 from npu_conformance.protocol import schema
 from npu_conformance.report import comparison, results, summary, verify, write
@@ -201,6 +202,14 @@ def test_an_untouched_report_holds(shelf: Shelf, backend: str) -> None:
     found = verify.verify(shelf.load(), folder)
     assert found.faults == ()
     assert found.verdict == lines(folder)[-1]["verdict"]
+
+
+def test_a_report_holds_for_another_version_with_the_same_library(shelf: Shelf, monkeypatch) -> None:
+    folder = reported(shelf, "Honest")
+    stated = lines(folder)[0]["suite"]["version"]
+    monkeypatch.setattr(npu_reference, "__version__", "9.9")
+    assert verify.verify(shelf.load(), folder).faults == ()
+    assert lines(folder)[0]["suite"]["version"] == stated != "9.9"
 
 
 def _pass(records: list) -> None:

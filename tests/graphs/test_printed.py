@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import types
 from typing import Any, List, Optional, Set
 
 import pytest
@@ -221,3 +222,12 @@ def test_bounds_of_the_text_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, read in (("x" * 9, True), ("x" * 30, False), ("\\101" * 30, False)):
         found = read_printed(f'node {{\nname: "{name}"\n}}\n', message_class("GraphDef")())
         assert (found is not None) == read
+
+
+@pytest.mark.parametrize("kind, value", [(1, 1.0), (2, 1.0), (5, 1)])
+def test_fields_of_numbers_are_known_without_names_of_their_types_in_cpp(kind: int, value: Any) -> None:
+    """protobuf 4.21, the last that works on Python 3.7, has none of those."""
+    names = {"STRING": 9, "BYTES": 12, "BOOL": 8, "ENUM": 14, "DOUBLE": 1, "FLOAT": 2, "GROUP": 10}
+    field = types.SimpleNamespace(type=kind, **{f"TYPE_{name}": number for name, number in names.items()})
+    found = printed._converter(field)(printed._LINE.match("x: 1"))
+    assert (found, type(found)) == (value, type(value))

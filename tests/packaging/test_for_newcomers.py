@@ -113,11 +113,18 @@ def test_the_hooks_have_the_versions_of_the_environment_lint():
         assert re.search(rf'"{name}==([\w.]+)"', hooks).group(1) == pins[name]
 
 
-def test_the_newest_release_of_the_changelog_is_the_version():
-    import npu_reference
+def test_the_version_follows_from_the_changelog():
+    """Of the newest release there, or of one that comes after it and is not released yet."""
+    from npu_reference.version import RELEASE
 
-    releases = re.findall(r"^## (\d[\w.]*)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert releases[0] == npu_reference.__version__
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    if ".dev" not in RELEASE:
+        assert headings[0] == RELEASE
+        return
+    assert headings[0] == "Unreleased" and RELEASE.endswith(".dev0")
+    last, following = ([int(part) for part in name.split(".")] for name in (headings[1], RELEASE[: -len(".dev0")]))
+    place = next(number for number, (before, after) in enumerate(zip(last, following)) if before != after)
+    assert following == [*last[:place], last[place] + 1, *[0] * (2 - place)]
 
 
 def test_both_packages_say_that_they_are_typed():

@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 
+import npu_reference
 from npu_conformance.cli import main
 from npu_conformance.protocol import schema
 from npu_reference.graphs import GraphBuilder, write_graph
@@ -82,7 +83,8 @@ def test_json_follows_its_schema(capsys: Any, model: str) -> None:
     answer: Dict[str, Any] = json.loads(out)
     declared = schema.load("precision")
     assert status == 0 and schema.fault(answer, declared, declared) is None
-    assert answer["schema"] == {"name": "npu-conformance/precision", "version": 1}
+    made_by = f"npu-conformance {npu_reference.__version__}"
+    assert answer["schema"] == {"name": "npu-conformance/precision", "version": 1, "made_by": made_by}
     changed = answer["compared"][0]["changed"]
     assert [row["node"] for row in changed if row["op"] == "MatMul"] == ["white"]
     assert changed[0]["before"]["inputs"] == ["float16", "float16"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from npu_conformance.judging import judge
 from npu_conformance.library.library import Library
 from npu_conformance.report import comparison
-from npu_conformance.report.page import render_page
+from npu_conformance.report.page import Made, render_page
 
 __all__ = ["page"]
 
@@ -38,6 +38,7 @@ def page(library: Library, found: comparison.Comparison) -> str:
     present = {*found.before.counts, *found.after.counts}
     return render_page(
         "comparison.html",
+        made=Made(),
         before=found.before,
         after=found.after,
         worse=len(worse),

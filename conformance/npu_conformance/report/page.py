@@ -31,11 +31,13 @@ _LONGEST = 4000  # characters of a command that a page shows (assumed)
 class Made(NamedTuple):
     """How a page was made, for its frame.
 
-    command: a line to paste that writes it again; day: YYYY-MM-DD, or empty where equal input must give equal bytes.
+    command: a line to paste that writes it again; day: YYYY-MM-DD, or empty where equal input must give equal bytes;
+    version: of the suite that wrote it, this one if empty.
     """
 
     command: str = ""
     day: str = ""
+    version: str = ""
 
 
 class _About(NamedTuple):
@@ -86,6 +88,22 @@ _ABOUT: Mapping[str, _About] = {
         "A signature is what one kind of session.run feeds and fetches. Each has a partition, a precision and, where "
         "the clock was on, a timeline, which open over this page.",
     ),
+    "comparison.html": _About(
+        "What moved between two reports",
+        "run.md",
+        "Causes stand first, then requirements, then every result that changed. The page shows what the reports state; "
+        "verify judges a report again.",
+    ),
+    "site_index.html": _About(
+        "Results of several runs",
+        "run.md",
+        "A row is a requirement, a column a report. A cell leads to the cases of the requirement in that report.",
+    ),
+    "site_report.html": _About(
+        "One report among several",
+        "run.md",
+        "A case that failed leads to its cause, input, answer and command. The page shows what the report states.",
+    ),
     "ranks.html": _About(
         "Run of a script on several ranks",
         "runtime.md",
@@ -120,13 +138,15 @@ def render_page(template: str, made: Optional[Made] = None, **context: Any) -> s
             "pages are made with jinja2, which is not installed.",
             "Install npu-conformance[report].",
         ) from None
+    version = (made.version if made else "") or npu_reference.__version__
     frame = None if made is None else _frame(_ABOUT[template], made)
-    return _environment().get_template(template).render(policy=policy(template), frame=frame, **context)
+    context.update(policy=policy(template), version=version, frame=frame)
+    return _environment().get_template(template).render(**context)
 
 
 def _frame(about: _About, made: Made) -> Dict[str, str]:
     return {
-        "version": npu_reference.__version__,
+        "version": made.version or npu_reference.__version__,
         "kind": about.kind,
         "reading": about.reading,
         "document": about.document,

@@ -62,7 +62,7 @@ def page(library: Library, report: Report) -> str:
     requirements = _requirements(library, report)
     return render_page(
         "report.html",
-        made=Made(failing.run_command(report), str(report.header.get("day", ""))),
+        made=Made(failing.run_command(report), str(report.header.get("day", "")), report.header["suite"]["version"]),
         verdict=report.verdict,
         header=report.header,
         errors=report.errors,

@@ -17,7 +17,7 @@ from npu_conformance.judging.records import Record
 from npu_conformance.library.library import Library
 from npu_conformance.protocol import schema
 from npu_conformance.report import causes, comparison, comparison_page, failing, run_page, stated, summary
-from npu_conformance.report.page import render_page
+from npu_conformance.report.page import Made, render_page
 from npu_reference.errors import NpuError
 
 __all__ = ["MARK", "MOST", "answer", "write"]
@@ -169,6 +169,7 @@ def _index(library: Library, groups: Sequence[Sequence[Entry]]) -> str:
     present = {status for entry in entries for status in entry.counts}
     return render_page(
         "site_index.html",
+        made=Made(),
         groups=groups,
         entries=entries,
         statuses=[status for status in judge.ORDER if status in present],
@@ -195,6 +196,7 @@ def _report_page(library: Library, read: stated.Stated, entry: Entry) -> str:
     present = [status for status in judge.ORDER if status in read.counts]
     return render_page(
         "site_report.html",
+        made=Made(),
         entry=entry,
         title=read.title,
         spec=report.header["backend"]["spec"],

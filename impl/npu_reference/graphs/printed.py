@@ -186,7 +186,7 @@ def _converter(field: Any) -> Optional[Callable[[Any], Any]]:
     if field.type == field.TYPE_ENUM:
         numbers = {value.name: value.number for value in field.enum_type.values}
         return lambda line: numbers.get(line.group(_WORD))
-    if field.cpp_type in (field.CPPTYPE_DOUBLE, field.CPPTYPE_FLOAT):
+    if field.type in (field.TYPE_DOUBLE, field.TYPE_FLOAT):  # protobuf 4.24 has no names of C++ types here
         return lambda line: float(line.group(_WORD)) if _REAL.match(line.group(_WORD) or "") else None
     if field.type == field.TYPE_GROUP:
         return None
