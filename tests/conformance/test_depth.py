@@ -146,7 +146,7 @@ def test_the_command_that_repeats_a_law_asks_as_much() -> None:
 
 def test_a_run_of_a_third_is_no_statement_about_the_whole_suite() -> None:
     report: Any = mock.Mock(records=[mock.Mock(instance=one) for one in corpus().instances()])
-    with mock.patch.object(summary, "counts"), mock.patch.object(summary, "_must", return_value=(1, 1)):
+    with mock.patch.object(summary, "counts"), mock.patch.object(summary, "must", return_value=(1, 1)):
         for told in ({}, {"thorough": True}, {"thorough": False}, {"thorough": 1}):
             report.header = collections.defaultdict(dict, selection=told)
             assert summary.statement(corpus(), report, b"")["whole_suite"] is (told.get("thorough", True) is True)

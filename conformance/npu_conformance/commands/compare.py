@@ -12,7 +12,7 @@ from npu_reference.errors import ExitStatus
 __all__ = ["compare"]
 
 
-@click.command(epilog=examples("compare before/ after/"))
+@click.command(epilog=examples("compare before/ after/", "compare before/ after/ --html moved.html"))
 @click.argument("before", type=click.Path())
 @click.argument("after", type=click.Path())
 @click.option("--html", type=click.Path(), help="Also write one self-contained page.")
@@ -21,11 +21,6 @@ def compare(before: str, after: str, html: Optional[str], form: str) -> int:
     """Compare the reports in the folders BEFORE and AFTER: what moved by cause, requirement and result.
 
     Exit 1 if any result became worse.
-
-    \b
-    Examples:
-      npu-conformance compare vendor-1.0 vendor-1.1
-      npu-conformance compare vendor-1.0 vendor-1.1 --html moved.html
     """
     from npu_conformance.files import output
     from npu_conformance.library import library

@@ -6,13 +6,13 @@ from typing import Tuple
 
 import click
 
-from npu_conformance.commands.shared import FORMAT, echo_json
+from npu_conformance.commands.shared import FORMAT, echo_json, examples
 from npu_reference.errors import ExitStatus
 
 __all__ = ["site"]
 
 
-@click.command()
+@click.command(epilog=examples("site reference/ mine/ --out site"))
 @click.argument("reports", nargs=-1, required=True, type=click.Path(), metavar="REPORT...")
 @click.option(
     "--out",
@@ -27,11 +27,6 @@ def site(reports: Tuple[str, ...], out: str, form: str) -> int:
 
     Reports of one backend are its versions, in the order given: the oldest first. The site shows what the reports
     state; verify judges a report again.
-
-    \b
-    Examples:
-      npu-conformance site reference-report vendor-report --out site
-      npu-conformance site vendor-1.0 vendor-1.1 vendor-1.2 other-2.0 --out site
     """
     from npu_conformance.files import output
     from npu_conformance.library import library
