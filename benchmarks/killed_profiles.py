@@ -40,11 +40,11 @@ def made_before() -> Tuple[Any, ...]:
 def program(folder: str, seed: int) -> None:
     """Leaves files for ever, of one of a few nets at a time."""
     order, steps = random.Random(seed), made_before()
-    plan = tuning.Plan("2", folder, None, None, True)
+    plan = tuning.TuningPlan("2", folder, None, None, True)
     while True:
         made = order.choice(steps)
         wanted = Collected(folder, True, True, True, "", "", order.choice(["Memory", "PipeUtilization"]))
-        profiling.write(folder, profiling.files([profiling.Run(made)], wanted))
+        profiling.write(folder, profiling.files([profiling.ProfiledRun(made)], wanted))
         tuned = tuning.tune([made.compiled], plan)
         for name, content in tuning.result_files(plan, tuned, built_in(), {}).items():
             tuning.write(os.path.join(folder, name), content)

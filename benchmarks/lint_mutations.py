@@ -32,8 +32,8 @@ sys.path[:0] = [os.path.join(_ROOT, "impl"), os.path.join(_ROOT, "conformance")]
 
 from npu_conformance.lint import workers  # noqa: E402
 from npu_conformance.lint.finding import DEFECT  # noqa: E402
-from npu_conformance.lint.registry import Settings, rules  # noqa: E402
-from npu_conformance.lint.running import Task, run  # noqa: E402
+from npu_conformance.lint.registry import LintSettings, rules  # noqa: E402
+from npu_conformance.lint.running import LintTask, run  # noqa: E402
 
 ALL = tuple(rule.code for rule in rules())
 MENDED = 8  # every so manieth file is mended as well
@@ -292,20 +292,20 @@ def fault_of_mending(answer, again, path):
 def lint(folder, seed, first, count, jobs):
     """Makes and lints files; yields the number, kind, fault and path of each, as they are done."""
     files = sources()
-    found = run_all(folder, [("same", text.encode("utf-8")) for text in files], Task(ALL, Settings()), jobs, "same")
+    found = run_all(folder, [("same", text.encode("utf-8")) for text in files], LintTask(ALL, LintSettings()), jobs, "same")
     expected = {
         text: [(one.line, one.column, one.code, one.message) for one in answer.findings]
         for text, (_, _, answer) in zip(files, found)
     }
     inputs = [made(files, seed, number) for number in range(first, first + count)]
-    plain = run_all(folder, [one[:2] for one in inputs], Task(ALL, Settings()), jobs, "plain")
+    plain = run_all(folder, [one[:2] for one in inputs], LintTask(ALL, LintSettings()), jobs, "plain")
     faults = {
         number: fault_of(answer, data, None if same is None else expected[same])
         for number, (_, data, same), (_, _, answer) in zip(range(first, first + count), inputs, plain)
     }
     some = [number for number in faults if number % MENDED == 0 and not faults[number]]
     chosen = [inputs[number - first][:2] for number in some]
-    task = Task(ALL, Settings(), True, unsafe=True)
+    task = LintTask(ALL, LintSettings(), True, unsafe=True)
     mended = list(run_all(folder, chosen, task, jobs, "mended"))
     changed = [(kind, answer.after or data) for (kind, data), (_, _, answer) in zip(chosen, mended)]
     again = run_all(folder, changed, task, jobs, "again")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from npu_reference.artifacts import Model, Place, Program
+from npu_reference.artifacts import FolderPlace, Model, Program
 from npu_reference.catalog import OpList
 from npu_reference.compiler import compile_graph, settings_of
 from npu_reference.graphs import GraphBuilder, arg_shapes, close_over
@@ -42,7 +42,7 @@ class Machine:
 
     def program(self, **more):
         self.programs += 1
-        place = Place(str(self.path), str(self.path))
+        place = FolderPlace(str(self.path), str(self.path))
         return Program(place, process=str(1000 + self.programs), clock=lambda: self.now, **more)
 
     def compile(
@@ -72,7 +72,7 @@ class Machine:
 
 class _Rooted(fileview.Disk):
     def __init__(self, root):
-        self._place = Place(root, root)
+        self._place = FolderPlace(root, root)
 
     def _bytes(self, path):
         return super()._bytes(self._place.path(path))

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from npu_reference.artifacts import Folder, Place
+from npu_reference.artifacts import Folder, FolderPlace
 from npu_reference.device import faults
 from npu_reference.errors import NpuError
 
@@ -97,7 +97,7 @@ def test_what_a_killed_writer_left_long_ago_goes_and_what_is_young_or_foreign_st
 )
 def test_no_name_leads_out_of_a_place_with_a_root(tmp_path, name, inside):
     root = str(tmp_path)
-    assert os.path.normpath(Place(root, root).path(name)) == os.path.normpath(os.path.join(root, inside))
+    assert os.path.normpath(FolderPlace(root, root).path(name)) == os.path.normpath(os.path.join(root, inside))
 
 
 def test_files_of_a_folder_are_regular_ones(tmp_path):

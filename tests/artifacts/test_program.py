@@ -300,7 +300,7 @@ def test_a_program_without_debug_options_leaves_nothing_but_what_the_documents_s
 def test_repository_hits_are_of_kernels_whose_tile_tuning_found():
     net = mlp(layers=2, batch=48, width=96)
     first = step(*net).compiled
-    tiles = tuning.tiles_of(tuning.tune([first], tuning.Plan("2", ".", None, None, True)))
+    tiles = tuning.tiles_of(tuning.tune([first], tuning.TuningPlan("2", ".", None, None, True)))
     tuned = step(*net, tiles=tiles).compiled
     hits, effects = ([], [])
     for compiled in (first, tuned):

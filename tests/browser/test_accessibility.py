@@ -50,7 +50,7 @@ def paths(tmp_path_factory) -> Dict[str, str]:
 def _told():
     from npu_conformance.models import script as scripts
     from npu_reference.graphs import GraphBuilder
-    from npu_reference.runtime.observing.account import Account, Failure, Place
+    from npu_reference.runtime.observing.account import Account, AccountPlace, Failure
 
     account = Account()
     account.opened(1, settings(mix_compile_mode=True, precision_mode="allow_mix_precision"))
@@ -59,7 +59,7 @@ def _told():
     g = GraphBuilder()
     g.op("Relu", LONG, [g.placeholder("x", "float32", [2, 2])])
     run(account, 2, Signature(("x:0",), (f"{LONG}:0",), ()), g.build())
-    place = Place("train.py", 12, "main", "sess.run(train_op)")
+    place = AccountPlace("train.py", 12, "main", "sess.run(train_op)")
     account.failure = Failure("ValueError", "", "ValueError: no", (place,))
     return scripts.tell(account, "/models/train.py", 1)
 

@@ -16,7 +16,7 @@ from tests.timing.networks import mlp, step
 
 
 def written(folder, name, found):
-    answer = profiling.answer([profiling.Asked(found, None)])
+    answer = profiling.answer([profiling.ProfileRequest(found, None)])
     path = folder / f"{name}.html"
     path.write_text(profile_page.page(found, answer, title="net<b>", options={"a": "<i>"}), encoding="utf-8")
     return str(path), answer

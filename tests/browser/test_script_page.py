@@ -13,8 +13,8 @@ from npu_reference.graphs import GraphBuilder, close_over, load_graph
 from npu_reference.options import resolve
 from npu_reference.partition import partition
 from npu_reference.runtime.execution.clocking import RunTime
-from npu_reference.runtime.observing.account import Account, Failure, Place
-from npu_reference.runtime.observing.trace import Copy
+from npu_reference.runtime.observing.account import Account, AccountPlace, Failure
+from npu_reference.runtime.observing.trace import TracedCopy
 from tests.browser.conftest import open_page
 from tests.timing.networks import mlp
 from tests.timing.networks import step as timed
@@ -34,7 +34,7 @@ def run(account, number, asked, graph, times=1):
     session = next(session for session in account.sessions if session.number == number)
     account.planned(number, asked, partition(closed, session.settings.resolution), ("a note",))
     for _ in range(times):
-        account.ran(number, asked, [Copy("x:0", "h2d", 4096)])
+        account.ran(number, asked, [TracedCopy("x:0", "h2d", 4096)])
 
 
 def pipeline():
@@ -65,7 +65,7 @@ def told():
     run(account, 2, Signature(("x:0",), (f"{last}:0",), ()), large)
     resnet = load_graph(os.path.join(_GRAPHS, "resnet50_tiny.pb.gz"))
     run(account, 3, Signature((), (), ("init",)), resnet)
-    place = Place("train<b>.py", 12, "main", "sess.run(train_op)")
+    place = AccountPlace("train<b>.py", 12, "main", "sess.run(train_op)")
     account.failure = Failure("ValueError", "", "ValueError: </script><script>alert(1)</script>", (place,))
     return scripts.tell(account, "/models/train<b>.py", 1)
 

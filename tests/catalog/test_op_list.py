@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from npu_reference.catalog import Entry, OpList
+from npu_reference.catalog import OpEntry, OpList
 from npu_reference.errors import NpuError
 
 
 def test_the_built_in_list_has_compute_operators_and_no_host_callbacks():
     ops = OpList.built_in()
     for op in ("Conv2D", "MatMul", "Relu", "While", "If", "VariableV2", "VarHandleOp", "FusedBatchNormV3"):
-        assert ops.get(op) == Entry(is_gray=False, is_heavy=False), op
+        assert ops.get(op) == OpEntry(is_gray=False, is_heavy=False), op
     for op in ("PyFunc", "EagerPyFunc", "ScalarSummary", "SaveV2", "RestoreV2", "IteratorGetNext", "ReadFile"):
         assert ops.get(op) is None, op
 
@@ -33,7 +33,7 @@ def test_a_list_survives_being_written_and_read():
 
 def test_flags_default_to_false_and_other_keys_are_ignored():
     ops = OpList.parse('{"A": {}, "B": {"isGray": true, "note": 1}, "C": {"isHeavy": true}}')
-    assert [ops.get(op) for op in "ABC"] == [Entry(), Entry(True, False), Entry(False, True)]
+    assert [ops.get(op) for op in "ABC"] == [OpEntry(), OpEntry(True, False), OpEntry(False, True)]
     assert ops.get("D") is None
 
 

@@ -83,8 +83,8 @@ def test_a_refusal_may_lack_the_code_but_not_the_other_way_round(shelf: Shelf) -
 
 def test_unsupported_stays_an_overclaim_for_who_claims_in_full(shelf: Shelf) -> None:
     one = instance(shelf, "contains")
-    assert judge.judge(one, client.Unsupported("files"), claims=PART).status == "unsupported"
-    assert judge.judge(one, client.Unsupported("files"), claims=FULL).status == "overclaim"
+    assert judge.judge(one, client.UnsupportedOutcome("files"), claims=PART).status == "unsupported"
+    assert judge.judge(one, client.UnsupportedOutcome("files"), claims=FULL).status == "overclaim"
 
 
 @pytest.mark.parametrize("spec", ["adapter", "adapter:python3", "adapter:/opt/vendor/bin/python"])

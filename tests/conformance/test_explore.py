@@ -56,7 +56,7 @@ class Lanes:
 
 
 def explore(factory, folder, most, methods=questions.METHODS, seed=0):
-    plan = searching.Plan(1e6, seed, tuple(methods), most=most)
+    plan = searching.SearchPlan(1e6, seed, tuple(methods), most=most)
     return searching.explore(corpus(), "here", Lanes(factory, folder), plan)
 
 
@@ -257,7 +257,7 @@ class Slow(Halves):
 @pytest.mark.parametrize("seconds", [20.0, 200.0])
 def test_making_small_has_a_share_of_the_time_and_no_more(seconds, tmp_path):
     Slow.now = 0.0
-    plan = searching.Plan(seconds, 0, ("precision",))
+    plan = searching.SearchPlan(seconds, 0, ("precision",))
     found = searching.explore(corpus(), "here", Lanes(Slow, tmp_path), plan, clock=lambda: Slow.now)
     assert found.findings and 0.7 * seconds < found.asked <= 0.8 * seconds
     again = 2 * len(found.findings)  # each is asked once more as it was, and once as small as it is

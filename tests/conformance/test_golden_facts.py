@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from npu_conformance import cli
 from npu_conformance.models import golden
-from npu_conformance.models.golden import Question
+from npu_conformance.models.golden import GoldenQuestion
 from npu_conformance.models.golden.changes import NAMED_DTYPES
 from npu_conformance.protocol import schema
 from npu_reference.errors import NpuError
@@ -45,7 +45,7 @@ def asked_otherwise(model, **changed):
 @pytest.fixture
 def model(tmp_path):
     path = dense(tmp_path / "model.pb")
-    golden.update(path, Question(OPTIONS, facts=golden.FACTS))
+    golden.update(path, GoldenQuestion(OPTIONS, facts=golden.FACTS))
     return path
 
 
@@ -68,7 +68,7 @@ def test_operators_that_get_another_dtype_are_told_with_the_slots(model):
 
 def test_dtypes_of_many_operators_are_counted_beyond_the_first(tmp_path):
     path = dense(tmp_path / "deep.pb", layers=NAMED_DTYPES + 2, width=16)
-    golden.update(path, Question(OPTIONS, facts=golden.FACTS))
+    golden.update(path, GoldenQuestion(OPTIONS, facts=golden.FACTS))
     asked_otherwise(path, values={"precision_mode": "allow_fp32_to_fp16"})
     assert "and 2 more operators: float16 -> float32 of input 0 and output 0" in told(path)
 
@@ -83,7 +83,7 @@ def test_a_slower_step_is_told_with_the_kernels_it_lies_in_and_a_tolerance_forgi
 
 def test_a_step_that_is_no_longer_known_is_a_change_with_the_reason(tmp_path):
     path = chain(tmp_path / "model.pb", host_op="Tanh")
-    golden.update(path, Question({"mix_compile_mode": True}, facts=golden.FACTS))
+    golden.update(path, GoldenQuestion({"mix_compile_mode": True}, facts=golden.FACTS))
     chain(tmp_path / "model.pb")
     assert [text for text in told(path) if text.startswith("a step's time and memory: known -> unknown, middle")]
 
@@ -138,7 +138,7 @@ def test_files_of_the_user_are_found_from_the_folder_of_the_model_and_told_when_
 @pytest.mark.parametrize("jobs", ["1", "3"])
 def test_many_models_answer_in_their_order_whoever_is_first_and_errors_stay_their_own(tmp_path, model, jobs):
     other = chain(tmp_path / "other.pb")
-    golden.update(other, Question({"mix_compile_mode": True}))
+    golden.update(other, GoldenQuestion({"mix_compile_mode": True}))
     chain(tmp_path / "other.pb", host_op="Tanh")
     names = [model, str(tmp_path / "none.pb"), other]
     said = invoke("golden", "check", "-n", jobs, "--format", "json", *names)
@@ -153,7 +153,7 @@ def test_many_models_answer_in_their_order_whoever_is_first_and_errors_stay_thei
 def test_a_folder_stands_for_all_that_is_recorded_below_it(tmp_path, monkeypatch, model):
     below = tmp_path / "below"
     below.mkdir()
-    golden.update(chain(below / "other.pb"), Question({"mix_compile_mode": True}))
+    golden.update(chain(below / "other.pb"), GoldenQuestion({"mix_compile_mode": True}))
     chain(tmp_path / "unrecorded.pb")
     monkeypatch.chdir(tmp_path)
     said = invoke("golden", "check", "-n", "1", ".")
@@ -168,7 +168,7 @@ def test_a_folder_stands_for_all_that_is_recorded_below_it(tmp_path, monkeypatch
 
 def test_moves_are_annotations_of_a_workflow(tmp_path):
     path = chain(tmp_path / "model.pb", host_op="Tanh")
-    golden.update(path, Question({"mix_compile_mode": True}))
+    golden.update(path, GoldenQuestion({"mix_compile_mode": True}))
     chain(tmp_path / "model.pb")
     said = invoke("golden", "check", "--format", "github", path)
     assert said.return_value == 1

@@ -9,13 +9,13 @@ from click.testing import CliRunner
 
 from npu_conformance import cli
 from npu_conformance.models import golden
-from npu_conformance.models.golden import Place, Question, Record
+from npu_conformance.models.golden import GoldenPlace, GoldenQuestion, GoldenRecord
 from npu_conformance.models.golden.changes import NAMED_MOVES
 from npu_conformance.protocol import schema
 from npu_reference.errors import NpuError
 from npu_reference.graphs import GraphBuilder, write_graph
 
-MIXED = Question({"mix_compile_mode": True})
+MIXED = GoldenQuestion({"mix_compile_mode": True})
 
 
 def chain(path, host_op="PyFunc"):
@@ -33,7 +33,7 @@ def chain(path, host_op="PyFunc"):
 
 
 def record(places, **counts):
-    return Record(MIXED, places, counts)
+    return GoldenRecord(MIXED, places, counts)
 
 
 def test_an_unchanged_model_has_no_changes(tmp_path):
@@ -58,8 +58,8 @@ def test_an_operator_that_moves_to_the_host_is_named_with_its_reason(tmp_path):
 
 
 def test_a_new_geop_in_front_moves_no_other():
-    before = record({"b": Place(1), "c": Place(1)}, geops=1)
-    after = record({"a": Place(1), "b": Place(2), "c": Place(2)}, geops=2)
+    before = record({"b": GoldenPlace(1), "c": GoldenPlace(1)}, geops=1)
+    after = record({"a": GoldenPlace(1), "b": GoldenPlace(2), "c": GoldenPlace(2)}, geops=2)
     assert [change.text for change in golden.changes(before, after)] == [
         "geops: 1 -> 2",
         "a: not in the graph -> GEOP 1",
@@ -67,16 +67,16 @@ def test_a_new_geop_in_front_moves_no_other():
 
 
 def test_a_geop_that_is_dissolved_is_one_line():
-    before = record({name: Place(1) for name in "abc"})
-    after = record({name: Place(-1, "SCOPE") for name in "abc"})
+    before = record({name: GoldenPlace(1) for name in "abc"})
+    after = record({name: GoldenPlace(-1, "SCOPE") for name in "abc"})
     assert [change.text for change in golden.changes(before, after)] == [
         "all 3 operators of GEOP 1 (a, ...): GEOP 1 -> host, SCOPE"
     ]
 
 
 def test_a_cause_that_changes_is_a_change():
-    before = record({"a": Place(-1, "REF_EDGE", "v")})
-    after = record({"a": Place(-1, "REF_EDGE", "w")})
+    before = record({"a": GoldenPlace(-1, "REF_EDGE", "v")})
+    after = record({"a": GoldenPlace(-1, "REF_EDGE", "w")})
     assert [change.text for change in golden.changes(before, after)] == [
         "a: host, REF_EDGE via v -> host, REF_EDGE via w"
     ]
@@ -84,8 +84,8 @@ def test_a_cause_that_changes_is_a_change():
 
 def test_many_moves_of_one_kind_are_counted_beyond_the_first():
     names = [f"n{i:03}" for i in range(NAMED_MOVES + 5)]
-    before = record({**{name: Place(1) for name in names}, "stays": Place(1)})
-    after = record({**{name: Place(-1, "SCOPE") for name in names}, "stays": Place(1)})
+    before = record({**{name: GoldenPlace(1) for name in names}, "stays": GoldenPlace(1)})
+    after = record({**{name: GoldenPlace(-1, "SCOPE") for name in names}, "stays": GoldenPlace(1)})
     texts = [change.text for change in golden.changes(before, after)]
     assert len(texts) == NAMED_MOVES + 1
     assert texts[-1] == "and 5 more operators: GEOP 1 -> host, SCOPE"

@@ -32,7 +32,7 @@ def profile(folder, made=None, runs=2, wanted=ALL):
     """A profile of some runs of a step; its path."""
     os.makedirs(str(folder), exist_ok=True)
     made = made or step(*two_engines())
-    content = profiling.files([profiling.Run(made, number * made.step) for number in range(runs)], wanted)
+    content = profiling.files([profiling.ProfiledRun(made, number * made.step) for number in range(runs)], wanted)
     return profiling.write(str(folder), content)
 
 
@@ -319,7 +319,7 @@ def test_weights_that_no_longer_hold_what_their_name_says_are_named(tmp_path, ca
 
 def test_a_bank_tells_its_tiles_or_why_no_run_takes_it(tmp_path, capsys):
     net = mlp(batch=3300, width=2100)
-    plan = tuning.Plan("2", ".", None, None, True)
+    plan = tuning.TuningPlan("2", ".", None, None, True)
     tuned = tuning.tune([step(*net).compiled], plan)
     for name, data in tuning.result_files(plan, tuned, built_in(), {}).items():
         (tmp_path / name).write_bytes(data)
@@ -332,7 +332,7 @@ def test_a_bank_tells_its_tiles_or_why_no_run_takes_it(tmp_path, capsys):
 
 def test_a_bank_of_a_device_of_somebody_else_is_told_and_not_judged(tmp_path, capsys):
     told = tuning.result_files(
-        tuning.Plan("2", ".", None, None, True), [], built_in(), {Gemm(1, 16, 16, 16, 2, 2): Tile(16, 16)}
+        tuning.TuningPlan("2", ".", None, None, True), [], built_in(), {Gemm(1, 16, 16, 16, 2, 2): Tile(16, 16)}
     )
     bank = json.loads(told[tuning.BANK])
     (tmp_path / tuning.BANK).write_text(json.dumps({**bank, "device": "Mine"}), encoding="ascii")

@@ -123,7 +123,7 @@ def test_the_words_of_a_refusal_are_a_should(shelf: Shelf) -> None:
         (refusal("OPTION_CONFLICT", "an operator of the graph"), "pass", ""),
         (refusal("OPTION_CONFLICT", ""), "fail", "partition/unrelated/rejected"),
         (client.Answered(ANSWER), "fail", "partition/accepted/rejected"),
-        (client.Unsupported("it"), "overclaim", "partition/overclaim"),
+        (client.UnsupportedOutcome("it"), "overclaim", "partition/overclaim"),
         (client.Failed("oops"), "fail", "partition/error"),
         (client.Crashed(-11, ""), "crash", "partition/crash"),
         (client.TimedOut(1.0, ""), "timeout", "partition/timeout"),

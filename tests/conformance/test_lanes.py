@@ -34,7 +34,7 @@ class Hanging:
     def request(self, method: str, params: Any, seconds: float) -> client.Outcome:
         self.asked.append((method, seconds))
         if len(self.asked) in self.answered:
-            return client.Unsupported("not this one")
+            return client.UnsupportedOutcome("not this one")
         return client.TimedOut(seconds, "")
 
 

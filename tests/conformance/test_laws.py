@@ -209,7 +209,7 @@ def test_a_constant_is_where_it_is_needed_but_behind_what_it_waits_for(waits, tm
     params = {"surface": "session", "edition": "current", "values": {"mix_compile_mode": True}, "graph": str(path)}
     answer = ReferenceBackend().partition(params)
     assert answer["min_geops"] == (2 if waits else 1)
-    question = checks.Question(load_graph(path), None, mixed=True)
+    question = checks.LawQuestion(load_graph(path), None, mixed=True)
     least = LAWS["minimum"].faults
     assert least(checks.read(question, answer)) == []
     assert least(checks.read(question, {**answer, "min_geops": answer["min_geops"] - 1})) != []

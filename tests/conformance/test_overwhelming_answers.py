@@ -28,7 +28,7 @@ from npu_conformance.protocol import client, messages
 from npu_conformance.report import results, verify, write
 from npu_conformance.running import keeping
 from npu_conformance.strength.laws import answers, asker, asking
-from npu_conformance.strength.laws.plans import PARTS, Asked, Finding
+from npu_conformance.strength.laws.plans import PARTS, Asked, LawFinding
 from npu_reference.errors import NpuError
 from tests.conformance.backends import overwhelming
 from tests.conformance.shelves import BACKENDS, Shelf
@@ -178,7 +178,7 @@ def test_all_files_of_a_whole_run_stay_under_75_mb_whatever_is_answered(tmp_path
         result = judge.Result("fail", detail, differences, (), f"{instance.case.method}/error")
         store.add(number, keeping.bounded(Record(instance, result, outcome, "", "", 0.0), {}))
     laws = asking.Plan(asking.DEFAULT, 0, tuple(asking.instances()), str(tmp_path))
-    finding = Finding(Asked(0, "current", {}), "'" * 5000, None)
+    finding = LawFinding(Asked(0, "current", {}), "'" * 5000, None)
     broken = {(asking.law_of(one).name, one.edition): [finding] * 99 for one in laws.instances}
     cases = [one.case for one in laws.instances]
     needs = frozenset(need for case in cases for need in case.needs)

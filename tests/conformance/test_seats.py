@@ -28,7 +28,7 @@ TERMS = seats.Terms(CLAIMS, "", None, False)
 
 def test_one_lane_needs_no_process_of_its_own_and_several_have_one_each() -> None:
     with seats.seat(spoken("Honest"), QUICK) as alone, seats.seat(spoken("Honest"), TWO) as beside:
-        assert isinstance(alone, seats.Here) and isinstance(beside, seats.Apart)
+        assert isinstance(alone, seats.InProcessSeat) and isinstance(beside, seats.Apart)
         assert alone.hello() == beside.hello()
 
 

@@ -154,7 +154,7 @@ def test_what_hands_tensors_on_makes_none_wait_for_another(taken, needs):
         {"start_ns": 5, "end_ns": 9, "kind": "kernel", "engine": "vector", "nodes": [last]},
     ]
     law = next(law for law in timed.TIMED if law.name == "time-order")
-    answer = timed.Answered(asked, {"base": {"step_ns": 9, "tasks": tasks}}, {"base": {}})
+    answer = timed.TimedAnswer(asked, {"base": {"step_ns": 9, "tasks": tasks}}, {"base": {}})
     assert bool(law.faults(answer)) == needs
 
 

@@ -9,7 +9,7 @@ import functools
 
 from hypothesis import strategies as st
 
-from npu_reference.device.links import ALGORITHMS, Place, Topology, topology
+from npu_reference.device.links import ALGORITHMS, DevicePlace, Topology, topology
 
 __all__ = ["collectives", "order", "topologies"]
 
@@ -24,7 +24,7 @@ def topologies(draw, least=2, most=16):
     if form == "few":
         return topology(size, per_server=draw(st.sampled_from([1, 2, 4, 6])))
     spots = draw(st.permutations([(server, device) for server in range(3) for device in range(8)]))
-    return Topology(tuple(Place(server, device // 4, device) for server, device in spots[:size]))
+    return Topology(tuple(DevicePlace(server, device // 4, device) for server, device in spots[:size]))
 
 
 def collectives(where):

@@ -261,7 +261,7 @@ def test_in_parallel_is_never_slower(ranks):
 
 def test_the_same_step_of_several_ranks_gives_the_same_trace():
     texts = [
-        json.dumps(profiling.trace(profiling.Asked(step("data_parallel", 8, TAIL), None)), sort_keys=True)
+        json.dumps(profiling.trace(profiling.ProfileRequest(step("data_parallel", 8, TAIL), None)), sort_keys=True)
         for _ in range(2)
     ]
     assert texts[0] == texts[1]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from npu_conformance.lint.registry import Settings, rules
-from npu_conformance.lint.running import Task, check_text
+from npu_conformance.lint.registry import LintSettings, rules
+from npu_conformance.lint.running import LintTask, check_text
 
 __all__ = ["answer", "codes", "findings", "mended"]
 
@@ -12,7 +12,7 @@ def answer(text, edition="current", path="script.py", mend=False, only=(), unsaf
     """The answer for a script given as text or bytes; ``only`` names the rules, by default all."""
     data = text if isinstance(text, bytes) else text.encode("utf-8")
     chosen = tuple(only) or tuple(rule.code for rule in rules())
-    return check_text(str(path), data, Task(chosen, Settings(edition), mend, unsafe=unsafe))
+    return check_text(str(path), data, LintTask(chosen, LintSettings(edition), mend, unsafe=unsafe))
 
 
 def findings(text, edition="current", path="script.py"):

@@ -11,8 +11,8 @@ import pytest
 from npu_conformance import cli
 from npu_conformance.files import output
 from npu_conformance.lint import registry, running, workers
-from npu_conformance.lint.registry import Settings, rules
-from npu_conformance.lint.running import Task, files_of, run
+from npu_conformance.lint.registry import LintSettings, rules
+from npu_conformance.lint.running import LintTask, files_of, run
 from npu_reference.errors import NpuError
 from tests.lint.reading import answer, codes
 
@@ -85,7 +85,9 @@ def command(capsys, *arguments):
 def test_a_rule_that_breaks_at_one_file_leaves_all_others_as_they_are(plant, folder, fault, jobs, monkeypatch):
     monkeypatch.setattr(workers, "LONGEST", 0.4)
     plant(FAULTS[fault])
-    found = {one.path: [f.code for f in one.findings] for one in run(files_of(["."]), Task(ALL, Settings()), jobs)}
+    found = {
+        one.path: [f.code for f in one.findings] for one in run(files_of(["."]), LintTask(ALL, LintSettings()), jobs)
+    }
     assert list(found) == sorted(found) and len(found) == 50
     broken = found.pop("33.py")
     assert set(map(tuple, found.values())) == {("E201",)}
@@ -182,5 +184,5 @@ def test_a_file_larger_than_any_script_is_not_read_whole(tmp_path):
     path = tmp_path / "large.py"
     path.write_bytes(b"import npu_bridge\n" + b"#" * (5 << 20))
     assert codes(path.read_bytes()) == [(1, "E002")]
-    (one,) = run([str(path)], Task(ALL, Settings()))
+    (one,) = run([str(path)], LintTask(ALL, LintSettings()))
     assert [finding.code for finding in one.findings] == ["E002"]

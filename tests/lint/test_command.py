@@ -12,8 +12,8 @@ import pytest
 
 from npu_conformance import cli
 from npu_conformance.lint import running
-from npu_conformance.lint.registry import Settings, rules
-from npu_conformance.lint.running import Task, files_of, run
+from npu_conformance.lint.registry import LintSettings, rules
+from npu_conformance.lint.running import LintTask, files_of, run
 from npu_conformance.protocol import schema
 from tests.lint.planted import PLANTED, SESSION, STAR
 from tests.lint.reading import codes, findings
@@ -389,7 +389,7 @@ def test_many_processes_answer_what_one_does_in_the_same_order(tmp_path):
     for number, planted in enumerate(PLANTED):
         (tmp_path / f"{number:03}.py").write_text(planted.text, encoding="utf-8")
     files = files_of([str(tmp_path)])
-    task = Task(tuple(rule.code for rule in rules()), Settings())
+    task = LintTask(tuple(rule.code for rule in rules()), LintSettings())
     one = list(run(files, task, 1))
     assert list(run(files, task, 2)) == one
     assert [answer.path for answer in one] == files
@@ -425,7 +425,7 @@ def test_a_file_that_cannot_be_read_is_one_finding(data, code):
 
 
 def test_an_unreadable_path_is_a_finding_of_its_own(tmp_path):
-    task = Task(tuple(rule.code for rule in rules()), Settings())
+    task = LintTask(tuple(rule.code for rule in rules()), LintSettings())
     (answer,) = run([str(tmp_path / "gone.py")], task)
     assert [one.code for one in answer.findings] == ["E002"]
 

@@ -7,8 +7,8 @@ import pathlib
 import pytest
 
 from npu_conformance.lint.page import main, page
-from npu_conformance.lint.registry import Settings, rules
-from npu_conformance.lint.running import Task, check_text
+from npu_conformance.lint.registry import LintSettings, rules
+from npu_conformance.lint.running import LintTask, check_text
 from tests.lint.reading import answer, codes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -47,7 +47,7 @@ def test_the_replacements_of_a_finding_mend_it(rule, end):
 
 def spelt(text):
     """Findings with their replacements."""
-    task = Task(tuple(rule.code for rule in rules()), Settings(), spell=True)
+    task = LintTask(tuple(rule.code for rule in rules()), LintSettings(), spell=True)
     return check_text("script.py", text.encode("utf-8"), task).findings
 
 

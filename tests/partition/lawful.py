@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 
 from npu_conformance.library import twins
-from npu_conformance.strength.laws.checks import LAWS, Question, read
+from npu_conformance.strength.laws.checks import LAWS, LawQuestion, read
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
 from npu_reference.graphs import graph_from_def
@@ -13,7 +13,7 @@ from npu_reference.partition import build, partition
 from npu_reference.partition.clustering.introsort import sort_by_size_descending
 from npu_reference.partition.policies import adapter, documented
 from npu_reference.partition.reasons import Reason
-from npu_reference.partition.settings import Settings
+from npu_reference.partition.settings import PartitionSettings
 from tests.partition import naive
 from tests.partition.inlining import Flat
 
@@ -34,7 +34,7 @@ class Broken(Exception):
 
 def choice(number):
     """(settings, flavour) of a graph: mixed computing twice as often as full offload, variables on the host a third."""
-    return Settings(mix=number % 3 != 0, variables_on_host=number % 9 in (1, 3, 8)), ("tf1", "tf2")[number % 2]
+    return PartitionSettings(mix=number % 3 != 0, variables_on_host=number % 9 in (1, 3, 8)), ("tf1", "tf2")[number % 2]
 
 
 def examine(asked, number, counts):
@@ -42,7 +42,7 @@ def examine(asked, number, counts):
     graph, (options, flavour) = asked.closed, choice(number)
     result = partition(graph, options, flavour=flavour)
     answer = result.to_json()
-    reading = read(Question(graph, _LISTED, options.mix, False, options.variables_on_host), answer)
+    reading = read(LawQuestion(graph, _LISTED, options.mix, False, options.variables_on_host), answer)
     for law in LAWS.values():
         faults = law.faults(reading) if law.faults else []
         if faults:

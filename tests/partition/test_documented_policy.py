@@ -299,7 +299,7 @@ def test_what_fills_a_queue_and_what_an_element_of_a_data_set_feeds_are_not_one_
 
 def test_lazy_recompilation_never_joins_two_regions_that_a_host_path_joins():
     from npu_reference.partition import partition
-    from npu_reference.partition.settings import Settings
+    from npu_reference.partition.settings import PartitionSettings
 
     g = GraphBuilder()
     x, y = g.placeholder("x", "float32", [2]), g.placeholder("y", "float32", [2])
@@ -308,7 +308,7 @@ def test_lazy_recompilation_never_joins_two_regions_that_a_host_path_joins():
     g.op("Relu", "b", [middle])
     g.op("Relu", "c3", [g.op("Relu", "c2", [g.op("Relu", "c1", [y])])])
     graph = closed(g, ["x", "y"], ["b:0", "c3:0"])
-    lazy = Settings(lazy_recompile=True)
+    lazy = PartitionSettings(lazy_recompile=True)
     assert sets(partition(graph, lazy, policy="adapter")) == [["a1", "a2", "b", "c1", "c2", "c3"]]
     result = partition(graph, lazy)
     assert "REPAIRED_CYCLE" in codes(result)

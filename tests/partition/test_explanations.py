@@ -10,11 +10,11 @@ from npu_reference.graphs import GraphBuilder
 from npu_reference.partition import Reason, partition
 from npu_reference.partition.explain import blame, separations
 from npu_reference.partition.reasons import REMEDIES, always_on_host, remedy_of
-from npu_reference.partition.settings import Range, Settings
+from npu_reference.partition.settings import NodeRange, PartitionSettings
 from tests import strategies
 from tests.partition.graphs_for_tests import chain, closed, divide, host, mixed
 
-MIX = Settings(mix=True)
+MIX = PartitionSettings(mix=True)
 SCOPE = {"attrs_": {"_without_npu_compile": True}}
 
 
@@ -90,7 +90,7 @@ def test_feeds_fetches_and_switched_off_graphs_say_so():
     result = single(MIX, "Relu")
     assert host(result)["_arg_x_0_0"].reason is Reason.FEED
     assert host(result)["_retval_n0_0_0"].reason is Reason.FETCH
-    assert host(single(Settings(use_off_line=False), "Relu"))["n0"].reason is Reason.MODE_OFF
+    assert host(single(PartitionSettings(use_off_line=False), "Relu"))["n0"].reason is Reason.MODE_OFF
     assert host(single(MIX, "Relu", attrs_={"_NoNeedOptimize": True}))["n0"].reason is Reason.GRAPH_EXCLUDED
 
 
@@ -99,7 +99,7 @@ def test_a_lone_identity_is_isolated():  # M27
 
 
 def test_ranges_name_themselves():
-    inside = Settings(mix=True, ranges=(Range(("n0",), ("n0",)),), ranges_text="", offload_ranges=True)
+    inside = PartitionSettings(mix=True, ranges=(NodeRange(("n0",), ("n0",)),), ranges_text="", offload_ranges=True)
     assert host(single(inside, "Relu", "Relu"))["n1"].reason is Reason.RANGE_OUTSIDE
     kept = inside._replace(offload_ranges=False)
     assert host(single(kept, "Relu", "Relu"))["n0"].reason is Reason.RANGE_INSIDE
@@ -109,7 +109,7 @@ def test_variables_on_the_host_say_that_the_option_did_it():
     g = GraphBuilder()
     v = g.variable("v", shape=[2])
     g.op("Relu", "a", [g.op("Relu", "b", [v])])
-    result = partition(closed(g, [], ["a:0"]), Settings(mix=True, variables_on_host=True))
+    result = partition(closed(g, [], ["a:0"]), PartitionSettings(mix=True, variables_on_host=True))
     assert host(result)["v"].reason is Reason.VARIABLE_PLACEMENT
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from npu_reference.catalog import OpList
 from npu_reference.graphs import graph_from_def
 from npu_reference.partition import build, partition
-from npu_reference.partition.settings import Settings
+from npu_reference.partition.settings import PartitionSettings
 from tests import strategies
 from tests.partition.inlining import Flat
 
@@ -21,7 +21,7 @@ OPS = OpList.built_in()
 BUDGET = settings(max_examples=60)
 
 both_modes = st.tuples(st.booleans(), st.booleans()).map(
-    lambda flags: Settings(mix=flags[0], variables_on_host=flags[1])
+    lambda flags: PartitionSettings(mix=flags[0], variables_on_host=flags[1])
 )
 flavours = st.sampled_from(["tf1", "tf2"])
 
@@ -131,7 +131,7 @@ def rename(graph, rng):
 @BUDGET
 @given(strategies.closed_graphs(), flavours)
 def test_the_minimum_is_a_lower_bound_in_mixed_computing(graph, flavour):
-    result = partition(graph, Settings(mix=True), flavour=flavour)
+    result = partition(graph, PartitionSettings(mix=True), flavour=flavour)
     assert result.min_geops <= len(result.geops)
     assert (result.min_geops == 0) == (not result.geops)
 
@@ -139,7 +139,7 @@ def test_the_minimum_is_a_lower_bound_in_mixed_computing(graph, flavour):
 @BUDGET
 @given(strategies.closed_graphs(), flavours)
 def test_full_offload_gives_one_geop_at_most(graph, flavour):
-    assert len(partition(graph, Settings(), flavour=flavour).geops) <= 1
+    assert len(partition(graph, PartitionSettings(), flavour=flavour).geops) <= 1
 
 
 @BUDGET
@@ -157,9 +157,9 @@ def test_the_same_graph_gives_the_same_bytes_in_any_order_of_calls(policy):
     graph = strategies.build(
         [strategies.Step(rng.choice(strategies.DEVICE_KINDS), (rng.randint(0, 7),) * 3) for _ in range(60)]
     ).build()
-    first = partition(graph, Settings(mix=True), policy=policy)
-    partition(graph, Settings(), policy=policy)
-    second = partition(graph, Settings(mix=True), policy=policy)
+    first = partition(graph, PartitionSettings(mix=True), policy=policy)
+    partition(graph, PartitionSettings(), policy=policy)
+    second = partition(graph, PartitionSettings(mix=True), policy=policy)
     assert first.to_json() == second.to_json()
     assert build(graph, first).SerializeToString(deterministic=True) == build(graph, second).SerializeToString(
         deterministic=True

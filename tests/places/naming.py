@@ -18,7 +18,7 @@ import traceback
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Tuple
 
 from npu_reference import profiling, tuning
-from npu_reference.artifacts import Model, Place, Program
+from npu_reference.artifacts import FolderPlace, Model, Program
 from npu_reference.compiler import compile_graph, settings_of
 from npu_reference.compiler.kernels import Gemm
 from npu_reference.compiler.tiles import Tile
@@ -69,14 +69,14 @@ def _run(session: _Session, full: bool) -> Tuple[str, ...]:
         told += [complaint] if complaint else []
     assignment = assign(cut, resolution)
     compiled = compile_graph(cut, assignment, device, settings_of(resolution), shapes)
-    program = Program(Place("", here), process="1", asked_only=True, faults=suffered)
+    program = Program(FolderPlace("", here), process="1", asked_only=True, faults=suffered)
     left = program.compile(Model(cut, assignment, compiled, shapes), resolution, session.env)
     told += [f"{note.subject}: {note.message}" for note in left.notes]
     _dump(resolution, session.env, here, _refusing if full else _taking)
     made = profile(cut, resolution, device, shapes)
     wanted, plan = profiling.collected(resolution), tuning.plan_of(resolution)
     if wanted is not None:
-        content = profiling.files([profiling.Run(made)], wanted)
+        content = profiling.files([profiling.ProfiledRun(made)], wanted)
         profiling.write(os.path.join(here, wanted.output), content, suffered.disk())
     if plan is not None:
         bank = {Gemm(1, 16, 16, 16, 2, 2): Tile(16, 16)}

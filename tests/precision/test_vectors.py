@@ -10,7 +10,7 @@ import pytest
 
 from npu_reference.catalog import Catalog, Descriptor
 from npu_reference.errors import NpuError
-from npu_reference.precision.kernel import Choice, Question, choose
+from npu_reference.precision.kernel import KernelChoice, Question, choose
 from npu_reference.precision.modes import ALLOW, FORCE16, FORCE32, KEEP, MIX, Mode
 
 _FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "dtype_vectors.csv")
@@ -52,7 +52,7 @@ def _names(text: str) -> Tuple[str, ...]:
     return tuple(_NAMES[name] for name in text.split("|"))
 
 
-def _choice(row: Dict[str, str]) -> Choice:
+def _choice(row: Dict[str, str]) -> KernelChoice:
     inputs, outputs = _names(row["origin_in"]), _names(row["origin_out"])
     question = Question(
         _descriptor(row["ge_op"]),

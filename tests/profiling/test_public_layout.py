@@ -105,7 +105,7 @@ def conv_and_mean():
 
 
 def test_every_table_has_the_profilers_columns_in_its_order():
-    content = profiling.files([profiling.Run(step(*conv_and_mean()))], ALL)
+    content = profiling.files([profiling.ProfiledRun(step(*conv_and_mean()))], ALL)
     found = tables(content)
     assert {"op_summary", "op_statistic", "task_time", "step_trace", "aicpu"} <= set(found) <= set(HEADS)
     for name, (heads, rows) in found.items():
@@ -117,7 +117,7 @@ def test_every_table_has_the_profilers_columns_in_its_order():
 @pytest.mark.parametrize("group", METRICS)
 def test_every_group_of_metrics_has_its_columns_in_order_and_its_shares_and_cycles_agree(group):
     made = step(*conv_and_mean())
-    content = profiling.files([profiling.Run(made)], ALL._replace(aic_metrics=group))
+    content = profiling.files([profiling.ProfiledRun(made)], ALL._replace(aic_metrics=group))
     heads, _ = tables(content)["op_summary"]
     assert heads == HEADS["op_summary"].split(",") + METRICS[group].split(",") + OURS
     clock = made.compiled.device.clock  # MHz: cycles a microsecond
@@ -144,7 +144,7 @@ def test_every_group_of_metrics_has_its_columns_in_order_and_its_shares_and_cycl
 
 def test_shapes_and_dtypes_are_those_that_were_computed_with():
     made = step(*conv_and_mean(), precision_mode="force_fp16")
-    rows = {row["Op Name"]: row for row in rows_of(profiling.files([profiling.Run(made)], ALL), "op_summary")}
+    rows = {row["Op Name"]: row for row in rows_of(profiling.files([profiling.ProfiledRun(made)], ALL), "op_summary")}
 
     def told(name):
         return tuple(
@@ -170,7 +170,7 @@ def test_a_fused_kernel_reads_what_comes_from_outside_and_a_variable_by_its_hand
     g.op("BiasAdd", "sum", [product, g.placeholder("b", "float32", [4])])
     g.op("AssignSubVariableOp", "update", [handle, g.placeholder("d", "float32", [16, 4])], dtype="float32")
     made = step(g.build(), ["x:0", "b:0", "d:0"], ["sum:0"], precision_mode="must_keep_origin_dtype")
-    rows = {row["Op Name"]: row for row in rows_of(profiling.files([profiling.Run(made)], ALL), "op_summary")}
+    rows = {row["Op Name"]: row for row in rows_of(profiling.files([profiling.ProfiledRun(made)], ALL), "op_summary")}
     fused = next(row for name, row in rows.items() if name.startswith("product"))
     assert fused["Input Shapes"] == "8,16;16,4;4" and fused["Output Shapes"] == "8,4"
     assert set(fused["Input Data Types"].split(";")) <= DTYPES
@@ -180,7 +180,7 @@ def test_a_fused_kernel_reads_what_comes_from_outside_and_a_variable_by_its_hand
 @settings(max_examples=15, deadline=None)
 def test_sums_shares_and_moments_of_tables_agree(net):
     made = step(*net)
-    content = profiling.files([profiling.Run(made), profiling.Run(made, made.step, 2, "other")], ALL)
+    content = profiling.files([profiling.ProfiledRun(made), profiling.ProfiledRun(made, made.step, 2, "other")], ALL)
     found = tables(content)
     if "op_summary" not in found:
         return
@@ -253,7 +253,7 @@ def is_chrome_trace(events):
 @settings(max_examples=15, deadline=None)
 def test_the_timeline_follows_the_trace_event_format(net):
     made = step(*net, iterations_per_loop=3, surface="runconfig")
-    content = profiling.files([profiling.Run(made), profiling.Run(made, made.step * 3)], ALL)
+    content = profiling.files([profiling.ProfiledRun(made), profiling.ProfiledRun(made, made.step * 3)], ALL)
     events = trace_of(content)
     assert is_chrome_trace(events)
     layers = {event["args"]["name"]: event["pid"] for event in events if event["name"] == "process_name"}
@@ -272,6 +272,6 @@ def test_the_timeline_follows_the_trace_event_format(net):
 
 
 def test_a_tree_lies_as_the_profilers_does():
-    content = profiling.files([profiling.Run(step(*mlp()))], ALL, device=3)
+    content = profiling.files([profiling.ProfiledRun(step(*mlp()))], ALL, device=3)
     assert {path.partition("/")[0] for path in content} == {"host", "device_3", "mindstudio_profiler_output"}
     assert {row["Device_id"] for row in rows_of(content, "op_summary")} == {"3"}

@@ -33,7 +33,7 @@ def tables(content):
 @settings(max_examples=20, deadline=None)
 def test_tables_agree_with_the_timeline(net):
     made = step(*net)
-    found = tables(profiling.files([profiling.Run(made), profiling.Run(made, made.step)], ALL))
+    found = tables(profiling.files([profiling.ProfiledRun(made), profiling.ProfiledRun(made, made.step)], ALL))
     kernels = [task for task in made.timeline.tasks if task.kernel >= 0]
     assert len(found.get("op_summary", [])) == len(found.get("task_time", [])) == 2 * len(kernels)
     assert sum(int(row["Count"]) for row in found.get("op_statistic", [])) == 2 * len(kernels)
@@ -45,12 +45,12 @@ def test_tables_agree_with_the_timeline(net):
 
 def test_equal_runs_give_equal_files():
     first, second = step(*mlp()), step(*mlp())
-    assert profiling.files([profiling.Run(first)], ALL) == profiling.files([profiling.Run(second)], ALL)
+    assert profiling.files([profiling.ProfiledRun(first)], ALL) == profiling.files([profiling.ProfiledRun(second)], ALL)
 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_group_of_metrics_fills_its_own_columns(group):
-    content = profiling.files([profiling.Run(step(*mlp()))], ALL._replace(aic_metrics=group))
+    content = profiling.files([profiling.ProfiledRun(step(*mlp()))], ALL._replace(aic_metrics=group))
     rows = tables(content)["op_summary"]
     assert rows
     assert set(columns(group)) <= set(rows[0])
@@ -60,7 +60,7 @@ def test_every_group_of_metrics_fills_its_own_columns(group):
 
 
 def test_points_are_found_where_none_is_named():
-    found = tables(profiling.files([profiling.Run(step(*mlp()))], ALL))
+    found = tables(profiling.files([profiling.ProfiledRun(step(*mlp()))], ALL))
     trace, tasks = found["step_trace"][0], found["op_summary"]
     assert trace["FP Start(us)"] == min((row["Task Start Time(us)"] for row in tasks), key=float)
     assert float(trace["BP End(us)"]) <= float(trace["Iteration End(us)"])
@@ -69,19 +69,21 @@ def test_points_are_found_where_none_is_named():
 @pytest.mark.parametrize("suffix", ["", "_Reduce", "_Reduce_2", "_npu_float16_0"])
 def test_a_point_may_have_suffixes_that_fusion_gave_it(suffix):
     plain, named = (
-        tables(profiling.files([profiling.Run(step(*mlp()))], ALL._replace(fp_point=f"matmul1{end}")))["step_trace"][0]
+        tables(profiling.files([profiling.ProfiledRun(step(*mlp()))], ALL._replace(fp_point=f"matmul1{end}")))[
+            "step_trace"
+        ][0]
         for end in ("", suffix)
     )
     assert named["FP Start(us)"] == plain["FP Start(us)"] != "N/A"
 
 
 def test_a_point_that_the_step_does_not_compute_is_not_guessed():
-    content = profiling.files([profiling.Run(step(*mlp()))], ALL._replace(fp_point="nowhere"))
+    content = profiling.files([profiling.ProfiledRun(step(*mlp()))], ALL._replace(fp_point="nowhere"))
     assert tables(content)["step_trace"][0]["FP Start(us)"] == "N/A"
 
 
 def test_everything_says_that_it_is_simulated():
-    content = profiling.files([profiling.Run(step(*mlp()))], ALL)
+    content = profiling.files([profiling.ProfiledRun(step(*mlp()))], ALL)
     for path, data in content.items():
         text = data.decode("utf-8")
         assert "simulated" in text.lower(), path
@@ -89,7 +91,7 @@ def test_everything_says_that_it_is_simulated():
 
 
 def test_trees_in_one_folder_have_numbers_of_their_own(tmp_path):
-    content = profiling.files([profiling.Run(step(*mlp()))], ALL)
+    content = profiling.files([profiling.ProfiledRun(step(*mlp()))], ALL)
     first, second = (profiling.write(str(tmp_path), content) for _ in range(2))
     assert Path(first).name.startswith("PROF_000001_")
     assert Path(second).name.startswith("PROF_000002_")
@@ -98,7 +100,7 @@ def test_trees_in_one_folder_have_numbers_of_their_own(tmp_path):
 
 
 def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch):
-    content = profiling.files([profiling.Run(step(*mlp()))], ALL)
+    content = profiling.files([profiling.ProfiledRun(step(*mlp()))], ALL)
 
     def full(source, target):
         raise OSError(28, "No space left on device")
@@ -111,7 +113,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_a_missing_folder_is_an_error(tmp_path):
-    content = profiling.files([profiling.Run(step(*mlp()))], ALL)
+    content = profiling.files([profiling.ProfiledRun(step(*mlp()))], ALL)
     with pytest.raises(NpuError) as caught:
         profiling.write(str(tmp_path / "none"), content)
     assert caught.value.subject == "profiling_options" and "none" in caught.value.reason

@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 from npu_reference.hardware import built_in
 from npu_reference.runtime.execution import compiling
 from npu_reference.runtime.execution.plan import Signature
-from npu_reference.runtime.observing.trace import Copy
+from npu_reference.runtime.observing.trace import TracedCopy
 from npu_reference.runtime.sessions.interception import engine_of
 from tests.runtime.comparing import npu
 
@@ -61,7 +61,7 @@ def test_sizes_that_only_a_run_tells_are_taken_from_what_crossed():
     feeds = {x: np.ones([2], np.float32)}
     with tf.Session(config=npu()) as session:
         before = timed(session, feeds, [y])
-        after = timed(session, feeds, [y], [Copy("host:0", "h2d", 48)])
+        after = timed(session, feeds, [y], [TracedCopy("host:0", "h2d", 48)])
     assert before.profile is None and before.error.code == "DEVICE_SIZES"
     assert "host" in before.reason
     assert [copy.bytes for copy in after.profile.compiled.transfers] == [48, 48]

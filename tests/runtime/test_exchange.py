@@ -16,7 +16,7 @@ from npu_reference.device.links import topology
 from npu_reference.errors import NpuError
 from npu_reference.runtime.exchange import joining, wire
 from npu_reference.runtime.exchange.meeting import END, Meeting
-from npu_reference.runtime.exchange.parts import Broken, Part
+from npu_reference.runtime.exchange.parts import BrokenExchange, Part
 from npu_reference.runtime.exchange.remote import Host, RemoteMeeting
 
 BOUND = 30.0  # seconds after which a test is stuck
@@ -34,7 +34,7 @@ def outcomes(meetings, works):
     def act(rank):
         try:
             found[rank] = works[rank](meetings[rank])
-        except (Broken, NpuError) as error:
+        except (BrokenExchange, NpuError) as error:
             found[rank] = error
 
     threads = [threading.Thread(target=act, args=(rank,), daemon=True) for rank in range(len(works))]
@@ -139,7 +139,7 @@ def test_ranks_that_ask_for_different_things_are_both_told_of_both(mine, theirs)
 
     found = together([takes(0, mine, array(mine)), takes(1, theirs, array(theirs))])
     for error in found:
-        assert isinstance(error, Broken) and error.kind == "mismatch" and set(error.ranks) == {0, 1}
+        assert isinstance(error, BrokenExchange) and error.kind == "mismatch" and set(error.ranks) == {0, 1}
         assert "rank 0" in error.text and "rank 1" in error.text and mine.name in error.text
 
 
@@ -156,14 +156,14 @@ def test_who_comes_after_a_rank_has_left_is_told_at_once():
     meeting.join(0)
     meeting.join(1)
     meeting.leave(1)
-    with pytest.raises(Broken, match="rank 1 has ended"):
+    with pytest.raises(BrokenExchange, match="rank 1 has ended"):
         meeting.take_part(0, part(), [np.zeros(2, np.float32)])
 
 
 def test_a_rank_that_never_comes_is_given_up_where_nothing_could_let_it():
     meeting = Meeting(topology(2), nobody_else=tuple)
     meeting.join(0)
-    with pytest.raises(Broken, match="rank 1 has not come") as raised:
+    with pytest.raises(BrokenExchange, match="rank 1 has not come") as raised:
         meeting.take_part(0, part(), [np.zeros(2, np.float32)])
     assert raised.value.kind == "absent"
 
@@ -179,7 +179,7 @@ def test_one_rank_that_fails_lets_no_other_collective_of_it_wait():
         takes(0, part(name="b")._replace(alone=False), zeros),
         takes(1, part(name="a", shape=(3,))._replace(alone=False), np.zeros(3, np.float32)),
     ]
-    assert all(isinstance(one, Broken) for one in outcomes([meeting] * 3, works))
+    assert all(isinstance(one, BrokenExchange) for one in outcomes([meeting] * 3, works))
 
 
 def test_who_was_told_first_and_has_left_is_not_named_as_the_cause():
@@ -194,7 +194,7 @@ def test_who_was_told_first_and_has_left_is_not_named_as_the_cause():
     def second(meeting):
         waiting.wait()
         with meeting._changed:  # rank 0 does not wake up before rank 1 has gone
-            with pytest.raises(Broken, match=r"rank 0 waits in .*; rank 1 waits in "):
+            with pytest.raises(BrokenExchange, match=r"rank 0 waits in .*; rank 1 waits in "):
                 meeting.take_part(1, part(name="b"), [zeros])
             meeting.leave(1)
 
@@ -305,9 +305,9 @@ def test_what_holds_the_meeting_may_go_first(hosted):
 def test_another_number_of_ranks_or_a_rank_that_is_there_is_refused(hosted, tmp_path):
     _, _ = hosted(2)
     path = str(tmp_path / "exchange")
-    with pytest.raises(Broken, match="there are 3 ranks"):
+    with pytest.raises(BrokenExchange, match="there are 3 ranks"):
         RemoteMeeting(2, 3, lambda: joining._connected(path))
-    with pytest.raises(Broken, match="another process is rank 1"):
+    with pytest.raises(BrokenExchange, match="another process is rank 1"):
         RemoteMeeting(1, 2, lambda: joining._connected(path))
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from npu_reference.graphs import close_over, graph_from_def
 from npu_reference.partition import build, partition
-from npu_reference.partition.settings import Settings
+from npu_reference.partition.settings import PartitionSettings
 from tests import strategies
 
 #: Assignments are left out: where nothing orders them with reads, the value read is a matter of chance.
@@ -94,7 +94,7 @@ def initialise(graph, session, message):
 @settings(max_examples=15)
 @given(
     strategies.closed_graphs(KINDS, max_size=12),
-    st.tuples(st.booleans(), st.booleans()).map(lambda f: Settings(mix=f[0], variables_on_host=f[1])),
+    st.tuples(st.booleans(), st.booleans()).map(lambda f: PartitionSettings(mix=f[0], variables_on_host=f[1])),
     st.booleans(),
 )
 def test_the_partitioned_graph_gives_the_same_values(graph, options, predicate):
@@ -180,7 +180,7 @@ WITH_STATE = ("unary", "binary", "host", "const", "outputs", "ref_variable", "as
 @settings(max_examples=15)
 @given(
     strategies.closed_graphs(WITH_STATE, max_size=12),
-    st.tuples(st.booleans(), st.booleans()).map(lambda f: Settings(mix=f[0], variables_on_host=f[1])),
+    st.tuples(st.booleans(), st.booleans()).map(lambda f: PartitionSettings(mix=f[0], variables_on_host=f[1])),
 )
 def test_the_partitioned_graph_assigns_the_same_values(graph, options):
     graph = named_state(in_turn(runnable(graph)))
@@ -198,7 +198,7 @@ def test_a_training_step_in_a_geop_updates_the_variable_it_shares_with_the_host(
         x = tf.placeholder(tf.float32, [], name="x")
         tf.assign_add(v, x * 2.0, name="step")
         step = close_over(graph_from_def(graph.as_graph_def()), ["x"], [], ["step"])
-    result = partition(step, Settings())
+    result = partition(step, PartitionSettings())
     with tf.Graph().as_default() as graph, tf.Session() as session:
         tf.import_graph_def(importable(build(step, result)), name="")
         handle = tf.raw_ops.VariableV2(shape=[], dtype=tf.float32, shared_name="v")

@@ -9,7 +9,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from npu_reference.runtime.observing.log import listening
-from npu_reference.runtime.observing.trace import Copy, RunRecord, Trace, process_trace
+from npu_reference.runtime.observing.trace import RunRecord, Trace, TracedCopy, process_trace
 from npu_reference.runtime.sessions.interception import engine_of
 from tests.runtime.comparing import control_flow, npu
 
@@ -152,7 +152,7 @@ def test_a_record_is_plain_json():
 def test_the_trace_keeps_the_last_runs_and_all_sums():
     trace = Trace(kept=3)
     for run in range(5):
-        trace.add(RunRecord(1, run, 2, 1, (Copy("x:0", "h2d", 10), Copy("y:0", "d2h", None)), None))
+        trace.add(RunRecord(1, run, 2, 1, (TracedCopy("x:0", "h2d", 10), TracedCopy("y:0", "d2h", None)), None))
     assert [record.run for record in trace.runs] == [2, 3, 4]
     totals = trace.totals
     assert (totals.runs, totals.geop_launches, totals.h2d, totals.unsized) == (5, 10, 50, 5)

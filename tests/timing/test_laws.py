@@ -152,7 +152,7 @@ def test_in_one_stream_a_step_is_the_sum_of_its_tasks(net):
 def test_the_same_step_gives_the_same_trace(made):
     found, (net, values, device) = made
     again = step(*net, device=device, **values)
-    texts = [json.dumps(profiling.trace(profiling.Asked(one, None)), sort_keys=True) for one in (found, again)]
+    texts = [json.dumps(profiling.trace(profiling.ProfileRequest(one, None)), sort_keys=True) for one in (found, again)]
     assert texts[0] == texts[1]
 
 

@@ -13,10 +13,10 @@ from npu_reference.compiler.kernels import Gemm
 from npu_reference.compiler.tiles import cost_of, search, tile
 from npu_reference.hardware import built_in
 from npu_reference.options import resolve
-from npu_reference.tuning import BANK, Plan
+from npu_reference.tuning import BANK, TuningPlan
 from tests.timing.networks import mlp, step
 
-ALL = Plan("2", ".", None, None, True)
+ALL = TuningPlan("2", ".", None, None, True)
 
 sizes = st.integers(1, 700)
 products = st.builds(Gemm, st.integers(1, 64), sizes, sizes, sizes, st.sampled_from([2, 4]), st.just(2))

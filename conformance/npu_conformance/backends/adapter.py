@@ -154,7 +154,7 @@ class Adapter:
         if key not in self.others:
             while len(self.others) >= KEPT:
                 self.others.popitem(last=False)[1].close()
-            self.others[key] = Other(Place(os.getcwd()).staged(env))
+            self.others[key] = Other(AdapterPlace(os.getcwd()).staged(env))
         self.others.move_to_end(key)
         try:
             body = self.others[key].ask(method, params)
@@ -327,7 +327,7 @@ class Other:
         if "error" in message:
             raise RuntimeError(message["error"]["message"])
         if "rejected" in message:
-            raise Told(message["rejected"])
+            raise AdapterTold(message["rejected"])
         if method == "options":
             message["ok"]["effective"] = {}  # attributes show what was given, not what variables make of it
         return message["ok"]
@@ -339,7 +339,7 @@ class Other:
         self.answers.close()
 
 
-class Told(Refused):
+class AdapterTold(Refused):
     """A refusal of which the body is known."""
 
     def __init__(self, body):
@@ -517,7 +517,7 @@ _ROOTED = re.compile(r"(^|[\"'=,:])/(?=[^/\s])")
 _LARGEST = 1 << 16
 
 
-class Place:
+class AdapterPlace:
     """Where a request takes place: a current directory, and a folder that stands for the root of the machine."""
 
     def __init__(self, base, folder=""):
@@ -600,7 +600,7 @@ def contents(path, size):
 def room(params):
     """The current directory, the root and the environment of one request, with its files in them."""
     before, environment = os.getcwd(), dict(os.environ)
-    place = Place(before, tempfile.mkdtemp(prefix="request-", dir=before))
+    place = AdapterPlace(before, tempfile.mkdtemp(prefix="request-", dir=before))
     try:
         os.makedirs(place.root, exist_ok=True)
         place.fill(params.get("files", {}))

@@ -61,13 +61,13 @@ class Turns:
         Raises:
             NpuError: what the only program was refused for; that of one among several is its answer.
         """
-        from npu_reference.artifacts import Place
+        from npu_reference.artifacts import FolderPlace
 
         turns = list(self._params.get("turns") or [{}])
         answers: List[Dict[str, Any]] = []
         room = scratch.Scratch("npu-compile-")
         try:
-            place = Place(room.path, room.path)
+            place = FolderPlace(room.path, room.path)
             self._lay(place, self._params.get("files", {}))
             merged: Dict[str, Dict[str, Any]] = {key: dict(self._params.get(key, {})) for key in ("values", "env")}
             for number, turn in enumerate(turns):

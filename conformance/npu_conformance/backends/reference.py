@@ -380,7 +380,7 @@ class ReferenceBackend:
         if wanted is None:
             return {}
         where = _below(wanted.output)
-        content = profiling.files([profiling.Run(made)], wanted)
+        content = profiling.files([profiling.ProfiledRun(made)], wanted)
         tree = profiling.tree.name_of(1, content)
         return {posixpath.join(where, tree, path): data for path, data in content.items()}
 

@@ -94,7 +94,9 @@ def explore(
     if again is not None:
         return _again(again, spec, settings, form)
     number = seed_of("--seed", seed)
-    plan = searching.Plan(seconds, number, areas or questions.METHODS, editions or ("legacy", "current"), most or 0)
+    plan = searching.SearchPlan(
+        seconds, number, areas or questions.METHODS, editions or ("legacy", "current"), most or 0
+    )
     with output.replaced_folder(out, drafts.MARK) as folder:
         found = searching.explore(library.load(), spec, settings, plan, _progress())
         made = drafts.of(found.findings)

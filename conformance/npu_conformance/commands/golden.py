@@ -91,7 +91,7 @@ def golden_update(
 ) -> int:
     """Record each MODEL beside it, with the options and sizes it was asked with."""
     from npu_conformance.models import precise
-    from npu_conformance.models.golden import Question, many
+    from npu_conformance.models.golden import GoldenQuestion, many
     from npu_conformance.protocol import schema
     from npu_reference.options import parse_assignments
 
@@ -99,7 +99,7 @@ def golden_update(
     if again:
         _refuse_given(context)
     else:
-        question = Question(
+        question = GoldenQuestion(
             parse_assignments(assignments),
             surface,
             edition,

@@ -75,8 +75,8 @@ def lint(
     from npu_conformance.files.output import write_bytes
     from npu_conformance.lint import rendering
     from npu_conformance.lint.finding import DEFECT
-    from npu_conformance.lint.registry import Settings, rules, selected
-    from npu_conformance.lint.running import Task, check_text, files_of, run
+    from npu_conformance.lint.registry import LintSettings, rules, selected
+    from npu_conformance.lint.running import LintTask, check_text, files_of, run
 
     if list_:
         click.echo(rendering.listed(selected(select, ignore)))
@@ -96,7 +96,7 @@ def lint(
         raise NpuError("USAGE", "--fix", "standard input cannot be written back.", "Use --diff, and apply the patch.")
     chosen = selected(select, ignore)
     codes = tuple(rule.code for rule in chosen)
-    task = Task(codes, Settings(edition), fix or diff, frozenset(paths), unsafe, form == "sarif")
+    task = LintTask(codes, LintSettings(edition), fix or diff, frozenset(paths), unsafe, form == "sarif")
     named = [path for path in paths if path != STDIN]
     answers = [check_text(stdin_name, read_stdin(), task)] if STDIN in paths else []
     answers += run(files_of(named), task, jobs)

@@ -25,7 +25,7 @@ def lsp(select: Tuple[str, ...], ignore: Tuple[str, ...], docs: str, edition: st
     Findings are told while a script is written, with fixes as quick fixes, and hovering over an option tells what the
     documents say of it. Needs the extra npu-conformance[lsp], and Python 3.9 or newer.
     """
-    from npu_conformance.lint.registry import Settings, selected
+    from npu_conformance.lint.registry import LintSettings, selected
 
     chosen = selected(select, ignore)
     try:
@@ -36,5 +36,5 @@ def lsp(select: Tuple[str, ...], ignore: Tuple[str, ...], docs: str, edition: st
     # The streams of the protocol are its own: it closes them, and nothing else may write there.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    server(chosen, Settings(edition), docs).start_io(stdout=answers)
+    server(chosen, LintSettings(edition), docs).start_io(stdout=answers)
     return ExitStatus.OK

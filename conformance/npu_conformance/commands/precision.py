@@ -78,7 +78,9 @@ def precision(
         bisecting.report(graph, values, edition, executions, form)
         return ExitStatus.OK
     sizes = precise.parse_shapes(shapes)
-    question = precise.Question(graph, values, surface, edition, feeds, fetches, op_list, ops_info, sizes, batch)
+    question = precise.PrecisionQuestion(
+        graph, values, surface, edition, feeds, fetches, op_list, ops_info, sizes, batch
+    )
     asked = precise.ask(question, [parse_assignments([text]) for text in other])
     answer = precise.answer(asked)
     title = precise.title(graph)

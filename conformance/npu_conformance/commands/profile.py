@@ -106,7 +106,9 @@ def profile(
         raise NpuError("USAGE", arguments[0], "a graph takes no arguments.", "Only a script, which ends in .py, does.")
     values = parse_assignments(assignments)
     sizes = precise.parse_shapes(shapes)
-    question = precise.Question(graph, values, surface, edition, feeds, fetches, op_list, ops_info, sizes, batch)
+    question = precise.PrecisionQuestion(
+        graph, values, surface, edition, feeds, fetches, op_list, ops_info, sizes, batch
+    )
     warnings = names_first(precise.resolutions(question)[0].warnings, strict)
     together = profiling.together(ranks, rank_table, split, groups, algorithm)
     asked = profiling.ask(question, device, [parse_assignments([text]) for text in other], together)

@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any, Dict, List, Optional
 
-from npu_conformance.inspecting.registry import Inspected, Kind, kind
+from npu_conformance.inspecting.registry import FolderKind, Inspected, kind
 from npu_conformance.inspecting.tree import Tree, json_object, tree_of
 from npu_reference import hardware, tuning
 from npu_reference.compiler.kernels import Gemm
@@ -94,4 +94,4 @@ def _bank(folder: str) -> Dict[str, Any]:
     return {"device": name, "tiles": listed, "why": complaint or ""}
 
 
-BANK = kind(Kind("tuning", f"{tuning.BANK}, aoe_result_….json", _find, _look))
+BANK = kind(FolderKind("tuning", f"{tuning.BANK}, aoe_result_….json", _find, _look))

@@ -8,8 +8,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from npu_conformance.files import reading
 from npu_conformance.inspecting import kernels
-from npu_conformance.inspecting.registry import Inspected, Kind, kind
-from npu_conformance.inspecting.tree import Place, Tree, size_of, tree_of
+from npu_conformance.inspecting.registry import FolderKind, Inspected, kind
+from npu_conformance.inspecting.tree import Tree, TreePlace, size_of, tree_of
 from npu_reference.artifacts import binaries, cache
 from npu_reference.options.files import op_cache
 from npu_reference.options.grammars.scanner import GrammarError
@@ -39,7 +39,7 @@ def _find(tree: Tree) -> List[str]:
     return sorted(set(roots) - set(nested))
 
 
-def _holds_entries(place: Place) -> bool:
+def _holds_entries(place: TreePlace) -> bool:
     return not kernels.is_debug(place) and any(cache.ENTRY.match(name) for name in place.files)
 
 
@@ -86,7 +86,7 @@ def _look(asked: Inspected, clock: Callable[[], float] = time.time) -> Dict[str,
     }
 
 
-def _entry(place: Place, stem: str, ends: List[str], now: float, left: int) -> Tuple[Dict[str, Any], int]:
+def _entry(place: TreePlace, stem: str, ends: List[str], now: float, left: int) -> Tuple[Dict[str, Any], int]:
     """An entry as the answer has it, and how many bytes were read for it."""
     paths = {end: os.path.join(place.path, stem + end) for end in (".o", ".json")}
     size = sum(size_of(path) for path in paths.values())
@@ -147,4 +147,4 @@ def _limits(folder: str) -> Dict[str, Any]:
     return {**limits._asdict(), "from": cache.INI, "flaw": ""}
 
 
-CACHE = kind(Kind("cache", f"{FOLDER}*/te_….json", _find, _look))
+CACHE = kind(FolderKind("cache", f"{FOLDER}*/te_….json", _find, _look))

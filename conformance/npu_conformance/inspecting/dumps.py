@@ -8,13 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from npu_conformance.inspecting.registry import Inspected, Kind, kind
+from npu_conformance.inspecting.registry import FolderKind, Inspected, kind
 from npu_conformance.inspecting.tree import Tree
 from npu_reference.dumps import form, names, reading
 from npu_reference.dumps.dtypes import BY_NAME
 from npu_reference.errors import NpuError
 
-__all__ = ["LIMITS", "Found", "array", "find", "row", "shown", "tensors"]
+__all__ = ["LIMITS", "FoundDumps", "array", "find", "row", "shown", "tensors"]
 
 #: When a tensor departs from the other dump's: below this cosine, above this error relative to the largest value.
 LIMITS: Mapping[str, float] = {"cosine": 0.999, "error": 0.01}
@@ -33,7 +33,7 @@ _WORKERS = max(1, min(4, os.cpu_count() or 1))
 _MOST_ROWS = 100_000
 
 
-class Found(NamedTuple):
+class FoundDumps(NamedTuple):
     """One tensor of a dump folder.
 
     Attributes:
@@ -74,7 +74,7 @@ class Found(NamedTuple):
 Flaws = List[Dict[str, str]]
 
 
-def tensors(asked: Inspected, flaws: Optional[Flaws] = None) -> Iterator[Found]:
+def tensors(asked: Inspected, flaws: Optional[Flaws] = None) -> Iterator[FoundDumps]:
     """The tensors of a folder that are asked for, in the order in which operators ran.
 
     Args:
@@ -105,7 +105,7 @@ def tensors(asked: Inspected, flaws: Optional[Flaws] = None) -> Iterator[Found]:
         turn = turns[place] = turns.get(place, -1) + 1
         for side, ends in (("input", record.description.inputs), ("output", record.description.outputs)):
             for number in range(len(ends)):
-                yield Found(file, record, side, number, turn)
+                yield FoundDumps(file, record, side, number, turn)
 
 
 def _flaw(file: reading.DumpFile, problem: NpuError) -> Dict[str, str]:
@@ -113,7 +113,7 @@ def _flaw(file: reading.DumpFile, problem: NpuError) -> Dict[str, str]:
     return {"file": file.relative, "why": reason[3:] if reason.startswith("it ") else reason}
 
 
-def find(asked: Inspected, name: str) -> Found:
+def find(asked: Inspected, name: str) -> FoundDumps:
     """The tensor ``op:slot``, or ``op`` for its first output, in the first step that has it.
 
     Raises:
@@ -132,7 +132,7 @@ def _literally(text: str) -> str:
     return "".join(f"[{char}]" if char in "*?[" else char for char in text)
 
 
-def array(one: Found) -> Any:
+def array(one: FoundDumps) -> Any:
     """The values of a tensor, a NumPy array; bytes where NumPy has no such type, flat where no shape is known."""
     import numpy as np
 
@@ -181,7 +181,7 @@ def _look(asked: Inspected) -> Dict[str, Any]:
     return {"simulated": simulated, "tensors": rows, "overflow": overflowed, "flaws": flaws}
 
 
-def row(one: Found) -> Dict[str, Any]:
+def row(one: FoundDumps) -> Dict[str, Any]:
     """A tensor as the answer has it: what and where it is, and its statistics."""
     description, tensor = one.record.description, one.tensor
     told: Dict[str, Any] = {
@@ -254,13 +254,13 @@ def _compare(asked: Inspected, other: str, limits: Mapping[str, float]) -> Dict[
     _numpy()
     if not os.path.isdir(other):
         raise NpuError("DUMP_FILE", other, "there is no such folder.")
-    theirs: Dict[Tuple[Any, ...], List[Found]] = {}
+    theirs: Dict[Tuple[Any, ...], List[FoundDumps]] = {}
     flaws: Dict[str, Flaws] = {asked.folder: [], other: []}
     for one in tensors(Inspected(other, asked.filters), flaws[other]):
         theirs.setdefault(one.key, []).append(one)
     if not theirs and not flaws[other]:
         raise NpuError("DUMP_FILE", other, "it holds no dump of what is asked for.", "Name the folder of another dump.")
-    pairs: List[Tuple[Found, Found]] = []
+    pairs: List[Tuple[FoundDumps, FoundDumps]] = []
     alone: List[str] = []
     for one in tensors(asked, flaws[asked.folder]):
         found = _counterpart(one, theirs)
@@ -286,7 +286,7 @@ def _compare(asked: Inspected, other: str, limits: Mapping[str, float]) -> Dict[
     }
 
 
-def _counterpart(one: Found, theirs: Dict[Tuple[Any, ...], List[Found]]) -> Optional[Found]:
+def _counterpart(one: FoundDumps, theirs: Dict[Tuple[Any, ...], List[FoundDumps]]) -> Optional[FoundDumps]:
     """The same tensor of the other dump, taken out of what is left of it; of several models that have it the same one.
 
     A run that fetches something else is a model of its own, and may hold operators that others hold, too.
@@ -298,7 +298,7 @@ def _counterpart(one: Found, theirs: Dict[Tuple[Any, ...], List[Found]]) -> Opti
     return found.pop(same[0] if same else 0)
 
 
-def _difference(one: Found, other: Found, limits: Mapping[str, float]) -> Dict[str, Any]:
+def _difference(one: FoundDumps, other: FoundDumps, limits: Mapping[str, float]) -> Dict[str, Any]:
     row: Dict[str, Any] = {
         "step": one.file.step, "op": one.op, "op_type": one.file.name.op_type, "side": one.side, "slot": one.slot,
         "turn": one.turn, "dtype": one.tensor.dtype, "shape": _shape(one), "other_dtype": other.tensor.dtype,
@@ -320,12 +320,12 @@ def _difference(one: Found, other: Found, limits: Mapping[str, float]) -> Dict[s
     return {**row, "equal": equal, "departs": bool(why), "why": why, **measured}
 
 
-def _is_whole(one: Found) -> bool:
+def _is_whole(one: FoundDumps) -> bool:
     element = BY_NAME.get(one.tensor.dtype)
     return element is None or element.numpy[1:2] in ("i", "u", "b")
 
 
-def _shape(one: Found) -> Optional[List[int]]:
+def _shape(one: FoundDumps) -> Optional[List[int]]:
     return None if one.tensor.shape is None else list(one.tensor.shape)
 
 
@@ -336,7 +336,7 @@ def _nothing() -> Dict[str, Any]:
 _ALIKE = {"cosine": 1.0, "max_abs": 0.0, "relative": 0.0, "ulp": 0, "finite": True}
 
 
-def _measured(one: Found, other: Found) -> Dict[str, Any]:
+def _measured(one: FoundDumps, other: FoundDumps) -> Dict[str, Any]:
     """Cosine, largest difference, the same by the largest value, and the largest distance in floats between them."""
     if not one.tensor.size and not other.tensor.size:
         return {"same": one.tensor.dtype == other.tensor.dtype, **_ALIKE}
@@ -349,7 +349,7 @@ def _measured(one: Found, other: Found) -> Dict[str, Any]:
     return _measured_wide(array(one), array(other))
 
 
-def _blocks(one: Found, other: Found, elements: int) -> Iterator[Tuple[Any, Any]]:
+def _blocks(one: FoundDumps, other: FoundDumps, elements: int) -> Iterator[Tuple[Any, Any]]:
     """The bytes of two tensors of one shape, so many elements at a time; what is given is overwritten by the next."""
     import numpy as np
 
@@ -370,7 +370,7 @@ def _blocks(one: Found, other: Found, elements: int) -> Iterator[Tuple[Any, Any]
             yield blocks[0], blocks[1]
 
 
-def _same_bytes(one: Found, other: Found) -> bool:
+def _same_bytes(one: FoundDumps, other: FoundDumps) -> bool:
     """Whether two tensors of one dtype and shape have the same bytes: what is equal needs no statistics."""
     import numpy as np
 
@@ -416,7 +416,7 @@ def _single(block: Any, dtype: str) -> Any:
     return values if dtype == "float32" else values.astype(np.float32)
 
 
-def _measured_fast(one: Found, other: Found) -> Optional[Dict[str, Any]]:
+def _measured_fast(one: FoundDumps, other: FoundDumps) -> Optional[Dict[str, Any]]:
     """The same in few passes over memory, in float32; None where something is not finite, or its square is not."""
     import numpy as np
 
@@ -458,4 +458,4 @@ def _ulp(mine: Any, theirs: Any) -> Optional[int]:
     return int(np.max(np.abs(ranks[0] - ranks[1])[fine])) if fine.any() else None
 
 
-DUMP = kind(Kind("dump", "{op type}.{op name}.{task}.{stream}.{time}", _find, _look, _compare, LIMITS))
+DUMP = kind(FolderKind("dump", "{op type}.{op name}.{task}.{stream}.{time}", _find, _look, _compare, LIMITS))

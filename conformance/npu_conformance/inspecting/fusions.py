@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any, Dict, List, Tuple
 
-from npu_conformance.inspecting.registry import Inspected, Kind, kind
+from npu_conformance.inspecting.registry import FolderKind, Inspected, kind
 from npu_conformance.inspecting.tree import Tree, json_object, tree_of
 from npu_reference.artifacts import fusions
 
@@ -65,4 +65,4 @@ def _add(key: str, sections: Dict[str, Any], passes: Dict[Tuple[str, str], Dict[
     return wrong
 
 
-FUSIONS = kind(Kind("fusions", fusions.NAME, _find, _look))
+FUSIONS = kind(FolderKind("fusions", fusions.NAME, _find, _look))

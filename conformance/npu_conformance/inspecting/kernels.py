@@ -6,8 +6,8 @@ import os
 import re
 from typing import Any, Dict, FrozenSet, List, Tuple
 
-from npu_conformance.inspecting.registry import Inspected, Kind, kind
-from npu_conformance.inspecting.tree import Place, Tree, json_object, parsed, size_of, tree_of
+from npu_conformance.inspecting.registry import FolderKind, Inspected, kind
+from npu_conformance.inspecting.tree import Tree, TreePlace, json_object, parsed, size_of, tree_of
 from npu_reference.artifacts.places import LEVEL_KINDS, OPTION_KINDS
 
 __all__ = ["described", "is_debug"]
@@ -21,7 +21,7 @@ _MOST = 100_000
 _MOST_NAMES = 64  # operators of one kernel
 
 
-def is_debug(place: Place) -> bool:
+def is_debug(place: TreePlace) -> bool:
     """Whether a folder holds kernel files that debugging left."""
     return FOLDER in (place.name, *place.parts) or any(_stem(name)[1] in _OWN for name in place.files)
 
@@ -30,7 +30,7 @@ def _find(tree: Tree) -> List[str]:
     return [place.path for place in tree.places if is_debug(place) and (place.name == FOLDER or _kernels(place))]
 
 
-def _kernels(place: Place) -> Dict[str, List[str]]:
+def _kernels(place: TreePlace) -> Dict[str, List[str]]:
     found: Dict[str, List[str]] = {}
     for name in place.files:
         stem, end = _stem(name)
@@ -122,4 +122,4 @@ def _names(rows: List[Any], key: str) -> List[str]:
     return [str(row.get(key, "")) for row in rows[:_MOST_NAMES] if isinstance(row, dict)]
 
 
-KERNELS = kind(Kind("kernels", f"{FOLDER}/te_….cce, .o, .json", _find, _look))
+KERNELS = kind(FolderKind("kernels", f"{FOLDER}/te_….cce, .o, .json", _find, _look))

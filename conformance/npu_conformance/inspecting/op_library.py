@@ -8,7 +8,7 @@ import stat
 from typing import Any, Dict, List
 
 from npu_conformance.files import reading
-from npu_conformance.inspecting.registry import Inspected, Kind, kind
+from npu_conformance.inspecting.registry import FolderKind, Inspected, kind
 from npu_conformance.inspecting.tree import Tree, json_object, tree_of
 from npu_reference.artifacts import library
 from npu_reference.catalog import Catalog
@@ -77,4 +77,4 @@ def _short(value: Any) -> str:
     return "nothing" if inner is None else str(inner)[:80]
 
 
-LIBRARY = kind(Kind("library", "aic-{chip}-ops-info.json", _find, _look))
+LIBRARY = kind(FolderKind("library", "aic-{chip}-ops-info.json", _find, _look))

@@ -15,11 +15,11 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 
 from npu_conformance.files import reading
 from npu_conformance.inspecting.hints import hints
-from npu_conformance.inspecting.registry import Inspected, Kind, kind
-from npu_conformance.inspecting.tree import Place, Tree, json_object, size_of, tree_of
+from npu_conformance.inspecting.registry import FolderKind, Inspected, kind
+from npu_conformance.inspecting.tree import Tree, TreePlace, json_object, size_of, tree_of
 from npu_reference.errors import NpuError
 
-__all__ = ["LIMITS", "Task", "tables_of", "tasks_of"]
+__all__ = ["LIMITS", "ProfiledTask", "tables_of", "tasks_of"]
 
 #: A profile is slower than another when its iteration takes so much longer, by the other's.
 LIMITS: Mapping[str, float] = {"error": 0.05}
@@ -48,7 +48,7 @@ class _Csv(NamedTuple):
     bytes: int
 
 
-class Task(NamedTuple):
+class ProfiledTask(NamedTuple):
     """A row of op_summary or task_time: what ran where and when."""
 
     op: str
@@ -82,7 +82,7 @@ def _find(tree: Tree) -> List[str]:
     return sorted(roots)
 
 
-def _root(tree: Tree, place: Place) -> Tuple[str, ...]:
+def _root(tree: Tree, place: TreePlace) -> Tuple[str, ...]:
     """The folder of the whole profile that tables lie in: the nearest that is named as one is."""
     for length in range(len(place.parts), 0, -1):
         if place.parts[length - 1].startswith(_PREFIX):
@@ -173,7 +173,7 @@ def _whole(text: Optional[str]) -> int:
     return int(_time(text))
 
 
-def tasks_of(tables: Sequence[_Csv], asked: Inspected, flaws: Dict[str, str]) -> Iterator[Task]:
+def tasks_of(tables: Sequence[_Csv], asked: Inspected, flaws: Dict[str, str]) -> Iterator[ProfiledTask]:
     """What ran, of op_summary or else of task_time; only what the filters ask for."""
     summaries = [table for table in tables if table.name == "op_summary"]
     step, op = asked.filters.get("step"), asked.filters.get("op")
@@ -186,22 +186,22 @@ def tasks_of(tables: Sequence[_Csv], asked: Inspected, flaws: Dict[str, str]) ->
                 yield task
 
 
-def _summed(row: Mapping[str, str]) -> Optional[Task]:
+def _summed(row: Mapping[str, str]) -> Optional[ProfiledTask]:
     start, lasts = _number(row.get("Task Start Time(us)")), _number(row.get("Task Duration(us)"))
     if start is None or lasts is None or lasts < 0:
         return None
-    return Task(
+    return ProfiledTask(
         row.get("Op Name", ""), row.get("OP Type", ""), row.get("Task Type", ""), row.get("Stream ID", ""),
         row.get("Infer ID", ""), start, lasts, _time(row.get("Task Wait Time(us)")), row,
     )  # fmt: skip
 
 
-def _timed(row: Mapping[str, str]) -> Optional[Task]:
+def _timed(row: Mapping[str, str]) -> Optional[ProfiledTask]:
     start, lasts = _number(row.get("task_start(us)")), _number(row.get("task_time(us)"))
     if start is None or lasts is None or lasts < 0:
         return None
     op, engine = row.get("kernel_name", ""), row.get("kernel_type", "")
-    return Task(op, "", engine, row.get("stream_id", ""), "", start, lasts, 0.0, row)
+    return ProfiledTask(op, "", engine, row.get("stream_id", ""), "", start, lasts, 0.0, row)
 
 
 # -- what lies in one --------------------------------------------------------------------------------------------------
@@ -212,11 +212,11 @@ class _Sum:
 
     __slots__ = ("count", "first", "least", "most", "total", "wait")
 
-    def __init__(self, first: Optional[Task]) -> None:
+    def __init__(self, first: Optional[ProfiledTask]) -> None:
         self.count, self.total, self.least, self.most, self.wait = 0, 0.0, math.inf, 0.0, 0.0
         self.first = first
 
-    def add(self, task: Task) -> None:
+    def add(self, task: ProfiledTask) -> None:
         self.count += 1
         self.total += task.duration
         self.least, self.most = min(self.least, task.duration), max(self.most, task.duration)
@@ -530,4 +530,4 @@ def _means(content: Mapping[str, Any], rows: str, name: str) -> Dict[str, float]
     return found
 
 
-PROFILE = kind(Kind("profile", f"{_PREFIX}…/{_OUTPUT}", _find, _look, _compare, LIMITS))
+PROFILE = kind(FolderKind("profile", f"{_PREFIX}…/{_OUTPUT}", _find, _look, _compare, LIMITS))

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 from npu_conformance.inspecting.tree import Tree, tree_of
 from npu_reference.errors import NpuError
 
-__all__ = ["Found", "Inspected", "Kind", "find", "kind", "kinds"]
+__all__ = ["Found", "Inspected", "FolderKind", "find", "kind", "kinds"]
 
 _MOST_FOLDERS = 1000  # that are looked into one by one (assumed: more than anybody reads)
 
@@ -26,7 +26,7 @@ class Inspected(NamedTuple):
     filters: Mapping[str, Any]
 
 
-class Kind(NamedTuple):
+class FolderKind(NamedTuple):
     """A kind of folder.
 
     Attributes:
@@ -49,20 +49,20 @@ class Kind(NamedTuple):
 class Found(NamedTuple):
     """A folder and what it is."""
 
-    kind: Kind
+    kind: FolderKind
     folder: str
 
 
-_KINDS: Dict[str, Kind] = {}
+_KINDS: Dict[str, FolderKind] = {}
 
 
-def kind(one: Kind) -> Kind:
+def kind(one: FolderKind) -> FolderKind:
     """Register a kind."""
     _KINDS[one.name] = one
     return one
 
 
-def kinds() -> List[Kind]:
+def kinds() -> List[FolderKind]:
     """All kinds, by name; imports the package's modules."""
     package = importlib.import_module("npu_conformance.inspecting")
     for module in sorted(info.name for info in pkgutil.iter_modules(package.__path__)):

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 from npu_conformance.files import reading
 from npu_reference.errors import NpuError
 
-__all__ = ["Place", "Tree", "json_object", "parsed", "size_of", "tree_of"]
+__all__ = ["TreePlace", "Tree", "json_object", "parsed", "size_of", "tree_of"]
 
 #: Names of one folder that are looked at (assumed: ten thousand operators over a hundred steps), and how deep.
 _MOST_NAMES = 1_000_000
@@ -20,7 +20,7 @@ _LARGEST = 64 << 20  # bytes of a JSON file (assumed; ours are far smaller)
 _DIGITS = 40  # of a number in one: longer ones take forever to read
 
 
-class Place(NamedTuple):
+class TreePlace(NamedTuple):
     """A folder somewhere in a tree.
 
     Attributes:
@@ -44,7 +44,7 @@ class Tree(NamedTuple):
     """A folder with everything below it, parents before what is in them."""
 
     folder: str
-    places: Tuple[Place, ...]
+    places: Tuple[TreePlace, ...]
 
     def at(self, parts: Tuple[str, ...]) -> str:
         """The path of a folder below."""
@@ -59,7 +59,7 @@ def tree_of(folder: str) -> Tree:
         NpuError: INSPECT_FOLDER, when it is none, cannot be read, or holds too much.
     """
     _check(folder)
-    found: List[Place] = []
+    found: List[TreePlace] = []
     count = 0
     top = os.path.basename(os.path.abspath(folder))
     waiting: List[Tuple[str, Tuple[str, ...], str]] = [(folder, (), top)]
@@ -74,7 +74,7 @@ def tree_of(folder: str) -> Tree:
                 raise NpuError("INSPECT_FOLDER", folder, reason, "Name a part of it.")
             (folders if is_folder else files).append(entry)
         folders.sort()
-        found.append(Place(path, parts, name, tuple(folders), tuple(sorted(files))))
+        found.append(TreePlace(path, parts, name, tuple(folders), tuple(sorted(files))))
         if len(parts) < _DEEPEST:
             waiting += [(os.path.join(path, one), (*parts, one), one) for one in reversed(folders) if one[:1] != "."]
     return Tree(folder, tuple(found))

@@ -8,7 +8,7 @@ import re
 from typing import Any, Dict, List, Optional, Tuple
 
 from npu_conformance.files import reading
-from npu_conformance.inspecting.registry import Inspected, Kind, kind
+from npu_conformance.inspecting.registry import FolderKind, Inspected, kind
 from npu_conformance.inspecting.tree import Tree, size_of, tree_of
 
 __all__: List[str] = []
@@ -65,4 +65,4 @@ def _state(path: str, name: str) -> Tuple[str, Optional[str]]:
     return ("whole", None) if digest.hexdigest() == wanted else ("changed", "it does not hold what its name says")
 
 
-WEIGHTS = kind(Kind("weights", "tmp_weight_{process}_{session}/weight_…", _find, _look))
+WEIGHTS = kind(FolderKind("weights", "tmp_weight_{process}_{session}/weight_…", _find, _look))

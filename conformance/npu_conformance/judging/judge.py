@@ -100,11 +100,11 @@ def judge(
         return _answered(case, instance.edition, outcome.ok, folder, in_part)
     if isinstance(outcome, client.Rejected):
         return _rejected(case, instance.edition, outcome.body, in_part)
-    if isinstance(outcome, client.Unsupported) and in_part:
+    if isinstance(outcome, client.UnsupportedOutcome) and in_part:
         return _not_seen(case, shorten(outcome.feature, _LONGEST), ())
     text = shorten(client.describe(outcome), _LONGEST)
     status = {
-        client.Unsupported: "overclaim",
+        client.UnsupportedOutcome: "overclaim",
         client.Failed: "fail",
         client.Crashed: "crash",
         client.TimedOut: "timeout",

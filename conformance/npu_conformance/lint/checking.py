@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from npu_conformance.lint.configs import FIELDS, OPTIMIZER, RUN_CONFIG, Config, Given, configs
+from npu_conformance.lint.configs import FIELDS, OPTIMIZER, RUN_CONFIG, Config, GivenConfig, configs
 from npu_conformance.lint.module import Module
 from npu_conformance.lint.values import UNKNOWN, Object
 from npu_reference.errors import NpuError
@@ -28,7 +28,7 @@ class Problem(NamedTuple):
     """
 
     config: Config
-    given: Given
+    given: GivenConfig
     code: str
     reason: str
     remedy: str
@@ -95,7 +95,7 @@ def _of_arguments(config: Config, edition: str, folder: str) -> Iterator[Problem
             yield from _of_value(config, given, facet, value, folder)
 
 
-def _of_value(config: Config, given: Given, facet: Facet, value: Any, folder: str) -> Iterator[Problem]:
+def _of_value(config: Config, given: GivenConfig, facet: Facet, value: Any, folder: str) -> Iterator[Problem]:
     value = unwrapped(value)[1]
     if value is None or (value == "" and facet.field == "s"):
         return
@@ -106,7 +106,7 @@ def _of_value(config: Config, given: Given, facet: Facet, value: Any, folder: st
         yield from _parsed(config, given, facet.domain.parse, value)
 
 
-def _parsed(config: Config, given: Given, parse: Any, value: Any) -> Iterator[Problem]:
+def _parsed(config: Config, given: GivenConfig, parse: Any, value: Any) -> Iterator[Problem]:
     try:
         parse(value)
     except GrammarError as wrong:
@@ -118,7 +118,7 @@ def _parsed(config: Config, given: Given, parse: Any, value: Any) -> Iterator[Pr
 class _Layout(NamedTuple):
     """The options given for certain on one way through a script, and those that may be given besides."""
 
-    certain: Dict[str, Given]
+    certain: Dict[str, GivenConfig]
     maybe: Dict[str, Tuple[Any, ...]]
 
 
@@ -148,7 +148,7 @@ def _of_options(config: Config, edition: str, folder: str) -> Iterator[Problem]:
 _SPOILT = frozenset(["field", "argument", "OPTION_TYPE", "OPTION_VALUE", "bytes"])
 
 
-def _alone(config: Config, given: Given, edition: str) -> Iterator[Problem]:
+def _alone(config: Config, given: GivenConfig, edition: str) -> Iterator[Problem]:
     """What is wrong with one option by itself: its field, its type, a value among several that it may have."""
     facet = facet_of(config, given.name, edition) or facet_of(config, given.name, other_edition(edition))
     if config.kind == RUN_CONFIG and facet is None:
@@ -189,7 +189,7 @@ _OF_NAME = frozenset(
 )
 
 
-def _of_name(config: Config, given: Given, edition: str) -> Iterator[Problem]:
+def _of_name(config: Config, given: GivenConfig, edition: str) -> Iterator[Problem]:
     """What is wrong with the name of an option whose value cannot be seen."""
     typical = [value for value in _typical(facet_of(config, given.name, edition)) if value is not None]
     value = typical[0] if typical else True
@@ -198,7 +198,7 @@ def _of_name(config: Config, given: Given, edition: str) -> Iterator[Problem]:
             yield Problem(config, given, code, reason, remedy, None)
 
 
-def _is_idle(config: Config, given: Given, edition: str) -> bool:
+def _is_idle(config: Config, given: GivenConfig, edition: str) -> bool:
     """Whether an option has no effect whatever its value and the others are."""
     facet = facet_of(config, given.name, edition)
     return facet is not None and facet.status in ("ignored", "idle")
@@ -213,8 +213,8 @@ def _of_field(field: str, value: Any) -> Any:
     return value
 
 
-def _layout(config: Config, usable: Sequence[Given], spoilt: Set[str], path: Tuple[Any, ...]) -> _Layout:
-    certain: Dict[str, Given] = {}
+def _layout(config: Config, usable: Sequence[GivenConfig], spoilt: Set[str], path: Tuple[Any, ...]) -> _Layout:
+    certain: Dict[str, GivenConfig] = {}
     maybe: Dict[str, Tuple[Any, ...]] = dict.fromkeys(spoilt, (UNKNOWN,))
     for given in usable:
         if path[: len(given.path)] == given.path:
@@ -268,7 +268,7 @@ def _together(config: Config, layout: _Layout, edition: str, folder: str) -> Ite
             yield Problem(config, told, code, reason, remedy, told.values.only)
 
 
-def _plain(given: Given) -> Any:
+def _plain(given: GivenConfig) -> Any:
     value = _of_field(given.field, unwrapped(given.values.only)[1])
     if isinstance(value, Object):
         return {"class": value.class_name, "arguments": dict(value.arguments)}
@@ -343,7 +343,7 @@ def _culprit(
     key: Tuple[str, str],
     edition: str,
     files: Dict[str, object],
-) -> Optional[Given]:
+) -> Optional[GivenConfig]:
     """The first option without which a problem about an option that is not given would be none."""
     for name, given in layout.certain.items():
         rest = {one: value for one, value in values.items() if one != name}
@@ -354,7 +354,7 @@ def _culprit(
 
 def _twice(config: Config) -> Iterator[Problem]:
     """An option that is given two different values on the same way: the later one counts."""
-    last: Dict[Tuple[str, Any], Given] = {}
+    last: Dict[Tuple[str, Any], GivenConfig] = {}
     for given in config.given:
         before = last.get((given.name, given.path))
         last[given.name, given.path] = given

@@ -7,7 +7,7 @@ import difflib
 from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
 from npu_conformance.lint.expanding import Round, rounds
-from npu_conformance.lint.module import Call, Module, Place
+from npu_conformance.lint.module import Call, Module, SourcePlace
 from npu_conformance.lint.scopes import Path, Scope, dotted
 from npu_conformance.lint.signatures import signature_of
 from npu_conformance.lint.usage import called, uses
@@ -16,7 +16,7 @@ from npu_reference import surface
 from npu_reference.options import CLASSES, OPTIONS
 from npu_reference.spelling import like
 
-__all__ = ["FIELDS", "OPTIMIZER", "RUN_CONFIG", "Config", "Given", "configs", "configuration_class"]
+__all__ = ["FIELDS", "OPTIMIZER", "RUN_CONFIG", "Config", "GivenConfig", "configs", "configuration_class"]
 
 #: The name that an entry of custom_optimizers needs to have (G5).
 OPTIMIZER = "NpuOptimizer"
@@ -37,7 +37,7 @@ RUN_CONFIG_OF_TENSORFLOW = frozenset(
 )  # fmt: skip
 
 
-class Given(NamedTuple):
+class GivenConfig(NamedTuple):
     """One option given in one place.
 
     Attributes:
@@ -69,7 +69,7 @@ class Config(NamedTuple):
 
     kind: str
     origin: Any
-    given: Tuple[Given, ...]
+    given: Tuple[GivenConfig, ...]
     complete: bool
     path: Path
     name: Any = OPTIMIZER
@@ -98,7 +98,7 @@ class _Entry:
         self.origin = origin
         self.complete = complete
         self.path = path
-        self.given: List[Given] = []
+        self.given: List[GivenConfig] = []
         self.names: List[Tuple[Any, Any]] = []  # value, node
 
 
@@ -137,7 +137,7 @@ class _Entries:
         return self.module.uses_adapter and (known or name is UNKNOWN)
 
     # what is assigned
-    def _store(self, target: Any, value: Any, place: Place) -> None:
+    def _store(self, target: Any, value: Any, place: SourcePlace) -> None:
         if isinstance(target, ast.Attribute) and target.attr == "name":
             key = self._key(target.value, place.scope, getattr(target, "lineno", 0), None)
             if (
@@ -199,7 +199,7 @@ class _Entries:
         written: Any,
         value: Any,
         target: Any,
-        place: Place,
+        place: SourcePlace,
         copied: bool = False,
     ) -> None:
         """Note an option for every time that the statement is done; ``written`` is the field, or where it is named."""
@@ -220,19 +220,25 @@ class _Entries:
                 entry.complete = False  # it may be any option
                 continue
             seen = possible(value, place.scope, one.values) if value is not None else Possible((), True)
-            found = Given(
+            found = GivenConfig(
                 name, field, seen, _where(index, one), _where(value, one, deep=True), target,
                 field == "s" and _is_text(value, place.scope, one), one.path, copied or _where(index, one) is not index,
             )  # fmt: skip
             self._entry_of(base, target, one, place).given.append(found)
 
-    def _made_in(self, base: Any, target: Any, place: Place) -> bool:
+    def _made_in(self, base: Any, target: Any, place: SourcePlace) -> bool:
         """Whether the entry is made in the function that sets its option: each call then has an entry of its own."""
         key = self._key(base, place.scope, getattr(target, "lineno", 0), None)
         return key in self._origin and self._origin[key][3] is place.scope
 
     def _of_each_call(
-        self, every: List[Round], holder: Tuple[ast.Subscript, Any], field: str, value: Any, target: Any, place: Place
+        self,
+        every: List[Round],
+        holder: Tuple[ast.Subscript, Any],
+        field: str,
+        value: Any,
+        target: Any,
+        place: SourcePlace,
     ) -> None:
         """One option whose value is another one in each call."""
         index: Any = index_of(holder[0])
@@ -246,14 +252,14 @@ class _Entries:
         seen = joined([possible(value, place.scope, one.values) for one in every])
         only = seen.only is not UNKNOWN
         text = field == "s" and all(_is_text(value, place.scope, one) for one in every)
-        entry.given.append(Given(name, field, seen, index, value, target, text, place.path, not only))
+        entry.given.append(GivenConfig(name, field, seen, index, value, target, text, place.path, not only))
 
     # which entry
-    def _entry_of(self, base: Any, target: Any, one: Round, place: Place) -> _Entry:
+    def _entry_of(self, base: Any, target: Any, one: Round, place: SourcePlace) -> _Entry:
         key = self._key(base, place.scope, getattr(target, "lineno", 0), one)
         return self._entry(key if key is not None else ("free", id(base)), base, place)
 
-    def _entry(self, key: Any, base: Any, place: Place) -> _Entry:
+    def _entry(self, key: Any, base: Any, place: SourcePlace) -> _Entry:
         if key not in self.entries:
             origin = self._origin.get(key) if key[0] == "made" else None
             if origin is None:
@@ -311,7 +317,7 @@ class _Entries:
             return ("text", id(scope), ast.dump(base))
         return None
 
-    def _is_entry(self, node: Any, place: Place) -> bool:
+    def _is_entry(self, node: Any, place: SourcePlace) -> bool:
         """Whether what is given a ``name`` is an entry of custom_optimizers."""
         key = self._key(node, place.scope, getattr(node, "lineno", 0), None)
         if key is None:
@@ -423,7 +429,7 @@ def _constructed(module: Module) -> Iterator[Config]:
 
 def _construction(module: Module, call: Call, kind: str) -> Config:
     node, place = call.node, call.place
-    given: List[Given] = []
+    given: List[GivenConfig] = []
     complete = not node.args
     for word in node.keywords:
         if word.arg is None:
@@ -434,7 +440,7 @@ def _construction(module: Module, call: Call, kind: str) -> Config:
             complete = complete and (word.arg != "session_config" or _is_plain(module, word.value, place.scope))
         else:
             seen = possible(word.value, place.scope, None, read_object(module))
-            given.append(Given(word.arg, "", seen, word, word.value, word, False, place.path, False))
+            given.append(GivenConfig(word.arg, "", seen, word, word.value, word, False, place.path, False))
     return Config(kind, node, tuple(given), complete, place.path)
 
 
@@ -450,7 +456,7 @@ def _function_options(module: Module) -> Iterator[Config]:
         pairs: List[Tuple[Any, Any, Any]] = [(word, word.arg, word.value) for word in call.keywords]
         pairs += [(value, name, value) for name, value in zip(taken.positional, call.args)]
         given = [
-            Given(name, "", possible(value, place.scope), key, value, key, False, place.path, False)
+            GivenConfig(name, "", possible(value, place.scope), key, value, key, False, place.path, False)
             for key, name, value in pairs
             if name in OPTIONS and not isinstance(value, ast.Starred)
         ]
@@ -458,7 +464,7 @@ def _function_options(module: Module) -> Iterator[Config]:
             yield Config(use.name.name, call, tuple(given), False, place.path)
 
 
-def _spread(node: Any, place: Place) -> Iterator[Given]:
+def _spread(node: Any, place: SourcePlace) -> Iterator[GivenConfig]:
     """The arguments of ``**options`` where the dict is written out."""
     if isinstance(node, ast.Name):
         binding = place.scope.only(node.id)
@@ -472,7 +478,7 @@ def _spread(node: Any, place: Place) -> Iterator[Given]:
         return
     for key, name, value in pairs:
         if isinstance(name, str) and name not in RUN_CONFIG_OF_TENSORFLOW:
-            yield Given(name, "", possible(value, place.scope), key, value, key, False, place.path, True)
+            yield GivenConfig(name, "", possible(value, place.scope), key, value, key, False, place.path, True)
 
 
 def _is_plain(module: Module, node: Any, scope: Scope) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from npu_conformance.lint.module import Module, Place
+from npu_conformance.lint.module import Module, SourcePlace
 from npu_conformance.lint.scopes import Path, Scope, dotted
 from npu_conformance.lint.values import UNKNOWN, constant, evaluate
 
@@ -29,7 +29,7 @@ class Round(NamedTuple):
     called: bool = False
 
 
-def rounds(module: Module, place: Place) -> Iterator[Round]:
+def rounds(module: Module, place: SourcePlace) -> Iterator[Round]:
     """Every time that the statement at a place is done, as far as that is written out.
 
     Without a literal loop around it and a literal call of its function that is one round with nothing known.
@@ -48,7 +48,7 @@ def rounds(module: Module, place: Place) -> Iterator[Round]:
             yield reached
 
 
-def _loop(node: Any, where: Place, outer: Round) -> List[Round]:
+def _loop(node: Any, where: SourcePlace, outer: Round) -> List[Round]:
     """One round for each item of a literal; the loop itself is then no branch any more."""
     items = evaluate(node.iter, where.scope, outer.values)
     if isinstance(items, dict):
@@ -108,7 +108,7 @@ def _function_of(scope: Scope) -> Optional[Scope]:
     return scope if isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
 
 
-def _calls(module: Module, function: Scope, place: Place) -> Iterator[Round]:
+def _calls(module: Module, function: Scope, place: SourcePlace) -> Iterator[Round]:
     """One round for each call of a function, with its arguments as far as they can be seen."""
     node: Any = function.node
     names = [argument.arg for argument in node.args.args]

@@ -9,7 +9,7 @@ from npu_conformance.lint.scopes import Binding, Path, Scope, dotted
 from npu_conformance.lint.source import Source
 from npu_reference import surface
 
-__all__ = ["Call", "Import", "Module", "Place", "Reference", "Store"]
+__all__ = ["Call", "Import", "Module", "SourcePlace", "Reference", "StoredName"]
 
 _MUTATORS = frozenset(["append", "extend", "insert", "remove", "pop", "clear", "update", "setdefault", "popitem",
                        "sort", "reverse", "add", "discard"])  # fmt: skip
@@ -20,7 +20,7 @@ _MISSING = frozenset(
 )
 
 
-class Place(NamedTuple):
+class SourcePlace(NamedTuple):
     """Where something stands: its statement, the list of statements that one is in, scope and branches."""
 
     scope: Scope
@@ -34,15 +34,15 @@ class Call(NamedTuple):
     """A call, and where."""
 
     node: ast.Call
-    place: Place
+    place: SourcePlace
 
 
-class Store(NamedTuple):
+class StoredName(NamedTuple):
     """An assignment to something that is no plain name: ``target = value``; of ``a += b`` the value is None."""
 
     target: ast.expr
     value: Optional[ast.expr]
-    place: Place
+    place: SourcePlace
 
 
 class Reference(NamedTuple):
@@ -51,7 +51,7 @@ class Reference(NamedTuple):
     node: ast.expr
     name: ast.Name
     text: str
-    place: Place
+    place: SourcePlace
 
 
 class Import(NamedTuple):
@@ -61,7 +61,7 @@ class Import(NamedTuple):
     alias: ast.alias
     module: str
     name: str
-    place: Place
+    place: SourcePlace
 
 
 class Module:
@@ -80,12 +80,12 @@ class Module:
         self.scope = Scope("module")
         self.imports: List[Import] = []
         self.calls: List[Call] = []
-        self.stores: List[Store] = []
+        self.stores: List[StoredName] = []
         self.references: List[Reference] = []
-        self.loops: List[Tuple[ast.For, Place]] = []
-        self.withs: List[Tuple[ast.withitem, Place]] = []
-        self.decorators: List[Tuple[ast.expr, Place]] = []
-        self.functions: List[Tuple[Any, Scope, Place]] = []
+        self.loops: List[Tuple[ast.For, SourcePlace]] = []
+        self.withs: List[Tuple[ast.withitem, SourcePlace]] = []
+        self.decorators: List[Tuple[ast.expr, SourcePlace]] = []
+        self.functions: List[Tuple[Any, Scope, SourcePlace]] = []
         self.stars: List[Import] = []
         #: The condition of every ``if``, by the identity of the statement, as branches name it.
         self.tests: Dict[int, ast.expr] = {}
@@ -178,7 +178,7 @@ class _Walker:
         self.guards = 0
         self.statement: Any = None
         self.block: List[ast.stmt] = []
-        self._place: Optional[Place] = None
+        self._place: Optional[SourcePlace] = None
         self._later: List[Tuple[Any, Scope, Path, int]] = []
 
     def module(self, tree: ast.Module) -> None:
@@ -205,9 +205,9 @@ class _Walker:
         self._place = None
 
     @property
-    def place(self) -> Place:
+    def place(self) -> SourcePlace:
         if self._place is None:
-            self._place = Place(self.scope, self.path, self.statement, self.block, self.guards > 0)
+            self._place = SourcePlace(self.scope, self.path, self.statement, self.block, self.guards > 0)
         return self._place
 
     def branch(self, statements: List[ast.stmt], node: ast.AST, number: int) -> None:
@@ -367,7 +367,7 @@ class _Walker:
         elif isinstance(target, ast.Starred):
             self.target(target.value, None, "other", node)
         else:
-            self.out.stores.append(Store(target, value, self.place))
+            self.out.stores.append(StoredName(target, value, self.place))
             if isinstance(target, ast.Subscript):
                 name = target.value
                 if isinstance(name, ast.Name):

@@ -11,16 +11,16 @@ from npu_conformance.lint.finding import SEVERITIES, Fix
 from npu_conformance.lint.module import Module
 from npu_reference.errors import NpuError
 
-__all__ = ["FIXES", "Report", "Rule", "Settings", "anchor", "rule", "rules", "selected"]
+__all__ = ["FIXES", "LintReport", "Rule", "LintSettings", "anchor", "rule", "rules", "selected"]
 
 
-class Settings(NamedTuple):
+class LintSettings(NamedTuple):
     """What the user asks of all rules."""
 
     edition: str = "current"
 
 
-class Report(NamedTuple):
+class LintReport(NamedTuple):
     """What a rule has found: a node of the tree, or a line and column; one sentence or two; how to mend it.
 
     ``safe`` says that the fix cannot change what the program means. A ``hint`` is told, and does not count.
@@ -33,7 +33,7 @@ class Report(NamedTuple):
     hint: bool = False
 
 
-Check = Callable[[Module, Settings], Iterator[Report]]
+Check = Callable[[Module, LintSettings], Iterator[LintReport]]
 
 
 class Rule(NamedTuple):

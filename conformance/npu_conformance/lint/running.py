@@ -14,7 +14,7 @@ from npu_conformance.lint import workers
 from npu_conformance.lint.editing import applied
 from npu_conformance.lint.finding import DEFECT, Edit, Finding, Fix, Replacement
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Rule, Settings
+from npu_conformance.lint.registry import LintReport, LintSettings, Rule
 from npu_conformance.lint.source import LARGEST, Places, Source, Unreadable
 from npu_conformance.lint.suppressing import silence
 from npu_reference import notebooks
@@ -22,7 +22,7 @@ from npu_reference.collection import no_collection
 from npu_reference.errors import NpuError
 from npu_reference.printing import shorten
 
-__all__ = ["Answer", "Task", "check_text", "files_of", "run"]
+__all__ = ["LintAnswer", "LintTask", "check_text", "files_of", "run"]
 
 #: Folders that hold no scripts of the user's own.
 SKIPPED = frozenset(
@@ -46,7 +46,7 @@ _TOO_DEEP = "It is nested too deeply to be read."
 _ROUNDS = 6
 
 
-class Task(NamedTuple):
+class LintTask(NamedTuple):
     """What is asked of every file: the codes of the rules, their settings, and whether to mend.
 
     ``named`` are paths that the user wrote out: of those that are no Python, somebody has to be told. ``unsafe`` says
@@ -54,14 +54,14 @@ class Task(NamedTuple):
     """
 
     codes: Tuple[str, ...]
-    settings: Settings
+    settings: LintSettings
     mend: bool = False
     named: FrozenSet[str] = frozenset()
     unsafe: bool = False
     spell: bool = False
 
 
-class Answer(NamedTuple):
+class LintAnswer(NamedTuple):
     """What was found in one file; after mending what is left, and the file's new bytes if they differ.
 
     ``skipped`` says of a file that was not linted why: a sentence.
@@ -122,7 +122,7 @@ def _below(folder: str) -> Iterator[str]:
                 yield os.path.normpath(path)
 
 
-def run(paths: Sequence[str], task: Task, jobs: int = 0) -> Iterator[Answer]:
+def run(paths: Sequence[str], task: LintTask, jobs: int = 0) -> Iterator[LintAnswer]:
     """The answer of every file, in the order of the paths, whichever process read it.
 
     A file that ends the process that reads it, or never ends, is told as a defect; all others are read.
@@ -136,15 +136,15 @@ def run(paths: Sequence[str], task: Task, jobs: int = 0) -> Iterator[Answer]:
 
 
 class _Reader:
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: LintTask) -> None:
         self.task = task
 
-    def __call__(self, path: str) -> Answer:
+    def __call__(self, path: str) -> LintAnswer:
         return _read(path, self.task)
 
 
-def _ended(path: str, reason: str) -> Answer:
-    return Answer(path, (_defect(path, f"The process that read this file {reason}."),))
+def _ended(path: str, reason: str) -> LintAnswer:
+    return LintAnswer(path, (_defect(path, f"The process that read this file {reason}."),))
 
 
 def _processors() -> int:
@@ -154,20 +154,20 @@ def _processors() -> int:
         return os.cpu_count() or 1
 
 
-def _read(path: str, task: Task) -> Answer:
+def _read(path: str, task: LintTask) -> LintAnswer:
     try:
         with open(path, "rb") as stream:
             data = stream.read((notebooks.LARGEST if path.endswith(notebooks.SUFFIX) else LARGEST) + 1)
     except (OSError, ValueError) as problem:
         reason = f"The file cannot be read: {getattr(problem, 'strerror', None) or problem}."
-        return Answer(path, _unreadable(path, Unreadable("E002", 1, 1, reason), task, ""))
+        return LintAnswer(path, _unreadable(path, Unreadable("E002", 1, 1, reason), task, ""))
     if path in task.named and not _is_script(path, data):
         try:
             Source(path, data)
         except Unreadable as problem:
-            return Answer(path, (), skipped=problem.message)
+            return LintAnswer(path, (), skipped=problem.message)
         except RecursionError:
-            return Answer(path, (), skipped=_TOO_DEEP)
+            return LintAnswer(path, (), skipped=_TOO_DEEP)
     return check_text(path, data, task)
 
 
@@ -177,7 +177,7 @@ def _is_script(path: str, data: bytes) -> bool:
     return path.endswith((".py", ".pyi", ".pyw", notebooks.SUFFIX)) or (first.startswith(b"#!") and b"python" in first)
 
 
-def check_text(path: str, data: bytes, task: Task) -> Answer:
+def check_text(path: str, data: bytes, task: LintTask) -> LintAnswer:
     """What is found in the bytes of one file; ``path`` is its name and where files it names are looked for.
 
     Whatever goes wrong in lint itself is a finding of the code :data:`DEFECT`; no exception leaves here.
@@ -187,12 +187,12 @@ def check_text(path: str, data: bytes, task: Task) -> Answer:
             warnings.simplefilter("ignore")
             return (_of_notebook if path.endswith(notebooks.SUFFIX) else _answer)(path, data, task)
     except RecursionError:
-        return Answer(path, _unreadable(path, Unreadable("E001", 1, 1, _TOO_DEEP), task, ""))
+        return LintAnswer(path, _unreadable(path, Unreadable("E001", 1, 1, _TOO_DEEP), task, ""))
     except Exception as problem:  # noqa: BLE001 - one file costs itself only
-        return Answer(path, (_defect(path, f"Lint failed on this file: {_told(problem)}."),))
+        return LintAnswer(path, (_defect(path, f"Lint failed on this file: {_told(problem)}."),))
 
 
-def _answer(path: str, data: bytes, task: Task, places: Places = ()) -> Answer:
+def _answer(path: str, data: bytes, task: LintTask, places: Places = ()) -> LintAnswer:
     if not task.mend:
         return _checked(path, data, task, places)[0]
     try:
@@ -217,15 +217,15 @@ def _told(problem: BaseException) -> str:
 
 
 def _checked(
-    path: str, data: bytes, task: Task, places: Places = ()
-) -> Tuple[Answer, Optional[Source], List[Tuple[Finding, Optional[Fix]]]]:
+    path: str, data: bytes, task: LintTask, places: Places = ()
+) -> Tuple[LintAnswer, Optional[Source], List[Tuple[Finding, Optional[Fix]]]]:
     if not _worth_reading(data):
-        return Answer(path, ()), None, []
+        return LintAnswer(path, ()), None, []
     try:
         source = Source(path, data, places)
     except Unreadable as problem:
         text = data.decode("utf-8", "replace")
-        return Answer(path, _unreadable(path, problem, task, text)), None, []
+        return LintAnswer(path, _unreadable(path, problem, task, text)), None, []
     module = Module(source)
     quiet = silence(source.text)
     found: Dict[Any, Tuple[Finding, Optional[Fix]]] = {}
@@ -251,11 +251,11 @@ def _checked(
     ordered = sorted(found.values(), key=lambda pair: (pair[0].line, pair[0].column, pair[0].code, pair[0].message))
     if task.spell:
         ordered = [(finding._replace(replacements=_spelt(source, fix)), fix) for finding, fix in ordered]
-    return Answer(path, tuple(finding for finding, _ in ordered)), source, ordered
+    return LintAnswer(path, tuple(finding for finding, _ in ordered)), source, ordered
 
 
 # -- notebooks ------------------------------------------------------------------------------------------------------
-def _of_notebook(path: str, data: bytes, task: Task) -> Answer:
+def _of_notebook(path: str, data: bytes, task: LintTask) -> LintAnswer:
     task = task._replace(spell=False)  # places in cells are none in the file
     try:
         notebook = notebooks.read(data)
@@ -263,9 +263,9 @@ def _of_notebook(path: str, data: bytes, task: Task) -> Answer:
         if bad:
             notebook = notebooks.read(data, left_out=[cell for cell, _ in bad])
     except notebooks.OtherLanguage as problem:
-        return Answer(path, (), skipped=str(problem))
+        return LintAnswer(path, (), skipped=str(problem))
     except notebooks.NotebookError as problem:
-        return Answer(path, _unreadable(path, Unreadable("E002", 1, 1, str(problem)), task, ""))
+        return LintAnswer(path, _unreadable(path, Unreadable("E002", 1, 1, str(problem)), task, ""))
     answer = _answer(path, notebook.text.encode("utf-8"), task, notebook.places)
     found = []
     for finding in answer.findings:
@@ -279,7 +279,7 @@ def _of_notebook(path: str, data: bytes, task: Task) -> Answer:
             after = notebooks.rewritten(data, notebook.changed(answer.after.decode("utf-8")))
         except notebooks.NotebookError as problem:
             told = _defect(path, f"This notebook could not be written back, and stays as it is. {problem}")
-            return Answer(path, (told, *_of_notebook(path, data, task._replace(mend=False)).findings))
+            return LintAnswer(path, (told, *_of_notebook(path, data, task._replace(mend=False)).findings))
     if found:
         lines = notebooks.lines_of(data)
         found = [one._replace(file_line=lines.get((one.cell, one.line), 1)) for one in found]
@@ -313,7 +313,7 @@ def _worth_reading(data: bytes) -> bool:
     return any(word in data for word in _PACKAGES) and any(word in data for word in _CALLS)
 
 
-def _unreadable(path: str, problem: Unreadable, task: Task, text: str) -> Tuple[Finding, ...]:
+def _unreadable(path: str, problem: Unreadable, task: LintTask, text: str) -> Tuple[Finding, ...]:
     finding = Finding(path, problem.line, problem.column, problem.code, problem.message)
     if problem.code not in task.codes or silence(text).covers(finding.line, finding.code):
         return ()
@@ -331,7 +331,7 @@ def _rules(codes: Tuple[str, ...]) -> List[Rule]:
     return _CHOSEN[codes]
 
 
-def _place(source: Source, report: Report) -> Tuple[int, int]:
+def _place(source: Source, report: LintReport) -> Tuple[int, int]:
     where = report.where
     if isinstance(where, tuple):
         return where
@@ -344,7 +344,7 @@ def _place(source: Source, report: Report) -> Tuple[int, int]:
     return where.lineno, source.column(where.lineno, where.col_offset)
 
 
-def _mended(path: str, data: bytes, task: Task, places: Places = ()) -> Answer:
+def _mended(path: str, data: bytes, task: LintTask, places: Places = ()) -> LintAnswer:
     """Mends what can be mended, round by round, and says what is left; a round that would break the file is undone."""
     now, mended = data, 0
     for _ in range(_ROUNDS):
@@ -360,7 +360,7 @@ def _mended(path: str, data: bytes, task: Task, places: Places = ()) -> Answer:
             break
         now, mended = new, mended + count
     left = _checked(path, now, task, places)[0].findings
-    return Answer(path, left, mended, data, None if now == data else now)
+    return LintAnswer(path, left, mended, data, None if now == data else now)
 
 
 def _applied(source: Source, fixes: Sequence[Fix]) -> Tuple[Optional[bytes], int]:

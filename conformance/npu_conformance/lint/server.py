@@ -22,9 +22,9 @@ from npu_conformance.lint.checking import problems
 from npu_conformance.lint.configs import configs
 from npu_conformance.lint.finding import Finding, Replacement
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Rule, Settings, anchor
+from npu_conformance.lint.registry import LintSettings, Rule, anchor
 from npu_conformance.lint.rendering import markdown
-from npu_conformance.lint.running import Task, check_text
+from npu_conformance.lint.running import LintTask, check_text
 from npu_conformance.lint.source import Source, Unreadable
 from npu_reference import notebooks
 from npu_reference.options import OPTIONS
@@ -121,10 +121,10 @@ class _Read(NamedTuple):
 class _Lint:
     """The scripts that are open, and what is said of them."""
 
-    def __init__(self, pygls: Any, rules: Sequence[Rule], settings: Settings, docs: str) -> None:
+    def __init__(self, pygls: Any, rules: Sequence[Rule], settings: LintSettings, docs: str) -> None:
         self._server = pygls
         self._rules = {rule.code: rule for rule in rules}
-        self._task = Task(tuple(self._rules), settings, spell=True)
+        self._task = LintTask(tuple(self._rules), settings, spell=True)
         self._docs = docs
         self._read: Dict[str, _Read] = {}
         self._waiting: Dict[str, asyncio.TimerHandle] = {}
@@ -254,7 +254,7 @@ class _Lint:
         return self._server.workspace.get_text_document(uri).path or uri
 
 
-def _of_options(path: str, text: _Text, line: int, column: int, task: Task) -> Iterator[List[str]]:
+def _of_options(path: str, text: _Text, line: int, column: int, task: LintTask) -> Iterator[List[str]]:
     """Of every option written at a place: what it is, and the sentence of the documents behind it."""
     try:
         source = Source(path, text.data)
@@ -314,7 +314,7 @@ def _is_script(uri: str) -> bool:
     return not uri.startswith("vscode-notebook-cell:") and not uri.endswith(notebooks.SUFFIX)
 
 
-def server(rules: Sequence[Rule], settings: Settings, docs: str = "") -> LanguageServer:
+def server(rules: Sequence[Rule], settings: LintSettings, docs: str = "") -> LanguageServer:
     """A server that speaks to one client, over ``start_io``.
 
     Args:

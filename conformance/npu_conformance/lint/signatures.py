@@ -9,10 +9,10 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 from npu_reference import surface
 from npu_reference.place import FOLDER
 
-__all__ = ["Signature", "signature_of"]
+__all__ = ["CallSignature", "signature_of"]
 
 
-class Signature(NamedTuple):
+class CallSignature(NamedTuple):
     """Parameters by name, positional ones first; ``required`` of them have to be given."""
 
     positional: Tuple[str, ...]
@@ -25,18 +25,18 @@ class Signature(NamedTuple):
 #: Packages that hold what the adapter's names are: the drop-in, and what it is thin over.
 _OURS = (*surface.packages(), "npu_reference.")
 
-_KNOWN: Dict[str, Optional[Signature]] = {}
+_KNOWN: Dict[str, Optional[CallSignature]] = {}
 _TREES: Dict[str, Optional[ast.Module]] = {}
 
 
-def signature_of(name: surface.Name) -> Optional[Signature]:
+def signature_of(name: surface.Name) -> Optional[CallSignature]:
     """What a name of the adapter takes when it is called; None where that cannot be read."""
     if name.dotted not in _KNOWN:
         _KNOWN[name.dotted] = _find(name.module, name.name, 0)
     return _KNOWN[name.dotted]
 
 
-def _find(module: str, name: str, depth: int) -> Optional[Signature]:
+def _find(module: str, name: str, depth: int) -> Optional[CallSignature]:
     tree = _tree(module)
     if tree is None or depth > 3:
         return None
@@ -56,7 +56,7 @@ def _find(module: str, name: str, depth: int) -> Optional[Signature]:
     return None
 
 
-def _of_definition(node: Any, module: str, depth: int) -> Optional[Signature]:
+def _of_definition(node: Any, module: str, depth: int) -> Optional[CallSignature]:
     if isinstance(node, ast.FunctionDef):
         return _of_arguments(node.args, 0)
     if not isinstance(node, ast.ClassDef):
@@ -69,14 +69,14 @@ def _of_definition(node: Any, module: str, depth: int) -> Optional[Signature]:
     return None
 
 
-def _of_arguments(arguments: ast.arguments, skipped: int) -> Signature:
+def _of_arguments(arguments: ast.arguments, skipped: int) -> CallSignature:
     every = [*getattr(arguments, "posonlyargs", []), *arguments.args]
     positional = tuple(one.arg for one in every[skipped:])
     needed = every[skipped : len(every) - len(arguments.defaults)]
     only = [one.arg for one in arguments.kwonlyargs]
     required = [one.arg for one in needed]
     required += [one for one, default in zip(only, arguments.kw_defaults) if default is None]
-    return Signature(
+    return CallSignature(
         positional, (*positional, *only), tuple(required), arguments.vararg is not None, arguments.kwarg is not None
     )
 

@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional
 
-from npu_conformance.lint.module import Import, Module, Place, Reference, is_adapter
+from npu_conformance.lint.module import Import, Module, Reference, SourcePlace, is_adapter
 from npu_conformance.lint.scopes import BUILTINS, dotted
 from npu_reference import surface
 from npu_reference.graphs import python_names
@@ -44,7 +44,7 @@ class Use(NamedTuple):
 
     name: surface.Name
     node: Any
-    place: Place
+    place: SourcePlace
 
 
 class Trouble(NamedTuple):
@@ -60,7 +60,7 @@ class Trouble(NamedTuple):
     name: str
     module: str
     right: str
-    place: Place
+    place: SourcePlace
     found: Optional[Import] = None
 
 

@@ -11,7 +11,7 @@ from npu_reference.partition import HostNode, Partition, Reason
 from npu_reference.partition.model import Separation
 from npu_reference.spelling import did_you_mean
 
-__all__ = ["EVERYTHING", "PASTES", "Check", "Group", "max_geops", "require_offload"]
+__all__ = ["EVERYTHING", "PASTES", "DemandCheck", "Group", "max_geops", "require_offload"]
 
 #: The word that demands every operator that computes anything.
 EVERYTHING = "all"
@@ -43,7 +43,7 @@ class Group(NamedTuple):
         return {**self._asdict(), "nodes": list(self.nodes)}
 
 
-class Check(NamedTuple):
+class DemandCheck(NamedTuple):
     """One demand and its outcome: `lines` say in words what stands against it, `groups` name every operator."""
 
     demand: str
@@ -62,7 +62,7 @@ class Check(NamedTuple):
         }
 
 
-def require_offload(found: Partition, wanted: str) -> Check:
+def require_offload(found: Partition, wanted: str) -> DemandCheck:
     """Whether every operator called `wanted`, or of that type, is in a GEOP; "all": every one that computes anything.
 
     Raises:
@@ -80,12 +80,14 @@ def require_offload(found: Partition, wanted: str) -> Check:
         raise NpuError("USAGE", demand, "the graph holds no operator of this name or type.", _suggestion(found, wanted))
     if not left:
         what = "no operator that computes anything" if wanted == EVERYTHING else f"none of {asked}"
-        return Check(demand, True, f"{what} stays on the host", ())
+        return DemandCheck(demand, True, f"{what} stays on the host", ())
     types = Counter(entry.reason.value for entry in left)
     reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(types.items(), key=lambda row: (-row[1], row)))
     what = f"{len(left)} of {asked} stay on the host" if wanted != EVERYTHING else f"{len(left)} stay on the host"
     groups = _grouped(left)
-    return Check(demand, False, f"{what}: {reasons}", tuple(line for group in groups for line in _told(group)), groups)
+    return DemandCheck(
+        demand, False, f"{what}: {reasons}", tuple(line for group in groups for line in _told(group)), groups
+    )
 
 
 def _grouped(left: Sequence[HostNode]) -> Tuple[Group, ...]:
@@ -122,12 +124,12 @@ def _because(entry: HostNode) -> str:
     return f"{entry.node} ({entry.op}): {entry.reason.value}, {' <- '.join(chain)}"
 
 
-def max_geops(found: Partition, most: int, apart: Sequence[Separation]) -> Check:
+def max_geops(found: Partition, most: int, apart: Sequence[Separation]) -> DemandCheck:
     """Whether there are at most `most` GEOPs; `apart`, what separates them, is told where there are more."""
     demand = f"--max-geops {most}"
     count = len(found.geops)
     if count <= most:
-        return Check(demand, True, f"{count} GEOPs", ())
+        return DemandCheck(demand, True, f"{count} GEOPs", ())
     summary = f"{count} GEOPs; with these host operators at least {found.min_geops} are needed"
     ops = {entry.node: entry.op for entry in found.host}
     lines = []
@@ -136,7 +138,7 @@ def max_geops(found: Partition, most: int, apart: Sequence[Separation]) -> Check
         lines.append(f"{one.before} and {one.after} are separated by {path}")
     if not lines:
         lines.append("no path over the host separates them: the adapter's own merging leaves them apart")
-    return Check(demand, False, summary, _named(lines, "pairs"))
+    return DemandCheck(demand, False, summary, _named(lines, "pairs"))
 
 
 def _named(lines: List[str], what: str) -> Tuple[str, ...]:

@@ -11,7 +11,8 @@ from npu_reference.errors import NpuError
 from npu_reference.precision import Assignment
 
 __all__ = [
-    "Asked", "Question", "answer", "ask", "difference", "given", "parse_shapes", "read_ops_info", "sizes", "title",
+    "PrecisionRequest", "PrecisionQuestion", "answer", "ask", "difference", "given", "parse_shapes",
+    "read_ops_info", "sizes", "title",
 ]  # fmt: skip
 
 _MAX_OPS_INFO = 16 << 20
@@ -21,7 +22,7 @@ _FORMS = ("precision_mode", "precision_mode_v2")
 _SHAPE = re.compile(r"([^:\s]+?)(?::0)?:([0-9]+(?:,[0-9]+)*)?\Z")
 
 
-class Asked(NamedTuple):
+class PrecisionRequest(NamedTuple):
     """A graph's assignment under some options, with what was asked."""
 
     partition: Any
@@ -32,7 +33,7 @@ class Asked(NamedTuple):
     feeds: Sequence[str] = ()
 
 
-class Question(NamedTuple):
+class PrecisionQuestion(NamedTuple):
     """What ``precision`` is asked.
 
     Attributes:
@@ -55,7 +56,7 @@ class Question(NamedTuple):
     batch: Optional[int] = None
 
 
-def ask(question: Question, other: Sequence[Mapping[str, Any]] = ()) -> List[Asked]:
+def ask(question: PrecisionQuestion, other: Sequence[Mapping[str, Any]] = ()) -> List[PrecisionRequest]:
     """The assignment under the question's options, and under each of the ``other`` values laid over them.
 
     Raises:
@@ -82,11 +83,11 @@ def ask(question: Question, other: Sequence[Mapping[str, Any]] = ()) -> List[Ask
         entries = unmatched(resolution, whole, catalog)
         assignment = assign(divided, resolution, catalog=catalog, entries=entries)
         work = work_of(divided, assignment, shapes)
-        found.append(Asked(divided, assignment, resolution, work, batch, question.feeds))
+        found.append(PrecisionRequest(divided, assignment, resolution, work, batch, question.feeds))
     return found
 
 
-def resolutions(question: Question, other: Sequence[Mapping[str, Any]] = ()) -> List[Any]:
+def resolutions(question: PrecisionQuestion, other: Sequence[Mapping[str, Any]] = ()) -> List[Any]:
     """The question's options resolved, and each of the ``other`` values laid over them.
 
     Raises:
@@ -101,7 +102,7 @@ def resolutions(question: Question, other: Sequence[Mapping[str, Any]] = ()) -> 
     return found
 
 
-def catalog_of(question: Question) -> Any:
+def catalog_of(question: PrecisionQuestion) -> Any:
     """The operator library, with the user's file laid over it. NpuError OPS_INFO_FILE."""
     from npu_reference.catalog import Catalog
 
@@ -111,7 +112,7 @@ def catalog_of(question: Question) -> Any:
     return catalog.with_ops_info(read_ops_info(question.ops_info), question.ops_info)
 
 
-def _batch(question: Question) -> Optional[int]:
+def _batch(question: PrecisionQuestion) -> Optional[int]:
     """One example is counted unless told otherwise; inputs beside one of given shape have its batch, not one."""
     return question.batch or (None if question.shapes else 1)
 
@@ -175,7 +176,7 @@ def _check_shapes(shapes: Mapping[str, Tuple[int, ...]], graph: Any) -> None:
             raise NpuError("USAGE", f"--shape {name}", "the graph has no such node.", "Name one of its nodes.")
 
 
-def answer(asked: Sequence[Asked]) -> Dict[str, Any]:
+def answer(asked: Sequence[PrecisionRequest]) -> Dict[str, Any]:
     """The JSON answer: the protocol's, the work, and for each other variant its summary and what it changes."""
     first = asked[0]
     return {
@@ -193,14 +194,14 @@ def answer(asked: Sequence[Asked]) -> Dict[str, Any]:
     }
 
 
-def _work(one: Asked) -> Dict[str, Any]:
+def _work(one: PrecisionRequest) -> Dict[str, Any]:
     work = {**one.work.to_json(), "batch": one.batch}
     for waiting in work["waiting_for"]:
         waiting["node"] = _fed(one, waiting["node"])
     return {**work, "told": _told_work(work)}
 
 
-def _fed(one: Asked, name: str) -> str:
+def _fed(one: PrecisionRequest, name: str) -> str:
     """The node that an argument stands for: that of the feed."""
     node = one.partition.graph.node(name)
     position = node.attr("index") if node.op == "_Arg" else None

@@ -7,12 +7,12 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 from npu_conformance.models import precise
 from npu_reference.errors import NpuError
 
-__all__ = ["Asked", "answer", "ask", "link_uses", "together", "trace"]
+__all__ = ["ProfileRequest", "answer", "ask", "link_uses", "together", "trace"]
 
 _MOST_AT_ONCE = 16  # steps of online inference shown beside each other (assumed)
 
 
-class Asked(NamedTuple):
+class ProfileRequest(NamedTuple):
     """A step under some options, with what was asked, nanoseconds of it on one device where several run it, and what is
     told of entries of option files that match nothing."""
 
@@ -71,11 +71,11 @@ def _numbers(subject: str, text: str, whole: bool) -> List[Any]:
 
 
 def ask(
-    question: precise.Question,
+    question: precise.PrecisionQuestion,
     device: str,
     other: Sequence[Mapping[str, Any]] = (),
     ranks: Optional[Mapping[str, Any]] = None,
-) -> List[Asked]:
+) -> List[ProfileRequest]:
     """The step under the question's options, and under each of the ``other`` values laid over them.
 
     Args:
@@ -108,7 +108,7 @@ def ask(
         made = profile(divided, resolution, machine, shapes, catalog=catalog, concurrent=steps, **(ranks or {}))
         alone = profile(divided, resolution, machine, shapes, catalog=catalog).step if made.ranks > 1 else None
         notes = [one.to_json() for one in unmatched(resolution, whole, catalog)]
-        found.append(Asked(made, resolution, alone, notes))
+        found.append(ProfileRequest(made, resolution, alone, notes))
     return found
 
 
@@ -118,12 +118,12 @@ def _at_once(resolution: Any) -> int:
     return min(number, _MOST_AT_ONCE) if isinstance(number, int) and not resolution.run_mode else 1
 
 
-def _efficiency(asked: Asked) -> Optional[float]:
+def _efficiency(asked: ProfileRequest) -> Optional[float]:
     """The rate of all devices to as many times the rate of one; None for one device."""
     return asked.alone / asked.profile.step if asked.alone is not None and asked.profile.step else None
 
 
-def answer(asked: Sequence[Asked]) -> Dict[str, Any]:
+def answer(asked: Sequence[ProfileRequest]) -> Dict[str, Any]:
     """The JSON answer: the step, and for each other variant what it changes."""
     first = asked[0].profile
     told = first.to_json()
@@ -146,7 +146,7 @@ def answer(asked: Sequence[Asked]) -> Dict[str, Any]:
     }
 
 
-def trace(asked: Asked) -> Dict[str, Any]:
+def trace(asked: ProfileRequest) -> Dict[str, Any]:
     """The step as Chrome trace events, which Perfetto and chrome://tracing open.
 
     A process is an engine, a thread of it a stream. Times are microseconds, as the format has them; what is exact are

@@ -7,19 +7,19 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 from npu_conformance.models import precise, script_profile
 from npu_reference.errors import NpuError
 
-__all__ = ["Told", "answer", "partition_answer", "precision_answer", "tell"]
+__all__ = ["ScriptTold", "answer", "partition_answer", "precision_answer", "tell"]
 
 
-class Told(NamedTuple):
+class ScriptTold(NamedTuple):
     """What a page needs beside the answer: the account that the answer was made of."""
 
     answer: Mapping[str, Any]
     account: Any
 
 
-def tell(account: Any, script: str, status: int) -> Told:
+def tell(account: Any, script: str, status: int) -> ScriptTold:
     """The answer of ``simulate`` for the account of a script that ended with a status."""
-    return Told(answer(account, script, status), account)
+    return ScriptTold(answer(account, script, status), account)
 
 
 def answer(account: Any, script: str, status: int) -> Dict[str, Any]:
@@ -135,4 +135,4 @@ def precision_answer(one: Any, session: Any) -> Optional[Dict[str, Any]]:
     except NpuError:
         return None
     work = work_of(one.partition, assignment, {})
-    return precise.answer([precise.Asked(one.partition, assignment, resolution, work, None)])
+    return precise.answer([precise.PrecisionRequest(one.partition, assignment, resolution, work, None)])

@@ -7,13 +7,13 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tup
 from npu_conformance.models import precise, profiling
 from npu_reference.errors import NpuError
 
-__all__ = ["Signature", "answer", "clock_answer", "is_script", "signatures", "trace"]
+__all__ = ["ScriptSignature", "answer", "clock_answer", "is_script", "signatures", "trace"]
 
 _DEAREST = 10
 _MOST_EVENTS = 200000  # of a trace: what Perfetto opens in a moment (assumed)
 
 
-class Signature(NamedTuple):
+class ScriptSignature(NamedTuple):
     """One signature that ran: its session and account, and its time of the last run."""
 
     session: Any
@@ -30,10 +30,10 @@ def is_script(path: str) -> bool:
     return path.endswith(".py")
 
 
-def signatures(account: Any) -> List[Signature]:
+def signatures(account: Any) -> List[ScriptSignature]:
     """Those that ran on the device, the dearest first."""
     found = [
-        Signature(session, one)
+        ScriptSignature(session, one)
         for session in account.sessions
         for one in session.signatures.values()
         if one.time is not None and one.partition.geops
@@ -64,7 +64,7 @@ def answer(account: Any, script: str, status: int, other: Sequence[Mapping[str, 
     }
 
 
-def _signature(one: Signature, other: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
+def _signature(one: ScriptSignature, other: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
     found: Dict[str, Any] = {"name": one.name, **clock_answer(one.account)}
     profile = one.account.time.profile
     if profile is None:
@@ -92,13 +92,13 @@ def clock_answer(account: Any) -> Dict[str, Any]:
     return found
 
 
-def _weighed(timed: Iterable[Signature]) -> Iterable[Tuple[Any, int]]:
+def _weighed(timed: Iterable[ScriptSignature]) -> Iterable[Tuple[Any, int]]:
     """Profiles, with how many iterations of each have run."""
     for one in timed:
         yield one.account.time.profile, one.account.runs * one.account.time.iterations
 
 
-def _engines(timed: Sequence[Signature]) -> Dict[str, Dict[str, int]]:
+def _engines(timed: Sequence[ScriptSignature]) -> Dict[str, Dict[str, int]]:
     found: Dict[str, Dict[str, int]] = {}
     for profile, times in _weighed(timed):
         for name, row in profile.engines().items():
@@ -108,7 +108,7 @@ def _engines(timed: Sequence[Signature]) -> Dict[str, Dict[str, int]]:
     return dict(sorted(found.items(), key=lambda item: (-item[1]["busy_ns"], item[0])))
 
 
-def _types(timed: Sequence[Signature]) -> List[Dict[str, Any]]:
+def _types(timed: Sequence[ScriptSignature]) -> List[Dict[str, Any]]:
     found: Dict[Tuple[str, str], Dict[str, Any]] = {}
     for profile, times in _weighed(timed):
         for row in profile.types():
@@ -120,7 +120,7 @@ def _types(timed: Sequence[Signature]) -> List[Dict[str, Any]]:
     return sorted(found.values(), key=lambda row: (-(row["busy_ns"] + row["launch_ns"]), row["type"], row["engine"]))
 
 
-def _dearest(timed: Sequence[Signature]) -> List[Dict[str, Any]]:
+def _dearest(timed: Sequence[ScriptSignature]) -> List[Dict[str, Any]]:
     rows = []
     for one in timed:
         times = one.account.runs * one.account.time.iterations
@@ -129,7 +129,7 @@ def _dearest(timed: Sequence[Signature]) -> List[Dict[str, Any]]:
     return sorted(rows, key=lambda row: (-row["all_ns"], row["node"], row["of"]))[:_DEAREST]
 
 
-def _compared(one: Signature, values: Mapping[str, Any]) -> Dict[str, Any]:
+def _compared(one: ScriptSignature, values: Mapping[str, Any]) -> Dict[str, Any]:
     """The signature's step under other options: the graph is divided again, at the sizes of its last run."""
     from npu_reference.device.timing import profile
     from npu_reference.options import resolve
@@ -171,7 +171,7 @@ def trace(records: Sequence[Any]) -> Dict[str, Any]:
         time = record.time
         if time is None or time.profile is None:
             continue
-        step = profiling.trace(profiling.Asked(time.profile, None))
+        step = profiling.trace(profiling.ProfileRequest(time.profile, None))
         device = step["otherData"]["device"]
         if len(events) + len(step["traceEvents"]) > _MOST_EVENTS:
             left_out += 1

@@ -18,7 +18,7 @@ __all__ = [
     "KINDS",
     "About",
     "BadFile",
-    "Kind",
+    "FileKind",
     "Left",
     "Triples",
     "check_name",
@@ -61,7 +61,7 @@ class About(NamedTuple):
     label: str = ""
 
 
-class Kind(NamedTuple):
+class FileKind(NamedTuple):
     """A kind of files: which are of it, by name, and what all of them together say."""
 
     name: str
@@ -70,14 +70,14 @@ class Kind(NamedTuple):
 
 
 #: Every kind, in the order in which they are asked.
-KINDS: Dict[str, Kind] = {}
+KINDS: Dict[str, FileKind] = {}
 
 
 def kind(name: str, recognises: Callable[[str], bool]) -> Callable[[Any], Any]:
     """Decorator that registers the observer of a kind of files; it gets all files of the kind."""
 
     def register(observe: Any) -> Any:
-        KINDS[name] = Kind(name, recognises, observe)
+        KINDS[name] = FileKind(name, recognises, observe)
         return observe
 
     return register
@@ -94,7 +94,7 @@ def content(name: str, path: str) -> Callable[[Any], Any]:
                 for text in read(one.content) if one.content is not None else ():
                     yield "contents", one.name, f"in {name} {text}"
 
-        KINDS[name] = Kind(name, lambda told: pattern.match(told) is not None, observe)
+        KINDS[name] = FileKind(name, lambda told: pattern.match(told) is not None, observe)
         return read
 
     return register

@@ -19,7 +19,7 @@ from npu_conformance.protocol.process import Ended, Late, Mute, Process
 from npu_reference.errors import NpuError
 
 __all__ = [
-    "Answered", "Unsupported", "Rejected", "Failed", "Crashed", "TimedOut", "Nonsense", "Outcome", "Client",
+    "Answered", "UnsupportedOutcome", "Rejected", "Failed", "Crashed", "TimedOut", "Nonsense", "Outcome", "Client",
     "command", "describe", "environment", "read", "HELLO_SECONDS",
 ]  # fmt: skip
 
@@ -34,7 +34,7 @@ class Answered(NamedTuple):
     ok: Mapping[str, Any]
 
 
-class Unsupported(NamedTuple):
+class UnsupportedOutcome(NamedTuple):
     """The backend says it lacks ``feature``."""
 
     feature: str
@@ -72,7 +72,7 @@ class Nonsense(NamedTuple):
     fault: str
 
 
-Outcome = Union[Answered, Unsupported, Rejected, Failed, Crashed, TimedOut, Nonsense]
+Outcome = Union[Answered, UnsupportedOutcome, Rejected, Failed, Crashed, TimedOut, Nonsense]
 
 
 def command(spec: str, python: str = "") -> List[str]:
@@ -349,7 +349,7 @@ def read(line: bytes, method: str, identifier: int) -> Outcome:
     if "ok" in message:
         return Answered(message["ok"])
     if "unsupported" in message:
-        return Unsupported(message["unsupported"]["feature"])
+        return UnsupportedOutcome(message["unsupported"]["feature"])
     if "rejected" in message:
         return Rejected(message["rejected"])
     return Failed(message["error"]["message"])
@@ -359,7 +359,7 @@ def describe(outcome: Outcome) -> str:
     """One line about an outcome, for a person."""
     if isinstance(outcome, Answered):
         return "answered"
-    if isinstance(outcome, Unsupported):
+    if isinstance(outcome, UnsupportedOutcome):
         return f"unsupported: {outcome.feature}"
     if isinstance(outcome, Rejected):
         return f"refused: [{outcome.body['code']}] {outcome.body['message']}"

@@ -22,7 +22,7 @@ def outcome_json(outcome: Optional[client.Outcome]) -> Optional[Dict[str, Any]]:
 
 
 _CLASSES: Mapping[str, Any] = {
-    "unsupported": client.Unsupported,
+    "unsupported": client.UnsupportedOutcome,
     "failed": client.Failed,
     "crashed": client.Crashed,
     "timed-out": client.TimedOut,

@@ -23,7 +23,7 @@ _PAGES = 40
 _PAGE_NODES = 200000
 
 
-def page(told: scripts.Told, made: Optional[Made] = None) -> str:
+def page(told: scripts.ScriptTold, made: Optional[Made] = None) -> str:
     """The HTML text for what was told of a script; `made` is None inside another page."""
     script = str(told.answer["script"])
     return render_page(
@@ -64,7 +64,7 @@ def _of(session: Any, one: Any) -> Dict[str, str]:
     if precision is not None:
         found["precision"] = precision_page.page(precision, title=title, options=options)
     if one.time is not None and one.time.profile is not None:
-        asked = [profiling.Asked(one.time.profile, session.settings.resolution)]
+        asked = [profiling.ProfileRequest(one.time.profile, session.settings.resolution)]
         step = profiling.answer(asked)
         found["timeline"] = profile_page.page(one.time.profile, step, title=title, options=options)
     return found

@@ -34,7 +34,7 @@ _CAUSES = 200  # of one report (assumed)
 _COLOURS = {"conformant": "#14723b", "not conformant": "#b3261e", "incomplete": "#8a5a00"}
 
 
-class Entry(NamedTuple):
+class SiteEntry(NamedTuple):
     """One report of the site.
 
     key: of its files, letters and digits; must: (passed, all) requirements of level must; statuses: by requirement;
@@ -53,7 +53,7 @@ class Entry(NamedTuple):
     change: Mapping[str, Any]
 
 
-def write(library: Library, folders: Sequence[str], out: str) -> List[Entry]:
+def write(library: Library, folders: Sequence[str], out: str) -> List[SiteEntry]:
     """Fills the folder `out`; the same reports in the same order give the same bytes.
 
     Args:
@@ -69,7 +69,7 @@ def write(library: Library, folders: Sequence[str], out: str) -> List[Entry]:
     for name in ("reports", "badges", "changes"):
         os.mkdir(os.path.join(out, name))
     known = stated.instances(library)
-    found: Dict[str, List[Entry]] = {}
+    found: Dict[str, List[SiteEntry]] = {}
     before: Dict[str, stated.Stated] = {}
     for number, folder in enumerate(folders, 1):
         read = stated.load(library, known, folder)
@@ -90,7 +90,7 @@ def write(library: Library, folders: Sequence[str], out: str) -> List[Entry]:
     return entries
 
 
-def answer(entries: Sequence[Entry]) -> Dict[str, Any]:
+def answer(entries: Sequence[SiteEntry]) -> Dict[str, Any]:
     """What ``site --format json`` prints, and the site holds as ``site.json``."""
     return {
         "schema": schema.header("site"),
@@ -110,10 +110,10 @@ def answer(entries: Sequence[Entry]) -> Dict[str, Any]:
     }
 
 
-def _entry(library: Library, read: stated.Stated, number: int) -> Entry:
+def _entry(library: Library, read: stated.Stated, number: int) -> SiteEntry:
     statuses = summary.requirement_statuses(read.report.records)
     key = re.sub(r"[^a-z0-9]+", "-", read.title.lower()).strip("-")[:40].strip("-")
-    return Entry(
+    return SiteEntry(
         f"{number}-{key}" if key else str(number),
         read.name,
         read.version,
@@ -128,7 +128,7 @@ def _entry(library: Library, read: stated.Stated, number: int) -> Entry:
 
 
 def _change(
-    library: Library, old: stated.Stated, new: stated.Stated, before: Entry, after: Entry, out: str
+    library: Library, old: stated.Stated, new: stated.Stated, before: SiteEntry, after: SiteEntry, out: str
 ) -> Mapping[str, Any]:
     """What moved since the report before, and its page."""
     found = comparison.of(library, old, new)
@@ -138,7 +138,7 @@ def _change(
     return {"page": path, "worse": worse, "otherwise": len(found.changed) - worse}
 
 
-def _badge(entry: Entry) -> str:
+def _badge(entry: SiteEntry) -> str:
     """The badge as SVG; widths are estimated, and the text is fitted to them by whoever draws it."""
     label = "npu-conformance"
     message = f"{entry.verdict} {entry.must[0]}/{entry.must[1]}"
@@ -148,7 +148,7 @@ def _badge(entry: Entry) -> str:
     return render_page("badge.svg", left=left, right=right, label=label, message=message, title=title, colour=colour)
 
 
-def _index(library: Library, groups: Sequence[Sequence[Entry]]) -> str:
+def _index(library: Library, groups: Sequence[Sequence[SiteEntry]]) -> str:
     entries = [entry for group in groups for entry in group]
     names = sorted({name for entry in entries for name in entry.statuses})
     rows = []
@@ -179,7 +179,7 @@ def _index(library: Library, groups: Sequence[Sequence[Entry]]) -> str:
     )
 
 
-def _report_page(library: Library, read: stated.Stated, entry: Entry) -> str:
+def _report_page(library: Library, read: stated.Stated, entry: SiteEntry) -> str:
     report = read.report
     found = causes.causes(report.records)
     places: Dict[str, str] = {}

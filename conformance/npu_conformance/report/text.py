@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from npu_conformance.judging.records import Report
     from npu_conformance.library.library import Library
     from npu_conformance.report.comparison import Comparison
-    from npu_conformance.report.site import Entry
+    from npu_conformance.report.site import SiteEntry
     from npu_conformance.report.summary import Area
     from npu_conformance.report.verify import Verification
     from npu_conformance.running.checkup import Check
@@ -177,7 +177,7 @@ def comparison(found: Comparison) -> None:
     console.print(before if before == after else f"{before} → {after}")
 
 
-def site(entries: Sequence[Entry], out: str) -> None:
+def site(entries: Sequence[SiteEntry], out: str) -> None:
     """A row for each report, and where the site is."""
     console = Console()
     table = _table("Backend", "Version", "Verdict", "must", "Worse", "Better", numbers=["must", "Worse", "Better"])

@@ -13,7 +13,7 @@ from npu_conformance.protocol import client, schema
 from npu_conformance.protocol import messages as protocol
 from npu_conformance.protocol.process import Ended, Late, Mute, Process
 from npu_conformance.running import hints
-from npu_conformance.running.hints import Fault
+from npu_conformance.running.hints import HintedFault
 from npu_conformance.running.lanes import Settings
 from npu_reference.errors import NpuError
 from npu_reference.printing import shorten
@@ -27,7 +27,7 @@ _GRACE_SECONDS = 0.2
 class Check(NamedTuple):
     """One thing the protocol demands, and what the backend did instead, if anything.
 
-    detail to at: of :class:`hints.Fault`; empty where the check passed.
+    detail to at: of :class:`hints.HintedFault`; empty where the check passed.
     """
 
     name: str
@@ -70,7 +70,7 @@ def check(spec: str, settings: Settings) -> List[Check]:
 
 
 #: What a request brought: the message, and what is wrong with it.
-Answered = Tuple[Mapping[str, Any], Optional[Fault]]
+Answered = Tuple[Mapping[str, Any], Optional[HintedFault]]
 
 
 class _Wire:
@@ -126,7 +126,7 @@ class _Wire:
         why = protocol.answer_fault(message, method, identifier)
         return message, hints.message(spoken, message, why, identifier) if why else None
 
-    def _ended(self, method: str, status: int) -> Fault:
+    def _ended(self, method: str, status: int) -> HintedFault:
         return hints.ended(method, status, self.process.stderr())
 
 
@@ -137,15 +137,15 @@ def _hello(wire: _Wire, **more: Any) -> Answered:
     return message, fault
 
 
-def _says_hello(wire: _Wire) -> Optional[Fault]:
+def _says_hello(wire: _Wire) -> Optional[HintedFault]:
     return _hello(wire)[1]
 
 
-def _ignores_unknown_fields(wire: _Wire) -> Optional[Fault]:
+def _ignores_unknown_fields(wire: _Wire) -> Optional[HintedFault]:
     return _hello(wire, something_new={"from": "a later version"})[1]
 
 
-def _refuses_unknown_method(wire: _Wire) -> Optional[Fault]:
+def _refuses_unknown_method(wire: _Wire) -> Optional[HintedFault]:
     _hello(wire)
     message, fault = wire.ask(2, "no-such-method", {})
     if fault is None and "unsupported" not in message:
@@ -153,7 +153,7 @@ def _refuses_unknown_method(wire: _Wire) -> Optional[Fault]:
     return fault
 
 
-def _survives_malformed_line(wire: _Wire) -> Optional[Fault]:
+def _survives_malformed_line(wire: _Wire) -> Optional[HintedFault]:
     _hello(wire)
     wire.send(b"this is not JSON\n")
     message, fault = wire.read("", None)
@@ -162,7 +162,7 @@ def _survives_malformed_line(wire: _Wire) -> Optional[Fault]:
     return fault or wire.ask(3, "reset", {})[1]
 
 
-def _writes_one_line_an_answer(wire: _Wire) -> Optional[Fault]:
+def _writes_one_line_an_answer(wire: _Wire) -> Optional[HintedFault]:
     """A further line would be taken for the answer to the next request."""
     _hello(wire)
     wire.send(protocol.encode({"id": 2, "method": "reset", "params": {}}))
@@ -179,7 +179,7 @@ def _writes_one_line_an_answer(wire: _Wire) -> Optional[Fault]:
     return hints.extra("reset", wire.process.line(wire.seconds)) if wire.process.more() else None
 
 
-def _takes_unicode(wire: _Wire) -> Optional[Fault]:
+def _takes_unicode(wire: _Wire) -> Optional[HintedFault]:
     _hello(wire)
     text = "名前 \u2028 \U0001f642 \\u0000"
     raw = ('{"id": 2, "method": "no-such-method", "params": {"text": "' + text + '"}}\n').encode("utf-8")
@@ -187,12 +187,12 @@ def _takes_unicode(wire: _Wire) -> Optional[Fault]:
     return wire.read("no-such-method", 2)[1]
 
 
-def _takes_long_lines(wire: _Wire) -> Optional[Fault]:
+def _takes_long_lines(wire: _Wire) -> Optional[HintedFault]:
     _hello(wire)
     return wire.ask(2, "no-such-method", {"text": "x" * (1 << 20)})[1]
 
 
-def _resets(wire: _Wire) -> Optional[Fault]:
+def _resets(wire: _Wire) -> Optional[HintedFault]:
     _hello(wire)
     message, fault = wire.ask(2, "reset", {})
     if fault is None and "ok" not in message:
@@ -200,7 +200,7 @@ def _resets(wire: _Wire) -> Optional[Fault]:
     return fault
 
 
-def _answers_alike(wire: _Wire) -> Optional[Fault]:
+def _answers_alike(wire: _Wire) -> Optional[HintedFault]:
     first, fault = _hello(wire)
     second, fault_again = wire.ask(1, "hello", {"protocol": protocol.VERSION})
     if fault or fault_again:
@@ -215,7 +215,7 @@ def _answers_alike(wire: _Wire) -> Optional[Fault]:
     )
 
 
-def _keeps_inside(wire: _Wire) -> Optional[Fault]:
+def _keeps_inside(wire: _Wire) -> Optional[HintedFault]:
     """Of a backend that claims `compile`: paths of files that it left lie in the folder of the programs."""
     hello, fault = _hello(wire)
     if fault or "compile" not in hello["ok"]["capabilities"]["features"]:
@@ -232,7 +232,7 @@ def _keeps_inside(wire: _Wire) -> Optional[Fault]:
     for turn in message["ok"]["turns"]:
         for path in [*turn.get("files", {}), *turn.get("left", {})]:
             if path.startswith("/") or ".." in path.split("/"):
-                return Fault(
+                return HintedFault(
                     shorten(f"the path {path} does not lie in the folder of the programs", 400),
                     "paths below the folder of the programs",
                     shorten(path, 200),
@@ -242,7 +242,7 @@ def _keeps_inside(wire: _Wire) -> Optional[Fault]:
     return None
 
 
-def _answers_what_it_claims(wire: _Wire) -> Optional[Fault]:
+def _answers_what_it_claims(wire: _Wire) -> Optional[HintedFault]:
     """Each method among the features is asked about a graph that does not exist: refused, but not ``unsupported``.
 
     All but ``run``, whose first answer may take as long as a whole framework does to be imported.
@@ -265,20 +265,20 @@ def _answers_what_it_claims(wire: _Wire) -> Optional[Fault]:
     return None
 
 
-def _ends_on_shutdown(wire: _Wire) -> Optional[Fault]:
+def _ends_on_shutdown(wire: _Wire) -> Optional[HintedFault]:
     _hello(wire)
     wire.send(protocol.encode({"id": 2, "method": "shutdown", "params": {}}))
     _, fault = wire.read("shutdown", 2)
     return fault or _ends(wire)
 
 
-def _ends_on_eof(wire: _Wire) -> Optional[Fault]:
+def _ends_on_eof(wire: _Wire) -> Optional[HintedFault]:
     _hello(wire)
     wire.process.close_input()
     return _ends(wire)
 
 
-def _ends(wire: _Wire) -> Optional[Fault]:
+def _ends(wire: _Wire) -> Optional[HintedFault]:
     status = wire.process.wait(wire.seconds)
     if status is None:
         return hints.other(
@@ -291,7 +291,7 @@ def _ends(wire: _Wire) -> Optional[Fault]:
     return fault._replace(text=f"the worker ends with status {status}", expected="status 0")
 
 
-_CHECKS: List[Tuple[str, Callable[[_Wire], Optional[Fault]]]] = [
+_CHECKS: List[Tuple[str, Callable[[_Wire], Optional[HintedFault]]]] = [
     ("says hello with what it claims", _says_hello),
     ("ignores fields it does not know", _ignores_unknown_fields),
     ("answers unsupported to an unknown method", _refuses_unknown_method),

@@ -9,7 +9,7 @@ from typing import Any, List, Mapping, NamedTuple, Optional
 from npu_conformance.protocol import messages as protocol
 from npu_reference.printing import shorten
 
-__all__ = ["Fault", "ended", "extra", "failed", "late", "line", "message", "mute", "other"]
+__all__ = ["HintedFault", "ended", "extra", "failed", "late", "line", "message", "mute", "other"]
 
 _SHOWN = 120  # characters of what came
 _FRAME = re.compile(r'File "(?P<file>[^"<]+)", line (?P<line>\d+), in (?P<within>\S+)')
@@ -41,7 +41,7 @@ _EXAMPLES = {
 }
 
 
-class Fault(NamedTuple):
+class HintedFault(NamedTuple):
     """What is wrong with an answer.
 
     text: in one sentence; expected, came: what was due and what there was; remedy: what to change; path: where in the
@@ -56,32 +56,34 @@ class Fault(NamedTuple):
     at: str = ""
 
 
-def other(text: str, expected: str, came: str, remedy: str) -> Fault:
+def other(text: str, expected: str, came: str, remedy: str) -> HintedFault:
     """A fault that is about more than one answer."""
-    return Fault(text, expected, came, remedy)
+    return HintedFault(text, expected, came, remedy)
 
 
-def late(method: str, seconds: float, waiting: bytes, stderr: str) -> Fault:
+def late(method: str, seconds: float, waiting: bytes, stderr: str) -> HintedFault:
     """No line in time; `waiting` is what came without a newline."""
     expected = f"an answer to {method} within {seconds:g} s"
     if waiting:
         remedy = 'End every answer with one newline: sys.stdout.write(json.dumps(answer) + "\\n").'
-        return Fault(f"no answer within {seconds:g} s, but a line that never ends", expected, _shown(waiting), remedy)
+        return HintedFault(
+            f"no answer within {seconds:g} s, but a line that never ends", expected, _shown(waiting), remedy
+        )
     remedy = (
         "Flush after every answer (Python: sys.stdout.flush(), C: fflush(stdout), C++: std::endl), read one line at a "
         "time, and do slow work after hello; --timeout-factor allows more time."
     )
     came = "nothing" + (f"; stderr ends with: {_last(stderr)}" if stderr.strip() else "")
-    return Fault(f"no answer within {seconds:g} s", expected, came, remedy, "", at(stderr))
+    return HintedFault(f"no answer within {seconds:g} s", expected, came, remedy, "", at(stderr))
 
 
-def mute(method: str) -> Fault:
+def mute(method: str) -> HintedFault:
     """The worker closed its stdout and lives on."""
     remedy = "Keep stdout open until shutdown, and let nothing redirect it: the protocol has no other way."
-    return Fault("stdout was closed before an answer", f"an answer to {method}", "the end of stdout", remedy)
+    return HintedFault("stdout was closed before an answer", f"an answer to {method}", "the end of stdout", remedy)
 
 
-def ended(method: str, status: int, stderr: str) -> Fault:
+def ended(method: str, status: int, stderr: str) -> HintedFault:
     """The worker ended instead of answering."""
     how = f"by signal {-status}" if status < 0 else f"with status {status}"
     where, said = at(stderr), _last(stderr)
@@ -96,17 +98,19 @@ def ended(method: str, status: int, stderr: str) -> Fault:
     else:
         remedy = "Run the command by hand with the request on its stdin: what it says on stderr is the reason."
     came = f"the worker ended {how}" + (f"; stderr ends with: {said}" if said else "; stderr is empty")
-    return Fault(f"the worker ended {how} instead of answering", f"an answer to {method}", came, remedy, "", where)
+    return HintedFault(
+        f"the worker ended {how} instead of answering", f"an answer to {method}", came, remedy, "", where
+    )
 
 
-def extra(method: str, found: bytes) -> Fault:
+def extra(method: str, found: bytes) -> HintedFault:
     """A further line behind an answer."""
     remedy = "Write one line for each request. Logs and progress belong on stderr."
     text = f"a line more than the answer to {method}"
-    return Fault(text, "one line an answer", _shown(found), remedy)
+    return HintedFault(text, "one line an answer", _shown(found), remedy)
 
 
-def line(method: str, found: bytes, why: str) -> Fault:
+def line(method: str, found: bytes, why: str) -> HintedFault:
     """A line that is no JSON object of the protocol; `why` as the protocol's reader says it."""
     expected, came = "one JSON object in UTF-8 on one line", _shown(found)
     text = found.decode("utf-8", "replace").strip()
@@ -114,39 +118,39 @@ def line(method: str, found: bytes, why: str) -> Fault:
         found_at = re.search(r"position (\d+)", why)
         where = f" (byte {found_at.group(1)})" if found_at else ""
         remedy = "Encode answers as UTF-8, or write ASCII alone: json.dumps does by default."
-        return Fault(f"not UTF-8{where}", expected, came, remedy)
+        return HintedFault(f"not UTF-8{where}", expected, came, remedy)
     if len(found) > protocol.MAX_LINE:
         remedy = "Answer large tensors as files: {dtype, shape, file}."
-        return Fault(why, f"a line of at most {protocol.MAX_LINE} bytes", f"{len(found)} bytes or more", remedy)
+        return HintedFault(why, f"a line of at most {protocol.MAX_LINE} bytes", f"{len(found)} bytes or more", remedy)
     if re.match(r"\{\s*'|.*\b(None|True|False)\b", text) and text.startswith("{"):
-        return Fault(
+        return HintedFault(
             why, expected, came, "Write JSON, not Python's own form: json.dumps(answer) in the place of str(answer)."
         )
     if re.search(r"\b(NaN|-?Infinity)\b", text) and text.startswith("{"):
         remedy = "JSON has no NaN and no Infinity: answer null, and let json.dumps(answer, allow_nan=False) find them."
-        return Fault(why, expected, came, remedy)
+        return HintedFault(why, expected, came, remedy)
     if "64 bits" in why or "half a character" in why or "nested" in why or "values" in why:
-        return Fault(
+        return HintedFault(
             why, "what every reader of JSON takes", came, "Answer smaller numbers, whole characters, and less."
         )
     if text in ("{", "[") or (text.startswith("{") and not text.endswith("}")):
         remedy = "Write the whole answer on one line: json.dumps without indent, and no newline within."
-        return Fault(why, expected, came, remedy)
+        return HintedFault(why, expected, came, remedy)
     if text.startswith(("{", "[", '"')):
-        return Fault(
+        return HintedFault(
             why, expected, came, "Write the answer with a library for JSON; by hand, quotes and commas go wrong."
         )
     remedy = (
         "Something else writes to stdout. Send it to stderr: print(..., file=sys.stderr), or move the descriptor away "
         "before anything is loaded: answers = os.fdopen(os.dup(1), 'w'); os.dup2(2, 1)."
     )
-    return Fault(f"output on stdout that is no answer: {why}", expected, came, remedy)
+    return HintedFault(f"output on stdout that is no answer: {why}", expected, came, remedy)
 
 
-def message(method: str, found: Mapping[str, Any], why: str, identifier: Optional[int]) -> Fault:
+def message(method: str, found: Mapping[str, Any], why: str, identifier: Optional[int]) -> HintedFault:
     """An object that is no answer to the request; `why` is ``path: reason``."""
     if "answer.id" in why and "id" in found:
-        return Fault(
+        return HintedFault(
             why, f'"id": {json.dumps(identifier)}', f'"id": {json.dumps(found["id"])[:_SHOWN]}',
             'Copy the id of the request: {"id": request["id"], …}; answer in the order of the requests, and a '
             "line that is no request with null.", "answer.id",
@@ -159,21 +163,23 @@ def message(method: str, found: Mapping[str, Any], why: str, identifier: Optiona
         name = missing.group("name")
         example = _EXAMPLES.get(name, f'"{name}": …')
         expected, came = f"{path} with {name}", f"members {', '.join(sorted(_at(found, path))) or 'none'}"
-        return Fault(why, expected, came, f"Add {example} to {path} in the answer to {method}.", f"{path}.{name}")
+        return HintedFault(why, expected, came, f"Add {example} to {path} in the answer to {method}.", f"{path}.{name}")
     for pattern, words in ((_OF_TYPE, "of type "), (_NONE_OF, "one of ")):
         mistyped = pattern.match(why)
         if mistyped:
             wanted, came = mistyped.group("wanted"), mistyped.group("came")
             remedy = f"Change {path} in the answer to {method}: {came} is there, and it has to be {words}{wanted}."
-            return Fault(why, words + wanted, came, shorten(remedy, 400), path)
+            return HintedFault(why, words + wanted, came, shorten(remedy, 400), path)
     if "exactly one is required" in why:
         remedy = 'Answer {"id": …, "ok": {…}} or one of unsupported, rejected, error in the place of ok.'
-        return Fault(why, "exactly one of " + ", ".join(protocol.OUTCOMES), ", ".join(sorted(found)), remedy, "answer")
+        return HintedFault(
+            why, "exactly one of " + ", ".join(protocol.OUTCOMES), ", ".join(sorted(found)), remedy, "answer"
+        )
     remedy = f"Change {path or 'the answer'} to {method}; npu_conformance/schemas/protocol-1.json has its form."
-    return Fault(why, "an answer of worker protocol 1", shorten(json.dumps(found), _SHOWN), remedy, path)
+    return HintedFault(why, "an answer of worker protocol 1", shorten(json.dumps(found), _SHOWN), remedy, path)
 
 
-def failed(method: str, found: Mapping[str, Any], expected: str) -> Fault:
+def failed(method: str, found: Mapping[str, Any], expected: str) -> HintedFault:
     """An answer in form, but another kind than is due here."""
     kind = next((one for one in protocol.OUTCOMES if one in found), "nothing")
     body = found.get(kind) or {}
@@ -188,7 +194,7 @@ def failed(method: str, found: Mapping[str, Any], expected: str) -> Fault:
         remedy = f"Let {method} answer this request; refuse what is wrong in it by rejected."
     else:
         remedy = f"Answer {method} with {expected}."
-    return Fault(shorten(f"{method} is answered by {came}", 400), expected, came, remedy, f"answer.{kind}", where)
+    return HintedFault(shorten(f"{method} is answered by {came}", 400), expected, came, remedy, f"answer.{kind}", where)
 
 
 def at(stderr: str) -> str:

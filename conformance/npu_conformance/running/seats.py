@@ -25,7 +25,7 @@ from npu_conformance.running.lanes import Lane, Settings
 from npu_reference.collection import collect_seldom
 from npu_reference.errors import NpuError
 
-__all__ = ["Apart", "Gone", "Heard", "Here", "Instances", "Part", "Seat", "Terms", "Unit", "seat"]
+__all__ = ["Apart", "Gone", "Heard", "InProcessSeat", "Instances", "Part", "Seat", "Terms", "Unit", "seat"]
 
 _FLUSH_SECONDS = 0.1  # records wait for each other so long: a message costs as much as judging a short answer (assumed)
 _END_SECONDS = 10.0  # for a lane to end its worker, before it is killed (assumed)
@@ -146,10 +146,10 @@ def seat(spec: str, settings: Settings, early: bool = False) -> Seat:
     Raises:
         NpuError: BACKEND_SPEC or BACKEND_UNAVAILABLE when the command cannot be started at all.
     """
-    return Apart(spec, settings, early) if settings.jobs > 1 else Here(spec, settings)
+    return Apart(spec, settings, early) if settings.jobs > 1 else InProcessSeat(spec, settings)
 
 
-class Here(Seat):
+class InProcessSeat(Seat):
     """In this process, for a run of one lane."""
 
     def __init__(self, spec: str, settings: Settings) -> None:

@@ -28,7 +28,7 @@ def outcome(message: Mapping[str, Any], method: str) -> client.Outcome:
     if "ok" in message:
         return client.Answered(message["ok"])
     if "unsupported" in message:
-        return client.Unsupported(message["unsupported"]["feature"])
+        return client.UnsupportedOutcome(message["unsupported"]["feature"])
     if "rejected" in message:
         return client.Rejected(message["rejected"])
     return client.Failed(message["error"]["message"])

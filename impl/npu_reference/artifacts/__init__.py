@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npu_reference.artifacts.folder import Folder, Place
-from npu_reference.artifacts.program import KernelRecord, Left, Model, Program, Remark
+from npu_reference.artifacts.folder import Folder, FolderPlace
+from npu_reference.artifacts.program import KernelRecord, Left, Model, Program, ProgramRemark
 
-__all__ = ["Folder", "KernelRecord", "Left", "Model", "Place", "Program", "Remark"]
+__all__ = ["Folder", "KernelRecord", "Left", "Model", "FolderPlace", "Program", "ProgramRemark"]

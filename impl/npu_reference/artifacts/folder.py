@@ -10,10 +10,10 @@ import stat
 import time
 from typing import Callable, Iterator, List, NamedTuple, Optional
 
-from npu_reference.device.faults import Disk
+from npu_reference.device.faults import DiskFault
 from npu_reference.errors import NpuError
 
-__all__ = ["Folder", "Found", "Place"]
+__all__ = ["Folder", "Found", "FolderPlace"]
 
 _PART = re.compile(r"\.npu-[0-9a-f]{16}\.part\Z")
 #: What a writer that was killed leaves is removed after so many seconds; no write takes as long (assumed).
@@ -23,7 +23,7 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _LARGEST = 64 << 20
 
 
-class Place(NamedTuple):
+class FolderPlace(NamedTuple):
     """Where names of directories count from.
 
     root: put before absolute names, for programs that must stay inside a folder; empty for the machine itself.
@@ -62,11 +62,11 @@ class Folder:
         shown: what the named directory is called in errors; itself, if nothing else is said.
     """
 
-    def __init__(self, named: str, option: str, *below: str, disk: Optional[Disk] = None, shown: str = "") -> None:
+    def __init__(self, named: str, option: str, *below: str, disk: Optional[DiskFault] = None, shown: str = "") -> None:
         self.named, self.option, self.below = named, option, below
         self.path = os.path.join(named, *below)
         self.shown = shown or named
-        self.disk = disk or Disk()
+        self.disk = disk or DiskFault()
         self._made = False
 
     def inside(self, *names: str) -> Folder:

@@ -8,7 +8,7 @@ from typing import Any, FrozenSet, Mapping, NamedTuple, Optional, Tuple
 from npu_reference.compiler.collectives import MC2
 from npu_reference.options.outcome import Resolution
 
-__all__ = ["LEVEL_KINDS", "OPTION_KINDS", "Named", "Plan", "kinds_of", "plan_of"]
+__all__ = ["LEVEL_KINDS", "OPTION_KINDS", "Named", "ArtifactPlan", "kinds_of", "plan_of"]
 
 #: Ends of the names of the files of one kernel: documents 002 and 003 § op_debug_level (files.kernel_meta.matrix).
 LEVEL_KINDS: Mapping[int, Tuple[str, ...]] = {
@@ -42,7 +42,7 @@ class Named(NamedTuple):
     asked: bool
 
 
-class Plan(NamedTuple):
+class ArtifactPlan(NamedTuple):
     """What is left, where.
 
     Attributes:
@@ -68,7 +68,7 @@ class Plan(NamedTuple):
     weights: Optional[Named]
 
 
-def plan_of(resolution: Resolution, env: Mapping[str, str], process: str, session: int) -> Plan:
+def plan_of(resolution: Resolution, env: Mapping[str, str], process: str, session: int) -> ArtifactPlan:
     """What a session with these options leaves.
 
     Args:
@@ -88,7 +88,7 @@ def plan_of(resolution: Resolution, env: Mapping[str, str], process: str, sessio
     if values.get("external_weight") is True:
         weights = base._replace(below=(f"tmp_weight_{process}_{session}",), asked=True)  # B23
     cache, ini = _cache(resolution)
-    return Plan(
+    return ArtifactPlan(
         kernel_meta=_kernel_meta(resolution, env, base),
         cache=cache,
         ini=ini,

@@ -9,8 +9,8 @@ from typing import Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Op
 from npu_reference.artifacts import fusions, weights
 from npu_reference.artifacts.binaries import Binary, CoreKernels, content
 from npu_reference.artifacts.cache import KernelCache
-from npu_reference.artifacts.folder import Folder, Place
-from npu_reference.artifacts.places import Named, Plan, is_recompiled, kinds_of, plan_of
+from npu_reference.artifacts.folder import Folder, FolderPlace
+from npu_reference.artifacts.places import ArtifactPlan, Named, is_recompiled, kinds_of, plan_of
 from npu_reference.compiler import Compiled
 from npu_reference.compiler.fusion import FusionCount
 from npu_reference.device.faults import NONE, Faults
@@ -19,7 +19,7 @@ from npu_reference.options.outcome import Resolution
 from npu_reference.partition import Partition
 from npu_reference.precision import Assignment
 
-__all__ = ["KernelRecord", "Left", "Model", "Program", "Remark"]
+__all__ = ["KernelRecord", "Left", "Model", "Program", "ProgramRemark"]
 
 #: The chip in paths of the cache and of the operator library.
 SOC = "ascend910"
@@ -47,7 +47,7 @@ class KernelRecord(NamedTuple):
     switches: Tuple[str, ...]
 
 
-class Remark(NamedTuple):
+class ProgramRemark(NamedTuple):
     """What somebody should know, and nothing stopped for: a code, what it is about, a sentence."""
 
     code: str
@@ -67,7 +67,7 @@ class Left(NamedTuple):
     fusion: Tuple[FusionCount, ...]
     constants: Tuple[weights.Constant, ...]
     removed: Tuple[str, ...]
-    notes: Tuple[Remark, ...]
+    notes: Tuple[ProgramRemark, ...]
 
 
 class Program:
@@ -83,14 +83,14 @@ class Program:
 
     def __init__(
         self,
-        place: Optional[Place] = None,
+        place: Optional[FolderPlace] = None,
         *,
         process: str = "",
         asked_only: bool = False,
         faults: Faults = NONE,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._place = place or Place("", os.getcwd())
+        self._place = place or FolderPlace("", os.getcwd())
         self._process = process or str(os.getpid())
         self._asked_only, self._faults, self._clock = asked_only, faults, clock
         self._disk = faults.disk()
@@ -105,7 +105,7 @@ class Program:
         resolution: Resolution,
         env: Mapping[str, str],
         session: int = 0,
-        place: Optional[Place] = None,
+        place: Optional[FolderPlace] = None,
     ) -> Left:
         """Leaves what compiling a model leaves.
 
@@ -118,7 +118,7 @@ class Program:
         """
         plan = plan_of(resolution, env, self._process, session)
         place = place or self._place
-        notes: List[Remark] = []
+        notes: List[ProgramRemark] = []
         kernels = CoreKernels(
             model.compiled, model.partition, model.assignment, model.shapes, SOC, _options(resolution, model)
         )
@@ -136,7 +136,7 @@ class Program:
         if found is not None:
             found.unload()
 
-    def end(self) -> Tuple[Remark, ...]:
+    def end(self) -> Tuple[ProgramRemark, ...]:
         """The program ends normally: what it still has loaded is unloaded, and what it counted is written.
 
         Returns: remarks on what could not be written. The results of a program do not depend on it, and it is too late
@@ -150,7 +150,7 @@ class Program:
                 try:
                     folder.write(fusions.NAME, iter([fusions.text(entries)]))
                 except NpuError as problem:
-                    notes.append(Remark("NOT_WRITTEN", fusions.NAME, problem.message))
+                    notes.append(ProgramRemark("NOT_WRITTEN", fusions.NAME, problem.message))
         self._fusion.clear()
         return tuple(notes)
 
@@ -161,10 +161,10 @@ class Program:
         kernels: CoreKernels,
         resolution: Resolution,
         env: Mapping[str, str],
-        plan: Plan,
-        place: Place,
+        plan: ArtifactPlan,
+        place: FolderPlace,
         cache: Optional[KernelCache],
-        notes: List[Remark],
+        notes: List[ProgramRemark],
     ) -> Tuple[List[KernelRecord], FrozenSet[str], List[str]]:
         meta = self._folder(plan.kernel_meta, place)
         if meta is not None:
@@ -186,7 +186,7 @@ class Program:
                     if refusal is None:
                         origin, done[binary.stem] = "reused", False
                     elif refusal:
-                        notes.append(Remark("CACHE_ENTRY", binary.stem, f"not taken from the cache: {refusal}"))
+                        notes.append(ProgramRemark("CACHE_ENTRY", binary.stem, f"not taken from the cache: {refusal}"))
                 if done[binary.stem]:
                     self._compiling(kernel.members)
                 if done[binary.stem] and usable is not None and stores:
@@ -220,7 +220,7 @@ class Program:
                     "KERNEL_FAILURE", node, f"compiling its kernel failed (E40021). {fault.asked}", number="E40021"
                 )
 
-    def _cache(self, plan: Plan, place: Place, notes: List[Remark]) -> Optional[KernelCache]:
+    def _cache(self, plan: ArtifactPlan, place: FolderPlace, notes: List[ProgramRemark]) -> Optional[KernelCache]:
         if plan.cache is None or (self._asked_only and not plan.cache.asked):
             return None
         data, home = self._folder(plan.cache, place), self._folder(plan.ini, place)
@@ -232,7 +232,7 @@ class Program:
             if plan.cache.asked:
                 raise
             # Nobody named it: the kernels are compiled all the same, and nothing is kept.
-            notes.append(Remark("CACHE_OFF", "op_compiler_cache_dir", f"nothing is cached: {problem.reason}"))
+            notes.append(ProgramRemark("CACHE_OFF", "op_compiler_cache_dir", f"nothing is cached: {problem.reason}"))
             return None
         cache = KernelCache(data, home, plan.limits, at_limit=plan.at_limit, clock=self._clock)
         if plan.cache_mode == "force" and data.path not in self._cleared:  # C7
@@ -241,27 +241,29 @@ class Program:
         return cache
 
     @staticmethod
-    def _store(cache: KernelCache, binary: Binary, notes: List[Remark]) -> bool:
+    def _store(cache: KernelCache, binary: Binary, notes: List[ProgramRemark]) -> bool:
         """Keeps a kernel, or says that it cannot: a disk that is full keeps nobody from compiling (C14)."""
         try:
             cache.put(binary)
         except NpuError as problem:
-            notes.append(Remark("CACHE_FULL", problem.subject, f"not kept in the cache: {problem.reason}"))
+            notes.append(ProgramRemark("CACHE_FULL", problem.subject, f"not kept in the cache: {problem.reason}"))
             return False
         return True
 
     @staticmethod
-    def _settle(cache: KernelCache, plan: Plan, notes: List[Remark]) -> None:
+    def _settle(cache: KernelCache, plan: ArtifactPlan, notes: List[ProgramRemark]) -> None:
         if plan.given_limits:  # C13: a file with defaults would overrule the variables from then on
             return
         try:
             cache.settle()
         except NpuError as problem:
-            notes.append(Remark("CACHE_FULL", problem.subject, f"no op_cache.ini is left: {problem.reason}"))
+            notes.append(ProgramRemark("CACHE_FULL", problem.subject, f"no op_cache.ini is left: {problem.reason}"))
 
     # -- the rest -------------------------------------------------------------------------------------------------
 
-    def _constants(self, partition: Partition, plan: Plan, place: Place, session: int) -> Tuple[weights.Constant, ...]:
+    def _constants(
+        self, partition: Partition, plan: ArtifactPlan, place: FolderPlace, session: int
+    ) -> Tuple[weights.Constant, ...]:
         folder = self._folder(plan.weights, place)
         if folder is None:
             return tuple(weights.constants(partition))
@@ -269,7 +271,7 @@ class Program:
             self._weights[session] = weights.Weights(folder)
         return tuple(self._weights[session].add(partition))
 
-    def _fusion_result(self, model: Model, plan: Plan, session: int) -> None:
+    def _fusion_result(self, model: Model, plan: ArtifactPlan, session: int) -> None:
         first = self._graphs.get(session, 0)
         self._graphs[session] = first + len(model.partition.geops)
         folder = self._folder(plan.fusion_result, self._place)  # of the program
@@ -286,7 +288,7 @@ class Program:
         if plan.fusion_when == 2:  # D19
             folder.write(fusions.NAME, iter([fusions.text(entries)]))
 
-    def _folder(self, named: Optional[Named], place: Place) -> Optional[Folder]:
+    def _folder(self, named: Optional[Named], place: FolderPlace) -> Optional[Folder]:
         if named is None:
             return None
         path = place.path(named.name)

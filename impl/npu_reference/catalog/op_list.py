@@ -11,7 +11,7 @@ from npu_reference import reading
 from npu_reference.errors import NpuError
 from npu_reference.printing import shorten
 
-__all__ = ["Entry", "OpList"]
+__all__ = ["OpEntry", "OpList"]
 
 _BUILT_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "operators.csv")
 
@@ -20,7 +20,7 @@ _MAX_BYTES = 16 << 20
 _FORM = 'Write {"Operator": {"isGray": false, "isHeavy": false}, …}.'
 
 
-class Entry(NamedTuple):
+class OpEntry(NamedTuple):
     """One operator of the device: `is_gray` keeps it on the host in mixed computing, `is_heavy` marks it costly."""
 
     is_gray: bool = False
@@ -34,11 +34,11 @@ class OpList:
 
     _built_in: Optional[OpList] = None
 
-    def __init__(self, entries: Mapping[str, Entry], name: str) -> None:
-        self._entries: Dict[str, Entry] = dict(entries)
+    def __init__(self, entries: Mapping[str, OpEntry], name: str) -> None:
+        self._entries: Dict[str, OpEntry] = dict(entries)
         self.name = name
 
-    def get(self, op: str) -> Optional[Entry]:
+    def get(self, op: str) -> Optional[OpEntry]:
         """The operator's entry, or None: the device has no such operator."""
         return self._entries.get(op)
 
@@ -53,7 +53,7 @@ class OpList:
 
     def with_operator(self, op: str) -> OpList:
         """The list with one more operator, neither gray nor heavy."""
-        return OpList({**self._entries, op: Entry()}, self.name)
+        return OpList({**self._entries, op: OpEntry()}, self.name)
 
     @staticmethod
     def built_in() -> OpList:
@@ -61,7 +61,7 @@ class OpList:
         if OpList._built_in is None:
             with open(_BUILT_IN, encoding="ascii", newline="") as stream:
                 rows = list(csv.DictReader(stream))
-            entries = {row["op"]: Entry(row["gray"] != "", row["heavy"] != "") for row in rows}
+            entries = {row["op"]: OpEntry(row["gray"] != "", row["heavy"] != "") for row in rows}
             OpList._built_in = OpList(entries, "the built-in operator list")
         return OpList._built_in
 
@@ -101,10 +101,10 @@ class _Pairs(List[Tuple[str, Any]]):
     """A JSON object with its duplicates."""
 
 
-def _entries(root: Any, subject: str) -> Dict[str, Entry]:
+def _entries(root: Any, subject: str) -> Dict[str, OpEntry]:
     if not isinstance(root, _Pairs):
         raise NpuError("OP_LIST", subject, f"it is {_kind(root)}, not an object.", _FORM)
-    entries: Dict[str, Entry] = {}
+    entries: Dict[str, OpEntry] = {}
     for op, value in root:
         if op in entries:
             raise NpuError("OP_LIST", f"{subject}: {op}", "the operator is listed twice.")
@@ -112,7 +112,7 @@ def _entries(root: Any, subject: str) -> Dict[str, Entry]:
     return entries
 
 
-def _entry(op: str, value: Any, subject: str) -> Entry:
+def _entry(op: str, value: Any, subject: str) -> OpEntry:
     where = f"{subject}: {op}"
     if not op:
         raise NpuError("OP_LIST", subject, "an operator has no name.", _FORM)
@@ -127,7 +127,7 @@ def _entry(op: str, value: Any, subject: str) -> Entry:
             if not isinstance(flag, bool):
                 raise NpuError("OP_LIST", where, f"{key} is {_kind(flag)}, not true or false.")
             flags[key] = flag
-    return Entry(flags["isGray"], flags["isHeavy"])
+    return OpEntry(flags["isGray"], flags["isHeavy"])
 
 
 def _kind(value: Any) -> str:

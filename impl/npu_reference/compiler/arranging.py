@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from npu_reference.compiler.collectives import Network, Split
 from npu_reference.compiler.kernels import Kernel
-from npu_reference.compiler.settings import Settings
+from npu_reference.compiler.settings import CompilerSettings
 from npu_reference.options.classes import OptionValueError
 
 __all__ = ["arranged", "segments"]
@@ -56,7 +56,7 @@ def segments(sizes: Sequence[int], split: Split) -> List[List[int]]:
 
 
 def arranged(
-    kernels: Sequence[Kernel], sizes: Sequence[int], settings: Settings, network: Optional[Network]
+    kernels: Sequence[Kernel], sizes: Sequence[int], settings: CompilerSettings, network: Optional[Network]
 ) -> List[Kernel]:
     """Kernels with collectives fused, in the order in which streams take them, with what more they wait for.
 
@@ -146,7 +146,7 @@ def _sorted(
     return [kernels[number]._replace(after=tuple(place[before] for before in waits[number])) for number in place]
 
 
-def _ordered(kernels: List[Kernel], settings: Settings) -> Tuple[List[Kernel], int]:
+def _ordered(kernels: List[Kernel], settings: CompilerSettings) -> Tuple[List[Kernel], int]:
     """Kernels as streams take them, and the last AllReduce of several, or -1."""
     behind = _behind(kernels, {number for number, kernel in enumerate(kernels) if kernel.collective is not None})
     waits = {number: dict.fromkeys(kernel.after) for number, kernel in enumerate(kernels)}
@@ -178,7 +178,7 @@ def _behind(kernels: Sequence[Kernel], of: Set[int]) -> Set[int]:
     return found
 
 
-def _held_back(kernels: List[Kernel], last: int, settings: Settings) -> List[Kernel]:
+def _held_back(kernels: List[Kernel], last: int, settings: CompilerSettings) -> List[Kernel]:
     """What else waits: all computation for a collective and a collective for it, without hcom_parallel; what comes
     after the last AllReduce for that, without is_tailing_optimization. Within one GEOP: others wait as a whole."""
     found = []

@@ -10,9 +10,9 @@ from npu_reference.compiler.costs import Cost
 from npu_reference.compiler.functions import Branch
 from npu_reference.compiler.fusion import FusionCount, fuse
 from npu_reference.compiler.inserting import cleared, laid_out
-from npu_reference.compiler.kernels import Lowered, Tensor, lower, unfold
+from npu_reference.compiler.kernels import KernelTensor, Lowered, lower, unfold
 from npu_reference.compiler.scopes import fuse_scopes
-from npu_reference.compiler.settings import Settings
+from npu_reference.compiler.settings import CompilerSettings
 from npu_reference.compiler.tasks import Transfer, costs_of, exchanges_of, transfers_of
 from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
@@ -36,7 +36,7 @@ class Compiled(NamedTuple):
     """
 
     device: Device
-    settings: Settings
+    settings: CompilerSettings
     lowered: Lowered
     fused: Lowered
     fusion: Tuple[FusionCount, ...]
@@ -60,7 +60,7 @@ def compile_graph(
     partition: Partition,
     assignment: Assignment,
     device: Device,
-    settings: Settings,
+    settings: CompilerSettings,
     shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
     *,
     network: Optional[Network] = None,
@@ -106,7 +106,7 @@ def _with_workspaces(fused: Lowered, costs: Sequence[Cost]) -> Lowered:
     for number, price in enumerate(costs):
         if price.workspace:
             kernels[number] = kernels[number]._replace(scratch=(len(tensors),))
-            tensors.append(Tensor(f"{kernels[number].node}/workspace", price.workspace, "activation"))
+            tensors.append(KernelTensor(f"{kernels[number].node}/workspace", price.workspace, "activation"))
     return fused._replace(tensors=tuple(tensors), kernels=tuple(kernels))
 
 

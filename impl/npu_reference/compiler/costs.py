@@ -6,8 +6,8 @@ import math
 from typing import Iterable, List, NamedTuple
 
 from npu_reference.compiler.inserting import ACCUMULATES, TRANSDATA
-from npu_reference.compiler.kernels import GETNEXT, Kernel, Tensor
-from npu_reference.compiler.settings import Settings
+from npu_reference.compiler.kernels import GETNEXT, Kernel, KernelTensor
+from npu_reference.compiler.settings import CompilerSettings
 from npu_reference.compiler.tiles import cost_of, tile
 from npu_reference.hardware import Device
 from npu_reference.precision.flops import CUBE_OPERATORS
@@ -55,7 +55,9 @@ _MODES = {
 _TILING_NS = 5000  # a kernel of unknown shape finds its tile when it is launched
 
 
-def cost(kernel: Kernel, tensors: Iterable[Tensor], near: int, device: Device, settings: Settings) -> Cost:
+def cost(
+    kernel: Kernel, tensors: Iterable[KernelTensor], near: int, device: Device, settings: CompilerSettings
+) -> Cost:
     """The cost of one kernel, of all its turns together.
 
     Args:
@@ -72,7 +74,7 @@ def cost(kernel: Kernel, tensors: Iterable[Tensor], near: int, device: Device, s
     )  # fmt: skip
 
 
-def _once(kernel: Kernel, places: List[Tensor], near: int, device: Device, settings: Settings) -> Cost:
+def _once(kernel: Kernel, places: List[KernelTensor], near: int, device: Device, settings: CompilerSettings) -> Cost:
     """The cost of one turn."""
     reads, writes = places[: len(kernel.reads)], places[len(kernel.reads) :]
     read = sum(tensor.bytes for tensor in reads)
@@ -111,7 +113,7 @@ def _once(kernel: Kernel, places: List[Tensor], near: int, device: Device, setti
     return Cost(_whole(longest), _whole(launch), name, read - near, written, near, operations, workspace)
 
 
-def _factor(kernel: Kernel, settings: Settings) -> float:
+def _factor(kernel: Kernel, settings: CompilerSettings) -> float:
     factor = _DEBUG.get(settings.debug_level, 1.0) * _MODES.get(kernel.impl_mode or "", 1.0)
     if settings.deterministic and any(op in ACCUMULATES for op in kernel.ops):
         factor *= _DETERMINISTIC

@@ -10,7 +10,7 @@ from typing import Callable, Dict, List, Mapping, NamedTuple, Set, Tuple
 
 from npu_reference.compiler.collectives import MC2
 from npu_reference.compiler.kernels import Kernel, Lowered
-from npu_reference.compiler.settings import Settings
+from npu_reference.compiler.settings import CompilerSettings
 
 __all__ = ["PASSES", "FusionCount", "Pass", "counted", "fuse", "place_of", "renumbered"]
 
@@ -107,7 +107,7 @@ PASSES: Tuple[Pass, ...] = (
 )  # fmt: skip
 
 
-def fuse(lowered: Lowered, settings: Settings) -> Tuple[Lowered, Tuple[FusionCount, ...]]:
+def fuse(lowered: Lowered, settings: CompilerSettings) -> Tuple[Lowered, Tuple[FusionCount, ...]]:
     """The kernels after fusion, and what every pass that is switched on found. O(kernels + tensors).
 
     Two kernels of one GEOP are joined where the second reads the first's result, and nothing that waits for the first

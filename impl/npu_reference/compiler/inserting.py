@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Dict, List, Sequence, Set, Tuple
 
 from npu_reference.compiler.kernels import Input, Kernel, Lowered
-from npu_reference.compiler.settings import Settings
+from npu_reference.compiler.settings import CompilerSettings
 
 __all__ = ["ACCUMULATES", "MEMSET", "TRANSDATA", "cleared", "laid_out"]
 
@@ -26,7 +26,7 @@ ACCUMULATES = frozenset(
 _CLEARED = ACCUMULATES - {"AddN", "ScatterAdd"}
 
 
-def laid_out(lowered: Lowered, settings: Settings) -> Lowered:
+def laid_out(lowered: Lowered, settings: CompilerSettings) -> Lowered:
     """Cube kernels read variables in the device's own layout (NC1HWC0, FRACTAL_NZ).
 
     With variable_format_optimize a variable has it since its initialisation. Without, each step changes the layout of
@@ -71,7 +71,7 @@ def _variables(lowered: Lowered) -> Set[int]:
     return found
 
 
-def cleared(lowered: Lowered, fused: Lowered, settings: Settings) -> Lowered:
+def cleared(lowered: Lowered, fused: Lowered, settings: CompilerSettings) -> Lowered:
     """The fused kernels, and what clears before what their cores add into; ``lowered`` tells which kernel adds.
 
     atomic_clean_policy 0 clears everything of a GEOP with one kernel before the first of it, so that all of this memory

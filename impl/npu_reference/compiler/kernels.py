@@ -22,7 +22,7 @@ __all__ = [
     "Input",
     "Kernel",
     "Lowered",
-    "Tensor",
+    "KernelTensor",
     "Unfolded",
     "fed_name",
     "lower",
@@ -74,7 +74,7 @@ _NAMED = 5  # operators named in a refusal
 _MOST_KEPT, _MOST_DERIVED = 2000, 4
 
 
-class Tensor(NamedTuple):
+class KernelTensor(NamedTuple):
     """Something in the device's memory: name as ``node:slot``, bytes, and what it is.
 
     kind: ``variable`` and ``constant`` stay, ``input`` is copied in, ``activation`` lives from its writer to its last
@@ -179,7 +179,7 @@ class Lowered(NamedTuple):
     """
 
     kernels: Tuple[Kernel, ...]
-    tensors: Tuple[Tensor, ...]
+    tensors: Tuple[KernelTensor, ...]
     inputs: Tuple[Tuple[int, ...], ...]
     outputs: Tuple[Tuple[int, ...], ...]
     needs: Tuple[Tuple[int, ...], ...]
@@ -281,7 +281,7 @@ class _Lowering:
             for (source, target), dtype in self.casts.items()
             if names.get(target.rpartition(":")[0], -1) < 0 <= names.get(source.rpartition(":")[0], -1)
         }
-        self.tensors: List[Tensor] = []
+        self.tensors: List[KernelTensor] = []
         self.kernels: List[Kernel] = []
         self.at: Dict[Tuple[int, int], int] = {}  # (node, slot) -> tensor
         self.writer: Dict[int, int] = {}  # tensor -> kernel
@@ -614,7 +614,7 @@ class _Lowering:
     def _tensor(
         self, name: str, size: int, kind: str = "activation", shape: Optional[Tuple[int, ...]] = None, dtype: str = ""
     ) -> int:
-        self.tensors.append(Tensor(name, size, kind, shape, dtype))
+        self.tensors.append(KernelTensor(name, size, kind, shape, dtype))
         return len(self.tensors) - 1
 
     def _output(self, node: int, slot: int, computed: Optional[str], kind: str = "activation") -> int:

@@ -11,7 +11,7 @@ from typing import Dict, FrozenSet, List, NamedTuple, Set, Tuple
 
 from npu_reference.compiler.fusion import FusionCount, counted, place_of, renumbered
 from npu_reference.compiler.kernels import Input, Kernel, Lowered
-from npu_reference.compiler.settings import Settings
+from npu_reference.compiler.settings import CompilerSettings
 
 __all__ = ["SCOPE_PASSES", "SECTION", "ScopePass", "fuse_scopes"]
 
@@ -38,7 +38,7 @@ SCOPE_PASSES: Tuple[ScopePass, ...] = (
 )  # fmt: skip
 
 
-def fuse_scopes(lowered: Lowered, settings: Settings) -> Tuple[Lowered, Tuple[FusionCount, ...]]:
+def fuse_scopes(lowered: Lowered, settings: CompilerSettings) -> Tuple[Lowered, Tuple[FusionCount, ...]]:
     """The kernels with those of matching scopes joined, and what every pass that is on found. O(kernels + tensors).
 
     A scope is joined where all its kernels are of the vector unit and of one GEOP, and nothing that waits for one of

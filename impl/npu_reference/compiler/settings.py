@@ -8,10 +8,10 @@ from npu_reference.graphs import ITERATIONS_MARK, Graph
 from npu_reference.options.directives import directives
 from npu_reference.options.outcome import Resolution
 
-__all__ = ["Settings", "settings_of"]
+__all__ = ["CompilerSettings", "settings_of"]
 
 
-class Settings(NamedTuple):
+class CompilerSettings(NamedTuple):
     """What compilation is told.
 
     Attributes:
@@ -72,7 +72,7 @@ class Settings(NamedTuple):
         return entries.get(name, entries.get("ALL", True))
 
 
-def settings_of(resolution: Resolution, graph: Optional[Graph] = None) -> Settings:
+def settings_of(resolution: Resolution, graph: Optional[Graph] = None) -> CompilerSettings:
     """The settings that effective options stand for, for a graph that may say how often it runs in a launch."""
     values = resolution.values
     told: Dict[str, Any] = directives(resolution)
@@ -90,7 +90,7 @@ def settings_of(resolution: Resolution, graph: Optional[Graph] = None) -> Settin
     if dynamic and str(values.get("ac_parallel_enable")) == "1":  # runconfig.ac_parallel_enable.dynamic_only
         parallel = (max(parallel[0], 1), max(parallel[1], 1))
     jit = str(values.get("jit_compile"))
-    return Settings(
+    return CompilerSettings(
         switched=sections,
         # runconfig.jit_compile: prebuilt kernels where they are preferred, in dynamic graphs by auto too
         ub_fusion=jit != "false" and not (jit == "auto" and dynamic),

@@ -8,7 +8,7 @@ from npu_reference.compiler.collectives import Exchange, Network
 from npu_reference.compiler.costs import Cost, cost
 from npu_reference.compiler.kernels import Kernel, Lowered
 from npu_reference.compiler.orders import smallest_first
-from npu_reference.compiler.settings import Settings
+from npu_reference.compiler.settings import CompilerSettings
 from npu_reference.hardware import Device
 
 __all__ = ["ENGINES", "Task", "Transfer", "costs_of", "exchanges_of", "schedule", "transfers_of"]
@@ -70,7 +70,7 @@ class Transfer(NamedTuple):
     device: int = -1
 
 
-def transfers_of(lowered: Lowered, settings: Settings) -> Tuple[Transfer, ...]:
+def transfers_of(lowered: Lowered, settings: CompilerSettings) -> Tuple[Transfer, ...]:
     """The copies of one step (runconfig.input_fusion_size).
 
     Inputs of a GEOP that are not larger than the threshold share one copy, whatever their number; larger ones go
@@ -124,7 +124,7 @@ def _given(lowered: Lowered, kernel: Kernel) -> int:
 
 
 def costs_of(
-    lowered: Lowered, device: Device, settings: Settings, exchanges: Optional[Mapping[int, Exchange]] = None
+    lowered: Lowered, device: Device, settings: CompilerSettings, exchanges: Optional[Mapping[int, Exchange]] = None
 ) -> Tuple[Cost, ...]:
     """The cost of every kernel, in order; what was written last is still in the shared cache.
 
@@ -156,7 +156,7 @@ def schedule(
     lowered: Lowered,
     costs: Sequence[Cost],
     device: Device,
-    settings: Settings,
+    settings: CompilerSettings,
     streams: Tuple[int, int],
     exchanges: Optional[Mapping[int, Exchange]] = None,
 ) -> Tuple[Task, ...]:
@@ -178,7 +178,7 @@ class _Schedule:
         lowered: Lowered,
         costs: Sequence[Cost],
         device: Device,
-        settings: Settings,
+        settings: CompilerSettings,
         streams: Tuple[int, int],
         exchanges: Mapping[int, Exchange],
     ) -> None:

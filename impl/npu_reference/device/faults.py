@@ -15,7 +15,7 @@ from npu_reference import reading, strict_json
 from npu_reference.errors import NpuError
 from npu_reference.spelling import did_you_mean
 
-__all__ = ["ASKED", "FIELDS", "KINDS", "NONE", "Disk", "Fault", "FaultKind", "Faults", "parse", "parse_text"]
+__all__ = ["ASKED", "FIELDS", "KINDS", "NONE", "DiskFault", "Fault", "FaultKind", "Faults", "parse", "parse_text"]
 
 #: What every message that comes of a fault ends with, so that nobody looks for a defect where there is none.
 ASKED = "This fault was asked for"
@@ -163,10 +163,10 @@ class Faults(NamedTuple):
                 remedy = did_you_mean(fault.node, names)
                 raise NpuError("FAULT_VALUE", fault.text, "there is no operator of this name.", remedy)
 
-    def disk(self, rank: int = 0) -> Disk:
+    def disk(self, rank: int = 0) -> DiskFault:
         """The disk that files of the device are written to."""
         full = self.of("disk_full", rank=rank)
-        return Disk(full[0] if full else None)
+        return DiskFault(full[0] if full else None)
 
     def to_json(self) -> List[Dict[str, object]]:
         """As the protocol has it."""
@@ -177,7 +177,7 @@ class Faults(NamedTuple):
 NONE = Faults()
 
 
-class Disk:
+class DiskFault:
     """Takes bytes until the fault says that it is full, over all files; without one for ever."""
 
     def __init__(self, fault: Optional[Fault] = None) -> None:

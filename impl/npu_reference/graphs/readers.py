@@ -16,7 +16,7 @@ from .names import shorten
 from .printed import read_printed
 from .proto import message_class
 from .textform import decode, looks_like_text, parse_text, top_level_names
-from .wire import Broken, broken_at, fields
+from .wire import BrokenWire, broken_at, fields
 
 __all__ = ["graph_from_def", "load_graph", "parse_graph", "parse_plain"]
 
@@ -219,7 +219,7 @@ def _binary_form(data: bytes) -> Optional[str]:
                 two = data[field.start : field.end]
             if ones > 1:
                 return "GraphDef"
-    except Broken:
+    except BrokenWire:
         return "GraphDef" if ones and not twos else None
     # A GraphDef of a single node with a function library has the same fields.
     if twos == 1 and (_is_graph(two) or (ones and not _is_graph(data))):
@@ -234,7 +234,7 @@ def _is_graph(data: bytes) -> bool:
             if field.number == 1 and field.wire_type == 2:
                 seen = {inner.number for inner in fields(data[field.start : field.end]) if inner.wire_type == 2}
                 return {1, 2} <= seen
-    except Broken:
+    except BrokenWire:
         pass
     return False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator, NamedTuple, Optional, Tuple
 
-__all__ = ["Field", "Broken", "fields", "broken_at"]
+__all__ = ["Field", "BrokenWire", "fields", "broken_at"]
 
 _VARINT, _FIXED64, _BYTES, _GROUP, _END_GROUP, _FIXED32 = range(6)
 
@@ -18,7 +18,7 @@ class Field(NamedTuple):
     end: int
 
 
-class Broken(Exception):
+class BrokenWire(Exception):
     """The bytes are no message; ``offset`` is where, the text says how."""
 
     def __init__(self, offset: int, text: str) -> None:
@@ -36,8 +36,8 @@ def _varint(data: bytes, at: int) -> Tuple[int, int]:
             return value, position + 1
         shift += 7
     if at + 10 <= len(data):
-        raise Broken(at, "a number is longer than 64 bits")
-    raise Broken(at, "it ends within a number")
+        raise BrokenWire(at, "a number is longer than 64 bits")
+    raise BrokenWire(at, "it ends within a number")
 
 
 def fields(data: bytes) -> Iterator[Field]:
@@ -47,7 +47,7 @@ def fields(data: bytes) -> Iterator[Field]:
         tag, start = _varint(data, at)
         number, wire_type = tag >> 3, tag & 7
         if number == 0:
-            raise Broken(at, "a field has the number 0")
+            raise BrokenWire(at, "a field has the number 0")
         if wire_type == _VARINT:
             _, end = _varint(data, start)
         elif wire_type in (_FIXED64, _FIXED32):
@@ -56,18 +56,18 @@ def fields(data: bytes) -> Iterator[Field]:
             length, start = _varint(data, start)
             end = start + length
         else:
-            raise Broken(at, f"field {number} has the wire type {wire_type}, which no graph has")
+            raise BrokenWire(at, f"field {number} has the wire type {wire_type}, which no graph has")
         if end > len(data):
-            raise Broken(at, f"field {number} is {end - len(data)} bytes longer than the file")
+            raise BrokenWire(at, f"field {number} is {end - len(data)} bytes longer than the file")
         yield Field(number, wire_type, start, end)
         at = end
 
 
-def broken_at(data: bytes) -> Optional[Broken]:
+def broken_at(data: bytes) -> Optional[BrokenWire]:
     """Where the top level of ``data`` is broken; None where it is whole, though a field within may not be."""
     try:
         for _ in fields(data):
             pass
-    except Broken as broken:
+    except BrokenWire as broken:
         return broken
     return None

@@ -14,7 +14,7 @@ from npu_reference.spelling import did_you_mean
 
 __all__ = [
     "CLASSES",
-    "Argument",
+    "ClassArgument",
     "OptionTypeError",
     "OptionValueError",
     "carried_facet",
@@ -34,7 +34,7 @@ class OptionValueError(NpuError, ValueError):
     """An argument of the right type with a value that cannot be (G11)."""
 
 
-class Argument(NamedTuple):
+class ClassArgument(NamedTuple):
     """One keyword argument of a configuration class.
 
     ``option`` is the session option it stands for, whose facet it then has; otherwise ``facet`` is its own.
@@ -52,29 +52,29 @@ class Argument(NamedTuple):
         return OPTIONS[self.option].facets["session", "current"]
 
 
-def _own(name: str, domain: Domain, field: str, default: object = None) -> Argument:
-    return Argument(name, "", Facet(domain, field), default)
+def _own(name: str, domain: Domain, field: str, default: object = None) -> ClassArgument:
+    return ClassArgument(name, "", Facet(domain, field), default)
 
 
 #: Class to arguments. Documents 002 and 003 give the classes and the options behind dump and profiling (A48, A49);
 #: arguments that stand for no session option are the adapter's own, and their domains ``assumed``.
-CLASSES: Dict[str, Tuple[Argument, ...]] = {
+CLASSES: Dict[str, Tuple[ClassArgument, ...]] = {
     "MemoryConfig": (
         _own("atomic_clean_policy", Integer(0, 1), "i", 0),
         _own("static_memory_policy", Integer(0, 4), "i", 0),
         _own("variable_use_1g_huge_page", Integer(0, 2), "i"),
     ),
     "DumpConfig": (
-        Argument("enable_dump", "enable_dump", None, False),
-        Argument("dump_path", "dump_path"),
-        Argument("dump_step", "dump_step"),
-        Argument("dump_mode", "dump_mode", None, "output"),
+        ClassArgument("enable_dump", "enable_dump", None, False),
+        ClassArgument("dump_path", "dump_path"),
+        ClassArgument("dump_step", "dump_step"),
+        ClassArgument("dump_mode", "dump_mode", None, "output"),
         _own("enable_dump_debug", Boolean(), "b", False),
         _own("dump_debug_mode", Choice("aicore_overflow", "atomic_overflow", "all"), "s", "all"),
     ),
     "ProfilingConfig": (
-        Argument("enable_profiling", "profiling_mode", None, False),
-        Argument("profiling_options", "profiling_options"),
+        ClassArgument("enable_profiling", "profiling_mode", None, False),
+        ClassArgument("profiling_options", "profiling_options"),
     ),
     "ExperimentalConfig": (
         _own("logical_device_cluster_deploy_mode", Choice("LB", "SINGLE"), "s", "LB"),

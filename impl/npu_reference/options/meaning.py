@@ -14,7 +14,7 @@ from npu_reference.options.files.op_debug import OpDebug
 from npu_reference.options.files.op_precision import OpPrecision
 from npu_reference.options.grammars import GrammarError
 from npu_reference.options.grammars.dump_step import Steps
-from npu_reference.options.grammars.lists import Bytes, Devices, Names, Parallelism
+from npu_reference.options.grammars.lists import Bytes, Devices, NameList, Parallelism
 from npu_reference.options.grammars.profiling import ProfilingOptions
 from npu_reference.options.grammars.shapes import Dim, InputShape, Profiles, Ranges
 from npu_reference.options.outcome import Resolution
@@ -141,7 +141,7 @@ _TELLERS: List[Tuple[Type[Any], Callable[[Any], object]]] = [
     (CustomDtypes, lambda custom: {"name": _dtypes(custom.by_name), "OpType": _dtypes(custom.by_type)}),
     (OpDebug, _debug),
     (AoeConfig, _aoe),
-    (Names, lambda names: sorted(names.names)),
+    (NameList, lambda names: sorted(names.names)),
     (Bytes, lambda size: size.size),
     (Devices, lambda devices: list(devices.devices)),
     (Parallelism, lambda parallelism: dict(parallelism.engines)),

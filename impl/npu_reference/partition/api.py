@@ -12,7 +12,7 @@ from npu_reference.partition.building.answer import answer
 from npu_reference.partition.model import Partition
 from npu_reference.partition.policies import adapter, documented
 from npu_reference.partition.policies.given_order import in_given_order
-from npu_reference.partition.settings import Settings, settings_of, settings_of_adapter
+from npu_reference.partition.settings import PartitionSettings, settings_of, settings_of_adapter
 
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
@@ -25,7 +25,7 @@ FLAVOURS = ("tf1", "tf2")
 
 def partition(
     graph: Graph,
-    options: Union[Resolution, Settings, Mapping[str, Any]],
+    options: Union[Resolution, PartitionSettings, Mapping[str, Any]],
     *,
     policy: str = "documented",
     flavour: str = "tf1",
@@ -63,8 +63,8 @@ def partition(
         return answer(in_given_order(plan, graph), policy, shapes)
 
 
-def _settings(options: Union[Resolution, Settings, Mapping[str, Any]], policy: str) -> Settings:
-    if isinstance(options, Settings):
+def _settings(options: Union[Resolution, PartitionSettings, Mapping[str, Any]], policy: str) -> PartitionSettings:
+    if isinstance(options, PartitionSettings):
         return options
     if isinstance(options, Resolution):
         return settings_of(options)

@@ -11,7 +11,7 @@ from npu_reference.options.outcome import Resolution
 from npu_reference.partition.api import partition
 from npu_reference.partition.model import Blame, Partition, Separation
 from npu_reference.partition.reasons import Reason
-from npu_reference.partition.settings import Settings
+from npu_reference.partition.settings import PartitionSettings
 
 __all__ = ["blame", "only_initialises", "separations"]
 
@@ -119,7 +119,7 @@ def _longer_paths(result: Partition, number: int, wanted: Set[int]) -> Dict[int,
 
 def blame(
     result: Partition,
-    options: Union[Resolution, Settings, Mapping[str, Any]],
+    options: Union[Resolution, PartitionSettings, Mapping[str, Any]],
     *,
     op_list: Optional[OpList] = None,
     flavour: str = "tf1",

@@ -8,17 +8,17 @@ from typing import Any, List, Mapping, NamedTuple, Optional, Tuple, Union
 from npu_reference.errors import NpuError
 from npu_reference.options.outcome import Resolution
 
-__all__ = ["Range", "Settings", "settings_of", "settings_of_adapter"]
+__all__ = ["NodeRange", "PartitionSettings", "settings_of", "settings_of_adapter"]
 
 
-class Range(NamedTuple):
+class NodeRange(NamedTuple):
     """One entry of in_out_pair: its in nodes and its out nodes, by name, in the order given."""
 
     in_nodes: Tuple[str, ...]
     out_nodes: Tuple[str, ...]
 
 
-class Settings(NamedTuple):
+class PartitionSettings(NamedTuple):
     """What partitioning asks of the options; the defaults are those of a session that sets nothing."""
 
     use_off_line: bool = True
@@ -26,25 +26,25 @@ class Settings(NamedTuple):
     data_pre_proc: bool = False
     iterations: int = 1
     variables_on_host: bool = False
-    ranges: Tuple[Range, ...] = ()
+    ranges: Tuple[NodeRange, ...] = ()
     ranges_text: Optional[str] = None  # what was given for in_out_pair, where it was given
     offload_ranges: bool = True
     lazy_recompile: bool = False
     job: str = "localhost"
 
 
-def settings_of(resolution: Resolution) -> Settings:
+def settings_of(resolution: Resolution) -> PartitionSettings:
     """The settings of resolved options (documents' reading); raises the first error among them."""
     resolution.raise_first()
     values = resolution.values
     ranges = resolution.parsed.get("in_out_pair") or ()
-    return Settings(
+    return PartitionSettings(
         use_off_line=values.get("use_off_line") is not False,
         mix=bool(values.get("mix_compile_mode")),
         data_pre_proc=bool(values.get("enable_data_pre_proc")),
         iterations=_integer(values.get("iterations_per_loop")),
         variables_on_host=values.get("variable_placement") == "Host",
-        ranges=tuple(Range(tuple(r.in_nodes), tuple(r.out_nodes)) for r in ranges),  # type: ignore[attr-defined]
+        ranges=tuple(NodeRange(tuple(r.in_nodes), tuple(r.out_nodes)) for r in ranges),  # type: ignore[attr-defined]
         ranges_text=_text(values.get("in_out_pair")),
         offload_ranges=values.get("in_out_pair_flag") is not False,
         lazy_recompile=bool(values.get("dynamic_input"))
@@ -67,7 +67,7 @@ _SHAPES_OF_ONE = rf"(?:data|getnext)\s*:\s*{_SHAPE_LIST}"
 _SHAPE_RANGES = re.compile(rf"\s*{_SHAPES_OF_ONE}(?:\s*;\s*{_SHAPES_OF_ONE})*\s*")
 
 
-def settings_of_adapter(values: Mapping[str, Any]) -> Settings:
+def settings_of_adapter(values: Mapping[str, Any]) -> PartitionSettings:
     """The settings as the adapter's own pass reads them from a parameter map, for policy "adapter".
 
     A value of another kind than expected is read as that kind's default, and an unknown key as nothing, without a
@@ -93,7 +93,7 @@ def settings_of_adapter(values: Mapping[str, Any]) -> Settings:
     if placement not in ("Host", "Device"):
         raise _abort("variable_placement", "variable placement should be one of the list:[Host, Device]")
     text = _string(values, "in_out_pair")
-    return Settings(
+    return PartitionSettings(
         use_off_line=_flag(values, "use_off_line", True),
         mix=mix,
         data_pre_proc=_flag(values, "enable_data_pre_proc", False),
@@ -152,7 +152,7 @@ def _abort(option: str, words: str) -> NpuError:
 _Tree = Union[str, List[Any]]
 
 
-def adapter_ranges(text: str) -> List[Range]:
+def adapter_ranges(text: str) -> List[NodeRange]:
     """The ranges the adapter's own parser finds in an in_out_pair text; it raises nothing.
 
     Only brackets and commas have a meaning. Blank, tab and single quote are dropped wherever they stand; anything
@@ -184,7 +184,7 @@ def adapter_ranges(text: str) -> List[Range]:
     return [found for found in map(_range, root[0]) if found is not None]
 
 
-def _range(item: _Tree) -> Optional[Range]:
+def _range(item: _Tree) -> Optional[NodeRange]:
     if not isinstance(item, list) or len(item) < 2:
         return None
     ends = []
@@ -192,4 +192,4 @@ def _range(item: _Tree) -> Optional[Range]:
         if not isinstance(part, list) or not part or not all(isinstance(name, str) for name in part):
             return None
         ends.append(tuple(part))
-    return Range(ends[0], ends[1])
+    return NodeRange(ends[0], ends[1])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from npu_reference.precision.model import Assignment, Cast, NodePrecision, Note
+from npu_reference.precision.model import Assignment, Cast, NodePrecision, PrecisionNote
 
 if TYPE_CHECKING:
     from npu_reference.precision.api import assign
 
-__all__ = ["Assignment", "Cast", "NodePrecision", "Note", "assign"]
+__all__ = ["Assignment", "Cast", "NodePrecision", "PrecisionNote", "assign"]
 
 
 def __getattr__(name: str) -> Any:

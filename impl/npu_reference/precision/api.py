@@ -16,7 +16,7 @@ from npu_reference.precision.decide import Policy, Walk
 from npu_reference.precision.half_range import range_notes
 from npu_reference.precision.implementation import Implementations
 from npu_reference.precision.lists import Lists
-from npu_reference.precision.model import Assignment, Cast, NodePrecision, Note
+from npu_reference.precision.model import Assignment, Cast, NodePrecision, PrecisionNote
 from npu_reference.precision.modes import mode_of
 from npu_reference.precision.refusals import refusal
 
@@ -57,22 +57,22 @@ def assign(
     implementations = Implementations(options, library)
     nodes: List[NodePrecision] = []
     casts: List[Cast] = []
-    losses: List[Note] = []
+    losses: List[PrecisionNote] = []
     for walk, geop, function in walks:
         nodes.extend(_nodes(walk, partition, geop, function, implementations))
         found = casts_of(walk)
         casts.extend(found)
         losses.extend(range_notes(walk, found))
     listed = unmatched(options, partition.graph, library) if entries is None else entries
-    warnings = [Note(one.code, one.message, one.subject) for one in listed if one.level == "warning"]
+    warnings = [PrecisionNote(one.code, one.message, one.subject) for one in listed if one.level == "warning"]
     told = {(note.code, note.subject) for note in warnings}
     without_effect = [*_not_customised(policy, nodes), *implementations.notes()]
     warnings += lists.notes
     warnings += [note for note in without_effect if (note.code, note.subject) not in told]
     warnings += _unset(nodes)
-    warnings += [Note("ops_info_unknown", text) for text in library.notes]
+    warnings += [PrecisionNote("ops_info_unknown", text) for text in library.notes]
     warnings += losses
-    notes = [Note(one.code, one.message, one.subject) for one in listed if one.level == "info"]
+    notes = [PrecisionNote(one.code, one.message, one.subject) for one in listed if one.level == "info"]
     return Assignment(policy.mode.name, options.edition, nodes, casts, warnings, notes)
 
 
@@ -149,22 +149,22 @@ def _nodes(
     return found
 
 
-def _not_customised(policy: Policy, nodes: List[NodePrecision]) -> List[Note]:
+def _not_customised(policy: Policy, nodes: List[NodePrecision]) -> List[PrecisionNote]:
     """Names in customize_dtypes that no operator with a kernel has (document 003: fusion may rename operators)."""
     if policy.custom is None:
         return []
     named = {node.node for node in nodes if node.engine in ("cube", "vector", "aicpu")}
     notes = [
-        Note("customize_no_node", f"customize_dtypes: the device computes no operator {name}.", name)
+        PrecisionNote("customize_no_node", f"customize_dtypes: the device computes no operator {name}.", name)
         for name in policy.custom.by_name
         if name not in named
     ]
     return notes[:_MAX_NOTES]
 
 
-def _unset(nodes: List[NodePrecision]) -> List[Note]:
+def _unset(nodes: List[NodePrecision]) -> List[PrecisionNote]:
     notes = [
-        Note("no_kernel_known", f"{node.node} ({node.op}): {node.why}.", node.node)
+        PrecisionNote("no_kernel_known", f"{node.node} ({node.op}): {node.why}.", node.node)
         for node in nodes
         if node.engine == "unset"
     ]

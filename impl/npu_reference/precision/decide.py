@@ -13,7 +13,7 @@ from npu_reference.graphs.signature import count_args
 from npu_reference.graphs.wiring import Wiring
 from npu_reference.options.files.customize_dtypes import CustomDtypes, Dtypes
 from npu_reference.precision.explain import Told, told
-from npu_reference.precision.kernel import Choice, Question, choose
+from npu_reference.precision.kernel import KernelChoice, Question, choose
 from npu_reference.precision.lists import UNLISTED, Colour, Lists, matches
 from npu_reference.precision.modes import KEEP, MIX, Mode
 from npu_reference.precision.operators import (
@@ -76,7 +76,7 @@ class Walk:
         self.steps = 0  # how many operators were decided, repetitions in loops included
         self._names: Dict[Tuple[Any, ...], Tuple[str, ...]] = {}
         self._source = self._sources()
-        self._memo: Dict[Any, Tuple[Choice, Told]] = {}
+        self._memo: Dict[Any, Tuple[KernelChoice, Told]] = {}
         self._voiced: Dict[Tuple[str, str, int], Tuple[bool, ...]] = {}
         self._fused: Dict[str, Descriptor] = {}
         self._colours: Dict[Tuple[str, bool], Colour] = {}

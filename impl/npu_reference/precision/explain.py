@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator, List, NamedTuple, Tuple
 
-from npu_reference.precision.kernel import Choice, Question
+from npu_reference.precision.kernel import KernelChoice, Question
 from npu_reference.precision.lists import Colour
 from npu_reference.precision.matchers import FLOATS
 from npu_reference.precision.modes import FORCE16, FORCE32, KEEP, MIX, Mode
@@ -39,7 +39,7 @@ class _Tensor(NamedTuple):
     kinds: Tuple[str, ...]
 
 
-def told(question: Question, choice: Choice, mode: Mode, colour: Colour) -> Told:
+def told(question: Question, choice: KernelChoice, mode: Mode, colour: Colour) -> Told:
     """Why an operator has its dtypes, said from the column found: never that a dtype is there which is not."""
     if not question.keep and (question.custom is not None or choice.why):
         return Told(choice.why, "", True)
@@ -85,7 +85,7 @@ def _wanted(question: Question, mode: Mode, dtype: str) -> str:
     return "float16" if lowers and dtype == "float32" else dtype
 
 
-def _but(question: Question, choice: Choice, mode: Mode) -> str:
+def _but(question: Question, choice: KernelChoice, mode: Mode) -> str:
     tensors = list(_tensors(question, choice, mode))
     missed = [tensor for tensor in tensors if tensor.got != tensor.wanted]
     if not missed:
@@ -100,7 +100,7 @@ def _but(question: Question, choice: Choice, mode: Mode) -> str:
     return f", but its kernel has {where}{found.pop()} alone"
 
 
-def _tensors(question: Question, choice: Choice, mode: Mode) -> Iterator[_Tensor]:
+def _tensors(question: Question, choice: KernelChoice, mode: Mode) -> Iterator[_Tensor]:
     """The float tensors that the kernel has."""
     columns = question.descriptor.columns
     sides: List[Tuple[Tuple[str, ...], Tuple[str, ...], Tuple[int, ...], int]] = [

@@ -7,18 +7,18 @@ from typing import Dict, List, Optional
 from npu_reference.graphs import Node
 from npu_reference.partition.explaining.half import LARGEST, Misfit, misfit
 from npu_reference.precision.decide import Walk
-from npu_reference.precision.model import Cast, Note
+from npu_reference.precision.model import Cast, PrecisionNote
 from npu_reference.precision.operators import CONSTANTS, TRANSPARENT
 
 __all__ = ["range_notes"]
 
 
-def range_notes(walk: Walk, casts: List[Cast]) -> List[Note]:
+def range_notes(walk: Walk, casts: List[Cast]) -> List[PrecisionNote]:
     """Notes fp16_overflow and fp16_underflow for constants that a cast makes float16, each once, in order of casts.
 
     O(casts + elements of the constants cast).
     """
-    notes: List[Note] = []
+    notes: List[PrecisionNote] = []
     seen: Dict[str, None] = {}
     for cast in casts:
         if cast.to_dtype != "float16":
@@ -47,14 +47,14 @@ def _constant(walk: Walk, name: str) -> Optional[Node]:
     return None
 
 
-def _notes(name: str, found: Misfit, reader: str) -> List[Note]:
+def _notes(name: str, found: Misfit, reader: str) -> List[PrecisionNote]:
     notes = []
     if found.overflows:
         what = _what(found.overflows, found.elements, found.largest, f"beyond {LARGEST:.0f}, the largest float16")
-        notes.append(Note("fp16_overflow", f"{what}, and {reader} reads it in float16.", name))
+        notes.append(PrecisionNote("fp16_overflow", f"{what}, and {reader} reads it in float16.", name))
     if found.underflows:
         what = _what(found.underflows, found.elements, found.smallest, "so small that float16 makes it zero")
-        notes.append(Note("fp16_underflow", f"{what}, and {reader} reads it in float16.", name))
+        notes.append(PrecisionNote("fp16_underflow", f"{what}, and {reader} reads it in float16.", name))
     return notes
 
 

@@ -6,10 +6,10 @@ from typing import Dict, List, Optional, Tuple
 
 from npu_reference.catalog import Catalog
 from npu_reference.options.files.op_precision import OpPrecision
-from npu_reference.options.grammars.lists import Names
+from npu_reference.options.grammars.lists import NameList
 from npu_reference.options.outcome import Resolution
 from npu_reference.precision.lists import matches
-from npu_reference.precision.model import Note
+from npu_reference.precision.model import PrecisionNote
 
 __all__ = ["Implementations"]
 
@@ -26,9 +26,9 @@ class Implementations:
         chosen = options.values.get("op_select_implmode")
         self._global = chosen if isinstance(chosen, str) and self._file is None else None
         listed = options.parsed.get("optypelist_for_implmode")
-        self._listed = listed.names if isinstance(listed, Names) and self._file is None else None
+        self._listed = listed.names if isinstance(listed, NameList) and self._file is None else None
         self._unused: Dict[str, None] = dict.fromkeys(self._file.by_name) if self._file is not None else {}
-        self._notes: List[Note] = []
+        self._notes: List[PrecisionNote] = []
         self._by_type: Dict[Tuple[str, Tuple[str, ...]], Optional[str]] = {}
 
     def mode(self, name: str, kernel: str, tf_op: str, modes: Tuple[str, ...]) -> Optional[str]:
@@ -41,10 +41,10 @@ class Implementations:
             self._by_type[key] = self._of_type(kernel, modes)
         return self._by_type[key]
 
-    def notes(self) -> List[Note]:
+    def notes(self) -> List[PrecisionNote]:
         """What in the file had no effect (P23); ask after all operators."""
         missing = [
-            Note("op_precision_unknown", f"op_precision_mode: the device has no operator {name}.", name)
+            PrecisionNote("op_precision_unknown", f"op_precision_mode: the device has no operator {name}.", name)
             for name in self._unused
         ]
         return (self._notes + missing)[:_MAX_NOTES]
@@ -66,7 +66,7 @@ class Implementations:
             return mode
         has = ", ".join(modes) or "no modes"
         message = f"op_precision_mode: {what} is not implemented in {mode}; it has {has}."
-        note = Note("op_precision_unsupported", message, subject)
+        note = PrecisionNote("op_precision_unsupported", message, subject)
         if note not in self._notes:
             self._notes.append(note)
         return None

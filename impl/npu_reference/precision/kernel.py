@@ -10,7 +10,7 @@ from npu_reference.options.files.customize_dtypes import Dtypes
 from npu_reference.precision.matchers import FLOATS, half, reduced, risen
 from npu_reference.precision.modes import ALLOW, FORCE16, FORCE32, KEEP, MIX, Mode
 
-__all__ = ["Choice", "Question", "choose"]
+__all__ = ["KernelChoice", "Question", "choose"]
 
 
 class Question(NamedTuple):
@@ -42,7 +42,7 @@ class Question(NamedTuple):
     barred: str = ""
 
 
-class Choice(NamedTuple):
+class KernelChoice(NamedTuple):
     """The answer: engine, dtypes, and the rule that decided as the end of a sentence."""
 
     engine: str
@@ -60,7 +60,7 @@ class _Tensor(NamedTuple):
     position: int  # in the kernel
 
 
-def choose(question: Question, mode: Mode, subject: str) -> Choice:
+def choose(question: Question, mode: Mode, subject: str) -> KernelChoice:
     """The engine and dtypes of one operator.
 
     Args:
@@ -94,7 +94,7 @@ def choose(question: Question, mode: Mode, subject: str) -> Choice:
     return _result(question, descriptor.columns[left[0]], why)
 
 
-def _cast(question: Question, subject: str) -> Choice:
+def _cast(question: Question, subject: str) -> KernelChoice:
     """A Cast says itself what it does: on the AI Core if that has it, else on the AI CPU."""
     if question.inputs == question.outputs:
         return _unchanged(question, question.descriptor.engine, "a Cast to the same dtype is removed")
@@ -155,7 +155,7 @@ def _supported(tensor: _Tensor, question: Question, mode: Mode) -> bool:
     return not (guarded and (question.colour == "blocklist" or question.barred))
 
 
-def _elsewhere(question: Question, tensor: _Tensor, mode: Mode, subject: str) -> Choice:
+def _elsewhere(question: Question, tensor: _Tensor, mode: Mode, subject: str) -> KernelChoice:
     """An operator that the AI Core refuses: on the AI CPU with its own dtypes, or not at all."""
     if tensor.dtype not in FLOATS:
         return _on_aicpu(question, f"the AI Core has no kernel for {tensor.dtype}", subject)
@@ -194,7 +194,7 @@ def _aicpu_has(question: Question) -> bool:
     return not descriptor.aicpu_dtypes or not first or first[0] in descriptor.aicpu_dtypes or first[0] == "resource"
 
 
-def _on_aicpu(question: Question, why: str, subject: str) -> Choice:
+def _on_aicpu(question: Question, why: str, subject: str) -> KernelChoice:
     if question.custom is not None and not question.keep:
         _check_custom_original(question, question.custom, subject)
     if not question.descriptor.has_aicpu:
@@ -207,8 +207,8 @@ def _on_aicpu(question: Question, why: str, subject: str) -> Choice:
     return _unchanged(question, "aicpu", why)
 
 
-def _unchanged(question: Question, engine: str, why: str) -> Choice:
-    return Choice(engine, question.inputs, question.outputs, why)
+def _unchanged(question: Question, engine: str, why: str) -> KernelChoice:
+    return KernelChoice(engine, question.inputs, question.outputs, why)
 
 
 # Dtypes
@@ -275,11 +275,11 @@ def _why(question: Question, mode: Mode) -> str:
     return ""
 
 
-def _result(question: Question, column: Column, why: str) -> Choice:
+def _result(question: Question, column: Column, why: str) -> KernelChoice:
     custom = question.custom if question.custom is not None and not question.keep else Dtypes((), ())
     inputs = _taken(question.inputs, question.takes_in, column.inputs, len(custom.inputs))
     outputs = _taken(question.outputs, question.takes_out, column.outputs, len(custom.outputs))
-    return Choice(question.descriptor.engine, inputs, outputs, why)
+    return KernelChoice(question.descriptor.engine, inputs, outputs, why)
 
 
 def _taken(graph: Tuple[str, ...], takes: Tuple[int, ...], column: Tuple[str, ...], customised: int) -> Tuple[str, ...]:

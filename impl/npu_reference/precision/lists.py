@@ -6,7 +6,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from npu_reference.catalog import Catalog
 from npu_reference.options.files.mixlist import Mixlist
-from npu_reference.precision.model import Note
+from npu_reference.precision.model import PrecisionNote
 
 __all__ = ["UNLISTED", "Colour", "Lists", "matches"]
 
@@ -36,7 +36,7 @@ class Lists:
         self._catalog = catalog
         self._moves = mixlist or Mixlist()
         self._known: Dict[Tuple[str, Optional[str]], Colour] = {}
-        self.notes: List[Note] = []
+        self.notes: List[PrecisionNote] = []
 
     def colour(self, kernel: str, flag: Optional[str]) -> Colour:
         """The list of an operator with that kernel and flag; None: its only kernel is one of no list."""
@@ -73,7 +73,7 @@ class Lists:
         return any(matches(name, kernel, self._catalog) for name in types)
 
     def _note(self, code: str, message: str, subject: str) -> None:
-        note = Note(code, message, subject)
+        note = PrecisionNote(code, message, subject)
         if note not in self.notes and len(self.notes) < _MAX_NOTES:
             self.notes.append(note)
 

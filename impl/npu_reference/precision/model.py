@@ -6,7 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.collection import no_collection
 
-__all__ = ["SCHEMA", "Assignment", "Cast", "NodePrecision", "Note"]
+__all__ = ["SCHEMA", "Assignment", "Cast", "NodePrecision", "PrecisionNote"]
 
 #: Name and version of the JSON form.
 SCHEMA = "npu-conformance/precision/1"
@@ -67,7 +67,7 @@ class Cast(NamedTuple):
         return {"source": self.source, "target": self.target, "from": self.from_dtype, "to": self.to_dtype}
 
 
-class Note(NamedTuple):
+class PrecisionNote(NamedTuple):
     """Something the user should know: a code, one sentence, and the node, operator type or option it is about."""
 
     code: str
@@ -95,8 +95,8 @@ class Assignment:
         edition: str,
         nodes: Sequence[NodePrecision],
         casts: Sequence[Cast],
-        warnings: Sequence[Note],
-        notes: Sequence[Note],
+        warnings: Sequence[PrecisionNote],
+        notes: Sequence[PrecisionNote],
     ) -> None:
         self.mode = mode
         self.edition = edition

@@ -18,7 +18,7 @@ from npu_reference.profiling import metrics
 from npu_reference.profiling.collected import Collected
 from npu_reference.profiling.points import Points, points
 
-__all__ = ["Moments", "Run", "Table", "iterations", "moments", "tables", "unit_of", "us"]
+__all__ = ["Moments", "ProfiledRun", "Table", "iterations", "moments", "tables", "unit_of", "us"]
 
 UNKNOWN = metrics.UNKNOWN
 _COLLECTIVES = ("hccl", "collective")
@@ -29,7 +29,7 @@ _DTYPES = {"float32": "FLOAT", "float64": "DOUBLE", "bfloat16": "DT_BF16", "vari
 _MOST_ITERATIONS = 1000  # of one run that are told one by one (assumed)
 
 
-class Run(NamedTuple):
+class ProfiledRun(NamedTuple):
     """One run of a model on the device: what it did, when it began in virtual nanoseconds, and which model it is.
 
     Attributes:
@@ -58,7 +58,7 @@ class Table(NamedTuple):
         return out.getvalue()
 
 
-class Part(NamedTuple):
+class TablePart(NamedTuple):
     """The tasks of one iteration of a run, each with its number in the step and its time; spans: time by that number;
     end: of what belongs to this iteration (copies into a queue are for a later one)."""
 
@@ -71,20 +71,20 @@ class Iteration(NamedTuple):
     """One step of a run: its number over all runs, from 1, its tasks, and the virtual nanosecond that their times count
     from."""
 
-    run: Run
+    run: ProfiledRun
     number: int
     start: int
-    part: Part
+    part: TablePart
 
     @property
     def end(self) -> int:
         return self.start + self.part.end
 
 
-def iterations(runs: Sequence[Run]) -> List[Iteration]:
+def iterations(runs: Sequence[ProfiledRun]) -> List[Iteration]:
     """The steps of all runs, in order; a run that loops on the device makes several."""
     found: List[Iteration] = []
-    known: Dict[int, Tuple[Tuple[Part, ...], int]] = {}  # of a profile: its runs are many
+    known: Dict[int, Tuple[Tuple[TablePart, ...], int]] = {}  # of a profile: its runs are many
     for run in runs:
         if id(run.profile) not in known:
             known[id(run.profile)] = _parts(run.profile)
@@ -98,7 +98,7 @@ def iterations(runs: Sequence[Run]) -> List[Iteration]:
     return found
 
 
-def _parts(profile: Profile) -> Tuple[Tuple[Part, ...], int]:
+def _parts(profile: Profile) -> Tuple[Tuple[TablePart, ...], int]:
     """The iterations that a run works out one by one, the last of them as one in the middle and as the one that ends
     the run (a loop on the device copies its results once), and the nanoseconds by which each after them is later."""
     if profile.iterations < 2:
@@ -123,9 +123,9 @@ def _same(task: Task) -> Tuple[object, ...]:
     return task.geop, task.kernel, task.kind, task.name, task.stream
 
 
-def _part(tasks: Sequence[Tuple[int, Task, Span]]) -> Part:
+def _part(tasks: Sequence[Tuple[int, Task, Span]]) -> TablePart:
     ends = [span.end for _, task, span in tasks if not task.queued] or [span.end for _, _, span in tasks]
-    return Part(tuple(tasks), {number: span for number, _, span in tasks}, max(ends, default=0))
+    return TablePart(tuple(tasks), {number: span for number, _, span in tasks}, max(ends, default=0))
 
 
 class Moments(NamedTuple):
@@ -139,7 +139,7 @@ class Moments(NamedTuple):
     end: int
 
 
-def moments(runs: Sequence[Run], wanted: Collected) -> List[Moments]:
+def moments(runs: Sequence[ProfiledRun], wanted: Collected) -> List[Moments]:
     """When each iteration began and ended, and when its points were (session.profiling_options.fp_point, bp_point)."""
     at: Dict[int, Points] = {}
     for run in runs:
@@ -160,7 +160,7 @@ def us(nanoseconds: float) -> str:
     return f"{nanoseconds / 1000:.3f}"
 
 
-def tables(runs: Sequence[Run], wanted: Collected, device: int) -> List[Table]:
+def tables(runs: Sequence[ProfiledRun], wanted: Collected, device: int) -> List[Table]:
     """The tables that these options ask for (session.profiling_options.*), those without rows left out.
 
     Args:
@@ -182,7 +182,7 @@ def tables(runs: Sequence[Run], wanted: Collected, device: int) -> List[Table]:
 class _Task(NamedTuple):
     """A kernel in time, over all runs."""
 
-    run: Run
+    run: ProfiledRun
     iteration: int
     number: int
     start: int
@@ -206,14 +206,14 @@ def unit_of(task: Task, kernel: Kernel) -> str:
     return "HCCL" if task.kind in _COLLECTIVES else _UNITS.get(kernel.engine, "AI_CORE")
 
 
-def _kernels(runs: Sequence[Run]) -> Iterable[_Task]:
+def _kernels(runs: Sequence[ProfiledRun]) -> Iterable[_Task]:
     for step in iterations(runs):
         for number, task, span in step.part.tasks:
             if task.kernel >= 0:
                 yield _Task(step.run, step.number, number, step.start + span.start, step.start + span.end)
 
 
-def _summary(runs: Sequence[Run], group: str, device: int) -> Table:
+def _summary(runs: Sequence[ProfiledRun], group: str, device: int) -> Table:
     """Kernels in the order of their begin. A collective is many tasks on the device, so that it has no task or stream
     of its own, no state, and no cores."""
     columns = (
@@ -290,7 +290,7 @@ def _statistics(groups: Sequence[Tuple[Tuple[str, ...], List[int]]], device: int
         )  # fmt: skip
 
 
-def _statistic(runs: Sequence[Run], device: int) -> Table:
+def _statistic(runs: Sequence[ProfiledRun], device: int) -> Table:
     columns = (
         "Device_id", "Model Name", "OP Type", "Core Type", "Count", "Total Time(us)", "Min Time(us)", "Avg Time(us)",
         "Max Time(us)", "Ratio(%)",
@@ -305,7 +305,7 @@ def _statistic(runs: Sequence[Run], device: int) -> Table:
     return Table("op_statistic", columns, tuple(rows))
 
 
-def _communication(runs: Sequence[Run], device: int) -> Table:
+def _communication(runs: Sequence[ProfiledRun], device: int) -> Table:
     columns = (
         "Device_id", "OP Type", "Count", "Total Time(us)", "Min Time(us)", "Avg Time(us)", "Max Time(us)", "Ratio(%)",
     )  # fmt: skip
@@ -313,7 +313,7 @@ def _communication(runs: Sequence[Run], device: int) -> Table:
     return Table("communication_statistic", columns, tuple(_statistics(groups, device)))
 
 
-def _task_time(runs: Sequence[Run], device: int) -> Table:
+def _task_time(runs: Sequence[ProfiledRun], device: int) -> Table:
     columns = (
         "Device_id", "kernel_name", "kernel_type", "stream_id", "task_id", "task_time(us)", "task_start(us)",
         "task_stop(us)",
@@ -328,7 +328,7 @@ def _task_time(runs: Sequence[Run], device: int) -> Table:
     return Table("task_time", columns, tuple(rows))
 
 
-def _aicpu(runs: Sequence[Run], device: int) -> Table:
+def _aicpu(runs: Sequence[ProfiledRun], device: int) -> Table:
     columns = (
         "Device_id", "Timestamp(us)", "Node", "Compute_time(us)", "Memcpy_time(us)", "Task_time(us)",
         "Dispatch_time(us)", "Total_time(us)", "Stream ID", "Task ID",
@@ -346,7 +346,7 @@ def _aicpu(runs: Sequence[Run], device: int) -> Table:
     return Table("aicpu", columns, tuple(rows))
 
 
-def _step_trace(runs: Sequence[Run], wanted: Collected, device: int) -> Table:
+def _step_trace(runs: Sequence[ProfiledRun], wanted: Collected, device: int) -> Table:
     """Of every iteration: forward's begin, backward's end, its own end, and collectives between.
 
     The first has no data augmentation bound, since none has ended before it.
@@ -374,7 +374,7 @@ def _step_trace(runs: Sequence[Run], wanted: Collected, device: int) -> Table:
     return Table("step_trace", tuple(columns), tuple(rows))
 
 
-def _reductions(part: Part) -> List[Tuple[int, int]]:
+def _reductions(part: TablePart) -> List[Tuple[int, int]]:
     return [(span.start, span.end) for _, task, span in part.tasks if task.kernel >= 0 and task.kind in _COLLECTIVES]
 
 

@@ -9,20 +9,20 @@ import re
 import shutil
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from npu_reference.device.faults import Disk
+from npu_reference.device.faults import DiskFault
 from npu_reference.errors import NpuError
 from npu_reference.options.domains import echo
 from npu_reference.profiling.collected import Collected
 from npu_reference.profiling.points import points
-from npu_reference.profiling.tables import Run, iterations, moments, tables, unit_of
+from npu_reference.profiling.tables import ProfiledRun, iterations, moments, tables, unit_of
 
-__all__ = ["Run", "files", "name_of", "write"]
+__all__ = ["ProfiledRun", "files", "name_of", "write"]
 
 _PREFIX = "PROF_"
 _MOST_NUMBERS = 1000000
 
 
-def files(runs: Sequence[Run], wanted: Collected, *, device: int = 0) -> Dict[str, bytes]:
+def files(runs: Sequence[ProfiledRun], wanted: Collected, *, device: int = 0) -> Dict[str, bytes]:
     """Path in the tree to content: tables, the timeline as Chrome trace, and what was collected of which device.
 
     Equal runs give equal files. Nothing is told of what was not asked for.
@@ -50,7 +50,7 @@ def name_of(number: int, content: Mapping[str, bytes]) -> str:
     return f"{_PREFIX}{number:06d}_{digest.hexdigest()[:16].upper()}"
 
 
-def write(folder: str, content: Mapping[str, bytes], disk: Optional[Disk] = None) -> str:
+def write(folder: str, content: Mapping[str, bytes], disk: Optional[DiskFault] = None) -> str:
     """Put a tree into an output directory under a number of its own, and answer its path.
 
     The tree is written aside and renamed, so that what is called ``PROF_…`` is whole
@@ -76,7 +76,7 @@ def write(folder: str, content: Mapping[str, bytes], disk: Optional[Disk] = None
                 at = os.path.join(aside, *path.split("/"))
                 os.makedirs(os.path.dirname(at), mode=0o750, exist_ok=True)
                 with open(at, "wb") as file:
-                    (disk or Disk()).write(file, data)
+                    (disk or DiskFault()).write(file, data)
             try:
                 os.rename(aside, os.path.join(folder, name))
             except OSError:
@@ -102,7 +102,7 @@ def _next_number(folder: str) -> int:
     return max([int(match[1]) for match in taken if match] or [0]) + 1
 
 
-def _stamp(runs: Sequence[Run], wanted: Collected) -> str:
+def _stamp(runs: Sequence[ProfiledRun], wanted: Collected) -> str:
     """What stands where a profiler writes the time: the virtual nanosecond at which the last run ended."""
     last = runs[-1]
     return f"{last.start + last.profile.step * last.profile.iterations:017d}"
@@ -115,7 +115,7 @@ def _json(content: Any) -> bytes:
     return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode("ascii")
 
 
-def _info(runs: Sequence[Run], wanted: Collected, device: int) -> Dict[str, Any]:
+def _info(runs: Sequence[ProfiledRun], wanted: Collected, device: int) -> Dict[str, Any]:
     found = {run.model: points(run.profile, wanted.fp_point, wanted.bp_point) for run in runs}
     hardware = runs[0].profile.compiled.device
     told: Dict[str, Any] = {
@@ -151,7 +151,7 @@ _MODELS = 70000  # threads of the step trace, one a model, begin after this numb
 _COPIES = {"h2d": "host to device", "d2h": "device to host"}
 
 
-def _trace(runs: Sequence[Run], wanted: Collected, device: int) -> List[Dict[str, Any]]:
+def _trace(runs: Sequence[ProfiledRun], wanted: Collected, device: int) -> List[Dict[str, Any]]:
     """The timeline as Chrome trace events in the order of their begin, behind what names layers and threads; times in
     microseconds, as the format has them."""
     name = runs[0].profile.compiled.device.name

@@ -21,7 +21,7 @@ from npu_reference.runtime.exchange.meeting import Meeting
 from npu_reference.runtime.execution.distributing import Distribution
 
 __all__ = [
-    "Place",
+    "RankPlace",
     "WORLD",
     "acting",
     "as_ranks",
@@ -65,7 +65,7 @@ _SPLITS: Dict[str, Split] = {}
 _MOST_RANKS = 4096
 
 
-class Place(NamedTuple):
+class RankPlace(NamedTuple):
     """One rank of a job.
 
     Attributes:
@@ -82,7 +82,7 @@ class Place(NamedTuple):
 
 
 class _Acting(NamedTuple):
-    place: Place
+    place: RankPlace
     groups: Dict[str, Tuple[int, ...]]
     splits: Dict[str, Split]
 
@@ -95,7 +95,7 @@ _RUNNING_LOCK = threading.Lock()
 
 
 @contextlib.contextmanager
-def acting(place: Place) -> Iterator[None]:
+def acting(place: RankPlace) -> Iterator[None]:
     """Let this thread be a rank: what asks for ranks in it, and sessions made in it, are told so."""
     before = getattr(_THREAD, "acting", None)
     _THREAD.acting = _Acting(place, {}, {})
@@ -124,7 +124,7 @@ def as_ranks(size: int, work: Callable[[int], Any]) -> List[Any]:
 
     def act(rank: int) -> None:
         try:
-            with acting(Place(rank, size, lambda: meeting)):
+            with acting(RankPlace(rank, size, lambda: meeting)):
                 results[rank] = work(rank)
         except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
             failures.append((rank, error))
@@ -144,7 +144,7 @@ def as_ranks(size: int, work: Callable[[int], Any]) -> List[Any]:
     return results
 
 
-def place_of_session(device: Any, env: Any = None) -> Optional[Place]:
+def place_of_session(device: Any, env: Any = None) -> Optional[RankPlace]:
     """The rank whose session is made now; None where there is one rank only.
 
     Args:
@@ -163,10 +163,10 @@ def place_of_session(device: Any, env: Any = None) -> Optional[Place]:
     if rank >= size:
         where = "session_device_id" if process is None else "RANK_ID"
         raise OptionValueError("OPTION_VALUE", where, f"there is no rank {rank} among {size}.", "See RANK_SIZE.")
-    return Place(rank, size, lambda: meeting_of_process(process, size, env, nobody_else), process is None)
+    return RankPlace(rank, size, lambda: meeting_of_process(process, size, env, nobody_else), process is None)
 
 
-def together(place: Optional[Place]) -> Dict[str, Any]:
+def together(place: Optional[RankPlace]) -> Dict[str, Any]:
     """The ranks of a session's job, as ``device.timing.profile`` takes them; nothing for one alone.
 
     Raises:
@@ -177,7 +177,7 @@ def together(place: Optional[Place]) -> Dict[str, Any]:
     return {"ranks": topology_of(place.size, os.environ), "split": dict(_splits()), "groups": dict(_groups())}
 
 
-def device_of(device: Any, place: Optional[Place]) -> int:
+def device_of(device: Any, place: Optional[RankPlace]) -> int:
     """The logical id of the device that a session runs on.
 
     Args:
@@ -197,7 +197,7 @@ def device_of(device: Any, place: Optional[Place]) -> int:
     return number
 
 
-def distribution(resolution: Any, place: Place) -> Optional[Distribution]:
+def distribution(resolution: Any, place: RankPlace) -> Optional[Distribution]:
     """Who reads data sets for a session (``local_rank_id``, ``local_device_list``); None where it does so itself.
 
     Args:
@@ -224,7 +224,7 @@ def distribution(resolution: Any, place: Place) -> Optional[Distribution]:
     return Distribution(place.rank, place.rank if local == 0 else main, tuple(dict.fromkeys([main, *receivers])))
 
 
-def _devices_on_server(place: Place) -> Dict[int, int]:
+def _devices_on_server(place: RankPlace) -> Dict[int, int]:
     """Rank by device, of the server of a rank."""
     path = os.environ.get("RANK_TABLE_FILE", "")
     server = rank_table.read(path).server_of(place.rank) if path else None

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, Optional, Sequence, Tuple
 from npu_reference.compiler.kernels import Kernel
 from npu_reference.options import Resolution
 
-__all__ = ["Plan", "plan_of"]
+__all__ = ["TuningPlan", "plan_of"]
 
 #: Mode to the word in the names of its result files.
 _WORDS = {"1": "sgat", "2": "opat", "4": "gdat"}
 
 
-class Plan(NamedTuple):
+class TuningPlan(NamedTuple):
     """What is tuned.
 
     Attributes:
@@ -45,7 +45,7 @@ def _any(wanted: Optional[Sequence[str]], words: Sequence[str]) -> bool:
     return wanted is not None and not set(wanted).isdisjoint(words)
 
 
-def plan_of(resolution: Resolution) -> Optional[Plan]:
+def plan_of(resolution: Resolution) -> Optional[TuningPlan]:
     """What the options ask for; None where nothing is: a session tunes nothing (session.aoe_mode.unsupported)."""
     values = resolution.values
     mode = values.get("aoe_mode")
@@ -54,7 +54,7 @@ def plan_of(resolution: Resolution) -> Optional[Plan]:
     config: Any = resolution.parsed.get("aoe_config_file")
     listed = config is not None and (config.names or config.types)
     thorough = config is not None and (config.level == "O1" or "deeper_opat" in config.features)
-    return Plan(
+    return TuningPlan(
         str(mode),
         str(values.get("work_path") or "."),
         tuple(config.names) if listed else None,

@@ -11,11 +11,11 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from npu_reference.compiler.kernels import Gemm
 from npu_reference.compiler.tiles import Tile, candidates
-from npu_reference.device.faults import Disk
+from npu_reference.device.faults import DiskFault
 from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
 from npu_reference.options.domains import echo
-from npu_reference.tuning.plan import Plan
+from npu_reference.tuning.plan import TuningPlan
 from npu_reference.tuning.search import Tuned
 
 __all__ = ["BANK", "read", "result_files", "write"]
@@ -30,7 +30,9 @@ _DIGITS = 18
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-def result_files(plan: Plan, tuned: Sequence[Tuned], device: Device, bank: Mapping[Gemm, Tile]) -> Dict[str, bytes]:
+def result_files(
+    plan: TuningPlan, tuned: Sequence[Tuned], device: Device, bank: Mapping[Gemm, Tile]
+) -> Dict[str, bytes]:
     """Name below work_path to content: configuration, results, and the bank with what it held before.
 
     The bank is written where there is anything in it (runconfig.work_path.contents).
@@ -63,7 +65,7 @@ def _text(content: Any) -> bytes:
     return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode("ascii")
 
 
-def write(path: str, content: bytes, disk: Optional[Disk] = None) -> None:
+def write(path: str, content: bytes, disk: Optional[DiskFault] = None) -> None:
     """Put a file in its place whole: aside, then renamed.
 
     Raises:
@@ -74,7 +76,7 @@ def write(path: str, content: bytes, disk: Optional[Disk] = None) -> None:
         handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW, 0o666)
         try:
             with os.fdopen(handle, "wb") as file:
-                (disk or Disk()).write(file, content)
+                (disk or DiskFault()).write(file, content)
             os.replace(aside, path)
         except BaseException:
             with contextlib.suppress(OSError):

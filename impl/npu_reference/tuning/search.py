@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tup
 from npu_reference.compiler import Compiled
 from npu_reference.compiler.kernels import Gemm
 from npu_reference.compiler.tiles import Tile, search, tile
-from npu_reference.tuning.plan import Plan
+from npu_reference.tuning.plan import TuningPlan
 
 __all__ = ["Tuned", "tiles_of", "tune"]
 
@@ -43,7 +43,7 @@ class Tuned(NamedTuple):
         }
 
 
-def tune(steps: Iterable[Compiled], plan: Plan) -> List[Tuned]:
+def tune(steps: Iterable[Compiled], plan: TuningPlan) -> List[Tuned]:
     """The kernels of some steps that are tuned, in the order in which they first appear.
 
     Subgraphs and splits of gradients have no other form in this model, so modes 1 and 4 find nothing better.

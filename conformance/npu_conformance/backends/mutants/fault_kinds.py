@@ -9,10 +9,10 @@ from npu_reference.options.declaration import SURFACES, Facet
 from npu_reference.options.domains import Anything, Boolean, Path, Text
 from npu_reference.options.rules import RULES
 
-__all__ = ["EDITIONS", "KINDS", "Kind", "UNBROKEN", "facets", "reason_without", "rules_of"]
+__all__ = ["EDITIONS", "KINDS", "FaultKind", "UNBROKEN", "facets", "reason_without", "rules_of"]
 
 
-class Kind(NamedTuple):
+class FaultKind(NamedTuple):
     """A kind of fault: ``column`` is its head in a narrow table, ``meaning`` ends the words "a backend that …"."""
 
     name: str
@@ -21,18 +21,18 @@ class Kind(NamedTuple):
 
 
 #: Every kind by name, in the order of tables.
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, FaultKind] = {
     kind.name: kind
     for kind in (
-        Kind("any_type", "type", "takes values of another type"),
-        Kind("wrong_default", "deft", "has another default"),
-        Kind("ignored", "used", "takes no notice of the value"),
-        Kind("skipped_domain", "dom", "takes values outside the domain, or objects of another class"),
-        Kind("misread", "mean", "makes something else of a value, a text or a file"),
-        Kind("dropped_rule", "rule", "knows nothing of a rule between options"),
-        Kind("wrong_precedence", "prec", "lets the weaker of two sources decide"),
-        Kind("out_of_scenario", "scen", "does outside the scenario of the option what G13 says it should not"),
-        Kind("silent", "told", "leaves a warning out"),
+        FaultKind("any_type", "type", "takes values of another type"),
+        FaultKind("wrong_default", "deft", "has another default"),
+        FaultKind("ignored", "used", "takes no notice of the value"),
+        FaultKind("skipped_domain", "dom", "takes values outside the domain, or objects of another class"),
+        FaultKind("misread", "mean", "makes something else of a value, a text or a file"),
+        FaultKind("dropped_rule", "rule", "knows nothing of a rule between options"),
+        FaultKind("wrong_precedence", "prec", "lets the weaker of two sources decide"),
+        FaultKind("out_of_scenario", "scen", "does outside the scenario of the option what G13 says it should not"),
+        FaultKind("silent", "told", "leaves a warning out"),
     )
 }
 

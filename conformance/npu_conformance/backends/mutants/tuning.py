@@ -7,7 +7,7 @@ from typing import Any, List
 from npu_conformance.backends.mutants import mutant
 from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBackend
 from npu_conformance.backends.mutants.timing_edits import When, always, hearing, telling, value_of
-from npu_reference.tuning import Plan
+from npu_reference.tuning import TuningPlan
 
 __all__: List[str] = []
 
@@ -66,14 +66,14 @@ def _planning(name: str, requirement: str, fault: str, change: Any, when: When =
     """A mutant that tunes by another plan."""
 
     class Faulty(ReferenceBackend):
-        def tuned(self, made: Any, plan: Plan) -> Any:
+        def tuned(self, made: Any, plan: TuningPlan) -> Any:
             return super().tuned(made, change(plan))
 
     Faulty.__doc__ = fault
     mutant(name, requirement)(Faulty)
 
 
-class _Parts(Plan):
+class _Parts(TuningPlan):
     """A plan whose names are looked for inside of words."""
 
     def takes(self, kernel: Any) -> bool:
@@ -82,7 +82,7 @@ class _Parts(Plan):
         return named or super().takes(kernel)
 
 
-class _PartsOfTypes(Plan):
+class _PartsOfTypes(TuningPlan):
     """A plan whose types are looked for inside of words."""
 
     def takes(self, kernel: Any) -> bool:
@@ -91,18 +91,18 @@ class _PartsOfTypes(Plan):
         return named or super().takes(kernel)
 
 
-class _Unfused(Plan):
+class _Unfused(TuningPlan):
     """A plan that looks at the first operator of a kernel alone."""
 
     def takes(self, kernel: Any) -> bool:
         return super().takes(kernel._replace(members=kernel.members[:1], ops=kernel.ops[:1]))
 
 
-class _Either(Plan):
+class _Either(TuningPlan):
     """A plan that takes no types where there are names."""
 
     def takes(self, kernel: Any) -> bool:
-        return Plan(*(self._replace(types=()) if self.names else self)).takes(kernel)
+        return TuningPlan(*(self._replace(types=()) if self.names else self)).takes(kernel)
 
 
 _planning(

@@ -10,11 +10,11 @@ from typing import Iterator
 
 from npu_conformance.lint.checking import problems
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 
 
 @rule("E108", "config-file")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for problem in problems(module, settings.edition):
         if problem.code in ("OPTION_FILE",):
-            yield Report(problem.given.value, problem.message)
+            yield LintReport(problem.given.value, problem.message)

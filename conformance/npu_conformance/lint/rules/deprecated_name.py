@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import Iterator
 
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 from npu_conformance.lint.usage import uses
 
 
 @rule("W202", "deprecated-name")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for use in uses(module):
         if use.name.successor:
-            yield Report(use.node, f"{use.name.name} has been replaced: use {use.name.successor}.")
+            yield LintReport(use.node, f"{use.name.name} has been replaced: use {use.name.successor}.")

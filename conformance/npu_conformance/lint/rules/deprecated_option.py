@@ -13,13 +13,13 @@ from typing import Iterator
 
 from npu_conformance.lint.checking import problems
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 
 
 @rule("W104", "deprecated-option")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     found = problems(module, settings.edition)
     idle = {id(problem.given) for problem in found if problem.code == "no_effect"}
     for problem in found:
         if problem.code == "deprecated" and id(problem.given) not in idle:
-            yield Report(problem.given.key, problem.reason)
+            yield LintReport(problem.given.key, problem.reason)

@@ -21,7 +21,7 @@ from npu_conformance.lint.editing import arguments, text_of
 from npu_conformance.lint.finding import Edit, Fix
 from npu_conformance.lint.module import Module
 from npu_conformance.lint.porting import Ported, adapter_import, callee, is_open, ports
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 
 _LAYERS = frozenset(
     ["tf.layers.dropout", "tf.layers.Dropout", "keras.layers.Dropout", "tf.contrib.layers.dropout",
@@ -31,14 +31,14 @@ _CONVERT = "from npu_bridge.estimator.npu import npu_convert_dropout"
 
 
 @rule("S405", "dropout", "unsafe", "Another operator draws the mask, from other random numbers.")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for one in ports(module):
         if one.name == "tf.nn.dropout":
-            yield Report(
+            yield LintReport(
                 one.call.node, "The device has a dropout of its own: npu_ops.dropout(x, keep_prob).", _fix(module, one)
             )
         elif one.name in _LAYERS:
-            yield Report(one.call.node, f"The device has a dropout of its own. To use it here add: {_CONVERT}")
+            yield LintReport(one.call.node, f"The device has a dropout of its own. To use it here add: {_CONVERT}")
 
 
 def _fix(module: Module, one: Ported) -> Fix:

@@ -24,14 +24,14 @@ from npu_conformance.lint.editing import arguments, text_of
 from npu_conformance.lint.finding import Edit, Fix
 from npu_conformance.lint.module import Module
 from npu_conformance.lint.porting import Ported, adapter_import, added_argument, argument, callee, is_open, ports
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 
 _ESTIMATOR = "tf.estimator.Estimator"
 _RUN_CONFIG = "tf.estimator.RunConfig"
 
 
 @rule("S402", "estimator-on-host", "unsafe", "The Estimator moves to the device.")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for one in ports(module):
         last = one.name.rpartition(".")[2]
         if not one.name.startswith(("tf.estimator.", "tf.contrib.tpu.", "tf.contrib.learn.")):
@@ -41,10 +41,10 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
             what = "Make it an NPUEstimator with config=NPURunConfig(…)"
             if config is None and argument(one.call.node, "config", 2) is not None:
                 what = "Put npu_run_config_init(run_config=…) around its config"
-            yield Report(one.call.node, f"This Estimator stays on the host. {what}.", _fix(module, one))
+            yield LintReport(one.call.node, f"This Estimator stays on the host. {what}.", _fix(module, one))
         elif last.endswith(("Estimator", "Classifier", "Regressor")):
             message = f"This {last} stays on the host. Put npu_run_config_init(run_config=…) around its config."
-            yield Report(one.call.node, message, _around(module, one))
+            yield LintReport(one.call.node, message, _around(module, one))
 
 
 def _run_config(module: Module, one: Ported) -> Optional[ast.Call]:

@@ -24,25 +24,25 @@ from npu_conformance.lint.editing import at, reached
 from npu_conformance.lint.finding import Edit, Fix
 from npu_conformance.lint.module import Module
 from npu_conformance.lint.porting import adapter_import, callee, ports
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 
 #: What a GELU is made of.
 _PARTS = frozenset(["tf.erf", "tf.math.erf", "tf.tanh", "tf.math.tanh", "tf.nn.tanh"])
 
 
 @rule("S406", "gelu", "unsafe", "The device computes the tanh form, and the erf form has other values.")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     found = ports(module)
     for one in found:
         if one.name == "tf.nn.gelu":
             message = "The device has an operator for it: npu_unary_ops.gelu(x)."
-            yield Report(one.call.node, message, _of_call(module, one.call.node))
+            yield LintReport(one.call.node, message, _of_call(module, one.call.node))
     for node, scope, _ in module.functions:
         inside = any(one.name in _PARTS and one.call.place.scope is scope for one in found)
         if node.name.strip("_").lower() == "gelu" and inside and len(node.args.args) == 1:
             argument = node.args.args[0].arg
             message = f"The device has an operator for it. Write: return npu_unary_ops.gelu({argument})"
-            yield Report(node, message, _of_function(module, node, argument))
+            yield LintReport(node, message, _of_function(module, node, argument))
 
 
 def _of_call(module: Module, node: ast.Call) -> Fix:

@@ -20,7 +20,7 @@ from npu_conformance.lint.editing import at, starts_line
 from npu_conformance.lint.finding import Edit, Fix
 from npu_conformance.lint.module import Module
 from npu_conformance.lint.porting import Ported, adapter_import, added_argument, callee, known_name, ports
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 
 
 class _Successor(NamedTuple):
@@ -67,15 +67,15 @@ _ARGUMENTS = {
 
 
 @rule("S404", "horovod", "unsafe", "The adapter counts the ranks, and the import of Horovod is dropped.")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     calls = [(one, one.name[4:]) for one in ports(module) if one.name.startswith("hvd.")]
     for one, name in calls:
         successor = _SUCCESSORS.get(name)
         if successor is None:
-            yield Report(one.call.node, f"Horovod's {name} has no counterpart that is known here.")
+            yield LintReport(one.call.node, f"Horovod's {name} has no counterpart that is known here.")
         else:
             fix = _fix(module, one, successor) if _same_arguments(one, name) else None
-            yield Report(
+            yield LintReport(
                 one.call.node, f"Horovod does not run on the device. Instead of {name}: {successor.words}.", fix
             )
     if calls and all(_same_arguments(one, name) for one, name in calls):
@@ -115,7 +115,7 @@ def _fix(module: Module, one: Ported, successor: _Successor) -> Fix:
     return fix
 
 
-def _imports(module: Module, calls: int) -> Iterator[Report]:
+def _imports(module: Module, calls: int) -> Iterator[LintReport]:
     """The import of Horovod goes where nothing of it is left."""
     used = sum(known_name(module.resolve(one.node, one.place.scope)).startswith("hvd") for one in module.references)
     found = [one for one in module.imports if known_name(one.module).startswith("hvd") or one.module == "horovod"]
@@ -133,4 +133,6 @@ def _imports(module: Module, calls: int) -> Iterator[Report]:
             start -= 1
         return [Edit(start, end + 1, "")] if found[0].place.block is module.tree.body else None
 
-    yield Report(found[0].node, "Nothing is left of Horovod when its calls are the adapter's: drop the import.", fix)
+    yield LintReport(
+        found[0].node, "Nothing is left of Horovod when its calls are the adapter's: drop the import.", fix
+    )

@@ -19,13 +19,13 @@ from npu_conformance.lint.editing import insert_lines
 from npu_conformance.lint.finding import Edit, Fix
 from npu_conformance.lint.module import Module
 from npu_conformance.lint.porting import adapter_import, entry_lines, free_name, ports
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 
 _TRAINS = frozenset(["fit", "fit_generator", "train_on_batch"])
 
 
 @rule("S403", "keras-on-host", "unsafe", "The model moves to the device, and Keras gets another session.")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     found = ports(module)
     keras = [one for one in found if one.name.startswith("keras.")]
     if not keras or any(one.name.rpartition(".")[2].endswith(("Session", "set_session")) for one in found):
@@ -39,7 +39,7 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
     if anchor is not None:
         lines = _lines(module)
         message = f"Keras trains on the host. Add at {module.source.where(anchor.lineno + 1)}: {'; '.join(lines)}"
-        yield Report(keras[0].call.node, message, _fix(module))
+        yield LintReport(keras[0].call.node, message, _fix(module))
 
 
 def _anchor(module: Module) -> Optional[Any]:

@@ -19,7 +19,7 @@ from typing import Iterator
 
 from npu_conformance.lint.imports import added
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 from npu_conformance.lint.usage import troubles
 from npu_reference import surface
 
@@ -29,10 +29,10 @@ from npu_reference import surface
     "The import runs always, also where the name is never reached, and a star import may hide names of "
     "the script.",
 )  # fmt: skip
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     told = set()
     for one in troubles(module):
         if one.kind == "undefined" and surface.is_module(one.right) and one.name not in told:
             told.add(one.name)
             line = f"from {one.right} import {'*' if one.right == surface.STAR else one.name}"
-            yield Report(one.node, f"{one.name} is used and not imported. Write: {line}", added(module, line))
+            yield LintReport(one.node, f"{one.name} is used and not imported. Write: {line}", added(module, line))

@@ -16,11 +16,11 @@ from typing import Iterator
 
 from npu_conformance.lint.checking import problems
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 
 
 @rule("W103", "not-supported")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for problem in problems(module, settings.edition):
         if problem.code in ("not_in_edition", "unsupported", "removed"):
-            yield Report(problem.given.key, problem.message)
+            yield LintReport(problem.given.key, problem.message)

@@ -24,7 +24,7 @@ from typing import Any, Iterable, Iterator, List, Optional, Pattern
 from npu_conformance.lint.finding import Edit, Fix
 from npu_conformance.lint.module import Call, Module
 from npu_conformance.lint.porting import added_argument, argument, is_open, known_name, ports
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 from npu_conformance.lint.scopes import Scope
 from npu_conformance.lint.values import constant
 
@@ -37,7 +37,7 @@ _DATASET = re.compile(r"(^|_)(dataset|data_set|ds)(_|s?$)|dataset$", re.IGNORECA
 
 
 @rule("S407", "open-batch", "unsafe", "The examples of the last, smaller batch are left out.")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     found = ports(module)
     if not found:
         return
@@ -56,11 +56,13 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
             yield _report(module, one.call)
 
 
-def _report(module: Module, call: Call) -> Report:
+def _report(module: Module, call: Call) -> LintReport:
     why = "The last batch may be smaller, and the device compiles for one size."
     if _may_be_evaluation(module, call):
-        return Report(call.node, f"{why} Every example counts here: let the batch size divide their number.", hint=True)
-    return Report(call.node, f"{why} Add drop_remainder=True.", _fix(module, call.node))
+        return LintReport(
+            call.node, f"{why} Every example counts here: let the batch size divide their number.", hint=True
+        )
+    return LintReport(call.node, f"{why} Add drop_remainder=True.", _fix(module, call.node))
 
 
 #: Words in names, or beginnings of words, that say what input is for.

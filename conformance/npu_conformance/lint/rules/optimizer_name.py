@@ -29,19 +29,19 @@ from typing import Iterator
 from npu_conformance.lint.configs import OPTIMIZER, configs
 from npu_conformance.lint.editing import word_in_text
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 from npu_conformance.lint.values import UNKNOWN
 
 
 @rule("E110", "optimizer-name", "unsafe", "The session moves to the device, which until now ran on the host.")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for config in configs(module):
         if config.kind != OPTIMIZER or config.name in (OPTIMIZER, UNKNOWN):
             continue
         if isinstance(config.name, str):
             message = f"{config.name!r} is not the adapter's optimizer. Did you mean {OPTIMIZER}?"
             fix = word_in_text(module.source, config.name_node, config.name, OPTIMIZER)
-            yield Report(config.name_node, message, fix)
+            yield LintReport(config.name_node, message, fix)
         elif config.complete:
             message = f'The entry has no name, so its options reach nobody. Write .name = "{OPTIMIZER}".'
-            yield Report(config.origin, message)
+            yield LintReport(config.origin, message)

@@ -10,13 +10,13 @@ from typing import Iterator
 
 from npu_conformance.lint.checking import other_edition, problems, takes
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 
 
 @rule("E109", "other-edition-value")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     other = other_edition(settings.edition)
     for problem in problems(module, settings.edition):
         known = takes(problem.config, problem.given.name, problem.value, other)
         if problem.code == "OPTION_VALUE" and known:
-            yield Report(problem.given.value, f"{problem.message} The {other} edition takes it.")
+            yield LintReport(problem.given.value, f"{problem.message} The {other} edition takes it.")

@@ -16,14 +16,14 @@ from __future__ import annotations
 from typing import Iterator
 
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 from npu_conformance.lint.usage import uses
 from npu_reference import surface
 
 
 @rule("W201", "refused-name")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for use in uses(module):
         if use.name.status == surface.REFUSED and not use.place.guarded:
             what = f"The adapter has {use.name.name}, and it is not simulated here: {use.name.behaviour}."
-            yield Report(use.node, f"{what} {use.name.remedy}")
+            yield LintReport(use.node, f"{what} {use.name.remedy}")

@@ -19,7 +19,7 @@ from typing import Any, Iterator, List, Optional
 from npu_conformance.lint.editing import at, reached
 from npu_conformance.lint.finding import Edit, Fix
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 from npu_conformance.lint.signatures import signature_of
 from npu_conformance.lint.usage import uses
 
@@ -29,7 +29,7 @@ from npu_conformance.lint.usage import uses
     "Safe where `with` enters a scope that needs no argument: that fails in every run, and means nothing "
     "else. Unsafe of a decorator, and where arguments are needed.",
 )  # fmt: skip
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     entered = {id(item.context_expr) for item, _ in module.withs}
     uncalled = entered | {id(decorator) for decorator, _ in module.decorators}
     for use in uses(module):
@@ -37,7 +37,7 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
             taken = signature_of(use.name)
             safe = id(use.node) in entered and taken is not None and not taken.required
             message = f"{use.name.name} is not called. Write {use.name.name}()."
-            yield Report(use.node, message, _brackets(module, use.node), safe)
+            yield LintReport(use.node, message, _brackets(module, use.node), safe)
 
 
 def _brackets(module: Module, node: Any) -> Fix:

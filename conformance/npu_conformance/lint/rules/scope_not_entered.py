@@ -17,12 +17,12 @@ import ast
 from typing import Iterator
 
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 from npu_conformance.lint.usage import called, uses
 
 
 @rule("E301", "scope-not-entered")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     calls = called(module)
     for use in uses(module):
         call, statement = calls.get(id(use.node)), use.place.statement
@@ -32,4 +32,4 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
             and isinstance(statement, ast.Expr)
             and statement.value is call
         ):
-            yield Report(use.node, f"{use.name.name} is not entered. Write: with {use.name.name}(): and the block.")
+            yield LintReport(use.node, f"{use.name.name} is not entered. Write: with {use.name.name}(): and the block.")

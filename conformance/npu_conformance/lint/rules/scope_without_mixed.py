@@ -27,12 +27,12 @@ from typing import Iterator
 
 from npu_conformance.lint.configs import OPTIMIZER, RUN_CONFIG, configs
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 from npu_conformance.lint.usage import uses
 
 
 @rule("W301", "scope-without-mixed")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     found = [one for one in configs(module) if one.kind in (OPTIMIZER, RUN_CONFIG)]
     if not found or not all(one.complete for one in found):
         return
@@ -41,4 +41,6 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
             return
     for use in uses(module):
         if use.name.name == "without_npu_compile_scope":
-            yield Report(use.node, "without_npu_compile_scope has no effect: no configuration sets mix_compile_mode.")
+            yield LintReport(
+                use.node, "without_npu_compile_scope has no effect: no configuration sets mix_compile_mode."
+            )

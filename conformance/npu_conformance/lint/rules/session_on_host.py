@@ -39,7 +39,7 @@ from npu_conformance.lint.porting import (
     ports,
     prefix_of,
 )
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 from npu_conformance.lint.values import constant
 
 #: What makes sessions, and where among its arguments the configuration is.
@@ -52,13 +52,13 @@ _SESSIONS = {
 
 
 @rule("S401", "session-on-host", "unsafe", "The session moves to the device.")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for one in ports(module):
         if one.name in _SESSIONS:
             lines, line = _what(module, one)
             message = f"This session stays on the host. Add at {module.source.where(line)}: {'; '.join(lines)}"
             unknown = is_open(one.call.node) and _config(one) is None
-            yield Report(one.call.node, message, None if unknown else _fix(module, one))
+            yield LintReport(one.call.node, message, None if unknown else _fix(module, one))
 
 
 def _config(one: Ported) -> Optional[ast.expr]:

@@ -24,11 +24,11 @@ from typing import Iterator
 from npu_conformance.lint import mending
 from npu_conformance.lint.checking import problems
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 
 
 @rule("E103", "text-for-bytes", "safe", "The line fails in every run, and takes nothing but the bytes of this text.")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for problem in problems(module, settings.edition):
         if problem.code in ("bytes",):
-            yield Report(problem.given.value, problem.message, mending.as_bytes(module, problem), safe=True)
+            yield LintReport(problem.given.value, problem.message, mending.as_bytes(module, problem), safe=True)

@@ -20,14 +20,14 @@ from typing import Iterator
 from npu_conformance.lint.checking import problems
 from npu_conformance.lint.mending import nearest_name, option_name
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 
 
 @rule("E101", "unknown-argument", "unsafe", "The nearest name is a guess at which argument was meant.")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for problem in problems(module, settings.edition):
         if problem.code == "argument":
             near = nearest_name(problem.config, problem.given.name, settings.edition)
             remedy = f" Did you mean {near}?" if near else f" {problem.remedy}" if problem.remedy else ""
             message = f"{problem.config.kind} has no argument {problem.given.name}.{remedy}"
-            yield Report(problem.given.key, message, option_name(module, problem, settings.edition))
+            yield LintReport(problem.given.key, message, option_name(module, problem, settings.edition))

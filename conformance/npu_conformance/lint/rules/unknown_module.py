@@ -14,14 +14,14 @@ from typing import Iterator
 
 from npu_conformance.lint.imports import other_module
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 from npu_conformance.lint.usage import troubles
 
 
 @rule("E201", "unknown-module", "unsafe", "The nearest module is a guess at which one was meant.")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for one in troubles(module):
         if one.kind == "module":
             hint = f" Did you mean {one.right}?" if one.right else ""
             fix = other_module(module, one, one.right) if one.right and one.name in ("", "*") else None
-            yield Report(one.node, f"The adapter has no module {one.module}.{hint}", fix)
+            yield LintReport(one.node, f"The adapter has no module {one.module}.{hint}", fix)

@@ -25,18 +25,18 @@ from typing import Iterator
 
 from npu_conformance.lint.imports import renamed
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 from npu_conformance.lint.usage import troubles
 from npu_reference import surface
 
 
 @rule("E202", "unknown-name", "unsafe", "The nearest name is a guess at which one was meant.")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for one in troubles(module):
         if one.kind == "name":
             hint = f" Did you mean {one.right}?" if one.right else " docs/npu_bridge.md lists every name."
             fix = renamed(module, one) if one.right else None
-            yield Report(one.node, f"{one.module} has no {one.name}.{hint}", fix)
+            yield LintReport(one.node, f"{one.module} has no {one.name}.{hint}", fix)
         elif one.kind == "undefined" and not surface.is_module(one.right):
             message = f"Nothing defines {one.name}. Did you mean {one.right} of the adapter?"
-            yield Report(one.node, message, renamed(module, one))
+            yield LintReport(one.node, message, renamed(module, one))

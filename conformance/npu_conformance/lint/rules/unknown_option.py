@@ -23,14 +23,14 @@ from typing import Iterator
 from npu_conformance.lint import mending
 from npu_conformance.lint.checking import problems
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 
 
 @rule(
     "W101", "unknown-option", "unsafe",
     "The nearest name is a guess, and an option takes effect that until now was ignored.",
 )  # fmt: skip
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for problem in problems(module, settings.edition):
         if problem.code == "unknown":
-            yield Report(problem.given.key, problem.reason, mending.option_name(module, problem, settings.edition))
+            yield LintReport(problem.given.key, problem.reason, mending.option_name(module, problem, settings.edition))

@@ -24,7 +24,7 @@ from typing import Any, Dict, Iterator, List, Optional
 
 from npu_conformance.lint.configs import OPTIMIZER, configs
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 
 #: Methods by which a configuration is made, not used.
 _MAKING = frozenset(["add", "append", "extend", "CopyFrom", "MergeFrom"])
@@ -34,7 +34,7 @@ _UNSEEN = ("locals(", "globals(", "exec(", "eval(", "vars(")
 
 
 @rule("W107", "unused-config")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     entries = [config for config in configs(module) if config.kind == OPTIMIZER and config.origin is not None]
     if not entries or any(word in module.source.text for word in _UNSEEN):
         return
@@ -53,7 +53,7 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
         if isinstance(place, ast.Module) and not tree.makes_sessions:
             continue
         if all(_is_making(node, tree.parents) for node in names):
-            yield Report(made[0], f"Nothing uses {name.id}: its options for {OPTIMIZER} reach no session.")
+            yield LintReport(made[0], f"Nothing uses {name.id}: its options for {OPTIMIZER} reach no session.")
 
 
 class _Tree:

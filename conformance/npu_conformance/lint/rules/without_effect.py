@@ -26,7 +26,7 @@ from typing import Iterator
 
 from npu_conformance.lint.checking import problems
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 
 #: What the other rules tell: every code of a warning that is not among these is told here.
 _ELSEWHERE = frozenset(
@@ -36,7 +36,7 @@ _ELSEWHERE = frozenset(
 
 
 @rule("W106", "without-effect")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for problem in problems(module, settings.edition):
         if problem.code not in _ELSEWHERE and not problem.code.startswith("OPTION_"):
-            yield Report(problem.given.key, problem.message)
+            yield LintReport(problem.given.key, problem.message)

@@ -24,8 +24,8 @@ from npu_conformance.lint.editing import arguments
 from npu_conformance.lint.finding import Edit, Fix
 from npu_conformance.lint.module import Module
 from npu_conformance.lint.porting import is_open
-from npu_conformance.lint.registry import Report, Settings, rule
-from npu_conformance.lint.signatures import Signature, signature_of
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
+from npu_conformance.lint.signatures import CallSignature, signature_of
 from npu_conformance.lint.usage import called, uses
 from npu_reference import surface
 from npu_reference.options import CLASSES
@@ -33,7 +33,7 @@ from npu_reference.spelling import nearest
 
 
 @rule("E205", "wrong-arguments", "unsafe", "The nearest keyword is a guess at which argument was meant.")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     calls = called(module)
     for use in uses(module):
         call, name = calls.get(id(use.node)), use.name
@@ -46,26 +46,26 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
             yield from _checked(module, call, name.name, taken)
 
 
-def _checked(module: Module, call: ast.Call, name: str, taken: Signature) -> Iterator[Report]:
+def _checked(module: Module, call: ast.Call, name: str, taken: CallSignature) -> Iterator[LintReport]:
     for word in call.keywords:
         if word.arg is not None and word.arg not in taken.keywords and not taken.any_keyword:
             near = nearest(word.arg, taken.keywords)
             known = ", ".join(taken.keywords) or "none"
             hint = f"Did you mean {near}?" if near else f"Its arguments: {known}."
             fix = _keyword(module, call, word.arg, near) if near else None
-            yield Report(word, f"{name} has no argument {word.arg}. {hint}", fix)
+            yield LintReport(word, f"{name} has no argument {word.arg}. {hint}", fix)
             return
     if is_open(call):
         return
     if len(call.args) > len(taken.positional) and not taken.many:
         most = len(taken.positional)
         words = f"at most {most} argument{'' if most == 1 else 's'} by position" if most else "no argument by position"
-        yield Report(call, f"{name} takes {words}, not {len(call.args)}.")
+        yield LintReport(call, f"{name} takes {words}, not {len(call.args)}.")
         return
     given = {*taken.positional[: len(call.args)], *(word.arg for word in call.keywords)}
     missing = [one for one in taken.required if one not in given]
     if missing:
-        yield Report(call, f"{name} needs {' and '.join(missing)}.")
+        yield LintReport(call, f"{name} needs {' and '.join(missing)}.")
 
 
 def _keyword(module: Module, call: ast.Call, old: str, new: str) -> Fix:

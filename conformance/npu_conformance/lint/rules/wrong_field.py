@@ -32,11 +32,11 @@ from typing import Iterator
 from npu_conformance.lint import mending
 from npu_conformance.lint.checking import problems
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 
 
 @rule("E102", "wrong-field", "unsafe", "The option takes effect, which until now kept its default.")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for problem in problems(module, settings.edition):
         if problem.code in ("field",):
-            yield Report(problem.given.key, problem.message, mending.field(module, problem, settings.edition))
+            yield LintReport(problem.given.key, problem.message, mending.field(module, problem, settings.edition))

@@ -16,11 +16,11 @@ from typing import Iterator
 
 from npu_conformance.lint.checking import problems
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 
 
 @rule("E106", "wrong-syntax")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for problem in problems(module, settings.edition):
         if problem.code in ("OPTION_SYNTAX",):
-            yield Report(problem.given.value, problem.message)
+            yield LintReport(problem.given.value, problem.message)

@@ -23,7 +23,7 @@ from typing import Iterator
 from npu_conformance.lint import mending
 from npu_conformance.lint.checking import problems
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 
 
 @rule(
@@ -31,9 +31,9 @@ from npu_conformance.lint.registry import Report, Settings, rule
     'Safe where the line fails in every run and the value is the same, written in the type of the option '
     '(`"10"` for 10, `"True"` for True); unsafe where it is a reading, as `"yes"` for True.',
 )  # fmt: skip
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for problem in problems(module, settings.edition):
         if problem.code in ("OPTION_TYPE",):
             fix = mending.value_text(module, problem, settings.edition)
             safe = mending.means_the_same(problem, settings.edition)
-            yield Report(problem.given.value, problem.message, fix, safe)
+            yield LintReport(problem.given.value, problem.message, fix, safe)

@@ -23,11 +23,11 @@ from typing import Iterator
 from npu_conformance.lint import mending
 from npu_conformance.lint.checking import nearest_word, other_edition, problems, takes
 from npu_conformance.lint.module import Module
-from npu_conformance.lint.registry import Report, Settings, rule
+from npu_conformance.lint.registry import LintReport, LintSettings, rule
 
 
 @rule("E105", "wrong-value", "unsafe", "The nearest word is a guess at which value was meant.")
-def check(module: Module, settings: Settings) -> Iterator[Report]:
+def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for problem in problems(module, settings.edition):
         if problem.code != "OPTION_VALUE":
             continue
@@ -36,4 +36,4 @@ def check(module: Module, settings: Settings) -> Iterator[Report]:
         near = nearest_word(problem.config, problem.given.name, problem.value, settings.edition)
         hint = f" Did you mean {near}?" if near and "Did you mean" not in problem.message else ""
         fix = mending.word(module, problem, settings.edition)
-        yield Report(problem.given.value, problem.message + hint, fix)
+        yield LintReport(problem.given.value, problem.message + hint, fix)

@@ -16,9 +16,9 @@ from npu_conformance.models.golden.observing import observe_model, settled
 from npu_conformance.models.golden.record import (
     ALWAYS,
     FACTS,
-    Place,
-    Question,
-    Record,
+    GoldenPlace,
+    GoldenQuestion,
+    GoldenRecord,
     record_path,
     recorded,
     written,
@@ -29,9 +29,9 @@ __all__ = [
     "ALWAYS",
     "FACTS",
     "Change",
-    "Place",
-    "Question",
-    "Record",
+    "GoldenPlace",
+    "GoldenQuestion",
+    "GoldenRecord",
     "changes",
     "check",
     "observe_model",
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-def update(model: str, question: Question) -> pathlib.Path:
+def update(model: str, question: GoldenQuestion) -> pathlib.Path:
     """Record what `question` asks of `model`; the file is written whole or not at all. Returns its path.
 
     Raises:

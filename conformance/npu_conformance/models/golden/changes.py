@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from npu_conformance.models.golden.record import Kernels, Place, Precision, Record
+from npu_conformance.models.golden.record import GoldenPlace, GoldenRecord, Kernels, Precision
 
 __all__ = ["NAMED_DTYPES", "NAMED_KERNELS", "NAMED_MOVES", "Change", "changes"]
 
@@ -27,7 +27,7 @@ class Change(NamedTuple):
     text: str
 
 
-def changes(before: Record, after: Record, tolerance: float = 0.0) -> List[Change]:
+def changes(before: GoldenRecord, after: GoldenRecord, tolerance: float = 0.0) -> List[Change]:
     """What moved between two records. Linear in the operators.
 
     GEOPs are matched by their largest overlap, so that a new GEOP in front does not look like a move of all others.
@@ -58,7 +58,7 @@ def changes(before: Record, after: Record, tolerance: float = 0.0) -> List[Chang
     return [Change(text) for text in found]
 
 
-def _placement(before: Record, after: Record) -> List[str]:
+def _placement(before: GoldenRecord, after: GoldenRecord) -> List[str]:
     twin = _matching(before.places, after.places)
     moves: Moves = defaultdict(list)
     for name in sorted(set(before.places) | set(after.places)):
@@ -84,7 +84,7 @@ def _told(moves: Moves, whole: Mapping[str, int]) -> List[str]:
     return found
 
 
-def _place(place: Optional[Place]) -> str:
+def _place(place: Optional[GoldenPlace]) -> str:
     if place is None:
         return "not in the graph"
     if place.geop > 0:
@@ -92,7 +92,7 @@ def _place(place: Optional[Place]) -> str:
     return f"host, {place.reason}" + (f" via {place.via}" if place.via else "")
 
 
-def _matching(before: Mapping[str, Place], after: Mapping[str, Place]) -> Dict[int, int]:
+def _matching(before: Mapping[str, GoldenPlace], after: Mapping[str, GoldenPlace]) -> Dict[int, int]:
     overlap: Counter = Counter()
     for name, old in before.items():
         new = after.get(name)
@@ -140,7 +140,7 @@ def _precision(old: Precision, new: Precision) -> str:
     return "; ".join(words)
 
 
-def _step(before: Record, after: Record, tolerance: float) -> List[str]:
+def _step(before: GoldenRecord, after: GoldenRecord, tolerance: float) -> List[str]:
     found = []
     for name in sorted(set(before.step) | set(after.step)):
         old, new = before.step.get(name, 0), after.step.get(name, 0)

@@ -58,9 +58,9 @@ def _wanted(values: Optional[Mapping[str, Any]], more: Mapping[str, Any]) -> Opt
     """What a test says of the question, or None where it leaves all of it to the record."""
     if values is None and not more:
         return None
-    unknown = sorted(set(more) - set(golden.Question._fields))
+    unknown = sorted(set(more) - set(golden.GoldenQuestion._fields))
     if unknown:
-        known = ", ".join(name for name in golden.Question._fields if name != "values")
+        known = ", ".join(name for name in golden.GoldenQuestion._fields if name != "values")
         raise NpuError("USAGE", "golden_graph", f"there is no keyword {unknown[0]}.", f"Keywords are {known}.")
     wrong = sorted(set(more.get("facts", ())) - set(golden.FACTS))
     if wrong:
@@ -69,25 +69,25 @@ def _wanted(values: Optional[Mapping[str, Any]], more: Mapping[str, Any]) -> Opt
     return {**more, "values": dict(values or {})}
 
 
-def _question(wanted: Mapping[str, Any]) -> golden.Question:
+def _question(wanted: Mapping[str, Any]) -> golden.GoldenQuestion:
     """The question as the test says it; without facts, which then are all that the sizes of the model allow."""
     given = {"facts": (), **wanted}
     for name in ("feeds", "fetches", "facts"):
         given[name] = tuple(given.get(name, ()))
-    return golden.Question(**given)
+    return golden.GoldenQuestion(**given)
 
 
-def _recorded_question(path: str) -> golden.Question:
+def _recorded_question(path: str) -> golden.GoldenQuestion:
     if golden.record_path(path).exists():
         return golden.recorded(path).question
-    return golden.Question({}, facts=())
+    return golden.GoldenQuestion({}, facts=())
 
 
 #: What a test need not say: it is compared where the test does.
 _LEFT_TO_RECORD = ("facts", "shapes", "batch", "device", "op_list", "ops_info")
 
 
-def _difference(wanted: golden.Question, found: golden.Question, said: Mapping[str, Any]) -> str:
+def _difference(wanted: golden.GoldenQuestion, found: golden.GoldenQuestion, said: Mapping[str, Any]) -> str:
     one, other = wanted.to_json(), found.to_json()
     return "; ".join(
         f"{name} is {other[name]!r}, the test says {one[name]!r}"

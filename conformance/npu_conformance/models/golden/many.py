@@ -6,15 +6,15 @@ import os
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_conformance.models import golden
-from npu_conformance.models.golden.record import Question
+from npu_conformance.models.golden.record import GoldenQuestion
 from npu_reference.errors import NpuError
 
-__all__ = ["Answer", "check", "models_of", "update"]
+__all__ = ["GoldenAnswer", "check", "models_of", "update"]
 
 _END = ".golden.txt"
 
 
-class Answer(NamedTuple):
+class GoldenAnswer(NamedTuple):
     """What came of one model.
 
     Attributes:
@@ -71,12 +71,12 @@ def _below(folder: str) -> Iterator[str]:
                 yield os.path.join(here, name[: -len(_END)])
 
 
-def check(models: Sequence[str], jobs: int, tolerance: float = 0.0) -> Iterator[Answer]:
+def check(models: Sequence[str], jobs: int, tolerance: float = 0.0) -> Iterator[GoldenAnswer]:
     """What moved in each of the models since it was recorded."""
     return _each(_Check(tolerance), models, jobs)
 
 
-def update(models: Sequence[str], jobs: int, question: Optional[Question]) -> Iterator[Answer]:
+def update(models: Sequence[str], jobs: int, question: Optional[GoldenQuestion]) -> Iterator[GoldenAnswer]:
     """Record each of the models, as `question` says, or as its record does where that is None.
 
     A question without facts records all that the sizes of the model allow.
@@ -84,7 +84,7 @@ def update(models: Sequence[str], jobs: int, question: Optional[Question]) -> It
     return _each(_Update(question), models, jobs)
 
 
-def _each(work: Callable[[str], Answer], models: Sequence[str], jobs: int) -> Iterator[Answer]:
+def _each(work: Callable[[str], GoldenAnswer], models: Sequence[str], jobs: int) -> Iterator[GoldenAnswer]:
     jobs = min(jobs, len(models))
     if jobs <= 1:
         yield from map(work, models)
@@ -106,32 +106,32 @@ class _Check:
     def __init__(self, tolerance: float) -> None:
         self.tolerance = tolerance
 
-    def __call__(self, model: str) -> Answer:
+    def __call__(self, model: str) -> GoldenAnswer:
         try:
-            return Answer(model, tuple(change.text for change in golden.check(model, self.tolerance)))
+            return GoldenAnswer(model, tuple(change.text for change in golden.check(model, self.tolerance)))
         except NpuError as error:
-            return Answer(model, error=str(error))
+            return GoldenAnswer(model, error=str(error))
 
 
 class _Update:
-    def __init__(self, question: Optional[Question]) -> None:
+    def __init__(self, question: Optional[GoldenQuestion]) -> None:
         self.question = question
 
-    def __call__(self, model: str) -> Answer:
+    def __call__(self, model: str) -> GoldenAnswer:
         try:
             question, note = self._asked(model)
             path = golden.update(model, question)
         except NpuError as error:
-            return Answer(model, error=str(error))
-        return Answer(model, question.facts, str(path), note=note)
+            return GoldenAnswer(model, error=str(error))
+        return GoldenAnswer(model, question.facts, str(path), note=note)
 
-    def _asked(self, model: str) -> Tuple[Question, str]:
+    def _asked(self, model: str) -> Tuple[GoldenQuestion, str]:
         if self.question is None:
             return golden.recorded(model).question, ""
         return golden.settled(model, _moved(self.question, model))
 
 
-def _moved(question: Question, model: str) -> Question:
+def _moved(question: GoldenQuestion, model: str) -> GoldenQuestion:
     """Paths, as they are written on a command line, seen from the folder of the model."""
     paths: Dict[str, Any] = {}
     for field in ("op_list", "ops_info", "device"):

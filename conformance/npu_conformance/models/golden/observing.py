@@ -8,7 +8,15 @@ from collections import Counter
 from typing import Any, Dict, Optional, Tuple
 
 from npu_conformance.models import precise
-from npu_conformance.models.golden.record import ALWAYS, FACTS, Kernels, Place, Precision, Question, Record
+from npu_conformance.models.golden.record import (
+    ALWAYS,
+    FACTS,
+    GoldenPlace,
+    GoldenQuestion,
+    GoldenRecord,
+    Kernels,
+    Precision,
+)
 from npu_reference.errors import NpuError
 from npu_reference.graphs.names import split_fetches
 
@@ -18,7 +26,7 @@ __all__ = ["observe_model", "settled"]
 _MEMORY = ("peak", "variables", "arena", "workspace")
 
 
-def settled(model: str, question: Question) -> Tuple[Question, str]:
+def settled(model: str, question: GoldenQuestion) -> Tuple[GoldenQuestion, str]:
     """`question` with its facts, and what is left out with the reason: one without facts takes all that sizes allow.
 
     Raises:
@@ -36,7 +44,7 @@ def settled(model: str, question: Question) -> Tuple[Question, str]:
     return question._replace(facts=FACTS), ""
 
 
-def observe_model(model: str, question: Question) -> Record:
+def observe_model(model: str, question: GoldenQuestion) -> GoldenRecord:
     """What `question` asks of `model`.
 
     Where the sizes that a step needs are unknown, the record says so instead.
@@ -46,17 +54,17 @@ def observe_model(model: str, question: Question) -> Record:
     """
     asked = _Asked(model, question)
     answer = asked.partition.to_json()
-    places: Dict[str, Place] = {}
+    places: Dict[str, GoldenPlace] = {}
     for number, geop in enumerate(answer["geops"], start=1):
         for name in geop["nodes"]:
-            places[name] = Place(number)
+            places[name] = GoldenPlace(number)
     for entry in answer["host"]:
         last = entry["witness"][-1]["node"] if entry["witness"] else ""
-        places[entry["node"]] = Place(-1, entry["reason"], "" if last == entry["node"] else last)
+        places[entry["node"]] = GoldenPlace(-1, entry["reason"], "" if last == entry["node"] else last)
     directions = Counter(border["direction"] for border in answer["borders"])
     counts = {"geops": len(answer["geops"]), "host operators": len(answer["host"]), "at least": answer["min_geops"]}
     counts.update({f"copies {direction}": count for direction, count in directions.items()})
-    record = Record(question, places, counts, digests=asked.digests())
+    record = GoldenRecord(question, places, counts, digests=asked.digests())
     if "precision" in question.facts:
         record = _precision(asked, record)
     if "step" in question.facts:
@@ -78,13 +86,13 @@ def _unknown(error: NpuError) -> bool:
 class _Asked:
     """A model as it is asked: the partition, and what sizes and kernels are taken from."""
 
-    def __init__(self, model: str, question: Question) -> None:
+    def __init__(self, model: str, question: GoldenQuestion) -> None:
         from npu_reference.catalog import OpList
         from npu_reference.graphs import close_over, load_graph
         from npu_reference.partition import partition
 
         self.question, self.model = question, model
-        where = precise.Question(
+        where = precise.PrecisionQuestion(
             model, question.values, question.surface, question.edition, question.feeds, question.fetches,
             self._path(question.op_list), self._path(question.ops_info), question.shapes, question.batch,
         )  # fmt: skip
@@ -130,7 +138,7 @@ def _is_file(device: str) -> bool:
     return ".toml" in device
 
 
-def _precision(asked: _Asked, record: Record) -> Record:
+def _precision(asked: _Asked, record: GoldenRecord) -> GoldenRecord:
     from npu_reference.precision import assign
 
     assignment = assign(asked.partition, asked.resolution, catalog=asked.catalog)

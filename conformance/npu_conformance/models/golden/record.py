@@ -18,10 +18,10 @@ __all__ = [
     "ALWAYS",
     "FACTS",
     "Kernels",
-    "Place",
+    "GoldenPlace",
     "Precision",
-    "Question",
-    "Record",
+    "GoldenQuestion",
+    "GoldenRecord",
     "record_path",
     "recorded",
     "written",
@@ -39,7 +39,7 @@ FACTS = ("placement", "precision", "step")
 ALWAYS = ("placement", "precision")
 
 
-class Question(NamedTuple):
+class GoldenQuestion(NamedTuple):
     """What a model is asked; kept in the record.
 
     Attributes:
@@ -73,7 +73,7 @@ class Question(NamedTuple):
 _LISTS = ("feeds", "fetches", "facts")
 
 
-class Place(NamedTuple):
+class GoldenPlace(NamedTuple):
     """Where one operator is: the number of its GEOP, or -1 with the reason and the operator that caused it."""
 
     geop: int
@@ -98,7 +98,7 @@ class Kernels(NamedTuple):
     nanoseconds: int
 
 
-class Record(NamedTuple):
+class GoldenRecord(NamedTuple):
     """What a golden holds.
 
     Attributes:
@@ -111,8 +111,8 @@ class Record(NamedTuple):
         unknown: why the step asked for is not known, or "".
     """
 
-    question: Question
-    places: Mapping[str, Place]
+    question: GoldenQuestion
+    places: Mapping[str, GoldenPlace]
     counts: Mapping[str, int]
     precision: Mapping[str, Precision] = {}
     step: Mapping[str, int] = {}
@@ -129,7 +129,7 @@ def record_path(model: str) -> pathlib.Path:
     return path.with_name(path.name + ".golden.txt")
 
 
-def recorded(model: str) -> Record:
+def recorded(model: str) -> GoldenRecord:
     """The record beside `model`.
 
     Raises:
@@ -152,7 +152,7 @@ def recorded(model: str) -> Record:
     return _read(text, str(path))
 
 
-def written(record: Record) -> str:
+def written(record: GoldenRecord) -> str:
     """The record's text: a header, the question as JSON, counts, then one operator a line, sorted."""
     lines = [_FORM_2, json.dumps(record.question.to_json(), sort_keys=True, ensure_ascii=True)]
     lines += [f"file {field} = {digest}" for field, digest in sorted(record.digests.items())]
@@ -177,7 +177,7 @@ def _joined(names: Sequence[str]) -> str:
     return ",".join(names) or "-"
 
 
-def _read(text: str, subject: str) -> Record:
+def _read(text: str, subject: str) -> GoldenRecord:
     lines = text.splitlines()
     if not lines or lines[0] not in (_FORM_1, _FORM_2):
         raise NpuError("CASE_FILE", subject, f"does not begin with {_FORM_2!r}.", _AGAIN)
@@ -185,7 +185,7 @@ def _read(text: str, subject: str) -> Record:
         question = _question(strict_json.loads(lines[1]))
     except (IndexError, ValueError, TypeError, KeyError, RecursionError):
         raise NpuError("CASE_FILE", f"{subject}:2", "does not hold the options of the record as JSON.") from None
-    record = Record(question, {}, {}, {}, {}, {}, {})
+    record = GoldenRecord(question, {}, {}, {}, {}, {}, {})
     for number, line in enumerate(lines[2:], start=3):
         try:
             _fact(line, record)
@@ -194,12 +194,12 @@ def _read(text: str, subject: str) -> Record:
     return record
 
 
-def _question(raw: Mapping[str, Any]) -> Question:
+def _question(raw: Mapping[str, Any]) -> GoldenQuestion:
     given = {**raw, "feeds": tuple(raw["feeds"]), "fetches": tuple(raw["fetches"])}
     if "facts" in raw:
         given["facts"] = tuple(raw["facts"])
         given["shapes"] = {name: tuple(int(size) for size in shape) for name, shape in raw["shapes"].items()}
-    question = Question(**given)
+    question = GoldenQuestion(**given)
     texts = [question.surface, question.edition, question.policy, question.flavour, question.device]
     texts += [*question.feeds, *question.fetches, *(p for p in (question.op_list, question.ops_info) if p is not None)]
     if not isinstance(question.values, dict) or not all(isinstance(text, str) for text in texts):
@@ -209,7 +209,7 @@ def _question(raw: Mapping[str, Any]) -> Question:
     return question
 
 
-def _fact(line: str, record: Record) -> None:
+def _fact(line: str, record: GoldenRecord) -> None:
     """Put the fact of one line where it belongs. ValueError, IndexError where it is none."""
     kind, rest = line.split(" ", 1)
     one: Dict[str, Dict[str, Any]] = {"file": record.digests, "count": record.counts, "step": record.step}  # type: ignore[dict-item]
@@ -228,9 +228,9 @@ def _fact(line: str, record: Record) -> None:
             engine, listed, mode = ("" if text == "-" else text for text in told)
             _into(record.precision, words[0], Precision(_split(inputs), _split(outputs), engine, listed, mode))
         if kind == "node" and words[1] == "geop" and len(words) == 3:
-            _into(record.places, words[0], Place(int(words[2])))
+            _into(record.places, words[0], GoldenPlace(int(words[2])))
         elif kind == "node" and words[1] == "host" and len(words) in (3, 4):
-            _into(record.places, words[0], Place(-1, *words[2:]))
+            _into(record.places, words[0], GoldenPlace(-1, *words[2:]))
         elif kind == "node" or len(words) != 1:
             raise ValueError(line)
     else:

@@ -8,9 +8,9 @@ from npu_conformance.judging.judge import Claims
 from npu_conformance.library import citing
 from npu_conformance.observing import observe
 from npu_conformance.protocol import client
-from npu_conformance.strength.exploring.questions import Question
+from npu_conformance.strength.exploring.questions import ExploreQuestion
 
-__all__ = ["Difference", "cite", "differences"]
+__all__ = ["Disagreement", "cite", "differences"]
 
 #: What of an answer is compared, by method, with the group that folds it and how much the documents say of it.
 #: GEOPs are not compared: how operators are grouped is free, and a matter of laws.
@@ -36,7 +36,7 @@ _LEVELS = ("must", "should")
 _STANDS_FOR = ("_arg_", "_retval_")
 
 
-class Difference(NamedTuple):
+class Disagreement(NamedTuple):
     """One cause by which a backend answers otherwise than the reference.
 
     Attributes:
@@ -67,32 +67,32 @@ class Difference(NamedTuple):
 
 
 def differences(
-    question: Question, told: client.Outcome, ours: client.Outcome, claims: Claims, ops: Mapping[str, str] = {}
-) -> List[Difference]:
+    question: ExploreQuestion, told: client.Outcome, ours: client.Outcome, claims: Claims, ops: Mapping[str, str] = {}
+) -> List[Disagreement]:
     """How a backend's outcome differs from the reference's; none where either is not able to answer.
 
     Args:
         ops: operator of every node of the graph, which folds what is said of nodes.
     """
     method = question.method
-    if isinstance(told, client.Unsupported) or not isinstance(ours, (client.Answered, client.Rejected)):
+    if isinstance(told, client.UnsupportedOutcome) or not isinstance(ours, (client.Answered, client.Rejected)):
         return []
     if not isinstance(told, (client.Answered, client.Rejected)):
         words = client.describe(told)
-        return [Difference((method, "ended", type(told).__name__.lower()), "must", (), (), "", words)]
+        return [Disagreement((method, "ended", type(told).__name__.lower()), "must", (), (), "", words)]
     if isinstance(ours, client.Rejected):
         if isinstance(told, client.Rejected):
             return []
         subject = _subject(ours, ops)
         words = str(ours.body.get("message", ""))
-        return [Difference((method, "accepted", subject), "must", (), (), str(ours.body.get("subject", "")), words)]
+        return [Disagreement((method, "accepted", subject), "must", (), (), str(ours.body.get("subject", "")), words)]
     if isinstance(told, client.Rejected):
         missing = _first_facts(question, ours.ok)
-        return [Difference((method, "refused", _subject(told, ops)), "must", missing, (), "", client.describe(told))]
+        return [Disagreement((method, "refused", _subject(told, ops)), "must", missing, (), "", client.describe(told))]
     return _of_answers(question, told.ok, ours.ok, claims, ops)
 
 
-def _topic(question: Question) -> str:
+def _topic(question: ExploreQuestion) -> str:
     """What a step is about, which folds what differs: the option of its case's first requirement."""
     parts = question.requirements[0].split(".") if question.requirements else [""]
     return parts[1] if len(parts) > 2 else ".".join(parts)
@@ -103,7 +103,7 @@ def _subject(outcome: client.Rejected, ops: Mapping[str, str]) -> str:
     return ops.get(subject, subject)
 
 
-def _first_facts(question: Question, answer: Mapping[str, Any]) -> Tuple[str, ...]:
+def _first_facts(question: ExploreQuestion, answer: Mapping[str, Any]) -> Tuple[str, ...]:
     """What a case can ask of a question that must not be refused."""
     found = observe.observations(question.method, answer)
     if question.method == "options":
@@ -114,8 +114,8 @@ def _first_facts(question: Question, answer: Mapping[str, Any]) -> Tuple[str, ..
 
 
 def _of_answers(
-    question: Question, told: Mapping[str, Any], ours: Mapping[str, Any], claims: Claims, ops: Mapping[str, str]
-) -> List[Difference]:
+    question: ExploreQuestion, told: Mapping[str, Any], ours: Mapping[str, Any], claims: Claims, ops: Mapping[str, str]
+) -> List[Disagreement]:
     method = question.method
     known = set(ours.get("effective", ()))
     said, meant = (_facts(method, answer, claims, known) for answer in (told, ours))
@@ -145,7 +145,7 @@ def _of_answers(
             (group[0] if place == 0 else group[1]).append(fact.text)
             group[2].add(level)
     return [
-        Difference(cause, min(levels, key=_LEVELS.index), tuple(missing), tuple(extra))
+        Disagreement(cause, min(levels, key=_LEVELS.index), tuple(missing), tuple(extra))
         for cause, (missing, extra, levels) in sorted(groups.items())
     ]
 
@@ -169,12 +169,12 @@ def _claimed(aspect: str, claims: Claims) -> bool:
     return not feature or feature in claims.features
 
 
-def cite(question: Question, difference: Difference) -> Optional[citing.Citation]:
+def cite(question: ExploreQuestion, difference: Disagreement) -> Optional[citing.Citation]:
     """The requirement that bears on a difference, as far as one can be named."""
     return next((found for found in map(citing.find, _candidates(question, difference)) if found), None)
 
 
-def _candidates(question: Question, difference: Difference) -> Sequence[str]:
+def _candidates(question: ExploreQuestion, difference: Disagreement) -> Sequence[str]:
     method, kind, about = difference.cause
     option = about or next(iter(question.params["values"]), "")
     surfaces = [question.surface, "session" if question.surface == "runconfig" else "runconfig"]

@@ -14,8 +14,8 @@ from npu_conformance.library import library as shelves
 from npu_conformance.library.citing import Citation
 from npu_conformance.observing import observe
 from npu_conformance.strength.exploring import comparing
-from npu_conformance.strength.exploring.questions import Question
-from npu_conformance.strength.exploring.searching import Finding
+from npu_conformance.strength.exploring.questions import ExploreQuestion
+from npu_conformance.strength.exploring.searching import Discovery
 from npu_conformance.strength.laws import graphs
 from npu_reference.errors import NpuError
 from npu_reference.graphs import write_graph
@@ -35,7 +35,7 @@ class Draft(NamedTuple):
     """A finding with the id of its case and the requirement that bears on it (None: it ended without an answer)."""
 
     id: str
-    finding: Finding
+    finding: Discovery
     citation: Citation
 
     def to_json(self) -> Dict[str, Any]:
@@ -55,7 +55,7 @@ class Draft(NamedTuple):
         }
 
 
-def of(findings: Sequence[Finding]) -> List[Draft]:
+def of(findings: Sequence[Discovery]) -> List[Draft]:
     """The drafts of all findings; the same finding has the same id."""
     found = []
     for finding in findings:
@@ -147,7 +147,7 @@ def _word(aspect: str) -> str:
             "impl_modes": "impl_mode", "notices": "notice"}.get(aspect, aspect)  # fmt: skip
 
 
-def _expected(difference: comparing.Difference, question: Question) -> Mapping[str, Any]:
+def _expected(difference: comparing.Disagreement, question: ExploreQuestion) -> Mapping[str, Any]:
     if difference.cause[1] == "accepted":
         if question.method == "options":
             return {"rejected": {"code": _REFUSALS, "subject": f"*{difference.refused}*"}}

@@ -13,7 +13,7 @@ from npu_conformance.library.library import Library
 from npu_conformance.strength.laws import graphs, precise
 from npu_conformance.strength.laws.graphs import Step
 
-__all__ = ["METHODS", "Material", "Question", "Timed", "claimed", "draw", "material", "simpler"]
+__all__ = ["METHODS", "Material", "ExploreQuestion", "TimedQuestion", "claimed", "draw", "material", "simpler"]
 
 #: Methods that are asked; an area of the documents is explored by the method of its cases.
 METHODS = ("options", "partition", "precision", "timeline")
@@ -30,7 +30,7 @@ _OF_ITS_OWN = frozenset(
 )  # fmt: skip
 
 
-class Question(NamedTuple):
+class ExploreQuestion(NamedTuple):
     """One question.
 
     params: as a case has them, without edition and graph; steps: of the graph, none for options. A question of a
@@ -48,7 +48,7 @@ class Question(NamedTuple):
         return str(self.params["surface"])
 
 
-class Timed(NamedTuple):
+class TimedQuestion(NamedTuple):
     """The parameters of a case of `timeline`, what a backend must claim to be asked, and what the case is about."""
 
     params: Mapping[str, Any]
@@ -62,7 +62,7 @@ class Material(NamedTuple):
 
     params: Mapping[Tuple[str, str], Sequence[Mapping[str, Any]]]
     values: Mapping[Tuple[str, str], Mapping[str, Sequence[Any]]]
-    steps: Mapping[Tuple[str, str], Sequence[Timed]]
+    steps: Mapping[Tuple[str, str], Sequence[TimedQuestion]]
 
 
 def material(library: Library) -> Material:
@@ -85,14 +85,14 @@ def material(library: Library) -> Material:
     return Material({key: params[key] for key in sorted(params)}, pools, _timed(library))
 
 
-def _timed(library: Library) -> Mapping[Tuple[str, str], Sequence[Timed]]:
-    found: Dict[Tuple[str, str], List[Timed]] = {}
+def _timed(library: Library) -> Mapping[Tuple[str, str], Sequence[TimedQuestion]]:
+    found: Dict[Tuple[str, str], List[TimedQuestion]] = {}
     for one in library.instances():
         params = {"surface": "session", "values": {}, **one.case.params}
         if one.case.method != "timeline" or one.twin or not os.path.isfile(params["graph"]) or set(params) & _FIXTURES:
             continue
         key = (params["surface"], one.edition)
-        found.setdefault(key, []).append(Timed(params, frozenset(one.case.needs), tuple(one.case.requirements)))
+        found.setdefault(key, []).append(TimedQuestion(params, frozenset(one.case.needs), tuple(one.case.requirements)))
     return {key: found[key] for key in sorted(found)}
 
 
@@ -113,7 +113,7 @@ def claimed(given: Material, features: Collection[str], editions: Collection[str
 Below = Callable[[int], int]
 
 
-def draw(seed: int, number: int, methods: Sequence[str], editions: Sequence[str], given: Material) -> Question:
+def draw(seed: int, number: int, methods: Sequence[str], editions: Sequence[str], given: Material) -> ExploreQuestion:
     """The question of a seed with this number."""
     rng = random.Random(f"explore/{seed}/{number}")  # of a text: hashed by SHA-512, in every version alike
 
@@ -129,7 +129,7 @@ def draw(seed: int, number: int, methods: Sequence[str], editions: Sequence[str]
     return _of_graph(below, method, edition, f"explore/{seed}/{number}")
 
 
-def _of_options(below: Below, edition: str, given: Material) -> Question:
+def _of_options(below: Below, edition: str, given: Material) -> ExploreQuestion:
     keys = [key for key in given.params if key[1] == edition]
     key = keys[below(len(keys))]
     params: Dict[str, Any] = {"surface": key[0], "values": {}}
@@ -144,10 +144,10 @@ def _of_options(below: Below, edition: str, given: Material) -> Question:
         pool = given.values[key][name]
         value = pool[below(len(pool))]
         params["values"][name] = _nudged(below, value) if below(2) else value
-    return Question("options", edition, params)
+    return ExploreQuestion("options", edition, params)
 
 
-def _of_step(below: Below, edition: str, given: Material) -> Question:
+def _of_step(below: Below, edition: str, given: Material) -> ExploreQuestion:
     """The step of a case with options of another one, and a number of one of them changed."""
     keys = [key for key in given.steps if key[1] == edition] or list(given.steps)
     key = keys[below(len(keys))]
@@ -170,7 +170,7 @@ def _of_step(below: Below, edition: str, given: Material) -> Question:
         if isinstance(fault.get("seconds"), int):
             fault["seconds"] = max(1, _nudged(below, fault["seconds"]))
         params["faults"] = faults
-    return Question("timeline", key[1], params, (), one.requirements)
+    return ExploreQuestion("timeline", key[1], params, (), one.requirements)
 
 
 def _nudged(below: Below, value: Any) -> Any:
@@ -186,7 +186,7 @@ def _nudged(below: Below, value: Any) -> Any:
     return value
 
 
-def _of_graph(below: Below, method: str, edition: str, seed: str) -> Question:
+def _of_graph(below: Below, method: str, edition: str, seed: str) -> ExploreQuestion:
     steps = tuple(graphs.draw(seed, most=12))
     values: Dict[str, Any] = {"mix_compile_mode": below(4) != 0}
     if method == "precision":
@@ -200,10 +200,10 @@ def _of_graph(below: Below, method: str, edition: str, seed: str) -> Question:
         if names:
             ends = [names[below(len(names))] for _ in range(2)]
             values.update(in_out_pair=str([[ends[:1], ends[1:]]]), in_out_pair_flag=bool(below(2)), graph_run_mode=0)
-    return Question(method, edition, {"surface": "session", "values": values}, steps)
+    return ExploreQuestion(method, edition, {"surface": "session", "values": values}, steps)
 
 
-def simpler(question: Question) -> Iterator[Question]:
+def simpler(question: ExploreQuestion) -> Iterator[ExploreQuestion]:
     """The question with one entry of its tables left out."""
     for table in _TABLES:
         for name in question.params.get(table, {}):

@@ -15,13 +15,13 @@ from npu_conformance.protocol import client, requests
 from npu_conformance.running.lanes import Settings
 from npu_conformance.strength import hosting
 from npu_conformance.strength.exploring import comparing, questions
-from npu_conformance.strength.exploring.comparing import Difference
-from npu_conformance.strength.exploring.questions import Question
+from npu_conformance.strength.exploring.comparing import Disagreement
+from npu_conformance.strength.exploring.questions import ExploreQuestion
 from npu_conformance.strength.laws import graphs
 from npu_conformance.strength.laws.shrink import shrink
 from npu_reference.errors import NpuError
 
-__all__ = ["Exploration", "Finding", "Plan", "explore"]
+__all__ = ["Exploration", "Discovery", "SearchPlan", "explore"]
 
 _SECONDS = 10.0  # for one question (assumed)
 _SHRINKS = 200  # questions spent on making one difference small (assumed)
@@ -31,7 +31,7 @@ _KEPT = 0.25  # of the time, for making small what was found (assumed)
 _KINDS = 100  # of differences: more would say nothing more (assumed)
 
 
-class Plan(NamedTuple):
+class SearchPlan(NamedTuple):
     """What is asked: within so many seconds, at most so many questions (0: no bound), of these methods and editions."""
 
     seconds: float
@@ -41,13 +41,13 @@ class Plan(NamedTuple):
     most: int = 0
 
 
-class Finding(NamedTuple):
+class Discovery(NamedTuple):
     """One cause of differences: how many questions showed it, the first of them by number, and a smallest one."""
 
-    difference: Difference
+    difference: Disagreement
     times: int
     first: int
-    question: Question
+    question: ExploreQuestion
 
 
 class Exploration(NamedTuple):
@@ -57,7 +57,7 @@ class Exploration(NamedTuple):
     more, since the backend ended too often; claims: of the backend.
     """
 
-    findings: Tuple[Finding, ...]
+    findings: Tuple[Discovery, ...]
     asked: int
     left: int
     stopped: Tuple[str, ...]
@@ -68,7 +68,7 @@ def explore(
     library: Library,
     spec: str,
     settings: Settings,
-    plan: Plan,
+    plan: SearchPlan,
     progress: Optional[Callable[[int, int], None]] = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Exploration:
@@ -111,11 +111,11 @@ def explore(
             methods = [one for one in methods if endings.get(one, 0) < _BAD_ENDINGS]
             if progress is not None:
                 progress(number, len(found))
-        findings: List[Finding] = []
+        findings: List[Discovery] = []
         for one in found.values():
             now = clock()
             share = max(end - now, 0) / (len(found) - len(findings))
-            findings.append(asker.smallest(Finding(*one), now + share))
+            findings.append(asker.smallest(Discovery(*one), now + share))
     stopped = tuple(sorted(one for one, count in endings.items() if count >= _BAD_ENDINGS))
     order = {"must": 0, "should": 1}
     findings.sort(key=lambda one: (order[one.difference.level], -one.times, one.difference.cause))
@@ -129,7 +129,7 @@ class _Asker:
         self.worker, self.claims, self.clock = worker, claims, clock
         self.reference = ReferenceBackend()
 
-    def differences(self, question: Question) -> Optional[List[Difference]]:
+    def differences(self, question: ExploreQuestion) -> Optional[List[Disagreement]]:
         """The differences of one question; None where there is nothing to compare."""
         params: Dict[str, Any] = {**question.params, "edition": question.edition}
         folder = os.path.join(self.worker.folder, "case")
@@ -150,16 +150,16 @@ class _Asker:
         message = base.answer(self.reference, 1, question.method, params)
         ours = hosting.outcome(message, question.method)
         told, ours = (requests.without_paths(one, self.worker.folder, folder) for one in (told, ours))
-        if isinstance(told, client.Unsupported) or not isinstance(ours, (client.Answered, client.Rejected)):
+        if isinstance(told, client.UnsupportedOutcome) or not isinstance(ours, (client.Answered, client.Rejected)):
             return None
         return comparing.differences(question, told, ours, self.claims, ops)
 
-    def shows(self, question: Question, cause: Tuple[str, str, str]) -> Optional[Difference]:
+    def shows(self, question: ExploreQuestion, cause: Tuple[str, str, str]) -> Optional[Disagreement]:
         """The difference of this cause that a question shows, if it does."""
         found = self.differences(question) or []
         return next((one for one in found if one.cause == cause), None)
 
-    def smallest(self, finding: Finding, until: float) -> Finding:
+    def smallest(self, finding: Discovery, until: float) -> Discovery:
         """The finding with a smallest question that still shows its cause, or the smallest found until then; one that a
         fresh worker does not show is `unstable`."""
         cause = finding.difference.cause
@@ -171,7 +171,7 @@ class _Asker:
             return finding._replace(difference=unstable)
         budget = _SLOW_SHRINKS if cause[1] == "ended" else _SHRINKS
 
-        def still(question: Question) -> bool:
+        def still(question: ExploreQuestion) -> bool:
             return self.clock() < until and self.shows(question, cause) is not None
 
         best = _fewest(finding.question, still, budget)
@@ -182,7 +182,7 @@ class _Asker:
         return finding._replace(question=best, difference=shown) if shown is not None else finding
 
 
-def _fewest(question: Question, still: Callable[[Question], bool], budget: int) -> Question:
+def _fewest(question: ExploreQuestion, still: Callable[[ExploreQuestion], bool], budget: int) -> ExploreQuestion:
     """The question without every entry that it does not need."""
     changed = True
     while changed and budget > 0:

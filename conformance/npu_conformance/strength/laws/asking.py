@@ -20,7 +20,7 @@ from npu_conformance.strength.laws import answers, dealing, examples
 from npu_conformance.strength.laws.answers import FILE, graphs, load, whole
 from npu_conformance.strength.laws.asker import Asker, ended_badly
 from npu_conformance.strength.laws.kinds import KINDS, drawn
-from npu_conformance.strength.laws.plans import DEFAULT, PARTS, Asked, Finding, Plan, drawn_by, edition_of, shelved
+from npu_conformance.strength.laws.plans import DEFAULT, PARTS, Asked, LawFinding, Plan, drawn_by, edition_of, shelved
 from npu_conformance.strength.laws.table import LAWS, OF_CONDITIONS, OF_EFFECTS, apart, instances, law_of
 from npu_reference.errors import NpuError
 from npu_reference.printing import clipped
@@ -38,10 +38,10 @@ _TOGETHER = 5000  # characters of all faults that a record lists (assumed)
 _OF = {"partition": "graphs", "precision": "graphs", "options": "sets of values", "run": "graphs", "timeline": "graphs"}
 
 #: How a question breaks laws, by law.
-_Broken = Mapping[str, Finding]
+_Broken = Mapping[str, LawFinding]
 
 #: Questions that break a law, by law and edition.
-_ByLaw = Mapping[Tuple[str, str], List[Finding]]
+_ByLaw = Mapping[Tuple[str, str], List[LawFinding]]
 
 
 # -- judging ----------------------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ def findings(plan: Plan, claims: judge.Claims, asked: Asked) -> _Broken:
         law = next(law.name for law in LAWS.values() if concerns(plan, law.name, asked))
         ours = not isinstance(error, (observe.TooMuch, tensors.BadTensor, timeline.BadTimeline))
         fault = f"reading the answer ended in {type(error).__name__}: {error}" if ours else str(error)
-        return {law: Finding(asked, fault, asked.outcomes.get("first"), unread=ours)}
+        return {law: LawFinding(asked, fault, asked.outcomes.get("first"), unread=ours)}
 
 
 def concerns(plan: Plan, law: str, asked: Asked) -> bool:
@@ -64,7 +64,7 @@ def concerns(plan: Plan, law: str, asked: Asked) -> bool:
 
 
 def _by_law(judged: Iterable[Tuple[Asked, _Broken]]) -> _ByLaw:
-    found: Dict[Tuple[str, str], List[Finding]] = {}
+    found: Dict[Tuple[str, str], List[LawFinding]] = {}
     for asked, broken in judged:
         for law, finding in broken.items():
             found.setdefault((law, asked.edition), []).append(finding)
@@ -219,7 +219,7 @@ class Questions:
         returns."""
         return [functools.partial(_ask_part, part) for part in range(PARTS)] if self._methods else []
 
-    def first_broken(self, worker: client.Client) -> Optional[Finding]:
+    def first_broken(self, worker: client.Client) -> Optional[LawFinding]:
         """Asks no further than to the first answer that breaks one of the laws by itself: how, or None."""
         laws = [law_of(one).name for one in self.common.plan.instances]
         for part in range(PARTS):
@@ -283,7 +283,7 @@ class Questions:
         return made
 
 
-def _to_show(made: Sequence[Record], broken: _ByLaw) -> Iterator[Tuple[Record, Finding]]:
+def _to_show(made: Sequence[Record], broken: _ByLaw) -> Iterator[Tuple[Record, LawFinding]]:
     """Broken laws, each with the first random graph that breaks it: of a case the graph is at hand."""
     for record in made:
         if record.result.status == "fail":

@@ -14,7 +14,7 @@ from npu_conformance.observing import observe
 from npu_reference.graphs import Graph
 from npu_reference.graphs.frames import frames
 
-__all__ = ["LAWS", "Law", "Question", "Reading", "facts", "read"]
+__all__ = ["LAWS", "Law", "LawQuestion", "LawReading", "facts", "read"]
 
 _ENDS = ("_Arg", "_Retval")
 _BACK = ("NextIteration", "RefNextIteration")
@@ -26,7 +26,7 @@ _PYTHON = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
 _HOST = -1
 
 
-class Question(NamedTuple):
+class LawQuestion(NamedTuple):
     """What was asked: the graph as the pass sees it, the device's operators, and whether computing is mixed.
 
     ranged: whether in_out_pair is given, of whose ranges no document says that neighbours are one. kept_variables:
@@ -40,7 +40,7 @@ class Question(NamedTuple):
     kept_variables: bool = False
 
 
-class Reading(NamedTuple):
+class LawReading(NamedTuple):
     """An answer in the graph's own terms.
 
     Attributes:
@@ -51,7 +51,7 @@ class Reading(NamedTuple):
         answer: as it came.
     """
 
-    question: Question
+    question: LawQuestion
     home: Mapping[int, int]
     faults: Tuple[str, ...]
     copies: Optional[Set[Tuple[int, int]]]
@@ -69,7 +69,7 @@ class Reading(NamedTuple):
         return (source, geop) in self.copies
 
 
-def read(question: Question, answer: Mapping[str, Any], features: Any = ("copies",)) -> Reading:
+def read(question: LawQuestion, answer: Mapping[str, Any], features: Any = ("copies",)) -> LawReading:
     """The answer, valid against the protocol, in the graph's terms."""
     graph = question.graph
     home: Dict[int, int] = {}
@@ -92,7 +92,7 @@ def read(question: Question, answer: Mapping[str, Any], features: Any = ("copies
             if node_.op not in _ENDS:
                 faults.append(f"{node_.name} ({node_.op}) is neither in a GEOP nor on the host")
             home[node_.id] = _HOST
-    return Reading(question, home, tuple(faults), _copies(graph, answer, "copies" in features), answer)
+    return LawReading(question, home, tuple(faults), _copies(graph, answer, "copies" in features), answer)
 
 
 def _host_names(answer: Mapping[str, Any]) -> List[str]:
@@ -114,7 +114,7 @@ def _copies(graph: Graph, answer: Mapping[str, Any], told: bool) -> Optional[Set
 # -- the laws ---------------------------------------------------------------------------------------------------------
 
 
-def _placed_once(reading: Reading) -> List[str]:
+def _placed_once(reading: LawReading) -> List[str]:
     faults = list(reading.faults)
     for entry in reading.answer["host"]:
         node = reading.question.graph.index.get(entry["node"])
@@ -123,7 +123,7 @@ def _placed_once(reading: Reading) -> List[str]:
     return faults
 
 
-def _only_device_operators(reading: Reading) -> List[str]:
+def _only_device_operators(reading: LawReading) -> List[str]:
     graph, operators, mixed = reading.question[:3]
     faults = []
     for node, home in reading.home.items():
@@ -143,7 +143,7 @@ def _only_device_operators(reading: Reading) -> List[str]:
     return faults
 
 
-def _acyclic(reading: Reading) -> List[str]:
+def _acyclic(reading: LawReading) -> List[str]:
     graph = reading.question.graph
     count = len(reading.answer["geops"])
     vertex = [home if home >= 0 else count + node for node, home in sorted(reading.home.items())]
@@ -162,7 +162,7 @@ def _acyclic(reading: Reading) -> List[str]:
     return _around_loops(reading)
 
 
-def _around_loops(reading: Reading) -> List[str]:
+def _around_loops(reading: LawReading) -> List[str]:
     """Every turn of a loop on the host needs what the loop is given, and what is behind it needs the last turn."""
     graph, home = reading.question.graph, reading.home
     loops = _loops(graph)
@@ -196,7 +196,7 @@ def _loops(graph: Graph) -> Optional[Sequence[Any]]:
     return frames(graph) if any(node.op in ("Enter", "RefEnter") for node in graph.nodes) else None
 
 
-def _homes(reading: Reading, loops: Sequence[Any]) -> Dict[object, Optional[int]]:
+def _homes(reading: LawReading, loops: Sequence[Any]) -> Dict[object, Optional[int]]:
     """Loop to where all of it is, loops inside as well; None where it is in several places."""
     found: Dict[object, Optional[int]] = {}
     for node, frame in enumerate(loops):
@@ -226,7 +226,7 @@ def _on_cycles(after: Sequence[Set[int]]) -> Set[int]:
     return rest
 
 
-def _crossing(reading: Reading, geop: int) -> Tuple[Set[str], Set[str]]:
+def _crossing(reading: LawReading, geop: int) -> Tuple[Set[str], Set[str]]:
     """The tensors that enter and leave a GEOP, by name; a fed tensor by the name of what it replaces."""
     edges = reading.question.graph.edges
     enter, leave = set(), set()
@@ -247,7 +247,7 @@ def _tensor(name: str) -> str:
     return f"{fed[1]}:{fed[2]}" if fed else shown
 
 
-def _arguments(reading: Reading) -> List[str]:
+def _arguments(reading: LawReading) -> List[str]:
     faults = []
     for number, geop in enumerate(reading.answer["geops"]):
         enter, leave = _crossing(reading, number)
@@ -260,7 +260,7 @@ def _arguments(reading: Reading) -> List[str]:
     return faults
 
 
-def _borders(reading: Reading) -> List[str]:
+def _borders(reading: LawReading) -> List[str]:
     """Borders are the tensors that cross, each once a direction, of the type the graph gives them."""
     graph, edges = reading.question.graph, reading.question.graph.edges
     expected: Dict[Tuple[str, str], str] = {}
@@ -303,7 +303,7 @@ def _bytes(graph: Graph, tensor: str) -> Optional[int]:
     return size
 
 
-def _inlined(reading: Reading) -> List[str]:
+def _inlined(reading: LawReading) -> List[str]:
     """Each GEOP in place of its call: every input of every operator is found again, by the name of one tensor."""
     graph, edges = reading.question.graph, reading.question.graph.edges
     geops = reading.answer["geops"]
@@ -326,7 +326,7 @@ def _inlined(reading: Reading) -> List[str]:
     return faults
 
 
-def _counted(reading: Reading) -> List[str]:
+def _counted(reading: LawReading) -> List[str]:
     """minimum <= GEOPs <= contracted: no two neighbours are left that could have been one; full offload keeps one."""
     count = len(reading.answer["geops"])
     least = reading.answer.get("min_geops")
@@ -362,7 +362,7 @@ def _is_plain(graph: Graph, node: int) -> bool:
     )
 
 
-def _uncontracted(reading: Reading) -> List[str]:
+def _uncontracted(reading: LawReading) -> List[str]:
     """Two neighbouring GEOPs of a plain graph with no other way between them: contraction makes one of them."""
     graph, edges = reading.question.graph, reading.question.graph.edges
     if not _plain(graph):
@@ -397,12 +397,12 @@ def _reaches(after: Sequence[Set[int]], starts: Set[int], goal: int) -> bool:
     return False
 
 
-def _reasoned(reading: Reading) -> List[str]:
+def _reasoned(reading: LawReading) -> List[str]:
     return [f"{entry['node']} is on the host without a reason" for entry in reading.answer["host"]
             if not entry.get("reason")]  # fmt: skip
 
 
-def _least(reading: Reading) -> List[str]:
+def _least(reading: LawReading) -> List[str]:
     """Of a plain graph the least number of GEOPs is the most that one path must visit, the host in between."""
     graph, edges = reading.question.graph, reading.question.graph.edges
     if not reading.question.mixed or not _plain(graph):
@@ -506,7 +506,7 @@ def _branches(graph: Graph) -> Mapping[int, int]:
     return {node: find(node) for node in inside}
 
 
-def _whole(reading: Reading) -> List[str]:
+def _whole(reading: LawReading) -> List[str]:
     """Loops and conditionals are in one place each (M21); references, handles and variants cross no border (M20)."""
     graph, home = reading.question.graph, reading.home
     faults = []
@@ -530,7 +530,7 @@ def _whole(reading: Reading) -> List[str]:
     return faults
 
 
-def _levels(reading: Reading, loops: Sequence[Any]) -> List[str]:
+def _levels(reading: LawReading, loops: Sequence[Any]) -> List[str]:
     """A GEOP runs at one level, in the graph itself or in the turns of one loop: the loops it holds, it holds whole."""
     whole = _homes(reading, loops)
     found: Dict[int, Tuple[int, object]] = {}
@@ -546,7 +546,7 @@ def _levels(reading: Reading, loops: Sequence[Any]) -> List[str]:
     return []
 
 
-def _offloaded(reading: Reading) -> List[str]:
+def _offloaded(reading: LawReading) -> List[str]:
     """What no sentence keeps on the host is on the device; in full offload, where nothing is kept there at all."""
     graph, operators, mixed, _, kept_variables = reading.question
     if operators is None:
@@ -686,7 +686,7 @@ _ALL = [
 LAWS: Mapping[str, Law] = {law.name: law for law in _ALL}
 
 
-def facts(reading: Reading) -> List[str]:
+def facts(reading: LawReading) -> List[str]:
     """What an answer says, free of GEOP names and of numbers that names decide, for comparing two answers."""
     names = reading.question.graph.nodes
     found = []

@@ -13,7 +13,7 @@ from npu_conformance.strength.laws.asker import Asker
 from npu_conformance.strength.laws.checks import Law
 from npu_conformance.strength.laws.graphs import Step, request
 from npu_conformance.strength.laws.kinds import drawn, of_runs, of_steps
-from npu_conformance.strength.laws.plans import Asked, Finding
+from npu_conformance.strength.laws.plans import Asked, LawFinding
 from npu_conformance.strength.laws.shrink import shrink
 from npu_conformance.strength.laws.table import law_of
 from npu_reference.errors import NpuError
@@ -28,7 +28,7 @@ FRESH_SHRINKS = 40  # of those that need a fresh worker each, or a session of Te
 _WAYS = {"renaming": ("first", "renamed"), "repeating": ("first", "repeated")}
 
 
-def leave(asker: Asker, record: Record, finding: Finding) -> None:
+def leave(asker: Asker, record: Record, finding: LawFinding) -> None:
     """An example of a law that a random graph broke, in the folder of the plan.
 
     Raises:
@@ -37,7 +37,7 @@ def leave(asker: Asker, record: Record, finding: Finding) -> None:
     _MADE_BY[finding.asked.kind](asker, record, finding)
 
 
-def _of_graph(asker: Asker, record: Record, finding: Finding) -> None:
+def _of_graph(asker: Asker, record: Record, finding: LawFinding) -> None:
     law, edition, number = law_of(record.instance), record.instance.edition, finding.asked.number
     ways = _WAYS.get(law.name, ("first",))
 
@@ -68,7 +68,7 @@ def _of_graph(asker: Asker, record: Record, finding: Finding) -> None:
     _write(asker, name, law, asked.graph, [*told, f"npu-conformance partition {name} {' '.join(command)}"])
 
 
-def _of_run(asker: Asker, record: Record, finding: Finding) -> None:
+def _of_run(asker: Asker, record: Record, finding: LawFinding) -> None:
     law, number, edition = law_of(record.instance), finding.asked.number, finding.asked.edition
     ways = list(dict.fromkeys(["first", of_runs.way_of(finding.fault)]))
 
@@ -92,7 +92,7 @@ def _of_run(asker: Asker, record: Record, finding: Finding) -> None:
     _write(asker, _name(record), law, made.graph, [found, *told])
 
 
-def _of_step(asker: Asker, record: Record, finding: Finding) -> None:
+def _of_step(asker: Asker, record: Record, finding: LawFinding) -> None:
     law, number, edition = law_of(record.instance), finding.asked.number, finding.asked.edition
 
     def breaks(steps: Sequence[Step]) -> bool:
@@ -129,7 +129,7 @@ def _write(asker: Asker, name: str, law: Law, graph: Graph, told: Sequence[str])
     output.write_file(path, "".join(f"# {line}\n" for line in head) + text)
 
 
-_MADE_BY: Mapping[str, Callable[[Asker, Record, Finding], None]] = {
+_MADE_BY: Mapping[str, Callable[[Asker, Record, LawFinding], None]] = {
     drawn.Drawn.name: _of_graph,
     of_runs.OfRuns.name: _of_run,
     of_steps.OfSteps.name: _of_step,

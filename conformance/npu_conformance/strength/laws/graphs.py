@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 from npu_reference.graphs import Graph, GraphBuilder, close_over, graph_from_def
 
-__all__ = ["DEVICE_KINDS", "KINDS", "OPERATORS", "REORDER", "Request", "Step", "build", "draw", "request"]
+__all__ = ["DEVICE_KINDS", "KINDS", "OPERATORS", "REORDER", "GraphRequest", "Step", "build", "draw", "request"]
 
 
 class Step(NamedTuple):
@@ -274,7 +274,7 @@ def _outside(m: Maker, number: int) -> str:
     return m.pick(outside, number) if outside else "x"
 
 
-class Request(NamedTuple):
+class GraphRequest(NamedTuple):
     """A random graph as a session.run asks for it.
 
     Attributes:
@@ -290,13 +290,13 @@ class Request(NamedTuple):
     closed: Graph
 
 
-def request(chosen: Sequence[Step]) -> Optional[Request]:
+def request(chosen: Sequence[Step]) -> Optional[GraphRequest]:
     """The request of these steps; None where they leave placeholders alone, which a pass never sees."""
     return _request(tuple(chosen))
 
 
 @functools.lru_cache(maxsize=512)
-def _request(chosen: Tuple[Step, ...]) -> Optional[Request]:
+def _request(chosen: Tuple[Step, ...]) -> Optional[GraphRequest]:
     graph = build(chosen).build()
     for step in chosen:
         if step.kind == REORDER:
@@ -307,7 +307,7 @@ def _request(chosen: Tuple[Step, ...]) -> Optional[Request]:
     targets = [node.name for node in last if not graph.output_dtypes(node.id)]
     if not tensors and not targets:
         return None
-    return Request(graph, feeds, tuple(tensors + targets), close_over(graph, feeds, tensors, targets))
+    return GraphRequest(graph, feeds, tuple(tensors + targets), close_over(graph, feeds, tensors, targets))
 
 
 #: Kinds of steps a drawn graph is made of, so that each kind meets company it says something with.

@@ -11,7 +11,8 @@ from npu_conformance.protocol import client
 from npu_conformance.strength.laws import company, dealing, effects, precise
 
 __all__ = [
-    "DEFAULT", "PARTS", "THIRDS", "Asked", "Finding", "Plan", "Shelved", "drawn_by", "edition_of", "plain", "shelved",
+    "DEFAULT", "PARTS", "THIRDS", "Asked", "LawFinding", "Plan", "Shelved", "drawn_by", "edition_of", "plain",
+    "shelved",
 ]  # fmt: skip
 
 #: Random graphs of a run that does not say how many (assumed: enough for what is common, in two seconds).
@@ -36,7 +37,7 @@ class Shelved(NamedTuple):
     members: Tuple[Instance, ...] = ()
     moded: Tuple[Tuple[str, str, str], ...] = ()
     listed: Tuple[Tuple[str, str], ...] = ()
-    effects: Tuple[effects.Kept, ...] = ()
+    effects: Tuple[effects.KeptEffect, ...] = ()
     dealt: Tuple[dealing.Dealt, ...] = ()
 
 
@@ -80,7 +81,7 @@ class Asked(NamedTuple):
         return f"{self.kind} {self.number}"
 
 
-class Finding(NamedTuple):
+class LawFinding(NamedTuple):
     """A question that breaks a law, and how; `unread` where the suite could not read the answer, its own fault."""
 
     asked: Asked

@@ -14,7 +14,7 @@ from npu_conformance.strength.laws.checks import Law
 from npu_conformance.strength.laws.graphs import Step
 from npu_reference.graphs import Graph, GraphBuilder, close_over
 
-__all__ = ["TIMED", "Answered", "Timed", "draw", "params_of", "placing", "timed"]
+__all__ = ["TIMED", "TimedAnswer", "Timed", "draw", "params_of", "placing", "timed"]
 
 _SIZES = (64, 512, 1024)  # of both sides of every tensor: which operator is the longest differs (assumed)
 _MOST = 20  # steps of a graph (assumed)
@@ -43,7 +43,7 @@ class Timed(NamedTuple):
     closed: Graph
 
 
-class Answered(NamedTuple):
+class TimedAnswer(NamedTuple):
     """The steps of one answer, by name, with the values of each.
 
     placed: what the same backend answers for `partition`; None where it was not asked, or did not answer.
@@ -298,7 +298,7 @@ def _nodes_of(task: Mapping[str, Any]) -> Set[str]:
     return {*([task["node"]] if task.get("node") else []), *task.get("nodes", [])}
 
 
-def _in_order(one: Answered) -> List[str]:
+def _in_order(one: TimedAnswer) -> List[str]:
     """An operator begins once all have ended that it takes something from or waits for, whatever lies between."""
     graph = one.asked.closed
     return [fault for name, step in one.steps.items() for fault in _too_early(graph, name, step)][:1]
@@ -340,7 +340,7 @@ def _too_early(graph: Graph, name: str, step: Mapping[str, Any]) -> Iterator[str
                     yield f"{name}: {by} begins before {needed} has ended, which it needs"
 
 
-def _apart(one: Answered) -> List[str]:
+def _apart(one: TimedAnswer) -> List[str]:
     """Without hcom_parallel no sum over the ranks lies beside computing."""
     graph = one.asked.closed
     for name, step in one.steps.items():
@@ -362,7 +362,7 @@ def _is_sum(graph: Graph, task: Mapping[str, Any]) -> bool:
     return any(graph.nodes[node].op == "HcomAllReduce" for node in found)
 
 
-def _bounded(one: Answered) -> List[str]:
+def _bounded(one: TimedAnswer) -> List[str]:
     """An engine has no more operators at once than stream_max_parallel_num says: one where it says nothing."""
     for name, step in one.steps.items():
         given = "stream_max_parallel_num" in one.values[name]
@@ -382,7 +382,7 @@ def _most_at_once(tasks: Sequence[Mapping[str, Any]]) -> int:
     return most
 
 
-def _placed(one: Answered) -> List[str]:
+def _placed(one: TimedAnswer) -> List[str]:
     """What is on the host is in no task of the device, and each GEOP is started once."""
     if one.placed is None:
         return []

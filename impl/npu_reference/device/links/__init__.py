@@ -6,7 +6,7 @@ from npu_reference.device.links.algorithms import ALGORITHMS, KINDS, Message, ch
 from npu_reference.device.links.exchanging import REDUCTIONS, collective
 from npu_reference.device.links.rank_table import RankTable
 from npu_reference.device.links.times import Link, Passage, bytes_by_kind, passages, time
-from npu_reference.device.links.topology import Place, Topology, topology
+from npu_reference.device.links.topology import DevicePlace, Topology, topology
 
 __all__ = [
     "ALGORITHMS",
@@ -15,7 +15,7 @@ __all__ = [
     "Link",
     "Message",
     "Passage",
-    "Place",
+    "DevicePlace",
     "RankTable",
     "Topology",
     "bytes_by_kind",

@@ -7,7 +7,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from npu_reference.device.links.rank_table import RankTable
 from npu_reference.options.classes import OptionValueError
 
-__all__ = ["Place", "Topology", "topology"]
+__all__ = ["DevicePlace", "Topology", "topology"]
 
 #: Devices of a server where no rank table tells (document: a server with eight Ascend 910).
 PER_SERVER = 8
@@ -19,7 +19,7 @@ GROUP = 4
 _MOST = 1024
 
 
-class Place(NamedTuple):
+class DevicePlace(NamedTuple):
     """Where a rank is: numbers of the server, of the HCCS group in it, and of the device in it."""
 
     server: int
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 class Topology(NamedTuple):
     """The places of ranks 0, 1, ...; equal topologies are equal values."""
 
-    places: Tuple[Place, ...]
+    places: Tuple[DevicePlace, ...]
 
     @property
     def size(self) -> int:
@@ -82,12 +82,12 @@ def topology(
         if devices is not None and devices != table.size:
             reason = f"{devices} ranks are asked for, and the rank table has {table.size}."
             raise OptionValueError("OPTION_VALUE", "RANK_SIZE", reason, f"Set {table.size}, or give its own table.")
-        found: Dict[int, Place] = {}
+        found: Dict[int, DevicePlace] = {}
         for number, server in enumerate(table.servers):
             for entry in server.devices:
-                found[entry.rank] = Place(number, entry.device // group, entry.device)
+                found[entry.rank] = DevicePlace(number, entry.device // group, entry.device)
         return Topology(tuple(found[rank] for rank in range(table.size)))
     if devices is None or not 1 <= devices <= _MOST:
         raise OptionValueError("OPTION_VALUE", "RANK_SIZE", f"{devices} ranks cannot be.", f"Give 1 to {_MOST}.")
     numbers = [divmod(rank, per_server) for rank in range(devices)]
-    return Topology(tuple(Place(server, device // group, device) for server, device in numbers))
+    return Topology(tuple(DevicePlace(server, device // group, device) for server, device in numbers))

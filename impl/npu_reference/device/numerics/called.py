@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple
 
-__all__ = ["Copies", "calls"]
+__all__ = ["CalledCopies", "calls"]
 
 #: Its function is differentiated when it runs, which is for the function as the graph has it.
 _LEAVES_FUNCTION = ("SymbolicGradient",)
 
 
-class Copies:
+class CalledCopies:
     """Those of one rewrite, each function once.
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
-from npu_reference.device.numerics.called import Copies, calls
+from npu_reference.device.numerics.called import CalledCopies, calls
 from npu_reference.device.numerics.editing import Nodes, spell_out
 from npu_reference.graphs import OPS, DType
 from npu_reference.graphs.signature import AttrProblem, arg_dtypes
@@ -80,7 +80,7 @@ def compute_channels_last(graph_def: Any, geops: Sequence[str]) -> None:
     """
     functions = {function.signature.name: function for function in graph_def.library.function}
     concerned = _concerned(functions)
-    copies = Copies(functions, _SUFFIX, lambda node, name: name in concerned)
+    copies = CalledCopies(functions, _SUFFIX, lambda node, name: name in concerned)
     pending = [functions[name] for name in geops if name in concerned]
     while pending:
         body = pending.pop()

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from npu_reference.device.numerics import floatstatus
 from npu_reference.device.numerics.body import Decision, compute_as_decided
-from npu_reference.device.numerics.called import Copies
+from npu_reference.device.numerics.called import CalledCopies
 from npu_reference.device.numerics.editing import one_turn_at_a_time
 from npu_reference.device.numerics.own_operators import OwnOperators
 from npu_reference.device.numerics.status import FloatStatus
@@ -52,7 +52,7 @@ class _Rewriter:
             name = node.node if node.function is None else node.node[len(node.function) + 1 :]
             own = self.decisions.setdefault(node.function or "", {})
             own[name] = Decision(node.engine, tuple(node.inputs), tuple(node.outputs), node.impl_mode)
-        self.copies = Copies(self.functions, f"__npu_{_digest(self.decisions)}", self._is_copied)
+        self.copies = CalledCopies(self.functions, f"__npu_{_digest(self.decisions)}", self._is_copied)
 
     def run(self) -> None:
         owned = floatstatus.owners(self.partition.graph)

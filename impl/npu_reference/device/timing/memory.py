@@ -6,8 +6,8 @@ from bisect import bisect_left, insort
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from npu_reference.compiler.inserting import MEMSET
-from npu_reference.compiler.kernels import Lowered, Tensor
-from npu_reference.compiler.settings import Settings
+from npu_reference.compiler.kernels import KernelTensor, Lowered
+from npu_reference.compiler.settings import CompilerSettings
 from npu_reference.device.timing.execution import Timeline
 from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
@@ -82,7 +82,9 @@ class MemoryPlan(NamedTuple):
         return curve
 
 
-def plan_memory(lowered: Lowered, timeline: Timeline, device: Device, settings: Settings, lanes: int = 1) -> MemoryPlan:
+def plan_memory(
+    lowered: Lowered, timeline: Timeline, device: Device, settings: CompilerSettings, lanes: int = 1
+) -> MemoryPlan:
     """Lay out the tensors of a step. Lifetimes are those of the timeline, so that streams that overlap share nothing.
 
     Args:
@@ -121,7 +123,7 @@ def plan_memory(lowered: Lowered, timeline: Timeline, device: Device, settings: 
     return plan
 
 
-def _constants(lowered: Lowered, device: Device, settings: Settings) -> Tuple[int, int]:
+def _constants(lowered: Lowered, device: Device, settings: CompilerSettings) -> Tuple[int, int]:
     """Bytes of constants in the graphs of the GEOPs, and of those outside of them.
 
     A constant lies in every GEOP that has it or a copy of it. In files, equal ones are one, and all GEOPs load the
@@ -182,7 +184,9 @@ def _lives(lowered: Lowered, timeline: Timeline) -> Dict[int, Tuple[int, int]]:
     return {place: (start, max(end, start + 1)) for place, (start, end) in lives.items()}
 
 
-def _allocate(lives: Dict[int, Tuple[int, int]], tensors: Sequence[Tensor], device: Device) -> Tuple[List[Block], int]:
+def _allocate(
+    lives: Dict[int, Tuple[int, int]], tensors: Sequence[KernelTensor], device: Device
+) -> Tuple[List[Block], int]:
     """Where tensors lie: in one arena, or small ones in an arena of their own where that takes less, since they would
     lie in gaps that large ones need. O(n log n) but for gaps."""
     sizes = {place: _allocated(tensors[place].bytes, device) for place in lives}
@@ -293,7 +297,7 @@ def _by_geop(lowered: Lowered, blocks: Sequence[Block]) -> Tuple[int, ...]:
     return tuple(_peak(group, 0)[0] for group in groups)
 
 
-def _check(plan: MemoryPlan, lowered: Lowered, device: Device, settings: Settings) -> None:
+def _check(plan: MemoryPlan, lowered: Lowered, device: Device, settings: CompilerSettings) -> None:
     graph, variable = settings.memory
     limits = (
         ("graph_memory_max_size", plan.arena * plan.lanes, graph),
@@ -319,7 +323,7 @@ def _largest(name: str, plan: MemoryPlan, lowered: Lowered) -> str:
     return "Largest alive: " + ", ".join(f"{tensor} {size:,}" for size, tensor in alive[:_SHOWN]) + "."
 
 
-def _advice(name: str, plan: MemoryPlan, lowered: Lowered, settings: Settings) -> str:
+def _advice(name: str, plan: MemoryPlan, lowered: Lowered, settings: CompilerSettings) -> str:
     """What would need less, what helps most first; never what the options have already."""
     found = []
     if name.endswith("_max_size"):

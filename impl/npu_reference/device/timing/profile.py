@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from npu_reference.catalog import Catalog
 from npu_reference.collection import no_collection
-from npu_reference.compiler import Compiled, Settings, compile_graph, settings_of
+from npu_reference.compiler import Compiled, CompilerSettings, compile_graph, settings_of
 from npu_reference.compiler.collectives import Split
 from npu_reference.compiler.kernels import GETNEXT_OPERATORS, Gemm
 from npu_reference.compiler.tasks import schedule
@@ -53,7 +53,7 @@ class Profile(NamedTuple):
     overflowed: int = 0
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> CompilerSettings:
         return self.compiled.settings
 
     @property
@@ -362,7 +362,7 @@ def _where(ranks: int, table: Optional[RankTable], device: Device) -> Topology:
     return topology(ranks if table is None or ranks > 1 else None, table, group=int(device.hccs_group))
 
 
-def _check_loop(partition: Partition, settings: Settings) -> None:
+def _check_loop(partition: Partition, settings: CompilerSettings) -> None:
     """Refuse iterations on the device that read a dataset on the host (session.enable_data_pre_proc.loop_prerequisite,
     T19)."""
     if settings.loops < 2:

@@ -7,7 +7,7 @@ from typing import Any, Dict, NamedTuple, Tuple
 
 from npu_reference.options.domains import echo
 from npu_reference.options.grammars.json_text import Pairs, key_error, parse_json
-from npu_reference.options.grammars.scanner import Note, few
+from npu_reference.options.grammars.scanner import ScannerNote, few
 from npu_reference.spelling import did_you_mean
 
 __all__ = ["EXAMPLE", "FEATURES", "AoeConfig", "parse", "write"]
@@ -28,7 +28,7 @@ class AoeConfig(NamedTuple):
     types: Tuple[str, ...] = ()
     level: str = "O2"
     features: Tuple[str, ...] = ()
-    notes: Tuple[Note, ...] = ()
+    notes: Tuple[ScannerNote, ...] = ()
 
 
 def parse(text: str) -> AoeConfig:
@@ -51,7 +51,7 @@ def parse(text: str) -> AoeConfig:
             values[key] = _level(value, text)
         else:
             hint = did_you_mean(key, (*_LISTS, "tune_optimization_level"))
-            notes.append(Note(f"key {echo(key)} is unknown and ignored. {hint}".rstrip()))
+            notes.append(ScannerNote(f"key {echo(key)} is unknown and ignored. {hint}".rstrip()))
     for feature in values.get("feature", ()):
         if feature not in FEATURES:
             raise key_error(f"{echo(feature)} is no feature.", text, ("feature",), f"Allowed: {', '.join(FEATURES)}.")

@@ -6,7 +6,7 @@ from typing import Dict, NamedTuple, Tuple
 
 from npu_reference.options.domains import echo
 from npu_reference.options.files.lines import Line, lines, refuse
-from npu_reference.options.grammars.scanner import Note
+from npu_reference.options.grammars.scanner import ScannerNote
 
 __all__ = ["DTYPES", "EXAMPLE", "CustomDtypes", "Dtypes", "parse", "write"]
 
@@ -38,7 +38,7 @@ class CustomDtypes(NamedTuple):
 
     by_name: Dict[str, Dtypes]
     by_type: Dict[str, Dtypes]
-    notes: Tuple[Note, ...] = ()
+    notes: Tuple[ScannerNote, ...] = ()
 
 
 def parse(text: str) -> CustomDtypes:

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 from npu_reference.options.domains import echo
 from npu_reference.options.files.fusion_passes import FIXED, KNOWN
 from npu_reference.options.grammars.json_text import Pairs, again, key_error, parse_json
-from npu_reference.options.grammars.scanner import Note, few
+from npu_reference.options.grammars.scanner import ScannerNote, few
 from npu_reference.spelling import did_you_mean
 
 __all__ = ["EXAMPLE", "SECTIONS", "FusionSwitch", "parse", "write"]
@@ -24,7 +24,7 @@ class FusionSwitch(NamedTuple):
 
     graph_fusion: Dict[str, bool]
     ub_fusion: Dict[str, bool]
-    notes: Tuple[Note, ...] = ()
+    notes: Tuple[ScannerNote, ...] = ()
 
     def is_on(self, section: str, name: str) -> bool:
         """Whether a pass is on: one that cannot be switched always; else its own entry, else ALL, else on."""
@@ -42,7 +42,7 @@ def parse(text: str) -> FusionSwitch:
         GrammarError: another structure, with the keys that lead there.
     """
     document = parse_json(text)
-    notes: List[Note] = []
+    notes: List[ScannerNote] = []
     sections: Dict[str, Dict[str, bool]] = {section: {} for section in SECTIONS}
     for _, switch in _object(document, text, (), ("Switch",)):
         for name, passes in _object(switch, text, ("Switch",), SECTIONS):
@@ -53,22 +53,24 @@ def parse(text: str) -> FusionSwitch:
                     raise key_error(f"{_shown(value)} is neither on nor off.", text, ("Switch", name, key), _FORM)
                 if sections[name].get(key, value == "on") != (value == "on"):
                     place = again(text, ("Switch", name, key))
-                    notes.append(Note(f"{name}.{key} is given twice with both values; the last one counts ({place})."))
+                    notes.append(
+                        ScannerNote(f"{name}.{key} is given twice with both values; the last one counts ({place}).")
+                    )
                 sections[name][key] = value == "on"
     notes += [note for name, switches in sections.items() for note in _about_passes(name, switches)]
     return FusionSwitch(sections[SECTIONS[0]], sections[SECTIONS[1]], few(notes))
 
 
-def _about_passes(section: str, switches: Dict[str, bool]) -> Iterator[Note]:
+def _about_passes(section: str, switches: Dict[str, bool]) -> Iterator[ScannerNote]:
     unknown = 0
     for name, on in switches.items():
         if name in FIXED and not on:
-            yield Note(f"{section}.{name} cannot be switched off; it stays on.")
+            yield ScannerNote(f"{section}.{name} cannot be switched off; it stays on.")
         elif name not in KNOWN and name != "ALL":
             unknown += 1
             # More are not shown, and a file of megabytes must not be compared with every pass there is.
             hint = did_you_mean(name, KNOWN, cutoff=0.8) if unknown <= _MOST_NEAR else ""
-            yield Note(f"no documented fusion pass is called {name}. {hint}".rstrip())
+            yield ScannerNote(f"no documented fusion pass is called {name}. {hint}".rstrip())
 
 
 def _shown(value: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 
 from npu_reference.options.domains import echo
 from npu_reference.options.grammars.json_text import Pairs, key_error, parse_json
-from npu_reference.options.grammars.scanner import Note, few
+from npu_reference.options.grammars.scanner import ScannerNote, few
 
 __all__ = ["EXAMPLE", "Mixlist", "parse", "write"]
 
@@ -24,7 +24,7 @@ class Mixlist(NamedTuple):
     black_add: Tuple[str, ...] = ()
     white_remove: Tuple[str, ...] = ()
     white_add: Tuple[str, ...] = ()
-    notes: Tuple[Note, ...] = ()
+    notes: Tuple[ScannerNote, ...] = ()
 
 
 def parse(text: str) -> Mixlist:
@@ -46,7 +46,7 @@ def parse(text: str) -> Mixlist:
         if name in white:
             raise key_error(f"{name} is to be added to both lists.", text, ("white-list", "to-add", name), _FORM)
     notes = [
-        Note(f"{name} is removed from the {colour} list and added to it again, so it stays.", "advice")  # P8
+        ScannerNote(f"{name} is removed from the {colour} list and added to it again, so it stays.", "advice")  # P8
         for colour, removed, added in (("black", black_remove, black_add), ("white", white_remove, white_add))
         for name in _both(removed, added)
     ]

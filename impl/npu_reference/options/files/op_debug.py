@@ -6,7 +6,7 @@ from typing import Container, Dict, List, NamedTuple, Tuple
 
 from npu_reference.options.domains import echo
 from npu_reference.options.files.lines import Line, key_and_value, lines, refuse
-from npu_reference.options.grammars.scanner import Note
+from npu_reference.options.grammars.scanner import ScannerNote
 
 __all__ = ["EXAMPLE", "OPTIONS", "OpDebug", "parse", "write"]
 
@@ -27,7 +27,7 @@ class OpDebug(NamedTuple):
     options: Tuple[str, ...]
     names: Tuple[str, ...] = ()
     types: Tuple[str, ...] = ()
-    notes: Tuple[Note, ...] = ()
+    notes: Tuple[ScannerNote, ...] = ()
 
     @property
     def has_list(self) -> bool:

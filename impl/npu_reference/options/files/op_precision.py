@@ -6,7 +6,7 @@ from typing import Dict, NamedTuple, Optional, Tuple
 
 from npu_reference.options.domains import echo
 from npu_reference.options.files.lines import Line, key_and_value, lines, refuse
-from npu_reference.options.grammars.scanner import Note
+from npu_reference.options.grammars.scanner import ScannerNote
 
 __all__ = ["EXAMPLE", "MODES", "OpPrecision", "parse", "write"]
 
@@ -32,7 +32,7 @@ class OpPrecision(NamedTuple):
 
     by_type: Dict[str, str]
     by_name: Dict[str, str]
-    notes: Tuple[Note, ...] = ()
+    notes: Tuple[ScannerNote, ...] = ()
 
     def mode_of(self, op: str, name: str) -> Optional[str]:
         """The mode of a node, or None where the file has none."""

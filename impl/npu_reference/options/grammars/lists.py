@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Dict, List, NamedTuple, Tuple
 
-from npu_reference.options.grammars.scanner import Note, Scanner, few, taken
+from npu_reference.options.grammars.scanner import Scanner, ScannerNote, few, taken
 
 __all__ = [
     "Bytes",
     "Devices",
-    "Names",
+    "NameList",
     "Parallelism",
     "parse_bytes",
     "parse_algorithms",
@@ -35,11 +35,11 @@ ALGORITHMS = ("RL", "GA")
 SCOPE_PASSES = ("ScopeLayerNormPass", "ScopeClipBoxesPass")
 
 
-class Names(NamedTuple):
+class NameList(NamedTuple):
     """Names in order; ``notes`` are about those that are ignored."""
 
     names: Tuple[str, ...]
-    notes: Tuple[Note, ...] = ()
+    notes: Tuple[ScannerNote, ...] = ()
 
 
 def _comma(scanner: Scanner, expected: str = "','") -> bool:
@@ -51,11 +51,11 @@ def _comma(scanner: Scanner, expected: str = "','") -> bool:
     return scanner.position - before > 1
 
 
-def _blanks(found: bool) -> Tuple[Note, ...]:
+def _blanks(found: bool) -> Tuple[ScannerNote, ...]:
     return (taken("blanks beside its commas are read over."),) if found else ()
 
 
-def parse_names(text: str) -> Names:
+def parse_names(text: str) -> NameList:
     """A comma list of names; blanks beside the commas are noted.
 
     Raises:
@@ -67,33 +67,33 @@ def parse_names(text: str) -> Names:
     while not scanner.done:
         blanks |= _comma(scanner, "',' after a name")
         names.append(scanner.match(_WORD, "a name"))
-    return Names(tuple(names), _blanks(blanks))
+    return NameList(tuple(names), _blanks(blanks))
 
 
-def parse_scope_passes(text: str) -> Names:
+def parse_scope_passes(text: str) -> NameList:
     """The passes of ``enable_scope_fusion_passes``; those that are not registered are noted (D22)."""
     names, notes = parse_names(text)
     unknown = (
-        Note(f"there is no scope fusion pass {name} here; it has to be registered.")
+        ScannerNote(f"there is no scope fusion pass {name} here; it has to be registered.")
         for name in dict.fromkeys(names)
         if name not in SCOPE_PASSES
     )
-    return Names(names, (*notes, *few(unknown)))
+    return NameList(names, (*notes, *few(unknown)))
 
 
-def parse_optypes(text: str) -> Names:
+def parse_optypes(text: str) -> NameList:
     """The operator types of ``optypelist_for_implmode``; others than the documented four are ignored (P26)."""
     names, notes = parse_names(text)
     known = ", ".join(IMPLMODE_TYPES)
     unknown = (
-        Note(f"operator type {name} has no choice of implementation and is ignored; known are {known}.")
+        ScannerNote(f"operator type {name} has no choice of implementation and is ignored; known are {known}.")
         for name in dict.fromkeys(names)
         if name not in IMPLMODE_TYPES
     )
-    return Names(tuple(name for name in names if name in IMPLMODE_TYPES), (*notes, *few(unknown)))
+    return NameList(tuple(name for name in names if name in IMPLMODE_TYPES), (*notes, *few(unknown)))
 
 
-def parse_algorithms(text: str) -> Names:
+def parse_algorithms(text: str) -> NameList:
     """The algorithms of ``auto_tune_mode``.
 
     Raises:
@@ -111,7 +111,7 @@ class Devices(NamedTuple):
     """Numbers of devices, in order."""
 
     devices: Tuple[int, ...]
-    notes: Tuple[Note, ...] = ()
+    notes: Tuple[ScannerNote, ...] = ()
 
 
 def parse_devices(text: str) -> Devices:
@@ -138,7 +138,7 @@ class Parallelism(NamedTuple):
     """Engine to its number of parallel streams, every engine of the edition included."""
 
     engines: Dict[str, int]
-    notes: Tuple[Note, ...] = ()
+    notes: Tuple[ScannerNote, ...] = ()
 
 
 def parse_parallelism(text: str, limits: Dict[str, int], aliases: Dict[str, str]) -> Parallelism:
@@ -155,7 +155,7 @@ def parse_parallelism(text: str, limits: Dict[str, int], aliases: Dict[str, str]
     form = "Write " + ",".join(f"{engine}:1" for engine in limits) + " with numbers of your own."
     scanner = Scanner(text, form)
     given: Dict[str, int] = {}
-    notes: List[Note] = []
+    notes: List[ScannerNote] = []
     blanks = False
     while True:
         start = scanner.position
@@ -187,7 +187,7 @@ class Bytes(NamedTuple):
     """A size in bytes."""
 
     size: int
-    notes: Tuple[Note, ...] = ()
+    notes: Tuple[ScannerNote, ...] = ()
 
 
 _TIMES = re.compile(r"[ \t]*\*[ \t]*")

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from npu_reference.options.domains import echo
 from npu_reference.options.grammars.json_text import Pairs, key_error, parse_json
-from npu_reference.options.grammars.scanner import Note, few
+from npu_reference.options.grammars.scanner import ScannerNote, few
 from npu_reference.spelling import did_you_mean
 
 __all__ = ["AIC_METRICS", "EXAMPLE", "ProfilingOptions", "parse", "write"]
@@ -31,7 +31,7 @@ class ProfilingOptions(NamedTuple):
     bp_point: str
     aic_metrics: str
     given: Tuple[str, ...]
-    notes: Tuple[Note, ...] = ()
+    notes: Tuple[ScannerNote, ...] = ()
 
 
 def parse(text: str) -> ProfilingOptions:
@@ -47,20 +47,20 @@ def parse(text: str) -> ProfilingOptions:
     if not isinstance(document, Pairs):
         raise key_error("it is no JSON object.", text, (), _FORM)
     values: Dict[str, str] = {}
-    notes: List[Note] = []
+    notes: List[ScannerNote] = []
     for key, value in document.pairs:
         if key not in _KEYS:
             hint = did_you_mean(key, _KEYS, f"Known are {', '.join(_KEYS)}.")
-            notes.append(Note(f"key {echo(key)} is unknown and ignored. {hint}"))
+            notes.append(ScannerNote(f"key {echo(key)} is unknown and ignored. {hint}"))
             continue
         if not isinstance(value, str):
             raise key_error(f"{_shown(value)} is no text.", text, (key,), _FORM)
         if values.get(key, value) != value:
-            notes.append(Note(f"{key} is given twice with two values; the last one counts."))
+            notes.append(ScannerNote(f"{key} is given twice with two values; the last one counts."))
         values[key] = value
     _check(values, text)
     notes += [
-        Note(f"{key} is {echo(values[key])}, which is neither on nor off; it means off.", "adjusted")
+        ScannerNote(f"{key} is {echo(values[key])}, which is neither on nor off; it means off.", "adjusted")
         for key in ("task_trace", "aicpu")
         if values.get(key, "on") not in ("on", "off")
     ]

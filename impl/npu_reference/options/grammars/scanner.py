@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Iterable, NoReturn, Pattern, Tuple
 
-__all__ = ["GrammarError", "Note", "Scanner", "fail", "few", "line_and_column", "nearby", "taken"]
+__all__ = ["GrammarError", "ScannerNote", "Scanner", "fail", "few", "line_and_column", "nearby", "taken"]
 
 _DIGITS = re.compile(r"[0-9]+")
 
@@ -55,28 +55,28 @@ def nearby(text: str, position: int, length: int = 20) -> str:
     return repr(piece) + ("…" if position + length < len(text) else "")
 
 
-class Note(str):
+class ScannerNote(str):
     """A sentence about a part of a text that is otherwise right; ``code`` is that of the warning it becomes."""
 
     code: str
 
-    def __new__(cls, text: str, code: str = "part_ignored") -> Note:
+    def __new__(cls, text: str, code: str = "part_ignored") -> ScannerNote:
         note = super().__new__(cls, text)
         note.code = code
         return note
 
 
-def taken(text: str) -> Note:
+def taken(text: str) -> ScannerNote:
     """A note about what takes effect although the documents write it otherwise, or not at all."""
-    return Note(text, "undocumented")
+    return ScannerNote(text, "undocumented")
 
 
-def few(notes: Iterable[Note], limit: int = 10) -> Tuple[Note, ...]:
+def few(notes: Iterable[ScannerNote], limit: int = 10) -> Tuple[ScannerNote, ...]:
     """The first notes, and how many more there are: a text of megabytes must not answer with as many warnings."""
     every = tuple(notes)
     if len(every) <= limit:
         return every
-    return (*every[:limit], Note(f"and {len(every) - limit} more such places.", every[limit].code))
+    return (*every[:limit], ScannerNote(f"and {len(every) - limit} more such places.", every[limit].code))
 
 
 class Scanner:

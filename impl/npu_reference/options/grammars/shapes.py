@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from npu_reference.options.grammars.scanner import Note, Scanner, few, taken
+from npu_reference.options.grammars.scanner import Scanner, ScannerNote, few, taken
 
 __all__ = [
     "EXAMPLE_DIMS",
@@ -44,7 +44,7 @@ class InputShape(NamedTuple):
     """Inputs in order, each with its dimensions: -1 is dynamic, a scalar has none."""
 
     inputs: Tuple[Tuple[str, Tuple[int, ...]], ...]
-    notes: Tuple[Note, ...] = ()
+    notes: Tuple[ScannerNote, ...] = ()
 
     @property
     def dynamic(self) -> int:
@@ -78,7 +78,9 @@ def parse_input_shape(text: str) -> InputShape:
             break
         scanner.take(";", "',' or ';'")
     in_order = list(inputs) == sorted(inputs)
-    notes = () if in_order else (Note("its inputs are not in alphabetical order; they go by name.", "advice"),)  # S2
+    notes = (
+        () if in_order else (ScannerNote("its inputs are not in alphabetical order; they go by name.", "advice"),)
+    )  # S2
     return InputShape(tuple(inputs.items()), notes)
 
 
@@ -111,7 +113,7 @@ class Profiles(NamedTuple):
     """Distinct profiles in order, each with the sizes of all dynamic dimensions."""
 
     profiles: Tuple[Tuple[int, ...], ...]
-    notes: Tuple[Note, ...] = ()
+    notes: Tuple[ScannerNote, ...] = ()
 
 
 def parse_dynamic_dims(text: str) -> Profiles:
@@ -122,14 +124,14 @@ def parse_dynamic_dims(text: str) -> Profiles:
     """
     scanner = Scanner(text, _DIMS_FORM)
     profiles: Dict[Tuple[int, ...], None] = {}
-    notes: List[Note] = []
+    notes: List[ScannerNote] = []
     while True:
         start = scanner.position
         profile = _profile(scanner)
         if profiles and len(profile) != len(next(iter(profiles))):
             scanner.refuse(f"a profile has {len(profile)} sizes, the first has {len(next(iter(profiles)))}.", start)
         if profile in profiles:
-            notes.append(Note(f"profile {','.join(map(str, profile))} is given twice and kept once."))
+            notes.append(ScannerNote(f"profile {','.join(map(str, profile))} is given twice and kept once."))
         profiles[profile] = None
         if scanner.done:
             break
@@ -138,7 +140,7 @@ def parse_dynamic_dims(text: str) -> Profiles:
         scanner.refuse("there is only one profile.", 0)
     if len(profiles) > USUAL_PROFILES:
         text = f"it has {len(profiles)} profiles, more than the usual limit of {USUAL_PROFILES}; all of them hold."
-        return Profiles(tuple(profiles), (*few(notes), Note(text, "advice")))
+        return Profiles(tuple(profiles), (*few(notes), ScannerNote(text, "advice")))
     return Profiles(tuple(profiles), few(notes))
 
 
@@ -181,7 +183,7 @@ class Ranges(NamedTuple):
 
     getnext: Optional[Tuple[Shape, ...]]
     data: Optional[Tuple[Shape, ...]]
-    notes: Tuple[Note, ...] = ()
+    notes: Tuple[ScannerNote, ...] = ()
 
 
 def parse_shape_range(text: str) -> Ranges:

@@ -6,11 +6,11 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from npu_reference.graphs.shapes import infer_shapes
 from npu_reference.partition.borders.crossing import Crossing, cross, sources_by_group
-from npu_reference.partition.building.names import Names
+from npu_reference.partition.building.names import GeopNames
 from npu_reference.partition.explaining.half import half_notes
 from npu_reference.partition.explaining.minimum import least_geops
 from npu_reference.partition.model import Argument, Border, Copy, Geop, HostNode, Partition, Step
-from npu_reference.partition.policies.adapter import Plan
+from npu_reference.partition.policies.adapter import AdapterPlan
 from npu_reference.partition.reasons import Cause, Reason, remedy_of
 
 __all__ = ["answer"]
@@ -19,7 +19,7 @@ __all__ = ["answer"]
 _MAX_STEPS = 12
 
 
-def answer(plan: Plan, policy: str, shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None) -> Partition:
+def answer(plan: AdapterPlan, policy: str, shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None) -> Partition:
     """The partition of a plan; with `shapes` of tensors, bytes of borders that follow from them. O(nodes + edges)."""
     count = max(plan.group, default=-1) + 1
     crossing = cross(plan.wires, plan.group, count, plan.copies)
@@ -37,13 +37,13 @@ def answer(plan: Plan, policy: str, shapes: Optional[Mapping[str, Sequence[Optio
     )
 
 
-def _geops(plan: Plan, crossing: Crossing, count: int) -> List[Geop]:
+def _geops(plan: AdapterPlan, crossing: Crossing, count: int) -> List[Geop]:
     graph = plan.graph
     members: List[List[int]] = [[] for _ in range(count)]
     for node, home in enumerate(plan.group):
         if home >= 0:
             members[home].append(node)
-    names = Names(graph)
+    names = GeopNames(graph)
     geop_names = [names.fresh(f"GeOp_{number}") for number in range(count)]
     copied = sources_by_group(plan.copies)
     geops = []
@@ -65,12 +65,12 @@ def _geops(plan: Plan, crossing: Crossing, count: int) -> List[Geop]:
     return geops
 
 
-def _argument(plan: Plan, source: int, slot: int, role: str) -> Argument:
+def _argument(plan: AdapterPlan, source: int, slot: int, role: str) -> Argument:
     name = plan.graph.nodes[source].name
     return Argument(source, slot, plan.graph.output_dtypes(source)[slot].base, f"{name}_{slot}_{role}")
 
 
-def _least(plan: Plan) -> int:
+def _least(plan: AdapterPlan) -> int:
     wires = plan.wires
     src: List[int] = []
     dst: List[int] = []
@@ -85,7 +85,7 @@ def _least(plan: Plan) -> int:
 # -- reasons ------------------------------------------------------------------------------------------------------
 
 
-def _host(plan: Plan) -> List[HostNode]:
+def _host(plan: AdapterPlan) -> List[HostNode]:
     nodes = plan.graph.nodes
     found = []
     for node, home in enumerate(plan.group):
@@ -97,7 +97,7 @@ def _host(plan: Plan) -> List[HostNode]:
     return found
 
 
-def _late_cause(plan: Plan, node: int) -> Cause:
+def _late_cause(plan: AdapterPlan, node: int) -> Cause:
     """Why a node is on the host although nothing ever evicted it."""
     op = plan.graph.nodes[node].op
     if not plan.candidate[node] and op == "Const":
@@ -113,7 +113,7 @@ def _some(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
 
 
-def _witness(plan: Plan, node: int, cause: Cause) -> Tuple[Step, ...]:
+def _witness(plan: AdapterPlan, node: int, cause: Cause) -> Tuple[Step, ...]:
     nodes = plan.graph.nodes
     steps = [Step(nodes[node].name, cause.detail)]
     seen = {node}
@@ -129,7 +129,7 @@ def _witness(plan: Plan, node: int, cause: Cause) -> Tuple[Step, ...]:
 
 
 def _borders(
-    plan: Plan, geops: Sequence[Geop], shapes: Optional[Mapping[str, Sequence[Optional[int]]]]
+    plan: AdapterPlan, geops: Sequence[Geop], shapes: Optional[Mapping[str, Sequence[Optional[int]]]]
 ) -> List[Border]:
     """Every tensor that is copied, once each direction (M24), in edge order."""
     group, wires, nodes = plan.group, plan.wires, plan.graph.nodes

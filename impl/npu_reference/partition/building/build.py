@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Set, Tuple
 
 from npu_reference.graphs import message_class
 from npu_reference.graphs.signature import count_args
-from npu_reference.partition.building.names import Names, argument_name
+from npu_reference.partition.building.names import GeopNames, argument_name
 from npu_reference.partition.building.state import name_state
 from npu_reference.partition.model import Geop, Partition
 
@@ -40,7 +40,7 @@ class _Builder:
         self.graph = partition.graph
         self.op = op
         self.home = partition.assignment
-        self.names = Names(self.graph, (geop.name for geop in partition.geops))
+        self.names = GeopNames(self.graph, (geop.name for geop in partition.geops))
         self.return_slot: Dict[Tuple[int, int], int] = {}
         for geop in partition.geops:
             for position, returned in enumerate(geop.rets):

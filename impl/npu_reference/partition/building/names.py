@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Iterable, Set
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
 
-__all__ = ["Names", "argument_name"]
+__all__ = ["GeopNames", "argument_name"]
 
 
-class Names:
+class GeopNames:
     """Names handed out once, different from those of a graph's nodes, functions and name scopes."""
 
     def __init__(self, graph: Graph, more: Iterable[str] = ()) -> None:

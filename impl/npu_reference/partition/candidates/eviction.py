@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from npu_reference.partition.reasons import Cause, Reason
-from npu_reference.partition.settings import Settings
+from npu_reference.partition.settings import PartitionSettings
 from npu_reference.partition.structure.wires import CONTROL, PLAIN, REF, RESOURCE, STRING, VARIANT, Wires
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _EDGE_REASON = {
 def spread(
     graph: Graph,
     wires: Wires,
-    settings: Settings,
+    settings: PartitionSettings,
     candidate: bytearray,
     cause: Dict[int, Cause],
     sources: Iterable[int],
@@ -85,7 +85,7 @@ def _neighbours(graph: Graph, wires: Wires, node: int) -> List[Tuple[int, int]]:
     return found
 
 
-def _pre_processed(graph: Graph, wires: Wires, edge: int, settings: Settings) -> bool:
+def _pre_processed(graph: Graph, wires: Wires, edge: int, settings: PartitionSettings) -> bool:
     return settings.data_pre_proc and graph.nodes[wires.src[edge]].op == "IteratorGetNext"
 
 

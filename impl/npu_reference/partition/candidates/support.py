@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Optional, Se
 from npu_reference.catalog import OpList
 from npu_reference.partition.candidates.bodies import Bodies
 from npu_reference.partition.reasons import Cause, Reason
-from npu_reference.partition.settings import Settings
+from npu_reference.partition.settings import PartitionSettings
 from npu_reference.partition.structure.calls import called_functions
 from npu_reference.partition.structure.wires import RESOURCE, STRING, Wires
 
@@ -74,7 +74,7 @@ def whole_graph_cause(graph: Graph) -> Optional[Cause]:
 class Judge:
     """Judges operators; `by_op` keeps the verdict of every operator type met."""
 
-    def __init__(self, graph: Graph, wires: Wires, settings: Settings, op_list: OpList, rules: Rules) -> None:
+    def __init__(self, graph: Graph, wires: Wires, settings: PartitionSettings, op_list: OpList, rules: Rules) -> None:
         self.graph, self.wires, self.settings, self.op_list = graph, wires, settings, op_list
         self.rules = rules
         self.by_op: Dict[str, Optional[Cause]] = {}

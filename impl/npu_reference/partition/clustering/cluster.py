@@ -13,7 +13,7 @@ from npu_reference.partition.clustering.merge import (
     merge_pairs,
     merge_pairs_loosely,
 )
-from npu_reference.partition.settings import Settings
+from npu_reference.partition.settings import PartitionSettings
 from npu_reference.partition.structure.wires import Wires
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Grouping(NamedTuple):
     contraction: Contraction
 
 
-def group(graph: Graph, wires: Wires, candidate: Sequence[int], settings: Settings, flavour: str) -> Grouping:
+def group(graph: Graph, wires: Wires, candidate: Sequence[int], settings: PartitionSettings, flavour: str) -> Grouping:
     """Contract and merge as the adapter does. O(E log E) beside the merging of clusters."""
     nodes = graph.nodes
     untied = [edge for edge, source in enumerate(wires.src) if nodes[source].op in _NEXT_ITERATIONS]
@@ -52,7 +52,7 @@ def group(graph: Graph, wires: Wires, candidate: Sequence[int], settings: Settin
     return Grouping(_number(cluster_of(clusters, into, candidate)), len(clusters), False, contraction)
 
 
-def _merge(clusters: Clusters, settings: Settings, marks: Marks) -> List[int]:
+def _merge(clusters: Clusters, settings: PartitionSettings, marks: Marks) -> List[int]:
     if settings.mix:
         return merge_pairs(clusters, marks)
     if settings.lazy_recompile:
@@ -60,7 +60,7 @@ def _merge(clusters: Clusters, settings: Settings, marks: Marks) -> List[int]:
     return keep_largest_group(clusters)
 
 
-def _start_names(graph: Graph, candidate: Sequence[int], settings: Settings) -> Dict[int, FrozenSet[str]]:
+def _start_names(graph: Graph, candidate: Sequence[int], settings: PartitionSettings) -> Dict[int, FrozenSet[str]]:
     """Of every candidate that has any the start nodes in `_StartNodeName`, which ends each with a semicolon.
 
     Jobs of several processes mark the operators behind each start node; in mixed computing, in any job but localhost,
@@ -89,7 +89,7 @@ def _united(clusters: Clusters, marks: Mapping[int, FrozenSet[str]]) -> Marks:
 def _lone_operators(
     graph: Graph,
     candidate: Sequence[int],
-    settings: Settings,
+    settings: PartitionSettings,
     clusters: Clusters,
     marks: Mapping[int, FrozenSet[str]],
 ) -> Grouping:

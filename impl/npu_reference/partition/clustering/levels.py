@@ -13,7 +13,7 @@ from npu_reference.partition.borders.checks import Surroundings
 from npu_reference.partition.clustering.contract import contract
 from npu_reference.partition.clustering.merge import Clusters, cluster_of, keep_largest_group, merge_pairs
 from npu_reference.partition.reasons import Cause, Reason
-from npu_reference.partition.settings import Settings
+from npu_reference.partition.settings import PartitionSettings
 from npu_reference.partition.structure.scc import components
 from npu_reference.partition.structure.wires import Wires
 
@@ -48,7 +48,7 @@ def group_by_levels(
     graph: Graph,
     wires: Wires,
     candidate: bytearray,
-    settings: Settings,
+    settings: PartitionSettings,
     flavour: str,
     around: Surroundings,
 ) -> Runnable:
@@ -95,7 +95,7 @@ def _solve(
     graph: Graph,
     wires: Wires,
     candidate: bytearray,
-    settings: Settings,
+    settings: PartitionSettings,
     flavour: str,
     around: Surroundings,
     frames: Sequence,

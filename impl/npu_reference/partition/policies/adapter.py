@@ -31,14 +31,14 @@ from npu_reference.partition.candidates.support import ADAPTER_RULES, Judge, who
 from npu_reference.partition.clustering.cluster import group
 from npu_reference.partition.model import Note
 from npu_reference.partition.reasons import Cause, Reason
-from npu_reference.partition.settings import Settings
+from npu_reference.partition.settings import PartitionSettings
 from npu_reference.partition.structure.wires import Wires
 
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
 
 __all__ = [
-    "Plan",
+    "AdapterPlan",
     "check_options",
     "control_flow_note",
     "idle_cause",
@@ -53,7 +53,7 @@ _CONTROL_FLOW_V1 = frozenset(
 )
 
 
-class Plan(NamedTuple):
+class AdapterPlan(NamedTuple):
     """Where every node goes, before names and borders: `group[node]` counts from 0, -1 is the host."""
 
     graph: Graph
@@ -66,7 +66,7 @@ class Plan(NamedTuple):
     notes: Tuple[Note, ...]
 
 
-def plan(graph: Graph, settings: Settings, op_list: OpList, flavour: str) -> Plan:
+def plan(graph: Graph, settings: PartitionSettings, op_list: OpList, flavour: str) -> AdapterPlan:
     """The adapter's own plan; NpuError with the adapter's own words where its pass fails."""
     idle = idle_cause(graph, settings)
     settings = with_graph_options(graph, settings)
@@ -88,10 +88,10 @@ def plan(graph: Graph, settings: Settings, op_list: OpList, flavour: str) -> Pla
     border = first_ref_border(graph, wires, grouping.group, copies)
     if border is not None:
         raise ref_border_error(graph, wires, *border)
-    return Plan(graph, wires, candidate, cause, grouping.group, grouping.contracted, copies, tuple(notes))
+    return AdapterPlan(graph, wires, candidate, cause, grouping.group, grouping.contracted, copies, tuple(notes))
 
 
-def idle_cause(graph: Graph, settings: Settings) -> Optional[Cause]:
+def idle_cause(graph: Graph, settings: PartitionSettings) -> Optional[Cause]:
     """Why the pass leaves the graph as it is."""
     if not settings.use_off_line:
         return Cause(Reason.MODE_OFF, "use_off_line is False")
@@ -103,7 +103,7 @@ def idle_cause(graph: Graph, settings: Settings) -> Optional[Cause]:
     return None
 
 
-def with_graph_options(graph: Graph, settings: Settings) -> Settings:
+def with_graph_options(graph: Graph, settings: PartitionSettings) -> PartitionSettings:
     """The settings with what the graph's own attributes say, as set_graph_exec_config writes them."""
     if settings.lazy_recompile:
         return settings
@@ -114,7 +114,7 @@ def with_graph_options(graph: Graph, settings: Settings) -> Settings:
     return settings._replace(lazy_recompile=True) if lazy else settings
 
 
-def check_options(settings: Settings) -> None:
+def check_options(settings: PartitionSettings) -> None:
     if settings.lazy_recompile and settings.iterations != 1:
         raise NpuError("OPTION_CONFLICT", "", no_loops(settings.iterations))
     if settings.ranges_text is not None:
@@ -124,7 +124,7 @@ def check_options(settings: Settings) -> None:
             raise NpuError("OPTION_SYNTAX", "", f"in_out_pair: {settings.ranges_text} is invalid.")
 
 
-def control_flow_note(graph: Graph, settings: Settings) -> List[Note]:
+def control_flow_note(graph: Graph, settings: PartitionSettings) -> List[Note]:
     """Document 003 on variable_placement: variables on the host and control flow of TensorFlow 1 may fail together."""
     if not settings.variables_on_host:
         return []
@@ -143,7 +143,7 @@ def control_flow_note(graph: Graph, settings: Settings) -> List[Note]:
     ]
 
 
-def _check_iterators(graph: Graph, settings: Settings) -> None:
+def _check_iterators(graph: Graph, settings: PartitionSettings) -> None:
     if settings.iterations != 1 and any(node.op == "OneShotIterator" for node in graph.nodes):
         raise NpuError("ADAPTER_ABORT", "", "iterator_per_loop only support 1 when using OneShotIterator")
 
@@ -151,7 +151,7 @@ def _check_iterators(graph: Graph, settings: Settings) -> None:
 def _choose(
     graph: Graph,
     wires: Wires,
-    settings: Settings,
+    settings: PartitionSettings,
     op_list: OpList,
     candidate: bytearray,
     cause: Dict[int, Cause],
@@ -204,7 +204,7 @@ def where_of_uninitialized(graph: Graph, wires: Wires) -> List[int]:
 def _choose_ranges(
     graph: Graph,
     wires: Wires,
-    settings: Settings,
+    settings: PartitionSettings,
     op_list: OpList,
     candidate: bytearray,
     cause: Dict[int, Cause],
@@ -233,7 +233,7 @@ def _choose_ranges(
     return True
 
 
-def _copy(graph: Graph, wires: Wires, groups: List[int], settings: Settings) -> Copies:
+def _copy(graph: Graph, wires: Wires, groups: List[int], settings: PartitionSettings) -> Copies:
     if not settings.mix or max(groups, default=-1) < 0:  # without a GEOP the pass ends before it looks at variables
         return Copies(set(), set())
     variables: Set[Tuple[int, int]] = set()

@@ -26,7 +26,7 @@ from npu_reference.partition.clustering.cluster import group
 from npu_reference.partition.clustering.levels import group_by_levels
 from npu_reference.partition.model import Note
 from npu_reference.partition.policies.adapter import (
-    Plan,
+    AdapterPlan,
     check_options,
     control_flow_note,
     idle_cause,
@@ -34,7 +34,7 @@ from npu_reference.partition.policies.adapter import (
     with_graph_options,
 )
 from npu_reference.partition.reasons import SAVED_GRAPH_HINT, Cause, Reason
-from npu_reference.partition.settings import Settings
+from npu_reference.partition.settings import PartitionSettings
 from npu_reference.partition.structure.hidden import hidden_edges
 from npu_reference.partition.structure.wires import REF, RESOURCE, VARIANT, Wires
 
@@ -81,7 +81,7 @@ _CONSEQUENCE = {
 }
 
 
-def plan(graph: Graph, settings: Settings, op_list: OpList, flavour: str) -> Plan:
+def plan(graph: Graph, settings: PartitionSettings, op_list: OpList, flavour: str) -> AdapterPlan:
     """The documented plan, which can always run; each difference from the adapter's own is in its notes.
 
     Raises:
@@ -106,7 +106,9 @@ class _Divided(NamedTuple):
 
 
 class _Planner:
-    def __init__(self, graph: Graph, settings: Settings, op_list: OpList, flavour: str, notes: List[Note]) -> None:
+    def __init__(
+        self, graph: Graph, settings: PartitionSettings, op_list: OpList, flavour: str, notes: List[Note]
+    ) -> None:
         self.graph, self.settings, self.op_list, self.flavour = graph, settings, op_list, flavour
         self.notes = notes
         self.wires = Wires(graph)
@@ -120,7 +122,7 @@ class _Planner:
             frames(graph) if has_loops else None, find_dead(graph, self.wires), hidden_edges(graph, self.wires)
         )
 
-    def run(self, idle: Optional[Cause]) -> Plan:
+    def run(self, idle: Optional[Cause]) -> AdapterPlan:
         """The plan; `idle` is why the pass would leave the graph as it is."""
         idle = idle or whole_graph_cause(self.graph)
         if idle is not None:
@@ -136,8 +138,8 @@ class _Planner:
         self._summarise(groups)
         return self._plan(groups, self._divided(groups).copies)
 
-    def _plan(self, groups: List[int], copies: Copies) -> Plan:
-        return Plan(
+    def _plan(self, groups: List[int], copies: Copies) -> AdapterPlan:
+        return AdapterPlan(
             self.graph, self.wires, self.candidate, self.cause, groups, self.contracted, copies, tuple(self.notes)
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Dict, List
 
 from npu_reference.partition.borders.crossing import Copies
-from npu_reference.partition.policies.adapter import Plan
+from npu_reference.partition.policies.adapter import AdapterPlan
 from npu_reference.partition.structure.wires import Wires
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["in_given_order"]
 
 
-def in_given_order(plan: Plan, graph: Graph) -> Plan:
+def in_given_order(plan: AdapterPlan, graph: Graph) -> AdapterPlan:
     """The plan with the node ids of `graph`, its groups numbered by their first node in it.
 
     The plan itself where its graph is `graph`, or has other operators: then some were rewritten. O(nodes + edges).

@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 from npu_reference.device.links import Topology, rank_table, topology
 from npu_reference.errors import NpuError
 from npu_reference.runtime.exchange.meeting import CONNECT_SECONDS, Meeting
-from npu_reference.runtime.exchange.parts import Broken
+from npu_reference.runtime.exchange.parts import BrokenExchange
 from npu_reference.runtime.exchange.remote import ENDED, Host, RemoteMeeting
 
 __all__ = ["ADDRESS", "AnyMeeting", "forget", "listen", "meeting_of_process", "meeting_place", "part", "topology_of"]
@@ -208,7 +208,7 @@ def _when_there(address: str, bound: float) -> socket.socket:
             left = end - time.monotonic()
             if left <= 0:
                 text = f"rank 0 has not come within {bound:g} s, and the ranks meet there."
-                raise Broken("absent", [0], text) from None
+                raise BrokenExchange("absent", [0], text) from None
             time.sleep(min(wait, left))
             wait = min(2 * wait, _LONGEST_WAIT)
 

@@ -8,7 +8,7 @@ from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
 
 from npu_reference.device.links import Topology
-from npu_reference.runtime.exchange.parts import Broken, Part, described, differs
+from npu_reference.runtime.exchange.parts import BrokenExchange, Part, described, differs
 from npu_reference.runtime.exchange.values import results
 
 __all__ = ["END", "Meeting"]
@@ -40,7 +40,7 @@ class _Round:
         self.parts: Dict[int, Part] = {}
         self.arrays: Dict[int, Sequence[Any]] = {}
         self.answers: Dict[int, List[Any]] = {}
-        self.broken: Optional[Broken] = None
+        self.broken: Optional[BrokenExchange] = None
         self.complete = False
         self.done = False
         self.begun = time.monotonic()
@@ -177,7 +177,7 @@ class Meeting:
         """A rank stays away from a collective that it ought to take part in."""
         with self._changed:
             one = self._enter(rank, part, ())
-            broken = Broken("lost", [rank], f"rank {rank} {why}.")
+            broken = BrokenExchange("lost", [rank], f"rank {rank} {why}.")
             if one.broken is None:
                 self._break(one, broken)
             raise broken
@@ -210,10 +210,10 @@ class Meeting:
             brought = [one.arrays[rank] for rank in one.members]
             made = results([one.parts[rank] for rank in one.members], brought, self._where)
             answers = dict(zip(one.members, made))
-        except Broken as error:
+        except BrokenExchange as error:
             broken = error
         except Exception as error:  # noqa: BLE001 - else the other ranks would wait for ever
-            broken = Broken("value", one.members, f"{described(one.parts[one.members[0]])}: {error}.")
+            broken = BrokenExchange("value", one.members, f"{described(one.parts[one.members[0]])}: {error}.")
         with self._changed:
             self._computed -= 1
             one.answers, one.broken = answers, broken
@@ -244,17 +244,17 @@ class Meeting:
         one.waiters.clear()
         self._changed.notify_all()
 
-    def _break(self, one: _Round, broken: Broken) -> None:
+    def _break(self, one: _Round, broken: BrokenExchange) -> None:
         """It will never be completed. The first reason stays: who was told it and left is the cause of nothing."""
         if one.complete or one.done:
             return
         one.broken = broken
         self._finish(one)
 
-    def _lost(self, one: _Round) -> Broken:
+    def _lost(self, one: _Round) -> BrokenExchange:
         lost = [rank for rank in one.missing() if rank in self._gone]
         first = next(iter(rank for rank in self._gone if rank in lost))
-        return Broken("lost", lost, f"rank {first} {self._gone[first]}, and {_awaited(one)} waits for it.")
+        return BrokenExchange("lost", lost, f"rank {first} {self._gone[first]}, and {_awaited(one)} waits for it.")
 
     def _look(self, one: _Round) -> None:
         """Whether this one can still be completed, as far as can be told now."""
@@ -264,12 +264,12 @@ class Meeting:
         if never:
             if self._stands_still(one) or now - one.begun > self._connect_seconds:
                 text = f"rank {never[0]} has not come, and {_awaited(one)} waits for it."
-                self._break(one, Broken("absent", never, text))
+                self._break(one, BrokenExchange("absent", never, text))
             return
         if any(rank not in self._waiting for rank in missing) and self._stands_still(one):
             late = [rank for rank in missing if rank not in self._waiting]
             text = f"rank {late[0]} does not come, and {_awaited(one)} waits for it."
-            self._break(one, Broken("absent", late, text))
+            self._break(one, BrokenExchange("absent", late, text))
             return
         if not all(rank in self._waiting for rank in self._there) or len(self._there) + len(self._gone) < self.size:
             return
@@ -291,7 +291,7 @@ class Meeting:
         first = sorted(held)[:2]
         text = "; ".join(f"rank {rank} waits in {described(held[rank])}" for rank in first)
         more = f"; {len(held) - 2} more wait" if len(held) > 2 else ""
-        broken = Broken("mismatch", sorted(held), f"{text}{more}.")
+        broken = BrokenExchange("mismatch", sorted(held), f"{text}{more}.")
         for other in self._rounds.values():
             if not other.done:
                 self._break(other, broken)
@@ -309,7 +309,9 @@ class Meeting:
             begun = time.monotonic()
             while arrays is not END and _is_full(queue):
                 if to in self._gone:
-                    raise Broken("lost", [to], f"rank {to} {self._gone[to]}, and {channel} has elements for it.")
+                    raise BrokenExchange(
+                        "lost", [to], f"rank {to} {self._gone[to]}, and {channel} has elements for it."
+                    )
                 if self._check_coming(to, channel, begun):
                     break
                 self._changed.wait(_LOOK)
@@ -329,10 +331,10 @@ class Meeting:
             while not queue:
                 if source in self._gone:
                     text = f"rank {source} {self._gone[source]}, and {channel} waits for elements of its data set."
-                    raise Broken("lost", [source], text)
+                    raise BrokenExchange("lost", [source], text)
                 if self._check_coming(source, channel, begun):
                     text = f"rank {source} does not run, and {channel} waits for elements of its data set."
-                    raise Broken("absent", [source], text)
+                    raise BrokenExchange("absent", [source], text)
                 self._changed.wait(_LOOK)
             self._moved = time.monotonic()
             self._changed.notify_all()
@@ -341,7 +343,7 @@ class Meeting:
     def _check_coming(self, rank: int, channel: str, begun: float) -> bool:
         """Whether nobody but this thread could let a rank go on."""
         if rank not in self._there and time.monotonic() - begun > self._connect_seconds:
-            raise Broken("absent", [rank], f"rank {rank} has not come, and {channel} waits for it.")
+            raise BrokenExchange("absent", [rank], f"rank {rank} has not come, and {channel} waits for it.")
         return self._nobody_else() == ()
 
 

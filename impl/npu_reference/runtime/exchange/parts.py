@@ -6,13 +6,13 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from npu_reference.printing import shorten
 
-__all__ = ["KINDS", "Broken", "Part", "described", "differs"]
+__all__ = ["KINDS", "BrokenExchange", "Part", "described", "differs"]
 
 #: Collectives of all members of a group, then what two ranks do with each other.
 KINDS = ("allreduce", "allgather", "broadcast", "reduce", "reduce_scatter", "alltoallv", "send", "receive")
 
 
-class Broken(Exception):
+class BrokenExchange(Exception):
     """A collective that cannot be completed.
 
     Attributes:
@@ -92,7 +92,7 @@ def described(part: Part) -> str:
     return f"{part.kind}{'(' + how + ')' if how else ''} of {shorten(part.name, 120)}: {tensors}{more}"
 
 
-def differs(mine: Part, rank: int, theirs: Part, other: int) -> Optional[Broken]:
+def differs(mine: Part, rank: int, theirs: Part, other: int) -> Optional[BrokenExchange]:
     """What keeps two parts from being one collective; None if nothing does."""
     if {mine.kind, theirs.kind} == {"send", "receive"}:
         same = mine.dtypes == theirs.dtypes and mine.shapes == theirs.shapes
@@ -105,7 +105,7 @@ def differs(mine: Part, rank: int, theirs: Part, other: int) -> Optional[Broken]
         return None
     sides: List[Tuple[int, Part]] = sorted([(rank, mine), (other, theirs)], key=lambda side: side[0])
     text = "; ".join(f"rank {number} has {described(part)}" for number, part in sides)
-    return Broken("mismatch", [rank, other], f"{text}.")
+    return BrokenExchange("mismatch", [rank, other], f"{text}.")
 
 
 def _comparable(part: Part) -> Tuple[Tuple[int, ...], ...]:

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from npu_reference.runtime.exchange import wire
 from npu_reference.runtime.exchange.meeting import END, Meeting
-from npu_reference.runtime.exchange.parts import Broken, Part
+from npu_reference.runtime.exchange.parts import BrokenExchange, Part
 
 __all__ = ["ENDED", "Host", "RemoteMeeting"]
 
@@ -124,7 +124,7 @@ class Host:
             try:
                 made = self._do(rank, header, arrays)
                 wire.write(connection, {"end": made is END}, () if made is END or made is None else made)
-            except Broken as broken:
+            except BrokenExchange as broken:
                 wire.write(connection, {"broken": [broken.kind, list(broken.ranks), broken.text]})
 
     def _do(self, rank: int, header: Dict[str, Any], arrays: List[Any]) -> Any:
@@ -213,13 +213,13 @@ class RemoteMeeting:
         except OSError:
             answer = None
         if answer is None:
-            raise Broken("lost", [0], "rank 0, or what started the ranks, is gone: its process ended.")
+            raise BrokenExchange("lost", [0], "rank 0, or what started the ranks, is gone: its process ended.")
         with self._lock:
             self._free.append(connection)
         body, made = answer
         if "broken" in body:
             kind, ranks, text = body["broken"]
-            raise Broken(str(kind), [int(rank) for rank in ranks], str(text))
+            raise BrokenExchange(str(kind), [int(rank) for rank in ranks], str(text))
         return END if body["end"] else made
 
     def _open(self, connect: Callable[[], socket.socket], *, member: bool) -> socket.socket:
@@ -230,7 +230,7 @@ class RemoteMeeting:
             if answer is None:
                 raise OSError("the host has closed the connection")
             if answer[0].get("refused"):
-                raise Broken("value", [self._rank], f"rank {self._rank}: {answer[0]['refused']}.")
+                raise BrokenExchange("value", [self._rank], f"rank {self._rank}: {answer[0]['refused']}.")
         except BaseException:
             connection.close()
             raise

@@ -8,7 +8,7 @@ import numpy as np
 
 from npu_reference.device.links import Topology, choose, collective
 from npu_reference.errors import NpuError
-from npu_reference.runtime.exchange.parts import Broken, Part, described
+from npu_reference.runtime.exchange.parts import BrokenExchange, Part, described
 
 __all__ = ["results"]
 
@@ -35,7 +35,9 @@ def results(parts: Sequence[Part], arrays: Sequence[Sequence[Any]], where: Topol
     try:
         return [[one] for one in _collective(parts, arrays, where.of(parts[0].members))]
     except NpuError as error:
-        raise Broken("value", parts[0].members, f"{described(parts[0])}: {error.reason} {error.remedy}") from None
+        raise BrokenExchange(
+            "value", parts[0].members, f"{described(parts[0])}: {error.reason} {error.remedy}"
+        ) from None
 
 
 def _collective(parts: Sequence[Part], arrays: Sequence[Sequence[Any]], where: Topology) -> List[Any]:
@@ -59,7 +61,7 @@ def _check_counts(sent: List[Any], taken: List[Any]) -> None:
         for to, number in enumerate(row):
             if len(taken[to]) != len(sent) or number != taken[to][source]:
                 text = f"rank {source} of the group sends {number} elements to rank {to}, which takes another number."
-                raise Broken("mismatch", [source, to], text)
+                raise BrokenExchange("mismatch", [source, to], text)
 
 
 def _copy(array: Any) -> Any:

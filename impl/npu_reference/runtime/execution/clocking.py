@@ -17,7 +17,7 @@ from npu_reference.options import Resolution
 from npu_reference.partition import Partition
 from npu_reference.runtime.execution.compiling import Compiling, Timed
 from npu_reference.runtime.observing import account
-from npu_reference.runtime.observing.trace import Copy
+from npu_reference.runtime.observing.trace import TracedCopy
 
 __all__ = ["Clocking", "RunTime", "Turn", "device_of", "restart"]
 
@@ -137,7 +137,7 @@ class Clocking:
         return Turn(timed, self._endure(timed, parts, iterations, before), iterations, before)
 
     def end(
-        self, turn: Turn, signature: Any, parts: Partition, feeds: Mapping[str, Any], copies: Sequence[Copy]
+        self, turn: Turn, signature: Any, parts: Partition, feeds: Mapping[str, Any], copies: Sequence[TracedCopy]
     ) -> RunTime:
         """The record of a run that came to its end.
 

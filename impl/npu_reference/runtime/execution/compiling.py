@@ -13,7 +13,7 @@ from npu_reference.graphs import Graph, Shapes, infer_shapes
 from npu_reference.hardware import Device
 from npu_reference.options import Resolution
 from npu_reference.partition import Partition
-from npu_reference.runtime.observing.trace import Copy
+from npu_reference.runtime.observing.trace import TracedCopy
 
 __all__ = ["Compiling", "Timed"]
 
@@ -73,7 +73,7 @@ class Compiling:
         signature: Any,
         parts: Partition,
         feeds: Mapping[str, Any],
-        copies: Sequence[Copy] = (),
+        copies: Sequence[TracedCopy] = (),
     ) -> Timed:
         """The step of a signature. Never raises for what the model does not know.
 
@@ -96,7 +96,9 @@ class Compiling:
                 self._known.move_to_end(key)
             return found
 
-    def _compile(self, signature: Any, parts: Partition, fed: Mapping[str, _Shape], copies: Sequence[Copy]) -> Timed:
+    def _compile(
+        self, signature: Any, parts: Partition, fed: Mapping[str, _Shape], copies: Sequence[TracedCopy]
+    ) -> Timed:
         shapes: Dict[str, _Shape] = {}
         try:
             shapes = _sizes(signature, parts, fed, copies, self._tf_graph)
@@ -110,7 +112,7 @@ class Compiling:
 
 
 def _sizes(
-    signature: Any, parts: Partition, fed: Mapping[str, _Shape], copies: Sequence[Copy], tf_graph: Any
+    signature: Any, parts: Partition, fed: Mapping[str, _Shape], copies: Sequence[TracedCopy], tf_graph: Any
 ) -> Dict[str, _Shape]:
     """Shapes by ``node:slot``: of what is fed as it is fed, of what else crosses a border as TensorFlow has inferred
     it, a size that is open then as the bytes of a run tell it."""

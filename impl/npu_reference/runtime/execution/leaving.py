@@ -6,14 +6,14 @@ import atexit
 import threading
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Set
 
-from npu_reference.artifacts import Model, Place, Program, Remark
+from npu_reference.artifacts import FolderPlace, Model, Program, ProgramRemark
 from npu_reference.artifacts.places import plan_of
 from npu_reference.device.faults import Faults
 from npu_reference.options import Resolution
 from npu_reference.partition import Partition
 from npu_reference.precision import assign
 from npu_reference.runtime.execution.compiling import Compiling
-from npu_reference.runtime.observing.trace import Copy
+from npu_reference.runtime.observing.trace import TracedCopy
 
 __all__ = ["COUNTS", "Leaving", "end", "leaving"]
 
@@ -24,10 +24,10 @@ _LOCK = threading.RLock()
 _PROGRAM: List[Program] = []
 
 
-def end() -> Sequence[Remark]:
+def end() -> Sequence[ProgramRemark]:
     """The program ends normally: what is written last is written now. Remarks on what could not be."""
     with _LOCK:
-        found: List[Remark] = []
+        found: List[ProgramRemark] = []
         while _PROGRAM:
             found.extend(_PROGRAM.pop().end())
         return found
@@ -69,14 +69,14 @@ class Leaving:
         folder: str,
     ) -> None:
         self._resolution, self._env, self._session = resolution, dict(env), session
-        self._compiling, self._faults, self._place = compiling, faults, Place("", folder)
+        self._compiling, self._faults, self._place = compiling, faults, FolderPlace("", folder)
         self._left: Dict[Any, None] = {}
         self._told: Set[str] = set()
         self._program: Optional[Program] = None
 
     def compiled(
-        self, signature: Any, parts: Partition, feeds: Mapping[str, Any], copies: Optional[Sequence[Copy]] = None
-    ) -> List[Remark]:
+        self, signature: Any, parts: Partition, feeds: Mapping[str, Any], copies: Optional[Sequence[TracedCopy]] = None
+    ) -> List[ProgramRemark]:
         """Leave what compiling a signature leaves, once.
 
         Args:
@@ -96,7 +96,9 @@ class Leaving:
                 if copies is None:
                     return []
                 self._left[signature] = None
-                return self._new([Remark("NOT_COMPILED", "kernel files", f"none are left of this run: {timed.reason}")])
+                return self._new(
+                    [ProgramRemark("NOT_COMPILED", "kernel files", f"none are left of this run: {timed.reason}")]
+                )
             self._left[signature] = None
             if not _PROGRAM:
                 _PROGRAM.append(Program(self._place, asked_only=True, faults=self._faults))
@@ -106,7 +108,7 @@ class Leaving:
             found = self._new(left.notes)
             if left.hits or left.misses:
                 counts = f"{left.hits} kernels were taken from the cache, {left.misses} were compiled."
-                found.append(Remark(COUNTS, "op_compiler_cache_mode", counts))
+                found.append(ProgramRemark(COUNTS, "op_compiler_cache_mode", counts))
             return found
 
     def close(self) -> None:
@@ -119,7 +121,7 @@ class Leaving:
             if self._program is not None:
                 self._program.unload(self._session)
 
-    def _new(self, notes: Sequence[Remark]) -> List[Remark]:
+    def _new(self, notes: Sequence[ProgramRemark]) -> List[ProgramRemark]:
         found = [note for note in notes if note.message not in self._told]
         self._told.update(note.message for note in found)
         return found

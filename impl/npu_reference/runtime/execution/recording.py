@@ -75,7 +75,7 @@ class Recording:
     def __init__(
         self,
         wanted: Optional[profiling.Collected],
-        plan: Optional[tuning.Plan],
+        plan: Optional[tuning.TuningPlan],
         bank: Mapping[Gemm, Tile],
         place: Callable[[str], str],
         device: Device,
@@ -87,7 +87,7 @@ class Recording:
         self._wanted, self._plan, self._place, self._device, self._number = wanted, plan, place, device, number
         self._disk, self._tell = faults.disk(), tell
         self._lock = threading.Lock()
-        self._runs: List[profiling.Run] = []
+        self._runs: List[profiling.ProfiledRun] = []
         self._models: Dict[Any, int] = {}
         self._steps: Dict[int, Any] = {}
         self._tasks = self._left_out = 0
@@ -109,7 +109,7 @@ class Recording:
             if self._tasks > _MOST_TASKS and self._runs:
                 self._left_out += 1
                 return
-            self._runs.append(profiling.Run(time.profile, time.start_ns, model, f"graph_{model}"))
+            self._runs.append(profiling.ProfiledRun(time.profile, time.start_ns, model, f"graph_{model}"))
 
     def close(self) -> None:
         """Leave the files, once; what cannot be written is told."""

@@ -19,7 +19,7 @@ from npu_reference.runtime.execution.metering import Gauge, Meter
 from npu_reference.runtime.execution.names import Names
 from npu_reference.runtime.execution.needed import is_lowered
 from npu_reference.runtime.execution.references import at_launch
-from npu_reference.runtime.execution.wiring import Input, groups_in_order, parse_input, parse_inputs
+from npu_reference.runtime.execution.wiring import WiredInput, groups_in_order, parse_input, parse_inputs
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["Placed", "Request", "Shadow"]
@@ -64,10 +64,10 @@ class Placed(NamedTuple):
     """
 
     nodes: Dict[str, str]
-    args: Dict[str, Input]
-    rets: Dict[int, Input]
+    args: Dict[str, WiredInput]
+    rets: Dict[int, WiredInput]
     bodies: Dict[str, str]
-    returns: Dict[str, List[Input]]
+    returns: Dict[str, List[WiredInput]]
     effects: List[str]
     fresh: int
 
@@ -116,7 +116,7 @@ class Shadow:
         self._calls: Dict[str, str] = {}
         #: Bodies that the graph still holds, although the session has them.
         self._held: List[str] = []
-        self._probes: Dict[Input, Any] = {}
+        self._probes: Dict[WiredInput, Any] = {}
 
     def place(self, request: Request) -> Placed:
         """Add what is not there yet.
@@ -138,7 +138,7 @@ class Shadow:
         """The tf.Operation of a key."""
         return self._operations[key]
 
-    def tensor(self, at: Input) -> Any:
+    def tensor(self, at: WiredInput) -> Any:
         """The tf.Tensor of a key and slot."""
         return self._operations[at.node].outputs[at.slot]
 
@@ -156,7 +156,7 @@ class Shadow:
                         remove(name)
             self._held.clear()
 
-    def probes(self, wanted: Sequence[Input]) -> List[Any]:
+    def probes(self, wanted: Sequence[WiredInput]) -> List[Any]:
         """Scalar int64 tensors: how many elements each tensor has; of a string tensor, how many characters."""
         with self._lock:
             missing = [at for at in dict.fromkeys(wanted) if at not in self._probes]
@@ -169,12 +169,12 @@ class Shadow:
                 self._count_elements([at for at in missing if at not in texts])
             return [self._probes[at] for at in wanted]
 
-    def _count_characters(self, at: Input) -> Any:
+    def _count_characters(self, at: WiredInput) -> Any:
         v1 = tensorflow().v1
         with v1.name_scope(self._names.fresh("npu_probe") + "/"):
             return v1.cast(v1.reduce_sum(v1.strings.length(self.tensor(at))), v1.int64)
 
-    def _count_elements(self, wanted: Sequence[Input]) -> None:
+    def _count_elements(self, wanted: Sequence[WiredInput]) -> None:
         """Probes of many tensors at once: operators made one by one in Python would take most of a plan's time."""
         if not wanted:
             return
@@ -216,7 +216,7 @@ class _Batch:
 
     def arrange(self) -> Placed:
         """Decide for every node whether it is there already or is made now, and under which name."""
-        inputs: Dict[str, List[Input]] = {}
+        inputs: Dict[str, List[WiredInput]] = {}
         retvals = []
         dissolved = self._dissolve()
         for node in self.nodes.values():
@@ -259,13 +259,13 @@ class _Batch:
         self.geops, self.apart = set(), found.apart
         return found
 
-    def _where(self, source: Input) -> Input:
+    def _where(self, source: WiredInput) -> WiredInput:
         if source.node in self.placed.args:
             at = self.placed.args[source.node]
-            return Input(at.node, -1) if source.slot < 0 else at
-        return Input(self.placed.nodes[source.node], source.slot)
+            return WiredInput(at.node, -1) if source.slot < 0 else at
+        return WiredInput(self.placed.nodes[source.node], source.slot)
 
-    def _place_group(self, group: Tuple[str, ...], inputs: Dict[str, List[Input]]) -> None:
+    def _place_group(self, group: Tuple[str, ...], inputs: Dict[str, List[WiredInput]]) -> None:
         members = set(group)
         wiring = []
         ordered = sorted(group)
@@ -316,7 +316,7 @@ class _Batch:
         asked = self.request.asked
         return node.name in asked.index and asked.nodes[asked.index[node.name]].op == node.op
 
-    def _make(self, name: str, new_name: str, inputs: List[Input]) -> None:
+    def _make(self, name: str, new_name: str, inputs: List[WiredInput]) -> None:
         original = self.nodes[name]
         node = type(original)()
         node.CopyFrom(original)
@@ -371,7 +371,7 @@ class _Batch:
             hook(body, name)
         return body
 
-    def _feed(self, tensor: str) -> Input:
+    def _feed(self, tensor: str) -> WiredInput:
         """The tensor to feed in place of a user's: the placeholder itself, or one made for any other tensor."""
         name, _, slot = tensor.rpartition(":")
         source = self.shadow.user_graph.get_operation_by_name(name)
@@ -399,7 +399,7 @@ class _Batch:
             self.own[names[0]] = name
             self.shadow.gives[names[0]] = (tensor,)
             self.fresh.append(node)
-        return Input(names[0], 0)
+        return WiredInput(names[0], 0)
 
     def add(self) -> None:
         """Import what is new.
@@ -535,7 +535,7 @@ def _inlines(config: Any) -> bool:
     return rewrite is None or not (rewrite.disable_meta_optimizer or rewrite.function_optimization == rewrite.OFF)
 
 
-def _data(ends: Sequence[Input]) -> int:
+def _data(ends: Sequence[WiredInput]) -> int:
     """How many data inputs there are; control inputs follow them."""
     return next((position for position, end in enumerate(ends) if end.slot < 0), len(ends))
 

@@ -6,13 +6,13 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.partition import Partition
 from npu_reference.runtime.execution.shadow import Placed, Shadow
-from npu_reference.runtime.execution.wiring import Input
-from npu_reference.runtime.observing.trace import Copy
+from npu_reference.runtime.execution.wiring import WiredInput
+from npu_reference.runtime.observing.trace import TracedCopy
 
-__all__ = ["Crossings", "Rule", "crossings", "value_bytes"]
+__all__ = ["Crossings", "TransferRule", "crossings", "value_bytes"]
 
 
-class Rule(NamedTuple):
+class TransferRule(NamedTuple):
     """How the size of one crossing is found.
 
     Attributes:
@@ -32,10 +32,12 @@ class Rule(NamedTuple):
 class Crossings(NamedTuple):
     """The rules of one plan, and the extra tensors its runs fetch."""
 
-    rules: Tuple[Rule, ...]
+    rules: Tuple[TransferRule, ...]
     probes: Tuple[Any, ...]
 
-    def copies(self, feeds: Mapping[str, Any], results: Sequence[Any], metered: Mapping[Any, Any]) -> Tuple[Copy, ...]:
+    def copies(
+        self, feeds: Mapping[str, Any], results: Sequence[Any], metered: Mapping[Any, Any]
+    ) -> Tuple[TracedCopy, ...]:
         """The copies of one run.
 
         Args:
@@ -47,18 +49,18 @@ class Crossings(NamedTuple):
         copies = []
         for rule in self.rules:
             if rule.how == "static":
-                copies.append(Copy(rule.tensor, rule.direction, rule.arg))
+                copies.append(TracedCopy(rule.tensor, rule.direction, rule.arg))
             elif rule.how == "probe":
-                copies.append(Copy(rule.tensor, rule.direction, int(results[first_probe + rule.arg]) * rule.size))
+                copies.append(TracedCopy(rule.tensor, rule.direction, int(results[first_probe + rule.arg]) * rule.size))
             elif rule.how == "feed":
-                copies.append(Copy(rule.tensor, rule.direction, value_bytes(feeds[rule.tensor])))
+                copies.append(TracedCopy(rule.tensor, rule.direction, value_bytes(feeds[rule.tensor])))
             elif rule.how == "fetch":
-                copies.append(Copy(rule.tensor, rule.direction, value_bytes(results[rule.arg])))
+                copies.append(TracedCopy(rule.tensor, rule.direction, value_bytes(results[rule.arg])))
             elif rule.how == "metered":
                 size, times = metered.get((rule.tensor, rule.direction), (0, 0))
-                copies.append(Copy(rule.tensor, rule.direction, size, times))
+                copies.append(TracedCopy(rule.tensor, rule.direction, size, times))
             else:
-                copies.append(Copy(rule.tensor, rule.direction, None))
+                copies.append(TracedCopy(rule.tensor, rule.direction, None))
         return tuple(copies)
 
 
@@ -107,28 +109,28 @@ class _Finder:
         self.fetched = {name: position for position, name in enumerate(fetches)}
         self.unsteady = unsteady
         #: Tensors to be probed, and which of the probes is theirs.
-        self.probed: Dict[Input, int] = {}
-        self.returned: Dict[str, Input] = {}
+        self.probed: Dict[WiredInput, int] = {}
+        self.returned: Dict[str, WiredInput] = {}
         for geop in partition.geops:
             for position, ret in enumerate(geop.rets):
                 source = f"{self.graph.nodes[ret.node].name}:{ret.slot}"
                 self.returned[source] = placed.returns[geop.name][position]
 
-    def rule(self, border: Any) -> Rule:
+    def rule(self, border: Any) -> TransferRule:
         name, _, slot = border.source.rpartition(":")
         node = self.graph.nodes[self.graph.index[name]] if name in self.graph.index else None
         if node is not None and node.op == "_Arg":
-            return Rule(self.feeds[node.attr("index")], border.direction, "feed")
+            return TransferRule(self.feeds[node.attr("index")], border.direction, "feed")
         if node is not None and self.unsteady is not None and self.unsteady[node.id]:
-            return Rule(border.source, border.direction, "metered")
+            return TransferRule(border.source, border.direction, "metered")
         size = self._static(name, int(slot))
         if size is None:
             size = border.bytes
         if size is not None:
-            return Rule(border.source, border.direction, "static", size)
+            return TransferRule(border.source, border.direction, "static", size)
         if border.source in self.fetched:
-            return Rule(border.source, border.direction, "fetch", self.fetched[border.source])
-        return self._probe(border.source, border.direction, Input(name, int(slot)))
+            return TransferRule(border.source, border.direction, "fetch", self.fetched[border.source])
+        return self._probe(border.source, border.direction, WiredInput(name, int(slot)))
 
     def _static(self, name: str, slot: int) -> Optional[int]:
         """Bytes by the shape that TensorFlow inferred in the user's graph."""
@@ -143,18 +145,18 @@ class _Finder:
             return None
         return int(shape.num_elements()) * int(tensor.dtype.base_dtype.size)
 
-    def _probe(self, source: str, direction: str, at: Input) -> Rule:
+    def _probe(self, source: str, direction: str, at: WiredInput) -> TransferRule:
         """Fetch the number of elements beside the script's own fetches."""
         where = self.returned.get(source)
         if where is None and at.node in self.placed.returns:
             where = self.placed.returns[at.node][at.slot]
         elif where is None and at.node in self.placed.nodes:
-            where = Input(self.placed.nodes[at.node], at.slot)
+            where = WiredInput(self.placed.nodes[at.node], at.slot)
         if where is None:
-            return Rule(source, direction, "unknown")
+            return TransferRule(source, direction, "unknown")
         tensor = self.shadow.tensor(where)
         dtype = tensor.dtype.base_dtype
         if dtype.name in ("resource", "variant"):
-            return Rule(source, direction, "unknown")
+            return TransferRule(source, direction, "unknown")
         number = self.probed.setdefault(where, len(self.probed))
-        return Rule(source, direction, "probe", number, 1 if dtype.name == "string" else int(dtype.size))
+        return TransferRule(source, direction, "probe", number, 1 if dtype.name == "string" else int(dtype.size))

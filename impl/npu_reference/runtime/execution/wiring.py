@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
 
-__all__ = ["Input", "groups_in_order", "parse_input", "parse_inputs"]
+__all__ = ["WiredInput", "groups_in_order", "parse_input", "parse_inputs"]
 
 
-class Input(NamedTuple):
+class WiredInput(NamedTuple):
     """One input of a node: the node it comes from and the output slot, -1 for a control input."""
 
     node: str
@@ -20,20 +20,20 @@ class Input(NamedTuple):
         return f"{self.node}:{self.slot}" if self.slot else self.node
 
 
-def parse_inputs(node: Any) -> List[Input]:
+def parse_inputs(node: Any) -> List[WiredInput]:
     """The inputs of a NodeDef, in order."""
     return [parse_input(text) for text in node.input]
 
 
-def parse_input(text: str) -> Input:
+def parse_input(text: str) -> WiredInput:
     """An input as a GraphDef writes it."""
     if text.startswith("^"):
-        return Input(text[1:], -1)
+        return WiredInput(text[1:], -1)
     name, _, slot = text.partition(":")
-    return Input(name, int(slot or 0))
+    return WiredInput(name, int(slot or 0))
 
 
-def groups_in_order(inputs: Dict[str, List[Input]]) -> Iterator[Tuple[str, ...]]:
+def groups_in_order(inputs: Dict[str, List[WiredInput]]) -> Iterator[Tuple[str, ...]]:
     """The strongly connected components, each after everything it reads.
 
     Args:
@@ -50,7 +50,7 @@ def groups_in_order(inputs: Dict[str, List[Input]]) -> Iterator[Tuple[str, ...]]
     for root in inputs:
         if root in number:
             continue
-        stack: List[Tuple[str, Iterator[Input]]] = []
+        stack: List[Tuple[str, Iterator[WiredInput]]] = []
         _enter(root, inputs, number, low, pending, stack)
         while stack:
             name, rest = stack[-1]
@@ -75,11 +75,11 @@ def groups_in_order(inputs: Dict[str, List[Input]]) -> Iterator[Tuple[str, ...]]
 
 def _enter(
     name: str,
-    inputs: Dict[str, List[Input]],
+    inputs: Dict[str, List[WiredInput]],
     number: Dict[str, int],
     low: Dict[str, int],
     pending: List[str],
-    stack: List[Tuple[str, Iterator[Input]]],
+    stack: List[Tuple[str, Iterator[WiredInput]]],
 ) -> None:
     number[name] = low[name] = len(number)
     pending.append(name)

@@ -6,12 +6,12 @@ import threading
 from contextlib import contextmanager
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from npu_reference.runtime.observing.trace import Copy
+from npu_reference.runtime.observing.trace import TracedCopy
 
 __all__ = [
     "Account",
     "Failure",
-    "Place",
+    "AccountPlace",
     "SessionAccount",
     "SignatureAccount",
     "faced",
@@ -26,7 +26,7 @@ KEPT_SESSIONS = 100
 KEPT_SIGNATURES = 200
 
 
-class Place(NamedTuple):
+class AccountPlace(NamedTuple):
     """A line of the script, or of a module of its own: file, line number from 1, function and text of the line."""
 
     file: str
@@ -41,7 +41,7 @@ class Failure(NamedTuple):
     kind: str
     code: str
     message: str
-    places: Tuple[Place, ...]
+    places: Tuple[AccountPlace, ...]
 
 
 class SignatureAccount:
@@ -65,7 +65,7 @@ class SignatureAccount:
         self.partition = partition
         self.notes = tuple(notes)
         self.runs = 0
-        self.copies: Tuple[Copy, ...] = ()
+        self.copies: Tuple[TracedCopy, ...] = ()
         self.bytes: Dict[str, int] = {"h2d": 0, "d2h": 0, "d2d": 0}
         self.device_ns = 0
         self.time: Any = None
@@ -125,7 +125,7 @@ class Account:
             self._signatures += 1
             session.signatures[signature] = SignatureAccount(signature, partition, notes)
 
-    def ran(self, number: int, signature: Any, copies: Sequence[Copy], time: Any = None) -> None:
+    def ran(self, number: int, signature: Any, copies: Sequence[TracedCopy], time: Any = None) -> None:
         with self._lock:
             session = self._sessions.get(number)
             if session is None:
@@ -178,7 +178,7 @@ def faced(faults: Iterable[Any]) -> None:
         account.faced.update(faults)
 
 
-def ran(number: int, signature: Any, copies: Sequence[Copy], time: Any = None) -> None:
+def ran(number: int, signature: Any, copies: Sequence[TracedCopy], time: Any = None) -> None:
     """A run of a signature ended well."""
     for account in _KEPT:
         account.ran(number, signature, copies, time)

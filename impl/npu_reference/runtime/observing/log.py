@@ -6,7 +6,7 @@ import logging
 from contextlib import contextmanager
 from typing import Callable, Iterator, NamedTuple
 
-__all__ = ["LOG", "Entry", "Notice", "listening", "say"]
+__all__ = ["LOG", "LogEntry", "Notice", "listening", "say"]
 
 LOG = logging.getLogger("npu_reference")
 
@@ -19,7 +19,7 @@ class Notice(NamedTuple):
     message: str
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """What a listener gets: level ``info``, ``warning`` or ``error``, code, subject and the whole text.
 
     ``said`` is the text without the session it concerns.
@@ -43,18 +43,18 @@ def say(level: int, notice: Notice, *, session: int = 0) -> None:
 
 
 class _Listener(logging.Handler):
-    def __init__(self, level: int, hear: Callable[[Entry], None]) -> None:
+    def __init__(self, level: int, hear: Callable[[LogEntry], None]) -> None:
         super().__init__(level)
         self._hear = hear
 
     def emit(self, record: logging.LogRecord) -> None:
         code, subject = getattr(record, "npu_code", ""), getattr(record, "npu_subject", "")
         said = getattr(record, "npu_said", record.getMessage())
-        self._hear(Entry(record.levelname.lower(), code, subject, record.getMessage(), said))
+        self._hear(LogEntry(record.levelname.lower(), code, subject, record.getMessage(), said))
 
 
 @contextmanager
-def listening(hear: Callable[[Entry], None], level: int = logging.WARNING) -> Iterator[None]:
+def listening(hear: Callable[[LogEntry], None], level: int = logging.WARNING) -> Iterator[None]:
     """Hand every entry from ``level`` on to ``hear``, and to nobody else."""
     listener = _Listener(level, hear)
     propagate, before = LOG.propagate, LOG.level

@@ -6,13 +6,13 @@ import threading
 from collections import deque
 from typing import Any, Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-__all__ = ["Copy", "RunRecord", "Totals", "Trace", "process_trace"]
+__all__ = ["TracedCopy", "RunRecord", "Totals", "Trace", "process_trace"]
 
 #: Runs kept in full; older ones live on in the totals only. assumed: enough to look at, small enough to forget.
 KEPT_RUNS = 1000
 
 
-class Copy(NamedTuple):
+class TracedCopy(NamedTuple):
     """A tensor that crossed a border in one run (M24: once per tensor, direction and run).
 
     Attributes:
@@ -55,7 +55,7 @@ class RunRecord(NamedTuple):
     run: int
     geops: int
     host: int
-    copies: Tuple[Copy, ...]
+    copies: Tuple[TracedCopy, ...]
     partition: Any
     notes: Tuple[str, ...] = ()
     engine: str = "simulated"

@@ -19,7 +19,7 @@ from npu_reference.device.faults import NONE, Faults
 from npu_reference.errors import DeviceError, NpuError
 from npu_reference.runtime import ranks
 from npu_reference.runtime.exchange.meeting import END
-from npu_reference.runtime.exchange.parts import Broken, Part
+from npu_reference.runtime.exchange.parts import BrokenExchange, Part
 from npu_reference.runtime.exchange.wire import know_dtype
 from npu_reference.runtime.tf_api import tensorflow
 
@@ -82,7 +82,7 @@ class Communicator:
         faults: that the device was asked to have.
     """
 
-    def __init__(self, place: Optional[ranks.Place], seconds: Any = None, faults: Faults = NONE) -> None:
+    def __init__(self, place: Optional[ranks.RankPlace], seconds: Any = None, faults: Faults = NONE) -> None:
         self.place = place
         self._seconds = hccl_seconds(seconds)
         self._lock = threading.Lock()
@@ -160,11 +160,11 @@ class Communicator:
         members = tuple(spec["members"])
         try:
             if self.place is None:
-                raise Broken("value", [0], f"{spec['name']}: only one rank runs, and {len(members)} take part.")
+                raise BrokenExchange("value", [0], f"{spec['name']}: only one rank runs, and {len(members)} take part.")
             if self.place.rank not in members:
-                raise Broken("value", [], f"rank {self.place.rank} is not in group {spec['group']!r}.")
+                raise BrokenExchange("value", [], f"rank {self.place.rank} is not in group {spec['group']!r}.")
             return self._perform(spec, members, [np.asarray(array) for array in arrays])
-        except Broken as broken:
+        except BrokenExchange as broken:
             raise self._fail(self._error(spec["name"], broken)) from None
         except NpuError as error:
             raise self._fail(error) from None
@@ -187,7 +187,7 @@ class Communicator:
         try:
             assert self.place is not None
             return move(self._meet(), self.place.rank)
-        except Broken as broken:
+        except BrokenExchange as broken:
             raise self._fail(self._error(channel, broken)) from None
 
     def _perform(self, spec: Mapping[str, Any], members: Tuple[int, ...], arrays: List[Any]) -> List[Any]:
@@ -228,7 +228,7 @@ class Communicator:
             self._failure = self._failure or error
         return error
 
-    def _error(self, name: str, broken: Broken) -> NpuError:
+    def _error(self, name: str, broken: BrokenExchange) -> NpuError:
         if broken.kind in ("lost", "absent"):
             reason = f"{broken.text} It is given up after {self._seconds} s on the device's clock."
             remedy = "Look at what that rank says first. hccl_timeout, in steps of 68 s, sets the time."

@@ -11,7 +11,7 @@ from typing import Any, List, Optional
 
 from npu_reference.errors import NpuError
 from npu_reference.place import FOLDER
-from npu_reference.runtime.observing.account import Failure, Place
+from npu_reference.runtime.observing.account import AccountPlace, Failure
 from npu_reference.runtime.scripts.missing_names import explain, version_hint
 
 __all__ = ["complaint", "failure_of"]
@@ -72,7 +72,7 @@ def _refusal(error: Optional[BaseException]) -> Optional[NpuError]:
     return None
 
 
-def _places(error: BaseException) -> List[Place]:
+def _places(error: BaseException) -> List[AccountPlace]:
     """The lines that are neither this package's nor a library's: the script's own, and its modules'."""
     found = []
     for frame in traceback.extract_tb(error.__traceback__):
@@ -83,7 +83,7 @@ def _places(error: BaseException) -> List[Place]:
             continue
         number = frame.lineno or 0
         text = (frame.line or linecache.getline(frame.filename, number)).strip()
-        found.append(Place(frame.filename, number, frame.name, text[:_PLACE_CHARS]))
+        found.append(AccountPlace(frame.filename, number, frame.name, text[:_PLACE_CHARS]))
     return found[::-1]
 
 

@@ -17,7 +17,7 @@ from npu_reference.hardware import load
 from npu_reference.runtime.config import OPTIMIZER, Overrides, overriding
 from npu_reference.runtime.execution import clocking, leaving, recording
 from npu_reference.runtime.observing.account import Account, Failure
-from npu_reference.runtime.observing.log import Entry, listening
+from npu_reference.runtime.observing.log import LogEntry, listening
 from npu_reference.runtime.observing.trace import process_trace
 from npu_reference.runtime.scripts.apart import apart
 from npu_reference.runtime.scripts.leavings import RunFolder, run_folder
@@ -144,7 +144,7 @@ def _observed(params: Mapping[str, Any], folder: RunFolder) -> Iterator[List[Dic
     """A fresh trace, the request's surroundings, and what is logged meanwhile."""
     log: List[Dict[str, str]] = []
 
-    def hear(entry: Entry) -> None:
+    def hear(entry: LogEntry) -> None:
         log.append({"level": entry.level, "code": entry.code, "subject": entry.subject, "message": entry.text})
 
     surface = params.get("surface", "session")

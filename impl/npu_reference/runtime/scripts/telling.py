@@ -9,7 +9,7 @@ from typing import Callable, Container, Set, TextIO, Union
 from npu_reference.device.faults import Faults
 from npu_reference.runtime.config import OPTIMIZER
 from npu_reference.runtime.observing.account import Account
-from npu_reference.runtime.observing.log import Entry
+from npu_reference.runtime.observing.log import LogEntry
 from npu_reference.runtime.observing.trace import Totals, process_trace
 from npu_reference.runtime.scripts import ending
 
@@ -35,14 +35,14 @@ def speaker(log: Union[Callable[[str], None], TextIO, None]) -> Callable[[str], 
     return write
 
 
-def hearer(say: Callable[[str], None], codes: Set[str]) -> Callable[[Entry], None]:
+def hearer(say: Callable[[str], None], codes: Set[str]) -> Callable[[LogEntry], None]:
     """Says every entry once, whichever session it comes from first, and none that is for another reader.
 
     ``codes`` takes those of all that was heard.
     """
     said = set()
 
-    def hear(entry: Entry) -> None:
+    def hear(entry: LogEntry) -> None:
         codes.add(entry.code)
         key = (entry.level, entry.code, entry.subject, entry.said)
         if entry.code not in _FOR_SAVED_GRAPHS and key not in said:

@@ -42,7 +42,7 @@ from npu_reference.runtime.observing.trace import RunRecord, process_trace
 from npu_reference.runtime.operators.communicating import TOKEN, Communicator, own_tokens, token_of
 from npu_reference.runtime.sessions.callables import Callable_
 from npu_reference.runtime.sessions.exception_dump import is_exception
-from npu_reference.runtime.sessions.failed_operators import FailedOperators, Run
+from npu_reference.runtime.sessions.failed_operators import FailedOperators, FailedRun
 from npu_reference.runtime.sessions.failures import (
     About,
     failed_at,
@@ -51,7 +51,7 @@ from npu_reference.runtime.sessions.failures import (
     session_error,
 )
 from npu_reference.runtime.sessions.partial import PartialRuns
-from npu_reference.runtime.sessions.running_again import Told, Watching
+from npu_reference.runtime.sessions.running_again import ToldAgain, Watching
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["Engine"]
@@ -67,7 +67,7 @@ class Engine:
         device: logical id of the device that it runs on.
     """
 
-    def __init__(self, session: Any, settings: Settings, place: Optional[ranks.Place] = None) -> None:
+    def __init__(self, session: Any, settings: Settings, place: Optional[ranks.RankPlace] = None) -> None:
         self._settings = settings
         values = settings.resolution.values
         self.device = ranks.device_of(values.get("session_device_id"), place)
@@ -206,8 +206,8 @@ class Engine:
                 try:
                     turn = self._clocking.begin(signature, plan.partition, feeds, loops)
                 except DeviceError as error:
-                    told_op = Told(error.subject, whole=True)
-                    self._failed.dump(told_op, Run(plan, signature, feeds), by_fault=True)
+                    told_op = ToldAgain(error.subject, whole=True)
+                    self._failed.dump(told_op, FailedRun(plan, signature, feeds), by_fault=True)
                     raise
                 self._check_overflows(turn)
         values: List[Any] = []
@@ -231,11 +231,11 @@ class Engine:
                 self._tell_end_of_data()
             if failure is not None:
                 raise session_error(failure) from None
-            error = self._failed.cause(error, Run(plan, signature, feeds))
+            error = self._failed.cause(error, FailedRun(plan, signature, feeds))
             if is_exception(error):
                 failed = failed_at(error, self._shadow.origin, plan.geop_names)
                 if failed is not None:
-                    self._failed.dump(failed, Run(plan, signature, feeds))
+                    self._failed.dump(failed, FailedRun(plan, signature, feeds))
             about = About(self._graph, plan.partition, self._shadow.origin, plan.geop_names, plan.apart)
             raise in_users_words(error, about) from None
         finally:

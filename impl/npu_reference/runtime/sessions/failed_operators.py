@@ -16,7 +16,7 @@ from npu_reference.runtime.sessions import exception_dump
 from npu_reference.runtime.sessions.exception_dump import Operator, Read
 from npu_reference.runtime.sessions.running_again import (
     Place,
-    Told,
+    ToldAgain,
     Watching,
     gives_other_values,
     is_control_flow,
@@ -25,13 +25,13 @@ from npu_reference.runtime.sessions.running_again import (
 )
 from npu_reference.runtime.tf_api import tensorflow
 
-__all__ = ["FailedOperators", "Run"]
+__all__ = ["FailedOperators", "FailedRun"]
 
 #: How often a run is made again that TensorFlow says was cancelled (assumed; one of a hundred was, at worst).
 _TRIES = 10
 
 
-class Run(NamedTuple):
+class FailedRun(NamedTuple):
     """The run that failed."""
 
     plan: Plan
@@ -65,9 +65,9 @@ class FailedOperators:
         self._plan = plan
         self._execute = execute
         #: What is watched already: whoever fails in every step does not make the session's graph grow.
-        self._watched: Dict[Tuple[Signature, Told, bool], Tuple[Plan, Watching]] = {}
+        self._watched: Dict[Tuple[Signature, ToldAgain, bool], Tuple[Plan, Watching]] = {}
 
-    def dump(self, told: Told, run: Run, *, by_fault: bool = False) -> None:
+    def dump(self, told: ToldAgain, run: FailedRun, *, by_fault: bool = False) -> None:
         """Write what the options want of an operator that failed; nothing where it is no operator of a GEOP.
 
         Args:
@@ -82,7 +82,7 @@ class FailedOperators:
         if found is not None:
             exception_dump.dump(wanted, *found, settings.places, self._device, self._session)
 
-    def cause(self, error: Any, run: Run) -> Any:
+    def cause(self, error: Any, run: FailedRun) -> Any:
         """The error of the operator for which TensorFlow cancelled a run; the one given where that cannot be had.
 
         The first error that TensorFlow hears of ends a run and is the one it raises. What fails inside of a call is
@@ -110,7 +110,7 @@ class FailedOperators:
                 pass
         return self._execute(plan, feeds)
 
-    def _in_geop(self, told: Told, run: Run, by_fault: bool) -> Optional[Tuple[Operator, Read]]:
+    def _in_geop(self, told: ToldAgain, run: FailedRun, by_fault: bool) -> Optional[Tuple[Operator, Read]]:
         """An operator of the user's graph, and what it read."""
         partition = run.plan.partition
         graph = partition.graph
@@ -124,7 +124,7 @@ class FailedOperators:
             read = self._watch(told, [place], run, by_fault)[1] if _turns(graph, number) else self._fetch(number, run)
         return Operator(told.node, graph, number, number + 1, self._dtypes(place), shapes), read
 
-    def _in_function(self, told: Told, run: Run, by_fault: bool) -> Optional[Tuple[Operator, Read]]:
+    def _in_function(self, told: ToldAgain, run: FailedRun, by_fault: bool) -> Optional[Tuple[Operator, Read]]:
         """One of a function that a GEOP calls."""
         graph = run.plan.partition.graph
         if graph.index.get(told.node) is not None and not (told.function or told.callers):
@@ -152,7 +152,7 @@ class FailedOperators:
 
     # -- what it read ------------------------------------------------------------------------------------------------
 
-    def _fetch(self, number: int, run: Run) -> Read:
+    def _fetch(self, number: int, run: FailedRun) -> Read:
         """Of an operator that runs once: what leads to it is computed once more."""
         graph = run.plan.partition.graph
         keeper = gives_other_values(graph, number, itself=False)
@@ -171,7 +171,7 @@ class FailedOperators:
                 return _missing("they cannot be computed again")
         return Read({at: values[tensor] for at, tensor in wanted.items()})
 
-    def _watch(self, told: Told, likely: Sequence[Place], run: Run, by_fault: bool) -> Tuple[Place, Read]:
+    def _watch(self, told: ToldAgain, likely: Sequence[Place], run: FailedRun, by_fault: bool) -> Tuple[Place, Read]:
         """Of one that runs in turns, or at several places: the run is made again, as far as to what leads there."""
         graph = run.plan.partition.graph
         place = likely[0]

@@ -12,7 +12,7 @@ from npu_reference.graphs import Graph
 from npu_reference.partition import Partition
 from npu_reference.partition.structure.calls import called_functions
 from npu_reference.runtime.execution.dissolving import dissolved
-from npu_reference.runtime.sessions.running_again import Told
+from npu_reference.runtime.sessions.running_again import ToldAgain
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["About", "failed_at", "in_users_words", "refused", "session_error"]
@@ -191,7 +191,7 @@ def _why_on_host(name: str, partition: Partition) -> str:
     return f"\n\t ({why}. {entry.remedy})"
 
 
-def failed_at(error: Any, origin: Mapping[str, str], geops: Mapping[str, str]) -> Optional[Told]:
+def failed_at(error: Any, origin: Mapping[str, str], geops: Mapping[str, str]) -> Optional[ToldAgain]:
     """What an OpError of the partitioned graph says of the operator in a GEOP that failed; None where it names none."""
     text = error.message if isinstance(error.message, str) else error.message.decode("utf-8", "replace")
     text = text.replace(_DERIVED, "")
@@ -208,7 +208,7 @@ def failed_at(error: Any, origin: Mapping[str, str], geops: Mapping[str, str]) -
     functions = [name for name in functions if _lookup(name, geops) is None]
     if not names:
         return None
-    return Told(names[0], functions[-1] if functions else "", tuple(names[1:]))
+    return ToldAgain(names[0], functions[-1] if functions else "", tuple(names[1:]))
 
 
 def _bare_name(text: str) -> str:

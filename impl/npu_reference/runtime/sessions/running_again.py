@@ -17,7 +17,7 @@ from npu_reference.runtime.execution import dumping
 from npu_reference.runtime.execution.threads import keep_thread
 from npu_reference.runtime.tf_api import tensorflow
 
-__all__ = ["Place", "Told", "Watching", "gives_other_values", "is_control_flow", "keeps_no_record", "places"]
+__all__ = ["Place", "ToldAgain", "Watching", "gives_other_values", "is_control_flow", "keeps_no_record", "places"]
 
 #: Operators that have state and still give, run again, what they gave before.
 _REPEATABLE = frozenset(
@@ -47,7 +47,7 @@ _NUMBERS = itertools.count(1)
 _WATCHED = re.compile(r"/npu_watched_(\d+)")
 
 
-class Told(NamedTuple):
+class ToldAgain(NamedTuple):
     """What an error says of the operator that failed.
 
     Attributes:
@@ -89,7 +89,7 @@ class Watching(dumping.Dumping):
         stop: end the run where the operator would begin: it did not fail by itself.
     """
 
-    def __init__(self, told: Told, *, stop: bool = False) -> None:
+    def __init__(self, told: ToldAgain, *, stop: bool = False) -> None:
         super().__init__(DataDump("", None, "all"), None)  # type: ignore[arg-type]  # it writes nothing
         self.told = told
         self.stop = stop
@@ -141,7 +141,7 @@ class Watching(dumping.Dumping):
         return None if number is None else int(number.group(1))
 
 
-def places(told: Told, partition: Partition) -> List[Place]:
+def places(told: ToldAgain, partition: Partition) -> List[Place]:
     """The operators of a partition's GEOPs that an error may be of, the likeliest first."""
     watching = Watching(told)
     graph_def = tensorflow().v1.GraphDef.FromString(build(partition.graph, partition).SerializeToString())
@@ -172,7 +172,7 @@ def _is_call(graph: Graph, number: int) -> bool:
     return proto.op in _CALLS or (proto.op in graph.functions and proto.op not in graph.functions.operators)
 
 
-def _likely(told: Told, found: List[Place]) -> List[Place]:
+def _likely(told: ToldAgain, found: List[Place]) -> List[Place]:
     """Those that the error may be of: by the operator's name, then by its function, then by the calls around it."""
     if told.whole:
         return [place for place in found if place.op == told.node]

@@ -6,7 +6,7 @@ it. Cases are asked once more, each under several conditions at a time, and judg
 
 from __future__ import annotations
 
-from npu_conformance.strength.laws.effects.asked import Condition, Kept, Question, question
+from npu_conformance.strength.laws.effects.asked import EffectCondition, EffectQuestion, KeptEffect, question
 from npu_conformance.strength.laws.effects.choosing import details, effects, questions, usable
 from npu_conformance.strength.laws.effects.declared import CONDITIONS, fitting
 from npu_conformance.strength.laws.effects.judging import EFFECTS, asked_for, fault, read_back
@@ -14,10 +14,10 @@ from npu_conformance.strength.laws.effects.refusing import refused
 
 __all__ = [
     "CONDITIONS",
-    "Condition",
+    "EffectCondition",
     "EFFECTS",
-    "Kept",
-    "Question",
+    "KeptEffect",
+    "EffectQuestion",
     "asked_for",
     "details",
     "effects",

@@ -6,11 +6,22 @@ from typing import Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional
 
 from npu_conformance.library.library import Instance
 
-__all__ = ["Answer", "Back", "Condition", "Fits", "HERE", "Kept", "Lay", "Params", "Question", "question"]
+__all__ = [
+    "Answer",
+    "Back",
+    "EffectCondition",
+    "Fits",
+    "HERE",
+    "KeptEffect",
+    "Lay",
+    "Params",
+    "EffectQuestion",
+    "question",
+]
 
 Params = Dict[str, Any]
 Answer = Dict[str, Any]
-Fits = Callable[["Question"], bool]
+Fits = Callable[["EffectQuestion"], bool]
 Lay = Callable[[Params], Params]
 Back = Callable[[Answer], Answer]
 
@@ -18,7 +29,7 @@ Back = Callable[[Answer], Answer]
 HERE = "company"
 
 
-class Question(NamedTuple):
+class EffectQuestion(NamedTuple):
     """A case as conditions look at it.
 
     Attributes:
@@ -40,7 +51,7 @@ class Question(NamedTuple):
         return frozenset(self.params.get("env", {})).union(*(one.get("env") or {} for one in self.turns))
 
 
-class Condition(NamedTuple):
+class EffectCondition(NamedTuple):
     """What is laid over a question.
 
     Attributes:
@@ -81,14 +92,14 @@ class Condition(NamedTuple):
         return self.fully or ("" if self.dear or self.roughly else self.name)
 
 
-class Kept(NamedTuple):
+class KeptEffect(NamedTuple):
     """A question with the conditions that it is asked under, by name."""
 
     instance: Instance
     conditions: Tuple[str, ...]
 
 
-def question(instance: Instance) -> Question:
+def question(instance: Instance) -> EffectQuestion:
     """A case's question as conditions look at it."""
     params, expect = instance.case.params, instance.case.expect
     laid = [params["values"], *(one.get("values") or {} for one in params.get("turns") or ())]
@@ -96,4 +107,4 @@ def question(instance: Instance) -> Question:
     said = [*expect.contains, *expect.forbid, *(line for group in expect.any_of for line in group), *expect.bounds]
     said += [f"{aspect}:{subject}" for aspect, subject in expect.observe]
     said += [f"compare {measure}" for measures in expect.compare.values() for measure in measures]
-    return Question(instance, params, frozenset(name for one in laid for name in one), "\n".join(said))
+    return EffectQuestion(instance, params, frozenset(name for one in laid for name in one), "\n".join(said))

@@ -8,7 +8,7 @@ import re
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from npu_conformance.files import resources
-from npu_conformance.strength.laws.effects.asked import HERE, Answer, Lay, Params, Question
+from npu_conformance.strength.laws.effects.asked import HERE, Answer, EffectQuestion, Lay, Params
 
 __all__ = [
     "DIRECTORIES",
@@ -253,7 +253,7 @@ def spaced(text: str) -> str:
         return "\n" + "".join(f"{line.strip()} \t\n\n" for line in text.splitlines())
 
 
-def has_files(one: Question) -> bool:
+def has_files(one: EffectQuestion) -> bool:
     """There is a file of configuration, whose own lines nothing asks for."""
     files = [*(one.params.get("files") or {}), *(name for turn in one.turns for name in turn.get("files") or {})]
     return any(name.endswith((".cfg", ".json", ".ini")) for name in files) and "op_cache.ini" not in one.said
@@ -309,7 +309,7 @@ def by_environment(params: Params) -> Params:
     return {**params, "values": values, "env": {**params.get("env", {}), **env}}
 
 
-def once(one: Question) -> bool:
+def once(one: EffectQuestion) -> bool:
     """The question gives what the environment may say instead, and no turn or variant gives it otherwise.
 
     Document 003 sets AOE_MODE beside a training script, and says nothing of online inference (T38).
@@ -373,7 +373,7 @@ def _whole(base: Mapping[str, Any], values: Mapping[str, Any]) -> Dict[str, Any]
     return {**dict.fromkeys(base), **values}
 
 
-def on_both_surfaces(one: Question) -> bool:
+def on_both_surfaces(one: EffectQuestion) -> bool:
     """Both documents have every option that the question gives, with one meaning; none names its field."""
     laid = [one.params["values"], *(turn.get("values") or {} for turn in one.turns)]
     laid += list((one.params.get("variants") or {}).values())
@@ -491,7 +491,7 @@ def out_of_scope(answer: Any) -> Any:
     return answer[len(_SCOPE) :] if isinstance(answer, str) and answer.startswith(_SCOPE) else answer
 
 
-def names_no_operator(one: Question) -> bool:
+def names_no_operator(one: EffectQuestion) -> bool:
     """No option or file names an operator; what does by its type does not matter."""
     files = [one.params.get("files") or {}, *(turn.get("files") or {} for turn in one.turns)]
     texts = "\n".join(text for each in files for text in each.values() if isinstance(text, str))

@@ -9,7 +9,7 @@ import re
 from typing import AbstractSet, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from npu_conformance.library.library import Instance, Library
-from npu_conformance.strength.laws.effects.asked import Condition, Kept, question
+from npu_conformance.strength.laws.effects.asked import EffectCondition, KeptEffect, question
 from npu_conformance.strength.laws.effects.declared import BY_NAME, fitting
 
 __all__ = ["details", "digest", "effects", "questions", "usable"]
@@ -73,7 +73,7 @@ class _Fitting(NamedTuple):
     instance: Instance
     shown: FrozenSet[str]
     small: FrozenSet[str]
-    found: Sequence[Condition]
+    found: Sequence[EffectCondition]
     names: FrozenSet[str]
     overs: Mapping[str, Sequence[str]]
     price: int
@@ -84,7 +84,9 @@ class _Fitting(NamedTuple):
         return _fitted(self.instance, self.shown, self.small, found)
 
 
-def _fitted(instance: Instance, shown: FrozenSet[str], small: FrozenSet[str], found: Sequence[Condition]) -> _Fitting:
+def _fitted(
+    instance: Instance, shown: FrozenSet[str], small: FrozenSet[str], found: Sequence[EffectCondition]
+) -> _Fitting:
     overs: Dict[str, List[str]] = {}
     for one in found:
         if one.over:
@@ -92,7 +94,7 @@ def _fitted(instance: Instance, shown: FrozenSet[str], small: FrozenSet[str], fo
     return _Fitting(instance, shown, small, found, frozenset(one.name for one in found), overs, _price(instance))
 
 
-def questions(library: Library, seed: int = 0, rounds: int = 1) -> List[Kept]:
+def questions(library: Library, seed: int = 0, rounds: int = 1) -> List[KeptEffect]:
     """Questions that show every effect under every condition that fits it, and every detail of one under some: few; and
     of the other cases a part that the seed draws, or in rounds after the first all, under what they have not met."""
     fit = [_fitted(one, effects(one), details(one), fitting(question(one))) for one in usable(library, f"{seed}")]
@@ -115,7 +117,7 @@ def questions(library: Library, seed: int = 0, rounds: int = 1) -> List[Kept]:
                 laid = _together(one.found, gains, f"{seed}/{number}/{name}")
                 if number == 0 or any((name, condition) in new for condition in laid):
                     met.update((name, condition) for condition in laid)
-                    chosen.append(Kept(one.instance, laid))
+                    chosen.append(KeptEffect(one.instance, laid))
     return chosen
 
 
@@ -127,12 +129,12 @@ def _each_once(fit: Sequence[_Fitting], draw: str) -> List[_Fitting]:
     return list(found.values())
 
 
-def _names(conditions: Iterable[Condition]) -> FrozenSet[str]:
+def _names(conditions: Iterable[EffectCondition]) -> FrozenSet[str]:
     """The names of conditions, with those that details are asked under of them."""
     return frozenset(name for one in conditions for name in (one.name, one.over) if name)
 
 
-def _few(fit: Sequence[_Fitting], only: AbstractSet[str] = frozenset(), sparse: bool = False) -> List[Kept]:
+def _few(fit: Sequence[_Fitting], only: AbstractSet[str] = frozenset(), sparse: bool = False) -> List[KeptEffect]:
     """Few questions that show every effect under every condition that fits it, and every detail of one under some; with
     `only` every effect under these conditions, with no others that show nothing new where they are laid sparsely."""
     left: Dict[str, Set[str]] = {}
@@ -143,7 +145,7 @@ def _few(fit: Sequence[_Fitting], only: AbstractSet[str] = frozenset(), sparse: 
             left.setdefault(detail, {""}).update(one.overs)
     if only:
         left = {subject: names & only for subject, names in left.items()}
-    chosen: List[Kept] = []
+    chosen: List[KeptEffect] = []
     least = float(max((len(one.shown) * len(one.found) for one in fit), default=1))
     while fit:
         most = 0.0
@@ -161,7 +163,7 @@ def _few(fit: Sequence[_Fitting], only: AbstractSet[str] = frozenset(), sparse: 
                 new += [(detail, left[detail] & under) for detail in one.small]
                 best = sum(len(names) for _, names in new) / one.price
                 if best and best >= least:
-                    chosen.append(Kept(one.instance, laid))
+                    chosen.append(KeptEffect(one.instance, laid))
                     for subject, names in new:
                         left[subject] -= names
                     continue
@@ -202,7 +204,7 @@ def _price(instance: Instance) -> int:
 
 
 def _together(
-    found: Sequence[Condition], gains: Mapping[str, int], draw: str, sparse: bool = False
+    found: Sequence[EffectCondition], gains: Mapping[str, int], draw: str, sparse: bool = False
 ) -> Tuple[str, ...]:  # fmt: skip
     """Most conditions that may be laid at once: of those of one place the one that shows most that is left.
 

@@ -7,7 +7,7 @@ import re
 from typing import Any, List, Mapping, Tuple
 
 from npu_conformance.strength.laws.effects import answers, changes
-from npu_conformance.strength.laws.effects.asked import HERE, Condition, Params, Question
+from npu_conformance.strength.laws.effects.asked import HERE, EffectCondition, EffectQuestion, Params
 from npu_conformance.strength.laws.effects.fits import (
     accepted,
     all_of,
@@ -78,7 +78,7 @@ def _defaults(surface: str, edition: str) -> Mapping[str, Any]:
     return {**_DEFAULTS[surface], **_DEFAULTS.get(f"{surface} {edition}", {})}
 
 
-def _shows_default(one: Question) -> bool:
+def _shows_default(one: EffectQuestion) -> bool:
     """Whether a case is about an option that it does not give, which a default that is given would hide."""
     known = _defaults(one.params["surface"], one.instance.edition)
     about = {name.split(".")[1] for name in one.instance.case.requirements}
@@ -147,16 +147,16 @@ _OF_NOBODY: Mapping[str, str] = {
 }
 
 
-def _of_any_ranks(one: Question) -> bool:
+def _of_any_ranks(one: EffectQuestion) -> bool:
     """Whether a step of two devices is one of more: of a script it is said, of `every_collective` by an operator."""
     graph = str(one.params.get("graph", "every_collective"))
     return one.params.get("ranks") == 2 and "every_collective" not in graph
 
 
 #: In the order in which they are laid; what one gives, those after it leave alone.
-CONDITIONS: Tuple[Condition, ...] = (
+CONDITIONS: Tuple[EffectCondition, ...] = (
     *(
-        Condition(
+        EffectCondition(
             name,  # with what is document 003's alone nothing can be laid beside it
             ("runconfig.mix_compile_mode.session_equivalence", "precision.g.session_same", "G16"),
             all_of(accepted, has_surface(surface), changes.on_both_surfaces, lacks("AOE_MODE"),
@@ -169,7 +169,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         )
         for name, surface in (("by NPURunConfig", "session"), ("by a session", "runconfig"))
     ),
-    Condition(
+    EffectCondition(
         "by the environment",
         ("env.AOE_MODE.fallback", "env.ASCEND_DEVICE_ID.lower", "T14"),
         all_of(accepted, in_003, changes.once, lacks(*changes.VARIABLES.values())),
@@ -177,14 +177,14 @@ CONDITIONS: Tuple[Condition, ...] = (
         answers.same,
         ("results", "weights", "tuning", "device"),
     ),
-    Condition(
+    EffectCondition(
         "names of every kind of character",
         ("session.op_compiler_cache_dir.charset", "runconfig.op_compiler_cache_dir.charset", "B1"),
         all_of(accepted, gives(*changes.DIRECTORIES, *changes.FILES, *changes.OUTPUTS)),
         changes.elsewhere,
         answers.renamed(lambda name: re.sub(r"\A(Named_by-00[23]\.[^/]+)/", "", name)),
     ),
-    Condition(
+    EffectCondition(
         "relative names",
         ("runconfig.work_path.relative", "session.profiling_options.output.relative", "D8"),
         lambda one: not one.options.isdisjoint((*changes.DIRECTORIES, *changes.FILES, *changes.OUTPUTS))
@@ -193,14 +193,14 @@ CONDITIONS: Tuple[Condition, ...] = (
         answers.same,
         dear=True,
     ),
-    Condition(
+    EffectCondition(
         "slashes at the end",
         ("session.profiling_options.output.dest", "session.op_compiler_cache_dir.exists"),
         all_of(accepted, gives(*changes.DIRECTORIES, *changes.OUTPUTS)),
         lambda params: changes.everywhere(params, changes.DIRECTORIES, lambda path: f"{path.rstrip('/')}/"),
         answers.same,
     ),
-    Condition(
+    EffectCondition(
         "a cache of its own",
         ("session.op_compiler_cache_mode.enable", "session.op_compiler_cache_dir.created"),
         all_of(tabled, one_program, unlike(*_OF_CACHE, "op_debug_level", "op_debug_config", said=_CACHE)),
@@ -209,7 +209,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         ("kernels",),
         roughly=True,
     ),
-    Condition(
+    EffectCondition(
         "kernel files of level 4",  # no cache beside it
         ("session.op_debug_level.4.files", "session.debug_dir.contents"),
         all_of(
@@ -220,7 +220,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         ("kernels",),
         roughly=True,
     ),
-    Condition(
+    EffectCondition(
         "no cache",
         ("session.op_compiler_cache_mode.disable",),
         all_of(compiles, tabled, unlike(*_OF_CACHE, said=rf"{_CACHE}|reused|cached|kernels:")),
@@ -229,7 +229,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         ("kernels",),
         roughly=True,
     ),
-    Condition(
+    EffectCondition(
         "a directory for files of debugging",
         ("session.debug_dir.contents",),
         all_of(tabled, unlike(*_OF_KERNELS, said="kernel_meta")),
@@ -237,7 +237,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _OWN,
         moves=True,
     ),
-    Condition(
+    EffectCondition(
         "fusion results at once",
         ("runconfig.export_compile_stat.2",),
         all_of(in_003, unlike("export_compile_stat", said="fusion_result")),
@@ -246,7 +246,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         ("results",),
         roughly=True,
     ),
-    Condition(
+    EffectCondition(
         "no fusion results",
         ("runconfig.export_compile_stat.0",),
         all_of(compiles, in_003, unlike("export_compile_stat", said="fusion_result")),
@@ -255,7 +255,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         ("results",),
         roughly=True,
     ),
-    Condition(
+    EffectCondition(
         "weights in files",
         ("runconfig.external_weight.true_all_const", "runconfig.external_weight.numerics"),
         all_of(in_003, unlike("external_weight", said="constant|weight")),
@@ -264,7 +264,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         ("weights",),
         roughly=True,
     ),
-    Condition(
+    EffectCondition(
         "a profile",
         ("session.profiling_mode.true", "session.profiling_options.output.dest"),
         all_of(tabled, lambda one: one.instance.case.method != "run",
@@ -272,7 +272,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         changes.giving(_PROFILED, {f"/{HERE}/": ""}),
         _OWN,
     ),
-    Condition(
+    EffectCondition(
         "tuning",  # of what is compiled afterwards
         ("runconfig.aoe_mode.2", "runconfig.work_path.contents", "T26"),
         all_of(in_003, one_program, lacks("AOE_MODE"), unlike(*_OF_TUNING, said="tun|speed|repository")),
@@ -281,14 +281,14 @@ CONDITIONS: Tuple[Condition, ...] = (
         ("tuning",),
         roughly=True,
     ),
-    Condition(
+    EffectCondition(
         "dumps",
         ("session.enable_dump.true", "session.dump_path.precreated"),
         all_of(tabled, unlike("enable_dump", "dump_config", "dump_path")),
         changes.giving(_DUMPED, {f"/{HERE}/": ""}),
         _OWN,
     ),
-    Condition(
+    EffectCondition(
         "online inference",  # with the precision of training; what documents list for training alone is left out
         ("session.graph_run_mode.0", "A6", "A28"),
         all_of(
@@ -306,7 +306,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         fully="mode",
         shading=True,
     ),
-    Condition(
+    EffectCondition(
         "mixed computing",  # of what the device computes anyway; a graph in pieces has copies of its own
         ("session.mix_compile_mode.true",),
         all_of(
@@ -322,7 +322,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         fully="mixed",
         shading=True,
     ),
-    Condition(
+    EffectCondition(
         "the third device",
         ("session.session_device_id.effect", "session.session_device_id.over_env"),
         all_of(tabled, lacks("ASCEND_DEVICE_ID"), unlike("session_device_id", "local_rank_id", said="ran_on")),
@@ -332,7 +332,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         answers.same,
         ("device",),
     ),
-    Condition(
+    EffectCondition(
         "a launched rank",
         ("T51",),
         all_of(
@@ -343,7 +343,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         changes.setting({"RANK_SIZE": "1", "RANK_ID": "0", "DEVICE_ID": "3", "JOB_ID": "10087"}),
         answers.same,
     ),
-    Condition(
+    EffectCondition(
         "eight devices for two",
         ("session.is_tailing_optimization.distributed_only", "runconfig.hcom_parallel.true"),
         _of_any_ranks,
@@ -351,7 +351,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         answers.same,
         ("device",),
     ),
-    Condition(
+    EffectCondition(
         "a work path in the environment",
         ("env.ASCEND_WORK_PATH.uses", "runconfig.debug_dir.priority", "files.fusion_result.path_env"),
         lacks("ASCEND_WORK_PATH"),
@@ -359,7 +359,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         answers.renamed(lambda name: re.sub(rf"\A{HERE}/a/(FE/\d+/?)?", "", name)),
         moves=True,
     ),
-    Condition(
+    EffectCondition(
         "a cache path in the environment",
         ("runconfig.op_compiler_cache_dir.priority",),
         all_of(gives("op_compiler_cache_dir"), lacks("ASCEND_CACHE_PATH")),
@@ -367,7 +367,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         answers.same,
         moves=True,
     ),
-    Condition(
+    EffectCondition(
         "another home",
         ("runconfig.op_compiler_cache_dir.priority", "session.op_compiler_cache_dir.default"),
         all_of(one_program, lacks("HOME")),
@@ -375,14 +375,14 @@ CONDITIONS: Tuple[Condition, ...] = (
         answers.without(rf"\A{HERE}/h/"),
         moves=True,
     ),
-    Condition(
+    EffectCondition(
         "a path of collections",  # oom is refused beside it
         ("env.NPU_COLLECT_PATH.uses", "D31"),
         all_of(compiles, lacks("NPU_COLLECT_PATH"), unlike("op_debug_config", said="kernel_meta")),
         changes.setting({"NPU_COLLECT_PATH": f"/{HERE}/n"}),
         answers.without(rf"(\A|/)kernel_meta/|\A{HERE}/n(/|\Z)"),
     ),
-    Condition(
+    EffectCondition(
         "a folder with files of others",
         ("C15", "D30", "runconfig.fusion_switch_file.default", "runconfig.op_debug_config.default"),
         lambda one: True,
@@ -390,7 +390,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         answers.renamed(lambda name: None if name in _OF_NOBODY else name),
         seldom=True,
     ),
-    Condition(
+    EffectCondition(
         "an earlier program",
         ("files.fusion_result.keys", "session.op_compiler_cache_mode.disable"),
         all_of(compiles, accepted, tabled, unlike(said="size")),
@@ -401,14 +401,14 @@ CONDITIONS: Tuple[Condition, ...] = (
         fully="program",
         shading=True,
     ),
-    Condition(
+    EffectCondition(
         "a killed program",
         ("runconfig.export_compile_stat.1", "D26"),
         all_of(compiles, unlike(said=r"\bleft|fusion_result|\bin \S|contents|repository")),
         lambda params: {**params, "turns": [{**one, "ends": "killed"} for one in params.get("turns") or [{}]]},
         answers.same,
     ),
-    Condition(
+    EffectCondition(
         "another model before",
         ("runconfig.external_weight.sharing", "D18"),
         all_of(compiles, lambda one: not one.params.get("models"),
@@ -420,7 +420,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         fully="model",
         shading=True,
     ),
-    Condition(
+    EffectCondition(
         "steps before",  # what the device is to do wrong may be of an operator that is on the host without them
         ("session.session_device_id.per_session",),
         all_of(tells_time, accepted, lambda one: not ("mix_compile_mode" in one.options and "faults" in one.params)),
@@ -431,7 +431,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         fully="steps",
         shading=True,
     ),
-    Condition(
+    EffectCondition(
         "a variable, a text, a loop and a call in the graph",
         ("mixed.default.full_offload", "M2", "M4"),
         all_of(lambda one: bool(one.params.get("fetches")) and not one.params.get("models"),
@@ -442,7 +442,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         graph=changes.with_own_flow,
         seldom=True,
     ),
-    Condition(
+    EffectCondition(
         "a name scope around the graph",
         ("files.customize_dtypes.name_with_slash", "in_out_pair.names_no_port"),
         all_of(lambda one: one.instance.case.method != "run" and not one.params.get("models"), accepted,
@@ -454,28 +454,28 @@ CONDITIONS: Tuple[Condition, ...] = (
         ("names",),
         graph=changes.scoped,
     ),
-    Condition(
+    EffectCondition(
         "another order",
         ("session.table.unlisted_reserved", "files.op_debug_cfg.line", "files.op_cache_ini.section"),
         lambda one: True,
         changes.other_order,
         answers.same,
     ),
-    Condition(
+    EffectCondition(
         "white space in files",
         ("files.mixlist.current.is_json", "files.fusion_switch.current.grammar", "P22"),
         changes.has_files,
         lambda params: changes.rewritten(params, changes.spaced),
         answers.same,
     ),
-    Condition(
+    EffectCondition(
         "an empty choice in a profile",
         ("session.profiling_options.task_trace.junk_is_off", "session.profiling_options.aicpu.junk_is_off"),
         all_of(accepted, has_session, lambda one: any(map(changes.lacking, (one.params["values"], *laid(one))))),
         changes.choosing_nothing,
         answers.same,
     ),
-    Condition(
+    EffectCondition(
         "files of other options",
         ("runconfig.op_precision_mode.file", "files.fusion_switch.current.missing_section", "P23"),
         all_of(tabled, unlike(*_NAMED_OF_OTHERS, "op_select_implmode", "optypelist_for_implmode")),
@@ -484,7 +484,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         ("implementation",),
         roughly=True,
     ),
-    Condition(
+    EffectCondition(
         "another implementation of operators",  # of what is compared with itself
         ("session.op_select_implmode.high_precision",),
         all_of(tabled, lambda one: one.instance.case.method != "run",
@@ -494,14 +494,14 @@ CONDITIONS: Tuple[Condition, ...] = (
         ("implementation",),
         roughly=True,
     ),
-    Condition(
+    EffectCondition(
         "a pass for scopes that there are none of",
         ("session.enable_scope_fusion_passes.grammar", "session.enable_scope_fusion_passes.default"),
         all_of(tabled, unlike("enable_scope_fusion_passes", said=r"Scope\w+Pass|passes:")),
         changes.giving(changes.on_both(enable_scope_fusion_passes="ScopeClipBoxesPass")),
         answers.same,
     ),
-    Condition(
+    EffectCondition(
         "switches of the kernel compiler",  # no cache beside them
         ("runconfig.op_debug_config.ccec_g", "runconfig.op_compiler_cache_mode.debug_cfg_no_list"),
         all_of(compiles, in_003,
@@ -510,7 +510,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         _OWN,
         ("kernels",),
     ),
-    Condition(
+    EffectCondition(
         "iterations on the device",  # of what is compiled: who starts a step is another matter
         ("runconfig.iterations_per_loop.example", "runconfig.iterations_per_loop.effect"),
         all_of(compiles, in_003, accepted,
@@ -521,7 +521,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         ("mode", "mixed"),
         roughly=True,
     ),
-    Condition(
+    EffectCondition(
         "options of other subjects",
         ("session.op_wait_timeout.scope", "runconfig.quant_dumpable.0"),
         all_of(tabled, lambda one: "faults" not in one.params,
@@ -530,7 +530,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         changes.giving(_UNRELATED),
         answers.same,
     ),
-    Condition(
+    EffectCondition(
         "input shapes that are generalised",
         ("runconfig.compile_dynamic_mode.true",),
         all_of(compiles, in_003, accepted,
@@ -541,21 +541,21 @@ CONDITIONS: Tuple[Condition, ...] = (
         ("kernels",),
         roughly=True,
     ),
-    Condition(
+    EffectCondition(
         "deterministic computing",  # slower, but of each step that is compared
         ("runconfig.deterministic.1", "runconfig.deterministic.perf"),
         all_of(in_003, unlike("deterministic")),
         changes.giving(changes.on_both(deterministic=1)),
         answers.same,
     ),
-    Condition(
+    EffectCondition(
         "engines side by side",  # of what is compiled: when it runs is another matter
         ("session.stream_max_parallel_num.effect", "runconfig.ac_parallel_enable.streams"),
         all_of(compiles, tabled, unlike("stream_max_parallel_num", "ac_parallel_enable")),
         lambda params: changes.giving(_SIDE_BY_SIDE[params["edition"]])(params),
         answers.same,
     ),
-    Condition(
+    EffectCondition(
         "gradients that are merged late",
         ("session.is_tailing_optimization.true", "session.hcom_parallel.true"),
         all_of(compiles, tabled, unlike("is_tailing_optimization", "hcom_parallel", "graph_run_mode")),
@@ -564,7 +564,7 @@ CONDITIONS: Tuple[Condition, ...] = (
         ("mode",),
         roughly=True,
     ),
-    Condition(
+    EffectCondition(
         "formats of variables that are kept",  # which kernels convert them is not said
         ("session.variable_format_optimize.false",),
         all_of(compiles, tabled,
@@ -574,14 +574,14 @@ CONDITIONS: Tuple[Condition, ...] = (
         ("mode",),
         roughly=True,
     ),
-    Condition(
+    EffectCondition(
         "defaults that are given",
         ("session.graph_run_mode.default", "runconfig.export_compile_stat.default"),
         all_of(tabled, lambda one: one.instance.case.method == "run" or not _shows_default(one)),  # runs are dear
         _with_defaults,
         answers.same,
     ),
-    Condition(
+    EffectCondition(
         "the default that is shown, and others, given",
         ("session.graph_run_mode.default", "runconfig.op_wait_timeout.default"),
         all_of(tabled, lambda one: _shows_default(one)),
@@ -600,7 +600,7 @@ def _second(params: Params) -> Params:
 
 
 #: What is refused is so in a later program, too; nothing else is laid over it.
-SECOND = Condition(
+SECOND = EffectCondition(
     "in the second of two programs",
     ("session.table.unlisted_reserved",),
     all_of(compiles, lambda one: not accepted(one)),
@@ -620,7 +620,7 @@ _OF_RUNS = frozenset({
 })  # fmt: skip
 
 
-def fitting(asked: Question) -> List[Condition]:
+def fitting(asked: EffectQuestion) -> List[EffectCondition]:
     """The conditions that no document relates to a question."""
     runs = asked.instance.case.method == "run"
     return [one for one in CONDITIONS if (not runs or one.name in _OF_RUNS) and one.fits(asked)]

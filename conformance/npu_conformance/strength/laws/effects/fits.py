@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping, Sequence
 
-from npu_conformance.strength.laws.effects.asked import Fits, Question
+from npu_conformance.strength.laws.effects.asked import EffectQuestion, Fits
 
 __all__ = [
     "accepted",
@@ -42,20 +42,20 @@ def lacks(*variables: str) -> Fits:
     return lambda one: one.env.isdisjoint(variables)
 
 
-def compiles(one: Question) -> bool:
+def compiles(one: EffectQuestion) -> bool:
     return one.instance.case.method == "compile"
 
 
-def tells_time(one: Question) -> bool:
+def tells_time(one: EffectQuestion) -> bool:
     return one.instance.case.method == "timeline"
 
 
-def tabled(one: Question) -> bool:
+def tabled(one: EffectQuestion) -> bool:
     """A document has its options: none has NPURunConfig's earlier table."""
     return (one.params["surface"], one.instance.edition) != ("runconfig", "legacy")
 
 
-def in_003(one: Question) -> bool:
+def in_003(one: EffectQuestion) -> bool:
     return (one.params["surface"], one.instance.edition) == ("runconfig", "current")
 
 
@@ -63,17 +63,17 @@ def has_surface(surface: str) -> Fits:
     return lambda one: (one.params["surface"], one.instance.edition) == (surface, "current")
 
 
-def has_session(one: Question) -> bool:
+def has_session(one: EffectQuestion) -> bool:
     return bool(one.params["surface"] == "session")
 
 
-def laid(one: Question) -> Sequence[Mapping[str, Any]]:
+def laid(one: EffectQuestion) -> Sequence[Mapping[str, Any]]:
     return tuple((one.params.get("variants") or {}).values())
 
 
-def one_program(one: Question) -> bool:
+def one_program(one: EffectQuestion) -> bool:
     return len(one.turns) == 1 and not one.params.get("models")
 
 
-def accepted(one: Question) -> bool:
+def accepted(one: EffectQuestion) -> bool:
     return one.instance.case.expect.rejected is None

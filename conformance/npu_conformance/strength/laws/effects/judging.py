@@ -11,7 +11,7 @@ from npu_conformance.judging import judge
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws.checks import Law
 from npu_conformance.strength.laws.effects.answers import copied
-from npu_conformance.strength.laws.effects.asked import HERE, Kept, Params
+from npu_conformance.strength.laws.effects.asked import HERE, KeptEffect, Params
 from npu_conformance.strength.laws.effects.declared import BY_NAME, SECOND
 from npu_reference.graphs import load_graph
 
@@ -54,7 +54,7 @@ def read_back(conditions: Sequence[str], outcome: client.Outcome) -> client.Outc
     return client.Answered(answer)
 
 
-def fault(kept: Kept, outcome: client.Outcome, claims: judge.Claims) -> str:
+def fault(kept: KeptEffect, outcome: client.Outcome, claims: judge.Claims) -> str:
     """How the answer to a case under its conditions is not what the case asserts; empty where it is."""
     result = judge.judge(kept.instance, read_back(kept.conditions, outcome), None, claims)
     return "" if result.status in ("pass", "unsupported") else f"{result.status}: {result.detail}"

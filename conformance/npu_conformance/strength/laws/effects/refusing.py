@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from npu_conformance.files import resources
 from npu_conformance.library.library import Case, Expect, Instance, Library
-from npu_conformance.strength.laws.effects.asked import HERE, Kept
+from npu_conformance.strength.laws.effects.asked import HERE, KeptEffect
 from npu_conformance.strength.laws.effects.choosing import digest
 from npu_conformance.strength.laws.effects.declared import SECOND
 
@@ -29,14 +29,14 @@ _COMPILED: Tuple[Tuple[str, List[str], List[str]], ...] = (
 )
 
 
-def refused(library: Library, draw: str = "0") -> List[Kept]:
+def refused(library: Library, draw: str = "0") -> List[KeptEffect]:
     """What options or precisions are refused for: one question of each option and error, beside operators of every
     kind or after another model; and of each requirement too, in a later program and a later step, many in one request.
 
     No session of them is made, so that nothing can be compiled in it.
     """
     shown = _shown(library)
-    kept: List[Kept] = []
+    kept: List[KeptEffect] = []
     for key, one in _one_of_each(library, draw).items():
         number = digest(draw, one.id)[0]
         if one.case.method == "precision":
@@ -87,13 +87,13 @@ def _shown(library: Library) -> Mapping[str, Mapping[str, int]]:
     return shown
 
 
-def _asked_of(one: Instance, method: str, number: int, laid: Tuple[str, ...]) -> Kept:
+def _asked_of(one: Instance, method: str, number: int, laid: Tuple[str, ...]) -> KeptEffect:
     """What is refused, asked of another method; of a graph, where the case has none."""
     asked = {"feeds": [], "fetches": [], **one.case.params}
     if "graph" not in asked:
         asked.update(_graph(number))
     needs = one.case.needs - {one.case.method} | {method}
-    return Kept(one._replace(case=one.case._replace(method=method, params=asked, needs=needs)), laid)
+    return KeptEffect(one._replace(case=one.case._replace(method=method, params=asked, needs=needs)), laid)
 
 
 def _graph(number: int) -> Dict[str, Any]:
@@ -116,7 +116,7 @@ def _misses_file(one: Instance) -> bool:
     return one.case.expect.rejected is not None and "OPTION_FILE" in one.case.expect.rejected[0]
 
 
-def _later(options: Sequence[Instance], draw: str) -> List[Kept]:
+def _later(options: Sequence[Instance], draw: str) -> List[KeptEffect]:
     """Every refusal in a program, and in a step, after others; the last program gives nothing, and is answered."""
     groups: Dict[Tuple[str, str], List[Instance]] = {}
     for one in sorted(filter(_may_be_packed, options), key=lambda one: digest(draw, one.id)):
@@ -125,9 +125,9 @@ def _later(options: Sequence[Instance], draw: str) -> List[Kept]:
     for group in groups.values():
         for number, start in enumerate(range(0, len(group), _PACK)):
             pack = group[start : start + _PACK]
-            kept.append(Kept(_programs(pack, number), ()))
+            kept.append(KeptEffect(_programs(pack, number), ()))
             steps = [one for one in pack if not one.case.params.get("files") and not _misses_file(one)]
-            kept += [Kept(_steps(steps, number), ())] if steps else []
+            kept += [KeptEffect(_steps(steps, number), ())] if steps else []
     return kept
 
 

@@ -6,7 +6,7 @@ from typing import Mapping
 
 from npu_conformance.strength.laws.kinds.drawn import Drawn, DtypesOfDrawn
 from npu_conformance.strength.laws.kinds.in_company import InCompany
-from npu_conformance.strength.laws.kinds.kind import Kind
+from npu_conformance.strength.laws.kinds.kind import LawKind
 from npu_conformance.strength.laws.kinds.listed import Listed
 from npu_conformance.strength.laws.kinds.moded import Moded
 from npu_conformance.strength.laws.kinds.of_cases import OfCases
@@ -15,10 +15,10 @@ from npu_conformance.strength.laws.kinds.of_runs import OfRuns
 from npu_conformance.strength.laws.kinds.of_steps import OfSteps
 from npu_conformance.strength.laws.kinds.under_conditions import UnderConditions
 
-__all__ = ["KINDS", "Kind"]
+__all__ = ["KINDS", "LawKind"]
 
 #: By name, in the order in which they are asked and their answers are kept.
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, LawKind] = {
     one.name: one
     for one in (
         DtypesOfDrawn(),

@@ -10,10 +10,10 @@ from npu_conformance.library import twins
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws import precise
 from npu_conformance.strength.laws.asker import Asker
-from npu_conformance.strength.laws.checks import Question, facts, read
-from npu_conformance.strength.laws.graphs import OPERATORS, Request, Step, draw, request
-from npu_conformance.strength.laws.kinds.kind import Found, Judged, Kind, broken_by, undecided, words_of
-from npu_conformance.strength.laws.plans import Asked, Finding, Plan, edition_of
+from npu_conformance.strength.laws.checks import LawQuestion, facts, read
+from npu_conformance.strength.laws.graphs import OPERATORS, GraphRequest, Step, draw, request
+from npu_conformance.strength.laws.kinds.kind import Found, Judged, LawKind, broken_by, undecided, words_of
+from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan, edition_of
 from npu_reference.graphs import Graph, graph_from_def
 
 __all__ = [
@@ -30,7 +30,7 @@ TOGETHER = 12
 _UNLISTED = 8
 
 
-class Drawn(Kind):
+class Drawn(LawKind):
     """The partition of a random graph, as it is and with other names; of some once more in a fresh worker."""
 
     name, method = "graph", "partition"
@@ -52,11 +52,11 @@ class Drawn(Kind):
     def faults(self, plan: Plan, claims: judge.Claims, asked: Asked) -> Found:
         return faults(drawn(plan, asked.number), claims, asked)
 
-    def named(self, plan: Plan, finding: Finding) -> str:
+    def named(self, plan: Plan, finding: LawFinding) -> str:
         return f"graph {plan.seed}/{finding.asked.number}"
 
 
-class DtypesOfDrawn(Kind):
+class DtypesOfDrawn(LawKind):
     """The dtypes of some random graphs, as they are and with other names, in the modes by turns."""
 
     name, method = "precise", "precision"
@@ -91,12 +91,12 @@ class DtypesOfDrawn(Kind):
             said, other = set(precise.facts(answers["first"].ok)), set(precise.facts(answers["renamed"].ok))
             for fact in sorted(said ^ other)[:1]:
                 words = "no more" if fact in said else "besides"
-                found["precision-renaming"] = Finding(
+                found["precision-renaming"] = LawFinding(
                     asked, f"renamed, it says {words}: {fact}", answers["renamed"]
                 )  # fmt: skip
         return found
 
-    def named(self, plan: Plan, finding: Finding) -> str:
+    def named(self, plan: Plan, finding: LawFinding) -> str:
         return f"graph {plan.seed}/{finding.asked.number}"
 
 
@@ -141,7 +141,7 @@ def _listed(number: int, claims: judge.Claims) -> bool:
     return "op_list" in claims.features and number % _UNLISTED != _UNLISTED - 1
 
 
-def _params(asked: Request, number: int, edition: str, claims: judge.Claims) -> Dict[str, Any]:
+def _params(asked: GraphRequest, number: int, edition: str, claims: judge.Claims) -> Dict[str, Any]:
     params: Dict[str, Any] = {
         "surface": surface(number, edition),
         "edition": edition,
@@ -154,7 +154,7 @@ def _params(asked: Request, number: int, edition: str, claims: judge.Claims) -> 
     return params
 
 
-def _renamed(asked: Request) -> Tuple[Graph, twins.Twin]:
+def _renamed(asked: GraphRequest) -> Tuple[Graph, twins.Twin]:
     """The graph with other names, but for what is fed and fetched: their order is that of their names."""
     definition = asked.graph.to_def()
     kept = {name.partition(":")[0] for name in (*asked.feeds, *asked.fetches)}
@@ -187,13 +187,13 @@ def faults(steps: Sequence[Step], claims: judge.Claims, asked: Asked) -> Found:
         if isinstance(outcome, client.Answered):
             answers[way] = outcome
         else:
-            found.setdefault("answered", Finding(asked, words_of(outcome), outcome))
+            found.setdefault("answered", LawFinding(asked, words_of(outcome), outcome))
     if "first" not in answers:
         return found  # there is nothing to judge, and a law says so
     asking = request(steps)
     assert asking is not None
     listed = OPERATORS if _listed(asked.number, claims) else None
-    question = Question(asking.closed, listed, _mixed(asked.number))
+    question = LawQuestion(asking.closed, listed, _mixed(asked.number))
     reading = read(question, answers["first"].ok, claims.features)
     found = {**broken_by(asked, reading, answers["first"], claims, "partition"), **found}
     said = set(facts(reading))
@@ -201,7 +201,7 @@ def faults(steps: Sequence[Step], claims: judge.Claims, asked: Asked) -> Found:
         if way in answers:
             other = set(facts(read(question, answers[way].ok, claims.features)))
             for fault in _unlike(said, other, way)[:1]:
-                found.setdefault(law, Finding(asked, fault, answers[way]))
+                found.setdefault(law, LawFinding(asked, fault, answers[way]))
     return found
 
 

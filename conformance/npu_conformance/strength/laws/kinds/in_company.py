@@ -9,8 +9,8 @@ from npu_conformance.protocol import requests
 from npu_conformance.strength.laws import effects
 from npu_conformance.strength.laws.asker import Asker
 from npu_conformance.strength.laws.checks import Law
-from npu_conformance.strength.laws.kinds.kind import Found, Judged, Kind, words_of
-from npu_conformance.strength.laws.plans import Asked, Finding, Plan, shelved
+from npu_conformance.strength.laws.kinds.kind import Found, Judged, LawKind, words_of
+from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan, shelved
 from npu_conformance.strength.laws.table import OF_EFFECTS
 
 __all__ = ["InCompany"]
@@ -20,7 +20,7 @@ _TAKEN_ASIDE = 3
 _ALONE = "alone"  # the way of asking without conditions
 
 
-class InCompany(Kind):
+class InCompany(LawKind):
     """A case under conditions; some that do not hold, under each condition alone."""
 
     name = "effects"
@@ -61,13 +61,13 @@ class InCompany(Kind):
             return {}  # that is the case's own matter
         for way, outcome in reversed(list(asked.outcomes.items())):
             if outcome is None:
-                return {law: Finding(asked, words + words_of(None), None)}
+                return {law: LawFinding(asked, words + words_of(None), None)}
             if way == _ALONE:
                 continue
             laid = kept if way == "first" else kept._replace(conditions=(way,))
             fault = effects.fault(laid, outcome, claims)
             if fault:
-                return {law: Finding(asked, (words if way == "first" else f"beside {way}: ") + fault, outcome)}
+                return {law: LawFinding(asked, (words if way == "first" else f"beside {way}: ") + fault, outcome)}
         return {}
 
     def may_concern(self, law: Law) -> bool:
@@ -76,5 +76,5 @@ class InCompany(Kind):
     def concerns(self, plan: Plan, law: Law, asked: Asked) -> bool:
         return self.may_concern(law) and law.method == shelved(plan).effects[asked.number].instance.case.method
 
-    def named(self, plan: Plan, finding: Finding) -> str:
+    def named(self, plan: Plan, finding: LawFinding) -> str:
         return shelved(plan).effects[finding.asked.number].instance.id

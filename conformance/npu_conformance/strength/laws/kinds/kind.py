@@ -9,23 +9,23 @@ from npu_conformance.judging import judge
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws.asker import Asker
 from npu_conformance.strength.laws.checks import Law
-from npu_conformance.strength.laws.plans import Asked, Finding, Plan
+from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan
 from npu_conformance.strength.laws.table import LAWS, OF_CONDITIONS, OF_EFFECTS
 from npu_reference.graphs import Graph, close_over, load_graph
 
-__all__ = ["Found", "Judged", "Kind", "broken_by", "closed", "undecided", "words_of"]
+__all__ = ["Found", "Judged", "LawKind", "broken_by", "closed", "undecided", "words_of"]
 
 #: How a question breaks laws, by law.
-Found = Dict[str, Finding]
+Found = Dict[str, LawFinding]
 
 #: A question with how it breaks laws, or with nothing where that is left to :meth:`Kind.faults`.
-Judged = Tuple[Asked, Optional[Mapping[str, Finding]]]
+Judged = Tuple[Asked, Optional[Mapping[str, LawFinding]]]
 
 #: Laws about some questions alone; the kinds of these say so.
 _OF_SOME = OF_CONDITIONS | OF_EFFECTS | {"precision-lists", "precision-library"}
 
 
-class Kind:
+class LawKind:
     """One kind of question.
 
     Attributes:
@@ -52,7 +52,7 @@ class Kind:
         """Whether the answers to this question are judged by a law."""
         return self.may_concern(law)
 
-    def named(self, plan: Plan, finding: Finding) -> str:
+    def named(self, plan: Plan, finding: LawFinding) -> str:
         """The question in words."""
         raise NotImplementedError
 
@@ -67,7 +67,7 @@ def undecided(asked: Asked, outcome: Optional[client.Outcome]) -> Found:
     what no kernel has."""
     if isinstance(outcome, (client.Answered, client.Rejected)):
         return {}
-    return {"precision-answered": Finding(asked, words_of(outcome), outcome)}
+    return {"precision-answered": LawFinding(asked, words_of(outcome), outcome)}
 
 
 def broken_by(
@@ -75,7 +75,7 @@ def broken_by(
 ) -> Found:
     """How one answer, as it is read, breaks the laws of a method; with `on_cases` those that hold of cases, too."""
     return {
-        law.name: Finding(asked, fault, outcome)
+        law.name: LawFinding(asked, fault, outcome)
         for law in LAWS.values()
         if law.method == method and law.faults is not None and (law.on_cases or not on_cases)
         if claims.features.issuperset(law.needs)

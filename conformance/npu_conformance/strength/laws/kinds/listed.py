@@ -14,8 +14,8 @@ from npu_conformance.strength.laws import precise
 from npu_conformance.strength.laws.asker import Asker
 from npu_conformance.strength.laws.checks import Law
 from npu_conformance.strength.laws.kinds import drawn
-from npu_conformance.strength.laws.kinds.kind import Found, Judged, Kind, closed, undecided
-from npu_conformance.strength.laws.plans import Asked, Finding, Plan, shelved
+from npu_conformance.strength.laws.kinds.kind import Found, Judged, LawKind, closed, undecided
+from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan, shelved
 
 __all__ = ["Listed"]
 
@@ -27,7 +27,7 @@ _MIXED = "allow_mix_precision"
 _LIBRARY = "library"
 
 
-class Listed(Kind):
+class Listed(LawKind):
     """The dtypes of every graph of a precision case, plain and with a type more on either list; a list may demand what
     no kernel has. Beside some the operator information library is asked."""
 
@@ -72,11 +72,11 @@ class Listed(Kind):
         for way in precise.LISTS:
             if "first" in answers and way in answers and listed is not None:
                 for fault in precise.moved(answers["first"], answers[way], way, listed)[:1]:
-                    found.setdefault("precision-lists", Finding(asked, f"{way}: {fault}", asked.outcomes[way]))
+                    found.setdefault("precision-lists", LawFinding(asked, f"{way}: {fault}", asked.outcomes[way]))
         library = asked.outcomes.get(_LIBRARY)
         if "first" in answers and isinstance(library, client.Answered):
             for fault in precise.unlike_the_library(answers["first"], library.ok)[:1]:
-                found["precision-library"] = Finding(asked, fault, asked.outcomes["first"])
+                found["precision-library"] = LawFinding(asked, fault, asked.outcomes["first"])
         return found
 
     def may_concern(self, law: Law) -> bool:
@@ -85,7 +85,7 @@ class Listed(Kind):
     def concerns(self, plan: Plan, law: Law, asked: Asked) -> bool:
         return self.may_concern(law) and (law.name != "precision-library" or _LIBRARY in asked.outcomes)
 
-    def named(self, plan: Plan, finding: Finding) -> str:
+    def named(self, plan: Plan, finding: LawFinding) -> str:
         path, edition = shelved(plan).listed[finding.asked.number]
         return f"{os.path.basename(path)} in {edition}"
 

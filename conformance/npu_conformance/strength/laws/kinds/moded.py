@@ -9,8 +9,8 @@ from npu_conformance.judging import judge
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws import precise
 from npu_conformance.strength.laws.asker import Asker
-from npu_conformance.strength.laws.kinds.kind import Found, Judged, Kind, broken_by, closed, undecided
-from npu_conformance.strength.laws.plans import Asked, Finding, Plan, shelved
+from npu_conformance.strength.laws.kinds.kind import Found, Judged, LawKind, broken_by, closed, undecided
+from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan, shelved
 
 __all__ = ["Moded"]
 
@@ -19,7 +19,7 @@ __all__ = ["Moded"]
 _TOGETHER = 3
 
 
-class Moded(Kind):
+class Moded(LawKind):
     """The dtypes of every graph of a precision case in every mode; a mode may demand what no kernel has."""
 
     name, method = "moded", "precision"
@@ -52,6 +52,6 @@ class Moded(Kind):
         reading = precise.Precise(closed(path), mode, outcome.ok, asked.edition)
         return broken_by(asked, reading, outcome, claims, self.method)
 
-    def named(self, plan: Plan, finding: Finding) -> str:
+    def named(self, plan: Plan, finding: LawFinding) -> str:
         path, mode, edition = shelved(plan).moded[finding.asked.number]
         return f"{os.path.basename(path)} with {mode} in {edition}"

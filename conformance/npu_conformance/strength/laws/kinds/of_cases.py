@@ -8,9 +8,9 @@ from npu_conformance.judging import judge
 from npu_conformance.protocol import client, requests
 from npu_conformance.strength.laws import precise
 from npu_conformance.strength.laws.asker import Asker
-from npu_conformance.strength.laws.checks import Law, Question, read
-from npu_conformance.strength.laws.kinds.kind import Found, Judged, Kind, broken_by, closed
-from npu_conformance.strength.laws.plans import Asked, Finding, Plan, plain, shelved
+from npu_conformance.strength.laws.checks import Law, LawQuestion, read
+from npu_conformance.strength.laws.kinds.kind import Found, Judged, LawKind, broken_by, closed
+from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan, plain, shelved
 from npu_conformance.strength.laws.table import OF_CONDITIONS
 
 __all__ = ["OfCases"]
@@ -19,7 +19,7 @@ __all__ = ["OfCases"]
 _TAKEN_APART = "op_names"
 
 
-class OfCases(Kind):
+class OfCases(LawKind):
     """The graphs of the cases, each with its options once. Whether there is an answer at all is the case's matter."""
 
     name = "case"
@@ -44,7 +44,7 @@ class OfCases(Kind):
         reading: Any
         if case.method == "partition":
             mixed = values.get("mix_compile_mode") in (True, {"field": "b", "value": True})
-            reading = read(Question(graph, None, mixed, "in_out_pair" in values), outcome.ok, claims.features)
+            reading = read(LawQuestion(graph, None, mixed, "in_out_pair" in values), outcome.ok, claims.features)
         else:
             mode = str(values.get("precision_mode", "")) if plain(case) else ""  # a file may say otherwise
             reading = precise.Precise(
@@ -58,5 +58,5 @@ class OfCases(Kind):
     def concerns(self, plan: Plan, law: Law, asked: Asked) -> bool:
         return self.may_concern(law) and law.method == shelved(plan).case[asked.number].case.method
 
-    def named(self, plan: Plan, finding: Finding) -> str:
+    def named(self, plan: Plan, finding: LawFinding) -> str:
         return shelved(plan).case[finding.asked.number].id

@@ -8,15 +8,15 @@ from typing import Collection, Iterable, Iterator, Optional, Sequence
 from npu_conformance.judging import judge
 from npu_conformance.strength.laws import company
 from npu_conformance.strength.laws.asker import Asker
-from npu_conformance.strength.laws.kinds.kind import Found, Judged, Kind
-from npu_conformance.strength.laws.plans import Asked, Finding, Plan, shelved
+from npu_conformance.strength.laws.kinds.kind import Found, Judged, LawKind
+from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan, shelved
 
 __all__ = ["OfOptions"]
 
 _SMALL = 3  # companies of options that one part makes small (assumed)
 
 
-class OfOptions(Kind):
+class OfOptions(LawKind):
     """A company of options, judged as it is asked; the first that break a law are made small."""
 
     name, method = "options", "options"
@@ -41,7 +41,7 @@ class OfOptions(Kind):
         there, chosen = _company(plan, claims, asked.number), shelved(plan).members
         return _by_law(asked, company.faults(there, chosen, asked.outcomes, claims) if there is not None else ())
 
-    def named(self, plan: Plan, finding: Finding) -> str:
+    def named(self, plan: Plan, finding: LawFinding) -> str:
         return f"options {plan.seed}/{finding.asked.number}"
 
 
@@ -53,4 +53,4 @@ def _company(plan: Plan, claims: judge.Claims, number: int) -> Optional[company.
 
 
 def _by_law(asked: Asked, found: Iterable[company.Fault]) -> Found:
-    return {fault.law: Finding(asked, fault.text, fault.outcome) for fault in found}
+    return {fault.law: LawFinding(asked, fault.text, fault.outcome) for fault in found}

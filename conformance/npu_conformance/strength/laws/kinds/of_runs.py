@@ -10,8 +10,8 @@ from npu_conformance.protocol import client
 from npu_conformance.strength.laws import running
 from npu_conformance.strength.laws.asker import RUN_SECONDS, Asker
 from npu_conformance.strength.laws.graphs import Step
-from npu_conformance.strength.laws.kinds.kind import Found, Judged, Kind, words_of
-from npu_conformance.strength.laws.plans import Asked, Finding, Plan, edition_of
+from npu_conformance.strength.laws.kinds.kind import Found, Judged, LawKind, words_of
+from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan, edition_of
 
 __all__ = ["TOGETHER", "OfRuns", "faults", "once", "program_of", "runs", "way_of"]
 
@@ -21,7 +21,7 @@ _RUN = 20
 TOGETHER = 2  # in succession are of one third: one in each edition
 
 
-class OfRuns(Kind):
+class OfRuns(LawKind):
     """The values of a graph; a range that would be kept may be refused."""
 
     name, method = "run", "run"
@@ -39,7 +39,7 @@ class OfRuns(Kind):
     def faults(self, plan: Plan, claims: judge.Claims, asked: Asked) -> Found:
         return faults(program_of(plan.seed, asked.number), asked)
 
-    def named(self, plan: Plan, finding: Finding) -> str:
+    def named(self, plan: Plan, finding: LawFinding) -> str:
         return f"run {plan.seed}/{finding.asked.number}"
 
 
@@ -76,10 +76,10 @@ def faults(made: running.Program, asked: Asked) -> Found:
         if isinstance(outcome, client.Answered):
             answers[way] = outcome
         elif not (isinstance(outcome, client.Rejected) and way == "with an operator kept on the host"):
-            found.setdefault("run-answered", Finding(asked, f"{way}: {words_of(outcome)}", outcome))
+            found.setdefault("run-answered", LawFinding(asked, f"{way}: {words_of(outcome)}", outcome))
     told = {way: outcome.ok for way, outcome in answers.items()}
     for law, fault in running.faults(made, asked.number, asked.edition, told).items():
-        found.setdefault(law, Finding(asked, fault, answers[way_of(fault)]))
+        found.setdefault(law, LawFinding(asked, fault, answers[way_of(fault)]))
     return found
 
 

@@ -9,8 +9,8 @@ from npu_conformance.protocol import client
 from npu_conformance.strength.laws import timed
 from npu_conformance.strength.laws.asker import Asker
 from npu_conformance.strength.laws.graphs import Step
-from npu_conformance.strength.laws.kinds.kind import Found, Judged, Kind, broken_by, words_of
-from npu_conformance.strength.laws.plans import Asked, Finding, Plan, edition_of
+from npu_conformance.strength.laws.kinds.kind import Found, Judged, LawKind, broken_by, words_of
+from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan, edition_of
 
 __all__ = ["OfSteps", "asked_of", "faults", "steps_of"]
 
@@ -20,7 +20,7 @@ _STEP = 5
 _TOGETHER = 2  # in succession are of one third: one in each edition
 
 
-class OfSteps(Kind):
+class OfSteps(LawKind):
     """The step of a graph under three sets of options, of which nothing can be refused, and where its operators are."""
 
     name, method = "step", "timeline"
@@ -38,7 +38,7 @@ class OfSteps(Kind):
     def faults(self, plan: Plan, claims: judge.Claims, asked: Asked) -> Found:
         return faults(steps_of(plan.seed, asked.number), claims, asked)
 
-    def named(self, plan: Plan, finding: Finding) -> str:
+    def named(self, plan: Plan, finding: LawFinding) -> str:
         return f"step {plan.seed}/{finding.asked.number}"
 
 
@@ -67,7 +67,7 @@ def faults(steps: Sequence[Step], claims: judge.Claims, asked: Asked) -> Found:
     """How the steps of one graph break laws, by law."""
     outcome = asked.outcomes.get("first")
     if not isinstance(outcome, client.Answered):
-        return {"time-answered": Finding(asked, words_of(outcome), outcome)}
+        return {"time-answered": LawFinding(asked, words_of(outcome), outcome)}
     made = timed.timed(tuple(steps))
     assert made is not None
     params = timed.params_of(made, asked.number, asked.edition, "ranks" in claims.features)
@@ -76,8 +76,8 @@ def faults(steps: Sequence[Step], claims: judge.Claims, asked: Asked) -> Found:
     for name in ("base", *variants):
         if "rejected" in told[name]:
             words = f"{name}: {told[name]['rejected'].get('message', '')}"
-            return {"time-answered": Finding(asked, words, outcome)}
+            return {"time-answered": LawFinding(asked, words, outcome)}
     values = {"base": params["values"], **{name: {**params["values"], **more} for name, more in variants.items()}}
     placed = asked.outcomes.get("placed")
-    answered = timed.Answered(made, told, values, placed.ok if isinstance(placed, client.Answered) else None)
+    answered = timed.TimedAnswer(made, told, values, placed.ok if isinstance(placed, client.Answered) else None)
     return broken_by(asked, answered, outcome, claims, "timeline")

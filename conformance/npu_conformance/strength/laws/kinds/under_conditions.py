@@ -11,8 +11,8 @@ from npu_conformance.protocol import client, requests
 from npu_conformance.strength.laws import conditions, dealing
 from npu_conformance.strength.laws.asker import Asker
 from npu_conformance.strength.laws.checks import Law
-from npu_conformance.strength.laws.kinds.kind import Found, Judged, Kind, closed
-from npu_conformance.strength.laws.plans import Asked, Finding, Plan, shelved
+from npu_conformance.strength.laws.kinds.kind import Found, Judged, LawKind, closed
+from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan, shelved
 from npu_conformance.strength.laws.table import OF_CONDITIONS
 
 __all__ = ["UnderConditions"]
@@ -20,7 +20,7 @@ __all__ = ["UnderConditions"]
 _SMALLER = 10  # questions of one part whose conditions are dropped one by one, once they show a fault (assumed)
 
 
-class UnderConditions(Kind):
+class UnderConditions(LawKind):
     """A case under conditions; of one that shows a fault, also under fewer, until each of those left is needed. What
     the case does not say as it is, either, is its own matter."""
 
@@ -67,7 +67,7 @@ class UnderConditions(Kind):
         _, text, told, outcome = min(failing, key=lambda one: one[:2])
         where, _, how = told.partition(": ")
         fault = f"{where}: {dealing.words(dealt, dealing.way_of(text, dealt))}: {how}"
-        return {_law_of(dealt): Finding(asked, fault, outcome)}
+        return {_law_of(dealt): LawFinding(asked, fault, outcome)}
 
     def may_concern(self, law: Law) -> bool:
         return law.name in OF_CONDITIONS
@@ -75,7 +75,7 @@ class UnderConditions(Kind):
     def concerns(self, plan: Plan, law: Law, asked: Asked) -> bool:
         return law.name == _law_of(shelved(plan).dealt[asked.number])
 
-    def named(self, plan: Plan, finding: Finding) -> str:
+    def named(self, plan: Plan, finding: LawFinding) -> str:
         return finding.fault.partition(": ")[0]
 
 
