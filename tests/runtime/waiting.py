@@ -438,6 +438,8 @@ RACES: Dict[Tuple[str, str], Tuple[str, ...]] = {
     ("dequeue in a loop of version 1", "session.close()"): ("CancelledError",),
     # Nothing waits but a Python function: the GEOP behind it is launched as a whole, and says that it is not begun.
     ("py_func", "session.close()"): ("CancelledError",),
+    # What puts is cancelled where it waits already, and finds the queue closed where it comes after: the same class.
+    ("enqueue", "store closed"): ("CancelledError",),
     # A data set is told of the end by what it waits for, or ends before.
     ("Dataset", "session.close()"): ("CancelledError", "OutOfRangeError"),
 }
