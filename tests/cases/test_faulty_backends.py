@@ -32,7 +32,7 @@ SEEN = {name: row["seen_by"] for name, row in REVIEWED.items() if "seen_by" in r
 HOLES = {name for name, row in REVIEWED.items() if "hole" in row}
 
 #: No more than these: a new hole is closed by a case, or argued for here.
-MOST_HOLES = 74
+MOST_HOLES = 75
 
 #: Runs are judged where there is TensorFlow, everything else where there is none: each of them in one environment.
 HERE = [name for name in SEEN if ("run" in faulty_backends.FAULTY[name].methods) == (tensorflow_version() is not None)]

@@ -17,6 +17,8 @@ from tests.cases.corpus import corpus
 from tests.conformance.shelves import Shelf, judged, spoken
 from tests.conformance.test_cli import inside
 
+pytestmark = pytest.mark.oldest_at_night
+
 FIRST = ("--area", "mixed", "--edition", "current", "-k", "iterations", "--laws", "0")
 
 

@@ -20,6 +20,8 @@ from npu_conformance.protocol import schema
 from npu_reference.errors import NpuError
 from npu_reference.graphs import load_graph
 
+pytestmark = pytest.mark.oldest_at_night
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
 #: Ends of README's commands that are no 0, by their second words: what is refused, and mistakes that are found.

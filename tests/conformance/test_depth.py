@@ -19,6 +19,8 @@ from npu_conformance.strength.laws.kinds import KINDS, listed
 from npu_conformance.strength.laws.plans import PARTS, THIRDS, Asked, shelved
 from tests.cases.corpus import corpus
 
+pytestmark = pytest.mark.oldest_at_night
+
 #: A question: its kind and number.
 Question = Tuple[str, int]
 

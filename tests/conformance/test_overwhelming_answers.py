@@ -158,6 +158,7 @@ def test_the_largest_answers_go_whatever_came_first(sizes: List[int], most: Any,
         )
 
 
+@pytest.mark.nightly
 def test_all_files_of_a_whole_run_stay_under_75_mb_whatever_is_answered(tmp_path) -> None:
     whole = library.load()
     instances = whole.instances()

@@ -23,6 +23,8 @@ from tests.conformance.shelves import Shelf
 from tests.conformance.test_cli import inside
 from tests.conformance.test_report import lines, reported, rewrite
 
+pytestmark = pytest.mark.oldest_at_night
+
 EVIL = "</title><script>alert(1)</script><img src=x onerror=alert(1)>\x1b[2J\u202e"
 
 

@@ -463,10 +463,10 @@ def test_linting_loads_no_tensorflow_and_no_numpy():
     import sys
 
     program = (
-        "import sys\nfrom npu_conformance.lint.registry import Settings, rules\n"
-        "from npu_conformance.lint.running import Task, check_text\n"
+        "import sys\nfrom npu_conformance.lint.registry import LintSettings, rules\n"
+        "from npu_conformance.lint.running import LintTask, check_text\n"
         "check_text('x.py', b'from npu_bridge.npu_init import *\\nc = NPURunConfig(a=1)\\n',\n"
-        "           Task(tuple(r.code for r in rules()), Settings()))\n"
+        "           LintTask(tuple(r.code for r in rules()), LintSettings()))\n"
         "heavy = {'tensorflow', 'numpy', 'npu_bridge'} & set(sys.modules)\nassert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -149,18 +149,19 @@ def in_its_words(case: Case, edition: str, found: List[observe.Fact]) -> List[ob
     return _in_their_place(case, edition, found) if case.method == "run" else found
 
 
-_WEIGHTS = re.compile(r"(.*/weight_<hash>)( x \d+)?")
+_WEIGHTS = re.compile(r"(?P<where>.*/weight_<hash>)(?: x (?P<number>\d+))?")
 
 
 def _weights_in_its_number(case: Case, edition: str, found: List[observe.Fact]) -> List[observe.Fact]:
     """The facts of a compilation, with as many files of weights as the case has: one may hold several (003 L78)."""
-    wanted = {match[1]: match[0] for match in map(_WEIGHTS.fullmatch, _lines(case.expect, edition)) if match}
-    if not wanted:
-        return found
+    wanted = {match["where"]: match for match in map(_WEIGHTS.fullmatch, _lines(case.expect, edition)) if match}
     told = []
     for fact in found:
-        match = _WEIGHTS.fullmatch(fact.text)
-        told.append(fact._replace(text=wanted[match[1]]) if match and match[1] in wanted else fact)
+        match = _WEIGHTS.fullmatch(fact.text) if wanted else None
+        most = wanted.get(match["where"]) if match else None
+        if match and most and int(match["number"] or 1) <= int(most["number"] or 1):
+            fact = fact._replace(text=most[0])
+        told.append(fact)
     return told
 
 
