@@ -16,6 +16,7 @@ from tests.browser.conftest import open_page, run_command
 from tests.browser.test_script_page import Signature, pipeline, run, settings
 from tests.conformance import all_host
 from tests.conformance.test_inspect_folders import profile
+from tests.depth import at_night
 
 NAMES = ("report", "partition", "precision", "profile", "inspect", "script", "ranks")
 MADE = Made("npu-conformance simulate --html page.html train.py", "2030-01-02")
@@ -70,8 +71,9 @@ def violations(page):
     return [(one["id"], [node["html"][:160] for node in one["nodes"][:3]]) for one in found]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1280, "light"), (400, "dark"), at_night(1280, "dark"), at_night(400, "light")]
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_axe_finds_no_violation(browser, paths, name, width, scheme):
     for opened in open_page(browser, paths[name], {}, color_scheme=scheme):

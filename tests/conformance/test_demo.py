@@ -19,6 +19,7 @@ from npu_conformance.models import demonstration
 from npu_conformance.protocol import schema
 from npu_reference.errors import NpuError
 from npu_reference.graphs import load_graph
+from tests.depth import at_night
 
 pytestmark = pytest.mark.oldest_at_night
 
@@ -149,7 +150,7 @@ def script_of(page: str) -> str:
     return "\n".join(script)
 
 
-@pytest.mark.parametrize("page", ["tutorial-judge.md", "tutorial-port.md", "tutorial-guard.md"])
+@pytest.mark.parametrize("page", ["tutorial-judge.md", "tutorial-port.md", at_night("tutorial-guard.md")])
 def test_the_commands_of_a_tutorial_run_one_after_the_other(
     page: str, tmp_path: Any, environment: Dict[str, str]
 ) -> None:

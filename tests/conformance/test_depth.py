@@ -76,6 +76,7 @@ def names(found: List[Asked]) -> FrozenSet[Question]:
     return frozenset((one.kind, one.number) for one in found)
 
 
+@pytest.mark.nightly
 def test_three_seeds_in_succession_ask_all_that_a_thorough_run_asks(runs: Any) -> None:
     every = names(runs[None][1])
     thirds = [names(runs[third][1]) for third in range(THIRDS)]

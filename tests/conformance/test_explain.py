@@ -121,7 +121,7 @@ def test_the_rule_of_every_answer_can_be_explained(capsys):
 
 
 #: The functions that make notes, whose first argument is a code.
-MAKERS = {"Note", "_note"}
+MAKERS = {"Note", "PrecisionNote", "_note"}
 ROOT = pathlib.Path(npu_reference.__file__).parent
 
 

@@ -28,6 +28,7 @@ def test_the_table_of_parameters_is_that_of_the_declarations():
     assert page.inserted(guide()) == guide()
 
 
+@pytest.mark.nightly
 def test_the_rates_beside_the_published_ones_are_those_of_the_model(monkeypatch):
     """A change of the model shows here, as a change of the page."""
     monkeypatch.setattr(sys, "path", [os.path.join(ROOT, "benchmarks"), *sys.path])
