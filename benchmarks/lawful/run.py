@@ -71,8 +71,8 @@ def _last_bits(tensor: Dict[str, Any]) -> None:
     data = base64.b64decode(tensor["b64"])
     numbers = list(struct.unpack(f"<{len(data) // struct.calcsize(letter)}{letter}", data))
     for at, number in enumerate(numbers):
-        # What has its last bits free was probably exact; infinities, NaN and what is close to 0 stay.
-        if at % 2 == 0 and number & ((1 << low) - 1) and 0 < number & exponent < exponent:
+        # What has at most one of its last bits was probably exact; infinities, NaN and what is close to 0 stay.
+        if at % 2 == 0 and bin(number & ((1 << low) - 1)).count("1") > 1 and 0 < number & exponent < exponent:
             numbers[at] = number ^ 1
     tensor["b64"] = base64.b64encode(struct.pack(f"<{len(numbers)}{letter}", *numbers)).decode()
 

@@ -110,7 +110,17 @@ def test_weights_may_share_files_and_do_not_lie_in_more_than_there_are(number, f
 @pytest.mark.parametrize(("mode", "fails"), [("allow_fp32_to_fp16", False), ("must_keep_origin_dtype", True)])
 def test_float64_is_held_to_a_mode_that_keeps_every_type_alone(mode, fails):
     asked = case("precision", values={"precision_mode": mode})
-    assert serious(Difference("missing", "dtypes add64 float64 float64 -> float64", "dtypes"), asked) is fails
+    missing = Difference("missing", "dtypes add64 float64 float64 -> float64", "dtypes")
+    told = Difference("unexpected", "dtypes add64 float32 float32 -> float32", "dtypes")
+    assert bool(leeway.serious(asked, "current", [missing, told], ())) is fails
+
+
+def test_beside_float64_other_types_are_held_to_the_mode():
+    asked = case("precision", values={"precision_mode": "allow_fp32_to_fp16"})
+    missing = Difference("missing", "dtypes add64 float64 float64 -> float64", "dtypes")
+    other = Difference("unexpected", "dtypes add32 float16 float16 -> float16", "dtypes")
+    widened = Difference("unexpected", "dtypes add32 float64 float64 -> float64", "dtypes")
+    assert leeway.serious(asked, "current", [missing, other, widened], ()) == [other, widened]
 
 
 def test_a_pass_that_is_off_may_be_told_with_what_it_matched():

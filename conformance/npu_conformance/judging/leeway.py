@@ -28,7 +28,8 @@ def serious(case: Case, edition: str, differences: Sequence[Difference], facts: 
     if case.level != inventory.LEVELS[0]:
         return list(differences)
     found = [one for one in differences if not _is_advisory(case, edition, one)]
-    found = [one for one in found if not _is_of_an_input(case, one) and not _is_of_doubles(case, one)]
+    doubles = _doubles(case, found)
+    found = [one for one in found if not _is_of_an_input(case, one) and _node_of(one) not in doubles]
     return [] if found and _is_finer(case, edition, found, facts) else found
 
 
@@ -103,12 +104,22 @@ def _inputs(path: str) -> FrozenSet[str]:
         return frozenset()
 
 
-def _is_of_doubles(case: Case, difference: Difference) -> bool:
-    """Whether a difference is only in what becomes of float64 in a mode that is about shorter types."""
-    if case.method != "precision" or difference.kind not in ("missing", "unexpected"):
-        return False
+_DTYPES = re.compile(r"dtypes (\S+) .*")
+
+
+def _node_of(difference: Difference) -> str:
+    """The operator whose types differ; empty for any other difference."""
+    match = _DTYPES.fullmatch(difference.fact) if difference.kind in ("missing", "unexpected") else None
+    return match[1] if match else ""
+
+
+def _doubles(case: Case, differences: Sequence[Difference]) -> FrozenSet[str]:
+    """Operators that should have float64 and have not, in a mode about shorter types: no document forbids it."""
     modes = {values.unwrapped(case.params["values"].get(name)) for name in ("precision_mode", "precision_mode_v2")}
-    return "float64" in difference.fact and modes.isdisjoint(_KEEPING)
+    if case.method != "precision" or not modes.isdisjoint(_KEEPING):
+        return frozenset()
+    wanted = (one for one in differences if one.kind == "missing" and "float64" in one.fact)
+    return frozenset(filter(None, map(_node_of, wanted)))
 
 
 #: Precision modes that keep every type.
