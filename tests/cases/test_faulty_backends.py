@@ -34,14 +34,17 @@ HOLES = {name for name, row in REVIEWED.items() if "hole" in row}
 #: No more than these: a new hole is closed by a case, or argued for here.
 MOST_HOLES = 75
 
+#: Looking for it takes a millisecond, and there are a thousand backends.
+INSTALLED = tensorflow_version() is not None
+
 #: Runs are judged where there is TensorFlow, everything else where there is none: each of them in one environment.
-HERE = [name for name in SEEN if ("run" in faulty_backends.FAULTY[name].methods) == (tensorflow_version() is not None)]
+HERE = [name for name in SEEN if ("run" in faulty_backends.FAULTY[name].methods) == INSTALLED]
 
 #: The first, by name, of those that a case or a law sees without TensorFlow.
 FIRST = {
     SEEN[name]: name
     for name in sorted(HERE, reverse=True)
-    if not name.endswith("_of_the_question_before") and tensorflow_version() is None
+    if not name.endswith("_of_the_question_before") and not INSTALLED
 }
 
 #: Of these a change asks every third.

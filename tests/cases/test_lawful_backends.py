@@ -23,9 +23,11 @@ try:
 finally:
     sys.path.remove(str(BENCHMARKS))
 
+INSTALLED = tensorflow_version() is not None
+
 #: Runs are judged where there is TensorFlow, everything else where there is none: each of them in one environment.
 HERE = {
-    name: [method for method in one.methods if (method == "run") == (tensorflow_version() is not None)]
+    name: [method for method in one.methods if (method == "run") == INSTALLED]
     for name, one in LAWFUL.items()
 }
 
