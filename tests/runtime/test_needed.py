@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from tensorflow.core.framework.function_pb2 import FunctionDef
+from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from npu_reference.runtime.execution.needed import without_idle
 from tests.runtime.comparing import control_flow, npu, plain
 
 BOTH = [{"mix_compile_mode": True}, {"mix_compile_mode": False}]
@@ -151,3 +154,27 @@ def test_a_partial_run_computes_of_a_loop_only_what_it_fetches_later():
             handle = session.partial_run_setup([a, both], [x, y])
             assert session.partial_run(handle, a, {x: 1.0}) == 8.0
             assert session.partial_run(handle, both, {y: 2.0}) == 10.0 and calls == []
+
+
+@pytest.mark.parametrize(("outer", "inner"), [("a", "b"), ("b", "a")])
+def test_a_branch_in_a_branch_loses_what_leads_to_nothing_whichever_name_sorts_first(outer, inner):
+    library = {}
+
+    def function(name, *nodes):
+        made = library[name] = FunctionDef()
+        made.signature.name = name
+        made.node_def.extend(nodes)
+
+    branch = NodeDef(name="if", op="StatelessIf")
+    branch.attr["then_branch"].func.name = inner
+    branch.attr["_lower_using_switch_merge"].b = True
+    idle = NodeDef(name="idle", op="Neg", input=["nobody"])
+    function(inner, idle)
+    function(outer, idle, branch)
+    branch = NodeDef.FromString(branch.SerializeToString())
+    branch.attr["then_branch"].func.name = outer
+    function("caller", branch)
+    made = without_idle(library)
+    assert not made[inner].node_def
+    [left] = made[outer].node_def
+    assert left.attr["then_branch"].func.name == made[inner].signature.name != inner

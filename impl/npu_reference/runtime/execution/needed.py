@@ -93,6 +93,7 @@ def without_idle(functions: Mapping[str, Any]) -> Dict[str, Any]:
         made.update(more)
     for name, function in made.items():
         function.signature.name = f"{name}_npu_busy"
+    for function in made.values():
         for node in function.node_def:
             call_without_idle(node, made)
     return made
