@@ -102,10 +102,14 @@ def test_the_faulty_backend_has_one_fault_and_mended_it_passes_what_failed(
             stream.write(faulty)
 
 
+def _read(page: str) -> str:
+    with open(os.path.join(ROOT, page), encoding="utf-8") as stream:
+        return stream.read()
+
+
 def blocks_of(readme: str) -> List[List[str]]:
     """Commands of each block, without comments."""
-    with open(os.path.join(ROOT, readme), encoding="utf-8") as stream:
-        blocks = re.findall(r"(?ms)^```sh\n(.*?)^```", stream.read())
+    blocks = re.findall(r"(?ms)^```sh\n(.*?)^```", _read(readme))
     return [[re.sub(r"\s+#.*", "", line) for line in block.splitlines()] for block in blocks]
 
 
@@ -114,8 +118,14 @@ def commands_of_readme() -> List[str]:
     return [command for line in tried for command in line.split(" && ")]
 
 
-def test_the_readme_in_chinese_has_the_same_commands() -> None:
-    assert blocks_of("README.zh-CN.md") == blocks_of("README.md")
+@pytest.mark.parametrize(
+    "page", ["README", "docs/tutorial-judge", "docs/tutorial-port", "docs/tutorial-guard", "docs/troubleshooting"]
+)
+def test_a_page_in_chinese_has_the_same_commands_sections_and_rows(page: str) -> None:
+    texts = [_read(f"{page}{ending}") for ending in (".md", ".zh-CN.md")]
+    assert blocks_of(f"{page}.zh-CN.md") == blocks_of(f"{page}.md")
+    english, chinese = ([text.count(mark) for mark in ("\n## ", "\n| ")] for text in texts)
+    assert english == chinese or page == "README"
 
 
 def test_the_commands_of_readme_run_on_what_it_writes_as_they_are_printed(
@@ -139,8 +149,7 @@ def test_the_commands_of_readme_run_on_what_it_writes_as_they_are_printed(
 
 def script_of(page: str) -> str:
     """Every line of a page's blocks of commands, each held to the exit status that a comment says, or 0."""
-    with open(os.path.join(ROOT, "docs", page), encoding="utf-8") as stream:
-        blocks = re.findall(r"(?ms)^```sh\n(.*?)^```", stream.read())
+    blocks = re.findall(r"(?ms)^```sh\n(.*?)^```", _read(f"docs/{page}"))
     lines = [line for block in blocks for line in block.splitlines() if line]
     script = []
     for line in lines:

@@ -8,8 +8,8 @@ from typing import Iterator, List, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: Pages that a program writes as a whole, and translations.
-_MADE = {"docs/mutants.md", "docs/options.md", "README.zh-CN.md"}
+#: Pages that a program writes as a whole.
+_MADE = {"docs/mutants.md", "docs/options.md"}
 #: Parts of pages that a program writes, or that a test holds to a declaration word by word: (begin, end).
 _PARTS = [
     (r"<!-- The table of names, written by [\w. -]+ -->", r"<!-- End of the table -->"),
@@ -30,9 +30,14 @@ class Sentence(NamedTuple):
 
 
 def pages() -> List[str]:
-    """Hand-written pages, by path from the root."""
+    """Hand-written pages in English, by path from the root."""
+    return [page for page in every_page() if page not in _MADE and not page.endswith(".zh-CN.md")]
+
+
+def every_page() -> List[str]:
+    """Every page, by path from the root."""
     found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-    return sorted(path.relative_to(ROOT).as_posix() for path in found if path.relative_to(ROOT).as_posix() not in _MADE)
+    return sorted(path.relative_to(ROOT).as_posix() for path in found)
 
 
 def by_hand(page: str) -> str:
