@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from typing import Any
 
 import pytest
@@ -37,10 +38,15 @@ RUNS = share(list(ONCE.values()), list(ONCE.values()) if SCOPE == "between" else
 SESSIONS = ["session-uses-mixed", "session-further-uses-mixed", "session-uses-full", "session-further-uses-full"]
 VERSION = {"oldest": None, "newest": None, "between": PART}.get(SCOPE, 3)
 
-# For a change the oldest version asks every case, the newest every second one, and those between a quarter each.
-if SCOPE in ("between", "newest"):
-    parts = {1: (0,), 2: (1,)}.get(PART, (2, 3))
-    mine = [one for number, one in enumerate(RUNS) if number % 4 in parts or one.case.id in SESSIONS]
+# For a change the oldest version asks every second case, and all of TensorFlow 1 alone; the newest those that the
+# oldest does not ask, and all of TensorFlow 2 alone; and those between a quarter each.
+if SCOPE:
+    parts = {"oldest": (0, 1), "newest": (2, 3)}.get(SCOPE, (0,) if PART == 1 else (1,))
+    alone = {"oldest": "tf1", "newest": "tf2"}.get(SCOPE, "")
+    mine = [
+        one for one in RUNS
+        if zlib.crc32(one.case.id.encode()) % 4 in parts or alone in one.case.needs or one.case.id in SESSIONS
+    ]  # fmt: skip
     RUNS = share(mine, RUNS)
 
 

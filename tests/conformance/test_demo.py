@@ -83,6 +83,7 @@ def test_every_command_it_prints_works_from_any_directory(
     assert not TENSORFLOW or "loss below 0.5" in done["simulate"]
 
 
+@pytest.mark.nightly  # tutorial-judge.md does the same by day
 def test_the_faulty_backend_has_one_fault_and_mended_it_passes_what_failed(
     tried: str, elsewhere: str, environment: Dict[str, str]
 ) -> None:

@@ -70,6 +70,7 @@ def limited() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 
 
+@pytest.mark.nightly
 def test_an_answer_that_nobody_can_bear_costs_its_case(shelf: Shelf) -> None:
     fetches = {"runs-alike": ', fetches = ["a:0"]'}
     cases = [
