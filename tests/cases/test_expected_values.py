@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from fixtures.programs import case_graphs
+from fixtures.programs.case_subjects.drawn import random_program
 from tests.cases.corpus import corpus
 
 pytestmark = pytest.mark.not_oldest
@@ -36,7 +36,7 @@ def _golden(name):
 def test_a_random_program_sums_to_what_its_golden_says(seed):
     values = dict(FEEDS)
     total = [0.0] * 4
-    for step in case_graphs.random_program(seed):
+    for step in random_program(seed):
         operands = zip(*(values[name] for name in step["inputs"]))
         values[step["name"]] = [OPERATIONS[step["op"]](*operand) for operand in operands]
         total = [a + b for a, b in zip(total, values[step["name"]])]
@@ -46,7 +46,7 @@ def test_a_random_program_sums_to_what_its_golden_says(seed):
 
 def test_every_random_program_has_operators_on_both_sides():
     for seed in (1, 2, 3, 4, 5):
-        program = case_graphs.random_program(seed)
+        program = random_program(seed)
         host = [step for step in program if step["host"] or step["op"] == "text"]
         assert 3 <= len(host) <= len(program) - 3
 
