@@ -9,6 +9,8 @@ import pytest
 
 from fixtures.programs import adapter_cases, compile_grid, file_grid, kernel_grid, option_grid
 from fixtures.programs import option_cases as program
+from fixtures.programs.covering import pairs
+from fixtures.programs.file_rows.kind import possible, rows
 from fixtures.programs.option_tables.runconfig import RUNCONFIG
 from fixtures.programs.option_tables.session import SESSION
 from npu_conformance.judging import judge
@@ -99,8 +101,8 @@ def test_a_default_of_the_wrong_kind_is_no_pass():
 @pytest.mark.parametrize("grid", [kernel_grid, compile_grid])
 def test_every_two_things_about_compilation_that_can_meet_do_so_in_a_row(grid):
     chosen = grid.rows()
-    shown = set().union(*map(file_grid.pairs, chosen))
-    assert shown == set().union(*map(file_grid.pairs, grid.possible()))
+    shown = set().union(*map(pairs, chosen))
+    assert shown == set().union(*map(pairs, grid.possible()))
     assert len(chosen) < 70
 
 
@@ -113,8 +115,6 @@ def test_a_level_of_debugging_switches_a_cache_off_by_the_age_of_its_documents()
 
 @pytest.mark.parametrize("kind", file_grid.KINDS, ids=lambda kind: kind.option)
 def test_every_two_things_about_a_file_that_can_meet_do_so_in_a_row(kind):
-    chosen = file_grid.rows(kind)
-    assert set().union(*(file_grid.pairs(row) for row in chosen)) == set().union(
-        *(file_grid.pairs(row) for row in file_grid.possible(kind))
-    )
+    chosen = rows(kind)
+    assert set().union(*(pairs(row) for row in chosen)) == set().union(*(pairs(row) for row in possible(kind)))
     assert len(chosen) < 60
