@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import os
 import sys
 import time
@@ -26,14 +27,17 @@ SEEN = 8
 CLASSES = {"equivalent", "silent", "hole"}
 
 
-@pytest.fixture(scope="module")
-def mutation():
+def _imported(name):
     sys.path.insert(0, str(BENCHMARKS))
     try:
-        import mutation as module
+        return importlib.import_module(name)
     finally:
         sys.path.remove(str(BENCHMARKS))
-    return module
+
+
+@pytest.fixture(scope="module")
+def mutation():
+    return _imported("mutation")
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +56,14 @@ def test_changes_have_names_of_their_own_and_a_seed_draws_the_same(mutation, cha
     assert mutation.drawn(3, ["options"], 5) == mutation.drawn(3, ["options"], 9)[:5]
 
 
-def test_a_condition_that_loses_all_parts_but_one_is_that_part(mutation):
+def test_a_condition_that_loses_all_parts_but_one_is_that_part():
+    module = _imported("changes")
     # A conjunction of one is no syntax: such a change would not start, and count as seen.
     tree = ast.parse("found = first and second and third")
-    finder = mutation.changes.Finder()
+    finder = module.Finder()
     finder.visit(tree)
     at = next(index for index, (_, kind, part) in enumerate(finder.found) if (kind, part) == ("condition", 2))
-    assert ast.unparse(mutation.changes.with_change(tree, at)) == "found = third"
+    assert ast.unparse(module.with_change(tree, at)) == "found = third"
 
 
 def test_every_survivor_was_reviewed_with_a_reason(mutation):
@@ -101,27 +106,29 @@ def test_changes_that_were_seen_are_still_seen(mutation):
     assert not blind, "a document forbids these changes, and the suite saw them once"
 
 
-def test_a_change_that_is_slow_since_the_machine_is_busy_is_not_seen(mutation, monkeypatch):
+def test_a_change_that_is_slow_since_the_machine_is_busy_is_not_seen(monkeypatch):
+    processes = _imported("mutating.processes")
+
     def waits():
-        mutation._limit(1)
+        processes.limit(1)
         time.sleep(1.5)
-        mutation._limit(0)
+        processes.limit(0)
         return ""
 
     def works():
-        mutation._limit(1)
+        processes.limit(1)
         while True:
             pass
 
     def hangs():
-        mutation._limit(1)
+        processes.limit(1)
         time.sleep(60)
         return ""
 
-    assert mutation._forked(waits) == ""
-    assert mutation._forked(works) == "ended without a word"
-    monkeypatch.setattr(mutation, "_HUNG", 2)
-    assert mutation._forked(hangs) == "ended without a word"
+    assert processes.forked(waits) == ""
+    assert processes.forked(works) == "ended without a word"
+    monkeypatch.setattr(processes, "HUNG", 2)
+    assert processes.forked(hangs) == "ended without a word"
 
 
 @pytest.mark.nightly

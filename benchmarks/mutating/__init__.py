@@ -1,0 +1,1 @@
+"""Parts of `mutation.py`: forked processes, lines that cases run through, the changed reference, who is asked."""
