@@ -26,7 +26,8 @@ _MODULES = (
     "run",
     "timeline",
     "tuning",
-    "artifacts",
+    "artifacts_kernels",
+    "artifacts_results",
     "readings",
 )
 
