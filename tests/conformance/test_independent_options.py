@@ -88,11 +88,11 @@ def test_a_backend_that_warns_of_nothing_fails_no_must(
 
 
 def test_it_knows_the_documents_alone() -> None:
-    for name in ("independent_options.py", "independent_texts.py"):
+    for name in ("independent_options.py", "independent_tables.py", "independent_texts.py"):
         with open(os.path.join(BACKENDS, name), encoding="utf-8") as stream:
             text = stream.read()
         imported = set(re.findall(r"^(?:import|from) ([a-z_]+)", text, re.M))
-        assert imported <= {"ast", "json", "posixpath", "re", "sys", "independent_texts"}
+        assert imported <= {"ast", "json", "posixpath", "re", "sys", "independent_tables", "independent_texts"}
 
 
 def test_a_run_of_it_is_conformant() -> None:

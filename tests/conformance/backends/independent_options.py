@@ -1,7 +1,7 @@
 """Options by the documents alone, in the standard library: a second implementation of the tables of 002 and 003.
 
-It claims all of `options`: values, warnings, what texts and files mean (independent_texts), what the device is told,
-and advice. Nothing of the suite or the reference is imported.
+It claims all of `options`: values (independent_tables), warnings, what texts and files mean (independent_texts), what
+the device is told, and advice. Nothing of the suite or the reference is imported.
 """
 
 import json
@@ -9,149 +9,9 @@ import posixpath
 import re
 import sys
 
+import independent_tables as tables
 import independent_texts as texts
 from independent_texts import Bad, Refused
-
-GB = 1 << 30
-
-
-def one_of(*words):
-    return lambda value: value in words
-
-
-def between(low, high=None, *special):
-    return lambda value: value in special or (value >= low and (high is None or value <= high))
-
-
-def shaped(expression):
-    return lambda value: re.fullmatch(expression, value, re.A) is not None
-
-
-def anything(value):
-    return True
-
-
-PLAIN = r"(/?[a-zA-Z0-9_.\-]*)*"
-CHINESE = r"(/?[a-zA-Z0-9_.\-\u3400-\u4dbf\u4e00-\u9fff]*)*"
-MODES = ("allow_fp32_to_fp16", "force_fp16", "force_fp32", "must_keep_origin_dtype", "allow_mix_precision")
-# Document 002: field, default, domain, and the default of online inference where it is another.
-TABLE_002 = {
-    "use_off_line": ("b", True, anything),
-    "enable_data_pre_proc": ("b", False, anything),
-    "iterations_per_loop": ("i", None, between(1)),
-    "profiling_mode": ("b", False, anything),
-    "profiling_options": ("s", None, anything),
-    "enable_dump": ("b", False, anything),
-    "dump_path": ("s", None, anything),
-    "dump_step": ("s", None, anything),
-    "dump_mode": ("s", "output", one_of("input", "output", "all")),
-    "precision_mode": ("s", "allow_fp32_to_fp16", one_of(*MODES), "force_fp16"),
-    "variable_format_optimize": ("b", True, anything),
-    "mix_compile_mode": ("b", False, anything),
-    "hcom_parallel": ("b", False, anything),
-    "graph_memory_max_size": ("s", str(26 * GB), anything),
-    "variable_memory_max_size": ("s", str(5 * GB), anything),
-    "auto_tune_mode": ("s", None, shaped(r"(RL|GA)(\s*,\s*(RL|GA))*")),
-    "stream_max_parallel_num": ("s", "DNN_VM_TF:1,DNN_V100:1", anything),
-    "is_tailing_optimization": ("b", False, anything),
-    "graph_run_mode": ("i", 1, one_of(0, 1)),
-    "op_debug_level": ("i", 0, between(0, 4)),
-    "enable_scope_fusion_passes": ("s", None, anything),
-    "enable_exception_dump": ("i", 0, one_of(0, 1)),
-    "op_select_implmode": ("s", "high_performance", one_of("high_precision", "high_performance")),
-    "optypelist_for_implmode": ("s", None, anything),
-    "input_shape": ("s", None, anything),
-    "dynamic_dims": ("s", None, anything),
-    "dynamic_node_type": ("i", None, one_of(0, 1)),
-    "buffer_optimize": ("s", "l2_optimize", one_of("l2_optimize", "off_optimize")),
-    "enable_small_channel": ("i", 0, one_of(0, 1)),
-    "fusion_switch_file": ("s", None, shaped(CHINESE)),
-    "op_compiler_cache_mode": ("s", "disable", one_of("enable", "disable", "force")),
-    "op_compiler_cache_dir": ("s", None, shaped(CHINESE)),
-    "debug_dir": ("s", None, anything),
-    "dynamic_input": ("b", False, anything),
-    "dynamic_graph_execute_mode": ("s", None, one_of("dynamic_execute", "lazy_recompile")),
-    "dynamic_inputs_shape_range": ("s", None, anything),
-    "local_rank_id": ("i", None, anything),
-    "local_device_list": ("s", None, anything),
-    "session_device_id": ("i", None, between(0)),
-    "modify_mixlist": ("s", None, anything),
-    "op_precision_mode": ("s", None, anything),
-    "in_out_pair_flag": ("b", True, anything),
-    "in_out_pair": ("s", None, anything),
-    "hccl_timeout": ("i", None, between(1)),
-    "op_wait_timeout": ("i", None, between(1)),
-}
-
-# What document 003 states otherwise, or besides.
-TABLE_003 = {
-    "deterministic": ("i", 0, one_of(0, 1)),
-    "external_weight": ("b", False, anything),
-    "input_fusion_size": ("i", 131072, anything),
-    "ac_parallel_enable": ("s", "0", one_of("0", "1")),
-    "compile_dynamic_mode": ("b", False, anything),
-    "enable_exception_dump": ("i", 2, between(0, 2)),
-    "op_debug_config": ("s", None, anything),
-    "export_compile_stat": ("i", 1, between(0, 2)),
-    "precision_mode": (
-        "s", "allow_fp32_to_fp16", one_of(*MODES, "allow_mix_precision_fp16", "cube_fp16in_fp32out"), "force_fp16"
-    ),
-    "precision_mode_v2": ("s", None, one_of("fp16", "origin", "cube_fp16in_fp32out", "mixed_float16")),
-    "customize_dtypes": ("s", None, anything),
-    "quant_dumpable": ("s", "0", one_of("0", "1")),
-    "variable_placement": ("s", "Device", one_of("Device", "Host")),
-    "iterations_per_loop": ("i", 1, between(1)),
-    "graph_max_parallel_model_num": ("i", 1, between(1, 2**31 - 1)),
-    "aoe_mode": ("s", None, one_of("1", "2", "4")),
-    "work_path": ("s", None, anything),
-    "aoe_config_file": ("s", None, anything),
-    "op_compiler_cache_mode": ("s", "enable", one_of("enable", "disable", "force")),
-    "hccl_timeout": ("i", 1836, between(1, 17340)),
-    "op_wait_timeout": ("i", 120, between(1)),
-    "op_execute_timeout": ("i", None, between(1)),
-    "stream_sync_timeout": ("i", -1, between(1, None, -1)),
-    "event_sync_timeout": ("i", -1, between(1, None, -1)),
-    "jit_compile": ("s", "auto", one_of("auto", "true", "false")),
-    "enable_small_channel": ("i", 0, one_of(0, 1), 1),
-    "op_select_implmode": ("s", None, one_of("high_precision", "high_performance")),
-    "op_debug_level": ("i", 0, between(0, 4)),
-    "stream_max_parallel_num": ("s", "DNN_VM_AICPU:1,AIcoreEngine:1", anything),
-}  # fmt: skip
-OBJECTS = {
-    "distribute": "ParameterServerStrategy", "memory_config": "MemoryConfig", "dump_config": "DumpConfig",
-    "profiling_config": "ProfilingConfig", "experimental_config": "ExperimentalConfig",
-}  # fmt: skip
-SET_BY = {
-    "dump_config": {name: name for name in ("enable_dump", "dump_path", "dump_step", "dump_mode")},
-    "profiling_config": {"enable_profiling": "profiling_mode", "profiling_options": "profiling_options"},
-}
-NOT_ON_RUNCONFIG = {
-    "use_off_line", "profiling_mode", "profiling_options", "enable_dump", "dump_path", "dump_step", "dump_mode",
-    "input_shape", "dynamic_dims", "dynamic_node_type", "in_out_pair_flag", "in_out_pair",
-}  # fmt: skip
-UNSUPPORTED = {
-    "legacy": {"enable_dump_debug", "dump_debug_mode", "aoe_mode", "work_path", "op_execute_timeout"},
-    "current": {"enable_reduce_precision"},
-}
-NEVER = {"distribute_config", "device_type"}
-DEPRECATED = {
-    "enable_data_pre_proc", "variable_format_optimize", "op_debug_level", "op_select_implmode",
-    "optypelist_for_implmode", "dynamic_input", "dynamic_graph_execute_mode", "dynamic_inputs_shape_range",
-    "graph_memory_max_size", "variable_memory_max_size",
-}  # fmt: skip
-MEMORY = {"graph_memory_max_size", "variable_memory_max_size"}
-# What means nothing in the other run mode, and what is only listed for one.
-BOUND = {
-    "iterations_per_loop": 1, "input_shape": 0, "dynamic_dims": 0, "dynamic_node_type": 0, "quant_dumpable": 0,
-    "graph_max_parallel_model_num": 0,
-}  # fmt: skip
-LISTED = {
-    **BOUND, "enable_data_pre_proc": 1, "dump_step": 1, "variable_format_optimize": 1, "hcom_parallel": 1,
-    "auto_tune_mode": 1, "is_tailing_optimization": 1, "enable_exception_dump": 1, "hccl_timeout": 1,
-    "op_wait_timeout": 1, "buffer_optimize": 0, "in_out_pair_flag": 0, "in_out_pair": 0,
-}  # fmt: skip
-LISTED_003 = {"iterations_per_loop": None, "variable_format_optimize": None}
-FIELDS = {bool: "b", int: "i", float: "f", str: "s"}
 
 TEXTS = {
     "stream_max_parallel_num": texts.streams, "input_shape": texts.input_shape, "dynamic_dims": texts.dynamic_dims,
@@ -165,44 +25,6 @@ FILES = {
     "op_precision_mode": texts.op_precision, "customize_dtypes": texts.customize_dtypes,
     "op_debug_config": texts.op_debug, "aoe_config_file": texts.aoe_config,
 }  # fmt: skip
-MIXED = ("allow_mix_precision", "allow_mix_precision_fp16", "mixed_float16")
-# Fusion patterns that no document's sample switches and a network cannot do without, and scope passes the samples name.
-STAY_ON = {"ConstToAttrPass"}
-IMPLEMENTED = {"Pooling", "SoftmaxV2", "LRN", "ROIAlign"}
-SCOPE_PASSES = {"ScopeLayerNormPass", "ScopeClipBoxesPass"}
-KNOWN_PASSES = {
-    "RequantFusionPass", "ConvToFullyConnectionFusionPass", "SoftmaxFusionPass", "NotRequantFusionPass",
-    "SplitConvConcatFusionPass", "ConvConcatFusionPass", "MatMulBiasAddFusionPass", "PoolingFusionPass",
-    "ZConcatv2dFusionPass", "ZConcatExt2FusionPass", "TfMergeSubFusionPass", "TbePool2dQuantFusionPass", "ALL",
-}  # fmt: skip
-# Where a document only advises.
-ADVICE = {
-    "hcom_parallel": (True,), "stream_max_parallel_num": None, "is_tailing_optimization": (True,), "jit_compile": None,
-    "external_weight": (True,), "enable_small_channel": (1,), "dynamic_inputs_shape_range": None,
-    "precision_mode": MIXED, "precision_mode_v2": MIXED,
-}  # fmt: skip
-ADVICE_BOTH = {"op_compiler_cache_mode": ("enable",), "op_precision_mode": None, "precision_mode": MIXED}
-
-
-def table(surface, edition):
-    found = dict(TABLE_002)
-    if edition == "current":
-        found.update(TABLE_003)
-        for name in (*MEMORY, "auto_tune_mode"):
-            found.pop(name)
-        found["hcom_parallel"] = ("b", None, anything)  # document 003 states no default
-    if surface == "runconfig":
-        for name in NOT_ON_RUNCONFIG:
-            found.pop(name, None)
-        found["enable_data_pre_proc"] = ("b", True, anything)
-        if edition == "current":
-            found["variable_format_optimize"] = ("b", None, anything)
-            found["fusion_switch_file"] = ("s", None, shaped(PLAIN))
-            found["op_compiler_cache_dir"] = ("s", None, shaped(PLAIN))
-            found["op_debug_level"] = ("i", None, between(0, 4))
-            found["precision_mode"] = found["precision_mode"][:3]  # the same default whatever the mode
-            found.update(dict.fromkeys(OBJECTS, ("o", None, anything)))
-    return found
 
 
 class Request:
@@ -212,10 +34,10 @@ class Request:
         self.surface, self.edition = params["surface"], params["edition"]
         self.current, self.runconfig = self.edition == "current", self.surface == "runconfig"
         self.env, self.disk = params.get("env", {}), texts.Disk(params.get("files"))
-        self.known = table(self.surface, self.edition)
+        self.known = tables.table(self.surface, self.edition)
         self.warnings, self.meaning, self.effective, self.advice = [], {}, {}, []
         self.values = self.given(params["values"])
-        for name, keys in SET_BY.items():
+        for name, keys in tables.SET_BY.items():
             arguments = self.values.get(name, {}).get("arguments", {})
             self.values.update({keys[key]: value for key, value in arguments.items() if key in keys})
         self.mode = self.values.get("graph_run_mode", 1)
@@ -243,13 +65,13 @@ class Request:
 
     def outside(self, name):
         """Whether no such option takes effect here; then it is said why."""
-        if name in UNSUPPORTED[self.edition] | NEVER:
+        if name in tables.UNSUPPORTED[self.edition] | tables.NEVER:
             self.warn("unsupported", name)
-        elif self.current and self.runconfig and name in MEMORY:
+        elif self.current and self.runconfig and name in tables.MEMORY:
             self.warn("deprecated", name)
             self.warn("no_effect", name)
         elif name not in self.known:
-            elsewhere = name in TABLE_003 or name in TABLE_002 or name in OBJECTS
+            elsewhere = name in tables.TABLE_003 or name in tables.TABLE_002 or name in tables.OBJECTS
             self.warn("not_in_edition" if elsewhere else "unknown", name)
         else:
             return False
@@ -257,8 +79,8 @@ class Request:
 
     def hold(self, name, value, field):
         kind, _, domain = self.known[name][:3]
-        own = "o" if isinstance(value, dict) else FIELDS.get(type(value))
-        if own != kind or field not in (None, own) or (own == "o" and value.get("class") != OBJECTS[name]):
+        own = "o" if isinstance(value, dict) else tables.FIELDS.get(type(value))
+        if own != kind or field not in (None, own) or (own == "o" and value.get("class") != tables.OBJECTS[name]):
             raise Refused("OPTION_TYPE", name, f"{value!r} is no value of {name}")
         if not domain(value):
             raise Refused("OPTION_VALUE", name, f"{value!r} is outside the domain of {name}")
@@ -277,7 +99,7 @@ class Request:
                         self.meaning[name] = FILES[name](text, self.edition)
                 elif name == "profiling_options" and self.values.get("profiling_mode"):
                     self.meaning[name] = texts.profiling(value)
-                elif name in OBJECTS and name != "distribute":
+                elif name in tables.OBJECTS and name != "distribute":
                     self.meaning[name] = value.get("arguments", {})
             except Bad as error:
                 raise Refused("OPTION_FILE" if name in FILES else "OPTION_SYNTAX", name, str(error)) from None
@@ -292,7 +114,7 @@ def options(params):
     return {
         "effective": asked.effective,
         "warnings": asked.warnings,
-        "meaning": {name: value for name, value in asked.meaning.items() if name not in MEMORY},
+        "meaning": {name: value for name, value in asked.meaning.items() if name not in tables.MEMORY},
         "directives": directives(asked),
         "notes": [{"option": name} for name in asked.advice],
     }
@@ -322,7 +144,7 @@ def defaults(asked):
         if variable in env and name not in values:
             asked.effective[name] = {"value": convert(env[variable]), "origin": "environment"}
     for name, value in values.items():
-        if BOUND.get(name, asked.mode) == asked.mode:
+        if tables.BOUND.get(name, asked.mode) == asked.mode:
             asked.effective[name] = {"value": value, "origin": "given"}
 
 
@@ -379,19 +201,20 @@ def rules(asked):
             asked.warn("adjusted", "input_fusion_size")
     if values.get("use_off_line") is False and len(values) > 1:
         asked.warn("no_effect", "use_off_line")
-    if not asked.current and sum(texts.product(asked.effective[name]["value"]) for name in MEMORY) > 31 * GB:
+    sizes = [texts.product(asked.effective[name]["value"]) for name in tables.MEMORY if not asked.current]
+    if sum(sizes) > 31 * tables.GB:
         refuse("graph_memory_max_size", "graph and variable memory together are at most 31 GB")
 
 
 def scenarios(asked):
-    listed = {**LISTED, **(LISTED_003 if asked.current else {"enable_small_channel": 0})}
-    for name, needs in (BOUND if asked.runconfig and asked.current else listed).items():
+    listed = {**tables.LISTED, **(tables.LISTED_003 if asked.current else {"enable_small_channel": 0})}
+    for name, needs in (tables.BOUND if asked.runconfig and asked.current else listed).items():
         if name in asked.values and needs is not None and needs != asked.mode:
             asked.warn("training_only" if needs else "inference_only", name)
     if asked.current and asked.values.get("precision_mode") == "force_fp16" and asked.mode == 1:
         asked.warn("inference_only", "precision_mode")
     if asked.current and asked.runconfig:
-        asked.warn("deprecated", *sorted(DEPRECATED & set(asked.values)))
+        asked.warn("deprecated", *sorted(tables.DEPRECATED & set(asked.values)))
         asked.warn("experimental", *({"jit_compile", "experimental_config"} & set(asked.values)))
         if asked.mode == 1 and asked.values.get("enable_small_channel") == 1:
             asked.warn("advice", "enable_small_channel")
@@ -414,11 +237,11 @@ def precision(asked):
         asked.effective["precision_mode"] = {"value": None, "origin": "default"}
     if chosen in ("must_keep_origin_dtype", "origin"):
         drop(asked, "customize_dtypes", "no_effect")
-    if "modify_mixlist" in values and chosen not in MIXED:
+    if "modify_mixlist" in values and chosen not in tables.MIXED:
         refuse("modify_mixlist", "needs mixed precision")
     types = asked.meaning.get("optypelist_for_implmode", [])
-    if not set(types) <= IMPLEMENTED:
-        asked.meaning["optypelist_for_implmode"] = [one for one in types if one in IMPLEMENTED]
+    if not set(types) <= tables.IMPLEMENTED:
+        asked.meaning["optypelist_for_implmode"] = [one for one in types if one in tables.IMPLEMENTED]
         asked.warn("part_ignored", "optypelist_for_implmode")
     if "optypelist_for_implmode" in values and not {"op_select_implmode", "op_precision_mode"} & set(values):
         refuse("optypelist_for_implmode", "needs op_select_implmode")
@@ -508,17 +331,17 @@ def cache(asked):
         asked.warn("no_effect", "op_compiler_cache_dir")
     if not asked.runconfig and asked.current:
         for name in ("fusion_switch_file", "op_compiler_cache_dir"):
-            if not re.fullmatch(PLAIN, values.get(name, ""), re.A):
+            if not re.fullmatch(tables.PLAIN, values.get(name, ""), re.A):
                 asked.warn("undocumented", name)
     switched = asked.meaning.get("fusion_switch_file", {})
     for section in switched.values():
-        for name in STAY_ON & set(section):
+        for name in tables.STAY_ON & set(section):
             if section[name] == "off":
                 section[name] = "on"
                 asked.warn("part_ignored", "fusion_switch_file")
-        if not set(section) <= KNOWN_PASSES | STAY_ON:
+        if not set(section) <= tables.KNOWN_PASSES | tables.STAY_ON:
             asked.warn("part_ignored", "fusion_switch_file")
-    if not set(asked.meaning.get("enable_scope_fusion_passes", ())) <= SCOPE_PASSES:
+    if not set(asked.meaning.get("enable_scope_fusion_passes", ())) <= tables.SCOPE_PASSES:
         asked.warn("part_ignored", "enable_scope_fusion_passes")
     if asked.current:
         limits, origin = cache_limits(asked)
@@ -557,7 +380,7 @@ def timeouts(asked):
 
 def told(asked):
     """Options of which a document only advises something."""
-    chosen = {**ADVICE_BOTH, **(ADVICE if asked.runconfig else {})}
+    chosen = {**tables.ADVICE_BOTH, **(tables.ADVICE if asked.runconfig else {})}
     for name, when in sorted(chosen.items()):
         if name in asked.values and (when is None or asked.values[name] in when):
             asked.advice.append(name)
@@ -578,7 +401,7 @@ def directives(asked):
             implementation["type"] = dict.fromkeys(types, value["op_select_implmode"])
         else:
             implementation["others"] = value["op_select_implmode"]
-    memory = [texts.product(value[name]) if value.get(name) else None for name in sorted(MEMORY)]
+    memory = [texts.product(value[name]) if value.get(name) else None for name in sorted(tables.MEMORY)]
     return {
         "buffer_optimize": "on" if value["buffer_optimize"] == "l2_optimize" else "off",
         "ccec": ["-O0"] * (level == 2 or "ccec_O0" in debug) + ["-g"] * (level == 2 or "ccec_g" in debug),
