@@ -15,21 +15,9 @@ sys.path.insert(0, os.path.join(ROOT, "conformance"))
 from npu_conformance.files import toml_file  # noqa: E402
 
 __all__ = [
-    "AREAS",
-    "DROP_IN",
-    "REVIEWED",
-    "ROOT",
-    "Area",
-    "Finder",
-    "Mutant",
-    "drawn",
-    "entries",
-    "mutants",
-    "place_of",
-    "replaced",
-    "seen_before",
-    "with_change",
-]
+    "AREAS", "DROP_IN", "REVIEWED", "ROOT", "Area", "Finder", "Mutant", "drawn", "entries", "mutants", "place_of",
+    "replaced", "seen_before", "with_change",
+]  # fmt: skip
 
 #: A file for each area: `[[survivor]]` entries, and `[[seen]]` ones that a test asks again.
 REVIEWED = os.path.join(ROOT, "benchmarks", "results", "mutation")

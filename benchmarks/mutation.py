@@ -32,18 +32,8 @@ for _room in ("impl", "conformance"):
 from mutating.asking import Asker  # noqa: E402
 
 __all__ = [
-    "AREAS",
-    "Mutant",
-    "Score",
-    "drawn",
-    "entries",
-    "judged",
-    "main",
-    "mutants",
-    "reviewed",
-    "scores",
-    "seen_before",
-]
+    "AREAS", "Mutant", "Score", "drawn", "entries", "judged", "main", "mutants", "reviewed", "scores", "seen_before",
+]  # fmt: skip
 
 
 class Score(NamedTuple):
