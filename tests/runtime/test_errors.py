@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from tensorflow.core.protobuf import config_pb2
 from tensorflow.python.framework import function
+from tensorflow.python.ops import control_flow_ops
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime import tf_api
@@ -354,3 +357,24 @@ def test_an_error_names_the_operator_that_tensorflow_names():
     ):
         expected, got = told(run)
         assert got == expected and got[0] is tf.errors.InvalidArgumentError
+
+
+@pytest.mark.parametrize("options", [{"mix_compile_mode": True}, {}], ids=["mixed", "full"])
+@pytest.mark.parametrize("untaken", ["a_host", "z_host", "a_device", "z_device"])
+def test_a_fetch_of_a_branch_not_taken_has_the_number_that_tensorflow_gives_it(untaken, options):
+    """TensorFlow counts what is fetched by the order of names, and those of the partitioned graph are others."""
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [], name="m")
+        taken, _ = control_flow_ops.switch(x, tf.constant(False), name="s")
+        _, not_taken = control_flow_ops.switch(x, tf.constant(False), name="t")
+        if untaken.endswith("host"):
+            other = tf.py_func(lambda a: a, [not_taken], tf.float32, name=untaken)
+        else:
+            other = tf.negative(not_taken, name=untaken)
+        fetches = [tf.exp(x, name="f"), other, tf.square(x, name="y"), tf.negative(taken)]
+        said = []
+        for config in (plain(), npu(**options)):
+            with tf.Session(config=config) as session, pytest.raises(tf.errors.InvalidArgumentError) as raised:
+                session.run(fetches, {x: 1.0})
+            said.append(re.findall(r"Retval\[\d\] does not have value", raised.value.message))
+    assert said[0] == said[1] and said[0]

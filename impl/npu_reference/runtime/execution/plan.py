@@ -47,6 +47,7 @@ class Plan(NamedTuple):
         partition: what was decided.
         feeds: tensor fed to the C-level output that takes its value; feeds nobody reads have none.
         fetches: C-level outputs, the crossings' probes after the script's own.
+        taken: their names in the shadow graph.
         wanted: how many of them are the script's own.
         targets: C-level operations.
         crossings: what is copied, and how its size is found.
@@ -62,6 +63,7 @@ class Plan(NamedTuple):
     partition: Partition
     feeds: Dict[str, Any]
     fetches: List[Any]
+    taken: List[str]
     wanted: int
     targets: List[Any]
     crossings: Crossings
@@ -127,12 +129,13 @@ def make_plan(
     fetched = sorted(set(signature.fetches))
     outputs = {name: shadow.tensor(placed.rets[position]) for position, name in enumerate(fetched)}
     crossing = crossings(parts, placed, shadow, signature.feeds, signature.fetches, shaky)
-    fetches = [outputs[name]._as_tf_output() for name in signature.fetches]
+    taken = [*(outputs[name] for name in signature.fetches), *crossing.probes]
     return Plan(
         parts,
         _feeds(signature, placed, shadow),
-        fetches + [probe._as_tf_output() for probe in crossing.probes],
-        len(fetches),
+        [tensor._as_tf_output() for tensor in taken],
+        [tensor.name for tensor in taken],
+        len(signature.fetches),
         [shadow.operation(key)._c_op for key in dict.fromkeys([*_targets(signature, homes, placed), *placed.effects])],
         crossing,
         tuple(notes),

@@ -236,8 +236,8 @@ class Engine:
                 failed = failed_at(error, self._shadow.origin, plan.geop_names)
                 if failed is not None:
                     self._failed.dump(failed, FailedRun(plan, signature, feeds))
-            about = About(self._graph, plan.partition, self._shadow.origin, plan.geop_names, plan.apart)
-            raise in_users_words(error, about) from None
+            names = (self._shadow.origin, plan.geop_names, plan.apart, signature.fetches, plan.taken)
+            raise in_users_words(error, About(self._graph, plan.partition, *names)) from None
         finally:
             if turn is not None and turn.endured.overflows and self._numerics is not None:
                 self._numerics.status.ask(())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Type
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Type
 
 from npu_reference.device.numerics import ADDED, has_channels_first
 from npu_reference.errors import DeviceError, NpuError
@@ -27,6 +27,9 @@ _LINE = re.compile(r"\s*\[\[(?:\{\{node )?([^\s\[\]{}]+)(?:\}\})?\]\]")
 
 #: What TensorFlow 1.15 puts before what goes wrong in a function; in the user's graph it is in none.
 _DERIVED = "[_Derived_]"
+
+#: A fetch that a branch not taken would have had to compute; in no function, and so without an operator's name.
+_VALUELESS = re.compile(r"\ARetval\[(\d+)\](?= does not have value\Z)")
 
 #: What TensorFlow puts before the names of what was in a branch or a loop.
 _LOWERED = re.compile(r"\A(?:then|else|branch\d+|cond|body)/_\d+/")
@@ -111,6 +114,8 @@ class About(NamedTuple):
         origin: name in the partitioned graph to name in the user's graph, where they differ.
         geops: name of each GEOP's node and function to the name it has in the partition.
         apart: name of each operator to its GEOP, where GEOPs were taken apart.
+        fetches: what was fetched, by name in the user's graph.
+        taken: the tensors that were taken of the partitioned graph instead, in the same order, and further ones.
     """
 
     graph: Any
@@ -118,6 +123,8 @@ class About(NamedTuple):
     origin: Mapping[str, str]
     geops: Mapping[str, str]
     apart: Mapping[str, str]
+    fetches: Sequence[str] = ()
+    taken: Sequence[str] = ()
 
 
 def _readers_of_references(partition: Partition) -> Dict[str, str]:
@@ -174,9 +181,19 @@ def in_users_words(error: Any, about: About) -> Any:
     op = _first_op(text, about.graph)
     # TensorFlow finds no operator by a name that stands alone in its brackets.
     why = next(filter(None, (_why_on_host(name, about.partition) for name in _LINE.findall(text))), "")
+    text = _VALUELESS.sub(lambda match: _place(int(match.group(1)), about), text)
     text = _interpolate(text, about.graph)
     text += why if inside is None else f"\n\t (on the simulated NPU, in GEOP {inside})"
     return type(error)(None if op is None else op.node_def, op, text)
+
+
+def _place(number: int, about: About) -> str:
+    """A result without a value: TensorFlow counts results by the order of their names."""
+    taken = sorted(set(about.taken))
+    known = number < len(taken) and taken[number] in about.taken[: len(about.fetches)]
+    if known:
+        number = sorted(set(about.fetches)).index(about.fetches[about.taken.index(taken[number])])
+    return f"Retval[{number}]"
 
 
 def _why_on_host(name: str, partition: Partition) -> str:
