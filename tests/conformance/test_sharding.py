@@ -16,6 +16,7 @@ from npu_conformance.strength.laws import asking
 from npu_reference.errors import NpuError
 from tests.cases.corpus import corpus
 from tests.conformance.shelves import Shelf, hosted, judged
+from tests.depth import at_night
 
 pytestmark = pytest.mark.not_oldest
 
@@ -33,7 +34,7 @@ def recorded() -> Dict[str, float]:
     return {one.id: drawn.choice([0.0, 0.001, 0.02, 1.5]) for one in _INSTANCES if drawn.random() < 0.9}
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 8, 50])
+@pytest.mark.parametrize("count", [1, 2, 3, 8, at_night(50)])
 @pytest.mark.parametrize("timed", [False, True])
 def test_shards_partition_the_whole(count: int, timed: bool) -> None:
     found = shards(count, _EVERYTHING, recorded() if timed else None)
