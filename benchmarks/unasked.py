@@ -21,7 +21,8 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(_HERE, "..", "impl"), os.path.join(_HERE, "..", "conformance")]
 
 from npu_conformance.library import library  # noqa: E402
-from npu_conformance.library.library import Instance, Library  # noqa: E402
+from npu_conformance.library.case import Instance  # noqa: E402
+from npu_conformance.library.library import Library  # noqa: E402
 from npu_conformance.strength.laws import asking, company, conditions, dealing, effects, idle  # noqa: E402
 
 #: How many of its own pairs a kind has at most on a line.

@@ -6,7 +6,7 @@ import copy
 from typing import Any, Collection, Dict, Iterator, Mapping, Sequence, Tuple
 
 from npu_conformance.judging import judge
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.protocol import client
 
 __all__ = ["covered", "judged"]

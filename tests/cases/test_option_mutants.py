@@ -10,7 +10,7 @@ from npu_conformance.backends.mutants import fault_kinds
 from npu_conformance.backends.mutants.options_every import RULES
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.library import inventory
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.strength import fault_table
 from npu_conformance.strength import mutants_page as page
 from npu_reference.options import OPTIONS

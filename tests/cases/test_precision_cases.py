@@ -8,7 +8,7 @@ import pytest
 
 from fixtures.programs import precision_graphs as program
 from npu_conformance.library import inventory
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.strength import killing
 from tests.cases.asking import ask
 from tests.cases.corpus import corpus, mutants

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.programs import distributed_graphs, timing_graphs
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from tests.cases.asking import ask
 from tests.cases.corpus import corpus, mutants
 

@@ -12,7 +12,7 @@ import pytest
 
 from npu_conformance.backends import check
 from npu_conformance.judging import judge
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.protocol import client
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import Shelf

@@ -8,8 +8,8 @@ from typing import Any, List
 import pytest
 
 from npu_conformance import cli
-from npu_conformance.library import library, listing, telling
-from npu_conformance.library.library import Case
+from npu_conformance.library import listing, telling
+from npu_conformance.library.case import METHODS, Case
 from npu_conformance.protocol import schema
 from npu_conformance.strength.laws import asking
 from npu_reference.graphs import GraphBuilder
@@ -198,4 +198,4 @@ def test_hostile_names_reach_no_terminal(capsys: Any) -> None:
 
 def test_the_form_of_the_answer_is_declared() -> None:
     assert json.dumps(schema.load("case"))
-    assert "case" in cli.cli.commands and library.METHODS
+    assert "case" in cli.cli.commands and METHODS

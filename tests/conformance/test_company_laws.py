@@ -21,7 +21,7 @@ import pytest
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.judging import judge
 from npu_conformance.library import explaining
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.observing.values import unwrapped
 from npu_conformance.protocol import client
 from npu_conformance.strength import hosting

@@ -13,7 +13,7 @@ import pytest
 
 from npu_conformance.judging import judge
 from npu_conformance.library import selection
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.running import checkup, runner
 from npu_conformance.strength import hosting
 from tests.cases.corpus import corpus

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npu_conformance.judging import differences, judge
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.protocol import client
 from tests.conformance.shelves import Shelf
 

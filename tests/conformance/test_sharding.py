@@ -10,7 +10,7 @@ import pytest
 from npu_conformance.commands import shared
 from npu_conformance.files import output
 from npu_conformance.library import sharding
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.report import junit, results, verify, write
 from npu_conformance.strength.laws import asking
 from npu_reference.errors import NpuError

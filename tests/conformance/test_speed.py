@@ -16,7 +16,7 @@ from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.files import scratch
 from npu_conformance.judging import judge, records
 from npu_conformance.library import twins
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.observing import files, observe
 from npu_conformance.protocol import client, messages, outcomes, process, requests, schema
 from npu_conformance.report import results

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npu_conformance.judging import judge
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.observing import observe, timeline
 from npu_conformance.protocol import client
 from npu_conformance.protocol import messages as protocol

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npu_conformance.judging import judge
-from npu_conformance.library import library, selection, twins
+from npu_conformance.library import selection, twins
+from npu_conformance.library.case import Instance
 from npu_conformance.protocol import client, requests
 from npu_conformance.running import runner
 from npu_reference.graphs import load_graph
@@ -115,7 +116,7 @@ def test_a_backend_whose_answer_depends_on_names_passes_the_case_and_fails_its_t
     shelf.write("golden/small/topic.txt", "one | device a\none | host b\none | host x\n")
     plain, renamed = shelf.load().instances()
 
-    def status(instance: library.Instance) -> str:
+    def status(instance: Instance) -> str:
         os.makedirs(shelf.path("work"), exist_ok=True)
         prepared = requests.prepare(instance, shelf.path("work"))
         names = [node.name for node in load_graph(prepared.params["graph"]).nodes]

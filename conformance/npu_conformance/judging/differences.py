@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
-from npu_conformance.library.library import Case, Expect
+from npu_conformance.library.case import Case, Expect
 from npu_conformance.observing import forms, observe, tensors, timeline
 
 __all__ = ["Difference", "Pattern", "matches", "differences"]

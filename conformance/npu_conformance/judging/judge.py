@@ -7,7 +7,7 @@ from typing import Any, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple
 from npu_conformance.judging import differences as differing
 from npu_conformance.judging import leeway, tolerance
 from npu_conformance.judging.differences import Difference, matches
-from npu_conformance.library.library import Case, Expect, Instance
+from npu_conformance.library.case import Case, Expect, Instance
 from npu_conformance.observing import forms, observe, tensors, timeline, values
 from npu_conformance.protocol import client
 from npu_reference.printing import clipped, shorten

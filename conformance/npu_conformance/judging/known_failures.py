@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from npu_conformance.files import toml_file as _toml
 from npu_conformance.judging import differences
 from npu_conformance.judging.records import Record
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_reference.errors import NpuError
 
 __all__ = ["Entry", "load", "apply", "OUTCOMES"]

@@ -12,7 +12,7 @@ from typing import Dict, FrozenSet, List, Sequence, Tuple
 
 from npu_conformance.judging.differences import Difference
 from npu_conformance.library import inventory
-from npu_conformance.library.library import Case, Expect
+from npu_conformance.library.case import Case, Expect
 from npu_conformance.observing import forms, observe, values
 from npu_reference.errors import NpuError
 

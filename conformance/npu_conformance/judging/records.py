@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from npu_conformance.files import output, packing
 from npu_conformance.judging import judge
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.protocol import client
 
 __all__ = ["Record", "Report", "Written", "blocked", "counts", "final_verdict"]

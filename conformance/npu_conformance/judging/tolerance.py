@@ -11,7 +11,7 @@ import unicodedata
 from typing import Any, Iterator, Mapping, Tuple
 
 from npu_conformance.backends.reference import ReferenceBackend
-from npu_conformance.library.library import Case
+from npu_conformance.library.case import Case
 from npu_conformance.observing import values
 from npu_reference.errors import NpuError
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Callable, Iterable, List, Optional, Sequence
 
-from npu_conformance.library.library import Instance, Library
+from npu_conformance.library.case import Instance
+from npu_conformance.library.library import Library
 from npu_reference.errors import NpuError
 
 __all__ = ["select", "expression"]

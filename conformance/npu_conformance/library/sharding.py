@@ -6,7 +6,7 @@ import heapq
 import re
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from npu_conformance.library.library import COSTS, Instance
+from npu_conformance.library.case import COSTS, Instance
 from npu_reference.errors import NpuError
 
 __all__ = ["Shard", "parse", "share"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Dict, List, Mapping, Optional, Tuple
 
 from npu_conformance.library import library
+from npu_conformance.library.case import Case
 from npu_reference.options.declaration import Option
 from npu_reference.options.table import OPTIONS
 
@@ -45,17 +46,17 @@ _METHODS = ("compile", "library", "timeline", "run", "precision", "partition", "
 def shown(cases: Optional[library.Library] = None) -> Dict[str, List[Tuple[str, str]]]:
     """Option to (what is seen, id of a case), for every kind of observation that a case of its requirements has."""
     cases = cases or library.load()
-    by_requirement: Dict[str, List[library.Case]] = {}
+    by_requirement: Dict[str, List[Case]] = {}
     for case in cases.cases.values():
         for name in case.requirements:
             by_requirement.setdefault(name, []).append(case)
     found: Dict[str, List[Tuple[str, str]]] = {}
-    by_reading: Dict[str, List[library.Case]] = {}
+    by_reading: Dict[str, List[Case]] = {}
     for case in cases.cases.values():
         for name in case.readings:
             by_reading.setdefault(name, []).append(case)
     for option in OPTIONS.values():
-        kinds: Dict[str, List[library.Case]] = {}
+        kinds: Dict[str, List[Case]] = {}
         if not option.requirements:
             # No document has it: what a reading says of it is told.
             read = [case for name in option.readings for case in by_reading.get(name, ())]
@@ -81,12 +82,12 @@ def _is_of(option: Option, name: str) -> bool:
     return any(name == prefix or name.startswith(prefix.rstrip(".") + ".") for prefix in option.requirements)
 
 
-def _looks_at_files(case: library.Case) -> bool:
+def _looks_at_files(case: Case) -> bool:
     """Whether what a run left is what a case is about."""
     return any(aspect in _FILES for aspect, _ in case.expect.observe)
 
 
-def _best(option: Option, cases: List[library.Case], kind: str) -> library.Case:
+def _best(option: Option, cases: List[Case], kind: str) -> Case:
     methods = _METHODS if kind not in _TOLD else tuple(reversed(_METHODS))
     order = {method: number for number, method in enumerate(methods)}
     return min(
@@ -105,7 +106,7 @@ _DEFAULTS = "defaults-on-"
 _PLAINER = ("dump-with-quant-dumpable", "scope-fusion-runconfig-named", "timing-main-process-sends")
 
 
-def _weight(option: Option, case: library.Case, kind: str) -> int:
+def _weight(option: Option, case: Case, kind: str) -> int:
     """How plainly a case shows an option: by values of it that differ, by one that is no default, by any, by none.
 
     What the effective value is shows without any being given, and a default does so best.

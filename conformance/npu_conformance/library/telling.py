@@ -9,7 +9,9 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 
 from npu_conformance.files import reading
 from npu_conformance.library import inventory, listing
-from npu_conformance.library.library import Case, Instance, left_open, operator_flags
+from npu_conformance.library.case import Case, Instance
+from npu_conformance.library.library import left_open
+from npu_conformance.library.operator_flags import operator_flags
 from npu_conformance.observing import tensors
 from npu_reference.errors import NpuError
 from npu_reference.printing import clipped

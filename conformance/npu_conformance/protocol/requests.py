@@ -7,7 +7,7 @@ import os
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence
 
 from npu_conformance.library import twins
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.observing import device_runs, tensors
 from npu_conformance.protocol import client
 from npu_reference import strict_json

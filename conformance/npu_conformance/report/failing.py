@@ -8,7 +8,8 @@ from typing import List, NamedTuple, Optional, Tuple
 
 from npu_conformance.judging.records import Record, Report
 from npu_conformance.library import telling
-from npu_conformance.library.library import Instance, Library
+from npu_conformance.library.case import Instance
+from npu_conformance.library.library import Library
 
 __all__ = ["TWINS", "Account", "account", "command", "repeat", "run_command", "text"]
 

@@ -6,7 +6,8 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_conformance.judging import judge
 from npu_conformance.judging.records import Record, Report
-from npu_conformance.library.library import Instance, Library
+from npu_conformance.library.case import Instance
+from npu_conformance.library.library import Library
 from npu_conformance.protocol import schema
 from npu_conformance.report import results
 from npu_conformance.strength.laws import asking

@@ -12,7 +12,8 @@ from npu_conformance.files import output, reading
 from npu_conformance.judging import judge, known_failures
 from npu_conformance.judging import records as records_
 from npu_conformance.library import sharding, twins
-from npu_conformance.library.library import Instance, Library
+from npu_conformance.library.case import Instance
+from npu_conformance.library.library import Library
 from npu_conformance.library.selection import select
 from npu_conformance.observing import tensors
 from npu_conformance.protocol import client, outcomes, requests, schema

@@ -9,7 +9,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 from npu_conformance.files import output
 from npu_conformance.judging import judge
 from npu_conformance.judging.records import Record
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.observing import tensors
 from npu_conformance.protocol import client, requests
 from npu_conformance.protocol import messages as protocol

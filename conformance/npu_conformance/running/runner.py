@@ -13,7 +13,8 @@ from typing import Any, Callable, Deque, Dict, List, Mapping, NamedTuple, Option
 import npu_reference
 from npu_conformance.judging import judge, known_failures
 from npu_conformance.judging.records import Record, Report, blocked, final_verdict
-from npu_conformance.library.library import COSTS, Case, Instance, Library
+from npu_conformance.library.case import COSTS, Case, Instance
+from npu_conformance.library.library import Library
 from npu_conformance.protocol import client, schema
 from npu_conformance.running import keeping
 from npu_conformance.running.lanes import Settings, plain

@@ -19,7 +19,7 @@ from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence,
 
 from npu_conformance.judging import judge
 from npu_conformance.judging.records import Record
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.protocol import client, process
 from npu_conformance.running.lanes import Lane, Settings
 from npu_reference.collection import collect_seldom

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 
 from npu_conformance.backends import mutants as mutation
-from npu_conformance.library.library import Case, Library
+from npu_conformance.library.case import Case
+from npu_conformance.library.library import Library
 from npu_conformance.protocol import schema
 from npu_conformance.strength import hosting, suspects
 

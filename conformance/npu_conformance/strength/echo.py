@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence
 
 from npu_conformance.backends.reference import ReferenceBackend
-from npu_conformance.library.library import Instance, Library
+from npu_conformance.library.case import Instance
+from npu_conformance.library.library import Library
 from npu_conformance.observing.values import unwrapped
 from npu_conformance.strength import hosting
 from npu_reference.graphs import load_graph

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from npu_conformance.backends import base
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.judging import judge
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.protocol import client, requests
 from npu_conformance.protocol import messages as protocol
 

@@ -9,7 +9,8 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from npu_conformance.backends.mutants import Mutant
 from npu_conformance.backends.reference import tensorflow_version
 from npu_conformance.files import scratch
-from npu_conformance.library.library import Instance, Library
+from npu_conformance.library.case import Instance
+from npu_conformance.library.library import Library
 from npu_conformance.protocol import schema
 from npu_conformance.running import lanes, runner
 from npu_conformance.strength import hosting

@@ -12,7 +12,7 @@ from typing import Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping,
 
 from npu_conformance.judging import judge
 from npu_conformance.judging.records import Record
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.observing import observe, tensors, timeline
 from npu_conformance.protocol import client
 from npu_conformance.running.lanes import Settings

@@ -13,7 +13,8 @@ import zlib
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_conformance.judging import judge
-from npu_conformance.library.library import Case, Instance, Library
+from npu_conformance.library.case import Case, Instance
+from npu_conformance.library.library import Library
 from npu_conformance.observing import forms
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws import conditions, idle

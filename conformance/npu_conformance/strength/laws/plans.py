@@ -6,7 +6,8 @@ import zlib
 from os.path import basename
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from npu_conformance.library.library import Case, Instance, Library
+from npu_conformance.library.case import Case, Instance
+from npu_conformance.library.library import Library
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws import company, dealing, effects, precise
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List, Mapping, Sequence
 
-from npu_conformance.library.library import Case, Expect, Instance
+from npu_conformance.library.case import Case, Expect, Instance
 from npu_conformance.strength.laws import checks, company, conditions, dealing, effects, precise, running, timed
 from npu_conformance.strength.laws.checks import Law
 

@@ -7,7 +7,7 @@ import json
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from npu_conformance.judging import judge
-from npu_conformance.library.library import Case, Instance
+from npu_conformance.library.case import Case, Instance
 from npu_conformance.observing import observe
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws import relations

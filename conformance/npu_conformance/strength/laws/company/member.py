@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.observing.values import unwrapped
 from npu_conformance.strength.laws import relations
 from npu_conformance.strength.laws.company.asked import CONDITIONS, WANTED

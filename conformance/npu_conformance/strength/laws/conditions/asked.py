@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional, Set, Tuple
 
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 
 __all__ = ["Condition", "Params", "Request", "listed_ops"]
 

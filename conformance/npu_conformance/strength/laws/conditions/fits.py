@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Tuple
 
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.observing.values import unwrapped
 
 __all__ = ["SESSION", "all_of", "asked_on", "has_mode", "lacks", "movable", "values_of"]

@@ -6,7 +6,7 @@ import functools
 import hashlib
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.strength.laws import inside
 from npu_conformance.strength.laws.added import BESIDE
 from npu_conformance.strength.laws.conditions.asked import Params, Request, listed_ops

@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any, Callable, List, Mapping, Optional
 
-from npu_conformance.library.library import Instance
+from npu_conformance.library.case import Instance
 from npu_conformance.strength.laws.conditions.asked import Request, listed_ops
 from npu_conformance.strength.laws.conditions.fits import values_of
 

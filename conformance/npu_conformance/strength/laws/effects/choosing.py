@@ -8,7 +8,8 @@ import os
 import re
 from typing import AbstractSet, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
-from npu_conformance.library.library import Instance, Library
+from npu_conformance.library.case import Instance
+from npu_conformance.library.library import Library
 from npu_conformance.strength.laws.effects.asked import EffectCondition, KeptEffect, question
 from npu_conformance.strength.laws.effects.declared import BY_NAME, fitting
 

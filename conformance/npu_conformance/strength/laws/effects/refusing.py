@@ -6,7 +6,8 @@ import os
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from npu_conformance.files import resources
-from npu_conformance.library.library import Case, Expect, Instance, Library
+from npu_conformance.library.case import Case, Expect, Instance
+from npu_conformance.library.library import Library
 from npu_conformance.strength.laws.effects.asked import HERE, KeptEffect
 from npu_conformance.strength.laws.effects.choosing import digest
 from npu_conformance.strength.laws.effects.declared import SECOND
