@@ -14,8 +14,8 @@ from npu_reference.artifacts import Folder, fusions, library
 from npu_reference.artifacts.places import LEVEL_KINDS, OPTION_KINDS
 from npu_reference.artifacts.weights import _pieces
 from npu_reference.catalog import Catalog
-from npu_reference.compiler import kernels
 from npu_reference.compiler.collectives import MC2
+from npu_reference.compiler.lowering import unfolding
 from npu_reference.device import faults
 from npu_reference.errors import NpuError
 from npu_reference.graphs import OPS, GraphBuilder, close_over
@@ -65,19 +65,19 @@ def test_a_partition_is_unfolded_once_for_each_of_its_sizes(monkeypatch):
     graph, feeds, fetches = apart()
     cut = partition(close_over(graph, feeds, fetches, []), resolve({}).raise_first())
     calls = []
-    flatten = kernels.flatten
-    monkeypatch.setattr(kernels, "flatten", lambda one: calls.append(one) or flatten(one))
-    first, again = kernels.unfold(cut, {"x": [4, 8]}), kernels.unfold(cut, {"x": (4, 8)})
+    flatten = unfolding.flatten
+    monkeypatch.setattr(unfolding, "flatten", lambda one: calls.append(one) or flatten(one))
+    first, again = unfolding.unfold(cut, {"x": [4, 8]}), unfolding.unfold(cut, {"x": (4, 8)})
     assert len(calls) == 1 and first == again and again.partition is cut
-    assert kernels.unfold(cut, {"x": [2, 8]}).shapes is not first.shapes and len(calls) == 2
+    assert unfolding.unfold(cut, {"x": [2, 8]}).shapes is not first.shapes and len(calls) == 2
     for rows in range(10):
-        kernels.unfold(cut, {"x": [rows, 8]})
-    assert len(cut.derived) <= kernels._MOST_DERIVED
-    monkeypatch.setattr(kernels, "_MOST_KEPT", 0)  # a large graph is compiled once, and would be kept for nothing
+        unfolding.unfold(cut, {"x": [rows, 8]})
+    assert len(cut.derived) <= unfolding._MOST_DERIVED
+    monkeypatch.setattr(unfolding, "_MOST_KEPT", 0)  # a large graph is compiled once, and would be kept for nothing
     cut.derived.clear()
     del calls[:]
     for _ in range(2):
-        kernels.unfold(cut)
+        unfolding.unfold(cut)
     assert len(calls) == 2 and cut.derived == {}
 
 

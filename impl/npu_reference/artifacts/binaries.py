@@ -10,7 +10,8 @@ from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Se
 
 from npu_reference.catalog import Catalog
 from npu_reference.compiler import Compiled
-from npu_reference.compiler.kernels import Kernel, unfold
+from npu_reference.compiler.kernels import Kernel
+from npu_reference.compiler.lowering.unfolding import unfold
 from npu_reference.partition import Partition
 from npu_reference.precision import Assignment, NodePrecision
 

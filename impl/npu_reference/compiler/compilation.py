@@ -10,7 +10,9 @@ from npu_reference.compiler.costs import Cost
 from npu_reference.compiler.functions import Branch
 from npu_reference.compiler.fusion import FusionCount, fuse
 from npu_reference.compiler.inserting import cleared, laid_out
-from npu_reference.compiler.kernels import KernelTensor, Lowered, lower, unfold
+from npu_reference.compiler.kernels import KernelTensor, Lowered
+from npu_reference.compiler.lowering.lower import lower
+from npu_reference.compiler.lowering.unfolding import unfold
 from npu_reference.compiler.scopes import fuse_scopes
 from npu_reference.compiler.settings import CompilerSettings
 from npu_reference.compiler.tasks import Transfer, costs_of, exchanges_of, transfers_of

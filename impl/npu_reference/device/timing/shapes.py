@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from npu_reference.compiler.kernels import GETNEXT_OPERATORS, fed_name
+from npu_reference.compiler.kernels import GETNEXT_OPERATORS
+from npu_reference.compiler.lowering.sizes import fed_name
 from npu_reference.errors import NpuError
 from npu_reference.graphs import Graph
 from npu_reference.options import Resolution

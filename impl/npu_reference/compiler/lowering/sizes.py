@@ -1,0 +1,146 @@
+"""How much kernels compute: elements, bytes, products of matrices; and the refusal where sizes are open."""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional, Sequence, Tuple
+
+from npu_reference.compiler.kernels import Gemm
+from npu_reference.errors import NpuError
+from npu_reference.graphs import DType, Graph
+from npu_reference.graphs.shapes import Shapes
+from npu_reference.precision import NodePrecision
+
+__all__ = ["Reads", "SIZES", "elements_of", "fed_name", "gemm_of", "named", "refuse_unknown", "width_of"]
+
+#: Bytes of an element by the dtype as computed; others as TensorFlow has them.
+SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
+
+_NAMED = 5  # operators named in a refusal
+
+#: By node, its inputs: slot, source, and slot of the source.
+Reads = List[List[Tuple[int, int, int]]]
+
+
+def width_of(assigned: NodePrecision) -> int:
+    """Bytes of an element as computed: the widest float of the kernel, else four."""
+    return max([SIZES[dtype] for dtype in (*assigned.inputs, *assigned.outputs) if dtype in SIZES] or [4])
+
+
+def elements_of(shape: Sequence[Optional[int]]) -> int:
+    total = 1
+    for size in shape:
+        total *= size or 0
+    return total
+
+
+def gemm_of(shapes: Shapes, node: int, one: Any, assigned: NodePrecision) -> Optional[Gemm]:
+    if assigned.engine != "cube":
+        return None
+    operand = SIZES.get(assigned.inputs[0] if assigned.inputs else "", 2)
+    result = SIZES.get(assigned.outputs[0] if assigned.outputs else "", 2)
+    try:
+        return _product_of(shapes, node, one, operand, result)
+    except (IndexError, TypeError):
+        return None  # a shape is unknown, or of a rank that TensorFlow would refuse
+
+
+def _product_of(shapes: Shapes, node: int, one: Any, operand: int, result: int) -> Optional[Gemm]:
+    op = one.op
+    if "MatMul" in op:
+        out, left = shapes.known(node), shapes.known_input(node, 0)
+        if out is None or left is None:
+            return None
+        depth = left[-2 if one.attr("transpose_a", False) or one.attr("adj_x", False) else -1]
+        return Gemm(elements_of(out[:-2]), out[-2], depth, out[-1], operand, result)
+    if "Conv2D" not in op and "conv2d" not in op.lower():
+        return None
+    if op.endswith("BackpropInput"):
+        out, kernel = shapes.known_input(node, 2), shapes.known_input(node, 1)
+    elif op.endswith("BackpropFilter"):
+        out, kernel = shapes.known_input(node, 2), shapes.known(node)
+    else:
+        out, kernel = shapes.known(node), shapes.known_input(node, 1)
+    if out is None or kernel is None:
+        return None
+    window, channels = kernel[0] * kernel[1], kernel[2]
+    features = out[1] if one.attr("data_format", b"NHWC") == b"NCHW" else out[3]
+    places = elements_of(out) // max(features, 1)
+    if op.startswith("Depthwise"):
+        return Gemm(channels, places, window, kernel[3], operand, result, window, 1)
+    if op.endswith("BackpropFilter"):
+        return Gemm(1, window * channels, places, features, operand, result, window, channels)
+    if op.endswith("BackpropInput"):
+        return Gemm(1, places, window * features, channels, operand, result, window, features)
+    return Gemm(1, places, window * channels, features, operand, result, window, channels)
+
+
+def refuse_unknown(graph: Graph, shapes: Shapes, reads: Reads, unknown: Sequence[int]) -> None:
+    """Refuse what lacks the sizes of some nodes.
+
+    Args:
+        reads: by node, its inputs as (slot, source, slot of the source); unknown: nodes that lack sizes, maybe none.
+
+    Raises:
+        NpuError: DEVICE_SIZES, with the inputs that would tell.
+    """
+    if not unknown:
+        return
+    open_inputs = _open_inputs(graph, shapes)
+    if open_inputs:
+        example = ",".join("1" if size is None else str(size) for size in open_inputs[0][1] or ("SIZES",))
+        raise NpuError(
+            "DEVICE_SIZES", named([name for name, _ in open_inputs]), "its sizes are open.",
+            f"Give them: --shape {open_inputs[0][0]}:{example}, or --batch N where only the first is open.",
+        )  # fmt: skip
+    names = _where_unknown(graph, shapes, reads, unknown)
+    raise NpuError(
+        "DEVICE_SIZES", named(names), "its sizes depend on values, or on a rule that is not known.",
+        f"State them: --shape {names[0]}:SIZES.",
+    )  # fmt: skip
+
+
+def _where_unknown(graph: Graph, shapes: Shapes, reads: Reads, unknown: Sequence[int]) -> List[str]:
+    """Where sizes begin to be unknown, going back from the operators that lack them; host operators included."""
+    waiting, seen, found = list(dict.fromkeys(unknown)), set(unknown), []
+    for node in waiting:
+        before = [src for _, src, slot in reads[node] if shapes.known(src, slot) is None]
+        before = [src for src in before if not _is_handle(graph.output_dtypes(src))]
+        if not before:
+            found.append(node)
+        for src in before:
+            if src not in seen:
+                seen.add(src)
+                waiting.append(src)
+    names = []
+    for node in sorted(found) or waiting[:1]:
+        slots = [k for k in range(len(graph.output_dtypes(node))) if shapes.known(node, k) is None]
+        names.append(fed_name(graph.nodes[node], slots[0] if slots else 0))
+    return names
+
+
+def _open_inputs(graph: Graph, shapes: Shapes) -> List[Tuple[str, Any]]:
+    found = []
+    for node in graph.nodes:
+        if node.op in ("_Arg", "Placeholder", "IteratorGetNext", "PlaceholderV2"):
+            for slot in range(len(graph.output_dtypes(node.id))):
+                dtype = graph.output_dtypes(node.id)[slot].base.name
+                if dtype not in ("string", "resource", "variant") and shapes.known(node.id, slot) is None:
+                    found.append((fed_name(node, slot), shapes.of(node.id, slot)))
+    return found
+
+
+def _is_handle(dtypes: Sequence[DType]) -> bool:
+    """Whether an operator gives nothing that has a size."""
+    return all(dtype.base.name in ("resource", "variant", "string") for dtype in dtypes)
+
+
+def fed_name(node: Any, slot: int) -> str:
+    """What a user calls a feed: `_arg_<name>_<slot>_<position>` stands for `name:slot` (close_over)."""
+    if node.op == "_Arg" and node.name.startswith("_arg_"):
+        return str(node.name[len("_arg_") :].rsplit("_", 2)[0])
+    return node.name if slot == 0 else f"{node.name}:{slot}"
+
+
+def named(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMED])
+    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown
