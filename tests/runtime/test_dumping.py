@@ -18,7 +18,8 @@ from npu_reference.dumps import form, reading, writing
 from npu_reference.dumps.settings import DataDump
 from npu_reference.runtime import ranks
 from npu_reference.runtime.config import current_overrides, overriding
-from npu_reference.runtime.execution import dumping, threads
+from npu_reference.runtime.execution import threads
+from npu_reference.runtime.execution.dumping import data_dump, waiting
 from npu_reference.runtime.sessions import iterations
 from tests.runtime.dumped_runs import config, tensors
 
@@ -131,7 +132,8 @@ def test_what_follows_a_loop_waits_for_the_dumps_of_its_last_condition(tmp_path,
     if tf.__version__ >= "2":
         v1.disable_control_flow_v2()
     bound = []
-    monkeypatch.setattr(dumping, "_wait_turns", lambda body, own=dumping._wait_turns: (own(body), bound.append(body)))
+    wait = waiting.wait_for_turns
+    monkeypatch.setattr(data_dump, "wait_for_turns", lambda body: (wait(body), bound.append(body)))
     again, turn = lambda i, a: tf.less(i, 3, name="again"), lambda i, a: (i + 1, tf.multiply(a, 2.0, name="turn"))
     _, out = v1.while_loop(again, turn, [v1.constant(0), v1.placeholder(tf.float32, [], name="x")])
     with v1.Session(config=config(enable_dump=True, dump_path=str(tmp_path))) as session:

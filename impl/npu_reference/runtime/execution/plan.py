@@ -9,7 +9,7 @@ from npu_reference.device.numerics import compute_channels_last
 from npu_reference.partition import Partition, build, partition
 from npu_reference.runtime.config import Settings
 from npu_reference.runtime.execution.dissolving import must_dissolve
-from npu_reference.runtime.execution.dumping import Dumping
+from npu_reference.runtime.execution.dumping.data_dump import Dumping
 from npu_reference.runtime.execution.liveness import unsteady
 from npu_reference.runtime.execution.metering import gauges
 from npu_reference.runtime.execution.needed import only_needed

@@ -13,7 +13,7 @@ from npu_reference.partition.building.state import name_state
 from npu_reference.partition.structure.calls import called_functions
 from npu_reference.runtime.execution.bodies import Hook, make_runnable
 from npu_reference.runtime.execution.dissolving import Dissolved, dissolve
-from npu_reference.runtime.execution.dumping import UNBOUND
+from npu_reference.runtime.execution.dumping.bodies import UNBOUND
 from npu_reference.runtime.execution.generators import Generators
 from npu_reference.runtime.execution.metering import Gauge, Meter
 from npu_reference.runtime.execution.names import Names

@@ -29,7 +29,7 @@ from npu_reference.runtime.execution.bodies import Hook
 from npu_reference.runtime.execution.clocking import Clocking, RunTime, Turn
 from npu_reference.runtime.execution.compiling import Compiling
 from npu_reference.runtime.execution.distributing import redirect
-from npu_reference.runtime.execution.dumping import Dumping
+from npu_reference.runtime.execution.dumping.data_dump import Dumping
 from npu_reference.runtime.execution.leaving import COUNTS, Leaving, leaving
 from npu_reference.runtime.execution.numerics import Numerics
 from npu_reference.runtime.execution.ordering import in_order

@@ -17,7 +17,7 @@ from npu_reference.dumps.writing import PROCESS_CLOCK, write_alone
 from npu_reference.errors import NpuError
 from npu_reference.graphs import Graph
 from npu_reference.runtime.config import Places
-from npu_reference.runtime.execution.dumping import tensor_of
+from npu_reference.runtime.execution.dumping.frames import tensor_of
 from npu_reference.runtime.observing.log import Notice, say
 
 __all__ = ["Operator", "Read", "dump", "is_exception", "readable"]

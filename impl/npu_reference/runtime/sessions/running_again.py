@@ -13,7 +13,9 @@ from npu_reference.dumps.settings import DataDump
 from npu_reference.graphs import Graph
 from npu_reference.partition import Partition, build
 from npu_reference.partition.structure.calls import called_functions
-from npu_reference.runtime.execution import dumping
+from npu_reference.runtime.execution.dumping.bodies import CONTROL_FLOW, MARK, let_run
+from npu_reference.runtime.execution.dumping.data_dump import Dumping
+from npu_reference.runtime.execution.dumping.frames import meta_of
 from npu_reference.runtime.execution.threads import keep_thread
 from npu_reference.runtime.tf_api import tensorflow
 
@@ -37,7 +39,7 @@ _CALLS = frozenset(
 )
 
 #: These take a reference to pass it on, or to read it.
-_ONLY_PASS = dumping.CONTROL_FLOW | frozenset(("RefIdentity", "RefSelect", "IsVariableInitialized"))
+_ONLY_PASS = CONTROL_FLOW | frozenset(("RefIdentity", "RefSelect", "IsVariableInitialized"))
 
 #: Attribute of a body that tells its watch from others: what does the same is one function in the session.
 _NUMBER = "_npu_watched"
@@ -81,7 +83,7 @@ class Place(NamedTuple):
     outer: str
 
 
-class Watching(dumping.Dumping):
+class Watching(Dumping):
     """A dump that keeps, of the operators that may have failed, what each read last. For one signature.
 
     Args:
@@ -99,7 +101,7 @@ class Watching(dumping.Dumping):
 
     def instrument(self, graph_def: Any, partition: Partition) -> None:
         super().instrument(graph_def, partition)
-        metas = [dumping.meta_of(node.attr[dumping.MARK].s) for _, node in _marked(graph_def.library.function)]
+        metas = [meta_of(node.attr[MARK].s) for _, node in _marked(graph_def.library.function)]
         self.found = _likely(self.told, [_place(meta, partition) for meta in metas])
         wanted = {(place.op, place.task): number for number, place in enumerate(self.found)}
         number = next(_NUMBERS)
@@ -113,11 +115,11 @@ class Watching(dumping.Dumping):
         one_turn_at_a_time(body.node_def)
         names = {(place.op, place.task): number for number, place in enumerate(self.found)}
         for _, call in list(_marked([body])):
-            meta = dumping.meta_of(call.attr[dumping.MARK].s)
+            meta = meta_of(call.attr[MARK].s)
             name = f"{meta.node}/npu_watched_{names[meta.op, meta.task]}"
             _rename(body, meta.node, name)
             # It runs whoever reads it, as its dump does.
-            dumping.let_run(body, name)
+            let_run(body, name)
             for node in body.node_def:
                 if node.op == "NoOp" and f"^{call.name}" in node.input:
                     node.input.append(f"^{name}")
@@ -152,7 +154,7 @@ def places(told: ToldAgain, partition: Partition) -> List[Place]:
 def _marked(bodies: Iterable[Any]) -> Iterator[Tuple[Any, Any]]:
     for body in bodies:
         for node in body.node_def:
-            if node.op == "PyFunc" and dumping.MARK in node.attr:
+            if node.op == "PyFunc" and MARK in node.attr:
                 yield body, node
 
 
@@ -199,7 +201,7 @@ def _keep(body: Any, wanted: Mapping[Tuple[str, int], int]) -> None:
     """Of the calls in a body, only those of operators that are wanted, each before its operator begins."""
     gone: Set[str] = set()
     for _, call in _marked([body]):
-        meta = dumping.meta_of(call.attr[dumping.MARK].s)
+        meta = meta_of(call.attr[MARK].s)
         if (meta.op, meta.task) not in wanted:
             gone.add(call.name)
             continue
@@ -297,4 +299,4 @@ def keeps_no_record(graph: Graph, number: int, functions: Set[str]) -> str:
 
 def is_control_flow(op: str) -> bool:
     """Whether an operator is one of version 1's control flow: what it gives, it gives once a turn."""
-    return op in dumping.CONTROL_FLOW
+    return op in CONTROL_FLOW

@@ -1,0 +1,1 @@
+"""How operators of GEOPs come to write their tensors into dump files while they run."""
