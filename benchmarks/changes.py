@@ -51,9 +51,8 @@ AREAS: Dict[str, Area] = {
     "precision": Area(("precision",), ("precision/explain.py", "precision/flops.py", "precision/half_range.py")),
     "graphs": Area(
         ("partition", "precision"),
-        ("graphs/builder.py", "graphs/textout.py", "graphs/writers.py", "graphs/shapes.py", "graphs/shape_rules.py",
-         "graphs/shape_values.py", "graphs/private_shapes.py", "graphs/signature.py", "graphs/importing.py",
-         "graphs/wire.py"),
+        ("graphs/builder.py", "graphs/textout.py", "graphs/writers.py", "graphs/shaping/", "graphs/signature.py",
+         "graphs/importing.py", "graphs/wire.py"),
     ),
     "catalog": Area(("precision", "partition")),
     "compiler": Area(("timeline", "compile", "run")),

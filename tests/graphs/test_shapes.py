@@ -18,8 +18,8 @@ from npu_reference.graphs import (
     infer_shapes,
     load_graph,
 )
-from npu_reference.graphs import shapes as shapes_module
-from npu_reference.graphs.shape_rules import broadcast, common, merged
+from npu_reference.graphs.shaping import inference
+from npu_reference.graphs.shaping.dims import broadcast, common, merged
 
 MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "fixtures", "graphs", "models")
 
@@ -319,8 +319,8 @@ def test_shapes_that_no_model_takes_are_no_error(shape):
 
 def test_nodes_of_nested_loops_are_looked_at_a_bounded_number_of_times(monkeypatch):
     looks = []
-    find = shapes_module._Inference._find
-    monkeypatch.setattr(shapes_module._Inference, "_find", lambda self, node: looks.append(node) or find(self, node))
+    find = inference._Inference._find
+    monkeypatch.setattr(inference._Inference, "_find", lambda self, node: looks.append(node) or find(self, node))
     g = GraphBuilder()
     value = g.placeholder("x", "float32", [2, 3])
     row = g.placeholder("row", "float32", [1, 3])
@@ -340,7 +340,7 @@ def test_nodes_of_nested_loops_are_looked_at_a_bounded_number_of_times(monkeypat
     g.op("AddV2", "unused", [row, row], control=[go])
     graph = g.build()
     assert infer_shapes(graph).of(graph.index["out"]) is None
-    assert len(looks) <= (shapes_module._MOST_VISITS + 1) * len(graph)
+    assert len(looks) <= (inference._MOST_VISITS + 1) * len(graph)
 
 
 SHAPES = st.none() | st.lists(st.none() | st.integers(1, 3), max_size=3).map(tuple)

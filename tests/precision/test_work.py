@@ -8,7 +8,7 @@ from typing import Any, Dict, Tuple
 import pytest
 
 from npu_reference.graphs import GraphBuilder, load_graph
-from npu_reference.graphs.shapes import infer_shapes
+from npu_reference.graphs.shaping.inference import infer_shapes
 from npu_reference.options import resolve
 from npu_reference.partition import partition
 from npu_reference.precision import assign

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from npu_reference.compiler.control import Control
 from npu_reference.graphs import Graph
-from npu_reference.graphs.shapes import Shapes
+from npu_reference.graphs.shaping.inference import Shapes
 
 __all__ = ["bounds_of"]
 

@@ -8,7 +8,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 from npu_reference.compiler.functions import Branch, Flat, tensor_name
 from npu_reference.compiler.orders import smallest_first
 from npu_reference.graphs import Frame, Graph, frames
-from npu_reference.graphs.shapes import Shapes
+from npu_reference.graphs.shaping.inference import Shapes
 from npu_reference.graphs.wiring import Wiring
 
 __all__ = ["Control", "Loop", "control_of", "in_order", "turns_of"]

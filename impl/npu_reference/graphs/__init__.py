@@ -16,46 +16,13 @@ from .private_ops import COPY_MARK, ITERATIONS_MARK, OPERATOR_MARK, SEEDED_MARK,
 from .proto import message_class
 from .readers import graph_from_def, load_graph, parse_graph
 from .remembered import closed_graph
-from .shapes import Shapes, batch_feeds, infer_shapes
+from .shaping.inference import Shapes, batch_feeds, infer_shapes
 from .writers import write_graph
 
 __all__ = [
-    "COPY_MARK",
-    "ArgDef",
-    "AttrDef",
-    "Attrs",
-    "CONTROL",
-    "DType",
-    "Edges",
-    "Frame",
-    "FuncRef",
-    "Function",
-    "FunctionBuilder",
-    "Graph",
-    "GraphBuilder",
-    "ITERATIONS_MARK",
-    "Library",
-    "Node",
-    "OPERATOR_MARK",
-    "OPS",
-    "OpDef",
-    "Placeholder",
-    "SEEDED_MARK",
-    "Shapes",
-    "UNKNOWN_RANK",
-    "arg_shapes",
-    "as_session_gives",
-    "batch_feeds",
-    "close_over",
-    "closed_graph",
-    "frames",
-    "graph_from_def",
-    "in_creation_order",
-    "infer_shapes",
-    "leading_to",
-    "load_graph",
-    "message_class",
-    "parse_graph",
-    "python_names",
-    "write_graph",
-]
+    "COPY_MARK", "ArgDef", "AttrDef", "Attrs", "CONTROL", "DType", "Edges", "Frame", "FuncRef", "Function",
+    "FunctionBuilder", "Graph", "GraphBuilder", "ITERATIONS_MARK", "Library", "Node", "OPERATOR_MARK", "OPS", "OpDef",
+    "Placeholder", "SEEDED_MARK", "Shapes", "UNKNOWN_RANK", "arg_shapes", "as_session_gives", "batch_feeds",
+    "close_over", "closed_graph", "frames", "graph_from_def", "in_creation_order", "infer_shapes", "leading_to",
+    "load_graph", "message_class", "parse_graph", "python_names", "write_graph",
+]  # fmt: skip

@@ -8,7 +8,7 @@ from ..errors import NpuError
 from ..spelling import nearest
 from .graph import Graph, assemble
 from .names import output_number, shorten
-from .shapes import infer_shapes
+from .shaping.inference import infer_shapes
 
 __all__ = ["arg_shapes", "close_over", "leading_to", "tensor_name"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from npu_reference.graphs.shapes import Shapes, infer_shapes
+from npu_reference.graphs.shaping.inference import Shapes, infer_shapes
 from npu_reference.graphs.wiring import Wiring
 from npu_reference.partition.model import Partition
 from npu_reference.precision.model import Assignment, NodePrecision

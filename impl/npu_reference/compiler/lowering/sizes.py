@@ -7,7 +7,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 from npu_reference.compiler.kernels import Gemm
 from npu_reference.errors import NpuError
 from npu_reference.graphs import DType, Graph
-from npu_reference.graphs.shapes import Shapes
+from npu_reference.graphs.shaping.inference import Shapes
 from npu_reference.precision import NodePrecision
 
 __all__ = ["Reads", "SIZES", "elements_of", "fed_name", "gemm_of", "named", "refuse_unknown", "width_of"]

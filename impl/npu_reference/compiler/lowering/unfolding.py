@@ -8,7 +8,7 @@ from npu_reference.compiler.bounds import bounds_of
 from npu_reference.compiler.control import Control, control_of
 from npu_reference.compiler.functions import Flat, flatten
 from npu_reference.graphs import infer_shapes
-from npu_reference.graphs.shapes import Shapes
+from npu_reference.graphs.shaping.inference import Shapes
 from npu_reference.partition import Partition
 
 __all__ = ["Unfolded", "unfold"]

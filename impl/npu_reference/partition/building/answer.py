@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
-from npu_reference.graphs.shapes import infer_shapes
+from npu_reference.graphs.shaping.inference import infer_shapes
 from npu_reference.partition.borders.crossing import Crossing, cross, sources_by_group
 from npu_reference.partition.building.names import GeopNames
 from npu_reference.partition.explaining.half import half_notes

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from .attrs import decode_shape
-from .dtypes import DType
-from .tensors import small_integers
+from npu_reference.graphs.attrs import decode_shape
+from npu_reference.graphs.dtypes import DType
+from npu_reference.graphs.tensors import small_integers
 
 __all__ = ["MOST", "VALUES", "Value", "bounded"]
 
@@ -20,7 +20,7 @@ _LARGEST = 2**31 - 1
 
 _INTEGERS = (DType.INT32, DType.INT64)
 
-#: A rule: the call (``shapes._Call``) and the shapes found for its outputs give the values of the outputs.
+#: A rule: the call (``facts.NodeCall``) and the shapes found for its outputs give the values of the outputs.
 _Rule = Callable[[Any, Sequence[Any]], Sequence[Value]]
 VALUES: Dict[str, _Rule] = {}
 

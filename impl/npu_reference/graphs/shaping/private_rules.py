@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import Any, Sequence
 
-from .shape_rules import RULES, Rule, Shape, merged, ranked
+from npu_reference.graphs.shaping.dims import Shape, merged, ranked
+from npu_reference.graphs.shaping.rules import rule
 
 __all__: Sequence[str] = ()
 
@@ -13,14 +14,6 @@ _MASK_BLOCK = 128
 
 #: Most ranks that a collective is believed to have (assumed).
 _MOST_RANKS = 1 << 16
-
-
-def rule(*ops: str) -> Callable[[Rule], Rule]:
-    def register(function: Rule) -> Rule:
-        RULES.update(dict.fromkeys(ops, function))
-        return function
-
-    return register
 
 
 @rule("DropOutDoMask", "DropOutDoMaskV3", "FastGelu", "FastGeluV2", "Gelu", "PRelu", "HcomAllReduce", "HcomReduce")

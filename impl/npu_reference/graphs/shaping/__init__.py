@@ -1,0 +1,1 @@
+"""Which shapes the tensors of a graph have, as far as the graph tells without running it."""
