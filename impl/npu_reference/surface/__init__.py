@@ -13,6 +13,7 @@ from npu_reference.surface.lookup import (
     packages,
     star_names,
 )
+from npu_reference.surface.modules import MODULES, OPEN
 from npu_reference.surface.refusing import (
     MissingName,
     NameRefused,
@@ -23,34 +24,10 @@ from npu_reference.surface.refusing import (
     refusal,
     where,
 )
-from npu_reference.surface.table import MODULES, NAMES, OPEN
+from npu_reference.surface.table import NAMES
 
 __all__ = [
-    "KINDS",
-    "MIRRORS",
-    "MODULES",
-    "MissingName",
-    "NAMES",
-    "NO_EFFECT",
-    "Name",
-    "NameRefused",
-    "OPEN",
-    "REFUSED",
-    "Refused",
-    "SIMULATED",
-    "STAR",
-    "STATUSES",
-    "attribute_of",
-    "canonical",
-    "find",
-    "is_module",
-    "lookup",
-    "missing",
-    "names_of",
-    "nearest",
-    "of_library",
-    "packages",
-    "refusal",
-    "star_names",
-    "where",
-]
+    "KINDS", "MIRRORS", "MODULES", "MissingName", "NAMES", "NO_EFFECT", "Name", "NameRefused", "OPEN", "REFUSED",
+    "Refused", "SIMULATED", "STAR", "STATUSES", "attribute_of", "canonical", "find", "is_module", "lookup", "missing",
+    "names_of", "nearest", "of_library", "packages", "refusal", "star_names", "where",
+]  # fmt: skip

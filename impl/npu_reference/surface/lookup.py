@@ -6,7 +6,8 @@ from typing import Dict, List, Mapping, Optional, Tuple
 
 from npu_reference import spelling
 from npu_reference.surface.declaration import MIRRORS, STAR, Name
-from npu_reference.surface.table import MODULES, NAMES
+from npu_reference.surface.modules import MODULES
+from npu_reference.surface.table import NAMES
 
 __all__ = ["canonical", "find", "is_module", "lookup", "names_of", "nearest", "packages", "star_names"]
 

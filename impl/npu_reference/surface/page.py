@@ -7,7 +7,8 @@ from typing import Iterator, Sequence
 
 from npu_reference.derived_page import write_page
 from npu_reference.surface.declaration import REFUSED, STAR, Name
-from npu_reference.surface.table import MODULES, NAMES
+from npu_reference.surface.modules import MODULES
+from npu_reference.surface.table import NAMES
 
 __all__ = ["BEGIN", "END", "main", "table", "with_table"]
 

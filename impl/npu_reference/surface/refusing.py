@@ -10,7 +10,7 @@ from typing import Any, Callable, List, NoReturn, Tuple
 from npu_reference.errors import NpuError
 from npu_reference.surface.declaration import REFUSED, STAR, Name
 from npu_reference.surface.lookup import find, names_of, nearest, packages
-from npu_reference.surface.table import MODULES
+from npu_reference.surface.modules import MODULES
 
 __all__ = ["MissingName", "NameRefused", "Refused", "attribute_of", "missing", "of_library", "refusal", "where"]
 

@@ -1,0 +1,108 @@
+"""Every module of the adapter's Python API."""
+
+from __future__ import annotations
+
+from typing import Dict
+
+from npu_reference.surface.declaration import STAR
+
+__all__ = ["MODULES", "OPEN"]
+
+#: Every module and package of the adapter -> what it holds.
+MODULES: Dict[str, str] = {
+    "npu_bridge": "the adapter for TensorFlow 1",
+    STAR: "everything of one star import",
+    "npu_bridge.estimator": "operators, and the package of estimators",
+    "npu_bridge.embedding": "embeddings kept by a service on other machines",
+    "npu_bridge.embedding.embedding_optimizer": "optimizers of embeddings kept by a service",
+    "npu_bridge.embedding.embedding_resource": "embeddings kept by a service on other machines",
+    "npu_bridge.embedding.embedding_service": "embeddings kept by a service on other machines",
+    "npu_bridge.embedding.embedding_table_map_policy": "which tables of embeddings are kept as one",
+    "npu_bridge.embedding.tf_path": "where TensorFlow looks for embeddings",
+    "npu_bridge.estimator.npu_ops": "operators called by hand",
+    "npu_bridge.estimator.npu_unary_ops": "activation functions",
+    "npu_bridge.estimator.npu_aicore_ops": "operators of the vector engine called by hand",
+    "npu_bridge.estimator.npu": "configuration, training, hooks",
+    "npu_bridge.estimator.npu.keras_to_npu": "from a Keras model to an NPUEstimator",
+    "npu_bridge.estimator.npu.npu_callbacks": "callbacks of Keras",
+    "npu_bridge.estimator.npu.npu_common": "the job that a launcher describes",
+    "npu_bridge.estimator.npu.npu_compile": "graphs compiled ahead of their first run",
+    "npu_bridge.estimator.npu.npu_config": "NPURunConfig and its objects",
+    "npu_bridge.estimator.npu.npu_convert_dropout": "dropout layers on the device, by being imported",
+    "npu_bridge.estimator.npu.npu_decorator": "broadcasts of Keras variables, by being imported",
+    "npu_bridge.estimator.npu.npu_dynamic_rnn": "recurrent layers of the device",
+    "npu_bridge.estimator.npu.npu_estimator": "NPUEstimator",
+    "npu_bridge.estimator.npu.npu_hook": "session hooks",
+    "npu_bridge.estimator.npu.npu_loss_scale_manager": "how a loss scale develops",
+    "npu_bridge.estimator.npu.npu_loss_scale_optimizer": "loss scaling",
+    "npu_bridge.estimator.npu.npu_optimizer": "distributed optimizers",
+    "npu_bridge.estimator.npu.npu_plugin": "the device itself, and memory shared between devices",
+    "npu_bridge.estimator.npu.npu_rnn": "a recurrent layer of TensorFlow on the device",
+    "npu_bridge.estimator.npu.npu_saver": "checkpoints of variables that several devices share",
+    "npu_bridge.estimator.npu.npu_scope": "scopes that mark operators",
+    "npu_bridge.estimator.npu.npu_strategy": "a distribution strategy",
+    "npu_bridge.estimator.npu.util": "settings of one graph",
+    "npu_bridge.experimental": "operators that may change",
+    "npu_bridge.experimental.dataset_ops": "datasets mapped on the device",
+    "npu_bridge.experimental.file_constant": "constants read from files",
+    "npu_bridge.experimental.get_shape": "shapes of tensors on the device",
+    "npu_bridge.experimental.hccl": "ranks of a group",
+    "npu_bridge.experimental.image": "pictures decoded on the device",
+    "npu_bridge.hccl": "collective communication",
+    "npu_bridge.hccl.hccl_ops": "operators of collective communication",
+    "npu_bridge.helper": "operators loaded by hand",
+    "npu_bridge.helper.helper": "operators loaded by hand",
+    "npu_bridge.image": "pictures on the device",
+    "npu_bridge.image.image_ops": "pictures decoded on the device",
+    "npu_bridge.npu_cpu": "operators of the device's CPU",
+    "npu_bridge.npu_cpu.lru_cache": "a cache of the device's CPU",
+    "npu_bridge.tbe": "operators of the cube and vector engines",
+    "npu_bridge.tbe.npu_cube_ops": "operators of the cube engine called by hand",
+    "npu_bridge.tbe.npu_vector_ops": "operators of the vector engine called by hand",
+    "npu_bridge.npu_cpu.npu_cpu_ops": "operators of the device's CPU",
+    "npu_bridge.profiler": "profiles taken by a script",
+    "npu_bridge.profiler.profiler": "profiles taken by a script",
+    "npu_bridge.scoped_graph_manager": "graphs shared by scopes",
+    "npu_bridge.scoped_graph_manager.scoped_graph_manager": "graphs shared by scopes",
+    "npu_bridge.tf_adapter": "the adapter's library",
+    "hccl": "management of ranks and groups",
+    "hccl.manage": "ranks and groups",
+    "hccl.manage.api": "ranks and groups",
+    "hccl.split": "how gradients are grouped for communication",
+    "hccl.split.api": "how gradients are grouped for communication",
+    "npu_device": "the adapter for TensorFlow 2",
+    "npu_device.compat": "the way of TensorFlow 1 under TensorFlow 2",
+    "npu_device.compat.utils": "a session's configuration for the way of TensorFlow 1",
+    "npu_device.compat.v1": "npu_bridge, under TensorFlow 2",
+    "npu_device.configs": "options of a device for tf.function",
+    **{
+        f"npu_device.configs.{name}": "options of a device for tf.function"
+        for name in (
+            "aoe_config", "dump_config", "experimental", "experimental_config", "graph_parallel_config",
+            "logical_device_deploy_config", "memory_config", "memory_optimize_config", "model_deploy_config",
+            "multi_branches_config", "npu_config", "npu_run_context_option", "option_base", "profiling_config",
+        )
+    },
+    "npu_device.data": "datasets for tf.function",
+    "npu_device.data.dataset_ops": "datasets mapped on the device",
+    "npu_device.distribute": "collective communication for tf.function",
+    "npu_device.distribute.hccl": "collective communication for tf.function",
+    "npu_device.distribute.hccl_ops": "operators of collective communication for tf.function",
+    "npu_device.distribute.npu_callbacks": "callbacks of Keras that broadcast",
+    "npu_device.distribute.weight_update_grouping": "which device updates which weights",
+    "npu_device.npu_device": "a device for tf.function",
+    "npu_device.ops": "activation functions for tf.function",
+    "npu_device.ops.train_ops": "activation functions for tf.function",
+    "npu_device.train": "training for tf.function",
+    "npu_device.train.convert_dropout": "dropout on the device for tf.function",
+    "npu_device.train.npu_convert": "functions of TensorFlow replaced by the device's",
+    "npu_device.train.optimizer": "loss scaling for tf.function",
+    "npu_device.train.optimizer.npu_loss_scale_optimizer": "loss scaling for tf.function",
+    "npu_device.utils": "what the adapter's own modules use",
+    "npu_device.utils.file_deduplication": "what the adapter's own modules use",
+    "npu_device.utils.npu_wrapper": "what the adapter's own modules use",
+    "npu_device.utils.scope": "scopes that mark operators",
+}  # fmt: skip
+
+#: Modules of which only some names are here: the adapter's library has hundreds that are for its own modules.
+OPEN = frozenset(["npu_bridge.tf_adapter"])
