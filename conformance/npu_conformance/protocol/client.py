@@ -100,7 +100,7 @@ def command(spec: str, python: str = "") -> List[str]:
         if found is None:
             raise NpuError("BACKEND_UNAVAILABLE", spec, f"there is no interpreter {named!r}")
         # Its folder of installed packages is known by the path, so links stay as they are.
-        script = os.path.join(resources.PACKAGE, "backends", "adapter.py")
+        script = os.path.join(resources.PACKAGE, "backends", "installed_adapter", "__main__.py")
         return [os.path.abspath(found), script]
     return [python or sys.executable, "-m", "npu_conformance.backends.worker", spec]
 
