@@ -28,8 +28,8 @@ sys.path[:0] = [os.path.join(_ROOT, "impl"), os.path.join(_ROOT, "conformance"),
 import google.protobuf  # noqa: E402
 
 import npu_reference  # noqa: E402
-from npu_conformance.strength.laws.checks import LAWS  # noqa: E402
 from npu_conformance.strength.laws.graphs import draw, request  # noqa: E402
+from npu_conformance.strength.laws.partitions.laws import LAWS  # noqa: E402
 from npu_conformance.strength.laws.shrink import shrink  # noqa: E402
 from npu_reference.graphs import write_graph  # noqa: E402
 from tests.partition.lawful import examine  # noqa: E402

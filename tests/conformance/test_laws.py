@@ -17,9 +17,10 @@ from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.judging import judge
 from npu_conformance.protocol import client
 from npu_conformance.strength import hosting
-from npu_conformance.strength.laws import asking, checks, examples
+from npu_conformance.strength.laws import asking, examples
 from npu_conformance.strength.laws.asking import LAWS
 from npu_conformance.strength.laws.conditions import fits
+from npu_conformance.strength.laws.partitions import reading
 from npu_reference.errors import NpuError
 from npu_reference.graphs import GraphBuilder, load_graph, write_graph
 from tests.cases.corpus import corpus
@@ -209,10 +210,10 @@ def test_a_constant_is_where_it_is_needed_but_behind_what_it_waits_for(waits, tm
     params = {"surface": "session", "edition": "current", "values": {"mix_compile_mode": True}, "graph": str(path)}
     answer = ReferenceBackend().partition(params)
     assert answer["min_geops"] == (2 if waits else 1)
-    question = checks.LawQuestion(load_graph(path), None, mixed=True)
+    question = reading.LawQuestion(load_graph(path), None, mixed=True)
     least = LAWS["minimum"].faults
-    assert least(checks.read(question, answer)) == []
-    assert least(checks.read(question, {**answer, "min_geops": answer["min_geops"] - 1})) != []
+    assert least(reading.read(question, answer)) == []
+    assert least(reading.read(question, {**answer, "min_geops": answer["min_geops"] - 1})) != []
 
 
 def test_a_conditional_that_is_cut_is_seen(tmp_path):

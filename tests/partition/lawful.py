@@ -5,7 +5,8 @@ from __future__ import annotations
 import collections
 
 from npu_conformance.library import twins
-from npu_conformance.strength.laws.checks import LAWS, LawQuestion, read
+from npu_conformance.strength.laws.partitions.laws import LAWS
+from npu_conformance.strength.laws.partitions.reading import LawQuestion, read
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
 from npu_reference.graphs import graph_from_def

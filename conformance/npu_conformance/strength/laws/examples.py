@@ -10,9 +10,9 @@ from npu_conformance.files import output
 from npu_conformance.judging.records import Record
 from npu_conformance.strength.laws import running, timed
 from npu_conformance.strength.laws.asker import Asker
-from npu_conformance.strength.laws.checks import Law
 from npu_conformance.strength.laws.graphs import Step, request
 from npu_conformance.strength.laws.kinds import drawn, of_runs, of_steps
+from npu_conformance.strength.laws.law import Law
 from npu_conformance.strength.laws.plans import Asked, LawFinding
 from npu_conformance.strength.laws.shrink import shrink
 from npu_conformance.strength.laws.table import law_of

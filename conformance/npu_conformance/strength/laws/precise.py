@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_conformance.observing import observe
 from npu_conformance.observing.text_files import json_object
-from npu_conformance.strength.laws.checks import Law
+from npu_conformance.strength.laws.law import Law
 from npu_reference.catalog import Catalog, Descriptor
 from npu_reference.graphs import Graph
 

@@ -13,8 +13,8 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from npu_conformance.library import twins
 from npu_conformance.observing import tensors
-from npu_conformance.strength.laws.checks import Law
 from npu_conformance.strength.laws.graphs import Step
+from npu_conformance.strength.laws.law import Law
 from npu_reference.graphs import Graph, GraphBuilder, graph_from_def
 from npu_reference.graphs.tensors import tensor_proto
 

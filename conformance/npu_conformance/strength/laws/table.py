@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import List, Mapping, Sequence
 
 from npu_conformance.library.case import Case, Expect, Instance
-from npu_conformance.strength.laws import checks, company, conditions, dealing, effects, precise, running, timed
-from npu_conformance.strength.laws.checks import Law
+from npu_conformance.strength.laws import company, conditions, dealing, effects, precise, running, timed
+from npu_conformance.strength.laws.law import Law
+from npu_conformance.strength.laws.partitions import laws
 
 __all__ = ["LAWS", "OF_CONDITIONS", "OF_EFFECTS", "apart", "instances", "law_of"]
 
@@ -14,7 +15,7 @@ __all__ = ["LAWS", "OF_CONDITIONS", "OF_EFFECTS", "apart", "instances", "law_of"
 LAWS: Mapping[str, Law] = {
     law.name: law
     for law in (
-        *checks.LAWS.values(),
+        *laws.LAWS.values(),
         *precise.PRECISION,
         *conditions.LAWS,
         *company.LAWS,

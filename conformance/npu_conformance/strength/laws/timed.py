@@ -10,8 +10,8 @@ import functools
 import random
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from npu_conformance.strength.laws.checks import Law
 from npu_conformance.strength.laws.graphs import Step
+from npu_conformance.strength.laws.law import Law
 from npu_reference.graphs import Graph, GraphBuilder, close_over
 
 __all__ = ["TIMED", "TimedAnswer", "Timed", "draw", "params_of", "placing", "timed"]

@@ -8,7 +8,6 @@ from typing import Any, Dict, Mapping, Optional
 
 from npu_conformance.strength.laws import inside
 from npu_conformance.strength.laws.added import LONG, SCOPE
-from npu_conformance.strength.laws.checks import Law
 from npu_conformance.strength.laws.conditions.asked import Condition
 from npu_conformance.strength.laws.conditions.fits import SESSION, all_of, asked_on, has_mode, lacks, movable, values_of
 from npu_conformance.strength.laws.conditions.of_graphs import (
@@ -70,6 +69,7 @@ from npu_conformance.strength.laws.conditions.of_options import (
     with_pairs,
     with_text,
 )
+from npu_conformance.strength.laws.law import Law
 
 __all__ = ["AFTER", "CONDITIONS", "FED", "LAWS", "TEXT"]
 

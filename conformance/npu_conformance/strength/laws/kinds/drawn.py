@@ -10,9 +10,9 @@ from npu_conformance.library import twins
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws import precise
 from npu_conformance.strength.laws.asker import Asker
-from npu_conformance.strength.laws.checks import LawQuestion, facts, read
 from npu_conformance.strength.laws.graphs import OPERATORS, GraphRequest, Step, draw, request
 from npu_conformance.strength.laws.kinds.kind import Found, Judged, LawKind, broken_by, undecided, words_of
+from npu_conformance.strength.laws.partitions.reading import LawQuestion, facts, read
 from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan, edition_of
 from npu_reference.graphs import Graph, graph_from_def
 

@@ -8,8 +8,8 @@ from npu_conformance.judging import judge
 from npu_conformance.protocol import requests
 from npu_conformance.strength.laws import effects
 from npu_conformance.strength.laws.asker import Asker
-from npu_conformance.strength.laws.checks import Law
 from npu_conformance.strength.laws.kinds.kind import Found, Judged, LawKind, words_of
+from npu_conformance.strength.laws.law import Law
 from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan, shelved
 from npu_conformance.strength.laws.table import OF_EFFECTS
 

@@ -8,7 +8,7 @@ from typing import Any, Collection, Dict, Iterator, Mapping, Optional, Sequence,
 from npu_conformance.judging import judge
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws.asker import Asker
-from npu_conformance.strength.laws.checks import Law
+from npu_conformance.strength.laws.law import Law
 from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan
 from npu_conformance.strength.laws.table import LAWS, OF_CONDITIONS, OF_EFFECTS
 from npu_reference.graphs import Graph, close_over, load_graph

@@ -12,9 +12,9 @@ from npu_conformance.judging import judge
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws import precise
 from npu_conformance.strength.laws.asker import Asker
-from npu_conformance.strength.laws.checks import Law
 from npu_conformance.strength.laws.kinds import drawn
 from npu_conformance.strength.laws.kinds.kind import Found, Judged, LawKind, closed, undecided
+from npu_conformance.strength.laws.law import Law
 from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan, shelved
 
 __all__ = ["Listed"]

@@ -8,8 +8,9 @@ from npu_conformance.judging import judge
 from npu_conformance.protocol import client, requests
 from npu_conformance.strength.laws import precise
 from npu_conformance.strength.laws.asker import Asker
-from npu_conformance.strength.laws.checks import Law, LawQuestion, read
 from npu_conformance.strength.laws.kinds.kind import Found, Judged, LawKind, broken_by, closed
+from npu_conformance.strength.laws.law import Law
+from npu_conformance.strength.laws.partitions.reading import LawQuestion, read
 from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan, plain, shelved
 from npu_conformance.strength.laws.table import OF_CONDITIONS
 

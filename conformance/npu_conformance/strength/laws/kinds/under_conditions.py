@@ -10,8 +10,8 @@ from npu_conformance.judging import judge
 from npu_conformance.protocol import client, requests
 from npu_conformance.strength.laws import conditions, dealing
 from npu_conformance.strength.laws.asker import Asker
-from npu_conformance.strength.laws.checks import Law
 from npu_conformance.strength.laws.kinds.kind import Found, Judged, LawKind, closed
+from npu_conformance.strength.laws.law import Law
 from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan, shelved
 from npu_conformance.strength.laws.table import OF_CONDITIONS
 
