@@ -55,8 +55,8 @@ def mutant(
 def registry() -> Mapping[str, Mutant]:
     """All mutants by name, sorted; imports the package ``mutants``."""
     package = importlib.import_module("npu_conformance.backends.mutants")
-    for module in sorted(info.name for info in pkgutil.iter_modules(package.__path__)):
-        importlib.import_module(f"{package.__name__}.{module}")
+    for module in sorted(info.name for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")):
+        importlib.import_module(module)
     return {name: _REGISTRY[name] for name in sorted(_REGISTRY)}
 
 

@@ -1,0 +1,1 @@
+"""Mutants of what compilation leaves: each leaves, forgets, misplaces or trusts a file that it should not."""
