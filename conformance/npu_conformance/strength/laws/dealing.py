@@ -24,24 +24,9 @@ from npu_reference.graphs import Graph
 from npu_reference.graphs.writers import graph_to_text
 
 __all__ = [
-    "METHODS",
-    "WHOLE",
-    "Dealt",
-    "Way",
-    "deal",
-    "difference",
-    "form",
-    "option_pairs",
-    "own",
-    "pairs",
-    "part_of",
-    "request",
-    "smaller",
-    "usable",
-    "usable_of",
-    "way_of",
-    "words",
-]
+    "METHODS", "WHOLE", "Dealt", "Way", "deal", "difference", "form", "option_pairs", "own", "pairs", "part_of",
+    "request", "smaller", "usable", "usable_of", "way_of", "words",
+]  # fmt: skip
 
 #: So many conditions of one question that cost something, that of two graphs as one aside; more where its requirements
 #: have few cases and have not met them (assumed).

@@ -11,19 +11,9 @@ from npu_conformance.strength.laws import relations
 from npu_conformance.strength.laws.company.asked import CONDITIONS, WANTED
 
 __all__ = [
-    "CAUSES",
-    "Member",
-    "Names",
-    "OF_CAUSES",
-    "WORD",
-    "about_of",
-    "bits",
-    "conditions_of",
-    "given_without",
-    "laid_under",
-    "size_of",
-    "touched_by",
-]
+    "CAUSES", "Member", "Names", "OF_CAUSES", "WORD", "about_of", "bits", "conditions_of", "given_without",
+    "laid_under", "size_of", "touched_by",
+]  # fmt: skip
 
 #: What may be one of a few words.
 WORD = re.compile(r"[A-Za-z0-9_]{1,24}\Z")

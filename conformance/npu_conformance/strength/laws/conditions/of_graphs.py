@@ -15,35 +15,11 @@ from npu_conformance.strength.laws.conditions.of_options import entries, giving,
 from npu_reference.graphs import message_class
 
 __all__ = [
-    "OF_NAMES",
-    "annotated",
-    "beside",
-    "beside_flow",
-    "can_be_within",
-    "channels_first",
-    "device_operator",
-    "each_apart",
-    "exported",
-    "feeds_backwards",
-    "feeds_read_back",
-    "fetched",
-    "fetches_backwards",
-    "mixed_whole",
-    "mixes_nothing",
-    "names_may_change",
-    "no_change",
-    "of_integers",
-    "other_order",
-    "prefixed",
-    "requested",
-    "scoped",
-    "targeted",
-    "uncalled",
-    "unshaped",
-    "with_likes",
-    "with_many",
-    "within",
-]
+    "OF_NAMES", "annotated", "beside", "beside_flow", "can_be_within", "channels_first", "device_operator",
+    "each_apart", "exported", "feeds_backwards", "feeds_read_back", "fetched", "fetches_backwards", "mixed_whole",
+    "mixes_nothing", "names_may_change", "no_change", "of_integers", "other_order", "prefixed", "requested", "scoped",
+    "targeted", "uncalled", "unshaped", "with_likes", "with_many", "within",
+]  # fmt: skip
 
 
 #: Options of which a text may name operators of the graph, in_out_pair aside.

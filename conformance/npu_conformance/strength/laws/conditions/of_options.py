@@ -13,37 +13,11 @@ from npu_conformance.strength.laws.conditions.asked import Request, listed_ops
 from npu_conformance.strength.laws.conditions.fits import values_of
 
 __all__ = [
-    "ABSENT",
-    "DEFAULTS",
-    "LAUNCHED",
-    "LYING",
-    "backwards",
-    "defaults",
-    "ends_of_windows",
-    "entries",
-    "file_of",
-    "giving",
-    "grayed",
-    "is_listed",
-    "json_edited",
-    "launched",
-    "lines_backwards",
-    "listed_backwards",
-    "listed_more",
-    "listing_others",
-    "lists_more",
-    "mixes",
-    "nowhere",
-    "parsed",
-    "relative",
-    "reversed_keys",
-    "sections_backwards",
-    "spaced_lines",
-    "to_surface",
-    "unnamed",
-    "with_pairs",
-    "with_text",
-]
+    "ABSENT", "DEFAULTS", "LAUNCHED", "LYING", "backwards", "defaults", "ends_of_windows", "entries", "file_of",
+    "giving", "grayed", "is_listed", "json_edited", "launched", "lines_backwards", "listed_backwards", "listed_more",
+    "listing_others", "lists_more", "mixes", "nowhere", "parsed", "relative", "reversed_keys", "sections_backwards",
+    "spaced_lines", "to_surface", "unnamed", "with_pairs", "with_text",
+]  # fmt: skip
 
 
 def giving(values: Mapping[str, Any]) -> Callable[[Request], Request]:

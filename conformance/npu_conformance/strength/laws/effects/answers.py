@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence
 
 from npu_conformance.strength.laws.effects.asked import HERE, Answer, Back
 
-__all__ = ["copied", "renamed", "same", "without", "without_first", "without_other_model"]
+__all__ = ["OWN", "copied", "renamed", "same", "without", "without_first", "without_other_model"]
 
 
 def _told(answer: Answer) -> Iterator[Dict[str, Any]]:
@@ -54,6 +54,10 @@ def without(pattern: str) -> Back:
     """The answer without the files whose name has the pattern."""
     search = re.compile(pattern).search
     return renamed(lambda name: None if search(name) else name)
+
+
+#: Without what a condition itself leaves.
+OWN = without(rf"\A{HERE}/(?!a/)")
 
 
 def without_first(answer: Answer) -> Answer:

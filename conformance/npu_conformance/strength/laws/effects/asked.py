@@ -7,17 +7,8 @@ from typing import Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional
 from npu_conformance.library.case import Instance
 
 __all__ = [
-    "Answer",
-    "Back",
-    "EffectCondition",
-    "Fits",
-    "HERE",
-    "KeptEffect",
-    "Lay",
-    "Params",
-    "EffectQuestion",
-    "question",
-]
+    "Answer", "Back", "EffectCondition", "Fits", "HERE", "KeptEffect", "Lay", "Params", "EffectQuestion", "question",
+]  # fmt: skip
 
 Params = Dict[str, Any]
 Answer = Dict[str, Any]

@@ -5,23 +5,20 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping, Sequence
 
+from npu_conformance.strength.laws.effects import changes
 from npu_conformance.strength.laws.effects.asked import EffectQuestion, Fits
 
 __all__ = [
-    "accepted",
-    "all_of",
-    "compiles",
-    "gives",
-    "has_session",
-    "has_surface",
-    "in_003",
-    "lacks",
-    "laid",
-    "one_program",
-    "tabled",
-    "tells_time",
-    "unlike",
-]
+    "CACHE", "OF_CACHE", "OF_KERNELS", "OF_PROFILES", "OF_TUNING", "accepted", "all_of", "compiles", "gives",
+    "has_session", "has_surface", "in_003", "lacks", "laid", "one_program", "tabled", "tells_time", "unlike",
+]  # fmt: skip
+
+#: Options by their subject, and words of files of the cache.
+OF_CACHE = ("op_compiler_cache_mode", "op_compiler_cache_dir")
+OF_KERNELS = ("op_debug_level", "op_debug_config", "debug_dir")
+OF_TUNING = ("aoe_mode", "work_path", "aoe_config_file", "auto_tune_mode")
+OF_PROFILES = ("profiling_mode", *changes.OUTPUTS)
+CACHE = r"kernel_cache|op_cache|atc_data"
 
 
 def all_of(*fits: Fits) -> Fits:
