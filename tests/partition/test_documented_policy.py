@@ -191,6 +191,27 @@ def test_what_feeds_a_loop_and_what_reads_its_result_are_not_one_geop():
     assert "REPAIRED_LOOP" in codes(result)
 
 
+@pytest.mark.parametrize("mix", [False, True])
+def test_what_enters_a_loop_and_what_waits_for_its_counter_are_not_one_geop(mix):
+    """TensorFlow ends no first turn before all has entered, and begins only so many others: an order without edges."""
+    g = GraphBuilder()
+    entered = g.op("Exp", "entered", [g.op("Neg", "pre", [g.const("start", [1.0, 2.0])])])
+    n = g.placeholder("n", "float32", [2])
+
+    def cond(i, _):
+        axis = g.const("axis", [0], "int32", control=[i])
+        limit = g.const("limit", [9.0, 9.0], control=[i])
+        return g.op("All", "all", [g.op("Less", "less", [i, limit]), axis])
+
+    exits = g.while_loop("w", [n, entered], cond, lambda i, j: [g.py_func("inner", [i], ["float32"])[0], j])
+    g.op("Exp", "carried", [exits[1]])
+    waits = g.const("waits", [3.0, 3.0], control=[exits[0]])
+    g.op("Exp", "post", [g.op("Neg", "after", [waits])])
+    result = divide(closed(g, ["n"], ["post:0", "carried:0"]), mix_compile_mode=mix)
+    assert not [geop for geop in sets(result) if {"entered", "post"} <= set(geop)]
+    assert [geop for geop in sets(result) if {"entered", "post"} & set(geop)]
+
+
 def test_a_loop_without_host_operators_is_in_one_geop():
     result = mixed(loop_with_invariant("nothing"))
     assert len(result.geops) == 1

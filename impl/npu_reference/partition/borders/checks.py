@@ -22,11 +22,19 @@ _NEXT_ITERATIONS = ("NextIteration", "RefNextIteration")
 
 
 class Surroundings(NamedTuple):
-    """What is known of a graph beside its edges: loop frames (None where it has none), dead tensors, hidden orders."""
+    """What is known of a graph beside its edges.
+
+    Attributes:
+        frames: loop frames; None where it has none.
+        deadness: what is known of dead tensors.
+        hidden: orders of operators that wait for each other.
+        entering: orders of loops, as :func:`entering` answers.
+    """
 
     frames: Optional[Sequence]
     deadness: Deadness
     hidden: Sequence[Tuple[int, int]]
+    entering: Sequence[Tuple[int, int]] = ()
 
 
 class Violation(NamedTuple):
@@ -47,10 +55,15 @@ def violations(
     cycle = _cycle(graph, wires, group, copies, ())
     if cycle is not None:
         found.append(Violation("CYCLE", cycle, f"{graph.nodes[cycle].name} would wait for its own GEOP"))
-    elif around.hidden:
-        cycle = _cycle(graph, wires, group, copies, around.hidden)
-        if cycle is not None:
-            found.append(Violation("QUEUE", cycle, f"{graph.nodes[cycle].name} would wait for a queue it fills itself"))
+    else:
+        for code, orders, what in (
+            ("LOOP", around.entering, "a loop that waits for what it does"),
+            ("QUEUE", around.hidden and [*around.hidden, *around.entering], "a queue it fills itself"),
+        ):
+            cycle = _cycle(graph, wires, group, copies, orders) if orders else None
+            if cycle is not None:
+                found.append(Violation(code, cycle, f"{graph.nodes[cycle].name} would wait for {what}"))
+                break
     if around.frames is not None:
         found.extend(_frames(graph, wires, group, around.frames, around.hidden))
     return found

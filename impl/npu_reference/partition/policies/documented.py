@@ -35,7 +35,7 @@ from npu_reference.partition.policies.adapter import (
 )
 from npu_reference.partition.reasons import SAVED_GRAPH_HINT, Cause, Reason
 from npu_reference.partition.settings import PartitionSettings
-from npu_reference.partition.structure.hidden import hidden_edges
+from npu_reference.partition.structure.hidden import entering, hidden_edges
 from npu_reference.partition.structure.wires import REF, RESOURCE, VARIANT, Wires
 
 if TYPE_CHECKING:
@@ -117,10 +117,9 @@ class _Planner:
         self.contracted = 0
         self.divided: Optional[_Divided] = None  # the division that was looked at last
         self.fixed_constants: Set[int] = set()  # constants that in_out_pair puts on one side
-        has_loops = any(node.op in _ENTERS for node in graph.nodes)
-        self.around = Surroundings(
-            frames(graph) if has_loops else None, find_dead(graph, self.wires), hidden_edges(graph, self.wires)
-        )
+        homes = frames(graph) if any(node.op in _ENTERS for node in graph.nodes) else None
+        orders = hidden_edges(graph, self.wires), entering(graph, homes) if homes else ()
+        self.around = Surroundings(homes, find_dead(graph, self.wires), *orders)
 
     def run(self, idle: Optional[Cause]) -> AdapterPlan:
         """The plan; `idle` is why the pass would leave the graph as it is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, FrozenSet, List, NamedTuple, Set, Tuple
+from typing import TYPE_CHECKING, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.partition.structure.calls import called_functions
 from npu_reference.partition.structure.scc import components
@@ -10,8 +10,9 @@ from npu_reference.partition.structure.wires import Wires
 
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
+    from npu_reference.graphs.frames import Frame
 
-__all__ = ["hidden_edges", "waiting"]
+__all__ = ["entering", "hidden_edges", "waiting"]
 
 
 class _Role(NamedTuple):
@@ -104,6 +105,20 @@ def hidden_edges(graph: Graph, wires: Wires) -> List[Tuple[int, int]]:
                 after = _after(graph, wires, lock)
                 mutual.extend((free, lock) for free in parts.get("frees", ()) if free not in after)
     return _without_cycles(graph, wires, one_way) + mutual
+
+
+def entering(graph: Graph, frames: Sequence[Optional[Frame]]) -> List[Tuple[int, int]]:
+    """(Enter, LoopCond) for every loop: it may have to wait for all that enters it before it comes to an end.
+
+    TensorFlow begins no more than `parallel_iterations` turns before the first is over, and the first is over when all
+    has entered, whatever an Exit needs of it. O(nodes).
+    """
+    conditions: Dict[object, int] = {frames[node.id]: node.id for node in graph.nodes if node.op == "LoopCond"}
+    return [
+        (node.id, conditions[frames[node.id]])
+        for node in graph.nodes
+        if node.op in ("Enter", "RefEnter") and frames[node.id] in conditions
+    ]
 
 
 def waiting(graph: Graph, wires: Wires) -> List[int]:
