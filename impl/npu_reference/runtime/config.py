@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import threading
 from contextlib import contextmanager
-from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference import options
 from npu_reference.catalog import OpList
@@ -25,6 +27,7 @@ __all__ = [
     "Settings",
     "current_overrides",
     "device_precision",
+    "give_threads_back",
     "inner_config",
     "names_npu",
     "near_spelling",
@@ -50,6 +53,10 @@ RUN_CONFIG_MARK = "npu_run_config"
 
 #: Threads of a session whose operators may wait for other ranks: as many may wait at once (assumed).
 _WAITING = 16
+
+#: Names of the thread pools of open sessions.
+_POOLS: Set[str] = set()
+_POOLING = threading.Lock()
 
 _FIELDS = ("b", "i", "f", "s")
 
@@ -272,7 +279,22 @@ def inner_config(config: Any, *, repeatable: bool = False, waits: bool = False) 
     if repeatable:
         copy.use_per_session_threads = True
         copy.intra_op_parallelism_threads = copy.inter_op_parallelism_threads = 1
+    if copy.use_per_session_threads and not copy.session_inter_op_thread_pool:
+        # TensorFlow 1.15 crashes where a session's end frees its own threads, and then an iterator that runs a last
+        # function on them. It keeps a pool that has a name.
+        count = copy.inter_op_parallelism_threads
+        with _POOLING:
+            name = next(name for name in map(f"npu_{count}_{{}}".format, itertools.count()) if name not in _POOLS)
+            _POOLS.add(name)
+        copy.session_inter_op_thread_pool.add(num_threads=count, global_name=name)
     return copy
+
+
+def give_threads_back(config: Any) -> None:
+    """Let the next session have the threads of a closed one, whose :func:`inner_config` this is."""
+    with _POOLING:
+        _POOLS.difference_update(pool.global_name for pool in config.session_inter_op_thread_pool)
+    del config.session_inter_op_thread_pool[:]  # a session may be closed again
 
 
 def _entries(config: Any) -> Iterable[Any]:

@@ -24,7 +24,7 @@ from npu_reference.partition import Partition, Reason, only_initialises
 from npu_reference.partition.reasons import SAVED_GRAPH_HINT, always_on_host
 from npu_reference.runtime import ranks
 from npu_reference.runtime.agreement.agreement import Agreement
-from npu_reference.runtime.config import Settings, current_overrides, inner_config
+from npu_reference.runtime.config import Settings, current_overrides, give_threads_back, inner_config
 from npu_reference.runtime.execution.bodies import Hook
 from npu_reference.runtime.execution.clocking import Clocking, RunTime, Turn
 from npu_reference.runtime.execution.compiling import Compiling
@@ -312,6 +312,7 @@ class Engine:
     def close(self) -> None:
         """Release the inner session; further runs raise as a closed session does."""
         self._inner.close()
+        give_threads_back(self._inner._config)
         self._communicator.leave()
         if self._recording is not None:
             self._recording.close()
