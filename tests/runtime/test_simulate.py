@@ -108,6 +108,16 @@ def test_a_script_of_tensorflow_2_is_read_as_it_is(script):
     assert not any("compat.v1" in line for line in said)
 
 
+@pytest.mark.parametrize(
+    "line, changed", [("import npu_bridge", not TF1), ("import os", False), ("import npu_bridge; tf.function", False)]
+)
+def test_a_script_of_the_adapter_has_the_keras_optimizers_that_sessions_can_train_with(script, line, changed):
+    said = []
+    text = f"import tensorflow as tf\n{line}\ndef made():\n    return tf.keras.optimizers.SGD(0.1)\n"
+    simulate(script(text), log=said.append)
+    assert any("tf.keras.optimizers, which TensorFlow 2 has not for sessions" in line for line in said) == changed
+
+
 NET = """
 import tensorflow as tf
 from tensorflow import keras

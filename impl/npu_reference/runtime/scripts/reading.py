@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 import traceback
 import types
@@ -18,6 +19,9 @@ __all__ = ["reader", "source_of", "text_of", "unchanged"]
 
 #: What version 1 has as well, but nobody uses beside sessions.
 _OF_EAGER = (("function",), ("GradientTape",))
+
+#: What Keras has for sessions in version 1 only: optimizers of later versions read their numbers eagerly.
+_OF_SESSIONS = (("optimizers",), ("backend", "get_session"), ("backend", "set_session"))
 
 
 def text_of(script: str) -> bytes:
@@ -72,7 +76,9 @@ def reader(say: Callable[[str], None]) -> Callable[..., Source]:
     changed: List[str] = []
     of_2: List[bool] = []  # whether the script is written for version 2, once it was read
 
-    def only_v1(names: Names) -> bool:
+    def only_v1(ported: bool, names: Names) -> bool:
+        if names[:1] == ("keras",) and (changed or (ported and not any(of_2))):
+            return any(names[1 : 1 + len(these)] == these for these in _OF_SESSIONS)
         return _has(v1, names) and not _has(v2, names)
 
     def in_v1(names: Names) -> bool:
@@ -91,7 +97,7 @@ def reader(say: Callable[[str], None]) -> Callable[..., Source]:
         return chosen | not_at_import(tree) if of_2[0] else chosen
 
     def read(text: bytes, path: str, where: Callable[[int], str] = "line {}".format) -> Source:
-        source = read_for(text, path, only_v1, in_v1, left_out, where)
+        source = read_for(text, path, functools.partial(only_v1, b"npu_bridge" in text), in_v1, left_out, where)
         if source.changed:
             if not changed:
                 say(f"{path}: {source.changed} All that it imports from modules of its own is read so.")

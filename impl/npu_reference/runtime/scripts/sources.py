@@ -61,7 +61,7 @@ def read_for(
     return Source(
         tree,
         f"{where(first.lineno)} is read as '{_shown(first)}' and TensorFlow 2 behaviour is switched off,"
-        f" because the script uses tf.{name}, which TensorFlow 2 has not.",
+        f" because the script uses tf.{name}, which TensorFlow 2 has not{' for sessions' * name.startswith('keras.')}.",
     )
 
 
