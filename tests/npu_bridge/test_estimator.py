@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from npu_bridge._tensorflow import HAS_ESTIMATOR
 from npu_bridge.npu_init import (
     NPUDistributedOptimizer,
     NPUEstimator,
@@ -13,6 +14,7 @@ from npu_bridge.npu_init import (
     NPUOptimizer,
     NPUOutputTensorHook,
     NPURunConfig,
+    keras_to_npu,
 )
 from npu_reference.runtime import ranks
 
@@ -377,3 +379,13 @@ def test_a_strategy_of_one_replica_trains_to_the_same_values(kind, tmp_path):
         one.train(endless, max_steps=4)
         weights.append(one.get_variable_value("weight"))
     np.testing.assert_array_equal(weights[0], weights[1])
+
+
+@pytest.mark.skipif(not HAS_ESTIMATOR, reason="no Estimator to make of a Keras model")
+def test_a_keras_model_becomes_an_estimator_that_begins_with_its_weights(tmp_path):
+    model = v1.keras.Sequential([v1.keras.layers.Dense(1, use_bias=False, input_shape=(1,), name="only")])
+    model.compile(v1.keras.optimizers.SGD(0.1), "mse")
+    model.set_weights([np.array([[3.0]], np.float32)])
+    made = keras_to_npu.model_to_npu_estimator(model, model_dir=str(tmp_path), config=NPURunConfig())
+    weights = made._warm_start_settings.ckpt_to_initialize_from
+    assert isinstance(made, NPUEstimator) and v1.train.load_variable(weights, "only/kernel") == 3.0

@@ -13,7 +13,7 @@ from npu_bridge.estimator.npu_unary_ops import npu_unary_ops
 from npu_bridge.hccl import hccl_ops
 from npu_bridge.helper.helper import get_gen_ops
 from npu_bridge.npu_cpu.npu_cpu_ops import randomchoicewithmask
-from npu_bridge.npu_init import npu_config_proto
+from npu_bridge.npu_init import npu_config_proto, npu_rnn
 from npu_bridge.tbe import npu_vector_ops
 from npu_bridge.tbe.npu_cube_ops import deformable_conv2d
 from npu_reference import NpuError, graphs
@@ -374,3 +374,17 @@ def test_an_operator_of_the_library_that_no_function_builds_is_refused_by_its_na
     refused = r"get_next \(test_operators.py:\d+\): the adapter has it, and it is not simulated: .*GetNext"
     with pytest.raises(NotImplementedError, match=refused):
         build(output_types=[tf.int32], output_shapes=[[]], channel_name="c")
+
+
+def test_a_recurrent_layer_of_written_out_steps_takes_and_gives_time_first():
+    class Sum:
+        output_size = state_size = 2
+
+        def zero_state(self, batch_size, dtype):
+            return tf.zeros([batch_size, 2], dtype)
+
+        def __call__(self, inputs, state, scope=None):
+            return inputs + state, inputs + state
+
+    y, state = run(npu_rnn.npu_dynamic_rnn(Sum(), tf.ones([3, 1, 2]), dtype=tf.float32, sequence_length=[2]))
+    assert y[:, 0, 0].tolist() == [1.0, 2.0, 0.0] and state.tolist() == [[2.0, 2.0]]

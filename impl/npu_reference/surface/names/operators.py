@@ -55,8 +55,7 @@ _of(
 )  # fmt: skip
 _of(
     f"{NPU}.npu_rnn", REFERENCE,
-    ("npu_dynamic_rnn", "function", REFUSED, "tf.nn.static_rnn over the time of a tensor",
-     instead("Use tf.nn.dynamic_rnn, or DynamicRNN of npu_dynamic_rnn.")),
+    ("npu_dynamic_rnn", "function", SIMULATED, "tf.nn.static_rnn over the time of a tensor"),
 )  # fmt: skip
 _of(
     "npu_bridge.hccl.hccl_ops", HCCL,

@@ -155,8 +155,7 @@ _of(
 )  # fmt: skip
 _of(
     f"{NPU}.keras_to_npu", REFERENCE,
-    ("model_to_npu_estimator", "function", REFUSED, "an NPUEstimator from a Keras model",
-     instead("Train the Keras model itself after set_keras_session_npu_config().")),
+    ("model_to_npu_estimator", "function", SIMULATED, "an NPUEstimator from a Keras model, where there are Estimators"),
 )  # fmt: skip
 _of(
     f"{NPU}.npu_plugin", SCRIPTS,
