@@ -348,11 +348,13 @@ def test_a_session_with_threads_of_its_own_can_end_while_a_generator_has_not():
         rows = tf.data.Dataset.from_generator(lambda: itertools.repeat(VALUES), tf.float32, [2])
         iterator = tf.data.make_initializable_iterator(rows)
         doubled = iterator.get_next() * 2.0
+        pools = set()
         for _ in range(2):
             with tf.Session(config=npu(plain(use_per_session_threads=True, inter_op_parallelism_threads=1))) as session:
                 session.run(iterator.initializer)
                 assert session.run(doubled).tolist() == [2.0, 4.0]
-                assert engine_of(session)._inner._config.session_inter_op_thread_pool[0].global_name == "npu_1_0"
+                pools.add(engine_of(session)._inner._config.session_inter_op_thread_pool[0].global_name)
+        assert len(pools) == 1
 
 
 def test_a_graph_that_grows_between_runs_is_read_only_as_far_as_a_run_reaches(monkeypatch):
