@@ -1,6 +1,7 @@
 """What docs/stability.md promises, as lists in the folder `frozen`: a name that goes or a schema that changes is seen.
 
-`python -m tests.architecture.test_frozen` writes the lists again; a reviewer then sees which lines moved.
+`python -m tests.architecture.test_frozen` writes the lists again, and adds new ids of cases to `tests/cases/ids.txt`; a
+reviewer then sees which lines moved.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from tests.cases.corpus import corpus
 pytestmark = pytest.mark.not_oldest
 
 FOLDER = pathlib.Path(__file__).with_name("frozen")
+#: Every id that a case has or had: an id that was given up stays there (tests/cases/test_corpus.py).
+LEDGER = pathlib.Path(__file__).resolve().parents[1] / "cases" / "ids.txt"
 
 
 def _commands() -> Iterator[str]:
@@ -83,6 +86,10 @@ def test_what_was_promised_is_there_and_what_is_new_is_written_down(name: str) -
 def _write() -> None:
     for name, lines in LISTS.items():
         (FOLDER / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines()), "utf-8")
+    kept = LEDGER.read_text("ascii").splitlines()
+    heading = [line for line in kept if line.startswith("#")]
+    ids = {line for line in kept if not line.startswith("#")} | set(corpus().cases)
+    LEDGER.write_text("".join(f"{line}\n" for line in (*heading, *sorted(ids))), "ascii")
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def test_every_type_default_and_example_of_the_tables_has_a_row_or_is_given_in_w
 def test_whatever_shows_in_a_configuration_an_error_or_a_log_has_a_case_or_a_written_reason():
     seen = [one for one in corpus().requirements.values() if one.observable in ("config", "error", "log")]
     cited = {name for case in corpus().cases.values() for name in case.requirements}
-    assert len(seen) == 718, "the inventory of the documents"
+    assert len(seen) >= 718, "the inventory of the documents: what a document demands does not go"
     assert not [one.id for one in seen if one.id not in cited and not one.excused]
     assert sum(bool(one.excused) for one in seen) <= 15, "a reason is for what no black box can see"
 

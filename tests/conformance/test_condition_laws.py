@@ -125,7 +125,7 @@ def test_every_option_of_the_documents_is_laid_or_left_out_with_a_reason(shelf):
         if any(facet.listed and facet.status not in ("reserved", "idle") for facet in option.facets.values())
     }
     given = {name for one in idle.given().values() for name in (*one.values, *one.env)}
-    laid = {one.name.partition(" ")[0] for one in idle.IDLE}
+    laid = {one.name.partition(" ")[0] for one in idle.rows()}
     assert laid <= given
     assert not laid & set(idle.LEFT_OUT)
     assert listed - laid == set(idle.LEFT_OUT)
@@ -134,7 +134,7 @@ def test_every_option_of_the_documents_is_laid_or_left_out_with_a_reason(shelf):
 
 
 def test_every_option_that_is_laid_says_by_a_requirement_what_it_is_about(shelf):
-    assert [one.source for one in idle.IDLE if one.source not in shelf.requirements] == []
+    assert [one.source for one in idle.rows() if one.source not in shelf.requirements] == []
 
 
 def test_no_document_relates_what_stands_beside_a_question(dealt):

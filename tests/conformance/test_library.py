@@ -34,7 +34,7 @@ def test_the_shipped_library_loads_and_every_case_of_it_has_an_instance() -> Non
 
 
 def test_the_shipped_inventory_has_every_requirement_of_the_documents() -> None:
-    assert len(inventory.load()) == 1103
+    assert len(inventory.load()) >= 1103
 
 
 def test_an_instance_is_named_by_case_edition_and_twin(shelf: Shelf) -> None:

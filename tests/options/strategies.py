@@ -6,6 +6,7 @@ from typing import Dict, List
 
 from hypothesis import strategies as st
 
+from fixtures.programs.option_tables.files import FILES as TABLE
 from npu_reference.options import OPTIONS
 from npu_reference.options.declaration import Facet
 from npu_reference.options.domains import Anything, Boolean, Choice, ConfigObject, Integer, Path, Text
@@ -111,8 +112,12 @@ TEXTS: Dict[str, st.SearchStrategy] = {
     "profiling_options": st.sampled_from([profiling.EXAMPLE, "{}", '{"task_trace":"on","aicpu":"x"}']),
 }
 
+#: A content of each option's file, from the tables of the documents.
+SAMPLES: Dict[str, str] = {row.option: row.accepts[0] for row in reversed(TABLE) if row.accepts}
+
 #: Contents of each option's file.
 FILES: Dict[str, st.SearchStrategy] = {
+    **{name: st.just(text) for name, text in SAMPLES.items()},
     "modify_mixlist": MIXLISTS.map(mixlist.write),
     "fusion_switch_file": SWITCHES.map(fusion_switch.write),
     "op_precision_mode": st.just("AvgPoolV2=high_precision\n"),

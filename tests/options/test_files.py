@@ -34,10 +34,7 @@ def problem(option, text, edition="current"):
     return errors[0]
 
 
-OPTIONS_WITH_FILES = [
-    "modify_mixlist", "op_precision_mode", "customize_dtypes", "op_debug_config", "fusion_switch_file",
-    "aoe_config_file",
-]  # fmt: skip
+OPTIONS_WITH_FILES = list(strategies.FILES)
 
 
 @pytest.mark.parametrize("option", OPTIONS_WITH_FILES)

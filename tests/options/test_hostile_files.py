@@ -28,6 +28,7 @@ BESIDE = {
 }
 #: A content of each option's file that every edition reads.
 GOOD = {
+    **strategies.SAMPLES,
     "modify_mixlist": '{"black-list": {"to-add": ["Cast"]}}',
     "fusion_switch_file": '{"Switch": {"GraphFusion": {"SoftmaxFusionPass": "off"}}}',
     "op_precision_mode": "AvgPoolV2=high_precision\n",

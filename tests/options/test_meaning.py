@@ -10,6 +10,7 @@ from npu_conformance.observing import observe
 from npu_reference.options import OPTIONS, resolve
 from npu_reference.options.domains import Path, Text
 from npu_reference.options.meaning import meanings
+from tests.options import strategies
 
 BESIDE = {
     "graph_run_mode": 0,
@@ -62,6 +63,7 @@ def test_names_without_an_order_are_told_sorted():
 
 def test_every_file_an_option_names_has_a_meaning():
     texts = {
+        **strategies.SAMPLES,
         "fusion_switch_file": '{"Switch":{"UBFusion":{"ALL":"off"}}}',
         "modify_mixlist": "{}",
         "op_precision_mode": "Add=high_precision",

@@ -7,7 +7,7 @@ import re
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from npu_conformance.files import resources, toml_file
-from npu_conformance.library.stated import DOMAINS
+from npu_conformance.library.stated import domains_of
 
 __all__ = ["Citation", "cite", "find"]
 
@@ -62,7 +62,7 @@ def _candidates(code: str, option: str, rule: str, surface: str, edition: str) -
         return [_UNLISTED]
     if code in _LAST_WORD:
         return [f"{place}.{option}.{_LAST_WORD[code]}" for place in surfaces]
-    stated = [DOMAINS[place][option] for place in ages if option in DOMAINS[place]]
+    stated = [name for place in ages for name in domains_of(place, option)]
     if code == "OPTION_FILE":  # which characters a path may have says nothing about what lies there
         return [name for name in stated if not name.endswith(".charset")]
     return stated if code in _ABOUT_THE_VALUE else []

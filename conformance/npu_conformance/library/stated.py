@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Mapping
+from typing import List, Mapping
 
-__all__ = ["DOMAINS"]
+__all__ = ["DOMAINS", "domains_of"]
 
 #: Surface and option to the requirement that states its domain, grammar or file format, in the document of that
-#: surface. A bool has no domain beside its type.
+#: surface, where it is not called after the option; empty where no fault of the whole domain can be made. A bool has no
+#: domain beside its type.
 DOMAINS: Mapping[str, Mapping[str, str]] = {
     "runconfig": {
         "session_device_id": "runconfig.session_device_id.over_env",
-        "graph_run_mode": "runconfig.graph_run_mode.domain",
-        "deterministic": "runconfig.deterministic.domain",
-        "ac_parallel_enable": "runconfig.ac_parallel_enable.domain",
-        "enable_exception_dump": "runconfig.enable_exception_dump.domain",
-        "export_compile_stat": "runconfig.export_compile_stat.domain",
-        "quant_dumpable": "runconfig.quant_dumpable.domain",
-        "buffer_optimize": "runconfig.buffer_optimize.domain",
-        "variable_placement": "runconfig.variable_placement.domain",
-        "enable_small_channel": "runconfig.enable_small_channel.domain",
-        "aoe_mode": "runconfig.aoe_mode.domain",
-        "op_compiler_cache_mode": "runconfig.op_compiler_cache_mode.domain",
-        "jit_compile": "runconfig.jit_compile.domain",
-        "op_debug_level": "runconfig.op_debug_level.domain",
-        "op_select_implmode": "runconfig.op_select_implmode.domain",
         "precision_mode": "precision.domain",
         "precision_mode_v2": "precision.v2.domain",
         "dynamic_graph_execute_mode": "runconfig.dynamic_graph_execute_mode.effect",
@@ -50,34 +37,26 @@ DOMAINS: Mapping[str, Mapping[str, str]] = {
         "work_path": "runconfig.work_path.precreated",
     },
     "session": {
-        "graph_run_mode": "session.graph_run_mode.domain",
+        "optypelist_for_implmode": "",
         "in_out_pair": "in_out_pair.grammar",
-        "input_shape": "session.input_shape.grammar",
-        "dynamic_dims": "session.dynamic_dims.grammar",
-        "dynamic_node_type": "session.dynamic_node_type.domain",
-        "dynamic_graph_execute_mode": "session.dynamic_graph_execute_mode.domain",
-        "dynamic_inputs_shape_range": "session.dynamic_inputs_shape_range.grammar",
         "graph_memory_max_size": "session.graph_memory_max_size.range",
         "variable_memory_max_size": "session.variable_memory_max_size.range",
         "precision_mode": "precision.s.domain",
         "modify_mixlist": "files.mixlist.legacy.grammar",
-        "op_select_implmode": "session.op_select_implmode.domain",
         "op_precision_mode": "files.op_precision_ini.flat.values",
-        "stream_max_parallel_num": "session.stream_max_parallel_num.grammar",
-        "enable_scope_fusion_passes": "session.enable_scope_fusion_passes.grammar",
         "fusion_switch_file": "session.fusion_switch_file.charset",
-        "buffer_optimize": "session.buffer_optimize.domain",
-        "enable_small_channel": "session.enable_small_channel.domain",
-        "local_device_list": "session.local_device_list.grammar",
-        "op_compiler_cache_mode": "session.op_compiler_cache_mode.domain",
         "op_compiler_cache_dir": "session.op_compiler_cache_dir.charset",
         "dump_path": "session.dump_path.precreated",
-        "dump_step": "session.dump_step.grammar",
-        "dump_mode": "session.dump_mode.domain",
-        "enable_exception_dump": "session.enable_exception_dump.domain",
-        "op_debug_level": "session.op_debug_level.domain",
         "profiling_options": "session.profiling_options.json",
         "auto_tune_mode": "session.auto_tune_mode.list",
         "op_wait_timeout": "session.op_wait_timeout.unit",
     },
 }
+
+
+def domains_of(surface: str, option: str) -> List[str]:
+    """Ids of which the first that the inventory has states the domain of an option; it may have none of them."""
+    stated = DOMAINS[surface].get(option)
+    if stated is not None:
+        return [stated] if stated else []
+    return [f"{surface}.{option}.domain", f"{surface}.{option}.grammar", f"files.{option}.grammar"]

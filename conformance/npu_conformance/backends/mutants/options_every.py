@@ -21,7 +21,8 @@ from npu_conformance.backends.mutants.option_faults import (
     without_rule,
     wrong_default,
 )
-from npu_conformance.library.stated import DOMAINS
+from npu_conformance.library import citing
+from npu_conformance.library.stated import domains_of
 from npu_reference.options import OPTIONS
 
 __all__ = ["RULES"]
@@ -95,23 +96,15 @@ declare(
 
 # Domains. A bool has no domain beside its type.
 
-for _name, _requirement in DOMAINS["runconfig"].items():
-    declare(
-        f"options.runconfig.{_name}.skipped_domain",
-        _requirement,
-        f"Takes whatever is given for {_name}.",
-        accepts(_name),
-    )
-
-# The same of document 002. What stands beside a value is not looked over.
-
-for _name, _requirement in DOMAINS["session"].items():
-    declare(
-        f"options.session.{_name}.skipped_domain",
-        _requirement,
-        f"Takes any value of the right type for {_name} in a parameter map.",
-        unbounded(_name),
-    )
+for _surface, _words, _unbound in (
+    ("runconfig", "Takes whatever is given for {}.", accepts),
+    # What stands beside a value in a parameter map is not looked over.
+    ("session", "Takes any value of the right type for {} in a parameter map.", unbounded),
+):
+    for _name in OPTIONS:
+        _stated = next(filter(citing.find, domains_of(_surface, _name)), "")
+        if _stated:
+            declare(f"options.{_surface}.{_name}.skipped_domain", _stated, _words.format(_name), _unbound(_name))
 
 _CLASSES = ("memory_config", "dump_config", "profiling_config", "experimental_config")
 for _name, _kind in [("distribute", "ps_worker")] + [(name, "class") for name in _CLASSES]:

@@ -14,7 +14,7 @@ from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Se
 
 from npu_conformance.strength.laws import relations
 
-__all__ = ["IDLE", "LEFT_OUT", "Given", "Idle", "beside", "beside_of", "given", "laid"]
+__all__ = ["IDLE", "LEFT_OUT", "Given", "Idle", "beside", "beside_of", "given", "laid", "rows"]
 
 _Place = Tuple[str, str]
 _BOTH = ("partition", "precision")
@@ -289,11 +289,27 @@ LEFT_OUT: Mapping[str, str] = {
 # -- what there is ----------------------------------------------------------------------------------------------------
 
 
+def rows() -> List[Idle]:
+    """The rows of the table, and behind them one for every other option that is declared with a list of values.
+
+    No document relates an option to where operators are before somebody says so: such an option is left out above.
+    """
+    from npu_reference.options.table import OPTIONS
+
+    known = {row.name.partition(" ")[0] for row in IDLE} | set(LEFT_OUT)
+    found = list(IDLE)
+    for name, option in OPTIONS.items():
+        surfaces = [place[0] for place in _PLACES if _listed(name, place) and _is_a_list(option.facets[place].domain)]
+        if name not in known and surfaces:
+            found.append(Idle(name, f"{surfaces[0]}.{name}.domain"))
+    return found
+
+
 @functools.lru_cache(maxsize=1)
 def given() -> Mapping[str, Given]:
     """Everything that may be laid, by name."""
     found: Dict[str, Given] = {}
-    for row in IDLE:
+    for row in rows():
         for one in _of(row):
             found[one.name] = one
     return found
@@ -343,6 +359,12 @@ def _declared(row: Idle) -> List[Given]:
         Given(f"beside {row.name}={text}", row.name, row.methods, frozenset(of), {row.name: value}, {}, {})
         for text, (value, of) in places.items()
     ]
+
+
+def _is_a_list(domain: Any) -> bool:
+    from npu_reference.options.domains import Choice, Integer
+
+    return isinstance(domain, Choice) or (isinstance(domain, Integer) and None not in (domain.low, domain.high))
 
 
 def _values_of(domain: Any) -> Sequence[Any]:
