@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
@@ -123,19 +124,20 @@ def matches(name: str, path: str) -> bool:
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Iterator[Path]:
+def checkout() -> Iterator[Path]:
     """A copy of the files that git tracks, and what a user gives to commands."""
     if not (ROOT / ".git").exists():
         pytest.skip("an unpacked archive: what belongs to it, only git knows")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=str(ROOT), stdout=subprocess.PIPE, check=True).stdout
-    for name in filter(None, listed.decode("utf-8").split("\0")):
-        if (ROOT / name).is_file():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(str(ROOT / name), str(tmp_path / name))
-    for name, text in GIVEN.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    yield tmp_path
-    shutil.rmtree(str(tmp_path))
+    with tempfile.TemporaryDirectory() as folder:
+        for name in filter(None, listed.decode("utf-8").split("\0")):
+            if (ROOT / name).is_file():
+                path = Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(str(ROOT / name), str(path))
+        for name, text in GIVEN.items():
+            Path(folder, name).write_text(text, encoding="utf-8")
+        yield Path(folder)
 
 
 def place(edit: Edit, root: Path) -> Path:
