@@ -77,8 +77,8 @@ def cost(
 def _once(kernel: Kernel, places: List[KernelTensor], near: int, device: Device, settings: CompilerSettings) -> Cost:
     """The cost of one turn."""
     reads, writes = places[: len(kernel.reads)], places[len(kernel.reads) :]
-    read = sum(tensor.bytes for tensor in reads)
-    written = sum(tensor.bytes for tensor in writes)
+    read = max(sum(tensor.bytes for tensor in reads) - kernel.unread, 0)
+    written = max(sum(tensor.bytes for tensor in writes) - kernel.unwritten, 0)
     if kernel.type == GETNEXT:  # hands on what lies in the queue; launched like any kernel (assumed)
         return Cost(0, _whole(device.kernel_launch * 1000), "latency", 0, 0, 0, 0)
     if kernel.engine == "aicpu":
@@ -87,6 +87,9 @@ def _once(kernel: Kernel, places: List[KernelTensor], near: int, device: Device,
         bound = "latency" if launch > duration else "compute"
         return Cost(_whole(duration), _whole(launch), bound, read, written, 0, 0)
     near = min(near, read) if settings.l2 else 0
+    if kernel.again:
+        read += kernel.again
+        near += kernel.again if settings.l2 and kernel.again <= device.l2 else 0
     memory = (read - near) / device.hbm_bytes_per_ns + written / device.hbm_write_bytes_per_ns
     cache = read / device.l2_bytes_per_ns
     operations = kernel.elements * max(len(kernel.members), 1)
@@ -108,7 +111,7 @@ def _once(kernel: Kernel, places: List[KernelTensor], near: int, device: Device,
     compute = max(compute, vector)  # the vector unit works on one tile while the cube makes the next
     longest, name = max((compute, "compute"), (memory, "memory"), (cache, "cache"))
     longest *= _factor(kernel, settings)
-    launch = device.kernel_launch * 1000 + (_TILING_NS if settings.dynamic else 0)
+    launch = (device.kernel_launch * 1000 + (_TILING_NS if settings.dynamic else 0)) * (1 + kernel.halves)
     name = name if longest >= launch else "latency"
     return Cost(_whole(longest), _whole(launch), name, read - near, written, near, operations, workspace)
 

@@ -1,12 +1,12 @@
 """Which kernels become one: the fusion passes, each by its name, switchable and counted.
 
-A fused kernel runs where its last member stood, when everything that any member reads is there; what only passes
-between its members never reaches device memory.
+A fused kernel runs where its last member stood, when everything that any member reads is there, or where its first
+stood, when the others need nothing that comes later. What only passes between its members never reaches device memory.
 """
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Mapping, NamedTuple, Set, Tuple
+from typing import Callable, Dict, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from npu_reference.compiler.collectives import MC2
 from npu_reference.compiler.kernels import Kernel, Lowered
@@ -111,8 +111,9 @@ def fuse(lowered: Lowered, settings: CompilerSettings) -> Tuple[Lowered, Tuple[F
     """The kernels after fusion, and what every pass that is switched on found. O(kernels + tensors).
 
     Two kernels of one GEOP are joined where the second reads the first's result, and nothing that waits for the first
-    comes before the second. What others read as well is still written; what only the second reads never is. UB passes
-    need kernels that are compiled for this graph (jit_compile).
+    comes before the second, or nothing that the second waits for comes after the first. What
+    others read as well is still written; what only the second reads never is. UB passes need kernels that are compiled
+    for this graph (jit_compile).
     """
     active = [
         one
@@ -124,7 +125,8 @@ def fuse(lowered: Lowered, settings: CompilerSettings) -> Tuple[Lowered, Tuple[F
     outputs = {place for places in lowered.outputs for place in places}
     writer: Dict[int, int] = {}  # tensor -> number of the last member of the group that writes it
     standing: Dict[int, Kernel] = {}
-    ends: List[int] = list(range(len(lowered.kernels)))  # kernel -> number of the last member it was joined to
+    tails = list(lowered.kernels)  # by number of a group, its last member
+    ends: List[int] = list(range(len(lowered.kernels)))  # kernel -> number of the group it was joined to
     counts: Dict[str, Dict[int, Tuple[int, int]]] = {one.name: {} for one in active}
     for number, kernel in enumerate(lowered.kernels):
         whole = kernel
@@ -132,7 +134,7 @@ def fuse(lowered: Lowered, settings: CompilerSettings) -> Tuple[Lowered, Tuple[F
             before = writer.get(place)
             if before is None or before == number or lowered.tensors[place].kind != "activation":
                 continue
-            tail, producer = lowered.kernels[before], standing[before]
+            tail, producer = tails[before], standing[before]
             one = next((found for found in active if found.joins(tail, kernel)), None)
             if one is None or place_of(producer) != place_of(kernel) or place not in tail.writes:
                 continue
@@ -140,7 +142,17 @@ def fuse(lowered: Lowered, settings: CompilerSettings) -> Tuple[Lowered, Tuple[F
             counts[one.name][kernel.geop] = (matched + 1, effective)
             shaped = tail.results == kernel.results or kernel.op in _REDUCTIONS or one.meets
             small = len(producer.members) + len(whole.members) <= _MOST_MEMBERS
-            if shaped and small and min(waiting[before]) >= number:
+            late = min(waiting[before]) >= number  # nothing that waits for the first comes before the second
+            early = not late and whole is kernel and all(_end(ends, one) <= before for one in kernel.after)
+            if shaped and small and early:  # the second needs nothing that comes after the first
+                counts[one.name][kernel.geop] = (matched + 1, effective + 1)
+                gone = readers[place] == 1 and place not in outputs
+                standing[before] = _joined(producer, kernel, place, one.name, gone)
+                waiting[before] |= waiting[number]
+                waiting[before].discard(number)
+                tails[before], ends[number] = kernel, before
+                break
+            if shaped and small and late:
                 counts[one.name][kernel.geop] = (matched + 1, effective + 1)
                 gone = readers[place] == 1 and place not in outputs
                 whole = _joined(producer, whole, place, one.name, gone)
@@ -148,10 +160,18 @@ def fuse(lowered: Lowered, settings: CompilerSettings) -> Tuple[Lowered, Tuple[F
                 ends[before] = number
                 del standing[before]
                 writer.update((written, number) for written in producer.writes)
-        standing[number] = whole
-        writer.update(dict.fromkeys(kernel.writes, number))
+        if ends[number] == number:
+            standing[number] = whole
+        writer.update(dict.fromkeys(kernel.writes, ends[number]))
     fused = tuple(counted(one.name, one.section, counts[one.name]) for one in active)
     return renumbered(lowered, standing, ends), fused
+
+
+def _end(ends: Sequence[int], number: int) -> int:
+    """The number of the group that a kernel was joined to."""
+    while ends[number] != number:
+        number = ends[number]
+    return number
 
 
 def counted(name: str, section: str, by_geop: Mapping[int, Tuple[int, int]]) -> FusionCount:
@@ -198,6 +218,10 @@ def _joined(producer: Kernel, reader: Kernel, place: int, name: str, gone: bool)
         after=tuple(dict.fromkeys([*producer.after, *reader.after])),
         impl_mode=producer.impl_mode or reader.impl_mode,
         members=producer.members + reader.members,
+        again=producer.again + reader.again,
+        halves=producer.halves + reader.halves,
+        unread=producer.unread + reader.unread,
+        unwritten=producer.unwritten + reader.unwritten,
         ops=producer.ops + reader.ops,
         passes=(*producer.passes, *reader.passes, name),
     )
@@ -209,9 +233,7 @@ def renumbered(lowered: Lowered, standing: Dict[int, Kernel], ends: List[int]) -
     place = {number: position for position, number in enumerate(order)}
 
     def end(number: int) -> int:
-        while ends[number] != number:
-            number = ends[number]
-        return place[number]
+        return place[_end(ends, number)]
 
     kernels = []
     for position, number in enumerate(order):

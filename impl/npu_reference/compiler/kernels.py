@@ -70,6 +70,8 @@ class Kernel(NamedTuple):
         geop: index in the partition.
         reads, writes: places in :attr:`Lowered.tensors`.
         inputs: what it reads, in the order of its operators' inputs; a tensor that two of them read is there once.
+        again: bytes that it reads a second time, when what it sums over them is known; halves: how many such parts.
+        unread, unwritten: bytes of what it reads and writes that it does not touch: rows of a table, parts of a tensor.
         elements: of its largest tensor; results: of its first output; width: bytes of one as computed.
         gemm: what a cube kernel multiplies.
         impl_mode: as assigned, or None.
@@ -102,6 +104,10 @@ class Kernel(NamedTuple):
     branches: Tuple[Branch, ...] = ()
     collective: Optional[Collective] = None
     inputs: Tuple[Input, ...] = ()
+    again: int = 0
+    halves: int = 0
+    unread: int = 0
+    unwritten: int = 0
 
 
 class Lowered(NamedTuple):

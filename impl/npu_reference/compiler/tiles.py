@@ -77,12 +77,21 @@ def _padded(gemm: Gemm, device: Device, small_channel: bool) -> Gemm:
 
     Channels are laid out in blocks of the cube's depth, so a convolution of 3 channels computes 16; with
     enable_small_channel a layer of at most 4 channels is laid out by 4 (session.enable_small_channel.threshold).
+    Groups of few channels, as each of a depthwise convolution, are worked through as many at a time as fill a block,
+    with zeros between them (derived: the layout has no other form for them).
     """
-    if not gemm.channels or gemm.window * gemm.channels != gemm.k:
+    if not gemm.channels or gemm.window * gemm.channels not in (gemm.k, gemm.m):
         return gemm
-    block = 4 if small_channel and gemm.channels <= 4 else int(device.cube_k)
-    channels = -(-gemm.channels // block) * block
-    return gemm._replace(k=gemm.window * channels)
+    together = 1
+    if gemm.batch > 1:
+        together = min(gemm.batch, max(int(device.cube_k) // max(gemm.channels, gemm.n), 1))
+    channels = gemm.channels * together
+    block = 4 if small_channel and channels <= 4 else int(device.cube_k)
+    depth = gemm.window * (-(-channels // block) * block)
+    merged = gemm._replace(batch=-(-gemm.batch // together), n=gemm.n * together)
+    if gemm.window * gemm.channels == gemm.k:
+        return merged._replace(k=depth)
+    return merged if gemm.batch == 1 else merged._replace(m=depth)
 
 
 def _tiles(gemm: Gemm, facts: _Facts) -> Iterator[Tile]:
@@ -144,10 +153,23 @@ def _cost(chosen: Tile, gemm: Gemm, facts: _Facts) -> Tiling:
     # A product with few tiles is also cut along its depth, one part a core.
     parts = max(1, min(facts.cores // count, -(-gemm.k // depth))) if count < facts.cores else 1
     turns = math.ceil(count * parts / facts.cores)
-    compute = turns * math.ceil(cycles / parts) / facts.clock * 1000 / facts.efficiency
-    read = gemm.batch * (gemm.m * gemm.k * across + gemm.k * gemm.n * down) * gemm.operand
+    compute = turns * math.ceil(cycles / parts) / facts.clock * 1000 / facts.efficiency * _slower(gemm)
+    # The elements of a window lie side by side: what surrounds an element is read with it and unfolded on the core.
+    left = gemm.m * gemm.k // max(gemm.window, 1)
+    read = gemm.batch * (left * across + gemm.k * gemm.n * down) * gemm.operand
     return Tiling(chosen, compute, read, parts)
 
+
+def _slower(gemm: Gemm) -> float:
+    """How many times longer than a plain product of matrices: a convolution unfolds windows on its way to the cube."""
+    if not gemm.channels:
+        return 1.0
+    return _DEPTHWISE if gemm.channels == 1 and gemm.batch > 1 else _CONVOLUTION
+
+
+#: Both are calibrated together, on the published times of training that benchmarks/published_times.csv marks as
+#: ``anchor``; docs/device.md says how well they do on those that they were not fitted to.
+_CONVOLUTION, _DEPTHWISE = 2.8, 30.0
 
 #: Cycles of the vector unit for one cycle of the cube: 4096 products against 64 (derived: 16*16*16, 256 B of float32).
 _FLOAT32_SLOWER = 64

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Sequence, Tuple
 
 from npu_reference.catalog import Catalog, Unmatched, unmatched
 from npu_reference.collection import no_collection
@@ -32,6 +32,7 @@ def assign(
     *,
     catalog: Optional[Catalog] = None,
     entries: Optional[Sequence[Unmatched]] = None,
+    idle: FrozenSet[str] = frozenset(),
 ) -> Assignment:
     """Give every operator of the device its engine, dtypes and implementation mode.
 
@@ -41,6 +42,8 @@ def assign(
         catalog: the operator library; the built-in one without it.
         entries: what is told of entries of option files that match no operator; without it, of those that match none
             of the partition's graph.
+        idle: reductions that sizes show to be over no axis; they are removed before precision is decided, so what
+            reads them follows what they read.
 
     Raises:
         NpuError: the first error of `options`; PRECISION_NO_KERNEL, PRECISION_DTYPES, one for all operators.
@@ -50,7 +53,7 @@ def assign(
     mixlist, custom = options.parsed.get("modify_mixlist"), options.parsed.get("customize_dtypes")
     lists = Lists(library, mixlist if isinstance(mixlist, Mixlist) else None)
     policy = Policy(library, mode_of(options), lists, custom if isinstance(custom, CustomDtypes) else None)
-    walks = _walks(partition, policy)
+    walks = _walks(partition, policy, idle)
     refused = refusal([walk for walk, _, _ in walks])
     if refused is not None:
         raise refused
@@ -79,9 +82,9 @@ def assign(
 _Walked = Tuple[Walk, int, Optional[str]]
 
 
-def _walks(partition: Partition, policy: Policy) -> List[_Walked]:
+def _walks(partition: Partition, policy: Policy, idle: FrozenSet[str]) -> List[_Walked]:
     """The graph, then each function that a GEOP calls, once, in the order of the first call."""
-    top = Walk(partition.graph, partition.assignment, policy).run()
+    top = Walk(partition.graph, partition.assignment, policy, idle=idle).run()
     walks: List[_Walked] = [(top, -1, None)]
     seen: Dict[str, None] = {}
     position = 0
@@ -95,7 +98,7 @@ def _walks(partition: Partition, policy: Policy) -> List[_Walked]:
                 if name in walk.graph.functions and name not in seen:
                     seen[name] = None
                     inner = walk.member[node] if geop < 0 else geop
-                    walks.append((_body(walk.graph.functions[name], attrs, policy), inner, name))
+                    walks.append((_body(walk.graph.functions[name], attrs, policy, idle), inner, name))
     return walks
 
 
@@ -112,12 +115,12 @@ def _called(walk: Walk, node: int) -> Iterator[Tuple[str, Any]]:
         yield proto.op, proto.attr
 
 
-def _body(function: Function, attrs: Any, policy: Policy) -> Walk:
+def _body(function: Function, attrs: Any, policy: Policy, idle: FrozenSet[str]) -> Walk:
     """A function's body decided; one called with several types is decided for those of its first call."""
     body = function.instantiate(attrs) if attrs else function.body
     name = function.name
     member = [-1 if node.op in ("_Arg", "_Retval") else 0 for node in body.nodes]
-    return Walk(body, member, policy, f"{name}/").run()
+    return Walk(body, member, policy, f"{name}/", idle).run()
 
 
 def _nodes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from heapq import heappop, heappush
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.catalog import Catalog, Descriptor
 from npu_reference.errors import NpuError
@@ -64,10 +64,19 @@ class Walk:
         member: by node the number of its GEOP, -1 on the host. A tensor from the host, or of another GEOP, has the
             graph's dtype.
         prefix: what stands before a node's name in answers and errors.
+        idle: names of reductions over no axis, which hand on what they read.
     """
 
-    def __init__(self, graph: Graph, member: Sequence[int], policy: Policy, prefix: str = "") -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        member: Sequence[int],
+        policy: Policy,
+        prefix: str = "",
+        idle: FrozenSet[str] = frozenset(),
+    ) -> None:
         self.graph = graph
+        self.idle = frozenset(node.id for node in graph.nodes if idle and prefix + node.name in idle)
         self.member = member
         self.policy = policy
         self.prefix = prefix
@@ -145,6 +154,9 @@ class Walk:
                 source[node] = True
             elif op in TRANSPARENT:
                 source[node] = all(source[src] or self.member[src] != self.member[node] for src, _ in inputs[node])
+            elif node in self.idle:
+                src = inputs[node][0][0]
+                source[node] = source[src] or self.member[src] != self.member[node]
         return source
 
     def is_source(self, producer: int, node: int) -> bool:
@@ -158,6 +170,9 @@ class Walk:
         one = self.graph.nodes[node]
         descriptor = self.policy.catalog.get(one.op)
         inputs, outputs = self.graph_inputs(node), self.graph_outputs(node)
+        if node in self.idle:
+            reached = self.arriving(*self.wiring.inputs[node][0], node)
+            return Decided("", "local", (reached, *inputs[1:]), (reached,), None, (), "it reduces over no axis")
         if one.op in CALLS or (descriptor is None and one.op in self.graph.functions):
             return Decided("", "local", inputs, outputs, None, (), "a call keeps the dtypes of the function")
         if descriptor is None:
@@ -365,7 +380,7 @@ class Walk:
         descriptor = self.policy.catalog.get(one.op)
         if descriptor is None or one.op in CALLS:
             return ""
-        if one.op in FOLLOWERS or one.op in TRANSPARENT:
+        if one.op in FOLLOWERS or one.op in TRANSPARENT or node in self.idle:
             return "graylist"
         if descriptor.engine in _NO_KERNEL:
             return ""
@@ -382,7 +397,7 @@ class Walk:
             return False
         one, inputs = self.graph.nodes[node], self.graph_inputs(node)
         voices: Tuple[bool, ...] = (True,) * len(inputs)
-        if one.op not in FOLLOWERS and one.op not in TRANSPARENT:
+        if one.op not in FOLLOWERS and one.op not in TRANSPARENT and node not in self.idle:
             descriptor = self.policy.catalog.get(one.op)
             assert descriptor is not None  # it is gray
             formed = self._after_fusion(descriptor) if self._is_fused(node, descriptor) else descriptor

@@ -9,6 +9,7 @@ from npu_reference.compiler.collectives import collective_of
 from npu_reference.compiler.control import in_order, turns_of
 from npu_reference.compiler.functions import tensor_name
 from npu_reference.compiler.kernels import GETNEXT, GETNEXT_OPERATORS, Input, Kernel, KernelTensor, Lowered
+from npu_reference.compiler.lowering.idle import reduces_nothing, unread
 from npu_reference.compiler.lowering.sizes import SIZES, Reads, elements_of, gemm_of, named, refuse_unknown, width_of
 from npu_reference.compiler.lowering.unfolding import Unfolded
 from npu_reference.errors import NpuError
@@ -35,10 +36,17 @@ _SAME_DATA = frozenset(
     ]
 )  # fmt: skip
 
-_REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod")
+#: Operators that read a part of their first input, as large as what they give; and what the names of those have in
+#: them that change as many rows of variables as they are given.
+_PARTS = frozenset(["Slice", "StridedSlice", "Gather", "GatherV2", "GatherNd", "ResourceGather", "ResourceGatherNd"])
+_ROWS = ("Scatter", "SparseApply")
 
 #: Operators that tell sizes, which are known when the graph is compiled.
 _TELLS_SIZES = ("Shape", "ShapeN", "Size", "Rank", "BroadcastGradientArgs")
+
+_NORMALIZES = frozenset(
+    f"FusedBatchNorm{gradient}{version}" for gradient in ("", "Grad") for version in ("", "V2", "V3")
+)
 
 _RESERVED = 5  # output reserve_space_3 of FusedBatchNormV3, whose use no device of this kind supports (M26)
 
@@ -94,6 +102,7 @@ class _Lowering:
         self.datasets: List[Dict[int, None]] = [{} for _ in self.partition.geops]
         self.unknown: List[int] = []
         self.held: List[int] = []
+        self.unread = unread(self.graph, self.geop_of)
         self.reads: Reads = [[] for _ in self.graph.nodes]
         self.controls: List[List[int]] = [[] for _ in self.graph.nodes]
         edges = self.graph.edges
@@ -114,7 +123,12 @@ class _Lowering:
         before = [[src for _, src, _ in reads] + waits for reads, waits in zip(self.reads, self.controls)]
         order = in_order(self.graph, before)
         for node in order:
-            if self.geop_of[node] >= 0 and not self._is_skipped(node):
+            if self.geop_of[node] < 0 or self._is_skipped(node):
+                continue
+            if node in self.unread:  # others wait for what it waits for
+                waits = [number for src in before[node] for number in self.kernel_of.get(src, ())]
+                self.kernel_of[node] = list(dict.fromkeys(waits))
+            else:
                 self._place(node)
         outputs = self._outputs()
         refuse_unknown(self.graph, self.shapes, self.reads, self.unknown)
@@ -167,21 +181,16 @@ class _Lowering:
         elif one.op in _VARIABLES + _CONSTANTS:
             self._keep(node, "variable" if one.op in _VARIABLES else "constant")
             self.kernel_of[node] = self._control_waits(node)
+        elif assigned is not None and reduces_nothing(self.shapes, node, one.op):
+            self._pass_on(node, same=True)
         elif assigned is None or assigned.engine in ("local", "rts") or one.op in _SAME_DATA or one.op in _ITERATORS:
             self._pass_on(node)
-        elif one.op in _REDUCTIONS and self._reduces_nothing(node):
-            self._pass_on(node, same=True)
         elif one.op in _TELLS_SIZES or self._folds(node):
             for slot in range(len(self.graph.output_dtypes(node))):
                 self._keep(node, "constant", slot)
             self.kernel_of[node] = self._control_waits(node)
         else:
             self._add(node, assigned)
-
-    def _reduces_nothing(self, node: int) -> bool:
-        """Whether a reduction gives what it reads: gradients of what broadcasts nothing sum over no axis."""
-        read, given = self.shapes.known_input(node, 0), self.shapes.known(node)
-        return read is not None and given is not None and elements_of(read) == elements_of(given)
 
     def _folds(self, node: int) -> bool:
         """Whether compilation computes it: all it reads is constant, and it is the same every time."""
@@ -317,6 +326,7 @@ class _Lowering:
         writes += [place for place in reads if self._stored(place, one.op) and place not in writes]
         for place in writes:
             self.writer[place] = number
+        stored = [place for place in writes if place in reads]  # variables of which rows are stored into
         gemm = gemm_of(self.shapes, node, one, assigned)
         elements = self._elements(node)
         if assigned.engine == "cube" and gemm is None and elements is not None:
@@ -343,9 +353,21 @@ class _Lowering:
                 branches=self.control.branches[node],
                 collective=collective_of(one.op, one.attr, (*assigned.inputs, *assigned.outputs)),
                 inputs=tuple(self._input(node, position, place, assigned) for position, place in enumerate(reads)),
+                again=sum(self.tensors[place].bytes for place in set(reads[: _twice(one)])),
+                halves=1 if _twice(one) else 0,
+                unread=self._untouched(one.op, reads[:1] if one.op in _PARTS else stored, writes[:1], reads),
+                unwritten=0 if one.op in _PARTS else self._untouched(one.op, stored, (), reads),
             )
         )
         self.kernel_of[node] = [number]
+
+    def _untouched(self, op: str, wholes: Sequence[int], taken: Sequence[int], reads: Sequence[int]) -> int:
+        """Bytes of whole tensors, or of variables, beyond those of the parts that are read or stored."""
+        if op not in _PARTS and not any(word in op for word in _ROWS):
+            return 0
+        others = taken or [place for place in reads if self.tensors[place].kind != "variable"]
+        part = max((self.tensors[place].bytes for place in others), default=0)
+        return sum(max(self.tensors[place].bytes - part, 0) for place in dict.fromkeys(wholes))
 
     def _stored(self, place: int, op: str) -> bool:
         """Whether an operator without outputs to speak of stores into a variable that it reads by its handle."""
@@ -447,9 +469,19 @@ class _Lowering:
 
     def _elements(self, node: int) -> Optional[int]:
         found = [self.shapes.known(node, slot) for slot in range(len(self.graph.output_dtypes(node)))]
-        found += [self.shapes.known_input(node, position) for position in range(len(self.reads[node]))]
+        op, whole = self.graph.nodes[node].op, ()  # type: str, Tuple[int, ...]
+        if op in _PARTS:
+            whole = (0,)
+        elif any(word in op for word in _ROWS):
+            whole = tuple(k for k, (_, src, _) in enumerate(self.reads[node]) if self._is_variable(src))
+        inputs = [position for position in range(len(self.reads[node])) if position not in whole]
+        found += [self.shapes.known_input(node, position) for position in inputs]
         sizes = [elements_of(shape) for shape in found if shape is not None]
         return max(sizes) if sizes else None
+
+    def _is_variable(self, node: int) -> bool:
+        place = self.at.get((node, 0))
+        return place is not None and self.tensors[place].kind == "variable"
 
     def _edge(self, node: int, position: int) -> Tuple[str, str]:
         slot, src, src_slot = self.reads[node][position]
@@ -485,6 +517,16 @@ class _Lowering:
         """What the host gets: the tensor at the graph's dtype, whatever it was computed in."""
         dtype = self.leaving.get(f"{self.origin[node]}:{slot}")
         return place if dtype is None else self._cast_of(place, node, node, slot, dtype)
+
+
+def _twice(one: Any) -> int:
+    """How many of the first inputs of an operator are read twice: batch normalization sums over all examples first.
+
+    The compiler makes two kernels of it, as FusedBatchnormFusionPass and FusedBatchNormGradFusionPass say (derived).
+    """
+    if one.op not in _NORMALIZES or not one.attr("is_training", True):
+        return 0
+    return 2 if "Grad" in one.op else 1
 
 
 def _stated(node: Any) -> Optional[Tuple[int, ...]]:

@@ -9,6 +9,8 @@ from npu_reference.collection import no_collection
 from npu_reference.compiler import Compiled, CompilerSettings, compile_graph, settings_of
 from npu_reference.compiler.collectives import Split
 from npu_reference.compiler.kernels import GETNEXT_OPERATORS, Gemm
+from npu_reference.compiler.lowering.idle import idle_reductions
+from npu_reference.compiler.lowering.unfolding import unfold
 from npu_reference.compiler.tasks import schedule
 from npu_reference.compiler.tiles import Tile
 from npu_reference.device.links import RankTable, Topology, topology
@@ -341,11 +343,12 @@ def profile(
     where = ranks if isinstance(ranks, Topology) else _where(ranks, table, device)
     network = network_of(where, device, split=split, groups=groups, algorithm=algorithm)
     with no_collection():
-        assignment = assign(partition, resolution, catalog=catalog, entries=())
         settings = settings_of(resolution, partition.graph)._replace(tiles=tiles or {})
         _check_loop(partition, settings)
         found = []
         for sizes in sizes_of(partition.graph, resolution, shapes):
+            idle = idle_reductions(unfold(partition, sizes.shapes))
+            assignment = assign(partition, resolution, catalog=catalog, entries=(), idle=idle)
             compiled = compile_graph(partition, assignment, device, settings, sizes.shapes, network=network)
             streams, timeline = _best(compiled)
             made = run(timeline, steps=max(concurrent, 1), lanes=settings.models)
