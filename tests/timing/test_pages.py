@@ -10,6 +10,7 @@ import pytest
 
 from npu_conformance import cli
 from npu_conformance.protocol import schema
+from npu_reference.device.timing.known import KNOWN
 from npu_reference.graphs import write_graph
 from npu_reference.hardware import built_in, page
 from tests.timing.networks import mlp
@@ -36,6 +37,14 @@ def test_the_rates_beside_the_published_ones_are_those_of_the_model(monkeypatch)
 
     written = guide().split("<!-- anchors -->")[1].split("<!-- /anchors -->")[0].strip()
     assert written == "\n".join(device_model.rows(built_in()))
+
+
+def test_the_errors_that_answers_tell_are_those_of_the_page():
+    written = guide().split("<!-- anchors -->")[1].split("<!-- /anchors -->")[0]
+    rows = dict(line.strip("| ").split(" | ", 1) for line in written.splitlines() if line.startswith("| "))
+    for name, error in KNOWN.items():
+        nets, _, _, ratios = rows[name].split(" | ")
+        assert (int(nets), ratios) == (error.nets, f"{error.least:.2f} to {error.most:.2f}")
 
 
 @pytest.fixture

@@ -30,6 +30,11 @@ def profile(answer: Mapping[str, Any], warnings: Sequence[Any], title: str) -> N
     device = answer["device"]["name"]
     head = f"{title}: {time_text(answer['step_ns'])} a step on a simulated {device}, by its model and not measured"
     line(console, plain(head), 2)
+    error = answer["error"]
+    if error is not None:
+        least, most = (f"{error[name]:.2f}" for name in ("least", "most"))
+        known = f"published steps of {error['nets']} {error['class']} networks took {least} to {most} times as long"
+        line(console, plain(f"{known} as the model says"), 2)
     if answer["loops"] > 1:
         line(console, plain(f"one launch makes {answer['loops']} iterations"), 2)
     steps = answer["concurrent"]

@@ -15,6 +15,7 @@ from npu_reference.compiler.tasks import schedule
 from npu_reference.compiler.tiles import Tile
 from npu_reference.device.links import RankTable, Topology, topology
 from npu_reference.device.timing.execution import Timeline, execute
+from npu_reference.device.timing.known import error_of
 from npu_reference.device.timing.memory import MemoryPlan, plan_memory
 from npu_reference.device.timing.network import network_of
 from npu_reference.device.timing.runs import Run, run
@@ -264,6 +265,7 @@ class Profile(NamedTuple):
         return {
             "simulated": True,
             "step_ns": made.each,
+            "error": error_of(self.compiled),
             "timeline_ns": self.timeline.end,
             "run_ns": made.nanoseconds,
             "concurrent": {"steps": made.steps, "at_once": made.lanes},
