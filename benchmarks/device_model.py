@@ -37,7 +37,7 @@ from npu_reference.hardware import load  # noqa: E402
 from npu_reference.options import resolve  # noqa: E402
 from npu_reference.partition import partition  # noqa: E402
 
-RECORDED = os.path.join(_ROOT, "fixtures", "graphs", "applications")
+RECORDED = os.path.join(_ROOT, "benchmarks", "graphs")
 
 #: What --cross-validate tries: times that a convolution takes longer than a plain product, and a depthwise one.
 SLOWER = ((1.4, 2.0, 2.8, 4.0, 5.6), (5.0, 10.0, 20.0, 40.0, 80.0))

@@ -215,6 +215,7 @@ def _joined(producer: Kernel, reader: Kernel, place: int, name: str, gone: bool)
         elements=max(producer.elements, reader.elements),
         results=reader.results,
         width=max(producer.width, reader.width),
+        gemm=producer.gemm or reader.gemm,
         after=tuple(dict.fromkeys([*producer.after, *reader.after])),
         impl_mode=producer.impl_mode or reader.impl_mode,
         members=producer.members + reader.members,

@@ -15,6 +15,8 @@ __all__ = ["Reads", "SIZES", "elements_of", "fed_name", "gemm_of", "named", "ref
 #: Bytes of an element by the dtype as computed; others as TensorFlow has them.
 SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
+_AVERAGES = ("AvgPool", "AvgPoolGrad")
+
 _NAMED = 5  # operators named in a refusal
 
 #: By node, its inputs: slot, source, and slot of the source.
@@ -34,6 +36,8 @@ def elements_of(shape: Sequence[Optional[int]]) -> int:
 
 
 def gemm_of(shapes: Shapes, node: int, one: Any, assigned: NodePrecision) -> Optional[Gemm]:
+    if one.op in _AVERAGES and assigned.engine == "vector":
+        return _average(shapes, node, one)
     if assigned.engine != "cube":
         return None
     operand = SIZES.get(assigned.inputs[0] if assigned.inputs else "", 2)
@@ -42,6 +46,17 @@ def gemm_of(shapes: Shapes, node: int, one: Any, assigned: NodePrecision) -> Opt
         return _product_of(shapes, node, one, operand, result)
     except (IndexError, TypeError):
         return None  # a shape is unknown, or of a rank that TensorFlow would refuse
+
+
+def _average(shapes: Shapes, node: int, one: Any) -> Optional[Gemm]:
+    """Average pooling is a depthwise convolution of equal weights (derived: AvgPoolFusionPass makes it one)."""
+    sizes = one.attr("ksize", ())
+    out = shapes.known(node) if one.op == "AvgPool" else shapes.known_input(node, 1)
+    if out is None or len(out) != 4 or len(sizes) != 4:
+        return None
+    channels = out[1 if one.attr("data_format", b"NHWC") == b"NCHW" else 3]
+    window = elements_of(sizes)
+    return Gemm(channels, elements_of(out) // max(channels, 1), window, 1, 2, 2, window, 1)
 
 
 def _product_of(shapes: Shapes, node: int, one: Any, operand: int, result: int) -> Optional[Gemm]:
