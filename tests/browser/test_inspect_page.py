@@ -101,6 +101,7 @@ def test_names_of_somebody_else_are_text(browser, tmp_path):
         assert column(opened.page, "Bound by", 1) == ["</script><b>x\\x1b"]
 
 
+@pytest.mark.nightly
 def test_a_large_profile_opens_with_its_first_hundred_thousand_kernels(browser, tmp_path):
     rows = "".join(f"op{number % 50},MatMulV2,AI_CORE,{number % 3},{2 * number},1.5\n" for number in range(100_500))
     heads = "Op Name,OP Type,Task Type,Stream ID,Task Start Time(us),Task Duration(us)\n"

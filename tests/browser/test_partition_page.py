@@ -263,6 +263,7 @@ def large(tmp_path_factory):
     return written_by(folder, "large", [str(folder / "large.pb"), *words])
 
 
+@pytest.mark.nightly
 def test_a_page_of_fifty_thousand_operators_can_be_used(browser, large):
     for opened in open_page(browser, *large):
         page = opened.page

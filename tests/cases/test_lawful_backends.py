@@ -32,7 +32,7 @@ HERE = {
 }
 
 #: A change asks one of so many instances of each method; the nightly run asks all.
-ONE_OF = share(40, 1)
+ONE_OF = share(80, 1)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ HERE = [one for one in corpus().instances() if one.case.method not in TENSORFLOW
 TOPICS = sorted({f"{one.case.area}/{one.case.topic}" for one in HERE})
 if os.environ.get("NPU_TESTS_SCOPE") == "oldest":
     # The newest Python asks all for a change.
-    TOPICS = share(TOPICS[::4], TOPICS)
+    TOPICS = share(TOPICS[::8], TOPICS)
 FEATURES = sorted(set().union(*(case.needs for case in corpus().cases.values())))
 
 #: Random sets of features that the cases of a topic are asked for, beside the least that each needs.

@@ -13,6 +13,7 @@ from npu_conformance.protocol import client
 from npu_conformance.report import results
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import QUICK, Shelf, details, hosted, judged, spoken, statuses
+from tests.depth import at_night
 
 pytestmark = pytest.mark.oldest_at_night
 
@@ -49,19 +50,19 @@ def test_a_hosted_backend_may_use_stdin_and_stdout_without_breaking_the_stream(s
     [
         ("Lies", "fail", "unexpected: "),
         ("Crashes", "crash", "by signal SIGSEGV; its last line of stderr: about to read address zero"),
-        ("Exits", "crash", "with status 0"),
+        at_night("Exits", "crash", "with status 0"),
         ("Hangs", "timeout", "no answer within 0.3 s"),
-        ("HangsAndIgnoresSigterm", "timeout", "no answer within 0.3 s"),
-        ("HangsWithChild", "timeout", "no answer within 0.3 s"),
+        at_night("HangsAndIgnoresSigterm", "timeout", "no answer within 0.3 s"),
+        at_night("HangsWithChild", "timeout", "no answer within 0.3 s"),
         ("Prints", "protocol-error", "not JSON"),
-        ("NotJson", "protocol-error", "not JSON"),
-        ("NotUtf8", "protocol-error", "not JSON"),
+        at_night("NotJson", "protocol-error", "not JSON"),
+        at_night("NotUtf8", "protocol-error", "not JSON"),
         ("WrongId", "protocol-error", "is not the id of the request"),
-        ("TwoMembers", "protocol-error", "has ok and error of"),
+        at_night("TwoMembers", "protocol-error", "has ok and error of"),
         ("WrongShape", "protocol-error", "ok.geops[0].nodes: 2 is not of type array"),
-        ("Deep", "protocol-error", "not JSON"),
+        at_night("Deep", "protocol-error", "not JSON"),
         ("Huge", "protocol-error", "longer than"),
-        ("Endless", "protocol-error", "longer than"),
+        at_night("Endless", "protocol-error", "longer than"),
         ("ClosesOutput", "protocol-error", "closed its output and kept running"),
     ],
 )

@@ -65,6 +65,7 @@ def test_a_small_model_gives_the_same_bits_with_variables_on_the_host(name, tmp_
     assert any(offloaded.values())
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", TINY)
 def test_a_small_model_computes_something_that_can_differ(name):
     """The comparisons above would also hold for a model that does nothing, or that gives nothing but NaN."""
@@ -95,7 +96,7 @@ def losses(config, runs):
         return [session.run(["loss:0", *targets], feeds)[0].tobytes() for targets in runs]
 
 
-@pytest.mark.parametrize("mixed", [True, False])
+@pytest.mark.parametrize("mixed", [True, at_night(False)])
 def test_seeded_dropout_drops_the_same_as_long_as_the_same_is_asked_for(mixed):
     runs = [["train"]] * 3
     own = losses(plain(), runs)
@@ -103,7 +104,7 @@ def test_seeded_dropout_drops_the_same_as_long_as_the_same_is_asked_for(mixed):
     assert len(set(own)) == 3
 
 
-@pytest.mark.parametrize("mixed", [True, False])
+@pytest.mark.parametrize("mixed", [True, at_night(False)])
 def test_a_generator_inside_a_geop_goes_on_when_something_else_is_asked_for(mixed):
     """A GEOP is a function of its own for each signature of session.run, but a seeded generator is one for all."""
     alternating = [[], ["train"], []]

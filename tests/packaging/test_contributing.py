@@ -39,7 +39,7 @@ def named(addition: Addition) -> str:
 every_addition = pytest.mark.parametrize("addition", ADDITIONS, ids=named)
 
 #: Of which it is tried for every change that the files by hand are enough to work.
-BY_DAY = ("Add an option", "Add a kind of option file", "Add an operator", "Add a lint rule")
+BY_DAY = ("Add an option", "Add a lint rule")
 
 #: What users give to the commands that are asked.
 GIVEN = {

@@ -15,6 +15,7 @@ from npu_reference.partition.clustering.antichains import share
 from npu_reference.partition.clustering.bitsets import BitSets
 from npu_reference.partition.clustering.contract import contract
 from npu_reference.partition.clustering.merge import Clusters, merge_pairs
+from tests.depth import at_night
 from tests.partition.families import FAMILIES, OPS, Writer
 
 pytestmark = pytest.mark.not_oldest
@@ -92,7 +93,7 @@ def clusters_of(family, host, size):
 _MANY = 0.5
 
 
-@pytest.mark.parametrize("family, most", [("chain", 1.2), ("random", 1.2), ("transformer", 2.0)])
+@pytest.mark.parametrize("family, most", [("chain", 1.2), ("random", 1.2), at_night("transformer", 2.0)])
 def test_the_words_that_merging_works_on_grow_with_the_clusters_and_their_logarithm(family, most):
     steps, kept = [], []
     for size in _SIZES_OF_MERGING:
@@ -109,7 +110,7 @@ def test_the_words_that_merging_works_on_grow_with_the_clusters_and_their_logari
     assert kept[1] < 1.2 * kept[0], kept
 
 
-@pytest.mark.parametrize("family", ["chain", "random", "transformer"])
+@pytest.mark.parametrize("family", ["chain", "random", at_night("transformer")])
 def test_many_clusters_of_a_long_graph_are_merged_without_whole_rows(family, monkeypatch):
     monkeypatch.setattr("npu_reference.partition.clustering.merge._PLAIN_MOST", 500)
     monkeypatch.setattr("npu_reference.partition.clustering.merge.comparability", None)  # makes a row a cluster

@@ -80,6 +80,7 @@ def test_eight_processes_train_what_one_device_makes_of_the_joined_batch():
     assert sorted(said) == [f"[rank {rank}] as one device with the joined batch: True" for rank in range(8)]
 
 
+@pytest.mark.nightly
 def test_processes_that_a_launch_script_starts_find_each_other(tmp_path):
     """As many launch scripts do it: one process a rank, started apart, which share JOB_ID and nothing else."""
     tmp_path = tmp_path / ("a folder whose name is longer than the address of a socket may be " * 2)
