@@ -149,7 +149,7 @@ BROKEN = """() => {
 }"""
 
 
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("width", [at_night(1280), 400])
 @pytest.mark.parametrize("name", NAMES)
 def test_no_heading_and_no_name_is_broken_inside_a_word(browser, paths, name, width):
     for opened in open_page(browser, paths[name], {}):

@@ -68,6 +68,7 @@ class _Wrong:
         return {"effective": {name: {"value": "something else", "origin": "forced"} for name in names}, "warnings": []}
 
 
+@pytest.mark.nightly
 def test_every_case_fails_on_a_backend_that_takes_everything_and_means_nothing_by_it(tmp_path):
     assert OPTIONS
     assert not [

@@ -34,9 +34,9 @@ ALL = [one for one in RUNS if not one.twin]
 ONCE = {one.case.id: one for one in (ALL[::-1] if SCOPE == "oldest" or PART == 2 else ALL)}
 RUNS = share(list(ONCE.values()), list(ONCE.values()) if SCOPE == "between" else RUNS)
 
-#: Cases of hundreds of sessions each: for a change the versions between run one of them each.
+#: Cases of hundreds of sessions each: for a change one version between runs one of them.
 SESSIONS = ["session-uses-mixed", "session-further-uses-mixed", "session-uses-full", "session-further-uses-full"]
-VERSION = {"oldest": None, "newest": None, "between": PART}.get(SCOPE, 3)
+VERSION = {"oldest": None, "newest": None, "between": PART if PART == 2 else None}.get(SCOPE, 3)
 
 # For a change the oldest version asks every second case, and all of TensorFlow 1 alone; the newest those that the
 # oldest does not ask, and all of TensorFlow 2 alone; and those between a quarter each.

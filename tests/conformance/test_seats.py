@@ -16,7 +16,6 @@ from npu_conformance.protocol import client
 from npu_conformance.running import lanes, runner, seats
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import BACKENDS, QUICK, Shelf, details, hosted, judged, spoken, statuses
-from tests.depth import at_night
 
 pytestmark = pytest.mark.oldest_at_night
 
@@ -201,7 +200,8 @@ def stopped(tmp_path: Any, number: int) -> Any:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("number", [at_night(signal.SIGINT), signal.SIGTERM])
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_of_several_lanes_that_is_stopped_ends_them_and_leaves_nothing(tmp_path: Any, number: int) -> None:
     done = stopped(tmp_path, number)
     assert (done.returncode, done.stderr.splitlines()[-1:]) == (130, [b"interrupted"])

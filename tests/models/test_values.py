@@ -58,6 +58,7 @@ def test_a_small_model_gives_the_same_bits_in_full_offload(name, tmp_path):
     assert any(offloaded.values())
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", SOME)
 def test_a_small_model_gives_the_same_bits_with_variables_on_the_host(name, tmp_path):
     values, offloaded = on_device(name, tmp_path, variable_placement="Host")

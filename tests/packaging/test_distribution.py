@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.depth import at_night
+
 pytestmark = [pytest.mark.tensorflow_version, pytest.mark.between_at_night, pytest.mark.newest_at_night]
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,7 +58,7 @@ def test_a_package_of_the_adapter_cannot_be_imported_before_it_is_switched_on(di
     assert done.stderr.splitlines()[-1] == f"ModuleNotFoundError: No module named '{package}'"
 
 
-@pytest.mark.parametrize("module", ["npu_bridge.npu_init", "hccl.manage.api", "npu_device.compat"])
+@pytest.mark.parametrize("module", ["npu_bridge.npu_init", at_night("hccl.manage.api"), at_night("npu_device.compat")])
 def test_switching_it_on_makes_the_adapter_importable(distribution, module):
     done = distribution.run(
         "import npu_reference, sys\n"

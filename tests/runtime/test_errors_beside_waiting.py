@@ -14,6 +14,8 @@ from tests.depth import at_night
 from tests.runtime.comparing import TF1, npu
 from tests.runtime.waiting import ENDS, FAILURES, WAITS, outcome, same
 
+pytestmark = pytest.mark.between_at_night
+
 
 def scenes():
     """(what waits, what ends it, relation, mode), one relation and one mode for each."""
