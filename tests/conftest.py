@@ -52,6 +52,11 @@ from typing import Dict, FrozenSet, List, Optional
 import pytest
 from hypothesis import HealthCheck, settings
 
+try:
+    from hypothesis.internal.conjecture import providers
+except ImportError:  # versions for Python 3.7
+    providers = None
+
 from tests.depth import FILES_LEFT_OUT, NIGHTLY, left_out
 from tests.markers import SCOPES, Run, markers_of, paths_left_out
 
@@ -64,6 +69,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("project")
+if hasattr(providers, "_get_local_constants"):
+    # Newer versions also draw constants that they find in the modules loaded so far: which those are depends on the
+    # tests that ran before, and reading them takes seconds.
+    providers._get_local_constants = lambda: providers._local_constants
 
 _HERE = pathlib.Path(__file__).parent
 _TENSORFLOW = importlib.util.find_spec("tensorflow") is not None

@@ -39,6 +39,17 @@ def test_the_page_says_what_it_is_and_shows_every_engine(opened):
     assert len(engines) == 1 + len(opened.answer["engines"])
 
 
+def test_a_step_of_a_class_that_is_known_has_an_interval(browser, tmp_path):
+    found = step(*mlp())
+    known = {"class": "dense", "nets": 8, "least": 0.5, "most": 2.0}
+    answer = {**profiling.answer([profiling.ProfileRequest(found, None)]), "step_ns": 4000, "error": known}
+    path = tmp_path / "known.html"
+    path.write_text(profile_page.page(found, answer, title="net", options={}), encoding="utf-8")
+    for opened in open_page(browser, str(path), answer):
+        told = opened.page.inner_text("#verdict")
+        assert "2.00 µs to 8.00 µs" in told and "8 dense networks" in told
+
+
 def test_keys_zoom_and_move_the_timeline(opened):
     page = opened.page
     whole = page.evaluate("[from, to]")
