@@ -77,6 +77,21 @@ def chosen(op, mode):
     return {one.impl_mode for one in asked.compiled.fused.kernels}, plain.timeline.end, asked.timeline.end
 
 
+@pytest.mark.parametrize("turn", ["", "BackpropInput", "BackpropFilter"])
+def test_a_convolution_of_as_many_groups_as_channels_takes_as_long_as_a_depthwise_one(turn):
+    image, found = [8, 28, 28, 96], []
+    for op, window in (("Conv2D", [7, 7, 1, 96]), ("DepthwiseConv2dNative", [7, 7, 96, 1])):
+        g = GraphBuilder()
+        data = g.const("size", image, "int32") if turn == "BackpropInput" else g.placeholder("x", "float32", image)
+        filters = g.const("w", window, "int32") if turn == "BackpropFilter" else g.placeholder("w", "float32", window)
+        gradient = [g.placeholder("dy", "float32", image)] if turn else []
+        g.op(op + turn, "conv", [data, filters, *gradient], strides=[1, 1, 1, 1], padding="SAME")
+        graph = g.build()
+        feeds = [f"{node.name}:0" for node in graph.nodes if node.op == "Placeholder"]
+        found.append(step(graph, feeds, ["conv:0"]).step)
+    assert found[0] == found[1]
+
+
 def test_checking_indices_costs_time():
     """runconfig.op_precision_mode.support_out_of_bound_index.perf."""
     modes, plain, asked = chosen("Gather", "support_out_of_bound_index")

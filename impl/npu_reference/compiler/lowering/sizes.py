@@ -70,23 +70,27 @@ def _product_of(shapes: Shapes, node: int, one: Any, operand: int, result: int) 
     if "Conv2D" not in op and "conv2d" not in op.lower():
         return None
     if op.endswith("BackpropInput"):
-        out, kernel = shapes.known_input(node, 2), shapes.known_input(node, 1)
+        image, kernel, out = shapes.known(node), shapes.known_input(node, 1), shapes.known_input(node, 2)
     elif op.endswith("BackpropFilter"):
-        out, kernel = shapes.known_input(node, 2), shapes.known(node)
+        image, kernel, out = shapes.known_input(node, 0), shapes.known(node), shapes.known_input(node, 2)
     else:
-        out, kernel = shapes.known(node), shapes.known_input(node, 1)
+        image, kernel, out = shapes.known_input(node, 0), shapes.known_input(node, 1), shapes.known(node)
     if out is None or kernel is None:
         return None
-    window, channels = kernel[0] * kernel[1], kernel[2]
-    features = out[1] if one.attr("data_format", b"NHWC") == b"NCHW" else out[3]
+    place = 1 if one.attr("data_format", b"NHWC") == b"NCHW" else 3
+    window, channels, features = kernel[0] * kernel[1], kernel[2], out[place]
     places = elements_of(out) // max(features, 1)
     if op.startswith("Depthwise"):
-        return Gemm(channels, places, window, kernel[3], operand, result, window, 1)
+        groups, channels = channels, 1
+    else:
+        # A filter of fewer channels than the image has is one of several groups; the image may be unknown.
+        groups = max(image[place] // max(channels, 1), 1) if image is not None and image[place] else 1
+    features //= max(groups, 1)
     if op.endswith("BackpropFilter"):
-        return Gemm(1, window * channels, places, features, operand, result, window, channels)
+        return Gemm(groups, window * channels, places, features, operand, result, window, channels)
     if op.endswith("BackpropInput"):
-        return Gemm(1, places, window * features, channels, operand, result, window, features)
-    return Gemm(1, places, window * channels, features, operand, result, window, channels)
+        return Gemm(groups, places, window * features, channels, operand, result, window, features)
+    return Gemm(groups, places, window * channels, features, operand, result, window, channels)
 
 
 def refuse_unknown(graph: Graph, shapes: Shapes, reads: Reads, unknown: Sequence[int]) -> None:
