@@ -27,11 +27,13 @@ def _fails(backend, instance, folder):
     return judge.sees(ask(backend, instance, str(folder)))
 
 
-def test_every_must_has_a_mutant():
+def test_every_must_has_a_mutant_or_a_reason_why_not():
     broken = {mutant.requirement for mutant in mutants().values()}
-    musts = [one.id for one in corpus().requirements.values() if one.level == "must" and one.id.split(".")[0] in AREAS]
-    assert len(musts) > 60
-    assert not sorted(set(musts) - broken)
+    assert not [
+        one.id
+        for one in corpus().requirements.values()
+        if one.level == "must" and not one.excused and one.id not in broken
+    ]
 
 
 def test_every_mutant_breaks_a_requirement_of_the_inventory_and_says_how():

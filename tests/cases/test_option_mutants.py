@@ -9,7 +9,6 @@ import pytest
 from npu_conformance.backends.mutants import fault_kinds
 from npu_conformance.backends.mutants.options_every import RULES
 from npu_conformance.backends.reference import ReferenceBackend
-from npu_conformance.library import inventory
 from npu_conformance.library.case import Instance
 from npu_conformance.strength import fault_table
 from npu_conformance.strength import mutants_page as page
@@ -21,33 +20,6 @@ pytestmark = pytest.mark.not_oldest
 
 SHOWN = ("config", "error", "log")
 ROOT = Path(__file__).resolve().parents[2]
-CITED = {name for case in corpus().cases.values() for name in case.requirements}
-#: First words of requirements of which a must that shows in the answer to ``options`` is broken by a mutant.
-PREFIXES = ("api", "env", "files", "precision", "runconfig", "session")
-REQUIREMENTS = [
-    one
-    for one in corpus().requirements.values()
-    if one.id.split(".")[0] in PREFIXES and one.observable in SHOWN and not one.excused
-]
-
-
-def test_every_must_that_has_a_case_has_one_of_level_must_in_its_edition():
-    choices = inventory.choices()
-    proven = {
-        (name, edition)
-        for case in corpus().cases.values()
-        if case.level == "must" or case.id in choices
-        for name in case.requirements
-        for edition in case.editions
-    }
-    musts = [one for one in REQUIREMENTS if one.level == "must" and one.id in CITED]
-    assert len(musts) > 500
-    assert not [one.id for one in musts if (one.id, one.edition) not in proven]
-
-
-def test_every_must_that_has_a_case_has_a_mutant():
-    broken = {mutant.requirement for mutant in mutants().values()}
-    assert not [one.id for one in REQUIREMENTS if one.level == "must" and one.id in CITED and one.id not in broken]
 
 
 def test_few_requirements_are_excused_and_each_says_why():

@@ -7,19 +7,12 @@ from pathlib import Path
 import pytest
 
 from fixtures.programs import precision_graphs as program
-from npu_conformance.library import inventory
 from npu_conformance.library.case import Instance
 from npu_conformance.strength import killing
 from tests.cases.asking import ask
 from tests.cases.corpus import corpus, mutants
 
 pytestmark = pytest.mark.not_oldest
-
-REQUIREMENTS = [
-    one
-    for one in corpus().requirements.values()
-    if one.observable in ("dtype-assignment", "numerics") and not one.excused
-]
 
 #: Cases on the graphs that tell the modes apart, by edition and by mode; several names of one mode stand together.
 MODES = {
@@ -77,26 +70,6 @@ def test_the_names_of_one_mode_have_one_answer(edition):
             if case.expect.golden:
                 by_graph.setdefault(case.params["graph"], set()).add(case.expect.golden[edition])
         assert all(len(answers) == 1 for answers in by_graph.values())
-
-
-def test_every_requirement_on_dtypes_and_values_has_a_case_of_its_level_in_its_edition():
-    choices = inventory.choices()
-    proven = {
-        (name, edition)
-        for case in corpus().cases.values()
-        if case.level == "must" or case.id in choices
-        for name in case.requirements
-        for edition in case.editions
-    }
-    cited = {name for case in corpus().cases.values() for name in case.requirements}
-    assert len(REQUIREMENTS) > 100
-    assert not [one.id for one in REQUIREMENTS if one.id not in cited]
-    assert not [one.id for one in REQUIREMENTS if one.level == "must" and (one.id, one.edition) not in proven]
-
-
-def test_every_must_on_dtypes_and_values_has_a_mutant():
-    broken = {mutant.requirement for mutant in mutants().values()}
-    assert not [one.id for one in REQUIREMENTS if one.level == "must" and one.id not in broken]
 
 
 @pytest.mark.nightly

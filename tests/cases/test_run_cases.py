@@ -38,10 +38,10 @@ RUNS = share(list(ONCE.values()), list(ONCE.values()) if SCOPE == "between" else
 SESSIONS = ["session-uses-mixed", "session-further-uses-mixed", "session-uses-full", "session-further-uses-full"]
 VERSION = {"oldest": None, "newest": None, "between": PART if PART == 2 else None}.get(SCOPE, 3)
 
-# For a change the oldest version asks every second case, and all of TensorFlow 1 alone; the newest those that the
-# oldest does not ask, and all of TensorFlow 2 alone; and those between a quarter each.
+# For a change the oldest version and those between ask a quarter of the cases each, and the newest the half that they
+# do not ask; the oldest also all of TensorFlow 1 alone, the newest all of TensorFlow 2 alone.
 if SCOPE:
-    parts = {"oldest": (0, 1), "newest": (2, 3)}.get(SCOPE, (0,) if PART == 1 else (1,))
+    parts = {"oldest": (0,), "newest": (2, 3)}.get(SCOPE, (0,) if PART == 1 else (1,))
     alone = {"oldest": "tf1", "newest": "tf2"}.get(SCOPE, "")
     mine = [
         one for one in RUNS

@@ -161,7 +161,7 @@ def script_of(page: str) -> str:
     return "\n".join(script)
 
 
-@pytest.mark.parametrize("page", ["tutorial-judge.md", "tutorial-port.md", at_night("tutorial-guard.md")])
+@pytest.mark.parametrize("page", ["tutorial-judge.md", at_night("tutorial-port.md"), at_night("tutorial-guard.md")])
 def test_the_commands_of_a_tutorial_run_one_after_the_other(
     page: str, tmp_path: Any, environment: Dict[str, str]
 ) -> None:

@@ -133,6 +133,7 @@ def selection(out: str, *more: str) -> Tuple[Dict[str, Any], Dict[str, Any]]:
     return results.read(out).header["selection"], statement
 
 
+@pytest.mark.nightly
 def test_the_report_says_how_much_was_asked(tmp_path: Any, capsys: Any) -> None:
     out = str(tmp_path / "third")
     third, statement = selection(out, "--law-seed", "4")

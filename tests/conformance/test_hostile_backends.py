@@ -19,6 +19,7 @@ from npu_conformance.report import verify, write
 from npu_conformance.running import lanes
 from npu_reference.errors import NpuError
 from tests.conformance.shelves import BACKENDS, QUICK, Shelf, details, judged, statuses
+from tests.depth import at_night
 
 pytestmark = pytest.mark.oldest_at_night
 
@@ -61,15 +62,15 @@ def nothing_is_left(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Any:
         ("StopsItsKeeper", "timeout", "no answer within 0.3 s"),
         ("Nested", "protocol-error", "nested deeper than 64"),
         ("HalfACharacter", "protocol-error", "half a character"),
-        ("HalfACharacterInAName", "protocol-error", "half a character"),
-        ("ThousandsOfDigits", "protocol-error", "more than 64 bits"),
-        ("BeyondDoubles", "protocol-error", "beyond what 64 bits hold"),
-        ("NotANumber", "protocol-error", "NaN is not JSON"),
+        at_night("HalfACharacterInAName", "protocol-error", "half a character"),
+        at_night("ThousandsOfDigits", "protocol-error", "more than 64 bits"),
+        at_night("BeyondDoubles", "protocol-error", "beyond what 64 bits hold"),
+        at_night("NotANumber", "protocol-error", "NaN is not JSON"),
         ("TooManyValues", "protocol-error", "more than 2000000 values"),
         ("Nothing", "fail", ""),
-        ("LongFault", "protocol-error", "is not of type"),
-        ("WithoutDevice", "pass", ""),
-        ("StrangeDevice", "pass", ""),
+        at_night("LongFault", "protocol-error", "is not of type"),
+        at_night("WithoutDevice", "pass", ""),
+        at_night("StrangeDevice", "pass", ""),
         ("FillsItsFolder", "pass", ""),
         ("ReplacesItsFolder", "pass", ""),
     ],

@@ -308,6 +308,7 @@ def run(*arguments):
     return ended.value.code
 
 
+@pytest.mark.nightly  # by day a tutorial runs both
 def test_the_command_judges_by_laws_and_verify_judges_again(tmp_path, capsys):
     out = str(tmp_path / "report")
     selection = ["--area", "partition", "-k", "law-acyclic or law-counts", "--edition", "current"]

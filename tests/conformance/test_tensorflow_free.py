@@ -12,7 +12,7 @@ from npu_conformance.files import resources
 from npu_conformance.protocol import client
 from tests.conformance.shelves import QUICK
 
-pytestmark = pytest.mark.tensorflow_version
+pytestmark = [pytest.mark.tensorflow_version, pytest.mark.oldest_at_night]
 
 GRAPH = os.path.join(resources.fixtures(), "graphs", "cases", "pyfunc_chain.pb")
 

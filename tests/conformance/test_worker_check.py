@@ -12,6 +12,7 @@ from npu_conformance.commands import worker_check
 from npu_conformance.protocol import schema
 from npu_conformance.running import checkup
 from tests.conformance.shelves import BACKENDS, QUICK, hosted
+from tests.depth import at_night
 
 pytestmark = pytest.mark.oldest_at_night
 
@@ -85,14 +86,14 @@ def test_a_hosted_backend_that_raises_is_told_its_line() -> None:
 @pytest.mark.parametrize(
     "name, check, remedy",
     [
-        ("two_lines", "writes one line an answer", "one line for each request"),
+        at_night("two_lines", "writes one line an answer", "one line for each request"),
         ("dies_of_nonsense", "answers error with id null to a line that is not JSON, and goes on", "Mend "),
         ("knows_every_method", "answers unsupported to an unknown method", "Answer no-such-method with unsupported"),
-        ("counts", "answers equal requests alike", "Take times, counters and addresses out"),
+        at_night("counts", "answers equal requests alike", "Take times, counters and addresses out"),
         ("overclaims", "answers each method it claims", "Write the method options, or take it from the features"),
-        ("stays", "ends on shutdown", "Leave the loop after the answer to shutdown"),
+        at_night("stays", "ends on shutdown", "Leave the loop after the answer to shutdown"),
         ("ends_badly", "ends on shutdown", "Run the command by hand"),
-        ("strict_about_fields", "ignores fields it does not know", "Mend "),
+        at_night("strict_about_fields", "ignores fields it does not know", "Mend "),
     ],
 )
 def test_mistakes_behind_hello_are_found_by_the_check_of_their_name(name: str, check: str, remedy: str) -> None:

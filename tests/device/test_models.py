@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from npu_reference.runtime.config import current_overrides, overriding
+from tests.depth import at_night
 from tests.device.arithmetic import config
 from tests.models import recorded_models
 
 
 @pytest.mark.parametrize(
     "model, mix",
-    [("lstm_tiny", True), ("lstm_tiny", False), ("resnet50_tiny", True), ("text_pipeline_tiny", False)],
+    [at_night("lstm_tiny", True), ("lstm_tiny", False), ("resnet50_tiny", True), at_night("text_pipeline_tiny", False)],
 )
 def test_losses_stay_near_those_of_float32(model, mix, tmp_path):
     import tensorflow.compat.v1 as tf

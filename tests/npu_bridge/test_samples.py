@@ -53,7 +53,7 @@ LINES = {
 #: Asked at night alone: a test without a process of its own does the same, or a sample that stays is much like it.
 NIGHTLY = {
     *("doc000_keras", "doc000_fused_bn", "doc001_enable", "doc001_in_out_pair_false", "doc002_in_out_pair_true"),
-    *("doc002_in_out_pair_false", "doc004_estimator", "dynamic_rnn_training"),
+    *("doc002_in_out_pair_false", "doc004_estimator", "doc004_session", "dynamic_rnn_training"),
 }
 
 
