@@ -46,12 +46,12 @@ def written_by(folder, name, words):
     return path, json.loads(run_command("partition", *words, "--html", path, "--format", "json"))
 
 
-def run_command(*words):
-    """What the command line answers; its status must be 0."""
+def run_command(*words, status=0):
+    """What the command line answers; its status must be this one."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as ended:
         cli.main(list(words))
-    assert ended.value.code == 0
+    assert ended.value.code == status
     return out.getvalue()
 
 

@@ -18,7 +18,7 @@ from tests.conformance import all_host
 from tests.conformance.test_inspect_folders import profile
 from tests.depth import at_night
 
-NAMES = ("report", "partition", "precision", "profile", "inspect", "script", "ranks")
+NAMES = ("report", "partition", "precision", "profile", "golden", "inspect", "script", "ranks")
 MADE = Made("npu-conformance simulate --html page.html train.py", "2030-01-02")
 LONG = "scope_of_a_model/layer_with_a_long_name/attention/self_attention/output_projection/MatMul"
 
@@ -33,6 +33,10 @@ def paths(tmp_path_factory) -> Dict[str, str]:
     run_command("partition", model, "-o", "mix_compile_mode=true", "--html", at["partition"])
     run_command("precision", model, "-o", "precision_mode=allow_mix_precision", "--html", at["precision"])
     run_command("profile", model, "--fetch", "train", "--batch", "64", "--html", at["profile"])
+    run_command("golden", "update", model, "-o", "mix_compile_mode=true", "--batch", "64")
+    record = folder / "demo" / "model.pb.golden.txt"
+    record.write_text(record.read_text("utf-8").replace('mode": true', 'mode": false'), "utf-8")
+    run_command("golden", "check", model, "--html", at["golden"], status=1)
     run_command("inspect", str(profile(folder / "p")), "--html", at["inspect"])
     (folder / "report.html").write_text(
         run_page.page(all_host.SHIPPED, all_host.report(all_host.records()[:60])), encoding="utf-8"

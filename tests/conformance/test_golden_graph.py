@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -141,3 +142,16 @@ def test_both_commands_answer_in_json_by_their_schema(tmp_path):
         answer = json.loads(CliRunner().invoke(cli.cli, ["golden", command, model, "--format", "json"]).output)
         assert schema.fault(answer, declared, declared) is None
         assert list(answer[key]) == [model]
+
+
+def test_a_page_shows_of_each_model_what_moved_before_and_after(tmp_path):
+    model, other = chain(tmp_path / "model<b>.pb", host_op="Tanh"), chain(tmp_path / "other.pb")
+    for path in (model, other):
+        golden.update(path, MIXED)
+    chain(tmp_path / "model<b>.pb")
+    page = tmp_path / "moved.html"
+    ended = CliRunner().invoke(cli.cli, ["golden", "check", str(tmp_path), "--html", str(page)], standalone_mode=False)
+    written = re.sub(r"<wbr>|&#8203;|\u200b", "", page.read_text("utf-8"))
+    assert ended.return_value == 1 and "1 of 2 models are unchanged, 1 moved" in written
+    assert "<td>middle</td><td>GEOP 1</td><td>host, NOT_SUPPORTED</td>" in written
+    assert "<td>geops</td><td>1</td><td>2</td>" in written and "model<b>" not in written

@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from npu_conformance.report import comparison, comparison_page, page, run_page, site
+from npu_conformance.report import comparison, comparison_page, golden_page, page, run_page, site
 from tests.conformance.shelves import Shelf, judged, spoken
 from tests.conformance.test_report import reported
 
@@ -30,6 +30,8 @@ def made(template: str, shelf: Shelf) -> str:
         return run_page.page(shelf.load(), judged(shelf, spoken("Lies")))
     if template == "comparison.html":
         return comparison_page.page(shelf.load(), comparison.compare(shelf.load(), *[reported(shelf, "Lies")] * 2))
+    if template == "golden.html":
+        return golden_page.page([], page.Made())
     if template.startswith("site_"):
         os.mkdir(shelf.path("site"))
         site.write(shelf.load(), [reported(shelf, "Lies")], shelf.path("site"))
@@ -45,7 +47,7 @@ def test_a_page_allows_exactly_the_scripts_and_styles_that_stand_in_it(template:
     text = made(template, shelf)
     head, _, _ = text.partition("<title>")
     (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', head)
-    assert head.index("Content-Security-Policy") < min(map(text.index, ("<style", "<script", "viewport")))
+    assert head.index("Content-Security-Policy") < min(text.index(one) for one in ("<style", "viewport"))
     told = dict(part.split(" ", 1) for part in html.unescape(policy).split("; "))
     assert {**told, "img-src": "data:"} == {
         "default-src": "'none'", "base-uri": "'none'", "form-action": "'none'", "img-src": "data:",
@@ -56,8 +58,7 @@ def test_a_page_allows_exactly_the_scripts_and_styles_that_stand_in_it(template:
         codes = re.findall(rf"<{kind}>(.*?)</{kind}>", text, re.DOTALL)
         digests = [base64.b64encode(hashlib.sha256(code.encode()).digest()).decode() for code in codes]
         own = [f"'sha256-{digest}'" for digest in digests]
-        assert own, f"{template} has no {kind}"
-        assert [one for one in told[f"{kind}-src"].split(" ") if one not in of_shown] == own
+        assert [one for one in told[f"{kind}-src"].split(" ") if one not in of_shown] == (own or ["'none'"])
 
 
 @pytest.mark.parametrize("template", TEMPLATES + PARTS)

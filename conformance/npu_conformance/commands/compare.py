@@ -6,7 +6,7 @@ from typing import Optional
 
 import click
 
-from npu_conformance.commands.shared import FORMAT, echo_json, examples
+from npu_conformance.commands.shared import FORMAT, echo_json, examples, how_made
 from npu_reference.errors import ExitStatus
 
 __all__ = ["compare"]
@@ -32,7 +32,7 @@ def compare(before: str, after: str, html: Optional[str], form: str) -> int:
     shelf = library.load()
     found = comparison.compare(shelf, before, after)
     if html:
-        output.write_file(html, comparison_page.page(shelf, found))
+        output.write_file(html, comparison_page.page(shelf, found, how_made()))
     if form == "json":
         echo_json(comparison.answer(found))
     else:

@@ -6,7 +6,17 @@ from typing import Any, List, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import EDITION, POLICY, SIZES, SURFACE, Number, echo_json, examples, processors
+from npu_conformance.commands.shared import (
+    EDITION,
+    POLICY,
+    SIZES,
+    SURFACE,
+    Number,
+    echo_json,
+    examples,
+    how_made,
+    processors,
+)
 from npu_reference.errors import ExitStatus, NpuError
 from npu_reference.printing import printable
 
@@ -19,15 +29,6 @@ _JOBS = click.option(
     default=None,
     metavar="N",
     help="Models at a time.  [default: as many as this process may use processors]",
-)
-_RECORDED = click.option("--recorded", is_flag=True, help="Leave out a MODEL that has no record.")
-_FORM = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "github"]),
-    default="text",
-    show_default=True,
-    help="How to answer; github: as annotations of a workflow.",
 )
 
 
@@ -119,17 +120,17 @@ def golden_update(
     if form == "json":
         told = {
             "recorded": {answer.model: answer.record for answer in whole},
-            "facts": {answer.model: list(answer.lines) for answer in whole},
+            "facts": {answer.model: list(answer.facts) for answer in whole},
         }
         echo_json({"schema": schema.header("golden"), **told, "errors": _errors(answers)})
     else:
         for answer in whole:
             note = f"; {answer.note}" if answer.note else ""
-            click.echo(printable(f"recorded {answer.record} ({', '.join(answer.lines)}{note})"))
+            click.echo(printable(f"recorded {answer.record} ({', '.join(answer.facts)}{note})"))
     return _refused(answers) or ExitStatus.OK
 
 
-@golden.command("check", epilog=examples("golden check --tolerance 5 models/"))
+@golden.command("check", epilog=examples("golden check --tolerance 5 models/ --html moved.html"))
 @click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL...")
 @click.option(
     "--tolerance",
@@ -138,34 +139,50 @@ def golden_update(
     metavar="PERCENT",
     help="By which times and memory of a step may differ; default none.",
 )
-@_RECORDED
+@click.option("--recorded", is_flag=True, help="Leave out a MODEL that has no record.")
 @_JOBS
-@_FORM
-def golden_check(models: Tuple[str, ...], tolerance: float, recorded: bool, jobs: Optional[int], form: str) -> int:
+@click.option("--html", type=click.Path(), help="Also write one self-contained page.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "github"]),
+    default="text",
+    show_default=True,
+    help="How to answer; github: as annotations of a workflow.",
+)
+def golden_check(
+    models: Tuple[str, ...], tolerance: float, recorded: bool, jobs: Optional[int], html: Optional[str], form: str
+) -> int:
     """Compare each MODEL with its record; exit 1 and say what moved if anything did."""
+    from npu_conformance.files import output
     from npu_conformance.files.annotations import annotation
     from npu_conformance.models.golden import many
     from npu_conformance.protocol import schema
 
+    if html:
+        output.check_writable(html)
     answers = _gathered(many.check(many.models_of(models, recorded), jobs or processors(), tolerance))
     checked = [answer for answer in answers if not answer.error]
-    moved = [answer for answer in checked if answer.lines]
+    moved = [answer for answer in checked if answer.moved]
+    if html:
+        from npu_conformance.report.golden_page import page
+
+        output.write_file(html, page(answers, how_made()))
     if form == "json":
-        changes = {answer.model: list(answer.lines) for answer in checked}
+        changes = {answer.model: [change.text for change in answer.moved] for answer in checked}
         echo_json({"schema": schema.header("golden"), "changes": changes, "errors": _errors(answers)})
     elif form == "github":
         for answer in moved:
-            click.echo(annotation("error", "\n".join(answer.lines), "golden graph moved", answer.model))
+            told = "\n".join(change.text for change in answer.moved)
+            click.echo(annotation("error", told, "golden graph moved", answer.model))
         for answer in answers:
             if answer.error:
                 click.echo(annotation("error", answer.error, "golden graph", answer.model))
     else:
         for answer in checked:
-            click.echo(
-                printable(f"{answer.model}: ") + (f"{len(answer.lines)} changes" if answer.lines else "unchanged")
-            )
-            for text in answer.lines:
-                click.echo(printable(f"  {text}"))
+            click.echo(printable(f"{answer.model}: ") + _count(len(answer.moved)))
+            for change in answer.moved:
+                click.echo(printable(f"  {change.text}"))
         if len(answers) > 1:
             click.echo(f"{len(checked) - len(moved)} of {len(answers)} models unchanged, {len(moved)} moved", err=True)
     return _refused(answers) or (ExitStatus.NEGATIVE if moved else ExitStatus.OK)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 from npu_conformance.judging import judge
 from npu_conformance.library.library import Library
 from npu_conformance.report import comparison
@@ -13,7 +15,7 @@ _SHOWN = 500  # causes, requirements, and instances of each kind (assumed); --fo
 _LISTED = 50  # cases of one cause
 
 
-def page(library: Library, found: comparison.Comparison) -> str:
+def page(library: Library, found: comparison.Comparison, made: Optional[Made] = None) -> str:
     """The HTML text.
 
     Raises:
@@ -38,7 +40,7 @@ def page(library: Library, found: comparison.Comparison) -> str:
     present = {*found.before.counts, *found.after.counts}
     return render_page(
         "comparison.html",
-        made=Made(),
+        made=made or Made(),
         before=found.before,
         after=found.after,
         worse=len(worse),

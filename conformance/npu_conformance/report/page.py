@@ -94,6 +94,12 @@ _ABOUT: Mapping[str, _About] = {
         "Causes stand first, then requirements, then every result that changed. The page shows what the reports state; "
         "verify judges a report again.",
     ),
+    "golden.html": _About(
+        "What moved since it was recorded",
+        "golden.md",
+        "A row of the table is a model. Below it stand what its step costs, where its operators lie, and their dtypes, "
+        "each before and after. golden update records what is right now.",
+    ),
     "site_index.html": _About(
         "Results of several runs",
         "run.md",
@@ -170,7 +176,7 @@ def policy(template: str) -> str:
 
     allowed = _allowed(template)
     parts = ["default-src 'none'", "base-uri 'none'", "form-action 'none'", "img-src data:"]
-    parts += [f"{kind}-src {' '.join(found)}" for kind, found in sorted(allowed.items())]
+    parts += [f"{kind}-src " + (" ".join(found) or "'none'") for kind, found in sorted(allowed.items())]
     return markupsafe.Markup("; ".join(parts))
 
 

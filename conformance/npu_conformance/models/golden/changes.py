@@ -22,9 +22,14 @@ Moves = Dict[Tuple[str, str], List[str]]
 
 
 class Change(NamedTuple):
-    """One difference in words, e.g. ``dense/MatMul: GEOP 3 -> host, REF_EDGE via Assign``."""
+    """One difference in words, e.g. ``dense/MatMul: GEOP 3 -> host, REF_EDGE via Assign``.
+
+    Attributes:
+        about: ``costs`` (counts, the step), ``places``, ``dtypes``, or ``files`` that were recorded with the model.
+    """
 
     text: str
+    about: str
 
 
 def changes(before: GoldenRecord, after: GoldenRecord, tolerance: float = 0.0) -> List[Change]:
@@ -36,26 +41,26 @@ def changes(before: GoldenRecord, after: GoldenRecord, tolerance: float = 0.0) -
     Args:
         tolerance: percent by which times and sizes of a step may differ.
     """
-    found = [
+    files = [
         f"{field}: the file has other contents than when this was recorded"
         for field in sorted(before.digests)
         if after.digests.get(field) != before.digests[field]
     ]
+    costs = []
     both = set(before.counts) | (set(after.counts) if before.precision or not after.precision else set())
     if not before.precision:
         both.discard("casts")
     for name in sorted(both):
         old, new = before.counts.get(name, 0), after.counts.get(name, 0)
         if old != new:
-            found.append(f"{name}: {old} -> {new}")
+            costs.append(f"{name}: {old} -> {new}")
     if before.step and after.unknown:
-        found.append(f"a step's time and memory: known -> unknown, {after.unknown}")
+        costs.append(f"a step's time and memory: known -> unknown, {after.unknown}")
     elif before.step and after.step:
-        found += _step(before, after, tolerance)
-    found += _placement(before, after)
-    if before.precision and after.precision:
-        found += _retyped(before.precision, after.precision)
-    return [Change(text) for text in found]
+        costs += _step(before, after, tolerance)
+    dtypes = _retyped(before.precision, after.precision) if before.precision and after.precision else []
+    parts = {"files": files, "costs": costs, "places": _placement(before, after), "dtypes": dtypes}
+    return [Change(text, about) for about, texts in parts.items() for text in texts]
 
 
 def _placement(before: GoldenRecord, after: GoldenRecord) -> List[str]:

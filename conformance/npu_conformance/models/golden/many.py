@@ -19,14 +19,16 @@ class GoldenAnswer(NamedTuple):
 
     Attributes:
         model: its path.
-        lines: what moved in words; of an update what was recorded.
+        moved: what moved; nothing of an update.
+        facts: of an update, what was recorded.
         record: path of the record that an update wrote.
         error: why there is no answer, or "".
         note: what the record does not hold, and why.
     """
 
     model: str
-    lines: Tuple[str, ...] = ()
+    moved: Tuple[golden.Change, ...] = ()
+    facts: Tuple[str, ...] = ()
     record: str = ""
     error: str = ""
     note: str = ""
@@ -108,7 +110,7 @@ class _Check:
 
     def __call__(self, model: str) -> GoldenAnswer:
         try:
-            return GoldenAnswer(model, tuple(change.text for change in golden.check(model, self.tolerance)))
+            return GoldenAnswer(model, tuple(golden.check(model, self.tolerance)))
         except NpuError as error:
             return GoldenAnswer(model, error=str(error))
 
@@ -123,7 +125,7 @@ class _Update:
             path = golden.update(model, question)
         except NpuError as error:
             return GoldenAnswer(model, error=str(error))
-        return GoldenAnswer(model, question.facts, str(path), note=note)
+        return GoldenAnswer(model, facts=question.facts, record=str(path), note=note)
 
     def _asked(self, model: str) -> Tuple[GoldenQuestion, str]:
         if self.question is None:
