@@ -7,7 +7,6 @@ import os
 import stat
 
 import pytest
-from benchmarks import killed_writers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -62,13 +61,6 @@ def test_the_answer_in_json_follows_its_schema(tmp_path, capsys):
 def test_a_directory_that_cannot_be_is_one_error(tmp_path, capsys):
     (tmp_path / "opp").write_text("")
     assert ran(tmp_path) == 2 and capsys.readouterr().err.startswith("error[OUTPUT]")
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_a_program_killed_at_any_moment_leaves_nothing_torn_that_another_takes(tmp_path):
-    found = [killed_writers.one(tmp_path, seed) for seed in range(6)]
-    assert sum(one["torn"] for one in found) == 0 and sum(one["refused"] for one in found) == 0
-    assert sum(one["entries"] for one in found) > 0
 
 
 def asked(*arguments):

@@ -1,21 +1,19 @@
-"""Programs that are killed while they write profiles leave none that is torn."""
+"""Programs that are killed while they write leave nothing that is torn, profiles, dumps and kernels alike."""
 
 from __future__ import annotations
 
+import collections
 import os
-from pathlib import Path
 
 import pytest
-from benchmarks import killed_profiles
+from benchmarks import killed
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the program that is killed is forked")
-def test_a_program_that_is_killed_leaves_whole_trees_and_a_whole_bank(tmp_path):
-    trees = 0
-    for seed in range(4):
-        folder = Path(tmp_path) / str(seed)
-        folder.mkdir()
-        killed_profiles.tried(str(folder), seed, 0.3)
-        trees += len(list(folder.glob("PROF_*")))
-        assert list(killed_profiles.faults(folder)) == []
-    assert trees
+@pytest.mark.parametrize(
+    ("kind", "tries", "found"), [("profiles", 4, "trees"), ("dumps", 4, "files"), ("kernels", 6, "entries")]
+)
+def test_a_program_that_is_killed_leaves_nothing_torn_that_another_takes(kind, tries, found, tmp_path):
+    counts = collections.Counter()
+    assert [fault for seed in range(tries) for fault in killed.attempt(kind, tmp_path, seed, counts)] == []
+    assert counts[found]
