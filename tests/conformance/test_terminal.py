@@ -7,9 +7,8 @@ from typing import Any, List
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.text import Text
 
-from npu_conformance.report.terminal import Rows, Terminal, line
+from npu_conformance.report.terminal import Rows, Terminal, Text, line
 
 NAME = "resnet/block_1/" * 8 + "conv"
 
@@ -49,7 +48,7 @@ def test_a_terminal_folds_sentences_and_no_name(capsys: Any, monkeypatch: Any) -
 def test_no_word_is_lost_or_broken_at_any_width(rows: List[List[str]], width: int) -> None:
     console = Terminal()
     console.folds, console.width = True, width
-    text = "\n".join(text.plain for text in _table(rows).lines(console))
+    text = "\n".join("".join(map(str, parts)) for parts in _table(rows).lines(console))
     for row in rows:
         for word in " ".join(row).split():
             assert word in text.split()

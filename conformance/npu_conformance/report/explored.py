@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from rich.text import Text
-
 from npu_conformance.report.terminal import Rows as _table
 from npu_conformance.report.terminal import Terminal as Console
+from npu_conformance.report.terminal import Text
 from npu_conformance.report.terminal import plain as _plain
 from npu_reference.printing import clipped, printable
 

@@ -6,46 +6,131 @@ A name is never broken: who reads a pipe searches it, and a terminal can be copi
 from __future__ import annotations
 
 import os
-import textwrap
-from typing import Any, Iterator, List, Mapping, NamedTuple, Sequence, Tuple, Union
-
-from rich.cells import cell_len
-from rich.console import Console
-from rich.text import Text
+import sys
+from typing import Any, Iterator, List, Mapping, NamedTuple, Sequence, Union
 
 from npu_conformance.files import streams
 from npu_reference.printing import clipped, printable
 
-__all__ = ["Rows", "Terminal", "line", "noted", "plain"]
+__all__ = ["Rows", "Terminal", "Text", "line", "noted", "plain"]
 
 _GAP = "  "
 _UNLIMITED = 1_000_000  # a pipe has no width
 _LONGEST = 4000  # characters of one text that is not ours; JSON has all (assumed)
 
+#: Variables that make rich treat a pipe as a terminal, or give it a width.
+_LIKE_A_TERMINAL = ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE")
+
+
+class Text:
+    """Text that a terminal shows in one style, such as "bold red"."""
+
+    __slots__ = ("plain", "style")
+
+    def __init__(self, plain: str, style: str = "") -> None:
+        self.plain = plain
+        self.style = style
+
+    def __add__(self, more: Union[str, Text]) -> Text:
+        """This text with more behind it, all in this one's style."""
+        return Text(self.plain + str(more), self.style)
+
+    def __str__(self) -> str:
+        return self.plain
+
+    def __rich__(self) -> Any:
+        from rich import text
+
+        return text.Text(self.plain, self.style)
+
+
 Cell = Union[str, Text]
 
 
-class Terminal(Console):
-    """Writes to stdout: as wide as the terminal, as COLUMNS says, or without either as wide as its longest line."""
+class Terminal:
+    """Writes to stdout: as wide as the terminal, as COLUMNS says, or without either as wide as its longest line.
+
+    A pipe gets the bare text. Rich, which takes a fifth of a small command's time, is loaded for a terminal alone, and
+    for the few texts that it would change in a pipe, too.
+    """
 
     def __init__(self) -> None:
-        # In a notebook, too, the text goes to stdout.
-        super().__init__(highlight=False, force_jupyter=False, emoji=False)
-        self.folds = self.is_terminal or "COLUMNS" in os.environ
-        if not self.folds:
-            self.width = _UNLIMITED
+        self._bare = not _is_terminal() and not any(name in os.environ for name in _LIKE_A_TERMINAL)
+        self._rich: Any = None
+        self.folds = False
+        self.width = _UNLIMITED
+        if not self._bare:
+            self._rich = _console()
+            self.folds = self._rich.is_terminal or "COLUMNS" in os.environ
+        if self.folds:
+            self.width = self._rich.width
 
-    def on_broken_pipe(self) -> None:
-        """The reader went away: rich would end with status 1, which means not conformant."""
+    @property
+    def encoding(self) -> str:
+        return (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
+
+    def print(self, what: Any = "", *, style: str = "", soft_wrap: bool = False) -> None:
+        """Writes a :class:`Text`, a table of :class:`Rows`, a text with rich's markup, or what else rich can show."""
+        if isinstance(what, Rows):
+            for parts in what.lines(self):
+                self._row(parts)
+        elif self._bare and _is_bare(what):
+            _write(str(what))
+        else:
+            self._show(what, style=style or None, soft_wrap=soft_wrap)
+
+    def _row(self, parts: Sequence[Text]) -> None:
+        """Texts beside each other, each in its style, without blanks at the end."""
+        whole = "".join(map(str, parts)).rstrip()
+        if self._bare and whole.isprintable():
+            _write(whole)
+            return
+        from rich import text
+
+        row = text.Text.assemble(*((part.plain, part.style) for part in parts))
+        row.rstrip()
+        self._show(row, soft_wrap=True)
+
+    def _show(self, what: Any, **options: Any) -> None:
+        if self._rich is None:
+            self._rich = _console()
+        if not self.folds:
+            self._rich.width = _UNLIMITED
+        self._rich.print(what, **options)
+
+
+def _is_terminal() -> bool:
+    try:
+        return sys.stdout.isatty()
+    except (AttributeError, ValueError):  # somebody replaced or closed it
+        return False
+
+
+def _is_bare(what: Any) -> bool:
+    """Whether rich would write a text as it is: it has neither markup nor anything that moves a cursor."""
+    if isinstance(what, Text):
+        return what.plain.isprintable()
+    return isinstance(what, str) and what.isprintable() and "[" not in what
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader went away, which does not change the verdict
         streams.give_up_output()
 
-    def print(self, *objects: Any, **options: Any) -> None:
-        """As rich does, and tables of :class:`Rows`."""
-        if len(objects) == 1 and isinstance(objects[0], Rows):
-            for text in objects[0].lines(self):
-                super().print(text, soft_wrap=True)
-        else:
-            super().print(*objects, **options)
+
+def _console() -> Any:
+    from rich.console import Console
+
+    class Lasting(Console):
+        def on_broken_pipe(self) -> None:
+            """The reader went away: rich would end with status 1, which means not conformant."""
+            streams.give_up_output()
+
+    # In a notebook, too, the text goes to stdout.
+    return Lasting(highlight=False, force_jupyter=False, emoji=False)
 
 
 def plain(text: object) -> Text:
@@ -54,18 +139,9 @@ def plain(text: object) -> Text:
 
 
 def line(console: Terminal, text: Text, indent: int = 0) -> None:
-    """A line of text, on a terminal folded between words, its later lines indented; styles are those of its start."""
-    lines = [text.plain]
-    if console.folds:
-        lines = textwrap.wrap(
-            text.plain, console.width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
-        )
-    first = Text(lines[0] if lines else "")
-    for span in text.spans:
-        first.stylize(span.style, span.start, span.end)
-    console.print(first, soft_wrap=True)
-    for rest in lines[1:]:
-        console.print(Text(rest), soft_wrap=True)
+    """A line of text without style, on a terminal folded between words, its later lines indented."""
+    for part in _wrapped(text.plain, console.width, " " * indent) if console.folds else [text.plain]:
+        console.print(Text(part), soft_wrap=True)
 
 
 def noted(console: Terminal, notes: Sequence[Mapping[str, Any]], most: int = 10, what: str = "notes") -> None:
@@ -113,26 +189,26 @@ class Rows:
         """A rule below the rows so far."""
         self._sections.append(len(self._rows))
 
-    def lines(self, console: Terminal) -> Iterator[Text]:
-        """The table between two empty lines; a rule below the headings on a terminal."""
+    def lines(self, console: Terminal) -> Iterator[Sequence[Text]]:
+        """The table between two empty lines, a rule below the headings on a terminal; the parts of each line."""
         head = [Text(name, style="bold") for name in self.columns]
         layout = self._layout(console.width)
         rule = ("─" if console.encoding.startswith("utf") else "-") * min(
             sum(layout.widths) + len(_GAP) * max(len(layout.beside) - 1, 0), console.width
         )
-        yield Text("")
+        yield [Text("")]
         yield from self._row(head, layout)
         if console.folds:
-            yield Text(rule)
+            yield [Text(rule)]
         for number, row in enumerate(self._rows):
             if console.folds and number in self._sections:
-                yield Text(rule)
+                yield [Text(rule)]
             yield from self._row(row, layout)
-        yield Text("")
+        yield [Text("")]
 
     def _layout(self, width: int) -> _Layout:
         cells = [[Text(name), *(row[k] for row in self._rows)] for k, name in enumerate(self.columns)]
-        wide = [max(cell_len(cell.plain) for cell in column) for column in cells]
+        wide = [max(_cells(cell.plain) for cell in column) for column in cells]
         least = [max(_longest_word(cell.plain) for cell in column) for column in cells]
         beside, below = list(range(len(cells))), []
         while len(beside) > 1 and sum(least[k] for k in beside) + len(_GAP) * (len(beside) - 1) > width:
@@ -144,20 +220,18 @@ class Rows:
         widths = _shared(room, [wide[k] for k in beside], [least[k] for k in beside])
         return _Layout(widths, beside, sorted(below))
 
-    def _row(self, row: Sequence[Text], layout: _Layout) -> Iterator[Text]:
+    def _row(self, row: Sequence[Text], layout: _Layout) -> Iterator[Sequence[Text]]:
         folded = [_folded(row[k].plain, width) for k, width in zip(layout.beside, layout.widths)]
         for number in range(max(len(lines) for lines in folded)):
-            parts = []
+            parts: List[Text] = []
             for k, width, lines in zip(layout.beside, layout.widths, folded):
                 text = lines[number] if number < len(lines) else ""
-                space = " " * (width - cell_len(text))
-                parts.append(Text.assemble(space if self._right[k] else "", (text, _style(row[k])),
-                                           "" if self._right[k] else space))  # fmt: skip
-            made = Text(_GAP).join(parts)
-            made.rstrip()
-            yield made
+                cell, space = Text(text, row[k].style), Text(" " * (width - _cells(text)))
+                parts += [Text(_GAP)] if parts else []
+                parts += [space, cell] if self._right[k] else [cell, space]
+            yield parts
         for k in layout.below:
-            yield Text.assemble(_GAP, (row[k].plain, _style(row[k])))
+            yield [Text(_GAP), row[k]]
 
 
 def _shared(room: int, wide: Sequence[int], least: Sequence[int]) -> List[int]:
@@ -172,14 +246,24 @@ def _shared(room: int, wide: Sequence[int], least: Sequence[int]) -> List[int]:
 
 
 def _longest_word(text: str) -> int:
-    return max((cell_len(word) for word in text.split()), default=0)
+    return max((_cells(word) for word in text.split()), default=0)
 
 
-def _folded(text: str, width: int) -> Tuple[str, ...]:
-    if cell_len(text) <= width:
-        return (text,)
-    return tuple(textwrap.wrap(text, max(width, 1), break_long_words=False, break_on_hyphens=False)) or ("",)
+def _folded(text: str, width: int) -> Sequence[str]:
+    return (text,) if _cells(text) <= width else _wrapped(text, max(width, 1))
 
 
-def _style(text: Text) -> str:
-    return str(text.spans[0].style if text.spans else text.style)
+def _wrapped(text: str, width: int, indent: str = "") -> Sequence[str]:
+    import textwrap  # here, since nothing is folded in a pipe
+
+    lines = textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return lines or [""]
+
+
+def _cells(text: str) -> int:
+    """How many columns of a terminal a text takes: Chinese characters take two each."""
+    if text.isascii() and text.isprintable():
+        return len(text)
+    from rich import cells
+
+    return cells.cell_len(text)

@@ -7,10 +7,9 @@ import shlex
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from rich.text import Text
-
 from npu_conformance.report.terminal import Rows as _table
 from npu_conformance.report.terminal import Terminal as Console
+from npu_conformance.report.terminal import Text
 from npu_conformance.report.terminal import line as _line
 from npu_conformance.report.terminal import plain as _plain
 from npu_reference.printing import clipped, printable
@@ -200,22 +199,14 @@ def coverage(rows: Sequence[Row], missing: bool) -> None:
             _line(console, _plain(f"{row.level:6} {row.id}: {row.statement}"), 7)
         console.print(f"{len(bare)} of {len(rows)} requirements have neither a case nor a written reason.")
         return
-    table = _table(
-        "Requirements",
-        "Total",
-        "In effect",
-        "Option only",
-        "Excused",
-        "Mutants",
-        "must without mutant",
-        numbers=["Total", "In effect", "Option only", "Excused", "Mutants", "must without mutant"],
-    )
+    numbers = ["Total", "In effect", "Option only", "Excused", "Mutants", "must without mutant"]
+    table = _table("Requirements", *numbers, numbers=numbers)
     groups: dict[str, List[Row]] = {}
     for row in rows:
         groups.setdefault(row.id.split(".")[0], []).append(row)
     for name in sorted(groups):
         table.add_row(name + ".*", *_numbers(groups[name]))
-    table.add_section() if hasattr(table, "add_section") else None
+    table.add_section()
     table.add_row("all", *_numbers(rows))
     console.print(table)
     covered = sum(1 for row in rows if row.covered)
@@ -466,15 +457,8 @@ def _checks(console: Console, checks: Sequence[Mapping[str, Any]], verdict: str)
 def _geops(console: Console, geops: Sequence[Mapping[str, Any]]) -> None:
     if not geops:
         return
-    table = _table(
-        "GEOP",
-        "Operators",
-        "Arguments",
-        "Returns",
-        "Copies",
-        "First operators",
-        numbers=["Operators", "Arguments", "Returns", "Copies"],
-    )
+    numbers = ["Operators", "Arguments", "Returns", "Copies"]
+    table = _table("GEOP", *numbers, "First operators", numbers=numbers)
     for geop in geops[:_ROWS]:
         first = ", ".join(geop["nodes"][:3]) + (", …" if len(geop["nodes"]) > 3 else "")
         sizes = [str(len(geop[key])) for key in ("nodes", "args", "rets", "copies")]
@@ -513,13 +497,8 @@ def _witness(entry: Mapping[str, Any]) -> str:
 def _borders(console: Console, borders: Sequence[Mapping[str, Any]]) -> None:
     if not borders:
         return
-    table = _table(
-        "Border",
-        "Copies a step",
-        "Bytes a step",
-        "Of unknown size",
-        numbers=["Copies a step", "Bytes a step", "Of unknown size"],
-    )
+    numbers = ["Copies a step", "Bytes a step", "Of unknown size"]
+    table = _table("Border", *numbers, numbers=numbers)
     for direction, words in (("h2d", "host to device"), ("d2h", "device to host"), ("d2d", "GEOP to GEOP")):
         crossing = [border for border in borders if border["direction"] == direction]
         sizes: List[Optional[int]] = [border.get("bytes") for border in crossing]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Optional
 
-from rich.text import Text
-
 from npu_conformance.report.inspect_views import Table, View, views
-from npu_conformance.report.terminal import Rows, Terminal, line, plain
+from npu_conformance.report.terminal import Rows, Terminal, Text, line, plain
 
 __all__ = ["show"]
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from rich.text import Text
-
-from npu_conformance.report.terminal import Rows, Terminal, line, noted, plain
+from npu_conformance.report.terminal import Rows, Terminal, Text, line, noted, plain
 from npu_conformance.report.text import proposals
 
 __all__ = ["precision"]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence, Tuple
 
-from rich.text import Text
-
-from npu_conformance.report.terminal import Rows, Terminal, line, noted, plain
+from npu_conformance.report.terminal import Rows, Terminal, Text, line, noted, plain
 
 __all__ = [
     "TYPES",

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Mapping, Sequence
 
-from rich.text import Text
-
-from npu_conformance.report.terminal import Rows, Terminal, line, plain
+from npu_conformance.report.terminal import Rows, Terminal, Text, line, plain
 from npu_conformance.report.text_profile import (
     TYPES,
     bytes_text,

@@ -118,21 +118,9 @@ class Catalog:
 
 
 _HEADER = [
-    "op",
-    "kernel",
-    "engine",
-    "columns",
-    "in",
-    "out",
-    "aicpu",
-    "flag",
-    "modes",
-    "fused",
-    "fused_flag",
-    "drops",
-    "fp16",
+    "op", "kernel", "engine", "columns", "in", "out", "aicpu", "flag", "modes", "fused", "fused_flag", "drops", "fp16",
     "source",
-]
+]  # fmt: skip
 _OP, _KERNEL, _ENGINE, _COLUMNS, _IN, _OUT, _AICPU, _FLAG, _MODES, _FUSED, _FUSED_FLAG, _DROPS, _FP16, _SOURCE = range(
     len(_HEADER)
 )

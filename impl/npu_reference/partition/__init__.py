@@ -10,18 +10,6 @@ from npu_reference.partition.model import Border, Geop, HostNode, Note, Partitio
 from npu_reference.partition.reasons import Reason
 
 __all__ = [
-    "FLAVOURS",
-    "POLICIES",
-    "Border",
-    "Geop",
-    "HostNode",
-    "Note",
-    "Partition",
-    "Reason",
-    "annotate",
-    "blame",
-    "build",
-    "only_initialises",
-    "partition",
-    "separations",
-]
+    "FLAVOURS", "POLICIES", "Border", "Geop", "HostNode", "Note", "Partition", "Reason", "annotate", "blame", "build",
+    "only_initialises", "partition", "separations",
+]  # fmt: skip
