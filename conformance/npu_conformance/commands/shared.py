@@ -12,34 +12,10 @@ import click
 from npu_reference.errors import NpuError
 
 __all__ = [
-    "BACKEND",
-    "COMPARE",
-    "EDITION",
-    "EDITIONS",
-    "FORMAT",
-    "GRAPH",
-    "IGNORE",
-    "MODEL",
-    "MISNAMED",
-    "POLICY",
-    "SELECT",
-    "SIZES",
-    "STDIN",
-    "STRICT",
-    "SURFACE",
-    "WORDS",
-    "WORKERS",
-    "echo_json",
-    "examples",
-    "how_made",
-    "names_first",
-    "processors",
-    "read_stdin",
-    "seed_of",
-    "stop_on_signals",
-    "word_for",
-    "worker_settings",
-]
+    "BACKEND", "COMPARE", "EDITION", "EDITIONS", "FORMAT", "GRAPH", "IGNORE", "MODEL", "MISNAMED", "POLICY", "SELECT",
+    "SIZES", "STDIN", "STRICT", "SURFACE", "WORDS", "WORKERS", "echo_json", "examples", "how_made", "names_first",
+    "processors", "read_stdin", "seed_of", "stop_on_signals", "word_for", "worker_settings",
+]  # fmt: skip
 
 
 _MOST_WORKERS = 256  # assumed

@@ -19,7 +19,7 @@ _MAX_OPS_INFO = 16 << 20
 
 _LIBRARY = "`npu-conformance library DIR` writes one to start from."
 _FORMS = ("precision_mode", "precision_mode_v2")
-_SHAPE = re.compile(r"([^:\s]+?)(?::0)?:([0-9]+(?:,[0-9]+)*)?\Z")
+_SHAPE = r"([^:\s]+?)(?::0)?:([0-9]+(?:,[0-9]+)*)?\Z"
 
 
 class PrecisionRequest(NamedTuple):
@@ -139,7 +139,7 @@ def parse_shapes(texts: Sequence[str]) -> Dict[str, Tuple[int, ...]]:
     """``NAME:2,224,224,3`` by name; NpuError USAGE."""
     shapes: Dict[str, Tuple[int, ...]] = {}
     for text in texts:
-        match = _SHAPE.match(text)
+        match = re.match(_SHAPE, text)
         if match is None or len(match.group(2) or "") > 200:
             raise NpuError("USAGE", f"--shape {text!r}", "it is no name and shape.", "Write NAME:8,224,224,3.")
         name, dims = match.groups()

@@ -12,23 +12,9 @@ from npu_reference import strict_json
 from npu_reference.printing import shorten
 
 __all__ = [
-    "VERSION",
-    "MAX_LINE",
-    "MAX_NESTING",
-    "MAX_VALUES",
-    "KEPT_BYTES",
-    "HELLO_BYTES",
-    "RUN_BYTES",
-    "kept_bytes",
-    "OUTCOMES",
-    "ProtocolFault",
-    "methods",
-    "encode",
-    "decode",
-    "request_fault",
-    "answer_fault",
-    "ok_fault",
-]
+    "VERSION", "MAX_LINE", "MAX_NESTING", "MAX_VALUES", "KEPT_BYTES", "HELLO_BYTES", "RUN_BYTES", "kept_bytes",
+    "OUTCOMES", "ProtocolFault", "methods", "encode", "decode", "request_fault", "answer_fault", "ok_fault",
+]  # fmt: skip
 
 VERSION = 1
 

@@ -60,8 +60,9 @@ class OpList:
         """The list of the simulated device; `data/operators.csv` names the source of every line."""
         if OpList._built_in is None:
             with open(_BUILT_IN, encoding="ascii", newline="") as stream:
-                rows = list(csv.DictReader(stream))
-            entries = {row["op"]: OpEntry(row["gray"] != "", row["heavy"] != "") for row in rows}
+                rows = csv.reader(stream)
+                op, gray, heavy = map(next(rows).index, ("op", "gray", "heavy"))
+                entries = {row[op]: OpEntry(row[gray] != "", row[heavy] != "") for row in rows}
             OpList._built_in = OpList(entries, "the built-in operator list")
         return OpList._built_in
 

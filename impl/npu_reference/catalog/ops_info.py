@@ -18,8 +18,8 @@ _MAX_COLUMNS = 1024
 
 _FLAG_FORM = 'Write "precision_reduce": {"flag": "true"} or {"flag": "false"}, or leave precision_reduce out.'
 _FORM = f'Write {{"Operator": {{"precision_reduce": {{"flag": "true"}}}}, …}}. {_FLAG_FORM}'
-_TENSOR = re.compile(r"(input|output)([0-9]{1,3})\Z")
-_FILE = re.compile(r"aic-[A-Za-z0-9_]+-ops-info\.json\Z")
+_TENSOR = r"(input|output)([0-9]{1,3})\Z"
+_FILE = r"aic-[A-Za-z0-9_]+-ops-info\.json\Z"
 
 #: Words of the file for dtypes that TensorFlow calls otherwise.
 _WORDS = {"float": "float32", "double": "float64"}
@@ -39,7 +39,7 @@ class OpInfo(NamedTuple):
 
 def is_ops_info(name: str) -> bool:
     """Whether a file has the name of an ops-info file."""
-    return _FILE.match(name.replace("\\", "/").rsplit("/", 1)[-1]) is not None
+    return re.match(_FILE, name.replace("\\", "/").rsplit("/", 1)[-1]) is not None
 
 
 def parse_ops_info(text: str, subject: str) -> Dict[str, OpInfo]:
@@ -76,7 +76,7 @@ def _entry(name: str, keys: Dict[str, Any], text: str) -> OpInfo:
         if key == "precision_reduce":
             flag = _flag(value, text, (name, key))
             continue
-        tensor = _TENSOR.match(key)
+        tensor = re.match(_TENSOR, key)
         if tensor is not None:
             dtypes = _dtypes(value, text, (name, key))
             if dtypes:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import threading
+import zlib
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from .dtypes import DType
-from .private_ops import PRIVATE_OPS
+from .private_ops import PRIVATE_OPS, Declaration
 from .proto import message_class
 
 __all__ = ["ADAPTER", "ArgDef", "AttrDef", "OpDef", "OPS", "OpRegistry", "VERSIONS", "op_def_from_proto"]
@@ -71,20 +71,9 @@ class OpDef:
     """
 
     __slots__ = (
-        "allows_uninitialized_input",
-        "attrs",
-        "control_outputs",
-        "fixed_inputs",
-        "fixed_outputs",
-        "inputs",
-        "is_aggregate",
-        "is_commutative",
-        "is_stateful",
-        "name",
-        "only_type",
-        "outputs",
-        "required",
-    )
+        "allows_uninitialized_input", "attrs", "control_outputs", "fixed_inputs", "fixed_outputs", "inputs",
+        "is_aggregate", "is_commutative", "is_stateful", "name", "only_type", "outputs", "required",
+    )  # fmt: skip
 
     def __init__(self, proto: Any) -> None:
         self.name: str = proto.name
@@ -153,7 +142,8 @@ class OpRegistry:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._protos: Optional[Dict[str, Dict[str, Any]]] = None
+        #: Versions and what they define alike, by name: OpDef messages, parsed when asked for, or declarations.
+        self._groups: Dict[Tuple[str, ...], Dict[str, Any]] = {}
         self._made: Dict[Tuple[str, Optional[str]], Optional[OpDef]] = {}
 
     def get(self, name: str, version: Optional[str] = None) -> Optional[OpDef]:
@@ -175,7 +165,7 @@ class OpRegistry:
     def versions(self, name: str) -> Tuple[str, ...]:
         """The versions that know ``name``, oldest first; ``("adapter",)`` for the adapter's own,
         ``("loaded",)`` for a declared one; empty if none does."""
-        known = self._load().get(name, {})
+        known = self._known(name)
         return tuple(version for version in (*VERSIONS, ADAPTER, LOADED) if version in known)
 
     def declare(self, proto: Any) -> None:
@@ -183,52 +173,57 @@ class OpRegistry:
 
         ``proto`` is an OpDef message of any class; ValueError where a type does not exist.
         """
-        known = self._load()
-        if proto.name not in known:
-            own = message_class("OpDef").FromString(proto.SerializeToString())
-            made = OpDef(own)
+        if proto.name not in self:
+            own = proto.SerializeToString()
+            made = _op_def(own)
             with self._lock:
-                known[proto.name] = {LOADED: own}
+                self._load()[(LOADED,)][proto.name] = own
                 self._made[proto.name, None] = made
 
     def names(self) -> Iterator[str]:
         """Every operator's name, sorted."""
-        return iter(sorted(self._load()))
+        return iter(sorted({name for group in self._load().values() for name in group}))
 
     def __contains__(self, name: object) -> bool:
-        return name in self._load()
+        return any(name in group for group in self._load().values())
 
     def _make(self, name: str, version: Optional[str]) -> Optional[OpDef]:
-        known = self._load().get(name)
-        if known is None:
-            return None
-        if version is None or ADAPTER in known:
+        known = self._known(name)
+        if known and (version is None or ADAPTER in known):
             version = next(v for v in (ADAPTER, *reversed(VERSIONS), LOADED) if v in known)
-        return OpDef(known[version]) if version in known else None
+        return _op_def(known[version]) if version in known else None
 
-    def _load(self) -> Dict[str, Dict[str, Any]]:
-        if self._protos is None:
+    def _known(self, name: str) -> Dict[Optional[str], Any]:
+        """The definitions of ``name`` by version."""
+        groups = self._load().items()
+        return {version: group[name] for versions, group in groups if name in group for version in versions}
+
+    def _load(self) -> Dict[Tuple[str, ...], Dict[str, Any]]:
+        if not self._groups:
+            groups = _read()
             with self._lock:
-                if self._protos is None:
-                    self._protos = _read()
-        return self._protos
+                self._groups = self._groups or groups
+        return self._groups
 
 
-def _read() -> Dict[str, Dict[str, Any]]:
+def _op_def(definition: Any) -> OpDef:
+    declared = isinstance(definition, Declaration)
+    return OpDef(definition.to_proto() if declared else message_class("OpDef").FromString(definition))
+
+
+def _read() -> Dict[Tuple[str, ...], Dict[str, Any]]:
     model = message_class("SavedModel")()
-    with gzip.open(_DATA, "rb") as stream:
-        model.ParseFromString(stream.read())
-    protos: Dict[str, Dict[str, Any]] = {}
+    with open(_DATA, "rb") as stream:
+        model.ParseFromString(zlib.decompress(stream.read(), 16 + zlib.MAX_WBITS))
+    groups: Dict[Tuple[str, ...], Dict[str, Any]] = {}
     for group in model.meta_graphs:
-        where = list(group.meta_info_def.tags)
-        for op in group.meta_info_def.stripped_op_list.op:
-            known = protos.setdefault(op.name, {})
-            for version in where:
-                known[version] = op
-    for declared in PRIVATE_OPS:
-        if declared.name not in protos:
-            protos[declared.name] = {ADAPTER: declared.to_proto()}
-    return protos
+        held = group.collection_def
+        named = zip(held["names"].node_list.value, held["definitions"].bytes_list.value)
+        groups[tuple(group.meta_info_def.tags)] = dict(named)
+    registered = [*groups.values()]
+    groups[(ADAPTER,)] = {one.name: one for one in PRIVATE_OPS if not any(one.name in group for group in registered)}
+    groups[(LOADED,)] = {}
+    return groups
 
 
 #: The one registry.

@@ -54,12 +54,12 @@ class Declaration(NamedTuple):
         return proto
 
 
-_ARG = re.compile(r"(\w+):(?:(\w+)?(\*))?(@?\w+)$")
+_ARG = r"(\w+):(?:(\w+)?(\*))?(@?\w+)$"
 
 
 def _add_arg(args: Any, text: str) -> List[Tuple[str, str]]:
     """Add an argument; the attributes it needs, as (name, type)."""
-    match = _ARG.match(text)
+    match = re.match(_ARG, text)
     assert match is not None, text
     name, number, star, kind = match.groups()
     arg = args.add(name=name)
@@ -208,9 +208,9 @@ PRIVATE_OPS: List[Declaration] = [
     ),
 ]
 
-_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORD = r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
 
 
 def python_names() -> Dict[str, str]:
     """The operators by the names that Python functions made of a library have: ``get_next`` -> ``GetNext``."""
-    return {_WORD.sub("_", declared.name).lower(): declared.name for declared in PRIVATE_OPS}
+    return {re.sub(_WORD, "_", declared.name).lower(): declared.name for declared in PRIVATE_OPS}

@@ -6,10 +6,12 @@ protobuf's default pool, and the two never meet.
 
 from __future__ import annotations
 
-import gzip
 import os
 import threading
+import zlib
 from typing import Any, Dict
+
+from .wire import fields
 
 __all__ = ["message_class", "enum_names"]
 
@@ -21,16 +23,13 @@ _STATE: Dict[str, Any] = {}
 def _pool() -> Any:
     with _LOCK:
         if "pool" not in _STATE:
-            from google.protobuf import descriptor_pb2, descriptor_pool
+            from google.protobuf import descriptor_pool
 
-            files = descriptor_pb2.FileDescriptorSet()
-            with gzip.open(_DATA, "rb") as stream:
-                files.ParseFromString(stream.read())
+            with open(_DATA, "rb") as stream:
+                files = zlib.decompress(stream.read(), 16 + zlib.MAX_WBITS)
             pool = descriptor_pool.DescriptorPool()
-            for proto in files.file:
-                pool.Add(proto) if not hasattr(pool, "AddSerializedFile") else pool.AddSerializedFile(
-                    proto.SerializeToString()
-                )
+            for file in fields(files):  # a FileDescriptorSet holds nothing but files
+                pool.AddSerializedFile(files[file.start : file.end])
             _STATE["pool"] = pool
         return _STATE["pool"]
 

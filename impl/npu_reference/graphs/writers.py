@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 from typing import Any, Union
@@ -30,6 +29,8 @@ def write_graph(graph: Union[Graph, Any], path: Any) -> None:
     else:
         raise NpuError("OUTPUT", target, "its ending is no form of a graph", "Use .pb, .pbtxt, .pb.gz or .pbtxt.gz.")
     if plain != target:
+        import gzip  # here, since few who read graphs write any
+
         buffer = io.BytesIO()
         # Neither name nor time of writing in the header: they would change the bytes.
         with gzip.GzipFile("", "wb", 9, buffer, mtime=0) as packed:
@@ -39,7 +40,7 @@ def write_graph(graph: Union[Graph, Any], path: Any) -> None:
 
 
 def _replace(target: str, data: bytes) -> None:
-    import tempfile  # here, since few who read graphs write any
+    import tempfile  # here for the same reason
 
     directory = os.path.dirname(target) or "."
     aside = ""

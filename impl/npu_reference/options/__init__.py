@@ -13,21 +13,6 @@ from npu_reference.options.schema import schema
 from npu_reference.options.table import OPTIONS
 
 __all__ = [
-    "CLASSES",
-    "EDITIONS",
-    "OPTIONS",
-    "SURFACES",
-    "Effective",
-    "Facet",
-    "Option",
-    "OptionTypeError",
-    "OptionValueError",
-    "Resolution",
-    "Warning_",
-    "construct",
-    "merge",
-    "parse_assignments",
-    "resolve",
-    "run_config",
-    "schema",
-]
+    "CLASSES", "EDITIONS", "OPTIONS", "SURFACES", "Effective", "Facet", "Option", "OptionTypeError", "OptionValueError",
+    "Resolution", "Warning_", "construct", "merge", "parse_assignments", "resolve", "run_config", "schema",
+]  # fmt: skip

@@ -12,8 +12,8 @@ from npu_reference.options.table import OPTIONS
 __all__ = ["parse_assignments"]
 
 _WORDS = {"true": True, "True": True, "false": False, "False": False}
-_INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
-_FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_INTEGER = r"[+-]?[0-9]{1,30}"
+_FLOAT = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
 
 def parse_assignments(assignments: Iterable[str]) -> Dict[str, object]:
@@ -48,9 +48,9 @@ def _field(name: str) -> Optional[str]:
 def _read(text: str, field: Optional[str]) -> object:
     if field == "b" and text in _WORDS:
         return _WORDS[text]
-    if field == "i" and _INTEGER.fullmatch(text):
+    if field == "i" and re.fullmatch(_INTEGER, text):
         return int(text)
-    if field == "f" and _FLOAT.fullmatch(text) and len(text) < 100:
+    if field == "f" and re.fullmatch(_FLOAT, text) and len(text) < 100:
         return float(text)
     if field == "o" and text.lstrip().startswith("{"):
         return _object(text)

@@ -8,19 +8,9 @@ from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 from npu_reference.spelling import did_you_mean
 
 __all__ = [
-    "Anything",
-    "Boolean",
-    "Choice",
-    "ConfigObject",
-    "Domain",
-    "Integer",
-    "Path",
-    "Problem",
-    "Text",
-    "echo",
-    "shorten",
+    "Anything", "Boolean", "Choice", "ConfigObject", "Domain", "Integer", "Path", "Problem", "Text", "echo", "shorten",
     "with_article",
-]
+]  # fmt: skip
 
 #: Longest text value, in characters; an ``assumed`` bound that no real value comes near.
 LONGEST_TEXT = 1 << 20

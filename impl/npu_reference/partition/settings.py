@@ -64,7 +64,7 @@ def _text(value: object) -> Optional[str]:
 
 _SHAPE_LIST = r"\[[\s\d~,-]*\](?:\s*,\s*\[[\s\d~,-]*\])*"
 _SHAPES_OF_ONE = rf"(?:data|getnext)\s*:\s*{_SHAPE_LIST}"
-_SHAPE_RANGES = re.compile(rf"\s*{_SHAPES_OF_ONE}(?:\s*;\s*{_SHAPES_OF_ONE})*\s*")
+_SHAPE_RANGES = rf"\s*{_SHAPES_OF_ONE}(?:\s*;\s*{_SHAPES_OF_ONE})*\s*"
 
 
 def settings_of_adapter(values: Mapping[str, Any]) -> PartitionSettings:
@@ -125,7 +125,7 @@ def _lazy_recompile(values: Mapping[str, Any]) -> bool:
             "dynamic_graph_execute_mode", "dynamic_graph_execute_mode should be lazy_recompile or dynamic_execute."
         )
     shapes = _string(values, "dynamic_inputs_shape_range")
-    if shapes and not _SHAPE_RANGES.fullmatch(shapes):
+    if shapes and not re.fullmatch(_SHAPE_RANGES, shapes):
         raise _abort(
             "dynamic_inputs_shape_range",
             "dynamic_inputs_shape_range style is invalid, example:'data:[1,2];getnext:[2,3]'",

@@ -10,13 +10,12 @@ from npu_reference.options.grammars.scanner import GrammarError, fail
 
 __all__ = ["Pairs", "again", "key_error", "parse_json"]
 
-_COMMENT_OR_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
+# Patterns are texts, since few runs read JSON in options, and to compile these takes as long as to read the table.
+_COMMENT_OR_STRING = r'"(?:[^"\\\n]|\\.)*"|//[^\n]*'
 _INTEGER_DIGITS = 18
 #: Half a surrogate pair behind an even number of backslashes: no character, and no file can hold it.
-_HALF_PAIR = re.compile(
-    r"(?<!\\)(?:\\\\)*(\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|[c-fC-F][0-9a-fA-F]{2}))"
-)
-_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_HALF_PAIR = r"(?<!\\)(?:\\\\)*(\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|[c-fC-F][0-9a-fA-F]{2}))"
+_PAIR = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 
 
 class Pairs(NamedTuple):
@@ -36,10 +35,10 @@ def parse_json(text: str, *, comments: bool = False) -> Any:
         GrammarError: with the position of what is no JSON.
     """
     if "\\u" in text:
-        half = _HALF_PAIR.search(_PAIR.sub(lambda pair: " " * len(pair.group()), text))
+        half = re.search(_HALF_PAIR, re.sub(_PAIR, lambda pair: " " * len(pair.group()), text))
         if half is not None:
             fail("it holds half of a surrogate pair.", text, half.start(1), "Write whole characters.")
-    bare = _COMMENT_OR_STRING.sub(_blank_comment, text) if comments else text
+    bare = re.sub(_COMMENT_OR_STRING, _blank_comment, text) if comments else text
     try:
         return json.loads(
             bare, object_pairs_hook=_pairs, parse_int=_integer, parse_float=_number, parse_constant=_no_constant

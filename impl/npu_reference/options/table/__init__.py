@@ -22,18 +22,8 @@ from npu_reference.options.table import (
 __all__ = ["OPTIONS"]
 
 _GROUPS = (
-    basic.OPTIONS,
-    mixed.OPTIONS,
-    shapes.OPTIONS,
-    memory.OPTIONS,
-    precision.OPTIONS,
-    performance.OPTIONS,
-    compilation.OPTIONS,
-    debugging.OPTIONS,
-    tuning.OPTIONS,
-    timeouts.OPTIONS,
-    experimental.OPTIONS,
-)
+    basic, mixed, shapes, memory, precision, performance, compilation, debugging, tuning, timeouts, experimental,
+)  # fmt: skip
 
 #: Option by name.
-OPTIONS: Dict[str, Option] = {option.name: option for group in _GROUPS for option in group}
+OPTIONS: Dict[str, Option] = {option.name: option for group in _GROUPS for option in group.OPTIONS}
