@@ -28,8 +28,8 @@ LAYERS = [
 
 TENSORFLOW_FREE = [
     "errors", "notebooks", "place", "reading", "spelling", "options", "surface", "graphs", "hardware", "dumps",
-    "catalog", "partition", "strict_json", "precision", "compiler", "device/timing", "device/links", "device/faults",
-    "device/watchdogs", "artifacts", "profiling", "tuning",
+    "catalog", "partition", "strict_json", "precision", "compiler", "device/timing", "device/links",
+    "device/faults", "device/watchdogs", "artifacts", "profiling", "tuning",
 ]  # fmt: skip
 
 #: Where the suite may reach TensorFlow: only through the reference backend's execution.

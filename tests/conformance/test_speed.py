@@ -24,7 +24,7 @@ from npu_conformance.running import runner, seats
 from npu_conformance.strength.laws import asking
 from npu_reference import collection
 from npu_reference.catalog import Catalog, catalog
-from npu_reference.graphs import load_graph, readers
+from npu_reference.graphs import load_graph, ops, readers
 from npu_reference.options import resolve
 from npu_reference.options.rules import ALWAYS, RULES, Rule
 from tests.cases.corpus import corpus
@@ -59,6 +59,13 @@ def test_a_text_graph_is_parsed_once_however_often_it_is_read(monkeypatch: pytes
     first, second = load_graph(path), load_graph(path)
     assert len(calls) == 1 and others == []  # the parser of protocol buffers takes five times as long
     assert first is not second and first.to_bytes() == second.to_bytes()
+
+
+def test_of_all_operators_those_are_parsed_that_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = ops.OpRegistry()
+    calls = counted(monkeypatch, ops, "_op_def")
+    assert "Relu" in registry and len(list(registry.names())) > 1900 and calls == []
+    assert registry.get("Relu") is registry.get("Relu") is not None and len(calls) == 1
 
 
 def test_a_text_graph_that_changed_is_read_anew(tmp_path: Any) -> None:

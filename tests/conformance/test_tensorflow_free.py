@@ -86,6 +86,21 @@ def test_asking_for_options_costs_less_than_a_third_of_a_second_of_cpu() -> None
     assert used < 0.9
 
 
+def test_the_version_is_told_by_the_modules_that_know_it() -> None:
+    program = (
+        "import sys\nfrom npu_conformance import cli\n"
+        "try:\n    cli.main(['--version'])\nexcept SystemExit:\n    print(*sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True)
+    loaded = done.stdout.decode().splitlines()[-1].split()
+    assert {"rich", "google.protobuf", "csv", "json", "gzip", "jsonschema", "multiprocessing"}.isdisjoint(loaded)
+    assert {name for name in loaded if name.startswith("npu_")} <= {
+        "npu_conformance", "npu_conformance.cli", "npu_conformance.files", "npu_conformance.files.streams",
+        "npu_reference", "npu_reference.collection", "npu_reference.errors", "npu_reference.printing",
+        "npu_reference.version", "npu_reference._built",
+    }  # fmt: skip
+
+
 def test_a_command_loads_no_other() -> None:
     program = (
         "import sys\n"

@@ -17,24 +17,10 @@ from npu_reference.hardware import Device
 from npu_reference.runtime.observing.log import Notice
 
 __all__ = [
-    "EDITION_VARIABLE",
-    "PRECISIONS",
-    "PRECISION_VARIABLE",
-    "Places",
-    "OPTIMIZER",
-    "RUN_CONFIG_MARK",
-    "Overrides",
-    "Settings",
-    "current_overrides",
-    "device_precision",
-    "give_threads_back",
-    "inner_config",
-    "names_npu",
-    "near_spelling",
-    "overriding",
-    "settings",
-    "surroundings",
-]
+    "EDITION_VARIABLE", "PRECISIONS", "PRECISION_VARIABLE", "Places", "OPTIMIZER", "RUN_CONFIG_MARK", "Overrides",
+    "Settings", "current_overrides", "device_precision", "give_threads_back", "inner_config", "names_npu",
+    "near_spelling", "overriding", "settings", "surroundings",
+]  # fmt: skip
 
 #: The custom optimizer whose presence hands a session to the device (document 000, "In sess.run Mode").
 OPTIMIZER = "NpuOptimizer"

@@ -9,20 +9,6 @@ from npu_reference.device.links.times import Link, Passage, bytes_by_kind, passa
 from npu_reference.device.links.topology import DevicePlace, Topology, topology
 
 __all__ = [
-    "ALGORITHMS",
-    "KINDS",
-    "REDUCTIONS",
-    "Link",
-    "Message",
-    "Passage",
-    "DevicePlace",
-    "RankTable",
-    "Topology",
-    "bytes_by_kind",
-    "choose",
-    "collective",
-    "passages",
-    "plan",
-    "time",
-    "topology",
-]
+    "ALGORITHMS", "KINDS", "REDUCTIONS", "Link", "Message", "Passage", "DevicePlace", "RankTable", "Topology",
+    "bytes_by_kind", "choose", "collective", "passages", "plan", "time", "topology",
+]  # fmt: skip
