@@ -72,7 +72,6 @@ def lint(
     something would change), 2 the command line is wrong or a file cannot be written, 70 lint failed on a file (E003);
     all others count.
     """
-    from npu_conformance.files.output import write_bytes
     from npu_conformance.lint import rendering
     from npu_conformance.lint.finding import DEFECT
     from npu_conformance.lint.registry import LintSettings, rules, selected
@@ -118,6 +117,8 @@ def lint(
     mended = unwritten = 0
     for answer in answers if fix else ():
         if answer.after is not None:
+            from npu_conformance.files.output import write_bytes
+
             try:
                 write_bytes(answer.path, answer.after)
                 mended += answer.mended

@@ -1,4 +1,4 @@
-"""Decides which requirement a complaint about an option rests on, and finds its sentence without reading them all."""
+"""Decides which requirement a complaint about an option rests on, and finds sentences and cases without reading all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 from npu_conformance.files import resources, toml_file
 from npu_conformance.library.stated import domains_of
 
-__all__ = ["Citation", "cite", "find"]
+__all__ = ["Citation", "cases", "cite", "find"]
 
 
 class Citation(NamedTuple):
@@ -78,6 +78,21 @@ def find(requirement: str) -> Optional[Citation]:
         return None
     where = f"document {entry['document']}" + (f" {entry['anchor']}" if entry.get("anchor") else "")
     return Citation(requirement, where, " ".join(str(entry["statement"]).split()))
+
+
+def cases(key: str, name: str) -> List[str]:
+    """Ids of the cases whose ``readings`` or ``requirements`` have a name, in the order of the library.
+
+    Only files in which the name stands are parsed, and nothing is checked, so that to explain a word takes no second.
+    """
+    found: List[str] = []
+    for path in toml_file.files_below(resources.cases(), ".toml"):
+        text = toml_file.read(os.path.join(resources.cases(), path))
+        if name in text:
+            document = toml_file.parse(text, path)
+            shared = document.get("defaults", {}).get(key, ())
+            found += [one["id"] for one in document["case"] if name in one.get(key, shared)]
+    return found
 
 
 def _entry(requirement: str) -> Optional[Dict[str, Any]]:

@@ -8,7 +8,6 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 
 from npu_conformance.files import resources
 from npu_conformance.library import citing, inventory
-from npu_conformance.library import library as cases
 from npu_reference.errors import CATALOGUE, NpuError
 
 __all__ = ["Explanation", "Reading", "find", "known", "readings"]
@@ -127,23 +126,20 @@ def _reading(word: str) -> Optional[Explanation]:
     row = readings().get(word.upper())
     if row is None:
         return None
-    found = cases.load()
-    requirements = [one.id for one in found.requirements.values() if row.name in one.readings]
-    citing_cases = [case.id for case in found.cases.values() if row.name in case.readings]
+    requirements = [one.id for one in inventory.load().values() if row.name in one.readings]
     force = inventory.forces()[row.name]
     told = {
         "Force": force.force, "Necessary": force.necessary, "Choice": force.choice, "Document": force.document,
         "Judged so": force.because,
     }  # fmt: skip
     facts = {"Under": row.heading, **dict(row.cells), **{label: text for label, text in told.items() if text}}
-    return Explanation("reading", row.name, facts, requirements, (), citing_cases)
+    return Explanation("reading", row.name, facts, requirements, (), citing.cases("readings", row.name))
 
 
 def _requirement(word: str) -> Optional[Explanation]:
     if citing.find(word) is None:
         return None
-    found = cases.load()
-    one = found.requirements[word]
+    one = inventory.load()[word]
     facts = {
         "Sentence": " ".join(one.statement.split()),
         "Document": " ".join((one.document, one.anchor)).strip(),
@@ -153,9 +149,8 @@ def _requirement(word: str) -> Optional[Explanation]:
         "Refused": " ".join(one.negative.split()),
         "Without a case": " ".join(one.excused.split()),
     }
-    proving = [case.id for case in found.cases.values() if one.id in case.requirements]
     told = {label: text for label, text in facts.items() if text}
-    return Explanation("requirement", one.id, told, (), one.readings, proving)
+    return Explanation("requirement", one.id, told, (), one.readings, citing.cases("requirements", word))
 
 
 def known() -> List[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import urllib.parse
 from typing import Any, Dict, List, Sequence, Tuple
 
 import npu_reference
@@ -92,6 +91,8 @@ def _sarif_rule(rule: Rule, docs: str) -> Dict[str, Any]:
 
 
 def _sarif_result(one: Finding, index: Dict[str, int]) -> Dict[str, Any]:
+    from urllib.parse import quote
+
     result: Dict[str, Any] = {
         "ruleId": one.code,
         "level": _SARIF[one.severity],
@@ -99,7 +100,7 @@ def _sarif_result(one: Finding, index: Dict[str, int]) -> Dict[str, Any]:
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": urllib.parse.quote(os.fsencode(one.path.replace("\\", "/")))},
+                    "artifactLocation": {"uri": quote(os.fsencode(one.path.replace("\\", "/")))},
                     "region": dict(zip(("startLine", "startColumn"), _file_place(one))),
                 }
             }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import io
 import os
 import re
@@ -78,6 +77,8 @@ class LintAnswer(NamedTuple):
         """The change as a unified diff; empty where there is none."""
         if self.after is None:
             return ""
+        import difflib
+
         old, new = (_lines(data) for data in (self.before, self.after))
         parts = difflib.unified_diff(old, new, self.path, self.path, lineterm="\n")
         return "".join(part if part.endswith("\n") else f"{part}\n\\ No newline at end of file\n" for part in parts)

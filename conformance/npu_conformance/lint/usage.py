@@ -12,7 +12,6 @@ from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional
 from npu_conformance.lint.module import Import, Module, Reference, SourcePlace, is_adapter
 from npu_conformance.lint.scopes import BUILTINS, dotted
 from npu_reference import surface
-from npu_reference.graphs import python_names
 from npu_reference.spelling import nearest
 
 __all__ = ["Trouble", "Use", "troubles", "uses"]
@@ -36,6 +35,8 @@ _LEVELS = 6
 
 @lru_cache(maxsize=1)
 def _library() -> Dict[str, str]:
+    from npu_reference.graphs import python_names  # here, since graphs take a tenth of the start
+
     return python_names()
 
 

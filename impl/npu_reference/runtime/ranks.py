@@ -21,30 +21,11 @@ from npu_reference.runtime.exchange.meeting import Meeting
 from npu_reference.runtime.execution.distributing import Distribution
 
 __all__ = [
-    "RankPlace",
-    "WORLD",
-    "acting",
-    "as_ranks",
-    "create_group",
-    "destroy_group",
-    "device_of",
-    "distribution",
-    "forget_groups",
-    "group_rank_of",
-    "local_rank_id",
-    "local_rank_size",
-    "members",
-    "nobody_else",
-    "place_of_session",
-    "rank_id",
-    "rank_size",
-    "parts_of",
-    "running",
-    "set_split_by_index",
-    "set_split_by_size",
-    "together",
+    "RankPlace", "WORLD", "acting", "as_ranks", "create_group", "destroy_group", "device_of", "distribution",
+    "forget_groups", "group_rank_of", "local_rank_id", "local_rank_size", "members", "nobody_else", "place_of_session",
+    "rank_id", "rank_size", "parts_of", "running", "set_split_by_index", "set_split_by_size", "together",
     "world_rank_of",
-]
+]  # fmt: skip
 
 #: The group of all ranks (HCCL).
 WORLD = "hccl_world_group"

@@ -26,20 +26,9 @@ from npu_conformance.models.golden.record import (
 from npu_reference.errors import NpuError
 
 __all__ = [
-    "ALWAYS",
-    "FACTS",
-    "Change",
-    "GoldenPlace",
-    "GoldenQuestion",
-    "GoldenRecord",
-    "changes",
-    "check",
-    "observe_model",
-    "record_path",
-    "recorded",
-    "settled",
-    "update",
-]
+    "ALWAYS", "FACTS", "Change", "GoldenPlace", "GoldenQuestion", "GoldenRecord", "changes", "check", "observe_model",
+    "record_path", "recorded", "settled", "update",
+]  # fmt: skip
 
 
 def update(model: str, question: GoldenQuestion) -> pathlib.Path:

@@ -11,40 +11,12 @@ from npu_conformance.files import resources
 from npu_conformance.strength.laws.effects.asked import HERE, Answer, EffectQuestion, Lay, Params
 
 __all__ = [
-    "DIRECTORIES",
-    "FILES",
-    "OF_DIRECTORIES",
-    "OUTPUTS",
-    "VARIABLES",
-    "after_another",
-    "after_steps",
-    "by_environment",
-    "choosing_nothing",
-    "elsewhere",
-    "everywhere",
-    "from_last_step",
-    "giving",
-    "has_files",
-    "in_inference",
-    "lacking",
-    "named_in_scope",
-    "names_no_operator",
-    "of_both",
-    "on_both",
-    "on_both_surfaces",
-    "on_other_surface",
-    "once",
-    "other_order",
-    "out_of_scope",
-    "relative",
-    "rewritten",
-    "scoped",
-    "setting",
-    "spaced",
-    "targeted",
-    "with_other_first",
-    "with_own_flow",
-]
+    "DIRECTORIES", "FILES", "OF_DIRECTORIES", "OUTPUTS", "VARIABLES", "after_another", "after_steps", "by_environment",
+    "choosing_nothing", "elsewhere", "everywhere", "from_last_step", "giving", "has_files", "in_inference", "lacking",
+    "named_in_scope", "names_no_operator", "of_both", "on_both", "on_both_surfaces", "on_other_surface", "once",
+    "other_order", "out_of_scope", "relative", "rewritten", "scoped", "setting", "spaced", "targeted",
+    "with_other_first", "with_own_flow",
+]  # fmt: skip
 
 
 def giving(values: Mapping[str, Mapping[str, Any]], files: Optional[Mapping[str, Any]] = None) -> Lay:
