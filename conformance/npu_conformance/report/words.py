@@ -8,7 +8,6 @@ from typing import Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from npu_conformance.files import resources
 from npu_conformance.library import explaining
-from npu_conformance.library import library as cases
 from npu_conformance.library.explaining import Explanation
 from npu_reference.errors import NpuError
 from npu_reference.spelling import did_you_mean
@@ -108,7 +107,9 @@ def _note(word: str) -> Optional[Explanation]:
 
 
 def _case(word: str) -> Optional[Explanation]:
-    case = cases.load().cases.get(word.partition("@")[0])
+    from npu_conformance.library import library
+
+    case = library.load().cases.get(word.partition("@")[0])
     if case is None:
         return None
     facts = {
@@ -191,11 +192,12 @@ def _nearest(word: str) -> str:
 
 def _known() -> List[str]:
     from npu_conformance.backends.mutants import registry
+    from npu_conformance.library import library
     from npu_conformance.lint.registry import rules
     from npu_conformance.observing.observe import ASPECTS
     from npu_conformance.strength.laws.table import LAWS
     from npu_reference.partition.reasons import Reason
 
     codes = [word for rule in rules() for word in (rule.code, rule.name)]
-    others = [*(reason.value for reason in Reason), *NOTES, *cases.load().cases, *registry(), *LAWS, *ASPECTS]
+    others = [*(reason.value for reason in Reason), *NOTES, *library.load().cases, *registry(), *LAWS, *ASPECTS]
     return [*explaining.known(), *codes, *others]
