@@ -12,7 +12,7 @@ import click
 
 import npu_reference
 from npu_conformance.files import streams
-from npu_reference.collection import no_collection
+from npu_reference.collection import collect_no_more, no_collection
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["main", "cli"]
@@ -38,6 +38,8 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
         code = _denied(error)
     except Exception as error:  # noqa: BLE001  the last resort: no traceback reaches a user
         code = _say(_internal(error))
+    if argv is None and arguments[0] not in _LASTING:  # a script may count on a last look
+        collect_no_more()
     sys.exit(code)
 
 

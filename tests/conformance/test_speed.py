@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections import Counter
 from typing import Any, Dict, List, Sequence
 from unittest import mock
 
 import pytest
 
+from npu_conformance import cli
 from npu_conformance.backends import compiling
 from npu_conformance.backends import worker as hosting_worker
 from npu_conformance.backends.reference import ReferenceBackend
@@ -195,6 +197,16 @@ def test_units_are_few_and_none_is_long() -> None:
     units = runner._units(list(enumerate(SHIPPED.instances())))
     sizes = Counter(len(unit) for unit in units if not callable(unit))
     assert max(sizes) <= max(runner._CHUNK, len(list(units[-1])))
+
+
+@pytest.mark.parametrize("words, ends", [(["--version"], 1), (["lint", "--list"], 1), (["simulate", "--help"], 0)])
+def test_a_short_command_ends_without_a_last_look(monkeypatch: Any, capsys: Any, words: List[str], ends: int) -> None:
+    calls: List[int] = []
+    monkeypatch.setattr(cli, "collect_no_more", lambda: calls.append(1))
+    monkeypatch.setattr(sys, "argv", ["npu-conformance", *words])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert len(calls) == ends
 
 
 def _looks(common: Any, worker: Any, tick: Any) -> Any:

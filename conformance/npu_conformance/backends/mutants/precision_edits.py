@@ -11,24 +11,9 @@ from npu_conformance.backends.mutants.edits import Answer, Params, ReferenceBack
 from npu_reference.errors import NpuError
 
 __all__ = [
-    "Edit",
-    "Library",
-    "accepting",
-    "another_library",
-    "answering",
-    "asked",
-    "asking",
-    "bodies",
-    "dtypes",
-    "flags",
-    "is_cube",
-    "mode_of",
-    "moved",
-    "only_mode",
-    "refusing",
-    "taking",
-    "without_marks",
-]
+    "Edit", "Library", "accepting", "another_library", "answering", "asked", "asking", "bodies", "dtypes", "flags",
+    "is_cube", "mode_of", "moved", "only_mode", "refusing", "taking", "without_marks",
+]  # fmt: skip
 
 Ask = Callable[[Params], Answer]
 Change = Callable[[Params], Params]
