@@ -18,7 +18,8 @@ from npu_reference.runtime.sessions import activation
 
 MODES = ("mixed", "full")
 
-_TAKES = ("RefEnter", "RefSwitch")
+#: TensorFlow 1.15 names a loop of version 2 itself, and what a branch reads.
+_TAKES = ("RefEnter", "RefSwitch", "VariableV2", "While", "If")
 _ELEMENTS = 4  # of an iterator, to tell where it is
 _ROOT = re.compile(r"^\s*\(0\) [A-Za-z ]+: (.*)$", re.MULTILINE)
 
@@ -80,15 +81,11 @@ class Program:
             state = _state(session, built) if known else []
         return {"runs": runs, "calls": calls, "state": state}
 
-
     def _fails_early(self, run):
         """Whether a loop or branch has taken a variable without a value: it does so as the run begins."""
-        if run[0] == "values" or run[2] is None:
+        if run[0] == "values":
             return False
-        try:
-            return self.graph.get_operation_by_name(run[2]).type in _TAKES
-        except (KeyError, ValueError):
-            return False
+        return any(op.name == run[2] and op.type in _TAKES for op in self.graph.get_operations())
 
 
 def _calls(program, built, whole):
@@ -156,14 +153,6 @@ def _numpy(tensor):
     return object if tensor.dtype == tf.string else tensor.dtype.as_numpy_dtype
 
 
-def _plainly(session, wanted, feeds):
-    return session.run(wanted, feeds)
-
-
-def _callable(session, wanted, feeds):
-    return session.make_callable(wanted, list(feeds))(*feeds.values())
-
-
 def _options(session, wanted, feeds):
     asked = config_pb2.CallableOptions(feed=[t.name for t in feeds], fetch=[t.name for t in wanted])
     return session._make_callable_from_options(asked)(*feeds.values())
@@ -196,7 +185,13 @@ def _threads(session, wanted, feeds):
     return [found[number] for number in range(len(wanted))]
 
 
-_HOW = {"run": _plainly, "callable": _callable, "options": _options, "partial": _partial, "threads": _threads}
+_HOW = {
+    "run": lambda session, wanted, feeds: session.run(wanted, feeds),
+    "callable": lambda session, wanted, feeds: session.make_callable(wanted, list(feeds))(*feeds.values()),
+    "options": _options,
+    "partial": _partial,
+    "threads": _threads,
+}
 
 
 def _save(session, built):

@@ -126,6 +126,8 @@ def make_plan(
     nodes = parts.graph.nodes
     answers = {geop.name: tuple(f"{nodes[ret.node].name}:{ret.slot}" for ret in geop.rets) for geop in parts.geops}
     placed = shadow.place(Request(graph_def, names, signature.feeds, counted, closed, answers, apart))
+    # What a GEOP that is taken apart holds beside operators of the user's is named by it.
+    places = [placed.nodes, placed.bodies, *([] if apart is None else [dict(zip(names, names))])]
     fetched = sorted(set(signature.fetches))
     outputs = {name: shadow.tensor(placed.rets[position]) for position, name in enumerate(fetched)}
     crossing = crossings(parts, placed, shadow, signature.feeds, signature.fetches, shaky)
@@ -140,7 +142,7 @@ def make_plan(
         crossing,
         tuple(notes),
         tuple(placed.nodes[name] for name in names),
-        {place[name]: name for place in (placed.nodes, placed.bodies) for name in names},
+        {place[name]: name for place in places for name in names},
         tuple(placed.bodies[name] for name in counted),
         tuple(entry.node for entry in parts.host if entry.op not in ("_Arg", "_Retval")),
         streams,

@@ -34,6 +34,9 @@ _VALUELESS = re.compile(r"\ARetval\[(\d+)\](?= does not have value\Z)")
 #: What TensorFlow puts before the names of what was in a branch or a loop.
 _LOWERED = re.compile(r"\A(?:then|else|branch\d+|cond|body)/_\d+/")
 
+#: What TensorFlow puts in the place of a loop or branch: named by that, and by what it reads for it.
+_ADDED_FOR = re.compile(r"/_\d+\Z")
+
 _CLASSES: Dict[str, Any] = {}
 
 
@@ -148,6 +151,21 @@ def _readers_of_references(partition: Partition) -> Dict[str, str]:
     return found
 
 
+def _reader_in_geop(name: str, partition: Partition) -> str:
+    """The operator that TensorFlow 1.15 names where a loop or branch of version 2 reads a reference; else the name.
+
+    In a graph it names the loop for what it puts in its place, or what a Switch hands on; in a GEOP it has lost both.
+    """
+    added = _ADDED_FOR.sub("", name)
+    if added == name or not tensorflow().v1.VERSION.startswith("1."):
+        return name
+    head, _, read = added.rpartition("/")
+    if read in ("enter", "switch_pred", "branch_index") and head in partition.graph.index:
+        return head
+    references = (partition.graph.nodes[node].name for node in partition.wires.ref_outputs)
+    return max((reference for reference in references if added.endswith(f"/{reference}")), key=len, default=name)
+
+
 def in_users_words(error: Any, about: About) -> Any:
     """An OpError of the partitioned graph as one of the user's graph.
 
@@ -164,7 +182,7 @@ def in_users_words(error: Any, about: About) -> Any:
 
     def own(name: str) -> str:
         name = _own_name(name, about.origin, geops)
-        return readers.get(name, name)
+        return readers.get(name) or _reader_in_geop(name, about.partition)
 
     text = error.message if isinstance(error.message, str) else error.message.decode("utf-8", "replace")
     inside = _geop_of(text, geops)
