@@ -22,9 +22,9 @@ __all__ = ["Store", "bounded", "lessened", "tidy"]
 #: Bytes that all answers may take unpacked: so many for each case, and never less than this. Those of the reference
 #: take some 10 KiB for each case.
 _EACH, _LEAST = 16 << 10, 32 << 20
-#: Bytes that what the backend said may take in all files of a report, so that they have less than 75 MB together: laws
-#: take 27 MiB more, and what the suite itself says some 16. Those of the reference take 17.
-_IN_FILES = 24 << 20
+#: Bytes that what the backend said may take in all files of a report, so that they have less than 64 MB together: laws
+#: take 23 MiB more, and what the suite itself says some 15. Those of the reference take 17.
+_IN_FILES = 22 << 20
 
 
 def bounded(record: Record, tensors: Mapping[str, int]) -> Record:

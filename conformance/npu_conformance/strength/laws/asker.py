@@ -20,7 +20,7 @@ SECONDS = 10.0  # for one small graph (assumed)
 RUN_SECONDS = 60.0  # for a small graph that TensorFlow runs, which may have to be imported first (assumed)
 #: Bytes that the answers to the questions of one part may take in their file, and how many times that unpacked. Those
 #: of the reference take up to 2.02 MiB of one part, in four runs with TensorFlow 2.21 of other graphs each.
-_ROOM, _TIMES = 3 << 20, 8
+_ROOM, _TIMES = 5 << 19, 8
 
 _BAD_ENDINGS = 2  # a backend that crashes or hangs this often in one part is asked no more in it (assumed)
 
@@ -138,7 +138,7 @@ class Asker:
         self._room -= max(len(packing.pack(text)), len(text) // _TIMES)
         if self._room >= 0:
             return outcome
-        most = f"{self._most >> 20} MiB, or {_TIMES * self._most >> 20} MiB unpacked"
+        most = f"{self._most / (1 << 20):g} MiB, or {_TIMES * self._most >> 20} MiB unpacked"
         return client.Nonsense(f"answers about laws take more than {most}: this one is not kept")
 
 
