@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-import threading
+from concurrent import futures
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -143,14 +143,10 @@ def _run(session, built, run):
     known = built.scope.known
     wanted = [known[number][1] for _, number in run["fetch"] if number in known and number not in built.placeholders]
     feeds = {built.placeholders[number]: value for number, value in run["feed"] if number in built.placeholders}
-    feeds = {tensor: np.array(value, _numpy(tensor)) for tensor, value in feeds.items()}
+    feeds = {tensor: np.array(value, tensor.dtype.as_numpy_dtype) for tensor, value in feeds.items()}
     if not wanted:
         return []
     return [encoded(value) for value in _HOW[run["how"]](session, wanted, feeds)]
-
-
-def _numpy(tensor):
-    return object if tensor.dtype == tf.string else tensor.dtype.as_numpy_dtype
 
 
 def _options(session, wanted, feeds):
@@ -166,23 +162,9 @@ def _partial(session, wanted, feeds):
 
 
 def _threads(session, wanted, feeds):
-    found = {}
-
-    def work(number, tensor):
-        try:
-            found[number] = session.run(tensor, feeds)
-        except Exception as error:  # noqa: BLE001 raised again below
-            found[number] = error
-
-    threads = [threading.Thread(target=work, args=one) for one in enumerate(wanted)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for number in range(len(wanted)):
-        if isinstance(found[number], Exception):
-            raise found[number]
-    return [found[number] for number in range(len(wanted))]
+    with futures.ThreadPoolExecutor(len(wanted)) as threads:
+        found = [threads.submit(session.run, tensor, feeds) for tensor in wanted]
+    return [one.result() for one in found]
 
 
 _HOW = {

@@ -3,7 +3,8 @@
 An operator that fails ends a run with its error. Where it fails in a called function, TensorFlow cancels the operators
 that wait before it hears of the error, and the run ends as cancelled by one of those. A call also begins only when all
 its arguments are there: what fails in plain TensorFlow while an argument is waited for would never run. Neither matters
-unless something waits; so GEOPs, and the functions that a graph calls, are taken apart only in such graphs.
+unless something waits, or a variable without a value is read; so GEOPs, and the functions that a graph calls, are taken
+apart only in such graphs.
 """
 
 from __future__ import annotations
@@ -49,9 +50,12 @@ _ELEMENTS = ("IteratorGetNext", "MultiDeviceIteratorGetNext")
 def must_dissolve(partition: Partition) -> bool:
     """Whether an operator of a GEOP, or of a called function, may run and fail while another operator waits.
 
-    O(nodes + edges) for each operator that waits, until one is found.
+    Or whether a reference may be read too early: for a GEOP that is when it is launched, in TensorFlow when its reader
+    runs, if nothing before it fails. O(nodes + edges) for each operator that waits, until one is found.
     """
     graph = partition.graph
+    if _reads_late(partition):
+        return True
     whole = _wholes(partition)
     if not any(home is not None for home in whole):
         return False
@@ -68,6 +72,19 @@ def must_dissolve(partition: Partition) -> bool:
             if not homes.issuperset(whole):
                 return True
     return False
+
+
+def _reads_late(partition: Partition) -> bool:
+    """Whether what reads a reference across the border of a GEOP waits for something that may fail."""
+    graph, edges, home = partition.graph, partition.graph.edges, partition.assignment
+    given = {
+        edges.src[before]
+        for node in partition.wires.ref_outputs
+        for edge in graph.out_edges(node)
+        if home[edges.dst[edge]] != home[node] and graph.nodes[edges.dst[edge]].op != "_Retval"
+        for before in graph.in_edges(edges.dst[edge])
+    }
+    return any(graph.nodes[node].op not in _SAFE for node in _reached(graph.in_edges, edges.src, given))
 
 
 def _wholes(partition: Partition) -> List[Optional[int]]:
@@ -88,16 +105,19 @@ def _called(proto: Any) -> List[str]:
 
 def _related(graph: Graph, node: int) -> Set[int]:
     """The operators that lead to one, those it leads to, and itself."""
-    seen = {node}
-    for edges, ends in ((graph.in_edges, graph.edges.src), (graph.out_edges, graph.edges.dst)):
-        pending, reached = [node], {node}
-        while pending:
-            for edge in edges(pending.pop()):
-                if ends[edge] not in reached:
-                    reached.add(ends[edge])
-                    pending.append(ends[edge])
-        seen |= reached
-    return seen
+    before, after = (graph.in_edges, graph.edges.src), (graph.out_edges, graph.edges.dst)
+    return _reached(*before, [node]) | _reached(*after, [node])
+
+
+def _reached(edges: Any, ends: Any, starts: Iterable[int]) -> Set[int]:
+    reached = set(starts)
+    pending = list(reached)
+    while pending:
+        for edge in edges(pending.pop()):
+            if ends[edge] not in reached:
+                reached.add(ends[edge])
+                pending.append(ends[edge])
+    return reached
 
 
 def dissolved(node: Any, functions: Mapping[str, Any]) -> Optional[str]:
@@ -259,7 +279,13 @@ class _Dissolving:
             elif not node.input and self.framed:
                 self._wait(node, self._launch(call))
             self.apart.add(node.name)
+            if local not in members and reads_reference(node):
+                self.references[node.name] = node.input[0]
             self._add(node, ())
+        for position in range(self.counts.get(call.name, 0)):
+            # So is one that it returns, by whoever reads it outside.
+            text = self.outputs[call.name, position]
+            self.outputs[call.name, position] = self.references.get(text.partition(":")[0], text)
         self._end(call, function, function.body, names, members)
 
     def _open(self, call: Any, name: str, callers: Tuple[str, ...]) -> None:
@@ -388,11 +414,8 @@ class _Dissolving:
             # A call computes all that it returns, and comes when all that it is given is there, read or not.
             self.effects.append(call.name)
             given = [text for text in call.input if not text.startswith("^")]
-            waits.extend(
-                _arrival(given[node.attr["index"].i])
-                for node in nodes
-                if node.op == "_Arg" and node.name not in read
-            )
+            unread = (node for node in nodes if node.op == "_Arg" and node.name not in read)
+            waits.extend(_arrival(given[node.attr["index"].i]) for node in unread)
         elif not set(own).issuperset(done):
             self.effects.append(call.name)
         count = self.counts.get(call.name, 0)

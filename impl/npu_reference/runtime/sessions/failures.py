@@ -50,21 +50,11 @@ def session_error(error: NpuError) -> NpuError:
         _CLASSES["failed"] = _make_device_class()
     if isinstance(error, (_CLASSES["refused"], _CLASSES["failed"])):
         return error
-    found: NpuError
+    told = (error.code, error.subject, error.reason, error.remedy)
     if isinstance(error, DeviceError):
-        found = _CLASSES["failed"](
-            error.code,
-            error.subject,
-            error.reason,
-            error.remedy,
-            rule=error.rule,
-            number=error.number,
-            option=error.option,
-            after_ns=error.after_ns,
-        )
-    else:
-        found = _CLASSES["refused"](error.code, error.subject, error.reason, error.remedy)
-    return found
+        known = {name: getattr(error, name) for name in ("rule", "number", "option", "after_ns")}
+        return _CLASSES["failed"](*told, **known)
+    return _CLASSES["refused"](*told)
 
 
 def _make_class() -> Type[NpuError]:
