@@ -328,6 +328,8 @@ READERS = {
     "body that waits": lambda v, one: (lambda queue: counting(one, lambda: v() + queue.dequeue(), one))(
         tf.FIFOQueue(1, [tf.float32], [[]])
     ),
+    "call beside what waits": lambda v, one: function.Defun(tf.float32, func_name="called")(lambda x: x + 1.0)(v())
+    + tf.FIFOQueue(1, [tf.float32], [[]]).dequeue(),
     "branch": lambda v, one: either(lambda: v() + 1.0),
     "branch not taken": lambda v, one: either(lambda: v() + 1.0, False),
     "branch in a body": lambda v, one: counting(one, lambda: either(lambda: v() + 1.0), one),

@@ -18,7 +18,7 @@ from npu_reference.partition.structure.calls import called_functions
 from npu_reference.partition.structure.hidden import waiting
 from npu_reference.runtime.execution.liveness import unsteady
 from npu_reference.runtime.execution.needed import CONTROL_FLOW, call_without_idle, is_lowered, without_idle
-from npu_reference.runtime.execution.references import reads_reference
+from npu_reference.runtime.execution.references import MARK, reads_reference
 
 __all__ = ["Dissolved", "dissolve", "dissolved", "must_dissolve"]
 
@@ -295,6 +295,7 @@ class _Dissolving:
         body = self._kept(instance.to_def(), function)
         names = {node.name: self._fresh(f"{call.name}/{node.name}") for node in body.node}
         waits = [text for text in call.input if text.startswith("^")] if self.inlines else self._begun(call)
+        self._read_references(call, waits)
         # Only where a function calls nothing, TensorFlow keeps what is in its kernels from one signature to the next.
         # What lasts in a GEOP draws from the device's generators already.
         calls = any(proto.op in self.library or called_functions(proto.attr) for proto in body.node)
@@ -316,6 +317,21 @@ class _Dissolving:
                 self.apart.add(node.name)
             self._add(node, (*callers, name))
         self._end(call, function, instance, names)
+
+    def _read_references(self, call: Any, waits: Iterable[str]) -> None:
+        """A call reads the references that it is given when it begins, as an operator that bears its name."""
+        for position, text in enumerate(call.input):
+            name, _, slot = self._data(text).partition(":")
+            number = self.graph.index.get(name)
+            if number is None:
+                continue
+            dtype = self.graph.output_dtypes(number)[int(slot or 0)]
+            if dtype.is_ref:
+                read = self.message(name=self._fresh(f"{call.name}{MARK}"), op="Identity")
+                read.input.extend([text, *waits])
+                read.attr["T"].type = dtype.base.number
+                call.input[position] = read.name
+                self.nodes.append(read)
 
     def _forget_shape(self, node: Any) -> None:
         """TensorFlow refuses a Substr with one shape known and another not, as in a loop, which no body tells of."""

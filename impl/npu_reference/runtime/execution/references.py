@@ -11,9 +11,9 @@ from typing import Any, Container, Iterable, List, Mapping, Set
 
 from npu_reference.graphs import OPS
 
-__all__ = ["at_launch", "is_reference", "read_last", "reads_reference"]
+__all__ = ["MARK", "at_launch", "is_reference", "read_last", "reads_reference"]
 
-_MARK = "_dummyIdentity"
+MARK = "_dummyIdentity"
 
 _BRANCHES = ("Switch", "RefSwitch", "Enter", "RefEnter")
 
@@ -51,7 +51,7 @@ def at_launch(graph_def: Any, geops: Iterable[str], asked: Container[str]) -> No
 
 def reads_reference(node: Any) -> bool:
     """Whether a node of a partitioned graph is there to read a reference for a GEOP."""
-    return node.op == "Identity" and _MARK in node.name and len(node.input) > 0
+    return node.op == "Identity" and MARK in node.name and len(node.input) > 0
 
 
 def read_last(function: Any) -> None:

@@ -12,6 +12,7 @@ from npu_reference.graphs import Graph
 from npu_reference.partition import Partition
 from npu_reference.partition.structure.calls import called_functions
 from npu_reference.runtime.execution.dissolving import dissolved
+from npu_reference.runtime.execution.references import MARK
 from npu_reference.runtime.sessions.running_again import ToldAgain
 from npu_reference.runtime.tf_api import tensorflow
 
@@ -169,9 +170,12 @@ def in_users_words(error: Any, about: About) -> Any:
     """
     geops, model = about.geops, about.partition.graph
     readers = _readers_of_references(about.partition)
+    calls = model.index.keys() - {model.nodes[node].name for node in about.partition.wires.ref_outputs}
 
     def own(name: str) -> str:
         name = _own_name(name, about.origin, geops)
+        if name.partition(MARK)[0] in calls:
+            return name.partition(MARK)[0]
         return readers.get(name) or _reader_in_geop(name, about.partition)
 
     text = error.message if isinstance(error.message, str) else error.message.decode("utf-8", "replace")
