@@ -57,15 +57,17 @@ def must_dissolve(partition: Partition) -> bool:
     if _reads_late(partition):
         return True
     whole = _wholes(partition)
+    # A reference fails where it is read, which a GEOP does that returns it.
+    fails = {node.id for node in graph.nodes if node.op not in _SAFE} | partition.wires.ref_outputs
     if not any(home is not None for home in whole):
         return False
     for waiter in waiting(graph, partition.wires):
         near = _related(graph, waiter)
-        if any(whole[node.id] is not None and node.id not in near and node.op not in _SAFE for node in graph.nodes):
+        if any(whole[node.id] is not None and node.id not in near and node.id in fails for node in graph.nodes):
             return True
         # What a call returns comes all at once, and a call begins when all its arguments are there.
         if whole[waiter] is not None:
-            return any(whole[node.id] != whole[waiter] and node.op not in _SAFE for node in graph.nodes)
+            return any(whole[node.id] != whole[waiter] and node.id in fails for node in graph.nodes)
     for node in graph.nodes:
         if node.op.startswith(_ELEMENTS) and whole[node.id] is None:
             homes = {whole[other] for other in _related(graph, node.id)}
