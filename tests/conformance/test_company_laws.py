@@ -99,7 +99,9 @@ def test_nearly_every_option_is_told_beside_every_other_that_may_stand_there(dra
                 params += [company.CONDITIONS[condition] for condition in company_.conditions]
                 there = {name for each in params for part in ("values", "env") for name in each.get(part, ())}
                 met.update(itertools.product(there, there))
-        assert len(pairs) > 100 and len(pairs & met) > 0.94 * len(pairs), (where, len(pairs & met), len(pairs))
+        # The documents of legacy have no run configuration: a few cases say so.
+        assert len(pairs) > 100 or where == ("runconfig", "legacy"), where
+        assert len(pairs & met) > 0.94 * len(pairs) or not pairs, (where, len(pairs & met), len(pairs))
 
 
 def test_every_question_stands_under_every_condition_that_nothing_relates_to_it(drawn: Drawn) -> None:

@@ -216,10 +216,6 @@ _ALL = [
         lambda one: not any(name in json.dumps(one.case.params.get("files", {})) for name in LYING), refusals=True,
     ),
     Condition(
-        "with the entries of in_out_pair in another order", with_pairs(lambda entries: entries[::-1]),
-        ("in_out_pair.multi_entry", "M7"), _ONE, lambda one: len(entries(one) or ()) > 1,
-    ),
-    Condition(
         "with an entry more in in_out_pair, whose operators are nowhere",
         with_pairs(lambda entries: [[["zq_nowhere"], ["zq_nowhere_else"]], *entries]),
         ("in_out_pair.unknown_node", "M9"), _ONE, lambda one: bool(entries(one)), hides=_NOTES,
