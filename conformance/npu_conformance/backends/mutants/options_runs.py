@@ -134,7 +134,7 @@ _OPTIONS: List[Tuple[str, str, str, Fault]] = [
         "graph_memory_max_size.meaning",
         "misread",
         "Runs a graph in less memory than it takes.",
-        _unheld("DEVICE_MEMORY", {"graph_memory_max_size": None}, _has("graph_memory_max_size", "28")),
+        _unheld("DEVICE_MEMORY", {"graph_memory_max_size": None}, _has("graph_memory_max_size", "15")),
     ),
     (
         "variable_memory_max_size.meaning",
