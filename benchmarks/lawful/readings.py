@@ -5,6 +5,7 @@ The rows name them in requirements/readings.toml: no `must` rests on such a choi
 
 from __future__ import annotations
 
+import pathlib
 import re
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set
 
@@ -27,7 +28,10 @@ __all__: List[str] = []
 
 
 def _by_002(ask: Ask, params: Params) -> Answer:
-    return ask({**params, "edition": "legacy"} if is_about(params, "session", "current") else params)
+    """Other than a script's NPURunConfig, which 003 is about."""
+    configured = "script" in params and "NPURunConfig(" in pathlib.Path(params["script"]).read_text("utf-8")
+    asked = is_about(params, "session", "current") and not configured
+    return ask({**params, "edition": "legacy"} if asked else params)
 
 
 lawful(
