@@ -30,8 +30,7 @@ __all__: List[str] = []
 def _by_002(ask: Ask, params: Params) -> Answer:
     """Other than a script's NPURunConfig, which 003 is about."""
     configured = "script" in params and "NPURunConfig(" in pathlib.Path(params["script"]).read_text("utf-8")
-    asked = is_about(params, "session", "current") and not configured
-    return ask({**params, "edition": "legacy"} if asked else params)
+    return ask({**params, "edition": "legacy"} if is_about(params, "session", "current") and not configured else params)
 
 
 lawful(

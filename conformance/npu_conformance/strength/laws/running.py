@@ -332,7 +332,7 @@ def asking(way: str, made: Program, number: int, edition: str) -> Asking:
     }
     fetches, expected, steps = list(made.fetches), made.expected(), 1
     if way == "by the frontend alone":
-        values["use_off_line"] = False
+        values = {"use_off_line": False, "precision_mode": values["precision_mode"]}  # 002 L17: alone
     elif way == "with an operator kept on the host":
         place = made.places[number % len(made.places)]
         values.update(in_out_pair=str([[[place], [place]]]), in_out_pair_flag=False, graph_run_mode=0)

@@ -19,11 +19,26 @@ __all__ = [
 ]  # fmt: skip
 
 
+#: Options that documents 002 and 003 have for training alone, and one that they fix in online inference.
+OF_TRAINING = frozenset({
+    "aoe_mode", "auto_tune_mode", "distribute", "dump_debug_mode", "dump_step", "enable_data_pre_proc",
+    "enable_dump_debug", "enable_exception_dump", "enable_small_channel", "hccl_timeout", "hcom_parallel",
+    "is_tailing_optimization", "iterations_per_loop", "op_execute_timeout", "op_wait_timeout",
+    "variable_format_optimize", "work_path",
+})  # fmt: skip
+
+
+def beside(given: Mapping[str, Any], values: Mapping[str, Any]) -> Dict[str, Any]:
+    """The values and what else is given, of which nothing is for training alone beside online inference."""
+    trains = values.get("graph_run_mode") != 0
+    return {**{name: value for name, value in given.items() if trains or name not in OF_TRAINING}, **values}
+
+
 def giving(values: Mapping[str, Mapping[str, Any]], files: Optional[Mapping[str, Any]] = None) -> Lay:
     """Gives values, by surface, and files; what is given already stays."""
 
     def lay(params: Params) -> Params:
-        found = {**params, "values": {**values[params["surface"]], **params["values"]}}
+        found = {**params, "values": beside(values[params["surface"]], params["values"])}
         return {**found, "files": {**files, **params.get("files", {})}} if files else found
 
     return lay
@@ -253,21 +268,19 @@ def _other_model() -> Params:
 
 def in_inference(params: Params) -> Params:
     """In online inference; where no precision is given, with that of training."""
-    given = {"graph_run_mode": 0, **params["values"]}
+    given = beside(params["values"], {"graph_run_mode": 0})
     if not {"precision_mode", "precision_mode_v2"} & set(given):
         given["precision_mode"] = "allow_fp32_to_fp16"
     return {**params, "values": given}
 
 
-#: Options that documents 002 and 003 both have, with one meaning in the current edition.
+#: Options that documents 002 and 003 both have, with one meaning and the same values.
 _ON_BOTH_SURFACES = frozenset({
     "buffer_optimize", "debug_dir", "dynamic_graph_execute_mode", "dynamic_input", "dynamic_inputs_shape_range",
-    "enable_data_pre_proc", "enable_exception_dump", "enable_scope_fusion_passes", "enable_small_channel",
-    "fusion_switch_file", "graph_run_mode", "hccl_timeout", "hcom_parallel", "is_tailing_optimization",
-    "local_device_list", "local_rank_id", "mix_compile_mode", "modify_mixlist",
-    "op_compiler_cache_dir", "op_compiler_cache_mode", "op_debug_level", "op_precision_mode", "op_select_implmode",
-    "op_wait_timeout", "optypelist_for_implmode", "precision_mode", "session_device_id", "stream_max_parallel_num",
-    "variable_format_optimize",
+    "enable_data_pre_proc", "enable_scope_fusion_passes", "enable_small_channel", "fusion_switch_file",
+    "graph_run_mode", "hccl_timeout", "hcom_parallel", "is_tailing_optimization", "local_device_list", "local_rank_id",
+    "mix_compile_mode", "op_compiler_cache_dir", "op_compiler_cache_mode", "op_debug_level", "op_select_implmode",
+    "op_wait_timeout", "optypelist_for_implmode", "precision_mode", "session_device_id", "variable_format_optimize",
 })  # fmt: skip
 
 #: Options that the environment may say instead, with the variable.
@@ -309,7 +322,7 @@ _BY_SURFACE: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def _of_other_surface(values: Mapping[str, Any], surface: str) -> Dict[str, Any]:
+def of_other_surface(values: Mapping[str, Any], surface: str) -> Dict[str, Any]:
     """Values of a surface as the other one has them."""
     found = dict(values)
     for option, kind, arguments in _OBJECTS:
@@ -326,15 +339,15 @@ def _of_other_surface(values: Mapping[str, Any], surface: str) -> Dict[str, Any]
 def on_other_surface(params: Params) -> Params:
     """By NPURunConfig what a session has, and the other way round; a variant is given whole."""
     surface, base = params["surface"], {**_BY_SURFACE[params["surface"]], **params["values"]}
-    found = {**params, "surface": _OTHER_SURFACE[surface], "values": _of_other_surface(base, surface)}
+    found = {**params, "surface": _OTHER_SURFACE[surface], "values": of_other_surface(base, surface)}
     if params.get("turns"):
         found["turns"] = [
-            {**one, "values": _of_other_surface(one["values"], surface)} if one.get("values") else one
+            {**one, "values": of_other_surface(one["values"], surface)} if one.get("values") else one
             for one in params["turns"]
         ]
     if params.get("variants"):
         found["variants"] = {
-            name: _whole(found["values"], _of_other_surface({**base, **values}, surface))
+            name: _whole(found["values"], of_other_surface({**base, **values}, surface))
             for name, values in params["variants"].items()
         }
     return found
@@ -352,7 +365,15 @@ def on_both_surfaces(one: EffectQuestion) -> bool:
     plain = not any(isinstance(value, dict) and "class" not in value for values in laid for value in values.values())
     objects = _IN_OBJECTS if one.params["surface"] == "session" else _OF_OBJECTS
     in_turns = any(objects & set(turn.get("values") or {}) for turn in one.turns)
-    return plain and not in_turns and one.options <= _ON_BOTH_SURFACES | objects
+    alike = one.params["surface"] == "session" or all(map(_means_one_thing, laid))
+    return plain and not in_turns and alike and one.options <= _ON_BOTH_SURFACES | objects
+
+
+def _means_one_thing(values: Mapping[str, Any]) -> bool:
+    """What document 003 says of these, document 002 says of a session, too."""
+    modes = ("force_fp16", "must_keep_origin_dtype", "allow_mix_precision")
+    for_training = values.get("graph_run_mode") == 0 and OF_TRAINING & set(of_other_surface(values, "runconfig"))
+    return values.get("precision_mode", modes[0]) in modes and not for_training
 
 
 def after_steps(params: Params) -> Params:

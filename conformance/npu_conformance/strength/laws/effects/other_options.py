@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, List, Mapping, Tuple
+from typing import Any, Mapping, Tuple
 
 from npu_conformance.strength.laws.effects import answers, changes
 from npu_conformance.strength.laws.effects.asked import HERE, EffectCondition, EffectQuestion, Params
@@ -26,7 +26,7 @@ from npu_conformance.strength.laws.relations import conflicting
 
 __all__ = ["CONDITIONS"]
 
-#: Values that documents 002 and 003 give as defaults, those of both editions of a surface first.
+#: Values that documents 002 and 003 give as defaults; which of them a session of the current edition has is open.
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "session": {
         "graph_run_mode": 1, "mix_compile_mode": False, "use_off_line": True, "op_debug_level": 0,
@@ -38,10 +38,6 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
         "hcom_parallel": False, "variable_format_optimize": True, "enable_exception_dump": 0,
         "stream_max_parallel_num": "DNN_VM_TF:1,DNN_V100:1", "op_compiler_cache_mode": "disable",
         "graph_memory_max_size": "27917287424", "variable_memory_max_size": "5368709120",
-    },
-    "session current": {
-        "hcom_parallel": True, "enable_exception_dump": 2, "op_wait_timeout": 120,
-        "stream_max_parallel_num": "DNN_VM_AICPU:1,AIcoreEngine:1", "op_compiler_cache_mode": "enable",
     },
     "runconfig": {
         "graph_run_mode": 1, "mix_compile_mode": False, "export_compile_stat": 1, "external_weight": False,
@@ -69,14 +65,10 @@ def _shows_default(one: EffectQuestion) -> bool:
 def _with_defaults(params: Params) -> Params:
     """With what is not given given as its default, but for what documents relate to what is given."""
     surface, values = params["surface"], params["values"]
-    turns = [one.get("values") or {} for one in [*(params.get("turns") or ()), *_variants(params)]]
-    bears = set().union(*(conflicting(surface).names(one) for one in [values, *turns]))
+    others = [*(one.get("values") or {} for one in params.get("turns") or ()), *(params.get("variants") or {}).values()]
+    bears = set().union(*(conflicting(surface).names(one) for one in [values, *others]))
     known = _defaults(surface, params["edition"])
-    return {**params, "values": {**{key: one for key, one in known.items() if key not in bears}, **values}}
-
-
-def _variants(params: Params) -> List[Params]:
-    return [{"values": one} for one in (params.get("variants") or {}).values()]
+    return {**params, "values": changes.beside({key: one for key, one in known.items() if key not in bears}, values)}
 
 
 #: Engines that work in parallel, by the names that they have in an edition.
@@ -100,13 +92,24 @@ _UNRELATED: Mapping[str, Mapping[str, Any]] = {
     },
 }  # fmt: skip
 
-#: Files of other options, about what no case has, or as it is by itself: of either age of documents.
+#: Files of other options, about what no case has, or as it is by itself.
 _FILES_OF_OTHERS: Mapping[str, Any] = {
     f"/{HERE}/files/op_precision.ini": "Nowhere=high_precision\n",
     f"/{HERE}/files/fusion_switch.cfg": json.dumps({"Switch": {"GraphFusion": {"SoftmaxFusionPass": "on"}}}),
 }
 _SWITCHES = f"/{HERE}/files/op_debug.cfg"
 _NAMED_OF_OTHERS = dict(zip(("op_precision_mode", "fusion_switch_file"), _FILES_OF_OTHERS))
+
+
+def _with_files(params: Params) -> Params:
+    """With files of other options; one has sections in document 003, and of a current session neither form is sure."""
+    named, files = dict(_NAMED_OF_OTHERS), dict(_FILES_OF_OTHERS)
+    if params["edition"] == "current":
+        files[named["op_precision_mode"]] = "[ByOpType]\nNowhere=high_precision\n"
+        if params["surface"] == "session":
+            del files[named.pop("op_precision_mode")]
+    return changes.giving(changes.on_both(**named), files)(params)
+
 
 CONDITIONS: Tuple[EffectCondition, ...] = (
     EffectCondition(
@@ -134,7 +137,7 @@ CONDITIONS: Tuple[EffectCondition, ...] = (
         "files of other options",
         ("runconfig.op_precision_mode.file", "files.fusion_switch.current.missing_section", "P23"),
         all_of(tabled, unlike(*_NAMED_OF_OTHERS, "op_select_implmode", "optypelist_for_implmode")),
-        changes.giving(changes.on_both(**_NAMED_OF_OTHERS), _FILES_OF_OTHERS),
+        _with_files,
         answers.OWN,
         ("implementation",),
         roughly=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Mapping, Tuple
+from typing import Tuple
 
 from npu_conformance.strength.laws.effects import answers, changes
 from npu_conformance.strength.laws.effects.asked import HERE, EffectCondition
@@ -28,21 +28,11 @@ from npu_conformance.strength.laws.effects.fits import (
 
 __all__ = ["CONDITIONS"]
 
-_PROFILE = json.dumps({"output": f"/{HERE}", "task_trace": "on", "aicpu": "on"})
-_PROFILED: Mapping[str, Mapping[str, Any]] = {
-    "session": {"profiling_mode": True, "profiling_options": _PROFILE},
-    "runconfig": {
-        "profiling_config": {
-            "class": "ProfilingConfig",
-            "arguments": {"enable_profiling": True, "profiling_options": _PROFILE},
-        }
-    },
-}
+_WANTED = json.dumps({"output": f"/{HERE}", "task_trace": "on", "aicpu": "on"})
+_PROFILE = {"profiling_mode": True, "profiling_options": _WANTED}
+_PROFILED = {"session": _PROFILE, "runconfig": changes.of_other_surface(_PROFILE, "session")}
 _DUMP = {"enable_dump": True, "dump_path": f"/{HERE}", "dump_mode": "all"}
-_DUMPED: Mapping[str, Mapping[str, Any]] = {
-    "session": _DUMP,
-    "runconfig": {"dump_config": {"class": "DumpConfig", "arguments": _DUMP}},
-}
+_DUMPED = {"session": _DUMP, "runconfig": changes.of_other_surface(_DUMP, "session")}
 _TRACED = r"training_trace|forward|backward|updates|augmentation|aggregation"
 
 CONDITIONS: Tuple[EffectCondition, ...] = (
@@ -50,15 +40,17 @@ CONDITIONS: Tuple[EffectCondition, ...] = (
         EffectCondition(
             name,  # with what is document 003's alone nothing can be laid beside it
             ("runconfig.mix_compile_mode.session_equivalence", "precision.g.session_same", "G16"),
-            all_of(accepted, has_surface(surface), changes.on_both_surfaces, lacks("AOE_MODE"),
-                 unlike(said="fusion_result")),
+            all_of(accepted, has_surface(surface), changes.on_both_surfaces, lacks("AOE_MODE"), unlike(said=said)),
             changes.on_other_surface,
             answers.same,
             ("results", "weights", "tuning"),
             fully="surface",
             hiding=True,
         )
-        for name, surface in (("by NPURunConfig", "session"), ("by a session", "runconfig"))
+        for name, surface, said in (
+            ("by NPURunConfig", "session", "fusion_result"),
+            ("by a session", "runconfig", "fusion_result|exception_dump|moved"),  # by the defaults of 003
+        )
     ),
     EffectCondition(
         "by the environment",
@@ -103,9 +95,7 @@ CONDITIONS: Tuple[EffectCondition, ...] = (
     EffectCondition(
         "kernel files of level 4",  # no cache beside it
         ("session.op_debug_level.4.files", "session.debug_dir.contents"),
-        all_of(
-            compiles, tabled, unlike(*OF_KERNELS, *OF_CACHE, said=rf"{CACHE}|kernel_meta|reused|cached|kernels:")
-        ),
+        all_of(compiles, tabled, unlike(*OF_KERNELS, *OF_CACHE, said=rf"{CACHE}|kernel_meta|reused|cached|kernels:")),
         changes.giving(changes.on_both(op_debug_level=4, debug_dir=f"/{HERE}")),
         answers.OWN,
         ("kernels",),
@@ -182,15 +172,7 @@ CONDITIONS: Tuple[EffectCondition, ...] = (
     EffectCondition(
         "online inference",  # with the precision of training; what documents list for training alone is left out
         ("session.graph_run_mode.0", "A6", "A28"),
-        all_of(
-            tabled,
-            lacks("AOE_MODE"),
-            unlike(
-                "graph_run_mode", "iterations_per_loop", "enable_small_channel", "variable_format_optimize",
-                "hcom_parallel", "is_tailing_optimization", "enable_data_pre_proc",
-                "hccl_timeout", "op_wait_timeout", "op_execute_timeout", *OF_TUNING, said=_TRACED,
-            ),
-        ),
+        all_of(tabled, lacks("AOE_MODE"), unlike("graph_run_mode", *changes.OF_TRAINING, *OF_TUNING, said=_TRACED)),
         changes.in_inference,
         answers.same,
         ("mode", "run mode"),
@@ -200,13 +182,8 @@ CONDITIONS: Tuple[EffectCondition, ...] = (
     EffectCondition(
         "mixed computing",  # of what the device computes anyway; a graph in pieces has copies of its own
         ("session.mix_compile_mode.true",),
-        all_of(
-            tabled,
-            unlike(
-                "mix_compile_mode", "use_off_line", "iterations_per_loop", "input_shape", "dynamic_dims",
-                said=r"\bmoved",
-            ),
-        ),
+        all_of(tabled, unlike("mix_compile_mode", "use_off_line", "iterations_per_loop", "input_shape", "dynamic_dims",
+                              said=r"\bmoved")),
         changes.giving(changes.on_both(mix_compile_mode=True)),
         answers.same,
         ("mixed", "run mode", "before"),
