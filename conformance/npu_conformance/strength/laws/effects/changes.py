@@ -21,24 +21,29 @@ __all__ = [
 
 #: Options that documents 002 and 003 have for training alone, and one that they fix in online inference.
 OF_TRAINING = frozenset({
-    "aoe_mode", "auto_tune_mode", "distribute", "dump_debug_mode", "dump_step", "enable_data_pre_proc",
-    "enable_dump_debug", "enable_exception_dump", "enable_small_channel", "hccl_timeout", "hcom_parallel",
-    "is_tailing_optimization", "iterations_per_loop", "op_execute_timeout", "op_wait_timeout",
-    "variable_format_optimize", "work_path",
+    "aoe_mode", "auto_tune_mode", "distribute", "dump_debug_mode", "dump_step", "op_wait_timeout", "work_path",
+    "enable_data_pre_proc", "enable_dump_debug", "enable_exception_dump", "enable_small_channel", "hccl_timeout",
+    "hcom_parallel", "is_tailing_optimization", "iterations_per_loop", "op_execute_timeout", "variable_format_optimize",
 })  # fmt: skip
 
 
-def beside(given: Mapping[str, Any], values: Mapping[str, Any]) -> Dict[str, Any]:
+def told(params: Mapping[str, Any]) -> List[Mapping[str, Any]]:
+    """All values of a question: its own, and those of its turns and variants."""
+    turns = [one.get("values") or {} for one in params.get("turns") or ()]
+    return [params["values"], *turns, *(params.get("variants") or {}).values()]
+
+
+def beside(given: Mapping[str, Any], params: Params) -> Dict[str, Any]:
     """The values and what else is given, of which nothing is for training alone beside online inference."""
-    trains = values.get("graph_run_mode") != 0
-    return {**{name: value for name, value in given.items() if trains or name not in OF_TRAINING}, **values}
+    trains = all(one.get("graph_run_mode") != 0 for one in told(params))
+    return {**{name: value for name, value in given.items() if trains or name not in OF_TRAINING}, **params["values"]}
 
 
 def giving(values: Mapping[str, Mapping[str, Any]], files: Optional[Mapping[str, Any]] = None) -> Lay:
     """Gives values, by surface, and files; what is given already stays."""
 
     def lay(params: Params) -> Params:
-        found = {**params, "values": beside(values[params["surface"]], params["values"])}
+        found = {**params, "values": beside(values[params["surface"]], params)}
         return {**found, "files": {**files, **params.get("files", {})}} if files else found
 
     return lay
@@ -268,7 +273,7 @@ def _other_model() -> Params:
 
 def in_inference(params: Params) -> Params:
     """In online inference; where no precision is given, with that of training."""
-    given = beside(params["values"], {"graph_run_mode": 0})
+    given = beside(params["values"], {"values": {"graph_run_mode": 0}})
     if not {"precision_mode", "precision_mode_v2"} & set(given):
         given["precision_mode"] = "allow_fp32_to_fp16"
     return {**params, "values": given}
@@ -338,7 +343,7 @@ def of_other_surface(values: Mapping[str, Any], surface: str) -> Dict[str, Any]:
 
 def on_other_surface(params: Params) -> Params:
     """By NPURunConfig what a session has, and the other way round; a variant is given whole."""
-    surface, base = params["surface"], {**_BY_SURFACE[params["surface"]], **params["values"]}
+    surface, base = params["surface"], beside(_BY_SURFACE[params["surface"]], params)
     found = {**params, "surface": _OTHER_SURFACE[surface], "values": of_other_surface(base, surface)}
     if params.get("turns"):
         found["turns"] = [
@@ -360,8 +365,7 @@ def _whole(base: Mapping[str, Any], values: Mapping[str, Any]) -> Dict[str, Any]
 
 def on_both_surfaces(one: EffectQuestion) -> bool:
     """Both documents have every option that the question gives, with one meaning; none names its field."""
-    laid = [one.params["values"], *(turn.get("values") or {} for turn in one.turns)]
-    laid += list((one.params.get("variants") or {}).values())
+    laid = told(one.params)
     plain = not any(isinstance(value, dict) and "class" not in value for values in laid for value in values.values())
     objects = _IN_OBJECTS if one.params["surface"] == "session" else _OF_OBJECTS
     in_turns = any(objects & set(turn.get("values") or {}) for turn in one.turns)

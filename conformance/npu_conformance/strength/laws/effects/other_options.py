@@ -64,11 +64,9 @@ def _shows_default(one: EffectQuestion) -> bool:
 
 def _with_defaults(params: Params) -> Params:
     """With what is not given given as its default, but for what documents relate to what is given."""
-    surface, values = params["surface"], params["values"]
-    others = [*(one.get("values") or {} for one in params.get("turns") or ()), *(params.get("variants") or {}).values()]
-    bears = set().union(*(conflicting(surface).names(one) for one in [values, *others]))
-    known = _defaults(surface, params["edition"])
-    return {**params, "values": changes.beside({key: one for key, one in known.items() if key not in bears}, values)}
+    bears = set().union(*(conflicting(params["surface"]).names(one) for one in changes.told(params)))
+    known = _defaults(params["surface"], params["edition"])
+    return {**params, "values": changes.beside({key: one for key, one in known.items() if key not in bears}, params)}
 
 
 #: Engines that work in parallel, by the names that they have in an edition.
