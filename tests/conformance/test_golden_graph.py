@@ -62,8 +62,8 @@ def test_a_new_geop_in_front_moves_no_other():
     before = record({"b": GoldenPlace(1), "c": GoldenPlace(1)}, geops=1)
     after = record({"a": GoldenPlace(1), "b": GoldenPlace(2), "c": GoldenPlace(2)}, geops=2)
     assert [change.text for change in golden.changes(before, after)] == [
-        "geops: 1 -> 2",
         "a: not in the graph -> GEOP 1",
+        "geops: 1 -> 2",
     ]
 
 

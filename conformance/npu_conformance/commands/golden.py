@@ -10,11 +10,13 @@ from npu_conformance.commands.shared import (
     EDITION,
     POLICY,
     SIZES,
+    STRICT,
     SURFACE,
     Number,
     echo_json,
     examples,
     how_made,
+    names_first,
     processors,
 )
 from npu_reference.errors import ExitStatus, NpuError
@@ -65,6 +67,7 @@ def golden() -> None:
 )
 @click.option("--op-list", "op_list", type=click.Path(), help="JSON of offloadable operators; default the catalog's.")
 @click.option("--ops-info", "ops_info", type=click.Path(), help="Your own file, laid over the operator library.")
+@STRICT
 @SURFACE
 @EDITION
 @_JOBS
@@ -85,6 +88,7 @@ def golden_update(
     device: str,
     op_list: Optional[str],
     ops_info: Optional[str],
+    strict: bool,
     surface: str,
     edition: str,
     jobs: Optional[int],
@@ -94,14 +98,16 @@ def golden_update(
     from npu_conformance.models import precise
     from npu_conformance.models.golden import GoldenQuestion, many
     from npu_conformance.protocol import schema
-    from npu_reference.options import parse_assignments
+    from npu_reference.options import parse_assignments, resolve
 
     question = None
     if again:
         _refuse_given(context)
     else:
+        values = parse_assignments(assignments)
+        names_first(resolve(values, surface=surface, edition=edition, env={}).warnings, strict)
         question = GoldenQuestion(
-            parse_assignments(assignments),
+            values,
             surface,
             edition,
             policy,
@@ -153,7 +159,7 @@ def golden_update(
 def golden_check(
     models: Tuple[str, ...], tolerance: float, recorded: bool, jobs: Optional[int], html: Optional[str], form: str
 ) -> int:
-    """Compare each MODEL with its record; exit 1 and say what moved if anything did."""
+    """Compare each MODEL, asked as its record says, with the record; exit 1 and say what moved if anything did."""
     from npu_conformance.files import output
     from npu_conformance.files.annotations import annotation
     from npu_conformance.models.golden import many
@@ -185,6 +191,10 @@ def golden_check(
                 click.echo(printable(f"  {change.text}"))
         if len(answers) > 1:
             click.echo(f"{len(checked) - len(moved)} of {len(answers)} models unchanged, {len(moved)} moved", err=True)
+    left = [] if recorded else many.unrecorded(models)
+    if left:
+        told = f"{left[0]} has no record" if len(left) == 1 else f"{left[0]} and {len(left) - 1} more have no record"
+        click.echo(printable(f"warning: {told}, so nothing is checked of it; golden update makes one."), err=True)
     return _refused(answers) or (ExitStatus.NEGATIVE if moved else ExitStatus.OK)
 
 

@@ -19,7 +19,6 @@ def answer(library: Library, report: Report) -> Dict[str, Any]:
 
 def _cause(library: Library, report: Report, cause: causes.Cause) -> Dict[str, Any]:
     example = cause.example
-    requirements = example.instance.case.requirements[:1]
     told = failing.account(library, report, example)
     return {
         "name": cause.name,
@@ -30,7 +29,7 @@ def _cause(library: Library, report: Report, cause: causes.Cause) -> Dict[str, A
         "family": cause.family,
         "cases": cause.cases,
         "results": cause.results,
-        "requirements": [{"id": name, "statement": library.requirements[name].statement} for name in requirements],
+        "requirements": [{"id": name, "statement": library.requirements[name].statement} for name in cause.broken],
         "example": {
             "id": example.instance.id,
             "detail": example.result.detail,

@@ -31,7 +31,7 @@ _PLACEMENTS = {
 _KINDS = {
     "missing": "Of {aspect}, something is missing",
     "unexpected": "Of {aspect}, something should not be there",
-    "differs": "Of {aspect}, one thing stands where another should",
+    "differs": "Of {aspect}, something else came than was expected",
     "forbidden": "Of {aspect}, something forbidden is there",
     "no-alternative": "None of the allowed alternatives holds",
     "bound": "Of {aspect}, a number is out of bounds",
@@ -138,11 +138,13 @@ class Cause(NamedTuple):
             todo = _OF_STATUS[self.status]
         else:
             todo = _OF_KIND.get(self.kind, _OTHERWISE)
-        names = self.example.instance.case.requirements[:1]
-        more = (
-            f" `npu-conformance explain {names[0]}` quotes the document, and names all cases about it." if names else ""
-        )
-        return todo + more
+        more = (f" `npu-conformance explain {name}` quotes the document, and names its cases." for name in self.broken)
+        return todo + "".join(more)
+
+    @property
+    def broken(self) -> Tuple[str, ...]:
+        """The requirement that its example is about, if it cites any."""
+        return _broken(self.example)
 
     @property
     def example(self) -> Record:
@@ -172,6 +174,14 @@ def causes(records: Sequence[Record]) -> List[Cause]:
             found.setdefault(key, []).append(tuple(group))
     made = [Cause(*key, _plainest_first(failures)) for key, failures in found.items()]
     return sorted(made, key=lambda one: (one.status == "blocked", -one.cases, judge.ORDER.index(one.status), one.name))
+
+
+def _broken(record: Record) -> Tuple[str, ...]:
+    """The requirement that what differs is about, such as that of the option whose value is another; else the first."""
+    names = record.instance.case.requirements
+    subjects = [entry.fact.split(" ")[1] for entry in record.result.differences if " " in entry.fact]
+    about = [name for subject in subjects for name in names if subject in name.split(".")]
+    return (*about, *names)[:1]
 
 
 def symptom(result: judge.Result) -> Tuple[str, str]:
@@ -208,12 +218,13 @@ def _placed(differences: Sequence[judge.Difference]) -> str:
 
 
 def _plainest_first(failures: Sequence[Tuple[Record, ...]]) -> Tuple[Tuple[Record, ...], ...]:
-    """What must hold first, then what most of them are about, then what differs in little."""
-    cited = Counter(failure[0].instance.case.requirements[:1] for failure in failures)
+    """What must hold first, then what most of them are about, then what asks and differs in little."""
+    cited = Counter(_broken(failure[0]) for failure in failures)
 
     def plainness(failure: Tuple[Record, ...]) -> Tuple[Any, ...]:
         instance, result = failure[0].instance, failure[0].result
         case = instance.case
-        return case.level != inventory.LEVELS[0], -cited[case.requirements[:1]], len(result.differences), instance.id
+        much = (len(case.requirements), len(result.differences))
+        return case.level != inventory.LEVELS[0], -cited[_broken(failure[0])], much, instance.id
 
     return tuple(sorted(failures, key=plainness))

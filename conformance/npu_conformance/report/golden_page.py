@@ -10,7 +10,7 @@ from npu_conformance.report.page import Made, render_page
 __all__ = ["page"]
 
 #: What changes are about, and how the page calls it.
-_ABOUT = {"files": "Files", "costs": "Costs", "places": "Places", "dtypes": "Dtypes"}
+_ABOUT = {"files": "Files", "places": "Places", "dtypes": "Dtypes", "costs": "Costs"}
 
 
 def page(answers: Sequence[GoldenAnswer], made: Made) -> str:

@@ -184,7 +184,6 @@ def _told(value: Any) -> str:
 
 def _cause_row(library: Library, report: Report, cause: causes.Cause) -> Dict[str, Any]:
     """One probable cause, with everything it made fail, an example first."""
-    names = cause.example.instance.case.requirements[:1]
     return {
         "name": cause.name,
         "status": cause.status,
@@ -193,7 +192,7 @@ def _cause_row(library: Library, report: Report, cause: causes.Cause) -> Dict[st
         "about": " · ".join(part for part in (cause.family, cause.method) if part),
         "cases": cause.cases,
         "results": cause.results,
-        "demands": [(name, library.requirements[name].statement) for name in names],
+        "demands": [(name, library.requirements[name].statement) for name in cause.broken],
         "count": len(cause.failures),
         "failures": [
             dict(_row(library, report, failure[0]), where=[record.instance.id for record in failure])

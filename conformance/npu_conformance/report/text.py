@@ -41,6 +41,7 @@ _PAIRS = 5  # separated pairs of GEOPs shown
 _BLAMED = 5  # missing operators ranked
 _REASONS = 12  # why cases were not judged, those of most cases first
 _CAUSES = 10  # of failures, those of most cases first
+_DIFFERENCES = 3  # so many are told one by one (assumed)
 _ASKED, _ASKED_LINES = 600, 4  # characters and lines of a part of what an example asked (assumed)
 
 _STYLES = {
@@ -113,9 +114,12 @@ def _causes(console: Console, library: Library, report: Report) -> None:
         number = f"{cause.cases} case{'s' if cause.cases > 1 else ''}"
         head = Text(cause.status, style=_STYLES.get(cause.status, "red"))
         _line(console, head + _plain(f"  {number}  {cause.sentence} ({cause.family}, {cause.method})."), 2)
-        for name in example.instance.case.requirements[:1]:
+        for name in cause.broken:
             _line(console, _plain(f"  {name}: {library.requirements[name].statement}"), 4)
-        _line(console, _plain(f"  {example.instance.id}: {example.result.detail}"), 4)
+        differences = [f"{one.kind}: {one.fact}" for one in example.result.differences[:_DIFFERENCES]]
+        few = differences and len(example.result.differences) <= _DIFFERENCES
+        came = "; ".join(differences) if few else example.result.detail
+        _line(console, _plain(f"  {example.instance.id}: {came}"), 4)
         told = failing.account(library, report, example, _ASKED_LINES, _ASKED)
         for one in told.asked.splitlines()[1:]:  # the method stands above
             _line(console, _plain(f"    {one}"), 6)

@@ -1,4 +1,4 @@
-"""Says in words what moved between two records: counts, the step, places, dtypes; of each the largest first."""
+"""Says in words what moved between two records: places, dtypes, counts, the step; of each the largest first."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def changes(before: GoldenRecord, after: GoldenRecord, tolerance: float = 0.0) -
     elif before.step and after.step:
         costs += _step(before, after, tolerance)
     dtypes = _retyped(before.precision, after.precision) if before.precision and after.precision else []
-    parts = {"files": files, "costs": costs, "places": _placement(before, after), "dtypes": dtypes}
+    parts = {"files": files, "places": _placement(before, after), "dtypes": dtypes, "costs": costs}
     return [Change(text, about) for about, texts in parts.items() for text in texts]
 
 
@@ -157,7 +157,7 @@ def _step(before: GoldenRecord, after: GoldenRecord, tolerance: float) -> List[s
     moved = []
     for name in sorted(set(before.kernels) | set(after.kernels)):
         was, now = before.kernels.get(name, Kernels(0, 0)), after.kernels.get(name, Kernels(0, 0))
-        if was != now:
+        if _kernels(was) != _kernels(now):
             moved.append((-abs(now.nanoseconds - was.nanoseconds), name, was, now))
     for _, name, was, now in sorted(moved)[:NAMED_KERNELS]:
         kind, _, engine = name.rpartition(" ")
@@ -175,7 +175,8 @@ def _measure(name: str, old: int, new: int) -> str:
     """A number of a step in the unit people read, with the share by which it moved."""
     label, _, unit = name.rpartition(" ")
     if unit == "ns":
-        told = f"{label}: {old / 1000:.1f} -> {new / 1000:.1f} us"
+        digits = 1 if f"{old / 1000:.1f}" != f"{new / 1000:.1f}" else 3
+        told = f"{label}: {old / 1000:.{digits}f} -> {new / 1000:.{digits}f} us"
     elif unit == "bytes":
         told = f"{label}: {old} -> {new} bytes"
     else:

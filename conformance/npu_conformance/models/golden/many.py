@@ -9,7 +9,7 @@ from npu_conformance.models import golden
 from npu_conformance.models.golden.record import GoldenQuestion
 from npu_reference.errors import NpuError
 
-__all__ = ["GoldenAnswer", "check", "models_of", "update"]
+__all__ = ["GoldenAnswer", "check", "models_of", "unrecorded", "update"]
 
 _END = ".golden.txt"
 
@@ -71,6 +71,19 @@ def _below(folder: str) -> Iterator[str]:
         for name in sorted(names):
             if name.endswith(_END):
                 yield os.path.join(here, name[: -len(_END)])
+
+
+def unrecorded(paths: Sequence[str]) -> List[str]:
+    """Models below the folders of `paths` that no check asks, since nothing is recorded of them."""
+    found: List[str] = []
+    for path in paths:
+        for here, folders, names in os.walk(path) if os.path.isdir(path) else ():
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            models = [os.path.join(here, name) for name in sorted(names) if name.endswith((".pb", ".pbtxt"))]
+            if any(name.startswith("saved_model.pb") for name in names):
+                models, folders[:] = [here], []
+            found += [model for model in models if not golden.record_path(model).exists()]
+    return found
 
 
 def check(models: Sequence[str], jobs: int, tolerance: float = 0.0) -> Iterator[GoldenAnswer]:
