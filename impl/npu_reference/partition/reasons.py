@@ -105,7 +105,10 @@ _INPUT = (
     "Input pipelines run in the framework, and what they give is copied in; with enable_data_pre_proc the device takes "
     "it itself."
 )
-_PYTHON = "Compute it in Python before the run and feed it, or build it of operators the device has."
+_PYTHON = (
+    "Compute it in Python before the run and feed it, or build it of operators the device has; within"
+    " tf.stop_gradient where it has no gradient, as py_func, so that training stays the same."
+)
 
 #: Operators that no device has, whatever it is: what to do where the remedy of their reason would not help.
 _BY_OP: Dict[str, str] = {

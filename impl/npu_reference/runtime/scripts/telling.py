@@ -68,7 +68,7 @@ def report(say: Callable[[str], None], before: Totals, account: Account, faults:
         say(
             "warning: no session was taken over, so nothing ran on the simulated NPU. A session's config must name"
             f" {OPTIMIZER} (custom_optimizers.add().name = '{OPTIMIZER}'); TensorFlow ignores every other name"
-            " silently."
+            " silently. npu-conformance lint --diff --unsafe-fixes shows the lines to add."
         )
     elif totals.runs == before.runs:
         say(
