@@ -168,6 +168,8 @@ def _compared(console: Terminal, answer: Mapping[str, Any]) -> None:
     for one in answer["compared"]:
         options, told = changed(one)
         line(console, Text(f"with {options}: ", style="bold") + plain(told), 2)
+    if answer["compared"]:
+        line(console, plain("operators on the host are not timed: fewer kernels may mean more of them"), 2)
 
 
 def changed(one: Mapping[str, Any]) -> Tuple[str, str]:
