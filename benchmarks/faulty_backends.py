@@ -96,8 +96,9 @@ def judged(one: making.Faulty, panels: Panels) -> Seen:
 
 
 def broken_laws(one: making.Faulty, panels: Panels) -> Iterator[str]:
-    """The laws of its methods that a backend breaks."""
-    chosen = tuple(law for law in asking.instances() if law.case.method in one.methods)
+    """The laws of its methods that a backend breaks, of those that count against a verdict."""
+    laws = [law for law in asking.instances() if law.case.level == "must"]
+    chosen = tuple(law for law in laws if law.case.method in one.methods)
     if chosen:
         claims = judge.Claims.of(one.backend.hello({"protocol": 1}))
         plan = asking.Plan(panels.graphs, 0, chosen, panels.folder, panels.shelf)

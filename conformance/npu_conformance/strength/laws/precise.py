@@ -305,6 +305,8 @@ def _gray(reading: Precise) -> List[str]:
         kernel = None if fused is None else _kernel(op, fused)
         if kernel is None or kernel.flag != "graylist" or one.get("engine", "vector") not in _AI_CORE:
             continue
+        if one.get("list", "graylist") != "graylist":
+            continue  # which operators are gray by themselves is the hardware's
         args = graph.op_def(node).inputs
         floats = [{dtype for dtype in (*each.inputs, *each.outputs) if dtype in _CHOSEN} for each in kernel.columns]
         both = {"float16"} in floats and {"float32"} in floats
@@ -319,8 +321,8 @@ def _gray(reading: Precise) -> List[str]:
             if not begins(source, node):
                 cast = graph.nodes[source].op == "Cast"  # no document says whether what it casts up may go down again
                 given.append("?" if cast else told[source]["outputs"][slot])
-        if "?" in given or not says:
-            continue
+        if "?" in given or not says or len(set(given)) > 1:
+            continue  # of producers that differ no document says which one counts
         wanted = "float16" if given and set(given) == {"float16"} else "float32"
         if any(one["inputs"][at] != wanted for at in says):
             faults.append(f"{one['node']} ({op}) reads {' '.join(one['inputs'])} where its producers give {given}")
