@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Dict, List, NamedTuple, Sequence, Set, Tuple
 
 from npu_reference.partition.model import Note
 from npu_reference.partition.settings import NodeRange
+from npu_reference.partition.structure.topology import reached
 from npu_reference.partition.structure.wires import Wires
 from npu_reference.spelling import did_you_mean
 
@@ -43,25 +44,11 @@ def select(graph: Graph, wires: Wires, ranges: Sequence[NodeRange]) -> Selection
             else:
                 notes.append(_unknown(graph, name, number, "in node", "it is skipped"))  # M9
         ends = [graph.index[name] for name in item.out_nodes]
-        inside = _closure(starts, graph, wires, forward=True) & _closure(ends, graph, wires, forward=False)
+        inside = reached(graph.out_edges, wires.dst, starts) & reached(graph.in_edges, wires.src, ends)
         for node in sorted(inside):
             entry.setdefault(node, number)
         notes.extend(_lonely(graph, item, number, starts, ends, inside))
     return Selection(entry, tuple(notes))
-
-
-def _closure(starts: Sequence[int], graph: Graph, wires: Wires, forward: bool) -> Set[int]:
-    ends = wires.dst if forward else wires.src
-    edges_of = graph.out_edges if forward else graph.in_edges
-    seen = set(starts)
-    pending = list(starts)
-    while pending:
-        for edge in edges_of(pending.pop()):
-            node = ends[edge]
-            if node not in seen:
-                seen.add(node)
-                pending.append(node)
-    return seen
 
 
 def _lonely(

@@ -1,12 +1,28 @@
-"""An order of nodes in which every edge points forward."""
+"""An order of nodes in which every edge points forward, and what edges lead to."""
 
 from __future__ import annotations
 
-from typing import Iterable, List, Sequence
+from typing import Callable, Iterable, List, Sequence, Set
 
 from npu_reference.errors import NpuError
 
-__all__ = ["topological_order"]
+__all__ = ["reached", "topological_order"]
+
+
+def reached(edges_of: Callable[[int], Iterable[int]], ends: Sequence[int], starts: Iterable[int]) -> Set[int]:
+    """Some nodes with all that is behind them, by out edges and heads, or before them, by in edges and tails.
+
+    Args:
+        edges_of: the edges of a node in the direction; ends: by edge, the node that it leads to.
+    """
+    seen = set(starts)
+    pending = list(seen)
+    while pending:
+        for edge in edges_of(pending.pop()):
+            if ends[edge] not in seen:
+                seen.add(ends[edge])
+                pending.append(ends[edge])
+    return seen
 
 
 def topological_order(count: int, successors: Sequence[Iterable[int]]) -> List[int]:

@@ -16,6 +16,7 @@ from npu_reference.graphs import OPS, Graph, frames, graph_from_def
 from npu_reference.partition import Partition
 from npu_reference.partition.structure.calls import called_functions
 from npu_reference.partition.structure.hidden import waiting
+from npu_reference.partition.structure.topology import reached
 from npu_reference.runtime.execution.liveness import unsteady
 from npu_reference.runtime.execution.needed import CONTROL_FLOW, call_without_idle, is_lowered, without_idle
 from npu_reference.runtime.execution.references import MARK, reads_reference
@@ -86,7 +87,7 @@ def _reads_late(partition: Partition) -> bool:
         if home[edges.dst[edge]] != home[node] and graph.nodes[edges.dst[edge]].op != "_Retval"
         for before in graph.in_edges(edges.dst[edge])
     }
-    return any(graph.nodes[node].op not in _SAFE for node in _reached(graph.in_edges, edges.src, given))
+    return any(graph.nodes[node].op not in _SAFE for node in reached(graph.in_edges, edges.src, given))
 
 
 def _wholes(partition: Partition) -> List[Optional[int]]:
@@ -108,18 +109,7 @@ def _called(proto: Any) -> List[str]:
 def _related(graph: Graph, node: int) -> Set[int]:
     """The operators that lead to one, those it leads to, and itself."""
     before, after = (graph.in_edges, graph.edges.src), (graph.out_edges, graph.edges.dst)
-    return _reached(*before, [node]) | _reached(*after, [node])
-
-
-def _reached(edges: Any, ends: Any, starts: Iterable[int]) -> Set[int]:
-    reached = set(starts)
-    pending = list(reached)
-    while pending:
-        for edge in edges(pending.pop()):
-            if ends[edge] not in reached:
-                reached.add(ends[edge])
-                pending.append(ends[edge])
-    return reached
+    return reached(*before, [node]) | reached(*after, [node])
 
 
 def dissolved(node: Any, functions: Mapping[str, Any]) -> Optional[str]:

@@ -13,6 +13,7 @@ from typing import Any, Callable, Container, Dict, Iterable, Iterator, List, Opt
 import numpy as np
 
 from npu_reference.graphs import Graph
+from npu_reference.partition.structure.topology import reached
 from npu_reference.runtime.execution.liveness import unsteady
 from npu_reference.runtime.observing.log import Notice, say
 from npu_reference.runtime.sessions.running_again import keeps_no_record
@@ -255,15 +256,8 @@ class _PartialRun:
     def _closure(self, nodes: Set[int], way: str) -> Set[int]:
         """Some nodes with all that are before them (``in``) or behind them (``out``)."""
         graph = self._graph
-        edges, next_of = (graph.in_edges, graph.edges.src) if way == "in" else (graph.out_edges, graph.edges.dst)
-        seen = set(nodes)
-        waiting = list(nodes)
-        while waiting:
-            for edge in edges(waiting.pop()):
-                if next_of[edge] not in seen:
-                    seen.add(next_of[edge])
-                    waiting.append(next_of[edge])
-        return seen
+        edges = (graph.in_edges, graph.edges.src) if way == "in" else (graph.out_edges, graph.edges.dst)
+        return reached(*edges, nodes)
 
     def _tell_of(self, again: Set[int]) -> None:
         """An operator that runs twice and draws, counts or writes gives something else than where it runs once."""
