@@ -39,10 +39,11 @@ SESSIONS = ["session-uses-mixed", "session-further-uses-mixed", "session-uses-fu
 VERSION = {"oldest": None, "newest": None, "between": PART if PART == 2 else None}.get(SCOPE, 3)
 
 # For a change the oldest version and those between ask a quarter of the cases each, and the newest the half that they
-# do not ask; the oldest also all of TensorFlow 1 alone, the newest all of TensorFlow 2 alone.
+# do not ask. All of TensorFlow 1 alone is asked by the oldest, all of TensorFlow 2 alone by the newest, and all of
+# estimators, which the newest has not, by one between.
 if SCOPE:
     parts = {"oldest": (0,), "newest": (2, 3)}.get(SCOPE, (0,) if PART == 1 else (1,))
-    alone = {"oldest": "tf1", "newest": "tf2"}.get(SCOPE, "")
+    alone = {"oldest": "tf1", "newest": "tf2"}.get(SCOPE, "estimator" if PART == 1 else "")
     mine = [
         one for one in RUNS
         if zlib.crc32(one.case.id.encode()) % 4 in parts or alone in one.case.needs or one.case.id in SESSIONS
