@@ -148,3 +148,15 @@ def test_every_failure_is_looked_at_once_at_most(nothing: Any, monkeypatch: Any)
     monkeypatch.setattr(causes, "symptom", lambda result: calls.append(1) or asked(result))
     causes.causes(nothing)
     assert len(calls) <= len(nothing)
+
+
+def test_a_cause_is_about_the_option_that_differs_and_its_example_asks_least() -> None:
+    wrong = _failed(("missing", "effective hcom_parallel = false", "effective"))
+    ids = ("defaults-on-session-legacy@legacy", "session-hcom-parallel-default@legacy")
+    asked = [one for one in all_host.SHIPPED.instances() if one.id in ids and not one.twin]
+    found = [Record(one, wrong, None, "", "", 0.0) for one in asked]
+    assert len(found) == 2
+    for records in (found, found[::-1]):
+        (cause,) = causes.causes(records)
+        assert cause.broken == ("session.hcom_parallel.default",) and "session.hcom_parallel.default" in cause.remedy
+        assert cause.example.instance.id == ids[1]

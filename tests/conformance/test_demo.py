@@ -67,7 +67,7 @@ def pasted(command: str, folder: str, environment: Dict[str, str]) -> subprocess
     )
 
 
-@pytest.mark.nightly  # by day the commands of the README and of the tutorials run
+@pytest.mark.nightly  # by day the commands of the README and of a tutorial run
 def test_every_command_it_prints_works_from_any_directory(
     tried: str, elsewhere: str, environment: Dict[str, str]
 ) -> None:

@@ -155,3 +155,19 @@ def test_a_page_shows_of_each_model_what_moved_before_and_after(tmp_path):
     assert ended.return_value == 1 and "1 of 2 models are unchanged, 1 moved" in written
     assert "<td>middle</td><td>GEOP 1</td><td>host, NOT_SUPPORTED</td>" in written
     assert "<td>geops</td><td>1</td><td>2</td>" in written and "model<b>" not in written
+
+
+def test_a_misspelt_option_is_told_and_refused_where_nothing_is_ignored(tmp_path):
+    words = ["golden", "update", chain(tmp_path / "model.pb"), "-o", "mix_compile_mod=true"]
+    told = CliRunner().invoke(cli.cli, words)
+    assert told.exit_code == 0 and "Did you mean mix_compile_mode?" in told.output
+    with pytest.raises(NpuError, match="Did you mean mix_compile_mode"):
+        CliRunner().invoke(cli.cli, [*words, "--strict"], catch_exceptions=False, standalone_mode=False)
+
+
+def test_a_model_of_a_folder_that_has_no_record_is_told_unless_it_is_left_out(tmp_path):
+    golden.update(chain(tmp_path / "model.pb"), MIXED)
+    new = chain(tmp_path / "new.pb")
+    for words, told in (([], True), (["--recorded"], False)):
+        ended = CliRunner().invoke(cli.cli, ["golden", "check", str(tmp_path), *words], standalone_mode=False)
+        assert ended.return_value == 0 and (f"{new} has no record" in ended.output) == told

@@ -77,3 +77,21 @@ def passed(
         result = panel.result(echo, one)
         found[one.case.area] = Passed(before.asked + 1, before.passed + (result is None or result.status == "pass"))
     return found
+
+
+def _main() -> None:
+    from npu_conformance.files import scratch
+    from npu_conformance.library import library
+
+    shelf, folder = library.load(), scratch.Scratch("npu-conformance-")
+    try:
+        found = passed(shelf, shelf.instances(), folder.path)
+    finally:
+        folder.close()
+    for area, one in sorted(found.items()):
+        print(f"{area}: {one.passed} of {one.asked}")
+    print(f"all: {sum(one.passed for one in found.values())} of {sum(one.asked for one in found.values())}")
+
+
+if __name__ == "__main__":
+    _main()

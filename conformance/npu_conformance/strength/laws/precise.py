@@ -322,7 +322,7 @@ def _gray(reading: Precise) -> List[str]:
                 cast = graph.nodes[source].op == "Cast"  # no document says whether what it casts up may go down again
                 given.append("?" if cast else told[source]["outputs"][slot])
         if "?" in given or not says or len(set(given)) > 1:
-            continue  # of producers that differ no document says which one counts
+            continue  # which of several producers counts is a choice (P1)
         wanted = "float16" if given and set(given) == {"float16"} else "float32"
         if any(one["inputs"][at] != wanted for at in says):
             faults.append(f"{one['node']} ({op}) reads {' '.join(one['inputs'])} where its producers give {given}")
