@@ -7,7 +7,11 @@ from typing import Any, List, Optional, Tuple
 import click
 
 from npu_conformance.commands.shared import (
+    ASSIGNED,
     EDITION,
+    FEEDS,
+    FETCHES,
+    OP_LIST,
     POLICY,
     SIZES,
     STRICT,
@@ -45,7 +49,7 @@ def golden() -> None:
 
 @golden.command("update", epilog=examples("golden update model.pb -o mix_compile_mode=true"))
 @click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL...")
-@click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated.")
+@ASSIGNED
 @click.option("--again", is_flag=True, help="Ask each MODEL as its record does, instead of by these options.")
 @click.option(
     "--facts",
@@ -53,19 +57,13 @@ def golden() -> None:
     help="What to record; default all, without the step where sizes are unknown.",
 )
 @POLICY
-@click.option("--feed", "feeds", multiple=True, metavar="NAME:SLOT", help="A tensor that is fed; may be repeated.")
-@click.option(
-    "--fetch",
-    "fetches",
-    multiple=True,
-    metavar="NAME[:SLOT]",
-    help="A tensor that is fetched, or an operator that is run; may be repeated.",
-)
+@FEEDS
+@FETCHES
 @SIZES
 @click.option(
     "--device", default="Ascend910A", show_default=True, metavar="NAME|FILE.toml[:NAME]", help="Of the step recorded."
 )
-@click.option("--op-list", "op_list", type=click.Path(), help="JSON of offloadable operators; default the catalog's.")
+@OP_LIST
 @click.option("--ops-info", "ops_info", type=click.Path(), help="Your own file, laid over the operator library.")
 @STRICT
 @SURFACE

@@ -8,9 +8,13 @@ from typing import Any, List, Mapping, Optional, Tuple
 import click
 
 from npu_conformance.commands.shared import (
+    ASSIGNED,
     EDITION,
+    FEEDS,
+    FETCHES,
     FORMAT,
     GRAPH,
+    OP_LIST,
     POLICY,
     SIZES,
     STRICT,
@@ -30,6 +34,9 @@ __all__ = ["partition"]
 _BLAMED = 5
 _BLAME_NODES = 50000
 
+#: Parameters that a line to paste repeats.
+_AS_GIVEN = ("assignments", "policy", "flavour", "op_list", "shapes", "batch", "surface", "edition")
+
 
 @click.command(
     epilog=examples(
@@ -38,17 +45,11 @@ _BLAME_NODES = 50000
     )
 )
 @GRAPH
-@click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated.")
+@ASSIGNED
 @POLICY
-@click.option("--op-list", "op_list", type=click.Path(), help="JSON of offloadable operators; default the catalog's.")
-@click.option("--feed", "feeds", multiple=True, metavar="NAME:SLOT", help="A tensor that is fed; may be repeated.")
-@click.option(
-    "--fetch",
-    "fetches",
-    multiple=True,
-    metavar="NAME[:SLOT]",
-    help="A tensor that is fetched, or an operator that is run; may be repeated.",
-)
+@OP_LIST
+@FEEDS
+@FETCHES
 @click.option(
     "--require-offload",
     "required",
@@ -116,7 +117,7 @@ def partition(
     entries = [one.to_json() for one in unmatched(resolution, loaded)]
     sizes, _ = precise.sizes(loaded, given, batch, feeds)
     tensors, targets = split_fetches(list(fetches))
-    words = _words(graph, assignments, policy, flavour, op_list, shapes, batch, surface, edition)
+    words = _words(click.get_current_context(), graph)
     proposals = [] if fetches else advice.propose(loaded, words)
     missing = advice.open_inputs(loaded, sizes)
     if feeds or tensors or targets:
@@ -181,32 +182,15 @@ def _assigned(found: Any, resolution: Any) -> List[Mapping[str, Any]]:
         return []
 
 
-def _words(
-    graph: str,
-    assignments: Tuple[str, ...],
-    policy: str,
-    flavour: str,
-    op_list: Optional[str],
-    shapes: Tuple[str, ...],
-    batch: Optional[int],
-    surface: str,
-    edition: str,
-) -> List[str]:
-    """The command as it was given, but for demands and files to write; a line to paste begins with it."""
+def _words(context: click.Context, graph: str) -> List[str]:
+    """The command as it was given, but for feeds, demands and files to write; a line to paste begins with it."""
+    from click.core import ParameterSource
+
     words = ["npu-conformance", "partition", word_for(graph)]
-    for assignment in assignments:
-        words += ["-o", assignment]
-    given = (
-        ("--policy", policy, "documented"),
-        ("--flavour", flavour, "tf1"),
-        ("--op-list", op_list, None),
-        ("--surface", surface, "session"),
-        ("--edition", edition, "current"),
-        ("--batch", batch, None),
-    )
-    for option, value, default in given:
-        if value != default:
-            words += [option, str(value)]
-    for shape in shapes:
-        words += ["--shape", shape]
+    for option in context.command.params:
+        name = str(option.name)
+        if name in _AS_GIVEN and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            value = context.params[name]
+            for one in value if isinstance(value, tuple) else [value]:
+                words += [option.opts[0], str(one)]
     return words

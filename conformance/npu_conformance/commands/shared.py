@@ -12,9 +12,10 @@ import click
 from npu_reference.errors import NpuError
 
 __all__ = [
-    "BACKEND", "COMPARE", "EDITION", "EDITIONS", "FORMAT", "GRAPH", "IGNORE", "MODEL", "MISNAMED", "POLICY", "SELECT",
-    "SIZES", "STDIN", "STRICT", "SURFACE", "WORDS", "WORKERS", "echo_json", "examples", "how_made", "names_first",
-    "processors", "read_stdin", "seed_of", "stop_on_signals", "word_for", "worker_settings",
+    "ASSIGNED", "BACKEND", "COMPARE", "EDITION", "EDITIONS", "FEEDS", "FETCHES", "FORMAT", "GRAPH", "IGNORE", "MODEL",
+    "MISNAMED", "OP_LIST", "POLICY", "SELECT", "SIZES", "STDIN", "STRICT", "SURFACE", "WORDS", "WORKERS", "echo_json",
+    "examples", "how_made", "names_first", "processors", "read_stdin", "seed_of", "stop_on_signals", "word_for",
+    "worker_settings",
 ]  # fmt: skip
 
 
@@ -163,27 +164,33 @@ SIZES = _together(
         help="First size of all inputs that leave it open and have no --shape.",
     ),
 )
+ASSIGNED = click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated.")
+OP_LIST = click.option(
+    "--op-list", "op_list", type=click.Path(), help="JSON of offloadable operators; default the catalog's."
+)
+FEEDS = click.option(
+    "--feed", "feeds", multiple=True, metavar="NAME:SLOT", help="A tensor that is fed; may be repeated."
+)
+FETCHES = click.option(
+    "--fetch",
+    "fetches",
+    multiple=True,
+    metavar="NAME[:SLOT]",
+    help="A tensor that is fetched, or an operator that is run; may be repeated.",
+)
 #: A graph as one session.run sees it, under options and with the operators of a device.
 MODEL = _together(
     GRAPH,
-    click.option("-o", "assignments", multiple=True, metavar="k=v", help="An option; may be repeated."),
-    click.option(
-        "--op-list", "op_list", type=click.Path(), help="JSON of offloadable operators; default the catalog's."
-    ),
+    ASSIGNED,
+    OP_LIST,
     click.option(
         "--ops-info",
         "ops_info",
         type=click.Path(),
         help="Your aic-<soc>-ops-info.json, laid over the built-in operator library.",
     ),
-    click.option("--feed", "feeds", multiple=True, metavar="NAME:SLOT", help="A tensor that is fed; may be repeated."),
-    click.option(
-        "--fetch",
-        "fetches",
-        multiple=True,
-        metavar="NAME[:SLOT]",
-        help="A tensor that is fetched, or an operator that is run; may be repeated.",
-    ),
+    FEEDS,
+    FETCHES,
     SIZES,
 )
 COMPARE = click.option(
