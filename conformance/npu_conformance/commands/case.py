@@ -7,15 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import click
 
-from npu_conformance.commands.shared import (
-    BACKEND,
-    FORMAT,
-    WORKERS,
-    echo_json,
-    examples,
-    stop_on_signals,
-    worker_settings,
-)
+from npu_conformance.commands import shared
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["case"]
@@ -25,12 +17,12 @@ _LINES = 100  # of one part that are shown (assumed); --format json has all
 _TRACED = 20000  # characters of a request or an answer that are shown (assumed)
 
 
-@click.command(epilog=examples("case rc-hccl-600", "case rc-hccl-600 --trace"))
+@click.command(epilog=shared.examples("case rc-hccl-600", "case rc-hccl-600 --trace"))
 @click.argument("name", metavar="ID")
 @click.option("--trace", is_flag=True, help="Also ask the backend, and print request and answer; exit 1 unless passed.")
-@BACKEND
-@WORKERS
-@FORMAT
+@shared.BACKEND
+@shared.WORKERS
+@shared.FORMAT
 def case(
     name: str,
     trace: bool,
@@ -78,12 +70,12 @@ def case(
         "repeat": failing.command(instance, spec, (asking.DEFAULT, 0)),
     }
     if trace:
-        stop_on_signals()
-        answer["trace"] = _trace(shelf, instance, spec, worker_settings(jobs, factor, variables, python))
+        shared.stop_on_signals()
+        answer["trace"] = _trace(shelf, instance, spec, shared.worker_settings(jobs, factor, variables, python))
     if form == "json":
         from npu_conformance.protocol import schema
 
-        echo_json({"schema": schema.header("case"), **answer})
+        shared.echo_json({"schema": schema.header("case"), **answer})
     else:
         _tell(answer)
     return ExitStatus.OK if not trace or answer["trace"]["status"] == "pass" else ExitStatus.NEGATIVE

@@ -7,18 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import (
-    BACKEND,
-    EDITIONS,
-    FORMAT,
-    WORKERS,
-    Number,
-    echo_json,
-    examples,
-    seed_of,
-    stop_on_signals,
-    worker_settings,
-)
+from npu_conformance.commands import shared
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["explore"]
@@ -27,11 +16,11 @@ _OUT = "npu-conformance-drafts"
 _SCHEMA = {"name": "npu-conformance/explore", "version": 1}
 
 
-@click.command(epilog=examples("explore --backend py:my.backend:Backend --seconds 300 --out found"))
-@BACKEND
+@click.command(epilog=shared.examples("explore --backend py:my.backend:Backend --seconds 300 --out found"))
+@shared.BACKEND
 @click.option(
     "--seconds",
-    type=Number(0.1, 1e6),
+    type=shared.Number(0.1, 1e6),
     default=60.0,
     show_default=True,
     metavar="N",
@@ -50,8 +39,8 @@ _SCHEMA = {"name": "npu-conformance/explore", "version": 1}
     type=click.Choice(["options", "partition", "precision", "timeline"]),
     help="Only questions of this method; may be repeated.",
 )
-@EDITIONS
-@WORKERS
+@shared.EDITIONS
+@shared.WORKERS
 @click.option(
     "--out",
     default=_OUT,
@@ -62,7 +51,7 @@ _SCHEMA = {"name": "npu-conformance/explore", "version": 1}
 @click.option(
     "--again", default=None, type=click.Path(), metavar="DIR", help="Ask the drafts of this folder again, and no more."
 )
-@FORMAT
+@shared.FORMAT
 def explore(
     spec: str,
     seconds: float,
@@ -88,12 +77,12 @@ def explore(
     from npu_conformance.report import explored as render
     from npu_conformance.strength.exploring import drafts, questions, searching
 
-    stop_on_signals()
+    shared.stop_on_signals()
     backends.check(spec)
-    settings = worker_settings(jobs, factor, variables, python)
+    settings = shared.worker_settings(jobs, factor, variables, python)
     if again is not None:
         return _again(again, spec, settings, form)
-    number = seed_of("--seed", seed)
+    number = shared.seed_of("--seed", seed)
     plan = searching.SearchPlan(
         seconds, number, areas or questions.METHODS, editions or ("legacy", "current"), most or 0
     )
@@ -111,7 +100,7 @@ def explore(
         "findings": [draft.to_json() for draft in made],
     }
     if form == "json":
-        echo_json(answer)
+        shared.echo_json(answer)
     else:
         render.exploration(answer, out)
     return ExitStatus.NEGATIVE if made else ExitStatus.OK
@@ -145,7 +134,7 @@ def _again(folder: str, spec: str, settings: Any, form: str) -> int:
     if not rows:
         raise NpuError("USAGE", folder, "holds no draft")
     if form == "json":
-        echo_json({"schema": _SCHEMA, "backend": spec, "drafts": rows})
+        shared.echo_json({"schema": _SCHEMA, "backend": spec, "drafts": rows})
     else:
         render.drafts(rows)
     return ExitStatus.OK if all(row["status"] == "pass" for row in rows) else ExitStatus.NEGATIVE

@@ -6,23 +6,7 @@ from typing import Any, List, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import (
-    ASSIGNED,
-    EDITION,
-    FEEDS,
-    FETCHES,
-    OP_LIST,
-    POLICY,
-    SIZES,
-    STRICT,
-    SURFACE,
-    Number,
-    echo_json,
-    examples,
-    how_made,
-    names_first,
-    processors,
-)
+from npu_conformance.commands import shared
 from npu_reference.errors import ExitStatus, NpuError
 from npu_reference.printing import printable
 
@@ -47,27 +31,27 @@ def golden() -> None:
     """
 
 
-@golden.command("update", epilog=examples("golden update model.pb -o mix_compile_mode=true"))
+@golden.command("update", epilog=shared.examples("golden update model.pb -o mix_compile_mode=true"))
 @click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL...")
-@ASSIGNED
+@shared.ASSIGNED
 @click.option("--again", is_flag=True, help="Ask each MODEL as its record does, instead of by these options.")
 @click.option(
     "--facts",
     metavar="placement,precision,step",
     help="What to record; default all, without the step where sizes are unknown.",
 )
-@POLICY
-@FEEDS
-@FETCHES
-@SIZES
+@shared.POLICY
+@shared.FEEDS
+@shared.FETCHES
+@shared.SIZES
 @click.option(
     "--device", default="Ascend910A", show_default=True, metavar="NAME|FILE.toml[:NAME]", help="Of the step recorded."
 )
-@OP_LIST
+@shared.OP_LIST
 @click.option("--ops-info", "ops_info", type=click.Path(), help="Your own file, laid over the operator library.")
-@STRICT
-@SURFACE
-@EDITION
+@shared.STRICT
+@shared.SURFACE
+@shared.EDITION
 @_JOBS
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.pass_context
@@ -103,7 +87,7 @@ def golden_update(
         _refuse_given(context)
     else:
         values = parse_assignments(assignments)
-        names_first(resolve(values, surface=surface, edition=edition, env={}).warnings, strict)
+        shared.names_first(resolve(values, surface=surface, edition=edition, env={}).warnings, strict)
         question = GoldenQuestion(
             values,
             surface,
@@ -119,14 +103,14 @@ def golden_update(
             op_list,
             ops_info,
         )
-    answers = _gathered(many.update(many.models_of(models), jobs or processors(), question))
+    answers = _gathered(many.update(many.models_of(models), jobs or shared.processors(), question))
     whole = [answer for answer in answers if not answer.error]
     if form == "json":
         told = {
             "recorded": {answer.model: answer.record for answer in whole},
             "facts": {answer.model: list(answer.facts) for answer in whole},
         }
-        echo_json({"schema": schema.header("golden"), **told, "errors": _errors(answers)})
+        shared.echo_json({"schema": schema.header("golden"), **told, "errors": _errors(answers)})
     else:
         for answer in whole:
             note = f"; {answer.note}" if answer.note else ""
@@ -134,11 +118,11 @@ def golden_update(
     return _refused(answers) or ExitStatus.OK
 
 
-@golden.command("check", epilog=examples("golden check --tolerance 5 models/ --html moved.html"))
+@golden.command("check", epilog=shared.examples("golden check --tolerance 5 models/ --html moved.html"))
 @click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL...")
 @click.option(
     "--tolerance",
-    type=Number(0.0, 1000.0),
+    type=shared.Number(0.0, 1000.0),
     default=0.0,
     metavar="PERCENT",
     help="By which times and memory of a step may differ; default none.",
@@ -165,16 +149,16 @@ def golden_check(
 
     if html:
         output.check_writable(html)
-    answers = _gathered(many.check(many.models_of(models, recorded), jobs or processors(), tolerance))
+    answers = _gathered(many.check(many.models_of(models, recorded), jobs or shared.processors(), tolerance))
     checked = [answer for answer in answers if not answer.error]
     moved = [answer for answer in checked if answer.moved]
     if html:
         from npu_conformance.report.golden_page import page
 
-        output.write_file(html, page(answers, how_made()))
+        output.write_file(html, page(answers, shared.how_made()))
     if form == "json":
         changes = {answer.model: [change.text for change in answer.moved] for answer in checked}
-        echo_json({"schema": schema.header("golden"), "changes": changes, "errors": _errors(answers)})
+        shared.echo_json({"schema": schema.header("golden"), "changes": changes, "errors": _errors(answers)})
     elif form == "github":
         for answer in moved:
             told = "\n".join(change.text for change in answer.moved)

@@ -7,18 +7,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 import click
 
-from npu_conformance.commands.shared import (
-    EDITION,
-    FORMAT,
-    MISNAMED,
-    STDIN,
-    STRICT,
-    SURFACE,
-    echo_json,
-    examples,
-    read_stdin,
-    refused,
-)
+from npu_conformance.commands import shared
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["options"]
@@ -40,14 +29,14 @@ def _environment(variables: Sequence[str], inherit: bool) -> Dict[str, str]:
 def _lines() -> List[str]:
     """Assignments from standard input, one a line; empty lines and those that begin with # are left out."""
     try:
-        lines = [line.strip() for line in read_stdin(_MOST).decode("utf-8-sig").splitlines()]
+        lines = [line.strip() for line in shared.read_stdin(_MOST).decode("utf-8-sig").splitlines()]
     except UnicodeDecodeError:
         raise NpuError("USAGE", "standard input", "is no UTF-8.", "Write name=value, one a line.") from None
     return [line for line in lines if line and not line.startswith("#")]
 
 
 @click.command(
-    epilog=examples(
+    epilog=shared.examples(
         "options precision_mode=allow_mix_precision hccl_timeout=600",
         "options - --strict < options.txt",
     )
@@ -73,10 +62,10 @@ def _lines() -> List[str]:
     help="Do not look at the paths that options name: for a machine where those of the device host do not exist.",
 )
 @click.option("--all", "every", is_flag=True, help="Show the options that have their defaults, too.")
-@STRICT
-@SURFACE
-@EDITION
-@FORMAT
+@shared.STRICT
+@shared.SURFACE
+@shared.EDITION
+@shared.FORMAT
 def options(
     assignments: Tuple[str, ...],
     variables: Tuple[str, ...],
@@ -93,23 +82,23 @@ def options(
     from npu_reference.options.fileview import Unseen
 
     env = _environment(variables, inherit)
-    if STDIN in assignments:
-        assignments = tuple(one for word in assignments for one in (_lines() if word == STDIN else [word]))
+    if shared.STDIN in assignments:
+        assignments = tuple(one for word in assignments for one in (_lines() if word == shared.STDIN else [word]))
     values = parse_assignments(assignments)
     files = Unseen() if unseen else None
     resolution = resolve(values, surface=surface, edition=edition, env=env, files=files)
     answer = _answer(resolution, surface)
     if form == "json":
-        echo_json(answer)
+        shared.echo_json(answer)
     else:
         from npu_conformance.report import text_options as render
 
-        render.options(answer, MISNAMED, list(values), every)
+        render.options(answer, shared.MISNAMED, list(values), every)
         for error in answer["errors"]:
             click.echo(render.refusal(error), err=True)
-    misnamed = [warning for warning in resolution.warnings if warning.code in MISNAMED]
+    misnamed = [warning for warning in resolution.warnings if warning.code in shared.MISNAMED]
     if strict and misnamed and form == "text":
-        click.echo(f"error[USAGE] --strict: {refused(misnamed[0])}", err=True)
+        click.echo(f"error[USAGE] --strict: {shared.refused(misnamed[0])}", err=True)
     return ExitStatus.BAD_INPUT if resolution.errors or (strict and misnamed) else ExitStatus.OK
 
 

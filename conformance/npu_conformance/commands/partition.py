@@ -7,24 +7,7 @@ from typing import Any, List, Mapping, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import (
-    ASSIGNED,
-    EDITION,
-    FEEDS,
-    FETCHES,
-    FORMAT,
-    GRAPH,
-    OP_LIST,
-    POLICY,
-    SIZES,
-    STRICT,
-    SURFACE,
-    echo_json,
-    examples,
-    how_made,
-    names_first,
-    word_for,
-)
+from npu_conformance.commands import shared
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["partition"]
@@ -39,17 +22,17 @@ _AS_GIVEN = ("assignments", "policy", "flavour", "op_list", "shapes", "batch", "
 
 
 @click.command(
-    epilog=examples(
+    epilog=shared.examples(
         "partition model.pb -o mix_compile_mode=true --html places.html",
         "partition model.pb --fetch loss --require-offload all --batch 32",
     )
 )
-@GRAPH
-@ASSIGNED
-@POLICY
-@OP_LIST
-@FEEDS
-@FETCHES
+@shared.GRAPH
+@shared.ASSIGNED
+@shared.POLICY
+@shared.OP_LIST
+@shared.FEEDS
+@shared.FETCHES
 @click.option(
     "--require-offload",
     "required",
@@ -57,7 +40,7 @@ _AS_GIVEN = ("assignments", "policy", "flavour", "op_list", "shapes", "batch", "
     metavar="OP_OR_NAME",
     help="Exit 1 unless every operator of this type or name is offloaded; 'all': all that compute anything.",
 )
-@SIZES
+@shared.SIZES
 @click.option("--max-geops", "most", type=click.IntRange(0), metavar="N", help="Exit 1 if there are more GEOPs.")
 @click.option(
     "--blame",
@@ -73,10 +56,10 @@ _AS_GIVEN = ("assignments", "policy", "flavour", "op_list", "shapes", "batch", "
     metavar="FILE",
     help="Also write the graph (.pb, .pbtxt, .gz) with all places as attributes, for Netron and TensorBoard.",
 )
-@STRICT
-@SURFACE
-@EDITION
-@FORMAT
+@shared.STRICT
+@shared.SURFACE
+@shared.EDITION
+@shared.FORMAT
 def partition(
     graph: str,
     assignments: Tuple[str, ...],
@@ -109,7 +92,7 @@ def partition(
     values = parse_assignments(assignments)
     given = precise.parse_shapes(shapes)
     resolution = resolve(values, surface=surface, edition=edition, env={})
-    warnings = names_first(resolution.warnings, strict)
+    warnings = shared.names_first(resolution.warnings, strict)
     if policy != "adapter":  # whose own pass reads the values its own way
         resolution.raise_first()
     operators = OpList.load(op_list) if op_list is not None else None
@@ -156,7 +139,7 @@ def partition(
 
         changed = {name: one.value for name, one in resolution.effective.items() if one.origin != "default"}
         nodes = _assigned(found, resolution)
-        how = how_made()
+        how = shared.how_made()
         page = partition_page.page(found.graph, answer, title=title, options=changed, precise=nodes, made=how)
         output.write_file(html, page)
     if graph_out:
@@ -164,7 +147,7 @@ def partition(
     if form == "json":
         from npu_conformance.protocol import schema
 
-        echo_json({"schema": schema.header("partition"), **answer})
+        shared.echo_json({"schema": schema.header("partition"), **answer})
     else:
         from npu_conformance.report import text as render
 
@@ -186,7 +169,7 @@ def _words(context: click.Context, graph: str) -> List[str]:
     """The command as it was given, but for feeds, demands and files to write; a line to paste begins with it."""
     from click.core import ParameterSource
 
-    words = ["npu-conformance", "partition", word_for(graph)]
+    words = ["npu-conformance", "partition", shared.word_for(graph)]
     for option in context.command.params:
         name = str(option.name)
         if name in _AS_GIVEN and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:

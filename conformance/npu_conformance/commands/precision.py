@@ -6,32 +6,20 @@ from typing import Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import (
-    COMPARE,
-    EDITION,
-    FORMAT,
-    MODEL,
-    STRICT,
-    SURFACE,
-    echo_json,
-    examples,
-    how_made,
-    names_first,
-    word_for,
-)
+from npu_conformance.commands import shared
 from npu_reference.errors import ExitStatus
 
 __all__ = ["precision"]
 
 
 @click.command(
-    epilog=examples(
+    epilog=shared.examples(
         "precision model.pb -o precision_mode=allow_mix_precision --all",
         "precision model.pb --compare precision_mode=force_fp16",
     )
 )
-@MODEL
-@COMPARE
+@shared.MODEL
+@shared.COMPARE
 @click.option("--all", "every", is_flag=True, help="Tell every operator with its reason.")
 @click.option("--html", type=click.Path(), help="Also write one self-contained page.")
 @click.option(
@@ -43,10 +31,10 @@ __all__ = ["precision"]
 @click.option(
     "--executions", type=click.IntRange(min=4), default=40, show_default=True, help="With --bisect: of the script."
 )
-@STRICT
-@SURFACE
-@EDITION
-@FORMAT
+@shared.STRICT
+@shared.SURFACE
+@shared.EDITION
+@shared.FORMAT
 def precision(
     graph: str,
     assignments: Tuple[str, ...],
@@ -71,7 +59,7 @@ def precision(
     from npu_reference.options import parse_assignments, resolve
 
     values = parse_assignments(assignments)
-    warnings = names_first(resolve(values, surface=surface, edition=edition, env={}).warnings, strict)
+    warnings = shared.names_first(resolve(values, surface=surface, edition=edition, env={}).warnings, strict)
     if bisected:
         from npu_conformance.models import bisecting
 
@@ -89,11 +77,11 @@ def precision(
         from npu_conformance.report import precision_page
 
         options = precise.given(asked[0].resolution)
-        output.write_file(html, precision_page.page(answer, title=title, options=options, made=how_made()))
+        output.write_file(html, precision_page.page(answer, title=title, options=options, made=shared.how_made()))
     if form == "json":
         from npu_conformance.protocol import schema
 
-        echo_json({"schema": schema.header("precision"), **answer})
+        shared.echo_json({"schema": schema.header("precision"), **answer})
     else:
         from npu_conformance.models import advice
         from npu_conformance.report import text_precision as render_precision
@@ -105,7 +93,7 @@ def precision(
             given += [word for text in shapes for word in ("--shape", text)]
             given += ["--surface", surface] if surface != "session" else []
             given += ["--edition", edition] if edition != "current" else []
-            words = ["npu-conformance", "precision", word_for(graph), *given]
+            words = ["npu-conformance", "precision", shared.word_for(graph), *given]
             proposed = [one.to_json() for one in advice.propose(load_graph(graph), words)]
         render_precision.precision(answer, warnings, title, every, proposed)
     return ExitStatus.OK

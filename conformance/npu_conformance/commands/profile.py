@@ -6,25 +6,16 @@ from typing import Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import (
-    COMPARE,
-    EDITION,
-    FORMAT,
-    MODEL,
-    STRICT,
-    SURFACE,
-    echo_json,
-    examples,
-    how_made,
-    names_first,
-)
+from npu_conformance.commands import shared
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["profile"]
 
 
-@click.command(epilog=examples("profile model.pb --batch 32 --trace step.json", "profile train.py -- --epochs 1"))
-@MODEL
+@click.command(
+    epilog=shared.examples("profile model.pb --batch 32 --trace step.json", "profile train.py -- --epochs 1")
+)
+@shared.MODEL
 @click.argument("arguments", nargs=-1, metavar="[-- SCRIPT'S ARGUMENTS]...")
 @click.option(
     "--device",
@@ -46,13 +37,13 @@ __all__ = ["profile"]
     type=click.Choice(["mesh", "ring", "double_ring", "halving_doubling", "star", "hierarchical"]),
     help="Of all collectives; default the one that fits the links best.",
 )
-@COMPARE
+@shared.COMPARE
 @click.option("--html", type=click.Path(), help="Also write one self-contained page with the timeline.")
 @click.option("--trace", "trace_file", type=click.Path(), help="Write the step as Chrome trace JSON, for Perfetto.")
-@STRICT
-@SURFACE
-@EDITION
-@FORMAT
+@shared.STRICT
+@shared.SURFACE
+@shared.EDITION
+@shared.FORMAT
 def profile(
     graph: str,
     arguments: Tuple[str, ...],
@@ -109,7 +100,7 @@ def profile(
     question = precise.PrecisionQuestion(
         graph, values, surface, edition, feeds, fetches, op_list, ops_info, sizes, batch
     )
-    warnings = names_first(precise.resolutions(question)[0].warnings, strict)
+    warnings = shared.names_first(precise.resolutions(question)[0].warnings, strict)
     together = profiling.together(ranks, rank_table, split, groups, algorithm)
     asked = profiling.ask(question, device, [parse_assignments([text]) for text in other], together)
     answer = profiling.answer(asked)
@@ -117,12 +108,12 @@ def profile(
         from npu_conformance.report import profile_page
 
         title, options = precise.title(graph), precise.given(asked[0].resolution)
-        page = profile_page.page(asked[0].profile, answer, title=title, options=options, made=how_made())
+        page = profile_page.page(asked[0].profile, answer, title=title, options=options, made=shared.how_made())
         output.write_file(html, page)
     if trace_file:
         output.write_file(trace_file, output.dumps(profiling.trace(asked[0])) + "\n")
     if form == "json":
-        echo_json({"schema": schema.header("profile"), **answer})
+        shared.echo_json({"schema": schema.header("profile"), **answer})
     else:
         from npu_conformance.report import text_profile
 

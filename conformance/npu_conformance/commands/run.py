@@ -6,18 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import click
 
-from npu_conformance.commands.shared import (
-    BACKEND,
-    EDITIONS,
-    FORMAT,
-    WORKERS,
-    echo_json,
-    examples,
-    sandbox_here,
-    seed_of,
-    stop_on_signals,
-    worker_settings,
-)
+from npu_conformance.commands import shared
 from npu_reference.errors import ExitStatus, NpuError
 
 __all__ = ["run"]
@@ -39,12 +28,12 @@ class _Wanted(NamedTuple):
 
 
 @click.command(
-    epilog=examples(
+    epilog=shared.examples(
         "run --backend py:my.backend:Backend --out report",
         "run --failed report --backend py:my.backend:Backend",
     )
 )
-@BACKEND
+@shared.BACKEND
 @click.option("--area", "areas", multiple=True, help="Only cases of this area; may be repeated.")
 @click.option(
     "-k",
@@ -53,7 +42,7 @@ class _Wanted(NamedTuple):
     metavar="EXPR",
     help="Only instances whose id or requirement contains this; with and, or, not, ().",
 )
-@EDITIONS
+@shared.EDITIONS
 @click.option(
     "--failed",
     type=click.Path(),
@@ -68,7 +57,7 @@ class _Wanted(NamedTuple):
     type=click.Path(),
     help="Folder of an earlier report: parts take equally long by what it recorded.",
 )
-@WORKERS
+@shared.WORKERS
 @click.option(
     "--known-failures",
     "known",
@@ -103,7 +92,7 @@ class _Wanted(NamedTuple):
     is_flag=True,
     help="Shut workers in: they write into their folders alone, and have no network.",
 )
-@FORMAT
+@shared.FORMAT
 def run(
     spec: str,
     areas: Tuple[str, ...],
@@ -136,11 +125,11 @@ def run(
     from npu_conformance.strength.laws import asking
     from npu_reference.collection import collect_seldom
 
-    stop_on_signals()
+    shared.stop_on_signals()
     collect_seldom()
     packing.check()
     backends.check(spec)
-    settings = worker_settings(jobs, factor, variables, python)
+    settings = shared.worker_settings(jobs, factor, variables, python)
 
     def chosen(shelf: Any) -> _Wanted:
         return _chosen(shelf, areas, editions, keyword, failed, shard, times, laws, thorough, law_seed)
@@ -149,7 +138,7 @@ def run(
         _list(chosen(library.load()), form)
         return ExitStatus.OK
     if shut_in:
-        settings = settings._replace(sandbox=sandbox_here())
+        settings = settings._replace(sandbox=shared.sandbox_here())
     # Where the report is to lie is looked at first; then a backend starts while the library is read.
     with output.replaced_folder(out) as folder, seats.seat(spec, settings, early=True) as first:
         shelf = library.load()
@@ -178,7 +167,7 @@ def run(
             )
         missing = write.write(shelf, report, folder)
     if form == "json":
-        echo_json(answering.answer(shelf, report))
+        shared.echo_json(answering.answer(shelf, report))
     else:
         render.run(shelf, report, summary.areas(report), out, bool(missing))
     if graphs and not thorough:
@@ -219,7 +208,7 @@ def _chosen(
     usual, first_seed = (before.laws, str(before.law_seed)) if before is not None else (asking.DEFAULT, "0")
     graphs = usual if laws is None else laws
     thorough = thorough or laws is not None or (before is not None and before.thorough)
-    seed = seed_of("--law-seed", first_seed if law_seed is None else law_seed)
+    seed = shared.seed_of("--law-seed", first_seed if law_seed is None else law_seed)
     more = asking.instances() if graphs else []
     only = None if before is None else before.ids
     wanted = selection.select(shelf, areas=areas, editions=editions, keyword=keyword, more=more, only=only)
@@ -256,6 +245,6 @@ def _list(wanted: _Wanted, form: str) -> None:
     if form == "json":
         from npu_conformance.protocol import schema
 
-        echo_json({"schema": schema.header("run-list"), "instances": ids})
+        shared.echo_json({"schema": schema.header("run-list"), "instances": ids})
         return
     click.echo("\n".join(ids))
