@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["clipped", "printable", "shorten"]
+__all__ = ["clipped", "counted", "printable", "shorten"]
 
 
 def printable(text: object) -> str:
@@ -14,6 +14,12 @@ def printable(text: object) -> str:
     if whole.isprintable():
         return whole
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in whole)
+
+
+def counted(number: int, word: str) -> str:
+    """How many there are of what ``word`` names: ``1 copy``, ``2 copies``."""
+    plural = f"{word[:-1]}ies" if word.endswith(("ry", "py")) else f"{word}es" if word.endswith("ss") else f"{word}s"
+    return f"{number} {word if number == 1 else plural}"
 
 
 def shorten(text: str, bound: int = 120) -> str:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npu_conformance.report.terminal import Rows, Terminal, Text, line
+from npu_reference.printing import counted
 
 NAME = "resnet/block_1/" * 8 + "conv"
 
@@ -66,3 +67,11 @@ def test_a_line_is_folded_on_a_terminal_alone(capsys: Any, monkeypatch: Any, col
     found = capsys.readouterr().out.splitlines()
     assert len(found) == count
     assert all(text.startswith("  ") for text in found[1:])
+
+
+def test_one_of_a_kind_is_told_in_the_singular() -> None:
+    assert [counted(1, word) for word in ("operator", "copy", "pass")] == ["1 operator", "1 copy", "1 pass"]
+    assert [counted(2, word) for word in ("day", "more copy", "entry", "pass")] == [
+        "2 days", "2 more copies", "2 entries", "2 passes"
+    ]  # fmt: skip
+    assert counted(0, "GEOP") == "0 GEOPs"

@@ -58,7 +58,7 @@ def test_the_text_begins_with_the_summary_and_fits_80_columns(capsys: Any, model
     assert max(len(line) for line in lines if LONG not in line and model not in line) <= 80
     assert "  " + LONG in lines  # a name is whole, on a line of its own
     assert "fp16_overflow big: the constant 1e+09" in out
-    assert "allow_mix_precision to force_fp32: 3 of 5 operators change" in out
+    assert "allow_mix_precision to force_fp32: 3 of 5 operators changed" in out
 
 
 def test_what_is_piped_has_one_item_a_line_and_whole_names(capsys: Any, model: str) -> None:
@@ -96,7 +96,7 @@ def test_work_is_counted_with_given_shapes(capsys: Any, tmp_path: Any) -> None:
     g.op("Log", "log", [g.op("MatMul", "matmul", [x, w])])
     path = str(tmp_path / "model.pb")
     write_graph(g.build(), path)
-    told = "work: unknown: 1 of 1 operators of the cube unit, which make nearly all of it, wait for sizes; "
+    told = "work: unknown: 1 of 1 operator of the cube unit, which make nearly all of it, wait for sizes; "
     assert told + "give --shape x:?,… with a number for each ?" in run(capsys, path, *MIX)[1]
     work = json.loads(run(capsys, path, *MIX, "--shape", "x:16,8", "--format", "json")[1])["work"]
     assert work["flops"] == {"float16": 2 * 16 * 4 * 8, "float32": 16 * 4}

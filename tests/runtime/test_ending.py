@@ -138,7 +138,7 @@ def test_the_end_says_what_stays_on_the_host_and_what_to_change_first(script):
     simulate(script(text), log=said.append)
     assert said[-3].startswith("on the host: PyFunc (NOT_SUPPORTED). ")
     assert said[-2] == "change first: in runs of y:0 if the device had PyFunc, there would be 1 GEOP instead of 2."
-    assert said[-1].startswith("simulated NPU: 1 runs, 2 GEOPs, 1 host operators")
+    assert said[-1].startswith("simulated NPU: 1 run, 2 GEOPs, 1 host operator,")
 
 
 def test_a_remedy_names_the_operator_that_it_is_about(script):
@@ -271,7 +271,7 @@ def test_where_everything_ran_on_the_device_the_end_is_one_line(script):
         log=said.append,
         account=account,
     )
-    assert ending.lines(account) == [] and said[-1].startswith("simulated NPU: 1 runs, 1 GEOPs, 0 host operators")
+    assert ending.lines(account) == [] and said[-1].startswith("simulated NPU: 1 run, 1 GEOP, 0 host operators")
 
 
 @pytest.mark.parametrize("precision", ["off", "on"])

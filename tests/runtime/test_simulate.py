@@ -54,7 +54,7 @@ def test_a_script_of_tensorflow_1_runs_unchanged(script, capsys):
     trace = simulate(script(SESSION), ["a", "--b"], log=said.append)
     assert capsys.readouterr().out == "__main__ ['a', '--b'] [2.0, 2.0]\n"
     assert [run.geops for run in trace.runs] == [1]
-    assert said[-1] == "simulated NPU: 1 runs, 1 GEOPs, 0 host operators, 8 bytes copied h2d, 8 bytes copied d2h"
+    assert said[-1] == "simulated NPU: 1 run, 1 GEOP, 0 host operators, 8 bytes copied h2d, 8 bytes copied d2h"
     adapted = [line for line in said if "tensorflow.compat.v1" in line]
     assert len(adapted) == (0 if TF1 else 1)
 

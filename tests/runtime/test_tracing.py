@@ -192,7 +192,7 @@ def test_a_partition_is_logged_with_the_reasons_for_its_host_operators():
             session.run(host, {x: [1.0, 2.0]})
     told = [entry for entry in heard if entry.code == "partitioned"]
     assert [(entry.level, entry.subject) for entry in told] == [("info", "run of host:0")]
-    assert "1 GEOPs, 1 operators on the host; " in told[0].text
+    assert "1 GEOP, 1 operator on the host; " in told[0].text
     assert last_run().partition.host[0].reason.value in told[0].text
 
 

@@ -9,6 +9,7 @@ import click
 
 from npu_conformance.commands import shared
 from npu_reference.errors import ExitStatus, NpuError
+from npu_reference.printing import counted
 
 __all__ = ["case"]
 
@@ -216,7 +217,7 @@ def _block(told: Any, label: str, text: str) -> None:
 def _first(lines: List[str]) -> List[str]:
     if len(lines) <= _LINES:
         return lines
-    return [*lines[:_LINES], f"… {len(lines) - _LINES} more lines; --format json has all."]
+    return [*lines[:_LINES], f"… {counted(len(lines) - _LINES, 'more line')}; --format json has all."]
 
 
 def _tell_trace(told: Any, trace: Mapping[str, Any]) -> None:

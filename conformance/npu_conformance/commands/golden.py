@@ -8,7 +8,7 @@ import click
 
 from npu_conformance.commands import shared
 from npu_reference.errors import ExitStatus, NpuError
-from npu_reference.printing import printable
+from npu_reference.printing import counted, printable
 
 __all__ = ["golden"]
 
@@ -168,7 +168,8 @@ def golden_check(
                 click.echo(annotation("error", answer.error, "golden graph", answer.model))
     else:
         for answer in checked:
-            click.echo(printable(f"{answer.model}: ") + _count(len(answer.moved)))
+            told = counted(len(answer.moved), "change") if answer.moved else "unchanged"
+            click.echo(printable(f"{answer.model}: {told}"))
             for change in answer.moved:
                 click.echo(printable(f"  {change.text}"))
         if len(answers) > 1:
@@ -178,10 +179,6 @@ def golden_check(
         told = f"{left[0]} has no record" if len(left) == 1 else f"{left[0]} and {len(left) - 1} more have no record"
         click.echo(printable(f"warning: {told}, so nothing is checked of it; golden update makes one."), err=True)
     return _refused(answers) or (ExitStatus.NEGATIVE if moved else ExitStatus.OK)
-
-
-def _count(changes: int) -> str:
-    return "unchanged" if not changes else "1 change" if changes == 1 else f"{changes} changes"
 
 
 def _facts(text: Optional[str]) -> Tuple[str, ...]:

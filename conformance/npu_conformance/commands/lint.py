@@ -8,7 +8,7 @@ import click
 
 from npu_conformance.commands.shared import EDITION, IGNORE, SELECT, STDIN, echo_json, examples, read_stdin
 from npu_reference.errors import ExitStatus, NpuError
-from npu_reference.printing import printable
+from npu_reference.printing import counted, printable
 
 __all__ = ["lint"]
 
@@ -171,11 +171,11 @@ def _only_unsafe(findings: List[Any], unsafe: bool) -> str:
 
 def _summary(files: int, findings: List[Any], mended: int, fix: bool, unsafe: bool) -> str:
     """One line for the person at the terminal; it goes to stderr, so that what is piped has findings alone."""
-    parts = [f"{files} file{'' if files == 1 else 's'} read"]
+    parts = [f"{counted(files, 'file')} read"]
     for severity in ("error", "warning", "suggestion", "hint"):
         count = sum(finding.severity == severity for finding in findings)
         if count:
-            parts.append(f"{count} {severity}{'' if count == 1 else 's'}")
+            parts.append(counted(count, severity))
     if not findings:
         parts.append("nothing found")
     if mended:

@@ -14,7 +14,7 @@ from npu_conformance.library.library import left_open
 from npu_conformance.library.operator_flags import operator_flags
 from npu_conformance.observing import tensors
 from npu_reference.errors import NpuError
-from npu_reference.printing import clipped
+from npu_reference.printing import clipped, counted
 
 __all__ = ["Part", "brief", "expected", "level", "question"]
 
@@ -83,7 +83,7 @@ def brief(parts: Sequence[Part], most: int, lines: int) -> str:
         told.append(f"{part.label}:")
         told += [f"  {one}" for one in inner[:lines]]
         if len(inner) > lines:
-            told.append(f"  … {len(inner) - lines} more lines")
+            told.append(f"  … {counted(len(inner) - lines, 'more line')}")
     kept: List[str] = []
     room = most - 2  # for the mark of what is left out
     for text in told:
@@ -142,7 +142,7 @@ def _ops_info(label: str, text: str, fixtures: str) -> List[Part]:
         return [Part(label, text)]
     if others < len(flags) // 2:
         return [Part(label, text)]
-    more = f"the lists of {others} operators, as in fixtures/operator_flags.json"
+    more = f"the lists of {counted(others, 'operator')}, as in fixtures/operator_flags.json"
     return [Part(label, f"{json.dumps(own, indent=2)}\nand {more}" if own else more)]
 
 

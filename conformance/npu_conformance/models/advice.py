@@ -10,6 +10,7 @@ from npu_reference.graphs import Graph, infer_shapes
 from npu_reference.partition import HostNode, Partition, Reason
 from npu_reference.partition.model import Blame
 from npu_reference.precision.flops import CUBE_OPERATORS, operations_of
+from npu_reference.printing import counted
 
 __all__ = ["NO_LOSS", "Conclusion", "Proposal", "conclude", "open_inputs", "propose"]
 
@@ -212,12 +213,11 @@ class Conclusion(NamedTuple):
     def line(self) -> str:
         if not self.operators:
             return "Nothing computes anything here."
-        share = f"{_percent(self.on_device, self.operators)} of {self.operators} compute operators"
+        share = f"{_percent(self.on_device, self.operators)} of {counted(self.operators, 'compute operator')}"
         if self.work:
             share += f" ({_percent(self.work_on_device or 0, self.work)} of the operations)"
-        geops = f"{self.geops} GEOP" + ("" if self.geops == 1 else "s")
         fewest = " (the fewest possible)" if self.geops == self.min_geops else f" where {self.min_geops} would do"
-        text = f"On the device: {share}, in {geops}{fewest if self.geops else ''}."
+        text = f"On the device: {share}, in {counted(self.geops, 'GEOP')}{fewest if self.geops else ''}."
         if not self.first:
             return f"{text} Nothing to change."
         return f"{text} {'Change first' if self.curable else 'What keeps most, and no option changes'}: {self.first}"
@@ -284,11 +284,11 @@ def _first(found: Partition, ranking: Sequence[Blame]) -> Tuple[str, bool]:
     for row in useful:
         for key in sorted(roots, key=lambda one: (-roots[one], one)):
             if key[0] == row.op:
-                saves = _saves(row)
-                return _cured(f"{row.op} ({_operators(row.nodes)} on the host; without: {saves})", example[key].remedy)
+                what = f"{row.op} ({counted(row.nodes, 'operator')} on the host; without: {_saves(row)})"
+                return _cured(what, example[key].remedy)
     key = min(roots, key=lambda one: (example[one].remedy.startswith("None"), -roots[one], one))
     what = f"{key[0]} ({key[1].value}, keeps" if key[0] else f"{key[1].value} (keeps"
-    return _cured(f"{what} {_operators(roots[key])} on the host)", example[key].remedy)
+    return _cured(f"{what} {counted(roots[key], 'operator')} on the host)", example[key].remedy)
 
 
 def _cured(what: str, remedy: str) -> Tuple[str, bool]:
@@ -300,11 +300,7 @@ def _cured(what: str, remedy: str) -> Tuple[str, bool]:
 def _saves(row: Blame) -> str:
     parts = []
     if row.geops_saved > 0:
-        parts.append(f"{row.geops_saved} GEOP{'' if row.geops_saved == 1 else 's'} less")
+        parts.append(f"{counted(row.geops_saved, 'GEOP')} less")
     if row.copies_saved > 0:
-        parts.append(f"{row.copies_saved} {'copy' if row.copies_saved == 1 else 'copies'} a step less")
+        parts.append(f"{counted(row.copies_saved, 'copy')} a step less")
     return ", ".join(parts)
-
-
-def _operators(count: int) -> str:
-    return f"{count} operator{'' if count == 1 else 's'}"

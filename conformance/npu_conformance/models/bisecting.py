@@ -7,7 +7,7 @@ from typing import Any, Mapping, Sequence
 
 import click
 
-from npu_reference.printing import printable
+from npu_reference.printing import counted, printable
 
 __all__ = ["report"]
 
@@ -32,7 +32,8 @@ def report(script: str, values: Mapping[str, Any], edition: str, executions: int
     if form == "json":
         click.echo(json.dumps({"schema": schema.header("bisection"), **found.to_json()}, indent=2, sort_keys=True))
         return
-    click.echo(printable(script) + f": {found.lowered} operators at fp16, {found.executions} executions, simulated")
+    lowered, asked = counted(found.lowered, "operator"), counted(found.executions, "execution")
+    click.echo(printable(script) + f": {lowered} at fp16, {asked}, simulated")
     click.echo(f"relative error of what it fetches: {found.error:.3g} (of TensorFlow with itself: {found.noise:.3g})")
     if not found.suspects:
         click.echo("Nothing is computed at fp16.")

@@ -9,6 +9,7 @@ from npu_conformance.models.advice import NO_LOSS
 from npu_reference.errors import NpuError
 from npu_reference.partition import HostNode, Partition, Reason
 from npu_reference.partition.model import Separation
+from npu_reference.printing import counted
 from npu_reference.spelling import did_you_mean
 
 __all__ = ["EVERYTHING", "PASTES", "DemandCheck", "Group", "max_geops", "require_offload"]
@@ -108,7 +109,7 @@ def _told(group: Group) -> List[str]:
     lines = [group.why]
     if len(group.nodes) > 1:
         named = ", ".join(group.nodes[1:NAMED])
-        more = f" and {len(group.nodes) - NAMED} more operators" if len(group.nodes) > NAMED else ""
+        more = f" and {counted(len(group.nodes) - NAMED, 'more operator')}" if len(group.nodes) > NAMED else ""
         lines.append(f"likewise {len(group.nodes) - 1} {group.op}: {named}{more}")
     lines.append(f"remedy for {group.reason}: {group.remedy}")
     return [*lines, f"paste: {group.paste}"] if group.paste else lines
@@ -129,8 +130,8 @@ def max_geops(found: Partition, most: int, apart: Sequence[Separation]) -> Deman
     demand = f"--max-geops {most}"
     count = len(found.geops)
     if count <= most:
-        return DemandCheck(demand, True, f"{count} GEOPs", ())
-    summary = f"{count} GEOPs; with these host operators at least {found.min_geops} are needed"
+        return DemandCheck(demand, True, counted(count, "GEOP"), ())
+    summary = f"{counted(count, 'GEOP')}; with these host operators at least {found.min_geops} are needed"
     ops = {entry.node: entry.op for entry in found.host}
     lines = []
     for one in apart:

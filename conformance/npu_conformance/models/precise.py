@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from npu_reference import reading
 from npu_reference.errors import NpuError
 from npu_reference.precision import Assignment
+from npu_reference.printing import counted
 
 __all__ = [
     "PrecisionRequest", "PrecisionQuestion", "answer", "ask", "difference", "given", "parse_shapes",
@@ -216,22 +217,23 @@ _NAMED = 3  # inputs named
 def _told_work(work: Mapping[str, Any]) -> str:
     """The work in words: a share only where it is one of the whole, which the cube unit nearly makes alone."""
     known, unknown = work["known_operators"], work["unknown_operators"]
-    cube, lacking = work["known_cube_operators"], work["unknown_cube_operators"]
+    lacking = work["unknown_cube_operators"]
+    cube = counted(work["known_cube_operators"] + lacking, "operator")
     batch = work["batch"]
     if lacking:
-        whole = f"unknown: {lacking} of {cube + lacking} operators of the cube unit, which make nearly all of it"
+        whole = f"unknown: {lacking} of {cube} of the cube unit, which make nearly all of it"
         waiting = work["waiting_for"]
         if not waiting:
             return f"{whole}, are in functions, which run an unknown number of times"
         return f"{whole}, wait for sizes; {_hint(waiting)}"
     share, step = work["float16_share"], "a step"
     if share is None:
-        rest = "there are no operations of floats" if not unknown else f"unknown for all {unknown} operators"
+        rest = "there are no operations of floats" if not unknown else "unknown for every operator"
         return rest if not unknown else f"{rest}; give shapes with --shape NAME:8,224,224,3"
     if batch is not None:
         step = "a step of one example" if batch == 1 else f"a step of {batch} examples"
     text = f"{100 * share:.1f} % of {sum(work['flops'].values()):.3g} known operations {step} are in float16"
-    return f"{text}; unknown for {unknown} of {unknown + known} operators" if unknown else text
+    return f"{text}; unknown for {unknown} of {counted(unknown + known, 'operator')}" if unknown else text
 
 
 def _hint(waiting: Sequence[Mapping[str, Any]]) -> str:

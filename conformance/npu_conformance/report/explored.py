@@ -8,7 +8,7 @@ from npu_conformance.report.terminal import Rows as _table
 from npu_conformance.report.terminal import Terminal as Console
 from npu_conformance.report.terminal import Text
 from npu_conformance.report.terminal import plain as _plain
-from npu_reference.printing import clipped, printable
+from npu_reference.printing import clipped, counted, printable
 
 __all__ = ["drafts", "exploration"]
 
@@ -31,8 +31,9 @@ def exploration(answer: Mapping[str, Any], folder: str) -> None:
         console.print()
     for method in answer["stopped"]:
         console.print(_plain(f"{method} was asked no more: the backend ended too often."))
-    counts = f"{answer['questions']} questions of seed {answer['seed']}, {answer['unanswered']} not answered"
-    console.print(_plain(f"{counts}: " + (f"{len(found)} causes of differences." if found else "no difference.")))
+    counts = f"{counted(answer['questions'], 'question')} of seed {answer['seed']}, {answer['unanswered']} not answered"
+    told = f"{counted(len(found), 'cause')} of differences" if found else "no difference"
+    console.print(_plain(f"{counts}: {told}."))
     if found:
         console.print(_plain(f"Drafts: {folder}"), soft_wrap=True)
 

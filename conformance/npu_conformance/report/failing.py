@@ -10,6 +10,7 @@ from npu_conformance.judging.records import Record, Report
 from npu_conformance.library import telling
 from npu_conformance.library.case import Instance
 from npu_conformance.library.library import Library
+from npu_reference.printing import counted
 
 __all__ = ["TWINS", "Account", "account", "command", "repeat", "run_command", "text"]
 
@@ -94,4 +95,4 @@ def command(instance: Instance, spec: str, laws: Tuple[Optional[int], int]) -> s
 
 
 def _some(lines: List[str], most: int) -> List[str]:
-    return lines if len(lines) <= most else [*lines[:most], f"… {len(lines) - most} more lines"]
+    return lines if len(lines) <= most else [*lines[:most], f"… {counted(len(lines) - most, 'more line')}"]

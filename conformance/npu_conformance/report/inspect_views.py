@@ -6,8 +6,9 @@ import re
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 from npu_conformance.report.text_profile import bytes_text, time_text
+from npu_reference.printing import counted
 
-__all__ = ["Line", "Table", "View", "count_of", "views"]
+__all__ = ["Line", "Table", "View", "views"]
 
 _KEPT = 2000  # rows of a table; --format json has all
 _NAMES = 3
@@ -74,12 +75,6 @@ def _table(columns: str, rows: Sequence[Sequence[Any]], shown: int, all_: Option
     return Table(heads, numbers, cells, shown, len(rows) if all_ is None else all_)
 
 
-def count_of(number: int, word: str) -> str:
-    """``1 file``, ``2 files``."""
-    plural = f"{word[:-1]}ies" if word.endswith("ry") else f"{word}s"
-    return f"{number} {word}" if number == 1 else f"{number} {plural}"
-
-
 def _us(value: Optional[float]) -> str:
     return "" if value is None else time_text(round(value * 1000))
 
@@ -103,8 +98,8 @@ def _flaws(rows: Sequence[Mapping[str, str]]) -> Iterator[Line]:
 def _profile(content: Mapping[str, Any]) -> Iterator[Any]:
     where = f" on a simulated {content['device']}, by its model and not measured" if content["simulated"] else ""
     tasks = sum(row["tasks"] for row in content["engines"])
-    iterations, wall = count_of(content["iterations"], "iteration"), _us(content["wall_us"])
-    yield Line("profile", f"{iterations} and {count_of(tasks, 'kernel')} in {wall}{where}")
+    iterations, wall = counted(content["iterations"], "iteration"), _us(content["wall_us"])
+    yield Line("profile", f"{iterations} and {counted(tasks, 'kernel')} in {wall}{where}")
     collected = content["collected"]
     if collected:
         kinds = [key for key in ("training_trace", "task_trace", "aicpu") if collected.get(key) == "on"]
@@ -181,7 +176,7 @@ def _profiles(found: Mapping[str, Any]) -> Iterator[Any]:
         rows = [_changed(row, name) for row in found[key] if abs(row["change_us"]) > 0]
         yield _table(f"{title}|Here#|There#|Change#|Times#", rows, 15 if key == "operators" else 10)
     same = found["operators_compared"] - found["operators_changed"]
-    yield Line("unchanged", f"{same} of {count_of(found['operators_compared'], 'operator')} that both have")
+    yield Line("unchanged", f"{same} of {counted(found['operators_compared'], 'operator')} that both have")
 
 
 def _changed(row: Mapping[str, Any], name: str) -> List[str]:
@@ -196,7 +191,7 @@ def _changed(row: Mapping[str, Any], name: str) -> List[str]:
 def _cache(content: Mapping[str, Any]) -> Iterator[Any]:
     limits = content["limits"]
     whole = f"{content['whole']} of {content['entries_in_all']} can be taken"
-    yield Line("cache", f"{count_of(content['entries_in_all'], 'entry')}, {bytes_text(content['bytes'])}; {whole}")
+    yield Line("cache", f"{counted(content['entries_in_all'], 'entry')}, {bytes_text(content['bytes'])}; {whole}")
     most = limits["max_op_cache_size"]
     size = "no limit, nothing ages" if most == -1 else f"at most {most} MiB"
     full = "" if content["full"] is None else f", {_percent(content['full'])} of it used"
@@ -207,14 +202,14 @@ def _cache(content: Mapping[str, Any]) -> Iterator[Any]:
         yield Line("flaw", f"op_cache.ini: {limits['flaw']}", "bad")
     runs = content["compilations"]
     if runs:
-        told = f"{content['hits']} kernels taken, {content['misses']} compiled, in {count_of(len(runs), 'compilation')}"
-        yield Line("hits", told)
+        told = f"{counted(content['hits'], 'kernel')} taken, {content['misses']} compiled"
+        yield Line("hits", f"{told}, in {counted(len(runs), 'compilation')}")
     if content["idle"] and most != -1:
-        yield Line("idle", f"{count_of(content['idle'], 'entry')} not used for half an hour: those go first")
+        yield Line("idle", f"{counted(content['idle'], 'entry')} not used for half an hour: those go first")
     if content["aside"]:
-        yield Line("aside", f"{count_of(content['aside'], 'file')} that a writer has not finished", "note")
+        yield Line("aside", f"{counted(content['aside'], 'file')} that a writer has not finished", "note")
     if content["other"]:
-        yield Line("other", f"{count_of(content['other'], 'file')} that are no entries; they are left alone", "note")
+        yield Line("other", f"{counted(content['other'], 'file')} that are no entries; they are left alone", "note")
     for row in content["entries"]:
         if row["state"] != "whole":
             yield Line(row["state"], f"{row['kernel']}: {row['why']}", "bad")
@@ -247,12 +242,12 @@ def _age(seconds: int) -> str:
 
 
 def _kernels(content: Mapping[str, Any]) -> Iterator[Any]:
-    told = f"{count_of(content['kernels_in_all'], 'kernel')}, {bytes_text(content['bytes'])}"
+    told = f"{counted(content['kernels_in_all'], 'kernel')}, {bytes_text(content['bytes'])}"
     yield Line("kernels", told)
     if content["left_by"]:
         yield Line("left by", "; ".join(content["left_by"]))
     if content["other"]:
-        yield Line("other", f"{count_of(content['other'], 'file')} that are of no kernel", "note")
+        yield Line("other", f"{counted(content['other'], 'file')} that are of no kernel", "note")
     for row in content["kernels"]:
         if row["flaw"]:
             yield Line("flaw", f"{row['kernel']}{row['flaw']}", "bad")
@@ -268,12 +263,10 @@ def _kernels(content: Mapping[str, Any]) -> Iterator[Any]:
 
 def _fusions(content: Mapping[str, Any]) -> Iterator[Any]:
     found = len(content["passes"])
-    yield Line(
-        "fusion", f"{count_of(found, 'pass').replace('passs', 'passes')} in {count_of(content['graphs'], 'graph')}"
-    )
+    yield Line("fusion", f"{counted(found, 'pass')} in {counted(content['graphs'], 'graph')}")
     hits = sum(row["repository_hit_times"] for row in content["passes"])
     if hits:
-        yield Line("repository", f"hit {count_of(hits, 'time')}: tuned tiles were used", "good")
+        yield Line("repository", f"hit {counted(hits, 'time')}: tuned tiles were used", "good")
     yield from _flaws(content["flaws"])
     rows = [
         [
@@ -291,11 +284,11 @@ def _fusions(content: Mapping[str, Any]) -> Iterator[Any]:
 
 def _weights(content: Mapping[str, Any]) -> Iterator[Any]:
     owner = "" if content["process"] is None else f" of session {content['session']} of process {content['process']}"
-    yield Line("weights", f"{count_of(content['files_in_all'], 'file')}, {bytes_text(content['bytes'])}{owner}")
+    yield Line("weights", f"{counted(content['files_in_all'], 'file')}, {bytes_text(content['bytes'])}{owner}")
     if content["process"] is not None:
         yield Line("goes", "when the session is closed; a program that was killed leaves it, and it may be removed")
     if content["other"]:
-        yield Line("other", f"{count_of(content['other'], 'file')} that are no weights", "note")
+        yield Line("other", f"{counted(content['other'], 'file')} that are no weights", "note")
     for row in content["files"]:
         if row["state"] == "changed":
             yield Line("changed", f"{row['file']}: {row['why']}", "bad")
@@ -305,7 +298,7 @@ def _weights(content: Mapping[str, Any]) -> Iterator[Any]:
 
 def _tuning(content: Mapping[str, Any]) -> Iterator[Any]:
     asked = content["asked"]
-    told = f"{count_of(len(content['tuned']), 'product')} of matrices tuned, {content['better']} faster"
+    told = f"{counted(len(content['tuned']), 'product')} of matrices tuned, {content['better']} faster"
     yield Line("tuning", told)
     if asked:
         words = [f"{key}={value if isinstance(value, str) else _named(value)}" for key, value in asked.items()]
@@ -316,7 +309,7 @@ def _tuning(content: Mapping[str, Any]) -> Iterator[Any]:
     elif bank is not None:
         yield Line(
             "bank",
-            f"{count_of(len(bank['tiles']), 'tile')} for {bank['device']}; runs with this work_path use it",
+            f"{counted(len(bank['tiles']), 'tile')} for {bank['device']}; runs with this work_path use it",
             "good",
         )
     yield from _flaws(content["flaws"])
@@ -348,7 +341,7 @@ def _library(content: Mapping[str, Any]) -> Iterator[Any]:
         changed = [len(one["changed"]), len(one["added"]), len(one["removed"])]
         edited = "as built in" if not any(changed) else f"{changed[0]} edited, {changed[1]} added, {changed[2]} removed"
         mode = "may be written" if one["writable"] else "read-only, as installed"
-        yield Line("library", f"{one['file']}: {count_of(one['operators'], 'operator')}, {edited}; {mode}")
+        yield Line("library", f"{one['file']}: {counted(one['operators'], 'operator')}, {edited}; {mode}")
         if one["why"]:
             yield Line("flaw", f"{one['file']}: {one['why']}", "bad")
         yield Line("flags", ", ".join(f"{count} {flag}" for flag, count in one["flags"].items()))
@@ -363,7 +356,7 @@ def _library(content: Mapping[str, Any]) -> Iterator[Any]:
 def _dump(content: Mapping[str, Any]) -> Iterator[Any]:
     rows: Sequence[Mapping[str, Any]] = content["tensors"]
     steps = sorted({row["step"] for row in rows if row["step"] is not None})
-    head = f"{count_of(len({row['file'] for row in rows}), 'file')}, {count_of(len(rows), 'tensor')}"
+    head = f"{counted(len({row['file'] for row in rows}), 'file')}, {counted(len(rows), 'tensor')}"
     head += f", steps {_spans(steps)}" if steps else ""
     head += "; simulated, nothing of it comes from a device" if content["simulated"] and rows else ""
     yield Line("dump", head)
@@ -395,7 +388,7 @@ def _tensor(row: Mapping[str, Any]) -> List[Any]:
 
 def _dumps(found: Mapping[str, Any]) -> Iterator[Any]:
     limits = found["limits"]
-    head = f"{count_of(found['compared'], 'tensor')} compared, {found['equal']} equal to the bit, "
+    head = f"{counted(found['compared'], 'tensor')} compared, {found['equal']} equal to the bit, "
     head += f"{len(found['departing'])} depart (cosine below {limits['cosine']:g} or error above {limits['error']:g})"
     yield Line("dumps", head)
     for key, where in (("only_here", "here"), ("only_there", found["against"])):

@@ -11,7 +11,7 @@ from npu_conformance.judging.records import Record, Report, counts
 from npu_conformance.library.library import Library
 from npu_conformance.report import causes, failing, summary, unasked
 from npu_conformance.report.page import Made, render_page
-from npu_reference.printing import clipped, printable
+from npu_reference.printing import clipped, counted, printable
 
 __all__ = ["page"]
 
@@ -109,8 +109,8 @@ def _left(expires: str, day: object) -> str:
         return ""
     days = (_date(expires) - _date(day)).days
     if days < 0:
-        return f"expired {-days} day{'s' if days < -1 else ''} before"
-    return f"{days} day{'s' if days != 1 else ''} left" if days else "last day"
+        return f"expired {counted(-days, 'day')} before"
+    return f"{counted(days, 'day')} left" if days else "last day"
 
 
 def _date(text: str) -> datetime.date:

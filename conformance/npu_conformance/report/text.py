@@ -12,7 +12,7 @@ from npu_conformance.report.terminal import Terminal as Console
 from npu_conformance.report.terminal import Text
 from npu_conformance.report.terminal import line as _line
 from npu_conformance.report.terminal import plain as _plain
-from npu_reference.printing import clipped, printable
+from npu_reference.printing import clipped, counted, printable
 
 if TYPE_CHECKING:
     from npu_conformance.backends.mutants import Mutant
@@ -111,8 +111,8 @@ def _causes(console: Console, library: Library, report: Report) -> None:
     found = causes.causes(report.records)
     for cause in found[:_CAUSES]:
         example = cause.example
-        number = f"{cause.cases} case{'s' if cause.cases > 1 else ''}"
         head = Text(cause.status, style=_STYLES.get(cause.status, "red"))
+        number = counted(cause.cases, "case")
         _line(console, head + _plain(f"  {number}  {cause.sentence} ({cause.family}, {cause.method})."), 2)
         for name in cause.broken:
             _line(console, _plain(f"  {name}: {library.requirements[name].statement}"), 4)
@@ -126,8 +126,8 @@ def _causes(console: Console, library: Library, report: Report) -> None:
         console.print(_plain(f"  {told.repeat}"), soft_wrap=True)  # to be copied
     if len(found) > _CAUSES:
         rest = found[_CAUSES:]
-        failures = sum(len(cause.failures) for cause in rest)
-        _line(console, Text(f"… {len(rest)} more causes of {failures} failures in the report.", style="dim"))
+        failures = counted(sum(len(cause.failures) for cause in rest), "failure")
+        _line(console, Text(f"… {counted(len(rest), 'more cause')} of {failures} in the report.", style="dim"))
     if found:
         _line(console, Text("npu-conformance case ID tells all of a case.", style="dim"))
 
@@ -139,7 +139,7 @@ def verification(found: Verification) -> None:
         console.print(Text("fault ", style="red") + _plain(fault), soft_wrap=True)
     _rest(console, _ROWS, len(found.faults))
     if found.holds:
-        console.print(_plain(f"The results hold: {found.verdict}, {found.records} records judged again."))
+        console.print(_plain(f"The results hold: {found.verdict}, {counted(found.records, 'record')} judged again."))
     else:
         console.print(_plain(f"The results do not hold: stated {found.stated}, judged again {found.verdict}."))
 
@@ -252,8 +252,8 @@ def killing(found: Sequence[Kill]) -> None:
         console.print(table)
     _rest(console, len(shown), len(found))
     killed = sum(1 for one in found if one.killed_by)
-    specific = sum(1 for one in found if one.specific)
-    console.print(f"{killed} of {len(found)} mutants killed, {specific} by a case of the requirement they break.")
+    specific, mutants = sum(1 for one in found if one.specific), counted(len(found), "mutant")
+    console.print(f"{killed} of {mutants} killed, {specific} by a case of the requirement they break.")
     reasons = Counter(one.unjudged for one in found if one.unjudged and not one.killed_by)
     for reason, number in sorted(reasons.items()):
         console.print(f"{number} could not be judged: {reason}.")
@@ -350,10 +350,8 @@ def partition(answer: Mapping[str, Any], nodes: int, warnings: Sequence[Any], ti
     geops, host, borders = answer["geops"], answer["host"], answer["borders"]
     inside = sum(len(geop["nodes"]) for geop in geops)
     share = f"{100 * inside / nodes:.1f} %" if nodes else "nothing"
-    _line(
-        console,
-        _plain(title) + f": {inside} of {nodes} operators ({share}) in {len(geops)} GEOPs, {len(host)} on the host",
-    )
+    told = f"{inside} of {counted(nodes, 'operator')} ({share}) in {counted(len(geops), 'GEOP')}"
+    _line(console, _plain(title) + f": {told}, {len(host)} on the host")
     console.print(f"Fewest GEOPs possible: {answer['min_geops']}")
     proposals(console, answer["proposals"])
     _geops(console, geops)
@@ -424,7 +422,8 @@ def _separations(console: Console, separations: Sequence[Mapping[str, Any]]) -> 
     """What keeps neighbouring GEOPs apart, the shortest paths first."""
     if not separations:
         return
-    console.print(f"Kept apart by the host ({len(separations)} pairs of GEOPs):", style="bold", soft_wrap=True)
+    pairs = counted(len(separations), "pair")
+    console.print(f"Kept apart by the host ({pairs} of GEOPs):", style="bold", soft_wrap=True)
     for one in sorted(separations, key=lambda row: len(row["path"]))[:_PAIRS]:
         path = list(one["path"])
         shown = path if len(path) <= _STEPS else [*path[: _STEPS - 1], "…", path[-1]]
@@ -483,7 +482,7 @@ def _host(console: Console, host: Sequence[Mapping[str, Any]]) -> None:
     for reason in order:
         types = Counter(entry["op"] for entry in reasons[reason])
         shown = ", ".join(f"{op} {count}" for op, count in types.most_common(_TYPES))
-        more = f", {len(types) - _TYPES} more types" if len(types) > _TYPES else ""
+        more = f", {counted(len(types) - _TYPES, 'more type')}" if len(types) > _TYPES else ""
         table.add_row(reason, str(len(reasons[reason])), _plain(shown + more))
     console.print(table)
     for reason in order:

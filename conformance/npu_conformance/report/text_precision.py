@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from npu_conformance.report.terminal import Rows, Terminal, Text, line, noted, plain
 from npu_conformance.report.text import proposals
+from npu_reference.printing import counted
 
 __all__ = ["precision"]
 
@@ -41,7 +42,7 @@ def precision(
 
 def _summary(console: Terminal, answer: Mapping[str, Any], title: str) -> None:
     summary, work = answer["summary"], answer["work"]
-    what = f": {summary['operators']} operators on the device, {summary['mode']} ({summary['edition']})"
+    what = f": {counted(summary['operators'], 'operator')} on the device, {summary['mode']} ({summary['edition']})"
     line(console, plain(title + what), 2)
     for key in ("engines", "lists", "dtypes", "impl_modes"):
         if summary[key] and not (key == "impl_modes" and set(summary[key]) == {"none"}):
@@ -114,7 +115,7 @@ def _changes(console: Terminal, answer: Mapping[str, Any], other: Mapping[str, A
     before, after = answer["summary"], other["summary"]
     console.print()
     changed = other["changed"]
-    what = f"{before['mode']} to {after['mode']}: {len(changed)} of {before['operators']} operators change"
+    what = f"{before['mode']} to {after['mode']}: {len(changed)} of {counted(before['operators'], 'operator')} changed"
     line(console, Text(what, style="bold"), 2)
     for key in ("engines", "dtypes"):
         line(console, plain(f"{key}: {_moved(before[key], after[key])}"), 2)

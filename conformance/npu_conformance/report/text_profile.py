@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Mapping, Sequence, Tuple
 
 from npu_conformance.report.terminal import Rows, Terminal, Text, line, noted, plain
+from npu_reference.printing import counted
 
 __all__ = [
     "TYPES",
@@ -42,7 +43,7 @@ def profile(answer: Mapping[str, Any], warnings: Sequence[Any], title: str) -> N
     path = answer["critical_path"]
     line(console, Text("critical path: ", style="bold") + plain(spent(path)), 2)
     fused = sum(count["effect_times"] for count in answer["fusion"])
-    line(console, Text("kernels: ", style="bold") + plain(f"{answer['fused_kernels']}, after {fused} were fused"), 2)
+    line(console, Text("kernels: ", style="bold") + plain(f"{answer['fused_kernels']} ({fused} fused into others)"), 2)
     _counted(console, answer)
     engines_table(console, answer["engines"], {name: row["share"] for name, row in answer["engines"].items()})
     types_table(console, answer["types"])
@@ -73,13 +74,13 @@ def _turns(loop: Mapping[str, Any]) -> str:
     if loop["how"] == "unknown":
         return "one turn, as its turns are not known"
     most = "at most " if loop["how"] == "at_most" else ""
-    return f"{most}{loop['turns']} turn{'s' if loop['turns'] != 1 else ''}"
+    return f"{most}{counted(loop['turns'], 'turn')}"
 
 
 def spent(path: Mapping[str, Any]) -> str:
     """The time along a critical path by kind of task, the longest first."""
     rows = sorted(path["ns_by_kind"].items(), key=lambda row: (-row[1], row[0]))
-    return f"{path['tasks']} tasks: {', '.join(f'{kind} {time_text(ns)}' for kind, ns in rows)}"
+    return f"{counted(path['tasks'], 'task')}: {', '.join(f'{kind} {time_text(ns)}' for kind, ns in rows)}"
 
 
 def engines_table(console: Terminal, engines: Mapping[str, Any], shares: Mapping[str, float]) -> None:
@@ -100,7 +101,7 @@ def types_table(console: Terminal, types: Sequence[Mapping[str, Any]]) -> None:
         )  # fmt: skip
     console.print(table)
     if len(types) > TYPES:
-        line(console, plain(f"{len(types) - TYPES} types more: --format json"), 2)
+        line(console, plain(f"{counted(len(types) - TYPES, 'more type')}: --format json"), 2)
 
 
 def _dearest(console: Terminal, dearest: Sequence[Mapping[str, Any]]) -> None:
@@ -149,7 +150,7 @@ def _communication(console: Terminal, told: Mapping[str, Any]) -> None:
             table.add_row(plain(one["nodes"][0] + more), one["algorithm"], one["engine"], *data)
         console.print(table)
         if len(found) > TYPES:
-            line(console, plain(f"{len(found) - TYPES} collectives more: --format json"), 2)
+            line(console, plain(f"{counted(len(found) - TYPES, 'more collective')}: --format json"), 2)
     if told["ranks"] > 1:
         links = ", ".join(f"{bytes_text(count)} over {kind}" for kind, count in told["links"].items()) or "nothing"
         text = f"{told['ranks']} send {links} a step; {time_text(told['alone_ns'])} of it with nothing computed beside"
@@ -176,7 +177,7 @@ def changed(one: Mapping[str, Any]) -> Tuple[str, str]:
     """The options of a comparison, and what a step is with them."""
     options = ", ".join(f"{name}={value}" for name, value in one["options"].items())
     change = f"{one['faster']:.2f} times as fast" if one["faster"] else "no time at all"
-    kernels = f"{one['kernels']} kernels, " if "kernels" in one else ""
+    kernels = f"{counted(one['kernels'], 'kernel')}, " if "kernels" in one else ""
     return options, f"{time_text(one['step_ns'])} a step, {change}; {kernels}{bytes_text(one['peak'])} at most"
 
 

@@ -16,7 +16,7 @@ from npu_conformance.report.text_profile import (
     time_text,
     types_table,
 )
-from npu_reference.printing import shorten
+from npu_reference.printing import counted, shorten
 
 __all__ = ["profile"]
 
@@ -30,8 +30,8 @@ def profile(answer: Mapping[str, Any]) -> None:
     if answer["device"] is None:
         line(console, plain(f"{name}: no run has a known time on the device"), 2)
     else:
-        whole = f"{time_text(answer['device_ns'])} in {answer['runs']} runs on a simulated {answer['device']}"
-        line(console, plain(f"{name}: {whole}, by its model and not measured"), 2)
+        whole = f"{time_text(answer['device_ns'])} in {counted(answer['runs'], 'run')}"
+        line(console, plain(f"{name}: {whole} on a simulated {answer['device']}, by its model and not measured"), 2)
     _signatures(console, answer["signatures"])
     if answer["engines"]:
         _path(console, answer["signatures"])

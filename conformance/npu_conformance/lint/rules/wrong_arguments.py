@@ -29,6 +29,7 @@ from npu_conformance.lint.signatures import CallSignature, signature_of
 from npu_conformance.lint.usage import called, uses
 from npu_reference import surface
 from npu_reference.options import CLASSES
+from npu_reference.printing import counted
 from npu_reference.spelling import nearest
 
 
@@ -59,7 +60,7 @@ def _checked(module: Module, call: ast.Call, name: str, taken: CallSignature) ->
         return
     if len(call.args) > len(taken.positional) and not taken.many:
         most = len(taken.positional)
-        words = f"at most {most} argument{'' if most == 1 else 's'} by position" if most else "no argument by position"
+        words = f"at most {counted(most, 'argument')} by position" if most else "no argument by position"
         yield LintReport(call, f"{name} takes {words}, not {len(call.args)}.")
         return
     given = {*taken.positional[: len(call.args)], *(word.arg for word in call.keywords)}

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_conformance.models.golden.record import GoldenPlace, GoldenRecord, Kernels, Precision
+from npu_reference.printing import counted
 
 __all__ = ["NAMED_DTYPES", "NAMED_KERNELS", "NAMED_MOVES", "Change", "changes"]
 
@@ -85,7 +86,7 @@ def _told(moves: Moves, whole: Mapping[str, int]) -> List[str]:
             continue
         found.extend(f"{name}: {was} -> {now}" for name in names[:NAMED_MOVES])
         if len(names) > NAMED_MOVES:
-            found.append(f"and {len(names) - NAMED_MOVES} more operators: {was} -> {now}")
+            found.append(f"and {counted(len(names) - NAMED_MOVES, 'more operator')}: {was} -> {now}")
     return found
 
 
@@ -122,7 +123,7 @@ def _retyped(before: Mapping[str, Precision], after: Mapping[str, Precision]) ->
     for words, names in sorted(moves.items(), key=lambda item: (-len(item[1]), item[0])):
         found.extend(f"{name}: {words}" for name in names[:NAMED_DTYPES])
         if len(names) > NAMED_DTYPES:
-            found.append(f"and {len(names) - NAMED_DTYPES} more operators: {words}")
+            found.append(f"and {counted(len(names) - NAMED_DTYPES, 'more operator')}: {words}")
     return found
 
 
@@ -163,7 +164,7 @@ def _step(before: GoldenRecord, after: GoldenRecord, tolerance: float) -> List[s
         kind, _, engine = name.rpartition(" ")
         found.append(f"kernels {kind} on {engine}: {_kernels(was)} -> {_kernels(now)}")
     if len(moved) > NAMED_KERNELS:
-        found.append(f"and kernels of {len(moved) - NAMED_KERNELS} more types")
+        found.append(f"and kernels of {counted(len(moved) - NAMED_KERNELS, 'more type')}")
     return found
 
 

@@ -6,6 +6,8 @@ import threading
 from collections import deque
 from typing import Any, Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+from npu_reference.printing import counted
+
 __all__ = ["TracedCopy", "RunRecord", "Totals", "Trace", "process_trace"]
 
 #: Runs kept in full; older ones live on in the totals only. assumed: enough to look at, small enough to forget.
@@ -101,8 +103,8 @@ class Totals(NamedTuple):
     def summary(self) -> str:
         """One line for a person."""
         text = (
-            f"simulated NPU: {self.runs} runs, {self.geops} GEOPs, {self.host} host operators,"
-            f" {self.h2d} bytes copied h2d, {self.d2h} bytes copied d2h"
+            f"simulated NPU: {counted(self.runs, 'run')}, {counted(self.geops, 'GEOP')},"
+            f" {counted(self.host, 'host operator')}, {self.h2d} bytes copied h2d, {self.d2h} bytes copied d2h"
         )
         return f"{text} ({self.unsized} copies of unknown size)" if self.unsized else text
 

@@ -11,6 +11,7 @@ from typing import Any, List, Optional
 
 from npu_reference.errors import NpuError
 from npu_reference.place import FOLDER
+from npu_reference.printing import counted
 from npu_reference.runtime.observing.account import AccountPlace, Failure
 from npu_reference.runtime.scripts.missing_names import explain, version_hint
 
@@ -55,7 +56,7 @@ def complaint(error: BaseException) -> str:
         if place.text:
             told.append(f"    {place.text}")
     if len(failure.places) > _PLACES:
-        told.append(f"  and {len(failure.places) - _PLACES} lines that called it")
+        told.append(f"  and {counted(len(failure.places) - _PLACES, 'line')} that called it")
     if not isinstance(error, NpuError):  # a name that Python missed, and we know
         told.append("".join(traceback.format_exception_only(type(error), error)).strip())
     return "\n".join(told) + "\n"

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from npu_reference.errors import NpuError
 from npu_reference.partition import Reason, blame, only_initialises
 from npu_reference.partition.reasons import remedy_of
-from npu_reference.printing import shorten
+from npu_reference.printing import counted, shorten
 from npu_reference.runtime.observing.account import Account, SessionAccount, SignatureAccount
 
 __all__ = ["TOLD_FAULTS", "Change", "HostGroup", "first_change", "host_groups", "lines"]
@@ -110,7 +110,7 @@ def _naming(remedy: str, causes: Counter[str]) -> str:
         return remedy
     first = min(causes, key=lambda node: (-causes[node], node))
     others = len(causes) - 1
-    more = "" if not others else f" and {others} other{'s' * (others > 1)}"
+    more = "" if not others else f" and {counted(others, 'other')}"
     return remedy.replace("the operator named last", f"'{first}'{more}")
 
 
@@ -128,7 +128,7 @@ def first_change(account: Account) -> Optional[Change]:
                 had = len(signature.partition.geops)
                 count = f"{one.nodes} {one.op}" if one.nodes > 1 else one.op
                 left = had - one.geops_saved
-                text = f"if the device had {count}, there would be {left} GEOP{'s' * (left != 1)} instead of {had}"
+                text = f"if the device had {count}, there would be {counted(left, 'GEOP')} instead of {had}"
                 return Change(session.number, signature.fetches + signature.targets, text, _run_name(signature))
     return None
 
@@ -183,8 +183,7 @@ def _clock(account: Account) -> List[str]:
     name = _run_name(longest)
     text = f"on the device's clock: {total / 1e6:.3f} ms, by its model and not measured"
     if len(found) > 1:
-        runs = f"{longest.runs} run{'s' * (longest.runs != 1)}"
-        text += f"; most of it, {longest.device_ns / 1e6:.3f} ms, in {runs} of {name}"
+        text += f"; most of it, {longest.device_ns / 1e6:.3f} ms, in {counted(longest.runs, 'run')} of {name}"
     untimed = [one for one in found if one.time.profile is None and one.partition.geops]
     if untimed:
         more = f" and {len(untimed) - 1} more" if len(untimed) > 1 else ""

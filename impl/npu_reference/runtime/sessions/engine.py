@@ -22,6 +22,7 @@ from npu_reference.hardware import built_in
 from npu_reference.options.directives import directives
 from npu_reference.partition import Partition, Reason, only_initialises
 from npu_reference.partition.reasons import SAVED_GRAPH_HINT, always_on_host
+from npu_reference.printing import counted
 from npu_reference.runtime import ranks
 from npu_reference.runtime.agreement.agreement import Agreement
 from npu_reference.runtime.config import Settings, current_overrides, give_threads_back, inner_config
@@ -396,7 +397,7 @@ class Engine:
         account.planned(self.number, signature, parts, plan.notes)
         reasons = Counter(entry.reason.value for entry in parts.host if entry.op not in ("_Arg", "_Retval"))
         why = "".join(f"; {reason}: {count}" for reason, count in sorted(reasons.items()))
-        text = f"{len(parts.geops)} GEOPs, {len(plan.host)} operators on the host{why}."
+        text = f"{counted(len(parts.geops), 'GEOP')}, {counted(len(plan.host), 'operator')} on the host{why}."
         wanted = _some(signature.fetches + signature.targets)
         say(logging.INFO, Notice("partitioned", f"run of {wanted}", text), session=self.number)
         for note in parts.notes:
