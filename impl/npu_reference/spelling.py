@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import heapq
 import re
-from typing import Dict, Iterable, Sequence, Tuple
+from typing import Dict, Iterable, List, Sequence, Tuple
 
-__all__ = ["did_you_mean", "like", "nearest"]
+__all__ = ["did_you_mean", "like", "nearest", "several"]
 
 _FEWEST = 3  # letters of a word that may be misspelt: 10 is no misspelt 1 (assumed)
 _LOOKED_AT = 5000  # names compared letter by letter (assumed: a second at most)
@@ -71,6 +71,19 @@ def like(word: str, words: Sequence[str], cutoff: float) -> str:
     if len(compared) > _LOOKED_AT:
         compared = heapq.nsmallest(_LOOKED_AT, compared, key=lambda one: (abs(len(one) - len(word)), one))
     return next(iter(get_close_matches(word[:_LETTERS], compared, 1, cutoff)), "")
+
+
+def several(word: str, words: Iterable[str], cutoff: float, most: int = 3) -> str:
+    """The remedy for a misspelt word where many are alike: the names it may mean, or empty where none is near."""
+    left = list(dict.fromkeys(words))
+    found: List[str] = []
+    while len(found) < most:
+        near = nearest(word, left, cutoff)
+        if not near:
+            break
+        found.append(near)
+        left.remove(near)
+    return f"Did you mean {' or '.join(found)}?" if found else ""
 
 
 def did_you_mean(word: str, words: Iterable[str], otherwise: str = "", cutoff: float = 0.7) -> str:

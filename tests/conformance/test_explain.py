@@ -90,7 +90,7 @@ def test_sentences_are_folded_to_the_width_and_whole_in_a_pipe(capsys, monkeypat
 def test_an_unknown_word_is_answered_with_the_nearest(word, near):
     with pytest.raises(NpuError) as refused:
         words.explain(word)
-    assert f"Did you mean {near}?" in refused.value.remedy
+    assert f"Did you mean {near}" in refused.value.remedy
 
 
 @pytest.mark.parametrize("word", ["", " ", "\0", "A" * 10000, "../../etc/passwd", "session.", "| A1 |"])
@@ -158,6 +158,7 @@ WORDS = {
     "mutant": lambda: list(registry())[:: share(10, 1)],
     "law": lambda: LAWS,
     "case": lambda: sorted(library.load().cases)[::50],
+    "operator": lambda: ["PyFunc", "MatMul", "StringJoin", "MapDataset", "NpuGetFloatStatusV2"],
 }
 
 
@@ -179,6 +180,24 @@ def test_a_word_as_a_report_prints_it_is_explained():
     assert words.explain("rc-hccl-600@current").name == "rc-hccl-600"
     assert words.explain("unknown-option").name == "W101"
     assert words.explain("frame").facts["Remedy"].startswith("Take the operator")
+
+
+def test_an_operator_is_told_with_its_place_and_what_would_move_it():
+    found = words.explain("PyFunc").facts
+    assert found["Place"].startswith("the host, NOT_SUPPORTED") and found["Remedy"].startswith("Compute it in Python")
+    assert words.explain("MatMul").facts["Engine"] == "cube" and "Remedy" not in words.explain("MatMul").facts
+    assert "DATASET" in words.explain("MapDataset").facts["Place"]
+    with pytest.raises(NpuError, match=r"Did you mean Conv2D or .* Kinds of words are option, operator, "):
+        words.explain("Conv2d_")
+
+
+def test_every_kind_of_word_is_listed_with_an_example_that_is_explained(capsys):
+    with pytest.raises(SystemExit) as left:
+        cli.main(["explain", "--format", "json"])
+    listed = json.loads(capsys.readouterr().out)["facts"]
+    assert left.value.code == 0
+    assert {one["label"] for one in listed} == set(schema.load("explain")["properties"]["kind"]["enum"]) - {"kinds"}
+    assert all(words.explain(one["text"].split()[-1]).kind == one["label"] for one in listed)
 
 
 @pytest.mark.parametrize("word", ["rule:W101", "FRAME", "REWRITTEN", "geops", "rc-hccl-600", "law:reasons"])

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import click
 
 from npu_conformance.commands import shared
 from npu_reference.errors import ExitStatus, NpuError
 from npu_reference.printing import counted
+from npu_reference.spelling import several
 
 __all__ = ["case"]
 
-_NEAR = 3  # ids that are proposed
 _LINES = 100  # of one part that are shown (assumed); --format json has all
 _TRACED = 20000  # characters of a request or an answer that are shown (assumed)
 
@@ -97,24 +97,9 @@ def _find(known: List[Any], name: str) -> Tuple[Any, List[Any]]:
     if same:
         remedy = f"Of this case there are {', '.join(same)}."
         raise NpuError("USAGE", repr(name[:80]), "there is no such instance.", remedy)
-    near = _near(stem, [one.case.id for one in known])
-    words = f"Did you mean {' or '.join(near)}? " if near else ""
-    raise NpuError("USAGE", repr(name[:80]), "there is no case of this id.", f"{words}All: npu-conformance run --list")
-
-
-def _near(name: str, ids: Sequence[str]) -> List[str]:
-    """Some ids that are most like one."""
-    from npu_reference.spelling import nearest
-
-    found: List[str] = []
-    left = list(dict.fromkeys(ids))
-    while len(found) < _NEAR:
-        near = nearest(name, left, cutoff=0.6)
-        if not near:
-            break
-        found.append(near)
-        left.remove(near)
-    return found
+    near = several(stem, (one.case.id for one in known), 0.6)
+    remedy = f"{near} All: npu-conformance run --list".lstrip()
+    raise NpuError("USAGE", repr(name[:80]), "there is no case of this id.", remedy)
 
 
 def _requirement(shelf: Any, name: str) -> Dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Optional, Sequence
 
 import click
 
@@ -12,19 +12,19 @@ from npu_reference.errors import ExitStatus
 __all__ = ["explain"]
 
 
-@click.command(epilog=examples("explain OPTION_VALUE", "explain W101", "explain law:reasons"))
-@click.argument("word")
+@click.command(epilog=examples("explain OPTION_VALUE", "explain W101", "explain PyFunc"))
+@click.argument("word", required=False)
 @FORMAT
-def explain(word: str, form: str) -> int:
+def explain(word: Optional[str], form: str) -> int:
     """Print in full what stands behind WORD of an answer.
 
     WORD is an error or warning code, a row of the readings such as A19, a requirement, an option, a rule of lint, a
-    reason or note of a partition or of precision, an aspect of facts, a case, a mutant or a law. KIND:WORD, such as
-    law:reasons, says which is meant where several are called so.
+    reason or note of a partition or of precision, an aspect of facts, a case, a mutant, a law, or a type of operators.
+    KIND:WORD, such as law:reasons, says which is meant where several are called so. Without WORD the kinds are listed.
     """
     from npu_conformance.report import words
 
-    found = words.explain(word)
+    found = words.kinds() if word is None else words.explain(word)
     if form == "json":
         from npu_conformance.protocol import schema
 

@@ -10,9 +10,9 @@ from npu_conformance.files import resources
 from npu_conformance.library import explaining
 from npu_conformance.library.explaining import Explanation
 from npu_reference.errors import NpuError
-from npu_reference.spelling import did_you_mean
+from npu_reference.spelling import several
 
-__all__ = ["NOTES", "explain"]
+__all__ = ["NOTES", "explain", "kinds"]
 
 _REPAIRED = "The adapter's own division of the graph cannot run, so the documented one is another: "
 
@@ -75,6 +75,11 @@ def explain(word: str) -> Explanation:
         if found is not None:
             return found
     raise NpuError("USAGE", repr(word[:80]), "nothing is called so.", _nearest(bare))
+
+
+def kinds() -> Explanation:
+    """The kinds of words that can be explained, each with an example."""
+    return Explanation("kinds", "WORD", {kind: f"npu-conformance explain {one}" for kind, one in _EXAMPLES.items()})
 
 
 def _rule(word: str) -> Optional[Explanation]:
@@ -144,6 +149,30 @@ def _law(word: str) -> Optional[Explanation]:
     return Explanation("law", law.name, {label: text for label, text in facts.items() if text}, law.requirements)
 
 
+def _operator(word: str) -> Optional[Explanation]:
+    from npu_reference.catalog import Catalog, OpList
+    from npu_reference.graphs.ops import OPS
+    from npu_reference.partition.reasons import MEANINGS, Reason, remedy_of
+
+    versions = OPS.versions(word)
+    if not versions:
+        return None
+    entry, kernel = OpList.built_in().get(word), Catalog.built_in().get(word)
+    reason = Reason.NOT_SUPPORTED if entry is None else Reason.GRAY if entry.is_gray else None
+    if word.endswith(("Dataset", "DatasetV2")) or word == "StringJoin":
+        reason = Reason.STRING_JOIN if word == "StringJoin" else Reason.DATASET
+    place = "the device, where nothing else of the graph keeps it on the host"
+    if reason is not None:
+        when = "the device; the host with mix_compile_mode" if reason is Reason.GRAY else "the host"
+        place = f"{when}, {reason.value}: {MEANINGS[reason]}"
+    facts = {"Place": place, "Remedy": remedy_of(reason, word) if reason else "", "TensorFlow": ", ".join(versions)}
+    if kernel is not None and kernel.ge_op:
+        columns = dict.fromkeys(", ".join(one.inputs) for one in kernel.columns)
+        facts.update(Kernel=kernel.ge_op, Engine=kernel.engine, Inputs="; ".join(columns), List=kernel.flag or "")
+        facts.update({"Implementation modes": ", ".join(kernel.impl_modes)})
+    return Explanation("operator", word, {label: text for label, text in facts.items() if text})
+
+
 def _aspect(word: str) -> Optional[Explanation]:
     from npu_conformance.observing.observe import ASPECTS
 
@@ -179,15 +208,23 @@ _KINDS: Mapping[str, Callable[[str], Optional[Explanation]]] = {
     "aspect": _aspect,
     "rule": _rule,
     "law": _law,
+    "operator": _operator,
     "mutant": _mutant,
     "case": _case,
 }
 
+#: A word of each kind, in the order in which they are listed.
+_EXAMPLES: Mapping[str, str] = {
+    "option": "precision_mode", "operator": "PyFunc", "reason": "NOT_SUPPORTED", "note": "RANGE_EMPTY",
+    "error": "OPTION_VALUE", "warning": "adjusted", "rule": "W101", "reading": "A19",
+    "requirement": "runconfig.hccl_timeout.quantize", "case": "rc-hccl-600", "law": "law:reasons",
+    "aspect": "borders", "mutant": "py-func-on-device",
+}  # fmt: skip
+
 
 def _nearest(word: str) -> str:
-    hint = did_you_mean(word, _known(), cutoff=0.6)
-    kinds = "an option, a code, a rule, a reason, a note, a case, a mutant, a law or an aspect"
-    return f"{hint} Give a row of docs/readings.md, the id of a requirement, {kinds}.".lstrip()
+    kinds_ = f"Kinds of words are {', '.join(_EXAMPLES)}: npu-conformance explain has an example of each."
+    return f"{several(word, _known(), 0.6)} {kinds_}".lstrip()
 
 
 def _known() -> List[str]:
@@ -196,8 +233,9 @@ def _known() -> List[str]:
     from npu_conformance.lint.registry import rules
     from npu_conformance.observing.observe import ASPECTS
     from npu_conformance.strength.laws.table import LAWS
+    from npu_reference.graphs.ops import OPS
     from npu_reference.partition.reasons import Reason
 
     codes = [word for rule in rules() for word in (rule.code, rule.name)]
     others = [*(reason.value for reason in Reason), *NOTES, *library.load().cases, *registry(), *LAWS, *ASPECTS]
-    return [*explaining.known(), *codes, *others]
+    return [*explaining.known(), *codes, *others, *OPS.names()]
