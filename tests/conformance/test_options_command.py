@@ -172,3 +172,9 @@ def test_a_misspelt_option_is_told_before_anything_else_and_fails_under_strict(a
     status, out, err = asked(command, graph, "-o", "precison_mode=force_fp32", "--strict")
     assert (status, out) == (2, [])
     assert err[-1].startswith("error[USAGE]")
+
+
+@pytest.mark.parametrize("word", ["precision_mode", "precision_mod"])
+def test_an_option_without_a_value_is_answered_with_what_explains_it(asked, word):
+    status, _, err = asked("options", word)
+    assert status == 2 and err[0].endswith("; npu-conformance explain precision_mode says what it is.")

@@ -8,6 +8,7 @@ from typing import Dict, Iterable, Optional
 from npu_reference.errors import NpuError
 from npu_reference.options.domains import echo
 from npu_reference.options.table import OPTIONS
+from npu_reference.spelling import nearest
 
 __all__ = ["parse_assignments"]
 
@@ -31,7 +32,9 @@ def parse_assignments(assignments: Iterable[str]) -> Dict[str, object]:
         key, equals, text = assignment.partition("=")
         key = key.strip()
         if not equals or not key:
-            raise NpuError("USAGE", echo(assignment), "this is no assignment.", "Write name=value.")
+            near = nearest(key, OPTIONS)
+            remedy = f"Write {near}=value; npu-conformance explain {near} says what it is." if near else "Write name=value."
+            raise NpuError("USAGE", echo(assignment), "this is no assignment.", remedy)
         name, dot, field = key.rpartition(".")
         if dot and field in ("b", "i", "f", "s"):
             values[name] = {"field": field, "value": _read(text, field)}
