@@ -135,6 +135,15 @@ def test_a_trace_has_request_and_answer_and_how_it_is_judged(capsys: Any) -> Non
     assert (answer["status"], answer["differences"]) == ("pass", [])
 
 
+def test_a_long_answer_is_told_unpacked_and_cut_in_a_terminal(capsys: Any) -> None:
+    answer = told(capsys, "rc-hccl-600", "--trace", "-n", "1")["trace"]["response"]
+    assert answer["ok"]["effective"]["hccl_timeout"]["value"] == 544
+    lines = inside(capsys, "case", "rc-hccl-600", "--trace", "-n", "1").out.splitlines()
+    shown = lines[lines.index("Answer") + 1 : lines.index("Judged pass")]
+    assert '        "hccl_timeout": { "origin": "given", "value": 544 },' in shown
+    assert len(shown) < 120 and shown[-1].endswith("more lines; --format json has all.")
+
+
 def test_a_trace_of_a_backend_at_fault_ends_with_1_and_says_what_differs(capsys: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv("COLUMNS", "400")
     name = "range-with-two-ins@legacy+rename"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import click
@@ -15,6 +16,8 @@ from npu_reference.spelling import several
 __all__ = ["case"]
 
 _LINES = 100  # of one part that are shown (assumed); --format json has all
+_LINE = 100  # characters of an object or a list that is told in one line (assumed)
+_INNERMOST = re.compile(r"[{\[][^{}\[\]]*[}\]]")
 _TRACED = 20000  # characters of a request or an answer that are shown (assumed)
 
 
@@ -124,6 +127,7 @@ def _readings(shelf: Any, one: Any) -> List[Dict[str, Any]]:
 
 def _trace(shelf: Any, instance: Any, spec: str, settings: Any) -> Dict[str, Any]:
     """What a backend is asked and answers, and how that is judged."""
+    from npu_conformance.files import packing
     from npu_conformance.judging import judge
     from npu_conformance.protocol import requests
     from npu_conformance.running.lanes import Lane
@@ -135,7 +139,7 @@ def _trace(shelf: Any, instance: Any, spec: str, settings: Any) -> Dict[str, Any
         claims = judge.Claims.of(worker.hello())
         asked = requests.prepare(instance, worker.room()).params  # room() is of one name: the same is asked below
         record = Lane(worker, claims, shelf.fixtures, repeat=False).record(instance)
-    answer = None if record.written is None else json.loads(record.written.observation)
+    answer = None if record.written is None else json.loads(packing.plain(record.written.observation))
     return {
         "request": {"method": instance.case.method, "params": asked} if record.written is not None else None,
         "response": answer,
@@ -205,11 +209,17 @@ def _first(lines: List[str]) -> List[str]:
     return [*lines[:_LINES], f"… {counted(len(lines) - _LINES, 'more line')}; --format json has all."]
 
 
+def _in_one_line(innermost: Any) -> str:
+    """A small object or list without its line ends, which no text of JSON holds."""
+    text = re.sub(r"\n *", " ", innermost.group())
+    return text if len(text) <= _LINE else str(innermost.group())
+
+
 def _tell_trace(told: Any, trace: Mapping[str, Any]) -> None:
     for label, key in (("Request", "request"), ("Answer", "response")):
         if trace[key] is not None:
             told(label)
-            text = json.dumps(trace[key], indent=2, ensure_ascii=False)
+            text = _INNERMOST.sub(_in_one_line, json.dumps(trace[key], indent=2, ensure_ascii=False))
             for one in _first(text[:_TRACED].splitlines()):
                 told(one, 2)
             if len(text) > _TRACED:

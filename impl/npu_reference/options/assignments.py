@@ -33,8 +33,8 @@ def parse_assignments(assignments: Iterable[str]) -> Dict[str, object]:
         key = key.strip()
         if not equals or not key:
             near = nearest(key, OPTIONS)
-            remedy = f"Write {near}=value; npu-conformance explain {near} says what it is." if near else "Write name=value."
-            raise NpuError("USAGE", echo(assignment), "this is no assignment.", remedy)
+            more = f"; npu-conformance explain {near} says what it is" if near else ""
+            raise NpuError("USAGE", echo(assignment), "this is no assignment.", f"Write {near or 'name'}=value{more}.")
         name, dot, field = key.rpartition(".")
         if dot and field in ("b", "i", "f", "s"):
             values[name] = {"field": field, "value": _read(text, field)}
