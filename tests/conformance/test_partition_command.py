@@ -123,7 +123,7 @@ def test_what_would_help_and_what_separates_are_in_text_and_json(capsys):
     assert found["separations"] == [{"before": "GeOp_0", "after": "GeOp_1", "path": ["mid"]}]
     text = ask(capsys, CHAIN).out
     assert "If the device had" in text and "GeOp_0 → mid → GeOp_1" in text
-    assert "Copies a step" in text
+    assert "each tensor once (M24)" in text
 
 
 def test_blame_is_left_out_where_it_is_not_wanted(capsys):

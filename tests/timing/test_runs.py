@@ -190,3 +190,16 @@ def test_an_iteration_that_overflows_does_not_count_where_the_loss_is_scaled(sca
     options = resolve({"iterations_per_loop": 5}, surface="runconfig", env={})
     ended = watchdogs.endure(found, found.partition, options, faults.parse([fault])).profile
     assert ended.timeline_json()["counted"] == counted and ended.iterations == 5
+
+
+def test_a_step_copies_what_crosses_to_the_device_once_for_each_geop_that_takes_it():
+    """partition tells each such tensor once (M24), so that its bytes and those of a step may differ."""
+    g = GraphBuilder()
+    x = g.placeholder("x", "float32", [8, 4])
+    call = g.op("PyFunc", "call", [[g.op("Exp", "before", [x])]], token="t", Tin=["float32"], Tout=["float32"])
+    g.op("AddV2", "after", [call, x])
+    found = step(g.build(), shapes={"call": [8, 4]}, fetches=["after:0"], mix_compile_mode=True)
+    into = [border for border in found.partition.borders if border.direction == "h2d"]
+    copied = [one.bytes for one in found.compiled.transfers if one.direction == "h2d"]
+    assert (len(into), sum(8 * 4 * 4 * len(border.consumers) for border in into)) == (2, sum(copied))
+    assert sum(copied) == 3 * 8 * 4 * 4

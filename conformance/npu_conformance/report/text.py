@@ -500,8 +500,8 @@ def _witness(entry: Mapping[str, Any]) -> str:
 def _borders(console: Console, borders: Sequence[Mapping[str, Any]]) -> None:
     if not borders:
         return
-    numbers = ["Copies a step", "Bytes a step", "Of unknown size"]
-    table = _table("Border", *numbers, numbers=numbers)
+    numbers = ["Tensors a step", "Bytes a step", "Of unknown size"]
+    table = _table("Border, each tensor once (M24)", *numbers, numbers=numbers)
     for direction, words in (("h2d", "host to device"), ("d2h", "device to host"), ("d2d", "GEOP to GEOP")):
         crossing = [border for border in borders if border["direction"] == direction]
         sizes: List[Optional[int]] = [border.get("bytes") for border in crossing]

@@ -129,10 +129,11 @@ def _memory(console: Terminal, answer: Mapping[str, Any]) -> None:
     for row in memory["largest"][:3]:
         line(console, plain(f"  {bytes_text(row['bytes'])} {row['tensor']}"), 4)
     copies = answer["transfers"]
-    into = [copy["bytes"] for copy in copies if copy["direction"] == "h2d" and copy.get("device", -1) < 0]
+    own = [copy for copy in copies if copy["direction"] == "h2d" and copy.get("device", -1) < 0]
+    into, tensors = [copy["bytes"] for copy in own], counted(sum(len(copy["tensors"]) for copy in own), "tensor")
     back = [copy["bytes"] for copy in copies if copy["direction"] == "d2h"]
-    told = f"{len(into)} to the device ({bytes_text(sum(into))}), {len(back)} back ({bytes_text(sum(back))})"
-    line(console, Text("copies: ", style="bold") + plain(told), 2)
+    told = f"{len(into)} to the device ({tensors}, {bytes_text(sum(into))}), {len(back)} back ({bytes_text(sum(back))})"
+    line(console, Text("copies, every GEOP its own: ", style="bold") + plain(told), 2)
 
 
 def _workspace(memory: Mapping[str, Any]) -> str:
