@@ -28,15 +28,9 @@ _TRACED = 20000  # characters of a request or an answer that are shown (assumed)
 @shared.WORKERS
 @shared.FORMAT
 def case(
-    name: str,
-    trace: bool,
-    spec: str,
-    jobs: Optional[int],
-    factor: float,
-    variables: Tuple[str, ...],
-    python: str,
+    name: str, trace: bool, spec: str, jobs: Optional[int], factor: float, variables: Tuple[str, ...], python: str,
     form: str,
-) -> int:
+) -> int:  # fmt: skip
     """Tell all of one case: what it asks, what is expected by which sentences, and the command that repeats it.
 
     ID is that of a case, or of one of its instances, as reports and `run --list` have them: case@edition+twin.

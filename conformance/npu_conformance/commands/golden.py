@@ -56,26 +56,11 @@ def golden() -> None:
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.pass_context
 def golden_update(
-    context: click.Context,
-    models: Tuple[str, ...],
-    assignments: Tuple[str, ...],
-    again: bool,
-    facts: Optional[str],
-    policy: str,
-    flavour: str,
-    feeds: Tuple[str, ...],
-    fetches: Tuple[str, ...],
-    shapes: Tuple[str, ...],
-    batch: Optional[int],
-    device: str,
-    op_list: Optional[str],
-    ops_info: Optional[str],
-    strict: bool,
-    surface: str,
-    edition: str,
-    jobs: Optional[int],
-    form: str,
-) -> int:
+    context: click.Context, models: Tuple[str, ...], assignments: Tuple[str, ...], again: bool, facts: Optional[str],
+    policy: str, flavour: str, feeds: Tuple[str, ...], fetches: Tuple[str, ...], shapes: Tuple[str, ...],
+    batch: Optional[int], device: str, op_list: Optional[str], ops_info: Optional[str], strict: bool, surface: str,
+    edition: str, jobs: Optional[int], form: str,
+) -> int:  # fmt: skip
     """Record each MODEL beside it, with the options and sizes it was asked with."""
     from npu_conformance.models import precise
     from npu_conformance.models.golden import GoldenQuestion, many
@@ -89,20 +74,9 @@ def golden_update(
         values = parse_assignments(assignments)
         shared.names_first(resolve(values, surface=surface, edition=edition, env={}).warnings, strict)
         question = GoldenQuestion(
-            values,
-            surface,
-            edition,
-            policy,
-            flavour,
-            feeds,
-            fetches,
-            _facts(facts),
-            precise.parse_shapes(shapes),
-            batch,
-            device,
-            op_list,
-            ops_info,
-        )
+            values, surface, edition, policy, flavour, feeds, fetches, _facts(facts), precise.parse_shapes(shapes),
+            batch, device, op_list, ops_info,
+        )  # fmt: skip
     answers = _gathered(many.update(many.models_of(models), jobs or shared.processors(), question))
     whole = [answer for answer in answers if not answer.error]
     if form == "json":

@@ -67,16 +67,9 @@ def _lines() -> List[str]:
 @shared.EDITION
 @shared.FORMAT
 def options(
-    assignments: Tuple[str, ...],
-    variables: Tuple[str, ...],
-    inherit: bool,
-    unseen: bool,
-    every: bool,
-    strict: bool,
-    surface: str,
-    edition: str,
-    form: str,
-) -> int:
+    assignments: Tuple[str, ...], variables: Tuple[str, ...], inherit: bool, unseen: bool, every: bool, strict: bool,
+    surface: str, edition: str, form: str,
+) -> int:  # fmt: skip
     """Show what options mean: effective values, where they come from, what is wrong, and what the documents say."""
     from npu_reference.options import parse_assignments, resolve
     from npu_reference.options.fileview import Unseen

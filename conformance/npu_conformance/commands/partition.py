@@ -61,25 +61,11 @@ _AS_GIVEN = ("assignments", "policy", "flavour", "op_list", "shapes", "batch", "
 @shared.EDITION
 @shared.FORMAT
 def partition(
-    graph: str,
-    assignments: Tuple[str, ...],
-    policy: str,
-    flavour: str,
-    op_list: Optional[str],
-    feeds: Tuple[str, ...],
-    fetches: Tuple[str, ...],
-    required: Tuple[str, ...],
-    shapes: Tuple[str, ...],
-    batch: Optional[int],
-    most: Optional[int],
-    blamed: Optional[int],
-    html: Optional[str],
-    graph_out: Optional[str],
-    strict: bool,
-    surface: str,
-    edition: str,
-    form: str,
-) -> int:
+    graph: str, assignments: Tuple[str, ...], policy: str, flavour: str, op_list: Optional[str], feeds: Tuple[str, ...],
+    fetches: Tuple[str, ...], required: Tuple[str, ...], shapes: Tuple[str, ...], batch: Optional[int],
+    most: Optional[int], blamed: Optional[int], html: Optional[str], graph_out: Optional[str], strict: bool,
+    surface: str, edition: str, form: str,
+) -> int:  # fmt: skip
     """Show what of GRAPH runs on the device, what stays on the host, and why. GRAPH may be - for standard input."""
     from npu_conformance.models import advice, demands, precise
     from npu_reference.catalog import OpList, unmatched

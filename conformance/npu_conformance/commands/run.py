@@ -94,26 +94,11 @@ class _Wanted(NamedTuple):
 )
 @shared.FORMAT
 def run(
-    spec: str,
-    areas: Tuple[str, ...],
-    keyword: str,
-    editions: Tuple[str, ...],
-    failed: Optional[str],
-    listing: bool,
-    shard: str,
-    times: Optional[str],
-    jobs: Optional[int],
-    factor: float,
-    variables: Tuple[str, ...],
-    python: str,
-    known: Optional[str],
-    laws: Optional[int],
-    thorough: bool,
-    law_seed: Optional[str],
-    out: str,
-    shut_in: bool,
+    spec: str, areas: Tuple[str, ...], keyword: str, editions: Tuple[str, ...], failed: Optional[str], listing: bool,
+    shard: str, times: Optional[str], jobs: Optional[int], factor: float, variables: Tuple[str, ...], python: str,
+    known: Optional[str], laws: Optional[int], thorough: bool, law_seed: Optional[str], out: str, shut_in: bool,
     form: str,
-) -> int:
+) -> int:  # fmt: skip
     """Judge a backend by all cases; exit 0 if it conforms, 1 if not."""
     from npu_conformance import backends
     from npu_conformance.files import output, packing
@@ -180,17 +165,9 @@ def run(
 
 
 def _chosen(
-    shelf: Any,
-    areas: Tuple[str, ...],
-    editions: Tuple[str, ...],
-    keyword: str,
-    failed: Optional[str],
-    shard: str,
-    times: Optional[str],
-    laws: Optional[int],
-    thorough: bool,
-    law_seed: Optional[str],
-) -> _Wanted:
+    shelf: Any, areas: Tuple[str, ...], editions: Tuple[str, ...], keyword: str, failed: Optional[str], shard: str,
+    times: Optional[str], laws: Optional[int], thorough: bool, law_seed: Optional[str],
+) -> _Wanted:  # fmt: skip
     """What the options select.
 
     Raises:

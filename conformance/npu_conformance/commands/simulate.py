@@ -58,19 +58,10 @@ __all__ = ["simulate"]
 @click.argument("script", type=click.Path())
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[args]...")
 def simulate(
-    device_precision: Optional[str],
-    edition: Optional[str],
-    dump_plain: Optional[str],
-    clock: bool,
-    device: Optional[str],
-    faults: Tuple[str, ...],
-    trace_file: Optional[str],
-    ranks: Optional[int],
-    html: Optional[str],
-    form: str,
-    script: str,
-    arguments: Tuple[str, ...],
-) -> int:
+    device_precision: Optional[str], edition: Optional[str], dump_plain: Optional[str], clock: bool,
+    device: Optional[str], faults: Tuple[str, ...], trace_file: Optional[str], ranks: Optional[int],
+    html: Optional[str], form: str, script: str, arguments: Tuple[str, ...],
+) -> int:  # fmt: skip
     """Run SCRIPT unchanged on the simulated device; its exit status is the script's.
 
     With --format json the answer is the last line of stdout, after all that the script prints.
