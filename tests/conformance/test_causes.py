@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any, Tuple
 
 import pytest
@@ -117,6 +118,14 @@ def test_the_terminal_tells_causes_with_sentence_example_and_command(nothing: An
     assert f"fail {first.cases} cases {first.sentence}" in text_told
     assert statement in text_told
     assert f"-k {first.example.instance.case.id}@" in text_told
+
+
+def test_the_terminal_tells_how_strict_an_example_is_and_which_readings_it_rests_on(nothing: Any, capsys: Any) -> None:
+    text.run(all_host.SHIPPED, all_host.report(nothing), [], "out", False)
+    told = " ".join(capsys.readouterr().out.split())
+    for one in causes.causes(nothing)[: text._CAUSES]:
+        assert f"{one.example.instance.id} ({one.example.instance.case.level}" in told
+    assert re.search(r" \((must|should); rests on [A-Z]\d+(, [A-Z]\d+)*( and \d+ more)?\): ", told)
 
 
 def test_the_page_tells_every_cause_before_anything_else(nothing: Any) -> None:

@@ -108,13 +108,12 @@ def _requirement(shelf: Any, name: str) -> Dict[str, Any]:
 
 def _readings(shelf: Any, one: Any) -> List[Dict[str, Any]]:
     """Rows of docs/readings.md that the case or a requirement of it cites."""
-    from npu_conformance.library import explaining
+    from npu_conformance.library import explaining, telling
 
-    cited = [*one.readings, *(row for name in one.requirements for row in shelf.requirements[name].readings)]
     rows = explaining.readings()
     return [
         {"name": name, "cells": [{"label": label, "text": text} for label, text in rows[name].cells]}
-        for name in dict.fromkeys(cited)
+        for name in telling.cited(one, shelf.requirements)
         if name in rows
     ]
 

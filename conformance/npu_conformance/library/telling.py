@@ -16,7 +16,7 @@ from npu_conformance.observing import tensors
 from npu_reference.errors import NpuError
 from npu_reference.printing import clipped, counted
 
-__all__ = ["Part", "brief", "expected", "level", "question"]
+__all__ = ["Part", "brief", "cited", "expected", "level", "question"]
 
 _LARGEST = 4 << 20  # bytes of a file whose content is told (assumed)
 _SHOWN = 16  # elements of a tensor that are written out (assumed)
@@ -291,6 +291,12 @@ def level(instance: Instance, requirements: Mapping[str, inventory.Requirement])
     if case.level == strongest:
         return case.level, f"as {', '.join(levels[strongest])} is"
     return case.level, f"the case asks for less than its requirements, which are a {strongest}"
+
+
+def cited(case: Case, requirements: Mapping[str, inventory.Requirement]) -> List[str]:
+    """The readings that a case rests on: its own, and those of its requirements."""
+    of_requirements = (row for name in case.requirements for row in requirements[name].readings)
+    return list(dict.fromkeys([*case.readings, *of_requirements]))
 
 
 @functools.lru_cache(maxsize=1)

@@ -41,6 +41,7 @@ _PAIRS = 5  # separated pairs of GEOPs shown
 _BLAMED = 5  # missing operators ranked
 _REASONS = 12  # why cases were not judged, those of most cases first
 _CAUSES = 10  # of failures, those of most cases first
+_READINGS = 5  # that a case rests on (assumed)
 _DIFFERENCES = 3  # so many are told one by one (assumed)
 _ASKED, _ASKED_LINES = 600, 4  # characters and lines of a part of what an example asked (assumed)
 
@@ -106,6 +107,7 @@ def _unasked(console: Console, report: Report) -> None:
 
 def _causes(console: Console, library: Library, report: Report) -> None:
     """What failed, by probable cause: how often, what the documents demand, one example and how to repeat it."""
+    from npu_conformance.library import telling
     from npu_conformance.report import causes, failing
 
     found = causes.causes(report.records)
@@ -119,7 +121,10 @@ def _causes(console: Console, library: Library, report: Report) -> None:
         differences = [f"{one.kind}: {one.fact}" for one in example.result.differences[:_DIFFERENCES]]
         few = differences and len(example.result.differences) <= _DIFFERENCES
         came = "; ".join(differences) if few else example.result.detail
-        _line(console, _plain(f"  {example.instance.id}: {came}"), 4)
+        rests = telling.cited(example.instance.case, library.requirements)
+        more = f" and {len(rests) - _READINGS} more" if len(rests) > _READINGS else ""
+        level = example.instance.case.level + (f"; rests on {', '.join(rests[:_READINGS])}{more}" if rests else "")
+        _line(console, _plain(f"  {example.instance.id} ({level}): {came}"), 4)
         told = failing.account(library, report, example, _ASKED_LINES, _ASKED)
         for one in told.asked.splitlines()[1:]:  # the method stands above
             _line(console, _plain(f"    {one}"), 6)
