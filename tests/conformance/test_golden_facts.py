@@ -73,6 +73,19 @@ def test_dtypes_of_many_operators_are_counted_beyond_the_first(tmp_path):
     assert "and 2 more operators: float16 -> float32 of input 0 and output 0" in told(path)
 
 
+def test_json_and_the_page_have_every_name_that_a_change_counts(tmp_path):
+    path = dense(tmp_path / "deep.pb", layers=NAMED_DTYPES + 2, width=16)
+    golden.update(path, GoldenQuestion(OPTIONS, facts=golden.FACTS))
+    asked_otherwise(path, values={"precision_mode": "allow_fp32_to_fp16"})
+    page = tmp_path / "moved.html"
+    words = ["golden", "check", path, "--format", "json", "--html", str(page)]
+    answer = json.loads(CliRunner().invoke(cli.cli, words, standalone_mode=False).output)
+    assert schema.fault(answer, schema.load("golden"), schema.load("golden")) is None
+    names = answer["names"][path]["and 2 more operators: float16 -> float32 of input 0 and output 0"]
+    assert names == [f"relu{layer}" for layer in (NAMED_DTYPES, NAMED_DTYPES + 1)]
+    assert "<details><summary>2 names</summary>" in page.read_text("utf-8")
+
+
 def test_a_slower_step_is_told_with_the_kernels_it_lies_in_and_a_tolerance_forgives_it(tmp_path, model):
     dense(tmp_path / "model.pb", layers=3)
     found = told(model)

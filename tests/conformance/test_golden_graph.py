@@ -90,6 +90,7 @@ def test_many_moves_of_one_kind_are_counted_beyond_the_first():
     texts = [change.text for change in golden.changes(before, after)]
     assert len(texts) == NAMED_MOVES + 1
     assert texts[-1] == "and 5 more operators: GEOP 1 -> host, SCOPE"
+    assert golden.changes(before, after)[-1].names == tuple(names[NAMED_MOVES:])
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,9 @@ def golden_check(
         output.write_file(html, page(answers, shared.how_made()))
     if form == "json":
         changes = {answer.model: [change.text for change in answer.moved] for answer in checked}
-        shared.echo_json({"schema": schema.header("golden"), "changes": changes, "errors": _errors(answers)})
+        names = {one.model: {change.text: change.names for change in one.moved if change.names} for one in checked}
+        body = {"changes": changes, "names": names, "errors": _errors(answers)}
+        shared.echo_json({"schema": schema.header("golden"), **body})
     elif form == "github":
         for answer in moved:
             told = "\n".join(change.text for change in answer.moved)

@@ -21,7 +21,8 @@ def page(answers: Sequence[GoldenAnswer], made: Made) -> str:
     """
     models = []
     for answer in answers:
-        groups = {about: [_parts(one.text) for one in answer.moved if one.about == about] for about in _ABOUT}
+        parts = [(one.about, (_parts(one.text), one.names)) for one in answer.moved]
+        groups = {about: [found for name, found in parts if name == about] for about in _ABOUT}
         models.append({"name": answer.model, "error": answer.error, "moved": len(answer.moved), "groups": groups})
     return render_page("golden.html", made=made, models=models, titles=_ABOUT)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from npu_conformance.models.golden.record import GoldenPlace, GoldenRecord, Kernels, Precision
 from npu_reference.printing import counted
 
-__all__ = ["NAMED_DTYPES", "NAMED_KERNELS", "NAMED_MOVES", "Change", "changes"]
+__all__ = ["MOST_NAMES", "NAMED_DTYPES", "NAMED_KERNELS", "NAMED_MOVES", "Change", "changes"]
 
 #: Operators named one by one in a change before the rest is counted: what a reader takes in at a glance.
 NAMED_MOVES = 20
@@ -19,6 +19,9 @@ NAMED_DTYPES = 3
 #: Types of kernels named where the time of a step moved.
 NAMED_KERNELS = 5
 
+#: Names that one change keeps beside its words, for who reads JSON or opens the page.
+MOST_NAMES = 10_000
+
 Moves = Dict[Tuple[str, str], List[str]]
 
 
@@ -27,10 +30,20 @@ class Change(NamedTuple):
 
     Attributes:
         about: ``costs`` (counts, the step), ``places``, ``dtypes``, or ``files`` that were recorded with the model.
+        names: the first :data:`MOST_NAMES` of what the words only count.
     """
 
     text: str
     about: str
+    names: Tuple[str, ...] = ()
+
+
+class _Counted(NamedTuple):
+    text: str
+    names: Sequence[str]
+
+
+Told = Union[str, _Counted]
 
 
 def changes(before: GoldenRecord, after: GoldenRecord, tolerance: float = 0.0) -> List[Change]:
@@ -42,12 +55,12 @@ def changes(before: GoldenRecord, after: GoldenRecord, tolerance: float = 0.0) -
     Args:
         tolerance: percent by which times and sizes of a step may differ.
     """
-    files = [
+    files: List[Told] = [
         f"{field}: the file has other contents than when this was recorded"
         for field in sorted(before.digests)
         if after.digests.get(field) != before.digests[field]
     ]
-    costs = []
+    costs: List[Told] = []
     both = set(before.counts) | (set(after.counts) if before.precision or not after.precision else set())
     if not before.precision:
         both.discard("casts")
@@ -61,10 +74,14 @@ def changes(before: GoldenRecord, after: GoldenRecord, tolerance: float = 0.0) -
         costs += _step(before, after, tolerance)
     dtypes = _retyped(before.precision, after.precision) if before.precision and after.precision else []
     parts = {"files": files, "places": _placement(before, after), "dtypes": dtypes, "costs": costs}
-    return [Change(text, about) for about, texts in parts.items() for text in texts]
+    return [_change(one, about) for about, told in parts.items() for one in told]
 
 
-def _placement(before: GoldenRecord, after: GoldenRecord) -> List[str]:
+def _change(one: Told, about: str) -> Change:
+    return Change(one, about) if isinstance(one, str) else Change(one.text, about, tuple(one.names[:MOST_NAMES]))
+
+
+def _placement(before: GoldenRecord, after: GoldenRecord) -> List[Told]:
     twin = _matching(before.places, after.places)
     moves: Moves = defaultdict(list)
     for name in sorted(set(before.places) | set(after.places)):
@@ -77,17 +94,21 @@ def _placement(before: GoldenRecord, after: GoldenRecord) -> List[str]:
     return _told(moves, Counter(_place(place) for place in before.places.values() if place.geop > 0))
 
 
-def _told(moves: Moves, whole: Mapping[str, int]) -> List[str]:
+def _told(moves: Moves, whole: Mapping[str, int]) -> List[Told]:
     """The moves, most operators first; ``whole``: how many operators a GEOP has that may have moved as one."""
-    found = []
+    found: List[Told] = []
     for (was, now), names in sorted(moves.items(), key=lambda item: (-len(item[1]), item[0])):
         if len(names) > 1 and len(names) == whole.get(was):
-            found.append(f"all {len(names)} operators of {was} ({names[0]}, ...): {was} -> {now}")
+            found.append(_Counted(f"all {len(names)} operators of {was} ({names[0]}, ...): {was} -> {now}", names))
             continue
         found.extend(f"{name}: {was} -> {now}" for name in names[:NAMED_MOVES])
         if len(names) > NAMED_MOVES:
-            found.append(f"and {counted(len(names) - NAMED_MOVES, 'more operator')}: {was} -> {now}")
+            found.append(_more(names[NAMED_MOVES:], f"{was} -> {now}"))
     return found
+
+
+def _more(names: Sequence[str], how: str) -> _Counted:
+    return _Counted(f"and {counted(len(names), 'more operator')}: {how}", names)
 
 
 def _place(place: Optional[GoldenPlace]) -> str:
@@ -113,17 +134,17 @@ def _matching(before: Mapping[str, GoldenPlace], after: Mapping[str, GoldenPlace
     return twin
 
 
-def _retyped(before: Mapping[str, Precision], after: Mapping[str, Precision]) -> List[str]:
+def _retyped(before: Mapping[str, Precision], after: Mapping[str, Precision]) -> List[Told]:
     """Operators of the device in both records that are computed otherwise; those that came or went have moved."""
     moves: Dict[str, List[str]] = defaultdict(list)
     for name in sorted(set(before) & set(after)):
         if before[name] != after[name]:
             moves[_precision(before[name], after[name])].append(name)
-    found: List[str] = []
+    found: List[Told] = []
     for words, names in sorted(moves.items(), key=lambda item: (-len(item[1]), item[0])):
         found.extend(f"{name}: {words}" for name in names[:NAMED_DTYPES])
         if len(names) > NAMED_DTYPES:
-            found.append(f"and {counted(len(names) - NAMED_DTYPES, 'more operator')}: {words}")
+            found.append(_more(names[NAMED_DTYPES:], words))
     return found
 
 
@@ -146,26 +167,25 @@ def _precision(old: Precision, new: Precision) -> str:
     return "; ".join(words)
 
 
-def _step(before: GoldenRecord, after: GoldenRecord, tolerance: float) -> List[str]:
-    found = []
+def _step(before: GoldenRecord, after: GoldenRecord, tolerance: float) -> List[Told]:
+    found: List[Told] = []
     for name in sorted(set(before.step) | set(after.step)):
         old, new = before.step.get(name, 0), after.step.get(name, 0)
         bounds = tolerance if name.endswith((" ns", " bytes")) else 0.0
         if old != new and abs(new - old) * 100 > bounds * old:
             found.append(f"a step's {_measure(name, old, new)}")
-    if not any(text.startswith("a step's time") for text in found):
+    if not any(str(text).startswith("a step's time") for text in found):
         return found
     moved = []
     for name in sorted(set(before.kernels) | set(after.kernels)):
         was, now = before.kernels.get(name, Kernels(0, 0)), after.kernels.get(name, Kernels(0, 0))
         if _kernels(was) != _kernels(now):
             moved.append((-abs(now.nanoseconds - was.nanoseconds), name, was, now))
-    for _, name, was, now in sorted(moved)[:NAMED_KERNELS]:
-        kind, _, engine = name.rpartition(" ")
-        found.append(f"kernels {kind} on {engine}: {_kernels(was)} -> {_kernels(now)}")
-    if len(moved) > NAMED_KERNELS:
-        found.append(f"and kernels of {counted(len(moved) - NAMED_KERNELS, 'more type')}")
-    return found
+    moves = ((" on ".join(name.rsplit(" ", 1)), was, now) for _, name, was, now in sorted(moved))
+    told = [f"{name}: {_kernels(was)} -> {_kernels(now)}" for name, was, now in moves]
+    found += [f"kernels {one}" for one in told[:NAMED_KERNELS]]
+    rest = told[NAMED_KERNELS:]
+    return [*found, _Counted(f"and kernels of {counted(len(rest), 'more type')}", rest)] if rest else found
 
 
 def _kernels(one: Kernels) -> str:
