@@ -63,7 +63,7 @@ def _invoke(arguments: List[str], alone: bool) -> object:
 
 
 def _say(error: NpuError) -> int:
-    streams.say(f"error{error}")
+    streams.say(str(error), "error")
     return error.exit_status
 
 

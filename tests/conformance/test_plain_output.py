@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pathlib
+import re
 import sys
 
 import pytest
@@ -20,6 +21,7 @@ GRAPH = sorted((pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "grap
 COMMANDS = [
     ("options", "hccl_timeout=600", "hcll=1"), ("explain", "A19"), ("case", "rc-hccl-600"), ("partition", str(GRAPH)),
     ("precision", str(GRAPH)), ("profile", str(GRAPH)), ("lint", "wrong.py"), ("mutants", "--list"), ("options",),
+    ("partition", str(GRAPH), "--max-geops", "0"), ("partition", str(GRAPH), "-o", "mix_compile_mod=1"),
 ]  # fmt: skip
 
 
@@ -65,6 +67,16 @@ def test_nothing_is_coloured_where_that_is_not_wanted(words, monkeypatch, tmp_pa
 def test_a_terminal_has_colours_unless_it_is_told_otherwise(monkeypatch):
     assert "\x1b[" in shown(monkeypatch, ("options", "hccl_timeout=600", "hcll=1"))
     assert "\x1b[" in shown(monkeypatch, ("options", "hccl_timeout=600", "hcll=1"), NO_COLOR="")
+
+
+def test_the_word_that_says_how_it_ended_is_coloured_and_what_follows_is_not(monkeypatch):
+    demands = ("--max-geops", "0", "--max-geops", "9", "-o", "mix_compile_mod=1")
+    told = shown(monkeypatch, ("partition", str(GRAPH), *demands), COLUMNS="400")
+    for words, colour in (("passed ", 32), ("warning", 33)):
+        assert re.search(rf"\x1b\[{colour}m{words}\x1b\[0m[-\[]", told)
+    told = shown(monkeypatch, ("partition", str(GRAPH), "--max-geops", "0"), COLUMNS="40")
+    assert "\x1b[31mfailed \x1b[0m--max-geops 0" in told
+    assert shown(monkeypatch, ("explain", "no such word")).startswith("\x1b[31merror\x1b[0m[USAGE]")
 
 
 @pytest.mark.parametrize(

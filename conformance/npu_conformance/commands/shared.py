@@ -306,7 +306,7 @@ def names_first(warnings: Sequence[Any], strict: bool) -> List[Any]:
     if strict and wrong:
         raise NpuError("USAGE", "--strict", refused(wrong[0]))
     for warning in wrong:
-        click.echo(f"warning[{warning.code}] {warning.text}", err=True)
+        click.echo(click.style("warning", fg="yellow") + f"[{warning.code}] {warning.text}", err=True)
     return [warning for warning in warnings if warning.code not in MISNAMED]
 
 

@@ -47,10 +47,11 @@ def without_colour() -> bool:
     return bool(os.environ.get("NO_COLOR")) or is_plain()
 
 
-def say(text: str) -> None:
-    """One line on stderr; nothing where that cannot be written."""
+def say(text: str, red: str = "") -> None:
+    """One line on stderr, its beginning ``red`` on a terminal; nothing where that cannot be written."""
     try:
-        sys.stderr.write(printable(text) + "\n")
+        shown = red if without_colour() or not getattr(sys.stderr, "isatty", bool)() else f"\x1b[31m{red}\x1b[0m"
+        sys.stderr.write(shown + printable(text) + "\n")
         sys.stderr.flush()
     except OSError:
         _nowhere(sys.stderr)

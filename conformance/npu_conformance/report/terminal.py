@@ -23,17 +23,18 @@ _LIKE_A_TERMINAL = ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE")
 
 
 class Text:
-    """Text that a terminal shows in one style, such as "bold red"."""
+    """Text of which a terminal shows the first ``styled`` characters in a style, such as "bold red"."""
 
-    __slots__ = ("plain", "style")
+    __slots__ = ("plain", "style", "styled")
 
-    def __init__(self, plain: str, style: str = "") -> None:
+    def __init__(self, plain: str, style: str = "", styled: int = _UNLIMITED) -> None:
         self.plain = plain
         self.style = style
+        self.styled = styled
 
     def __add__(self, more: Union[str, Text]) -> Text:
-        """This text with more behind it, all in this one's style."""
-        return Text(self.plain + str(more), self.style)
+        """This text with more behind it, which is in no style."""
+        return Text(self.plain + str(more), self.style, min(self.styled, len(self.plain)))
 
     def __str__(self) -> str:
         return self.plain
@@ -41,7 +42,9 @@ class Text:
     def __rich__(self) -> Any:
         from rich import text
 
-        return text.Text(self.plain, self.style)
+        made = text.Text(self.plain)
+        made.stylize(self.style, 0, self.styled)
+        return made
 
 
 Cell = Union[str, Text]
@@ -139,9 +142,11 @@ def plain(text: object) -> Text:
 
 
 def line(console: Terminal, text: Text, indent: int = 0) -> None:
-    """A line of text without style, on a terminal folded between words, its later lines indented."""
+    """A line of text, on a terminal folded between words, its later lines indented."""
+    left = text.styled
     for part in _wrapped(text.plain, console.width, " " * indent) if console.folds else [text.plain]:
-        console.print(Text(part), soft_wrap=True)
+        console.print(Text(part, text.style, max(left, 0)), soft_wrap=True)
+        left -= len(part) + 1 - indent
 
 
 def noted(console: Terminal, notes: Sequence[Mapping[str, Any]], most: int = 10, what: str = "notes") -> None:
