@@ -105,6 +105,9 @@ class Build(BuildHookInterface):
         descriptor, self._path = tempfile.mkstemp(prefix="npu-conformance-", suffix=".py")
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
             stream.write(f'"""Written by the build."""\n\nVERSION = {version()!r}\nURL = {project_url()!r}\n')
+        if self.target_name == "wheel":  # what `npu-conformance docs` prints
+            for page in (ROOT / "docs").glob("*.md"):
+                build_data["force_include"][str(page)] = f"npu_conformance/_data/docs/{page.name}"
         inside = BUILT if self.target_name == "sdist" else BUILT[len("impl/") :]
         os.chmod(self._path, 0o644)
         build_data["force_include"][self._path] = inside

@@ -139,7 +139,7 @@ class _Sections(click.Group):
 _SECTIONS: Dict[str, Sequence[str]] = {
     "Judge a backend": ("run", "join", "verify", "compare", "site", "explore", "worker-check", "worker"),
     "Port a script": ("demo", "simulate", "profile", "lint", "lsp", "inspect"),
-    "Ask the reference": ("options", "partition", "precision", "golden", "library", "explain"),
+    "Ask the reference": ("options", "partition", "precision", "golden", "library", "explain", "docs"),
     "Look at the suite": ("case", "coverage", "mutants"),
 }
 

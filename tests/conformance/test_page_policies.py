@@ -78,7 +78,7 @@ def test_no_script_or_style_of_a_template_holds_what_is_a_users(template: str) -
 def test_a_page_inside_another_one_has_no_frame_and_every_other_names_its_document() -> None:
     inside, alone = (page.render_page("profile.html", made, **CONTEXT) for made in (None, page.Made("a <b>", "")))
     assert "<footer" not in inside and "<time" not in alone
-    assert "<code>docs/device.md</code>" in alone and "<code>a &lt;b&gt;</code>" in alone
+    assert "<code>npu-conformance docs device</code>" in alone and "<code>a &lt;b&gt;</code>" in alone
 
 
 def test_documents_are_links_once_they_are_published(monkeypatch: pytest.MonkeyPatch) -> None:

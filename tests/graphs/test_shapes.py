@@ -9,15 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu_reference.graphs import (
-    FuncRef,
-    GraphBuilder,
-    arg_shapes,
-    batch_feeds,
-    close_over,
-    infer_shapes,
-    load_graph,
-)
+from npu_reference.graphs import FuncRef, GraphBuilder, arg_shapes, batch_feeds, close_over, infer_shapes, load_graph
 from npu_reference.graphs.shaping import inference
 from npu_reference.graphs.shaping.dims import broadcast, common, merged
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import re
 import shlex
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
+from npu_conformance.cli import cli
 from tests.packaging import prose
 
 pytestmark = pytest.mark.not_oldest
@@ -76,8 +80,6 @@ def forms():
 
 @pytest.mark.parametrize(("page", "words"), list(forms()))
 def test_every_command_of_a_page_has_options_that_exist(page, words):
-    from npu_conformance.cli import cli
-
     command, rest = cli.commands[words[0]], words[1:]
     while hasattr(command, "commands"):
         command, rest = command.commands[rest[0]], rest[1:]
@@ -85,9 +87,39 @@ def test_every_command_of_a_page_has_options_that_exist(page, words):
         command.make_parser(context).parse_args(args=list(rest))
 
 
-def test_every_command_contributing_names_exists():
-    from npu_conformance.cli import cli
+def messages():
+    """Every text of the sources that is no docstring, but for programs that write pages; and the help of commands."""
+    for path in [*(ROOT / "impl").rglob("*.py"), *(ROOT / "conformance").rglob("*.py")]:
+        if not path.name.endswith("page.py"):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+            texts = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and node not in docstrings)
+            yield from (str(node.value) for node in texts)
+    for command in cli.commands.values():
+        for one in (command, *getattr(command, "commands", {}).values()):
+            with click.Context(one) as context:
+                yield " ".join(one.get_help(context).split())
 
+
+def test_every_page_that_a_message_points_to_comes_with_the_package():
+    told = list(messages())
+    assert [text for text in told if re.search(r"\bdocs/[\w.-]+\.md", text)] == []
+    named = {name for text in told for name in re.findall(r"npu-conformance docs (?!npu-c)([a-z][\w.-]*\w)", text)}
+    assert {"device", "runtime", "numerics", "npu_bridge"} <= named
+    assert [name for name in named if not (ROOT / "docs" / f"{name}.md").exists()] == []
+
+
+def test_a_page_is_printed_whole_and_without_a_name_all_are_listed():
+    run = CliRunner()
+    listed = run.invoke(cli, ["docs"], standalone_mode=False).output.splitlines()
+    assert [line.split()[0] for line in listed] == sorted(path.stem for path in (ROOT / "docs").glob("*.md"))
+    device = (ROOT / "docs" / "device.md").read_text(encoding="utf-8")
+    assert run.invoke(cli, ["docs", "device"], standalone_mode=False).output.strip() == device.strip()
+    refused = run.invoke(cli, ["docs", "devise"], standalone_mode=False).exception
+    assert "Did you mean device?" in str(refused)
+
+
+def test_every_command_contributing_names_exists():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert set(re.findall(r"`npu-conformance ([\w-]+)", text)) <= set(cli.commands)
     bases = {"npu_reference": "impl", "npu_conformance": "conformance"}

@@ -35,7 +35,7 @@ __all__ = ["lint"]
     show_default=True,
     help="How to answer.",
 )
-@click.option("--docs-url", "docs", default="", metavar="URL", help="With sarif: address of docs/lint.md to link to.")
+@click.option("--docs-url", "docs", default="", metavar="URL", help="With sarif: where the page lint is published.")
 @click.option(
     "--stdin-filename",
     "stdin_name",

@@ -17,7 +17,7 @@ __all__ = ["lsp"]
 @click.command(epilog=examples("lsp --select E,W"))
 @SELECT
 @IGNORE
-@click.option("--docs-url", "docs", default="", metavar="URL", help="Address of docs/lint.md, to which findings link.")
+@click.option("--docs-url", "docs", default="", metavar="URL", help="Where the page lint is published, to link to.")
 @EDITION
 def lsp(select: Tuple[str, ...], ignore: Tuple[str, ...], docs: str, edition: str) -> int:
     """Serve lint to an editor, over standard input and output, in the language server protocol.

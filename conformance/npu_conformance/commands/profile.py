@@ -22,7 +22,7 @@ __all__ = ["profile"]
     default="Ascend910A",
     show_default=True,
     metavar="NAME|FILE.toml[:NAME]",
-    help="The simulated device; a file of your own has the form of docs/device.md.",
+    help="The simulated device; npu-conformance docs device has the form of a file of your own.",
 )
 @click.option("--ranks", type=click.IntRange(1, 1024), metavar="N", help="Devices that run GRAPH together; default 1.")
 @click.option("--rank-table", type=click.Path(), help="JSON of HCCL that says where they are; default servers of 8.")
@@ -72,7 +72,7 @@ def profile(
 
     A GRAPH that ends in .py is a script: it runs as under `simulate`, and all of its runs are told of.
 
-    The times are of a model (docs/device.md), never measurements.
+    The times are of a model (npu-conformance docs device), never measurements.
     """
     from npu_conformance.commands import profile_script as script_command
     from npu_conformance.files import output

@@ -37,7 +37,7 @@ __all__ = ["simulate"]
     "--clock/--no-clock",
     default=True,
     show_default=True,
-    help="Work out the time and the memory of every run on the device, by its model (docs/device.md).",
+    help="Work out the time and the memory of every run on the device, by its model: npu-conformance docs device.",
 )
 @click.option("--device", metavar="NAME|FILE.toml[:NAME]", help="The simulated device; default Ascend910A.")
 @click.option(
@@ -45,7 +45,7 @@ __all__ = ["simulate"]
     "faults",
     multiple=True,
     metavar="KIND[:NODE][@RUN][,FIELD=N]|FILE.json",
-    help="Let the device suffer a fault, such as hang:dense/MatMul@2 (docs/runtime.md); repeatable.",
+    help="Let the device suffer a fault, such as hang:dense/MatMul@2: npu-conformance docs runtime; repeatable.",
 )
 @click.option("--trace", "trace_file", type=click.Path(), help="Write what ran where as JSON.")
 @click.option(

@@ -39,7 +39,7 @@ def fixtures() -> str:
 
 
 def docs() -> str:
-    """Folder of the pages that commands quote; in an installed package there are no others."""
+    """Folder of the pages of the documentation."""
     return _data("docs")
 
 

@@ -98,7 +98,7 @@ def _device(name: str, table: Dict[str, Any], known: Mapping[str, Device], path:
     for key, value in table.items():
         where = f"{path}:{lines.of(name, key)}"
         if key not in PARAMETERS:
-            remedy = did_you_mean(key, PARAMETERS, "See docs/device.md for all of them.")
+            remedy = did_you_mean(key, PARAMETERS, "All are in: npu-conformance docs device.")
             raise NpuError("DEVICE_FILE", where, f"{key} is no parameter of a device.", remedy)
         figures[key] = _figure(key, value, where)
     missing = [key for key in PARAMETERS if key not in figures]

@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from npu_reference.surface.declaration import KINDS, MIRRORS, NO_EFFECT, REFUSED, SIMULATED, STAR, STATUSES, Name
-from npu_reference.surface.lookup import (
-    canonical,
-    find,
-    is_module,
-    lookup,
-    names_of,
-    nearest,
-    packages,
-    star_names,
-)
+from npu_reference.surface.lookup import canonical, find, is_module, lookup, names_of, nearest, packages, star_names
 from npu_reference.surface.modules import MODULES, OPEN
 from npu_reference.surface.refusing import (
     MissingName,

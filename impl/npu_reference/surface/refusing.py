@@ -39,7 +39,7 @@ def missing(name: str, module: str = STAR, place: str = "") -> MissingName:
         home = elsewhere[0].module
         what = f"{module} does not give it; {home} does."
         return MissingName("ADAPTER_NAME", subject, what, f"Write: from {home} import {name}.")
-    remedy = f"Did you mean {near.name}?" if near is not None else "docs/npu_bridge.md lists every name."
+    remedy = f"Did you mean {near.name}?" if near is not None else "npu-conformance docs npu_bridge lists every name."
     return MissingName("ADAPTER_NAME", subject, f"{module} has no such name that is known here.", remedy)
 
 

@@ -5,15 +5,7 @@ from __future__ import annotations
 from typing import Dict, List
 
 from npu_conformance.backends.mutants.edits import Answer, Params
-from npu_conformance.backends.mutants.timing_edits import (
-    engine_is,
-    given,
-    has,
-    hearing,
-    moved,
-    telling,
-    value_of,
-)
+from npu_conformance.backends.mutants.timing_edits import engine_is, given, has, hearing, moved, telling, value_of
 
 __all__: List[str] = []
 

@@ -34,7 +34,7 @@ from npu_reference import surface
 def check(module: Module, settings: LintSettings) -> Iterator[LintReport]:
     for one in troubles(module):
         if one.kind == "name":
-            hint = f" Did you mean {one.right}?" if one.right else " docs/npu_bridge.md lists every name."
+            hint = f" Did you mean {one.right}?" if one.right else " npu-conformance docs npu_bridge lists every name."
             fix = renamed(module, one) if one.right else None
             yield LintReport(one.node, f"{one.module} has no {one.name}.{hint}", fix)
         elif one.kind == "undefined" and not surface.is_module(one.right):

@@ -19,7 +19,7 @@ _VERSIONS = {
     "contrib": "tf.contrib is in TensorFlow 1 only: run this script with TensorFlow 1.15, in Python 3.7.",
     "examples": "tensorflow.examples is in TensorFlow 1 only: run this script with TensorFlow 1.15, in Python 3.7.",
     "estimator": "tf.estimator is in TensorFlow up to 2.15: run this script with one of these, or use NPUEstimator"
-    " alone (docs/npu_bridge.md, TensorFlow versions).",
+    " alone (npu-conformance docs npu_bridge, TensorFlow versions).",
 }
 
 _NOT_GIVEN = re.compile(r"cannot import name '?(\w+)'?")
@@ -59,7 +59,8 @@ def _module(name: str) -> Optional[NpuError]:
     last = name.rpartition(".")[2]
     same = [module for module in surface.MODULES if module.rpartition(".")[2] == last]
     near = same[0] if same else nearest(surface.canonical(name), surface.MODULES, 0.8)
-    remedy = f"It has {near}." if near else f"Most scripts need {surface.STAR} only; docs/npu_bridge.md lists all."
+    otherwise = f"Most scripts need {surface.STAR} only; npu-conformance docs npu_bridge lists all."
+    remedy = f"It has {near}." if near else otherwise
     return NpuError("ADAPTER_NAME", name, "the adapter has no such module.", remedy)
 
 

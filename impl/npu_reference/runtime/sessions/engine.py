@@ -44,13 +44,7 @@ from npu_reference.runtime.operators.communicating import TOKEN, Communicator, o
 from npu_reference.runtime.sessions.callables import Callable_
 from npu_reference.runtime.sessions.exception_dump import is_exception
 from npu_reference.runtime.sessions.failed_operators import FailedOperators, FailedRun
-from npu_reference.runtime.sessions.failures import (
-    About,
-    failed_at,
-    in_users_words,
-    refused,
-    session_error,
-)
+from npu_reference.runtime.sessions.failures import About, failed_at, in_users_words, refused, session_error
 from npu_reference.runtime.sessions.partial import PartialRuns
 from npu_reference.runtime.sessions.running_again import ToldAgain, Watching
 from npu_reference.runtime.tf_api import tensorflow

@@ -49,7 +49,7 @@ _refused(
 )  # fmt: skip
 _refused(
     f"{NPU}.npu_plugin", "is_inf_nan_enabled", "whether an overflow gives infinity on the device",
-    "Whether it does here is decided by options (docs/numerics.md): set them, and do not ask.",
+    "Options decide it here (npu-conformance docs numerics): set them, and do not ask.",
 )  # fmt: skip
 _refused(
     f"{NPU}.npu_plugin",

@@ -35,7 +35,7 @@ _refused("npu_device", "gen_npu_ops", "the adapter's library for tf.function", _
 _refused("npu_device", "npu_run_context", "options of what runs inside", _SESSIONS, "scope", also=_DEVICE)
 _refused(
     "npu_device", "is_inf_nan_enabled", "whether an overflow gives infinity on the device",
-    "Whether it does here is decided by options (docs/numerics.md): set them, and do not ask.", also=_DEVICE,
+    "Options decide it here (npu-conformance docs numerics): set them, and do not ask.", also=_DEVICE,
 )  # fmt: skip
 _refused(
     "npu_device", "npu_recompute_scope", "outputs that are computed again to save memory", _SESSIONS, "scope",
