@@ -53,20 +53,10 @@ _SCHEMA = {"name": "npu-conformance/explore", "version": 1}
 )
 @shared.FORMAT
 def explore(
-    spec: str,
-    seconds: float,
-    most: Optional[int],
-    seed: str,
-    areas: Tuple[str, ...],
-    editions: Tuple[str, ...],
-    jobs: Optional[int],
-    factor: float,
-    variables: Tuple[str, ...],
-    python: str,
-    out: str,
-    again: Optional[str],
+    spec: str, seconds: float, most: Optional[int], seed: str, areas: Tuple[str, ...], editions: Tuple[str, ...],
+    jobs: Optional[int], factor: float, variables: Tuple[str, ...], python: str, out: str, again: Optional[str],
     form: str,
-) -> int:
+) -> int:  # fmt: skip
     """Ask a backend and the reference random questions; exit 1 if they differ.
 
     What differs is made small and written as draft cases.

@@ -36,24 +36,10 @@ __all__ = ["precision"]
 @shared.EDITION
 @shared.FORMAT
 def precision(
-    graph: str,
-    assignments: Tuple[str, ...],
-    op_list: Optional[str],
-    ops_info: Optional[str],
-    feeds: Tuple[str, ...],
-    fetches: Tuple[str, ...],
-    shapes: Tuple[str, ...],
-    batch: Optional[int],
-    other: Tuple[str, ...],
-    every: bool,
-    html: Optional[str],
-    bisected: bool,
-    executions: int,
-    strict: bool,
-    surface: str,
-    edition: str,
-    form: str,
-) -> int:
+    graph: str, assignments: Tuple[str, ...], op_list: Optional[str], ops_info: Optional[str], feeds: Tuple[str, ...],
+    fetches: Tuple[str, ...], shapes: Tuple[str, ...], batch: Optional[int], other: Tuple[str, ...], every: bool,
+    html: Optional[str], bisected: bool, executions: int, strict: bool, surface: str, edition: str, form: str,
+) -> int:  # fmt: skip
     """Show which dtype, engine and implementation mode every operator of GRAPH gets on the device, and why."""
     from npu_conformance.models import precise
     from npu_reference.options import parse_assignments, resolve

@@ -45,29 +45,12 @@ __all__ = ["profile"]
 @shared.EDITION
 @shared.FORMAT
 def profile(
-    graph: str,
-    arguments: Tuple[str, ...],
-    assignments: Tuple[str, ...],
-    op_list: Optional[str],
-    ops_info: Optional[str],
-    feeds: Tuple[str, ...],
-    fetches: Tuple[str, ...],
-    shapes: Tuple[str, ...],
-    batch: Optional[int],
-    device: str,
-    ranks: Optional[int],
-    rank_table: Optional[str],
-    split: Optional[str],
-    groups: Tuple[str, ...],
-    algorithm: Optional[str],
-    other: Tuple[str, ...],
-    html: Optional[str],
-    trace_file: Optional[str],
-    strict: bool,
-    surface: str,
-    edition: str,
-    form: str,
-) -> int:
+    graph: str, arguments: Tuple[str, ...], assignments: Tuple[str, ...], op_list: Optional[str],
+    ops_info: Optional[str], feeds: Tuple[str, ...], fetches: Tuple[str, ...], shapes: Tuple[str, ...],
+    batch: Optional[int], device: str, ranks: Optional[int], rank_table: Optional[str], split: Optional[str],
+    groups: Tuple[str, ...], algorithm: Optional[str], other: Tuple[str, ...], html: Optional[str],
+    trace_file: Optional[str], strict: bool, surface: str, edition: str, form: str,
+) -> int:  # fmt: skip
     """Show how long one step of GRAPH takes on a simulated device, on which engines, and what lies in its memory.
 
     A GRAPH that ends in .py is a script: it runs as under `simulate`, and all of its runs are told of.
