@@ -37,6 +37,7 @@ from npu_reference.partition.reasons import SAVED_GRAPH_HINT, Cause, Reason
 from npu_reference.partition.settings import PartitionSettings
 from npu_reference.partition.structure.hidden import entering, hidden_edges
 from npu_reference.partition.structure.wires import REF, RESOURCE, VARIANT, Wires
+from npu_reference.printing import counted
 
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
@@ -272,8 +273,8 @@ class _Planner:
         if len(inside) > given:
             self._note(
                 "RANGE_EXTENDED",
-                f"{len(inside) - given} operators were added to the ranges of in_out_pair: loops and conditionals "
-                "cannot be cut.",
+                f"The ranges of in_out_pair were extended by {counted(len(inside) - given, 'operator')}: loops and "
+                "conditionals cannot be cut.",
                 "in_out_pair",
                 "warning",
             )

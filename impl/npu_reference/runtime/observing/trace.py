@@ -106,7 +106,7 @@ class Totals(NamedTuple):
             f"simulated NPU: {counted(self.runs, 'run')}, {counted(self.geops, 'GEOP')},"
             f" {counted(self.host, 'host operator')}, {self.h2d} bytes copied h2d, {self.d2h} bytes copied d2h"
         )
-        return f"{text} ({self.unsized} copies of unknown size)" if self.unsized else text
+        return f"{text} ({counted(self.unsized, 'copy')} of unknown size)" if self.unsized else text
 
 
 class Trace:

@@ -11,6 +11,7 @@ from typing import Any, Callable, List, Sequence, Set
 
 from npu_reference import notebooks
 from npu_reference.errors import NpuError
+from npu_reference.printing import counted
 from npu_reference.runtime.scripts.guards import chosen_by_version, not_at_import
 from npu_reference.runtime.scripts.sources import Names, Source, first_name, read_for
 from npu_reference.runtime.tf_api import tensorflow
@@ -45,7 +46,8 @@ def source_of(text: bytes, script: str, read: Callable[..., Source], say: Callab
             return read(text, script)
         notebook = notebooks.read(text, unknown="None")
         if notebook.ignored:
-            say(f"{script}: {notebook.ignored} lines are not executed: magics of IPython, and commands of the shell.")
+            lines = counted(notebook.ignored, "line")
+            say(f"{script}: {lines} not executed: magics of IPython, and commands of the shell.")
         return read(notebook.text.encode("utf-8"), script, notebook.where)._replace(notebook=notebook)
     except SyntaxError as error:
         if notebook is not None and error.lineno:
