@@ -89,7 +89,7 @@ def test_more_geops_than_allowed_name_the_host_operators_between_them(capsys):
     assert ask(capsys, CHAIN, "--max-geops", "2").status == 0
     done = ask(capsys, CHAIN, "--max-geops", "1")
     assert done.status == 1
-    assert "at least 2 are needed" in done.out
+    assert "at least 2 necessary" in done.out
     assert "GeOp_0 and GeOp_1 are separated by mid (PyFunc)" in done.out
 
 

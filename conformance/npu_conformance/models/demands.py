@@ -131,7 +131,7 @@ def max_geops(found: Partition, most: int, apart: Sequence[Separation]) -> Deman
     count = len(found.geops)
     if count <= most:
         return DemandCheck(demand, True, counted(count, "GEOP"), ())
-    summary = f"{counted(count, 'GEOP')}; with these host operators at least {found.min_geops} are needed"
+    summary = f"{counted(count, 'GEOP')}; these host operators make at least {found.min_geops} necessary"
     ops = {entry.node: entry.op for entry in found.host}
     lines = []
     for one in apart:
