@@ -64,15 +64,12 @@ def find(complaints=None):
 
 
 def install():
-    """Install Debian's, or once more where it is broken; what apt-get says goes to stderr."""
-    if os.environ.get("NPU_CHROMIUM") or os.geteuid() != 0 or not shutil.which("apt-get"):
-        return
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    again = ["apt-get", "install", "-q", "-y", "--reinstall", "--no-install-recommends"]
-    subprocess.run(["apt-get", "update", "-q"], env=environment, stdout=sys.stderr)
-    for packages in (["chromium", "chromium-common"], ["chromium"]):  # Debian has split it in two
-        if subprocess.run([*again, *packages], env=environment, stdout=sys.stderr).returncode == 0:
-            return
+    """Install Debian's, or once more where it is broken."""
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    import debian
+
+    if not os.environ.get("NPU_CHROMIUM"):  # Debian has split it in two
+        debian.install(find, ["chromium", "chromium-common"], ["chromium"], options=["--reinstall"])
 
 
 def main():

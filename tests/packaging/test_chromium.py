@@ -70,3 +70,27 @@ def test_debian_installs_it_again_where_it_is_broken(tmp_path, monkeypatch: pyte
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, env=env)
     assert (done.returncode, done.stdout.decode()) == (0, broken + "\n"), done
     assert "--reinstall" in (tmp_path / "said").read_text()
+
+
+def test_environments_install_one_after_the_other_and_not_what_is_there_by_then(tmp_path) -> None:
+    """With a false apt-get, which fails where another runs."""
+    apt = tmp_path / "apt-get"
+    apt.write_text(
+        f"#!/bin/sh\ncd {tmp_path}\necho \"$@\" >> said\nmkdir lock || exit 100\nsleep 0.2\nrmdir lock\n"
+        '[ "$4" != install ] || touch "$7"\n'
+    )
+    apt.chmod(0o755)
+    program = (
+        "import os, sys\n"
+        "os.geteuid = lambda: 0\n"
+        f"sys.path.insert(0, {os.path.dirname(os.path.dirname(_PROGRAM))!r})\n"
+        "import debian\n"
+        f"path = os.path.join({str(tmp_path)!r}, sys.argv[1])\n"
+        "debian.install(lambda: os.path.exists(path), [sys.argv[1]])\n"
+        "sys.exit(not os.path.exists(path))\n"
+    )
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    started = [subprocess.Popen([sys.executable, "-c", program, name], env=env) for name in ("one", "two", "two")]
+    assert [one.wait(60) for one in started] == [0, 0, 0]
+    said = (tmp_path / "said").read_text().splitlines()
+    assert len(said) == 4 and all("DPkg::Lock::Timeout=600" in line for line in said)
