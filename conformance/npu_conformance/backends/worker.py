@@ -8,7 +8,6 @@ import sys
 from typing import Any, BinaryIO, Dict, Iterator, Mapping, Optional, Tuple
 
 from npu_conformance.protocol import messages as protocol
-from npu_reference.catalog import OpList
 from npu_reference.collection import collect_seldom
 from npu_reference.errors import NpuError
 
@@ -103,6 +102,8 @@ def _completed(request: Dict[str, Any]) -> Dict[str, Any]:
         return request
     params = {**_ABOUT_OPTIONS_DEFAULTS, **params}
     if isinstance(params.get("op_list"), str):
+        from npu_reference.catalog import OpList
+
         params["op_list"] = OpList.load(params["op_list"]).to_json()
     return {**request, "params": params}
 
