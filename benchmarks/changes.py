@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import os
 import sys
@@ -199,6 +200,7 @@ def replaced(node: Any, kind: str, part: int) -> ast.AST:
     return ast.copy_location(new, node)
 
 
+@functools.lru_cache(maxsize=None)
 def mutants(area: str) -> List[Mutant]:
     """Every change of an area that is not in a reviewed scope, in the order of its files."""
     found: List[Mutant] = []
