@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from typing import Any, Collection, Dict, Iterator, Mapping, Sequence, Tuple
+from typing import Any, Collection, Dict, Mapping, Sequence, Tuple
 
 from npu_conformance.judging import judge
 from npu_conformance.library.case import Instance
@@ -54,32 +53,30 @@ _FILES = (("PROF_", "run.profile"),)
 
 
 def covered(method: str, answer: Mapping[str, Any], features: Collection[str]) -> Dict[str, Any]:
-    """The answer without what no feature covers."""
-    found: Dict[str, Any] = copy.deepcopy(dict(answer))
+    """The answer without what no feature covers; it shares the rest with what is given."""
+    found: Dict[str, Any] = dict(answer)
     for path, feature in _MEMBERS[method]:
         if feature not in features:
-            *parts, last = path.split(".")
-            for holder in _holders(found, parts):
-                holder.pop(last, None)
-    if method == "run":
-        for files in (holder["files"] for holder in _holders(found, []) if "files" in holder):
-            for name in [one for one in files if any(part in one and f not in features for part, f in _FILES)]:
-                del files[name]
+            found = _without(found, path.split("."))
+    if method == "run" and "files" in found:
+        found["files"] = {
+            name: content
+            for name, content in found["files"].items()
+            if not any(part in name and feature not in features for part, feature in _FILES)
+        }
     return found
 
 
-def _holders(value: Any, parts: Sequence[str]) -> Iterator[Dict[str, Any]]:
-    if not parts:
-        if isinstance(value, dict):
-            yield value
-        return
+def _without(value: Any, parts: Sequence[str]) -> Any:
+    """A copy without the member at the end of a path; only what the path leads through is copied."""
     first, *rest = parts
-    if first != "*":
-        if isinstance(value, dict) and first in value:
-            yield from _holders(value[first], rest)
-        return
-    for one in list(value.values()) if isinstance(value, dict) else list(value or ()):
-        yield from _holders(one, rest)
+    if first == "*" and isinstance(value, dict):
+        return {name: _without(one, rest) for name, one in value.items()}
+    if first == "*":
+        return [_without(one, rest) for one in value] if value else value
+    if not isinstance(value, dict) or first not in value:
+        return value
+    return {name: _without(one, rest) if name == first else one for name, one in value.items() if rest or name != first}
 
 
 def judged(instance: Instance, outcome: client.Outcome, features: Collection[str], folder: str) -> judge.Result:

@@ -201,19 +201,22 @@ def test_run_ends_with_the_table_by_area_the_verdict_and_the_path_of_its_report(
     assert os.path.exists(str(tmp_path / "report" / "report.html"))
 
 
-def test_run_verify_and_compare_in_json(tmp_path) -> None:
+def test_run_verify_and_compare_in_json(
+    capsys: pytest.CaptureFixture, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     select = ["-k", "mixed-pyfunc-stays-on-host or mixed-plain-chain", "--format", "json", "-n", "2"]
-    good = call("run", *select, "--out", "good", cwd=str(tmp_path))
+    good = inside(capsys, "run", *select, "--out", "good")
     assert good.json("run")["verdict"] == "conformant"
     independent = f"exec:{sys.executable} {os.path.join(BACKENDS, 'independent.py')}"
-    bad = call("run", *select, "--backend", independent, "--out", "bad", cwd=str(tmp_path))
+    bad = inside(capsys, "run", *select, "--backend", independent, "--out", "bad")
     assert (bad.status, bad.json("run")["verdict"]) == (1, "not conformant")
-    verified = call("verify", "good", "--format", "json", cwd=str(tmp_path))
+    verified = inside(capsys, "verify", "good", "--format", "json")
     assert (verified.status, verified.json("verify")["holds"]) == (0, True)
-    compared = call("compare", "good", "bad", "--format", "json", cwd=str(tmp_path))
+    compared = inside(capsys, "compare", "good", "bad", "--format", "json")
     assert compared.status == 1
     assert compared.json("compare")["worse"] > 0
-    assert call("compare", "bad", "good", cwd=str(tmp_path)).status == 0
+    assert inside(capsys, "compare", "bad", "good").status == 0
     with open(str(tmp_path / "good" / "statement.json")) as stream:
         declared = schema.load("statement")
         assert schema.fault(json.load(stream), declared, declared) is None
