@@ -26,19 +26,22 @@ A file without a marker runs in core and in py37-tf115. Which marker a file need
   files of this repository, and of laws and counts that pure Python gives alike everywhere. The oldest runs the same
   code by every case (cases/test_reference.py, cases/test_run_cases.py) and by the laws of a run
   (conformance/test_laws.py).
-- `oldest_at_night`: it takes long on the oldest Python, and core runs it for every change. These are judging by laws,
-  hostile backends, runs that are stopped, whole suites within a test, values of models, and what reads many files.
+- `oldest_at_night`: it takes long on the oldest Python, and core, or the newest TensorFlow, runs it for every change.
+  These are judging by laws, hostile backends, runs that are stopped, whole suites within a test, values of models and
+  of recurrent operators, and what takes many files.
 - `not_between`: programs that import TensorFlow for themselves. The oldest and the newest TensorFlow run them; between,
   each case runs in one of its editions (cases/test_run_cases.py).
 - `not_newest`: the adapter's own TensorFlow is the oldest. Whole suites judge our drop-in there as a vendor's, and
   scripts are ported from an Estimator, which later versions have not.
 - `not_oldest`, `not_between` and `newest_at_night`: models of full size. Core tests their recorded partitions.
 - `newest_at_night`, `between_at_night`: programs of several ranks or processes, which the oldest runs for a change.
-  Values of models are `between_at_night` and run with the newest for a change.
+  Values of models are `between_at_night` and run with the newest for a change. Shapes, and texts of graphs, are core's
+  for a change with the newest protobuf.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import importlib.util
@@ -46,10 +49,16 @@ import os
 import pathlib
 import re
 import shutil
+import sys
 import tempfile
 from typing import Dict, FrozenSet, List, Optional
 
 import pytest
+
+with contextlib.suppress(AttributeError, StopIteration):
+    # pytest compiles whatever is installed with a plugin, ours too, once more than others do: it rewrites assertions.
+    next(one for one in sys.meta_path if hasattr(one, "_must_rewrite"))._must_rewrite.clear()
+
 from hypothesis import HealthCheck, settings
 
 try:
@@ -119,6 +128,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item
     left = {item for item in items if left_out(item)}
     items[:] = [item for item in items if item not in left]
     config.hook.pytest_deselected(items=list(left))
+    for drawn in {getattr(item, "obj", None) for item in items if not NIGHTLY}:
+        asked = getattr(drawn, "_hypothesis_internal_use_settings", None)
+        if asked is not None:
+            drawn._hypothesis_internal_use_settings = settings(asked, max_examples=(asked.max_examples + 1) // 2)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -2,7 +2,8 @@
 
 `first`: what is quick, for whoever writes a change. Nothing: what a change must pass. `nightly`: everything.
 Tests marked `nightly` repeat, on more inputs, what a test that stays checks. Tests that draw from many inputs draw
-fewer of them for a change. `benchmarks/ci.py --slow` writes `slow.txt`, which lists what `first` leaves out.
+fewer of them for a change; hypothesis draws half of its examples. `benchmarks/ci.py --slow` writes `slow.txt`, which
+lists what `first` leaves out.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ from npu_reference.graphs import GraphBuilder
 from tests.cases.corpus import corpus
 from tests.conformance.test_cli import Done, inside
 
+pytestmark = pytest.mark.oldest_at_night
+
 
 def told(capsys: Any, *arguments: str) -> Any:
     done = inside(capsys, "case", *arguments, "--format", "json")

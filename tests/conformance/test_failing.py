@@ -18,6 +18,8 @@ from npu_conformance.running import runner
 from tests.cases.corpus import corpus
 from tests.conformance.shelves import Shelf, judged, spoken
 
+pytestmark = pytest.mark.oldest_at_night
+
 CASE = "range-with-two-ins"
 SPEC = "mutant:first-in-only"
 REPEAT = f"npu-conformance run --backend {SPEC} --edition legacy -k {CASE}@"

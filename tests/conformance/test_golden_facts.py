@@ -16,6 +16,8 @@ from npu_reference.errors import NpuError
 from npu_reference.graphs import GraphBuilder, write_graph
 from tests.conformance.test_golden_graph import chain
 
+pytestmark = pytest.mark.oldest_at_night
+
 OPTIONS = {"precision_mode": "allow_mix_precision"}
 
 

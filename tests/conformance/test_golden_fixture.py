@@ -11,6 +11,8 @@ from npu_conformance.protocol import client
 from tests.conformance.shelves import QUICK
 from tests.conformance.test_golden_graph import chain
 
+pytestmark = pytest.mark.oldest_at_night
+
 pytest_plugins = ["pytester"]
 
 TEST = """

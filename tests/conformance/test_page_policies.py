@@ -14,6 +14,8 @@ from npu_conformance.report import comparison, comparison_page, golden_page, pag
 from tests.conformance.shelves import Shelf, judged, spoken
 from tests.conformance.test_report import reported
 
+pytestmark = pytest.mark.oldest_at_night
+
 TEMPLATES = sorted(name for name in os.listdir(str(page._TEMPLATES)) if name.endswith(".html"))
 PARTS = sorted(f"parts/{path.name}" for path in (page._TEMPLATES / "parts").glob("*.html"))
 #: What has to be given for a page to be made without what it is about.

@@ -18,7 +18,7 @@ from npu_reference.graphs.printed import read_printed
 from npu_reference.graphs.proto import message_class
 from tests.strategies import graphs
 
-pytestmark = pytest.mark.not_oldest
+pytestmark = [pytest.mark.not_oldest, pytest.mark.newest_at_night]
 
 FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "fixtures")
 SHIPPED = sorted(glob.glob(os.path.join(FIXTURES, "**", "*.pbtxt"), recursive=True))

@@ -13,6 +13,8 @@ from npu_reference.graphs import FuncRef, GraphBuilder, arg_shapes, batch_feeds,
 from npu_reference.graphs.shaping import inference
 from npu_reference.graphs.shaping.dims import broadcast, common, merged
 
+pytestmark = [pytest.mark.oldest_at_night, pytest.mark.between_at_night, pytest.mark.newest_at_night]
+
 MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "fixtures", "graphs", "models")
 
 

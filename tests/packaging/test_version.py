@@ -15,6 +15,8 @@ import pytest
 
 from npu_reference.version import RELEASE
 
+pytestmark = pytest.mark.oldest_at_night
+
 ROOT = Path(__file__).resolve().parents[2]
 VERSION_PY = "impl/npu_reference/version.py"
 

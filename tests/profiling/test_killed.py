@@ -8,6 +8,8 @@ import os
 import pytest
 from benchmarks import killed
 
+pytestmark = pytest.mark.oldest_at_night
+
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the program that is killed is forked")
 @pytest.mark.parametrize(
