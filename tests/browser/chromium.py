@@ -34,12 +34,7 @@ def why_not(path):
             "about:blank",
         ]
         try:
-            done = subprocess.run(
-                [path, *words],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_SECONDS,
-            )
+            done = subprocess.run([path, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS)
         except subprocess.TimeoutExpired:
             return f"{path} shows no page within {_SECONDS} s"
         except OSError as error:

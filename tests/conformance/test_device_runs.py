@@ -81,13 +81,7 @@ def test_a_backend_is_asked_for_what_the_case_needs_only():
 
 
 @pytest.mark.parametrize(
-    ("after", "says"),
-    [
-        (90_000_050_000, None),
-        (90 * 10**9, None),
-        (89_999_999_999, "89"),
-        (91 * 10**9, "91"),
-    ],
+    ("after", "says"), [(90_000_050_000, None), (90 * 10**9, None), (89_999_999_999, "89"), (91 * 10**9, "91")]
 )
 def test_a_refusal_is_held_to_the_second_of_the_devices_clock(after, says):
     expect = SimpleNamespace(rejected=(("DEVICE_TIMEOUT",), "*", "*"), after=90)

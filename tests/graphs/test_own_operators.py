@@ -158,11 +158,7 @@ def f(*shape: Any) -> Any:
         ("BasicLSTMCellInputGrad", [f(2, 20), f(8, 20)], [(2, 3), (2, 5)]),
         ("BasicLSTMCellWeightGrad", [f(2, 3), f(2, 5), f(2, 20)], [(8, 20), (20,)]),
         ("BasicLSTMCellCStateGrad", [f(2, 5)] * 8, [(2, 20), (2, 5)]),
-        (
-            "DynamicGruV2",
-            [f(7, 2, 3), f(3, 15), f(5, 15), f(15), f(15), ("int32", [2]), f(2, 5)],
-            [(7, 2, 5)] * 6,
-        ),
+        ("DynamicGruV2", [f(7, 2, 3), f(3, 15), f(5, 15), f(15), f(15), ("int32", [2]), f(2, 5)], [(7, 2, 5)] * 6),
         (
             "DynamicAUGRU",
             [f(7, 2, 3), f(3, 15), f(5, 15), f(7, 2), f(15), f(15), ("int32", [2]), f(2, 5)],

@@ -154,11 +154,7 @@ def test_the_command_line_reads_values_by_the_type_of_their_option():
         parse_assignments(['dump_config={"dump_path": "a", "dump_path": "b"}'])
     assert parse_assignments(
         ["mix_compile_mode=true", "iterations_per_loop=1", "variable_placement=Host", "iterations_per_loop.s=1"]
-    ) == {
-        "mix_compile_mode": True,
-        "iterations_per_loop": {"field": "s", "value": "1"},
-        "variable_placement": "Host",
-    }
+    ) == {"mix_compile_mode": True, "iterations_per_loop": {"field": "s", "value": "1"}, "variable_placement": "Host"}
     assert parse_assignments(["in_out_pair=[[['a'],['b=c']]]"]) == {"in_out_pair": "[[['a'],['b=c']]]"}
 
 

@@ -139,10 +139,7 @@ def test_a_profile_has_a_size_for_every_dynamic_dimension():
 
 
 def test_profile_options_are_given_together():  # S1
-    assert codes(legacy(**SHAPE)) == [
-        ("input_shape", "OPTION_CONFLICT"),
-        ("dynamic_node_type", "OPTION_CONFLICT"),
-    ]
+    assert codes(legacy(**SHAPE)) == [("input_shape", "OPTION_CONFLICT"), ("dynamic_node_type", "OPTION_CONFLICT")]
     assert codes(legacy(dynamic_dims="1;2", graph_run_mode=0)) == [("dynamic_dims", "OPTION_CONFLICT")]
 
 

@@ -29,11 +29,7 @@ class Distribution(NamedTuple):
         before = [str(path) for path in (*paths, self.folder)]
         # An editable install puts the checkout on the path.
         path = f"import sys; sys.path[:] = {before!r} + [one for one in sys.path if not one.startswith({str(ROOT)!r})]"
-        return subprocess.run(
-            [sys.executable, "-I", "-c", f"{path}\n{code}"],
-            capture_output=True,
-            text=True,
-        )
+        return subprocess.run([sys.executable, "-I", "-c", f"{path}\n{code}"], capture_output=True, text=True)
 
 
 def _listed(folder: Path) -> Optional[Distribution]:

@@ -42,10 +42,5 @@ print("same", len(ours))
 def test_either_may_be_imported_first_and_graphs_pass_between_them(first: str) -> None:
     start = _OURS + _THEIRS if first == "ours" else _THEIRS + _OURS
     code = f"import sys; sys.path.insert(0, {_ROOT!r})\n" + start + _EXCHANGE
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.stdout.startswith("same "), done.stderr

@@ -455,12 +455,7 @@ def test_a_thread_that_only_lacks_a_processor_is_not_taken_to_wait_for_another(m
 @pytest.mark.parametrize("clock", [False, True])
 @pytest.mark.parametrize(
     ("fault", "completed"),
-    [
-        ({"after": 1}, 1),
-        ({"rank": 0}, 0),
-        ({"seconds": 67.0}, 3),
-        ({"seconds": 600.0}, 0),
-    ],
+    [({"after": 1}, 1), ({"rank": 0}, 0), ({"seconds": 67.0}, 3), ({"seconds": 600.0}, 0)],
     ids=["after one", "rank 0", "late", "too late"],
 )
 def test_a_lost_peer_ends_every_rank_after_the_timeout_and_a_late_one_does_not(fault, completed, clock):

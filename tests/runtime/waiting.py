@@ -28,11 +28,7 @@ PATIENCE = 60
 MILLISECONDS = 150
 
 #: How a session is configured, by what the reports call it.
-MODES: Dict[str, Callable[[], Any]] = {
-    "plain": plain,
-    "mixed": npu,
-    "full": lambda: npu(mix_compile_mode=False),
-}
+MODES: Dict[str, Callable[[], Any]] = {"plain": plain, "mixed": npu, "full": lambda: npu(mix_compile_mode=False)}
 
 
 class Waiter(NamedTuple):

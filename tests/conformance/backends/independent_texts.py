@@ -54,10 +54,7 @@ def product(text, edition=""):
 
 
 #: Engine names of either document, with the most they may have.
-ENGINES = {
-    "legacy": {"DNN_VM_TF": 13, "DNN_V100": 3},
-    "current": {"DNN_VM_AICPU": 32, "AIcoreEngine": 32},
-}
+ENGINES = {"legacy": {"DNN_VM_TF": 13, "DNN_V100": 3}, "current": {"DNN_VM_AICPU": 32, "AIcoreEngine": 32}}
 
 
 def streams(text, edition):
