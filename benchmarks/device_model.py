@@ -1,11 +1,12 @@
 """The model of the device beside the rates that were published for one Ascend 910 and for eight.
 
-Usage: python benchmarks/device_model.py [--device NAME] [--page docs/device.md] [--cross-validate] [--operators N]
+Usage: python benchmarks/device_model.py [--device NAME] [--page docs/device.md] [--cross-validate]
 
 benchmarks/published_times.csv has what was published, with its source and doubts. ``anchor`` rows have a graph here and
 no doubt that it was the device that set the rate: the statistics are of these, and the constants of convolutions are
-calibrated on them. ``shown`` rows are compared and not counted. The graphs are training steps of Keras' applications
-and of BERT, recorded with TensorFlow; most published rates are MindSpore's and PyTorch's, whose graphs are others.
+calibrated on them. ``shown`` rows are compared and not counted. The graphs are training steps of Keras' applications,
+of BERT, an LSTM and recommendation models, recorded with TensorFlow; most published rates are MindSpore's and
+PyTorch's, whose graphs are others. Rates of inference are of the forward part, as the offline compiler leaves it.
 Published runs take their images from a queue that is filled beside the step, so copies from the host are left out here.
 CPU seconds are of the timing plane alone.
 
@@ -17,12 +18,11 @@ from __future__ import annotations
 
 import argparse
 import csv
-import hashlib
-import json
+import itertools
 import lzma
 import math
 import os
-import random
+import re
 import sys
 import time
 
@@ -32,15 +32,29 @@ sys.path[:0] = [os.path.join(_ROOT, "impl"), os.path.join(_ROOT, "conformance"),
 from npu_reference.compiler import tiles  # noqa: E402
 from npu_reference.compiler.tasks import costs_of  # noqa: E402
 from npu_reference.device.timing import profile  # noqa: E402
-from npu_reference.graphs import GraphBuilder, arg_shapes, close_over, graph_from_def, load_graph, parse_graph  # noqa: E402
+from npu_reference.graphs import arg_shapes, close_over, graph_from_def, load_graph, parse_graph  # noqa: E402
+from npu_reference.graphs.tensors import small_integers, tensor_proto  # noqa: E402
 from npu_reference.hardware import load  # noqa: E402
 from npu_reference.options import resolve  # noqa: E402
 from npu_reference.partition import partition  # noqa: E402
 
 RECORDED = os.path.join(_ROOT, "benchmarks", "graphs")
 
-#: What --cross-validate tries: times that a convolution takes longer than a plain product, and a depthwise one.
-SLOWER = ((1.4, 2.0, 2.8, 4.0, 5.6), (5.0, 10.0, 20.0, 40.0, 80.0))
+#: What --cross-validate tries: times that the gradient of a convolution takes longer than a plain product, a depthwise
+#: convolution, and its gradient.
+SLOWER = ((2.8, 3.4, 4.0, 4.8), (4.0, 8.0, 16.0), (30.0, 40.0, 60.0))
+
+#: What is fed, by class of network, beside images and labels: shapes without the batch.
+FED = {
+    "recurrent": {"words": (500,), "labels": ()},
+    "embedding": {"ids": (39,), "weights": (39,), "labels": (1,)},
+}
+
+#: The model's name of a device that was published.
+NAMES = {"Ascend 910": "Ascend910A", "Ascend 310": "Ascend310", "Ascend 310P3": "Ascend310P3"}
+
+#: Small batches and larger ones, which the errors are told of, too.
+SIZES = ("batches to 32", "larger batches")
 
 #: Published efficiency of several devices (MindSpore r0.6 benchmark page).
 SCALING = {"ResNet-50, batch 256": {8: 0.98, 16: 0.96}, "BERT-Large, sequences of 128, batch 96": {8: 0.96}}
@@ -72,6 +86,45 @@ def data_parallel(graph):
     return graph_from_def(definition)
 
 
+def offline(graph):
+    """(the forward part of a training step, its result) as the offline compiler leaves it: weights are constants, batch
+    normalization is a bias, nothing is dropped out, and convolutions pad themselves."""
+    definition = graph.to_def()
+    nodes = {node.name: node for node in definition.node}
+    result = next(node.input[0] for node in definition.node if node.op == "SparseSoftmaxCrossEntropyWithLogits")
+    for node in definition.node:
+        if node.op.startswith("FusedBatchNormV") or re.search("dropout/(mul_1|selectv2)$", node.name.lower()):
+            kept = [node.input[0], node.input[2]] if "Batch" in node.op else [node.input[int(node.op == "SelectV2")]]
+            _turned(node, "BiasAdd" if "Batch" in node.op else "Identity", kept, T=1)
+        elif node.op == "ReadVariableOp":
+            sizes = [size.size for size in nodes[node.input[0]].attr["shape"].shape.dim]
+            held = tensor_proto(0.0, "float32", sizes)
+            _turned(node, "Const", [], dtype=1).attr["value"].tensor.CopyFrom(held)
+        elif node.op in ("Conv2D", "DepthwiseConv2dNative") and nodes[node.input[0]].op == "Pad":
+            source, padding = nodes[node.input[0]].input
+            node.input[0], node.attr["padding"].s = source, b"EXPLICIT"
+            node.attr["explicit_paddings"].list.i[:] = small_integers(nodes[padding].attr["value"].tensor, 8)
+    waiting, needed = [result.split(":")[0]], set()
+    while waiting:
+        name = waiting.pop()
+        if name not in needed:
+            needed.add(name)
+            nodes[name].input[:] = [source for source in nodes[name].input if not source.startswith("^")]
+            waiting += [source.split(":")[0] for source in nodes[name].input]
+    for number in reversed([at for at, node in enumerate(definition.node) if node.name not in needed]):
+        del definition.node[number]
+    return graph_from_def(definition), f"{result}:0"
+
+
+def _turned(node, op, inputs, **types):
+    """A node as another operator."""
+    node.op, node.input[:] = op, inputs
+    node.attr.clear()
+    for key, value in types.items():
+        node.attr[key].type = value
+    return node
+
+
 def resnet50():
     """(graph, feeds, targets, shapes) of the recorded training step."""
     graph = load_graph(os.path.join(_ROOT, "fixtures", "graphs", "models", "resnet50.pb.gz"))
@@ -100,7 +153,8 @@ def profiled(net, device, ranks=1, **more):
     graph, feeds, targets, shapes = net
     options = resolve({"precision_mode": "allow_mix_precision", **more}, env={})
     sizes = arg_shapes(graph, feeds, shapes)
-    divided = partition(close_over(graph, feeds, [], targets), options, shapes=sizes)
+    asked = ([], targets) if targets == ["train"] else (targets, [])
+    divided = partition(close_over(graph, feeds, *asked), options, shapes=sizes)
     began = time.process_time()
     found = profile(divided, options, device, sizes, ranks=ranks)
     return found, time.process_time() - began
@@ -111,6 +165,7 @@ class Row:
 
     def __init__(self, told):
         self.name, self.group, self.counted = told["network"], told["class"], told["use"] == "anchor"
+        self.device, self.forward = NAMES[told["device"]], told["class"].endswith("inference")
         self.graph, self.batch, self.devices = told["graph"], int(told["batch"]), int(told["devices"])
         self.side = int(told["input"].split("x")[0]) if "x" in told["input"] else 0
         rate = float(told["rate"])
@@ -120,11 +175,16 @@ class Row:
     def run(self, device):
         """Profile it; published runs do not wait for copies from the host."""
         graph, feeds, targets, shapes = self.net()
-        options = {"hcom_parallel": True} if self.devices > 1 else {}
-        if self.devices > 1:
-            graph = data_parallel(graph)
-        self.found = profiled((graph, feeds, targets, shapes), device, self.devices, **options)[0]
-        copies = sum(task.before + task.duration for task in self.found.timeline.tasks if task.kind == "h2d")
+        options, ranks = {}, self.devices
+        if self.forward:
+            graph, result = offline(graph)
+            feeds, targets, shapes = feeds[:1], [result], {"images": shapes["images"]}
+            device, ranks = load(self.device), 1
+            options = {"precision_mode": "force_fp16", "graph_run_mode": 0, "enable_small_channel": 1}
+        elif self.devices > 1:
+            graph, options = data_parallel(graph), {"hcom_parallel": True}
+        self.found = profiled((graph, feeds, targets, shapes), device, ranks, **options)[0]
+        copies = sum(task.before + task.duration for task in self.found.timeline.tasks if task.kind in ("h2d", "d2h"))
         self.nanoseconds = self.found.timeline.end - copies
         self.model = self.batch / self.nanoseconds * 1e9
         return self
@@ -133,8 +193,9 @@ class Row:
         if self.group == "transformer":
             graph, *rest = bert_large(self.batch)
             return (graph if self.graph == "bert_large" else recorded(self.graph), *rest)
-        shapes = {"images": (self.batch, self.side, self.side, 3), "labels": (self.batch,)}
-        return recorded(self.graph), ["images:0", "labels:0"], ["train"], shapes
+        fed = FED.get(self.group, {"images": (self.side, self.side, 3), "labels": ()})
+        shapes = {name: (self.batch, *shape) for name, shape in fed.items()}
+        return recorded(self.graph), [f"{name}:0" for name in fed], ["train"], shapes
 
     def computing(self):
         """Nanoseconds of all kernels, one after the other, with the constants as they are."""
@@ -190,41 +251,42 @@ def rows(device, found=None):
     for row in found:
         name = f"{row.name}, {row.batch}" if row.counted else f"({row.name}, {row.batch})"
         ratio = row.model / row.published
-        yield f"| {name} | {row.devices} | {row.published:.0f} | {row.model:.0f} | {ratio:.2f} |"
+        devices = f"{row.devices} {row.device}" if row.forward else row.devices
+        yield f"| {name} | {devices} | {row.published:.0f} | {row.model:.0f} | {ratio:.2f} |"
     yield ""
     yield "| class | nets | error | bias | ratios |"
     yield "|---|---|---|---|---|"
     counted = [row for row in found if row.counted]
-    for group in [*dict.fromkeys(row.group for row in counted), "all"]:
-        some = [row for row in counted if group in (row.group, "all")]
+    for group in [*dict.fromkeys(row.group for row in counted), *SIZES, "all"]:
+        some = [row for row in counted if group in (row.group, "all", SIZES[row.batch > 32])]
         errors = [row.error for row in some]
         bias, least, most = math.exp(sum(errors) / len(errors)), math.exp(min(errors)), math.exp(max(errors))
         spread = f"{least:.2f} to {most:.2f}"
         yield f"| {group} | {len(some)} | {geometric(errors):.2f} | {bias:.2f} | {spread} |"
 
 
-def cross_validated(device, found):
+def cross_validated(found):
     """What the error would be on rows that the constants of convolutions were not fitted to, halves both ways."""
     counted = [row for row in found if row.counted]
-    kept = tiles._CONVOLUTION, tiles._DEPTHWISE
+    kept = tiles._GRADIENT, tiles._DEPTHWISE
     errors = {}
     before = [row.computing() for row in counted]
-    for pair in [(plain, depthwise) for plain in SLOWER[0] for depthwise in SLOWER[1]]:
-        tiles._CONVOLUTION, tiles._DEPTHWISE = pair
+    for gradient, forward, backward in itertools.product(*SLOWER):
+        tiles._GRADIENT, tiles._DEPTHWISE = gradient, (forward, backward)
         tiles._best.cache_clear()
-        errors[pair] = [
+        errors[gradient, forward, backward] = [
             math.log(row.batch * 1e9 / (row.nanoseconds + row.computing() - was) / row.published)
             for row, was in zip(counted, before)
         ]
-    tiles._CONVOLUTION, tiles._DEPTHWISE = kept
+    tiles._GRADIENT, tiles._DEPTHWISE = kept
     tiles._best.cache_clear()
     unseen = []
     for half in (0, 1):
-        best = min(errors, key=lambda pair: geometric(errors[pair][half::2]))
+        best = min(errors, key=lambda tried: geometric(errors[tried][half::2]))
         unseen += zip(counted[1 - half :: 2], errors[best][1 - half :: 2])
-        yield f"fitted to half {half + 1}: convolutions {best[0]}, depthwise {best[1]}"
-    best = min(errors, key=lambda pair: geometric(errors[pair]))
-    yield f"fitted to all: convolutions {best[0]}, depthwise {best[1]}, error {geometric(errors[best]):.2f}"
+        yield f"fitted to half {half + 1}: gradients {best[0]}, depthwise {best[1]}, its gradients {best[2]}"
+    best = min(errors, key=lambda tried: geometric(errors[tried]))
+    yield f"fitted to all: {best}, error {geometric(errors[best]):.2f}"
     for row, error in unseen:
         row.model = row.published * math.exp(error)
     error, order = geometric([error for _, error in unseen]), spearman([row for row, _ in unseen])
@@ -247,37 +309,12 @@ def scaling(device):
             yield f"| {name} | {ranks} | {published:.2f} | {found:.3f} | {error:+.1f} % | {other:.3f} |"
 
 
-def chain(operators, width=64):
-    """(CPU seconds, tasks, digest of the answer) of a net of so many operators, the same in every version of Python."""
-    draw = random.Random(1)
-    g = GraphBuilder()
-    ends = [g.placeholder("x", "float32", [width, width])]
-    for number in range(operators):
-        op = draw.choice(("MatMul", "Add", "Relu", "Exp", "Mul", "Tanh"))
-        other = ends[-1 - draw.randrange(min(len(ends), 5))]
-        ends.append(g.op(op, f"n{number}", [ends[-1], other] if op in ("MatMul", "Add", "Mul") else [ends[-1]]))
-    graph, feeds = g.build(), ["x:0"]
-    options = resolve({"precision_mode": "allow_mix_precision"}, env={})
-    sizes = arg_shapes(graph, feeds, {})
-    divided = partition(close_over(graph, feeds, [f"n{operators - 1}:0"], []), options, shapes=sizes)
-    began = time.process_time()
-    found = profile(divided, options, load("Ascend910A"), sizes)
-    seconds = time.process_time() - began
-    told = json.dumps(found.timeline_json(), sort_keys=True)
-    return seconds, len(found.timeline.tasks), hashlib.sha256(told.encode()).hexdigest()
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", default="Ascend910A")
     parser.add_argument("--page", help="put the table between the page's marks")
     parser.add_argument("--cross-validate", action="store_true", help="fit constants to halves, too (minutes)")
-    parser.add_argument("--operators", type=int, help="time a net of so many operators instead")
     given = parser.parse_args()
-    if given.operators:
-        seconds, tasks, digest = chain(given.operators)
-        print(f"{given.operators} operators: {seconds:.2f} s of CPU, {tasks} tasks, answer {digest}")
-        return
     device = load(given.device)
     found = compared(device)
     tables = {"anchors": "\n".join(rows(device, found)), "scaling": "\n".join(scaling(device))}
@@ -285,7 +322,7 @@ def main():
     counted = [row for row in found if row.counted]
     print(f"\nrank correlation {spearman(counted):.2f}, with what is not counted {spearman(found):.2f}")
     if given.cross_validate:
-        print("\n".join(cross_validated(device, found)))
+        print("\n".join(cross_validated(found)))
     if given.page:
         with open(given.page, encoding="utf-8") as stream:
             page = stream.read()

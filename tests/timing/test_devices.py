@@ -11,7 +11,7 @@ from tests.timing.networks import mlp, step
 
 
 def test_every_device_has_every_figure_with_its_origin():
-    assert names()[0] == "Ascend910A" and len(names()) == 5
+    assert names()[0] == "Ascend910A" and len(names()) == 7
     for name in names():
         device = built_in(name)
         assert list(device.figures) == list(PARAMETERS)
@@ -19,7 +19,8 @@ def test_every_device_has_every_figure_with_its_origin():
 
 
 @pytest.mark.parametrize(
-    "name, peak", [("Ascend910A", 262), ("Ascend910B", 221), ("Ascend910ProA", 288), ("Ascend910PremiumA", 320)]
+    "name, peak",
+    [("Ascend910A", 262), ("Ascend910B", 221), ("Ascend910PremiumA", 320), ("Ascend310", 11), ("Ascend310P3", 69)],
 )
 def test_the_peak_is_what_cores_and_clock_make(name, peak):
     assert round(built_in(name).float16_peak / 1000) == peak

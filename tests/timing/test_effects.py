@@ -285,3 +285,35 @@ def test_a_range_is_planned_for_its_largest_and_holds():
     with pytest.raises(NpuError) as caught:
         step(*open_batch(), {"x": [513, 256]}, surface="session", **ranges)
     assert (caught.value.code, caught.value.subject) == ("INPUT_SHAPE", "x")
+
+
+def test_what_is_read_from_the_cache_alone_is_never_written_to_device_memory():
+    net = mlp(layers=4, batch=256, width=512)
+    kept, small = step(*net), step(*net, device=built_in().changed(l2=1024))
+    written = [sum(cost.hbm_write for cost in found.compiled.costs) for found in (kept, small)]
+    assert written[0] == 256 * 512 * 4 < written[1] and kept.timeline.end < small.timeline.end
+
+
+def test_rows_of_a_table_are_taken_one_by_one_by_each_core():
+    def longest(rows, width):
+        g = GraphBuilder()
+        table = g.op("VarHandleOp", "w", [], dtype="float32", shape=[1 << 20, width])
+        taken = [g.placeholder("rows", "int32", [rows])]
+        g.op("ResourceGather", "y", [table, *taken], dtype="float32", Tindices="int32")
+        found = step(g.build(), ["rows:0"], ["y:0"])
+        return max(found.compiled.costs, key=lambda cost: cost.duration)
+
+    few, many, wide = longest(1 << 10, 8), longest(1 << 16, 8), longest(1 << 16, 1024)
+    assert many.duration == 64 * few.duration == (1 << 16) // 32 * 200 and many.bound == "latency"
+    assert wide.bound == "memory" and wide.duration > many.duration
+
+
+@pytest.mark.parametrize("steps", [4, 32])
+def test_a_recurrent_layer_is_a_launch_for_each_of_its_steps(steps):
+    g = GraphBuilder()
+    x, state = g.placeholder("x", "float32", [steps, 16, 32]), g.placeholder("state", "float32", [1, 16, 64])
+    w, b = g.placeholder("w", "float32", [96, 256]), g.placeholder("b", "float32", [256])
+    g.op("DynamicRnnV2", "layer", [x, w, b, state, state], T="float32")
+    found = step(g.build(), ["x:0", "state:0", "w:0", "b:0"], ["layer:0"], precision_mode="allow_mix_precision")
+    costs = [cost for kernel, cost in zip(found.compiled.fused.kernels, found.compiled.costs) if kernel.gemm]
+    assert [cost.launch for cost in costs] == [3000 * steps] and costs[0].operations == 2 * steps * 16 * 96 * 256

@@ -52,19 +52,26 @@ _MODES = {
     "high_precision": _HIGH_PRECISION, "support_out_of_bound_index": _BOUND_CHECK, "super_performance": _SUPER,
     "keep_fp16": _KEEP_FLOAT16,
 }  # fmt: skip
+_ROW_NS = 200  # of each row of a table, which cores take one by one (assumed, a latency; seeing Wide&Deep)
 _TILING_NS = 5000  # a kernel of unknown shape finds its tile when it is launched
 
 
 def cost(
-    kernel: Kernel, tensors: Iterable[KernelTensor], near: int, device: Device, settings: CompilerSettings
+    kernel: Kernel,
+    tensors: Iterable[KernelTensor],
+    near: int,
+    device: Device,
+    settings: CompilerSettings,
+    stays: int = 0,
 ) -> Cost:
     """The cost of one kernel, of all its turns together.
 
     Args:
         tensors: what it reads, then what it writes.
-        near: bytes of what it reads that the shared cache still holds.
+        near: bytes of what it reads that the shared cache still holds; stays: of what it writes, those that are read
+            from there and never written to device memory.
     """
-    once = _once(kernel, list(tensors), near, device, settings)
+    once = _once(kernel, list(tensors), near, device, settings, stays)
     if kernel.turns == 1:
         return once
     times = kernel.turns
@@ -74,7 +81,9 @@ def cost(
     )  # fmt: skip
 
 
-def _once(kernel: Kernel, places: List[KernelTensor], near: int, device: Device, settings: CompilerSettings) -> Cost:
+def _once(
+    kernel: Kernel, places: List[KernelTensor], near: int, device: Device, settings: CompilerSettings, stays: int
+) -> Cost:
     """The cost of one turn."""
     reads, writes = places[: len(kernel.reads)], places[len(kernel.reads) :]
     read = max(sum(tensor.bytes for tensor in reads) - kernel.unread, 0)
@@ -86,12 +95,14 @@ def _once(kernel: Kernel, places: List[KernelTensor], near: int, device: Device,
         launch = device.aicpu_launch * 1000
         bound = "latency" if launch > duration else "compute"
         return Cost(_whole(duration), _whole(launch), bound, read, written, 0, 0)
-    near = min(near, read) if settings.l2 else 0
+    near, stays = (min(near, read), min(stays, written)) if settings.l2 else (0, 0)
+    written -= stays
     if kernel.again:
         read += kernel.again
         near += kernel.again if settings.l2 and kernel.again <= device.l2 else 0
     memory = (read - near) / device.hbm_bytes_per_ns + written / device.hbm_write_bytes_per_ns
-    cache = read / device.l2_bytes_per_ns
+    into = max(device.l2_write_bytes_per_ns, device.hbm_write_bytes_per_ns)
+    cache = max(read / device.l2_bytes_per_ns, stays / into)
     operations = kernel.elements * max(len(kernel.members), 1)
     compute, workspace = 0.0, 0
     if kernel.gemm is not None:
@@ -101,7 +112,7 @@ def _once(kernel: Kernel, places: List[KernelTensor], near: int, device: Device,
         else:
             tiling = cost_of(known, kernel.gemm, device, small_channel=settings.small_channel)
         compute = tiling.compute
-        cache = max(tiling.read, read) / device.l2_bytes_per_ns
+        cache = max(cache, tiling.read / device.l2_bytes_per_ns)
         operations = kernel.gemm.operations
         if tiling.parts > 1:  # float32 sums of every part
             workspace = tiling.parts * kernel.gemm.batch * kernel.gemm.m * kernel.gemm.n * 4
@@ -109,9 +120,10 @@ def _once(kernel: Kernel, places: List[KernelTensor], near: int, device: Device,
     lanes = device.vector_bytes / kernel.width * device.ai_core
     vector = math.ceil(kernel.elements / lanes) * passes / device.clock * 1000
     compute = max(compute, vector)  # the vector unit works on one tile while the cube makes the next
-    longest, name = max((compute, "compute"), (memory, "memory"), (cache, "cache"))
+    rows = math.ceil(kernel.rows / device.ai_core) * _ROW_NS
+    longest, name = max((compute, "compute"), (memory, "memory"), (cache, "cache"), (rows, "latency"))
     longest *= _factor(kernel, settings)
-    launch = (device.kernel_launch * 1000 + (_TILING_NS if settings.dynamic else 0)) * (1 + kernel.halves)
+    launch = (device.kernel_launch * 1000 + (_TILING_NS if settings.dynamic else 0)) * (1 + kernel.more)
     name = name if longest >= launch else "latency"
     return Cost(_whole(longest), _whole(launch), name, read - near, written, near, operations, workspace)
 

@@ -110,7 +110,7 @@ def _new(beside: Kernel, name: str, type_: str, reads: Tuple[int, ...], writes: 
     return beside._replace(
         node=name, op=type_, type=type_, engine="vector", reads=reads, writes=writes, elements=size // 4,
         results=size // 4, width=4, gemm=None, impl_mode=None, after=(), members=(), ops=(type_,), passes=(),
-        inputs=(),
+        inputs=(), again=0, more=0, unread=0, unwritten=0, rows=0,
     )  # fmt: skip
 
 

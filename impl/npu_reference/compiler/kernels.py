@@ -44,7 +44,8 @@ class Input(NamedTuple):
 class Gemm(NamedTuple):
     """A product of matrices: ``batch`` times [m, k] by [k, n]; ``operand`` and ``result`` bytes an element.
 
-    ``window`` is how many elements of k come from one element's surroundings (a convolution's kernel area), else 1.
+    ``window`` is how many elements of k come from one element's surroundings (a convolution's kernel area), else 1;
+    ``gradient`` is 1 where a convolution goes backwards.
     """
 
     batch: int
@@ -55,6 +56,7 @@ class Gemm(NamedTuple):
     result: int
     window: int = 1
     channels: int = 0
+    gradient: int = 0
 
     @property
     def operations(self) -> int:
@@ -70,8 +72,10 @@ class Kernel(NamedTuple):
         geop: index in the partition.
         reads, writes: places in :attr:`Lowered.tensors`.
         inputs: what it reads, in the order of its operators' inputs; a tensor that two of them read is there once.
-        again: bytes that it reads a second time, when what it sums over them is known; halves: how many such parts.
+        again: bytes that it reads a second time, when what it sums over them is known; more: launches after the first,
+            of such parts and of the steps of a recurrent layer.
         unread, unwritten: bytes of what it reads and writes that it does not touch: rows of a table, parts of a tensor.
+        rows: of tables, that it finds by their numbers, each on its own.
         elements: of its largest tensor; results: of its first output; width: bytes of one as computed.
         gemm: what a cube kernel multiplies.
         impl_mode: as assigned, or None.
@@ -105,9 +109,10 @@ class Kernel(NamedTuple):
     collective: Optional[Collective] = None
     inputs: Tuple[Input, ...] = ()
     again: int = 0
-    halves: int = 0
+    more: int = 0
     unread: int = 0
     unwritten: int = 0
+    rows: int = 0
 
 
 class Lowered(NamedTuple):

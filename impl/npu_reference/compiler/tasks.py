@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.compiler.collectives import Exchange, Network
 from npu_reference.compiler.costs import Cost, cost
@@ -134,15 +134,17 @@ def costs_of(
     written_at: Dict[int, int] = {}  # tensor -> bytes written before it
     written = 0
     found = []
+    kept = _kept(lowered, device)
+    tensors = lowered.tensors
     for number, kernel in enumerate(lowered.kernels):
-        tensors = lowered.tensors
         near = sum(
             tensors[place].bytes
             for place in kernel.reads
             if place in written_at and written - written_at[place] <= device.l2
         )
         touched = [tensors[place] for place in (*kernel.reads, *kernel.writes)]
-        price = cost(kernel, touched, near, device, settings)
+        stays = sum(tensors[place].bytes for place in kernel.writes if place in kept)
+        price = cost(kernel, touched, near, device, settings, stays)
         if exchanges and number in exchanges:
             price = price._replace(duration=exchanges[number].duration * kernel.turns, bound="link")
         found.append(price)
@@ -150,6 +152,22 @@ def costs_of(
             written_at[place] = written
             written += tensors[place].bytes
     return tuple(found)
+
+
+def _kept(lowered: Lowered, device: Device) -> Set[int]:
+    """Tensors that the shared cache holds until their last reader: they never reach device memory, since what is
+    written next takes their addresses (derived: the cache writes back, and memory is reused by lifetime)."""
+    made: Dict[int, int] = {}  # tensor -> bytes written before it
+    read: Dict[int, int] = {}  # tensor -> bytes written before its last reader
+    written = 0
+    for kernel in lowered.kernels:
+        read.update(dict.fromkeys(kernel.reads, written))
+        for place in kernel.writes:
+            made.setdefault(place, written)
+            written += lowered.tensors[place].bytes
+    leaves = {place for places in lowered.outputs for place in places}
+    stay = (place for place in made if lowered.tensors[place].kind == "activation" and place not in leaves)
+    return {place for place in stay if 0 <= read.get(place, -1) - made[place] <= device.l2}
 
 
 def schedule(

@@ -161,15 +161,21 @@ def _cost(chosen: Tile, gemm: Gemm, facts: _Facts) -> Tiling:
 
 
 def _slower(gemm: Gemm) -> float:
-    """How many times longer than a plain product of matrices: a convolution unfolds windows on its way to the cube."""
+    """How many times longer than a plain product of matrices a convolution takes.
+
+    Windows are unfolded on their way to the cube, as fast as it computes, so that going forward is no slower (derived:
+    512 B a cycle from L1). Gradients turn filters around, put zeros between elements, and add up in float32.
+    """
     if not gemm.channels:
         return 1.0
-    return _DEPTHWISE if gemm.channels == 1 and gemm.batch > 1 else _CONVOLUTION
+    if gemm.channels == 1 and gemm.batch > 1:
+        return _DEPTHWISE[gemm.gradient > 0]
+    return _GRADIENT if gemm.gradient else 1.0
 
 
-#: Both are calibrated together, on the published times of training that benchmarks/published_times.csv marks as
-#: ``anchor``; docs/device.md says how well they do on those that they were not fitted to.
-_CONVOLUTION, _DEPTHWISE = 2.8, 30.0
+#: Gradients of convolutions; depthwise convolutions, and gradients of those. Calibrated together, on the published
+#: rates that benchmarks/published_times.csv marks as ``anchor``; docs/device.md says how well they do on others.
+_GRADIENT, _DEPTHWISE = 3.4, (8.0, 40.0)
 
 #: Cycles of the vector unit for one cycle of the cube: 4096 products against 64 (derived: 16*16*16, 256 B of float32).
 _FLOAT32_SLOWER = 64

@@ -133,6 +133,11 @@ class Device:
         return self.l2_read * self.ai_core * self.clock / 1000 * self.memory_efficiency
 
     @property
+    def l2_write_bytes_per_ns(self) -> float:
+        """What all cores together write to the shared cache."""
+        return self.l2_write * self.ai_core * self.clock / 1000 * self.memory_efficiency
+
+    @property
     def float16_peak(self) -> float:
         """Operations a nanosecond of all cubes in float16; a multiplication and an addition count as two."""
         return 2 * self.cube_m * self.cube_k * self.cube_n * self.ai_core * self.clock / 1000

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import sys
-from typing import Sequence
+from typing import Dict, List, Sequence
 
 from npu_reference.derived_page import write_page
-from npu_reference.hardware.device import PARAMETERS
+from npu_reference.hardware.device import ORIGINS, PARAMETERS
 from npu_reference.hardware.reading import built_in, names
 
 __all__ = ["BEGIN", "END", "inserted", "main", "table"]
@@ -27,9 +27,11 @@ def table() -> str:
     rows += ["", "| device | differs in |", "|---|---|"]
     for name in names()[1:]:
         device = built_in(name)
-        keys = [key for key in PARAMETERS if getattr(device, key) != getattr(first, key)]
-        other = [f"`{key}` {_number(getattr(device, key))}" for key in keys]
-        rows.append(f"| `{name}` | {', '.join(other)} |")
+        keys = [key for key in PARAMETERS if device.figures[key] != first.figures[key]]
+        other: Dict[str, List[str]] = {origin: [] for origin in ORIGINS}
+        for key in keys:
+            other[device.figures[key].origin].append(f"`{key}` {_number(getattr(device, key))}")
+        rows.append(f"| `{name}` | {'; '.join(f'{key}: ' + ', '.join(told) for key, told in other.items() if told)} |")
     return "\n".join(rows)
 
 

@@ -10,7 +10,16 @@ from npu_reference.compiler.control import in_order, turns_of
 from npu_reference.compiler.functions import tensor_name
 from npu_reference.compiler.kernels import GETNEXT, GETNEXT_OPERATORS, Input, Kernel, KernelTensor, Lowered
 from npu_reference.compiler.lowering.idle import reduces_nothing, unread
-from npu_reference.compiler.lowering.sizes import SIZES, Reads, elements_of, gemm_of, named, refuse_unknown, width_of
+from npu_reference.compiler.lowering.sizes import (
+    SIZES,
+    Reads,
+    elements_of,
+    gemm_of,
+    launches_of,
+    named,
+    refuse_unknown,
+    width_of,
+)  # fmt: skip
 from npu_reference.compiler.lowering.unfolding import Unfolded
 from npu_reference.errors import NpuError
 from npu_reference.graphs import DType
@@ -354,7 +363,8 @@ class _Lowering:
                 collective=collective_of(one.op, one.attr, (*assigned.inputs, *assigned.outputs)),
                 inputs=tuple(self._input(node, position, place, assigned) for position, place in enumerate(reads)),
                 again=sum(self.tensors[place].bytes for place in set(reads[: _twice(one)])),
-                halves=1 if _twice(one) else 0,
+                more=1 if _twice(one) else launches_of(self.shapes, node, one.op) - 1,
+                rows=self._rows(node, one.op),
                 unread=self._untouched(one.op, reads[:1] if one.op in _PARTS else stored, writes[:1], reads),
                 unwritten=0 if one.op in _PARTS else self._untouched(one.op, stored, (), reads),
             )
@@ -368,6 +378,17 @@ class _Lowering:
         others = taken or [place for place in reads if self.tensors[place].kind != "variable"]
         part = max((self.tensors[place].bytes for place in others), default=0)
         return sum(max(self.tensors[place].bytes - part, 0) for place in dict.fromkeys(wholes))
+
+    def _rows(self, node: int, op: str) -> int:
+        """How many rows of a table it reads or adds to, by the numbers it is given."""
+        if "Gather" not in op and "Segment" not in op and not any(word in op for word in _ROWS):
+            return 0
+        position = int(op != "ScatterNd")
+        if "Apply" in op:
+            dtypes = [self.graph.output_dtypes(src)[at].base.name for _, src, at in self.reads[node]]
+            position = next((k for k, dtype in enumerate(dtypes) if dtype in ("int32", "int64")), -1)
+        shape = self.shapes.known_input(node, position) or ()
+        return elements_of(shape[:-1] if "Nd" in op else shape) if shape else 0
 
     def _stored(self, place: int, op: str) -> bool:
         """Whether an operator without outputs to speak of stores into a variable that it reads by its handle."""
@@ -387,7 +408,13 @@ class _Lowering:
             shape = self.shapes.known(src, slot)
             elements = 0 if shape is None else elements_of(shape)
             name = tensor_name(self.graph, src, slot)
-            place = self._tensor(f"{name}/cast_{dtype}", elements * SIZES.get(dtype, 4), "activation", shape, dtype)
+            kind = "constant" if self.tensors[source].kind == "constant" else "activation"
+            place = self._tensor(f"{name}/cast_{dtype}", elements * SIZES.get(dtype, 4), kind, shape, dtype)
+            if kind == "constant":  # compilation computes it
+                self.made_casts[key] = place
+                if source in self.content:
+                    self.content[place] = f"{self.content[source]} as {dtype}"
+                return place
             waits = dict.fromkeys(self.kernel_of.get(src, ()))
             if source in self.writer:
                 waits.setdefault(self.writer[source])

@@ -10,11 +10,15 @@ from npu_reference.graphs import DType, Graph
 from npu_reference.graphs.shaping.inference import Shapes
 from npu_reference.precision import NodePrecision
 
-__all__ = ["Reads", "SIZES", "elements_of", "fed_name", "gemm_of", "named", "refuse_unknown", "width_of"]
+__all__ = [
+    "RECURRENT", "Reads", "SIZES", "elements_of", "fed_name", "gemm_of", "launches_of", "named", "refuse_unknown",
+    "width_of",
+]  # fmt: skip
 
 #: Bytes of an element by the dtype as computed; others as TensorFlow has them.
 SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
+RECURRENT = ("DynamicRnn", "DynamicGru", "DynamicAUGRU")
 _AVERAGES = ("AvgPool", "AvgPoolGrad")
 
 _NAMED = 5  # operators named in a refusal
@@ -56,7 +60,7 @@ def _average(shapes: Shapes, node: int, one: Any) -> Optional[Gemm]:
         return None
     channels = out[1 if one.attr("data_format", b"NHWC") == b"NCHW" else 3]
     window = elements_of(sizes)
-    return Gemm(channels, elements_of(out) // max(channels, 1), window, 1, 2, 2, window, 1)
+    return Gemm(channels, elements_of(out) // max(channels, 1), window, 1, 2, 2, window, 1, int(one.op != "AvgPool"))
 
 
 def _product_of(shapes: Shapes, node: int, one: Any, operand: int, result: int) -> Optional[Gemm]:
@@ -67,6 +71,12 @@ def _product_of(shapes: Shapes, node: int, one: Any, operand: int, result: int) 
             return None
         depth = left[-2 if one.attr("transpose_a", False) or one.attr("adj_x", False) else -1]
         return Gemm(elements_of(out[:-2]), out[-2], depth, out[-1], operand, result)
+    if op.startswith(RECURRENT):
+        series, weights, hidden = (shapes.known_input(node, position) for position in range(3))
+        if series is None or weights is None or hidden is None:
+            return None
+        depth = weights[0] if op.startswith("DynamicRnn") else weights[0] + hidden[0]
+        return Gemm(series[0] * (1 + op.endswith("Grad")), series[1], depth, weights[1], operand, result)
     if "Conv2D" not in op and "conv2d" not in op.lower():
         return None
     if op.endswith("BackpropInput"):
@@ -87,10 +97,17 @@ def _product_of(shapes: Shapes, node: int, one: Any, operand: int, result: int) 
         groups = max(image[place] // max(channels, 1), 1) if image is not None and image[place] else 1
     features //= max(groups, 1)
     if op.endswith("BackpropFilter"):
-        return Gemm(groups, window * channels, places, features, operand, result, window, channels)
+        return Gemm(groups, window * channels, places, features, operand, result, window, channels, 1)
     if op.endswith("BackpropInput"):
-        return Gemm(groups, places, window * features, channels, operand, result, window, features)
+        return Gemm(groups, places, window * features, channels, operand, result, window, features, 1)
     return Gemm(groups, places, window * channels, features, operand, result, window, channels)
+
+
+def launches_of(shapes: Shapes, node: int, op: str) -> int:
+    """How many kernels run one after the other: a recurrent layer begins a step when all cores have ended the one
+    before; its gradient is three kernels a step (derived: DynamicRNNGradFusionPass makes a chain of the steps)."""
+    series = shapes.known_input(node, 0) if op.startswith(RECURRENT) else None
+    return series[0] * (3 if op.endswith("Grad") else 1) if series and series[0] else 1
 
 
 def refuse_unknown(graph: Graph, shapes: Shapes, reads: Reads, unknown: Sequence[int]) -> None:

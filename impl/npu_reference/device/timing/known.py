@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from npu_reference.compiler import Compiled
+from npu_reference.compiler.lowering.sizes import RECURRENT
 
 __all__ = ["KNOWN", "Error", "error_of"]
 
@@ -17,24 +18,33 @@ class Error(NamedTuple):
     most: float
 
 
-#: By class, as benchmarks/device_model.py finds them on Ascend 910 (the rows of docs/device.md that are counted).
+#: By class, as benchmarks/device_model.py finds them (the rows of docs/device.md that are counted): training on Ascend
+#: 910, inference on Ascend 310 and 310P3.
 KNOWN: Dict[str, Error] = {
-    "dense": Error(8, 0.86, 1.81),
-    "depthwise": Error(7, 0.66, 1.53),
+    "dense": Error(8, 0.88, 1.91),
+    "depthwise": Error(7, 0.70, 1.65),
     "transformer": Error(2, 1.05, 1.07),
+    "recurrent": Error(1, 2.36, 2.36),
+    "embedding": Error(1, 1.11, 1.11),
+    "dense inference": Error(11, 0.72, 1.60),
+    "depthwise inference": Error(6, 0.67, 1.67),
 }
 
 
 def error_of(compiled: Compiled) -> Optional[Dict[str, Any]]:
-    """The error of a step's class; None for a step that trains nothing, or is like no network that is known."""
+    """The error of a step's class; None for a step that is like no network that is known."""
     kernels = compiled.lowered.kernels
-    if not any("Apply" in kernel.op for kernel in kernels):
-        return None
     found = _class_of(tuple(kernel.op for kernel in kernels if kernel.engine == "cube"))
-    return None if found is None else {"class": found, **KNOWN[found]._asdict()}
+    if found is None and any(kernel.rows for kernel in kernels):
+        found = "embedding"
+    if found is not None and not any("Apply" in kernel.op for kernel in kernels):
+        found += " inference"
+    return {"class": found, **KNOWN[found]._asdict()} if found in KNOWN else None
 
 
 def _class_of(ops: Tuple[str, ...]) -> Optional[str]:
+    if any(op.startswith(RECURRENT) for op in ops):
+        return "recurrent"
     if any(op.startswith("Depthwise") for op in ops):
         return "depthwise"
     if any(op.startswith("Conv2D") for op in ops):
