@@ -69,6 +69,17 @@ def test_a_script_is_told_of_run_by_run(script, capfd):
     assert one["compared"][0]["kernels"] >= 2 and answer["dearest"][0]["times"] == 4
 
 
+def test_runs_that_likely_wait_for_their_dataset_are_told_of(tmp_path, capfd):
+    path = tmp_path / "train.py"
+    text = textwrap.dedent(SCRIPT).replace('x = tf.placeholder(tf.float32, [None, 64], name="x")', "x = element")
+    dataset = "tf.data.Dataset.from_tensors(np.ones([8192, 64], np.float32)).repeat().make_one_shot_iterator()"
+    text = text.replace("x = element", f"x = {dataset}.get_next()").replace(", {x: np.ones([8, 64], np.float32)}", "")
+    path.write_text(text, encoding="utf-8")
+    for form in ("json", "text"):
+        status, printed = ask(capfd, "profile", "--format", form, str(path))
+        assert status == 0 and "likely bound by its input pipeline" in " ".join(printed.out.split())
+
+
 def test_text_and_page_say_that_it_is_simulated(script, tmp_path, capfd):
     page = tmp_path / "page.html"
     status, printed = ask(capfd, "profile", "--html", str(page), script)

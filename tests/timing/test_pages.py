@@ -100,6 +100,24 @@ def test_the_page_holds_every_task_and_escapes_names(graph, tmp_path, capsys):
     )
 
 
+def test_a_step_says_when_its_dataset_is_likely_slower_than_it(tmp_path, capsys):
+    """Text, JSON and page: of little work for what the host reads, and not of much, nor of what is fed."""
+    from tests.timing.test_runs import reads_dataset
+
+    path, page = str(tmp_path / "dataset.pbtxt"), tmp_path / "page.html"
+    write_graph(reads_dataset(batch=4096, layers=2)[0], path)
+    code, said = told(capsys, path, "--fetch", "train", "--html", str(page))
+    words = "likely bound by its input pipeline: a step takes 16,777,216 bytes of a dataset"
+    assert code == 0 and words in " ".join(said.out.split()) and words in page.read_text(encoding="utf-8")
+    write_graph(reads_dataset(layers=600)[0], path)
+    code, said = told(capsys, path, "--fetch", "train", "--format", "json")
+    answer = json.loads(said.out)
+    assert schema.fault(answer, schema.load("profile"), schema.load("profile")) is None
+    assert answer["pipeline"]["bytes"] == 64 * 512 * 8 and not answer["pipeline"]["likely"]
+    write_graph(mlp(batch=4096, layers=1)[0], path)
+    assert json.loads(told(capsys, path, "--fetch", "relu0:0", "--format", "json")[1].out)["pipeline"] is None
+
+
 @pytest.mark.parametrize(
     "words, code",
     [

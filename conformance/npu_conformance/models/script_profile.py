@@ -70,7 +70,7 @@ def _signature(one: ScriptSignature, other: Sequence[Mapping[str, Any]]) -> Dict
     if profile is None:
         return found
     told = profile.to_json()
-    found.update({key: told[key] for key in ("critical_path", "memory", "engines")})
+    found.update({key: told[key] for key in ("critical_path", "memory", "engines", "pipeline")})
     found["compared"] = [_compared(one, values) for values in other]
     return found
 

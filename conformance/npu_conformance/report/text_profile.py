@@ -34,6 +34,8 @@ def profile(answer: Mapping[str, Any], warnings: Sequence[Any], title: str) -> N
         least, most = (f"{error[name]:.2f}" for name in ("least", "most"))
         known = f"published steps of {error['nets']} {error['class']} networks took {least} to {most} times as long"
         line(console, plain(f"{known} as the model says"), 2)
+    if answer["pipeline"] and answer["pipeline"]["likely"]:
+        line(console, plain(answer["pipeline"]["says"]), 2)
     if answer["loops"] > 1:
         line(console, plain(f"one launch makes {answer['loops']} iterations"), 2)
     steps = answer["concurrent"]

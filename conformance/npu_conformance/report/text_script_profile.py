@@ -59,6 +59,8 @@ def _signatures(console: Terminal, rows: Sequence[Mapping[str, Any]]) -> None:
     if len(rows) > TYPES:
         line(console, plain(f"{len(rows) - TYPES} more: --format json"), 2)
     for row in rows[:TYPES]:
+        if (row.get("pipeline") or {}).get("likely"):
+            line(console, plain(f"{row['name']}: {row['pipeline']['says']}"), 2)
         if "reason" in row:
             line(console, Text("no time known: ", style="yellow") + plain(f"{row['name']}: {row['reason']}"), 2)
         elif row["iterations"] > 1:

@@ -18,6 +18,7 @@ from npu_reference.device.timing.execution import Timeline, execute
 from npu_reference.device.timing.known import error_of
 from npu_reference.device.timing.memory import MemoryPlan, plan_memory
 from npu_reference.device.timing.network import network_of
+from npu_reference.device.timing.pipeline import pipeline_of
 from npu_reference.device.timing.runs import Run, run
 from npu_reference.device.timing.shapes import sizes_of
 from npu_reference.errors import NpuError
@@ -266,6 +267,7 @@ class Profile(NamedTuple):
             "simulated": True,
             "step_ns": made.each,
             "error": error_of(self.compiled),
+            "pipeline": pipeline_of(self.partition, self.compiled, made.each),
             "timeline_ns": self.timeline.end,
             "run_ns": made.nanoseconds,
             "concurrent": {"steps": made.steps, "at_once": made.lanes},
