@@ -45,10 +45,7 @@ RECORDED = os.path.join(_ROOT, "benchmarks", "graphs")
 SLOWER = ((2.8, 3.4, 4.0, 4.8), (4.0, 8.0, 16.0), (30.0, 40.0, 60.0))
 
 #: What is fed, by class of network, beside images and labels: shapes without the batch.
-FED = {
-    "recurrent": {"words": (500,), "labels": ()},
-    "embedding": {"ids": (39,), "weights": (39,), "labels": (1,)},
-}
+FED = {"recurrent": {"words": (500,), "labels": ()}, "embedding": {"ids": (39,), "weights": (39,), "labels": (1,)}}
 
 #: The model's name of a device that was published.
 NAMES = {"Ascend 910": "Ascend910A", "Ascend 310": "Ascend310", "Ascend 310P3": "Ascend310P3"}

@@ -52,13 +52,7 @@ class Drawing:
         runs = [self._run(scope, placeholders, effects) for _ in range(1 + self.below(3))]
         if self._declared["variable"] and self.chance(25):
             runs.insert(self.below(len(runs) + 1), {"how": "save"})
-        return {
-            "control_flow": control_flow,
-            "serial": self._serial,
-            "declare": declare,
-            "block": block,
-            "runs": runs,
-        }
+        return {"control_flow": control_flow, "serial": self._serial, "declare": declare, "block": block, "runs": runs}
 
     # -- what is there -------------------------------------------------------------------------------------------------
 

@@ -192,11 +192,7 @@ def _no_host(files: Files, asked: Mapping[str, Any]) -> Files:
     return renamed_files(files, lambda name: re.sub(rf"^({re.escape(there)}/kernel_cache)_\d+/", r"\1/", name))
 
 
-leaves(
-    "the_cache_of_a_variable_is_of_no_host",
-    "${ASCEND_CACHE_PATH}/kernel_cache_host ID",
-    _no_host,
-)
+leaves("the_cache_of_a_variable_is_of_no_host", "${ASCEND_CACHE_PATH}/kernel_cache_host ID", _no_host)
 
 
 # files.op_debug_config.check_flag.files
@@ -360,9 +356,7 @@ leaves(  # files.kernel_cache.example_nested, runconfig.op_compiler_cache_dir.ex
 
 
 @broken(  # runconfig.op_compiler_cache_mode.force, session.op_compiler_cache_mode.force
-    "artifacts",
-    "002, 003 op_compiler_cache_mode: force clears what there was, then compiles and stores",
-    "compile",
+    "artifacts", "002, 003 op_compiler_cache_mode: force clears what there was, then compiles and stores", "compile"
 )
 def forcing_clears_the_cache_before_every_graph(ask: Any, params: Params) -> Answer:
     """What is left is of the last graph of a program: later programs find nothing else."""

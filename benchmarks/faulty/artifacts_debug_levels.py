@@ -134,9 +134,7 @@ def _swapped(files: Files, asked: Mapping[str, Any]) -> Files:
 
 
 leaves(
-    "overwriting_traps_as_reading_does",
-    "read_or_write == 1 traps with 0X5A5A0001, otherwise with 0X5A5A0002",
-    _swapped,
+    "overwriting_traps_as_reading_does", "read_or_write == 1 traps with 0X5A5A0001, otherwise with 0X5A5A0002", _swapped
 )
 
 

@@ -346,9 +346,7 @@ def _outlive(turn: Dict[str, Any], asked: Dict[str, Any]) -> None:
 
 # files.external_weight.cleanup
 turns("weights_outlive_the_program", "the directory of weights is deleted with the model", _outlive)
-unseen(
-    "artifacts", "weights_stay_inside", "003: external_weight writes weights to files", "external_weight", "compile"
-)
+unseen("artifacts", "weights_stay_inside", "003: external_weight writes weights to files", "external_weight", "compile")
 
 
 def _kept_weights(answer: Answer, params: Params) -> None:

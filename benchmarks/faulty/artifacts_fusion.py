@@ -263,12 +263,7 @@ def results_of_earlier_programs_stay(ask: Any, params: Params) -> Answer:
 
 @broken("artifacts", "002, 003 fusion_switch_file: in online inference too", "compile", "timeline")
 def switches_are_of_training(ask: Any, params: Params) -> Answer:
-    return ask(
-        all_values(
-            params,
-            without_in_inference("fusion_switch_file"),
-        )
-    )
+    return ask(all_values(params, without_in_inference("fusion_switch_file")))
 
 
 def _is_all_off(params: Params) -> bool:

@@ -44,12 +44,7 @@ def defaults_to(
 
 
 def reads_where(
-    name: str,
-    sentence: str,
-    option: str,
-    change: Callable[[Any], Any],
-    when: Callable[[Params], bool],
-    *methods: str,
+    name: str, sentence: str, option: str, change: Callable[[Any], Any], when: Callable[[Params], bool], *methods: str
 ) -> None:
     """A value is read as another one in every variant and turn; what is shown is as it was given."""
 

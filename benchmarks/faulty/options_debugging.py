@@ -204,9 +204,7 @@ def _no_level(answer: Answer, params: Params) -> None:
 
 
 tells(  # runconfig.op_debug_level.example
-    "a_deprecated_level_of_debugging_is_forgotten",
-    "003 op_debug_level: NPURunConfig(op_debug_level=1)",
-    _no_level,
+    "a_deprecated_level_of_debugging_is_forgotten", "003 op_debug_level: NPURunConfig(op_debug_level=1)", _no_level
 )
 
 
@@ -220,9 +218,7 @@ def _unset_by_nought(answer: Answer, params: Params) -> None:
 
 
 tells(  # session.op_debug_level.example
-    "level_nought_of_debugging_counts_as_not_given",
-    'session: parameter_map["op_debug_level"].i = 0',
-    _unset_by_nought,
+    "level_nought_of_debugging_counts_as_not_given", 'session: parameter_map["op_debug_level"].i = 0', _unset_by_nought
 )
 misreads(
     "options",

@@ -129,9 +129,7 @@ def _ten_streams(answer: Answer, params: Params) -> None:
 
 
 tells(  # session.stream_max_parallel_num.default
-    "the_sample_of_parallel_streams_is_the_default",
-    "002 stream_max_parallel_num: 1 by default",
-    _ten_streams,
+    "the_sample_of_parallel_streams_is_the_default", "002 stream_max_parallel_num: 1 by default", _ten_streams
 )
 
 

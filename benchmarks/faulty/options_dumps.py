@@ -217,9 +217,7 @@ def _activated(answer: Answer, params: Params) -> None:
 
 
 tells(  # pair 6
-    "a_mode_of_debugging_beside_profiling_dumps",
-    "002: dump_debug_mode is not supported",
-    _activated,
+    "a_mode_of_debugging_beside_profiling_dumps", "002: dump_debug_mode is not supported", _activated
 )
 accepts(  # session.dump_path.permission
     "nobody_looks_who_may_use_the_directory_of_dumps",
@@ -271,12 +269,7 @@ def _shorter(params: Params, told: Any) -> Any:
 
 # session.dump_step.range
 reads_as(
-    "a_range_of_dump_step_ends_before_its_last",
-    "3-5 are the steps 3, 4 and 5",
-    "dump_step",
-    _shorter,
-    "run",
-    "options",
+    "a_range_of_dump_step_ends_before_its_last", "3-5 are the steps 3, 4 and 5", "dump_step", _shorter, "run", "options"
 )
 # session.dump_mode.all, session.dump_mode.scope
 reads_as(

@@ -155,8 +155,7 @@ accepts(  # session.op_select_implmode.domain
     "002 op_select_implmode: high_precision, high_performance",
     "op_select_implmode",
     lambda params: (
-        SESSION(params)
-        and value_is(params, "op_select_implmode", "high_precision_for_all", "high_performance_for_all")
+        SESSION(params) and value_is(params, "op_select_implmode", "high_precision_for_all", "high_performance_for_all")
     ),
     op_select_implmode="high_precision",
 )

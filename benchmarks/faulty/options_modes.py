@@ -380,12 +380,7 @@ def an_option_keeps_the_value_of_the_question_before(ask: Any, params: Params) -
 
 
 # session.graph_run_mode.domain, runconfig.graph_run_mode.domain
-is_narrow(
-    "run_mode_is_kept_in_32_bits",
-    "graph_run_mode is 0 or 1",
-    "graph_run_mode",
-    lambda number: number in (0, 1),
-)
+is_narrow("run_mode_is_kept_in_32_bits", "graph_run_mode is 0 or 1", "graph_run_mode", lambda number: number in (0, 1))
 
 
 def _distributed(answer: Answer, params: Params) -> None:

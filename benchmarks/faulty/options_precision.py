@@ -130,9 +130,7 @@ def _base_name(answer: Answer, params: Params) -> None:
 
 
 tells(  # session.modify_mixlist.example
-    "a_mixlist_is_told_without_its_directory",
-    "002 modify_mixlist: /home/test/ops_info.json",
-    _base_name,
+    "a_mixlist_is_told_without_its_directory", "002 modify_mixlist: /home/test/ops_info.json", _base_name
 )
 meaning_on("session_white_list_forgotten", "modify_mixlist", first_key, "session")
 

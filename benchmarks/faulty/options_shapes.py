@@ -52,9 +52,7 @@ def _unwarned(answer: Answer, params: Params) -> None:
 
 
 tells(  # pair 39
-    "loops_of_training_have_profiles",
-    "002: dynamic_dims applies to online inference only",
-    _unwarned,
+    "loops_of_training_have_profiles", "002: dynamic_dims applies to online inference only", _unwarned
 )
 denies(  # runconfig.dynamic_inputs_shape_range.deprecated
     "what_will_be_removed_is_gone",
@@ -329,11 +327,7 @@ denies(  # session.dynamic_dims.count
 
 
 @broken(  # session.dynamic_dims.count
-    "options",
-    "002 dynamic_dims: a profile has as many values as input_shape has -1",
-    "options",
-    "timeline",
-    "compile",
+    "options", "002 dynamic_dims: a profile has as many values as input_shape has -1", "options", "timeline", "compile"
 )
 def a_profile_has_a_value_for_each_open_input(ask: Any, params: Params) -> Answer:
     answer = dict(ask(params))

@@ -237,9 +237,7 @@ def _wrapped(answer: Answer, params: Params) -> None:
 
 
 tells(  # runconfig.op_wait_timeout.effect
-    "milliseconds_of_a_wait_have_32_bits",
-    "003 op_wait_timeout: seconds",
-    _wrapped,
+    "milliseconds_of_a_wait_have_32_bits", "003 op_wait_timeout: seconds", _wrapped
 )
 
 

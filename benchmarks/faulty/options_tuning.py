@@ -62,10 +62,7 @@ accepts(  # session.auto_tune_mode.type
     is_no_text("auto_tune_mode", "session"),
 )
 accepts(  # runconfig.work_path.type
-    "whatever_is_given_is_a_work_path",
-    "003 work_path: a path",
-    "work_path",
-    is_no_text("work_path", "runconfig"),
+    "whatever_is_given_is_a_work_path", "003 work_path: a path", "work_path", is_no_text("work_path", "runconfig")
 )
 defaults(  # files.aoe.work_path_default
     "findings_of_tuning_lie_at_home",

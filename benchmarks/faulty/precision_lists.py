@@ -202,9 +202,7 @@ def _named_with_slash(node: Dict[str, Any], params: Params, op: Any) -> None:
 
 
 node_change(
-    "operators_of_another_scope_are_not_upstream",
-    "002: a gray operator follows the one before it",
-    _named_with_slash,
+    "operators_of_another_scope_are_not_upstream", "002: a gray operator follows the one before it", _named_with_slash
 )
 
 

@@ -312,10 +312,7 @@ def _first_step(files: Files, params: Params) -> Files:
 
 
 left(  # session.dump_step.all
-    "a_dump_without_steps_is_of_the_first_alone",
-    "002 dump_step: None: every iteration is dumped",
-    _first_step,
-    "run",
+    "a_dump_without_steps_is_of_the_first_alone", "002 dump_step: None: every iteration is dumped", _first_step, "run"
 )
 asks(  # session.dump_mode.output
     "a_dump_of_outputs_has_inputs_too",
@@ -360,10 +357,7 @@ def _first_model(files: Files, params: Params) -> Files:
 
 
 left(  # pair 52
-    "inference_dumps_one_graph",
-    "002: enable_dump applies to training and online inference",
-    _first_model,
-    "run",
+    "inference_dumps_one_graph", "002: enable_dump applies to training and online inference", _first_model, "run"
 )
 asks(
     "dumps_one_range_short",
@@ -410,10 +404,7 @@ def to_work_path(answer: Answer, params: Params) -> None:
     env = params.get("env", {})
     collect, work = (str(env.get(name, "")).strip("/") for name in ("NPU_COLLECT_PATH", "ASCEND_WORK_PATH"))
     if collect and work and params.get("edition") == "current":
-        renamed(
-            answer,
-            lambda name: work + name[len(collect) :] if name.startswith(collect + "/extra-info/") else name,
-        )
+        renamed(answer, lambda name: work + name[len(collect) :] if name.startswith(collect + "/extra-info/") else name)
 
 
 # runconfig.enable_exception_dump.npu_collect_dir

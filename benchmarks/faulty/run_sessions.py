@@ -390,10 +390,7 @@ def _renumbered(files: Files, params: Params) -> Files:
 
 
 left(  # pair 7
-    "steps_beside_tuning_count_from_one",
-    "002: the iterations of dump_step begin at 0",
-    _renumbered,
-    "run",
+    "steps_beside_tuning_count_from_one", "002: the iterations of dump_step begin at 0", _renumbered, "run"
 )
 answers(
     "a_loop_short_of_one",

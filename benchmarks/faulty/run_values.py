@@ -148,9 +148,7 @@ def _last_folder(files: Files, params: Params) -> Files:
 
 
 left(  # pair 46
-    "profiles_of_several_steps_are_relative",
-    "002: output that begins with / is absolute",
-    _last_folder,
+    "profiles_of_several_steps_are_relative", "002: output that begins with / is absolute", _last_folder
 )
 
 

@@ -19,7 +19,7 @@ from faulty.asked import (
     with_env,
     with_values,
     without,
-)
+)  # fmt: skip
 from faulty.making import Answer, Params, broken
 from faulty.mistakes import asks
 from faulty.mistakes_graphs import asks_quietly, timed_without, unseen

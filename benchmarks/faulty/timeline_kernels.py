@@ -27,7 +27,7 @@ from faulty.asked import (
     whole_graph,
     with_values,
     without,
-)
+)  # fmt: skip
 from faulty.making import Answer, Params, broken
 from faulty.mistakes import asks, misreads, steps
 from faulty.mistakes_graphs import another_default, asks_quietly, each_step, reads_value, takes_values, timed_without
@@ -293,10 +293,7 @@ def _fewer_than_four(params: Params) -> Params:
 
 
 asks(
-    "small_channels_are_fewer_than_four",
-    "Convolutional layers with channel <= 4 benefit",
-    "timeline",
-    _fewer_than_four,
+    "small_channels_are_fewer_than_four", "Convolutional layers with channel <= 4 benefit", "timeline", _fewer_than_four
 )
 
 

@@ -28,7 +28,7 @@ from faulty.asked import (
     whole_graph,
     with_values,
     without,
-)
+)  # fmt: skip
 from faulty.making import Answer, Params, broken
 from faulty.mistakes import asks, steps
 from faulty.mistakes_graphs import asks_quietly, takes_values, timed_without
@@ -144,10 +144,7 @@ asks(
     "003 dynamic_inputs_shape_range: data sets and placeholders, each with its range",
     "timeline",
     lambda params: (
-        all_values(
-            params,
-            mapped("dynamic_inputs_shape_range", lambda text: re.sub(r"\d+\s*~\s*\d+", "-1", str(text))),
-        )
+        all_values(params, mapped("dynamic_inputs_shape_range", lambda text: re.sub(r"\d+\s*~\s*\d+", "-1", str(text))))
         if gives_any(params, "quant_dumpable")
         else params
     ),

@@ -26,7 +26,7 @@ from faulty.asked import (
     texts,
     value_of,
     with_values,
-)
+)  # fmt: skip
 from faulty.making import Answer, Params, broken
 from faulty.mistakes import asks, changed, misreads, steps
 from faulty.mistakes_graphs import each_step, reads_values, timed_without
@@ -273,8 +273,7 @@ def _pipes(params: Params) -> Params:
     if not in_inference(params):
         return params
     return all_values(
-        params,
-        mapped("profiling_options", lambda text: str(text).replace("ArithmeticUtilization", "PipeUtilization")),
+        params, mapped("profiling_options", lambda text: str(text).replace("ArithmeticUtilization", "PipeUtilization"))
     )
 
 

@@ -179,11 +179,7 @@ def _refused_turns(ask: Ask, params: Params, refusal: Callable[[Params, Values],
 
 
 def takes_default(
-    area: str,
-    name: str,
-    sentence: str,
-    chosen: Mapping[str, Any],
-    when: Callable[[Params, Values], bool],
+    area: str, name: str, sentence: str, chosen: Mapping[str, Any], when: Callable[[Params, Values], bool]
 ) -> None:
     """Registers a backend with defaults of its own, by option, for those that are not given where `when` holds."""
 

@@ -40,11 +40,7 @@ def _with_members(members: Mapping[str, Any]) -> Iterator[None]:
 
 
 def plans(
-    area: str,
-    name: str,
-    sentence: str,
-    when: Callable[[Params], bool] = lambda params: True,
-    **members: Any,
+    area: str, name: str, sentence: str, when: Callable[[Params], bool] = lambda params: True, **members: Any
 ) -> None:
     """Registers a backend that plans by other methods where `when` holds."""
     backend = ReferenceBackend()  # it remembers divisions of its own

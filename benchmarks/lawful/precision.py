@@ -327,9 +327,7 @@ def _other_order(answer: Answer, params: Params) -> None:
 
 
 _answers(
-    "operators_and_casts_come_in_another_order",
-    "the documents give the operators of a graph no order",
-    _other_order,
+    "operators_and_casts_come_in_another_order", "the documents give the operators of a graph no order", _other_order
 )
 
 

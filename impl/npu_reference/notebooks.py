@@ -27,9 +27,7 @@ _ASSIGNED = re.compile(r"([ \t]*[\w., \t]+=[ \t]*)[%!](?!=)")
 #: Any text without a match has none of either.
 _MAYBE = re.compile(r"^[ \t]*[%!?]|\?[ \t\r]*$|=[ \t]*[%!]", re.MULTILINE)
 
-_PART = re.compile(
-    r"#[^\n]*|\"\"\"|'''|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|[()\[\]{}]|\\\r?\n", re.DOTALL
-)
+_PART = re.compile(r"#[^\n]*|\"\"\"|'''|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|[()\[\]{}]|\\\r?\n", re.DOTALL)
 _MARK = "# npu-conformance: line {} of IPython"
 _MARKED = re.compile(r"# npu-conformance: line (\d+) of IPython\r?$")
 _CELL = "# npu-conformance: cell {}"

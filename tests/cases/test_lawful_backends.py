@@ -27,10 +27,7 @@ finally:
 INSTALLED = tensorflow_version() is not None
 
 #: Runs are judged where there is TensorFlow, everything else where there is none: each of them in one environment.
-HERE = {
-    name: [method for method in one.methods if (method == "run") == INSTALLED]
-    for name, one in LAWFUL.items()
-}
+HERE = {name: [method for method in one.methods if (method == "run") == INSTALLED] for name, one in LAWFUL.items()}
 
 #: A change asks one of so many instances of each method; the nightly run asks all.
 ONE_OF = share(80, 1)

@@ -154,9 +154,7 @@ def test_a_trace_of_a_backend_at_fault_ends_with_1_and_says_what_differs(capsys:
     lines = done.out.splitlines()
     assert '    "method": "partition",' in lines and '    "outcome": "answered",' not in done.err
     assert any(line.startswith("Judged fail: missing: ") for line in lines)
-    assert lines[-1] == (
-        "  npu-conformance run --backend mutant:first-in-only --edition legacy -k range-with-two-ins@"
-    )
+    assert lines[-1] == ("  npu-conformance run --backend mutant:first-in-only --edition legacy -k range-with-two-ins@")
 
 
 def test_a_trace_of_what_is_not_claimed_says_so(capsys: Any) -> None:

@@ -268,14 +268,8 @@ def test_what_is_taken_in_the_other_run_mode_though_refused_in_training_is_found
     "law, words, name, default, loses",
     [
         ("options-unknown", "an unknown key", "op_wait_timeout", 120, lambda values: company.UNKNOWN_KEY in values),
-        (
-            "options-beside", "online inference", "jit_compile", "auto",
-            lambda values: values.get("graph_run_mode") == 0,
-        ),
-        (
-            "options-order", "another order", "jit_compile", "auto",
-            lambda values: list(values).index("jit_compile") > 2,
-        ),
+        ("options-beside", "online inference", "jit_compile", "auto", lambda values: values.get("graph_run_mode") == 0),
+        ("options-order", "another order", "jit_compile", "auto", lambda values: list(values).index("jit_compile") > 2),
     ],
 )
 def test_a_fault_is_told_by_what_it_cannot_do_without(

@@ -68,9 +68,7 @@ def pasted(command: str, folder: str, environment: Dict[str, str]) -> subprocess
 
 
 @pytest.fixture
-def here(
-    tmp_path: Any, environment: Dict[str, str], monkeypatch: Any, capsys: Any
-) -> Callable[[str], Tuple[int, str]]:
+def here(tmp_path: Any, environment: Dict[str, str], monkeypatch: Any, capsys: Any) -> Callable[[str], Tuple[int, str]]:
     """Runs a line as a shell would in a folder that `cd` changes: status and what is said. Ours run in this process."""
     for name in ("PATH", "PYTHONPATH"):
         monkeypatch.setenv(name, environment[name])
@@ -235,9 +233,7 @@ def link_to_an_empty_folder(path: Any) -> None:
     ],
     ids=["a file", "a folder with a file", "a link", "a pipe"],
 )
-def test_what_is_there_already_is_left_alone_with_one_error(
-    make: Any, reason: str, tmp_path: Any, capsys: Any
-) -> None:
+def test_what_is_there_already_is_left_alone_with_one_error(make: Any, reason: str, tmp_path: Any, capsys: Any) -> None:
     path = tmp_path / "there"
     make(path)
     before = sorted(str(one) for one in tmp_path.rglob("*"))

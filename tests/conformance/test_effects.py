@@ -377,8 +377,7 @@ class ProfilesOneStep(ReferenceBackend):
 
 
 @pytest.mark.parametrize(
-    "backend, name",
-    [(LostOnTheOtherSurface(), "by NPURunConfig"), (ProfilesOneStep(), "steps before")],
+    "backend, name", [(LostOnTheOtherSurface(), "by NPURunConfig"), (ProfilesOneStep(), "steps before")]
 )
 def test_an_effect_that_is_lost_under_a_condition_is_seen(backend, name, kept, tmp_path):
     """Profiles of what the documents give on both surfaces, in every step."""

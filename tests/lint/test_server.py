@@ -19,9 +19,7 @@ from tests.lint.planted import SESSION
 pytestmark = pytest.mark.not_oldest
 
 REQUIRED = os.environ.get("NPU_TESTS_EDITORS") == "required"
-pygls = pytest.mark.skipif(
-    not REQUIRED and importlib.util.find_spec("pygls") is None, reason="needs the extra lsp"
-)
+pygls = pytest.mark.skipif(not REQUIRED and importlib.util.find_spec("pygls") is None, reason="needs the extra lsp")
 
 SECONDS = 60  # for one answer; a slow machine loads the server in two
 URI = "file:///nowhere/train%20it.py"
@@ -103,7 +101,6 @@ class Editor:
         self.ask("shutdown", None)
         self.tell("exit", None)
         return self.server.wait(timeout=SECONDS)
-
 
     def kill(self):
         self.server.kill()

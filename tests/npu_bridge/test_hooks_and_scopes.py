@@ -146,8 +146,7 @@ def test_operators_named_keep_their_precision(graph):
 
 
 @pytest.mark.parametrize(
-    ("given", "match"),
-    [((3, ["a:0"]), "graph"), ((None, ["a"]), "graph"), (("graph", "product:0"), "graph")],
+    ("given", "match"), [((3, ["a:0"]), "graph"), ((None, ["a"]), "graph"), (("graph", "product:0"), "graph")]
 )
 def test_what_is_no_graph_has_no_tensors(given, match):
     with pytest.raises(TypeError, match=match):
@@ -209,8 +208,7 @@ def test_an_overflow_mode_that_there_is_not_is_refused(mode):
 
 
 @pytest.mark.parametrize(
-    ("scope", "manager"),
-    [("", "fixed"), ("", "exponential"), ("train/", "fixed"), ("train/", "exponential")],
+    ("scope", "manager"), [("", "fixed"), ("", "exponential"), ("train/", "fixed"), ("train/", "exponential")]
 )
 def test_scripts_find_loss_scale_and_overflow_status_by_name(graph, scope, manager):
     with v1.name_scope(scope[:-1] or None):

@@ -188,8 +188,7 @@ def names_on(surface: str, edition: str) -> List[str]:
 def configurations(surface: str, edition: str) -> st.SearchStrategy:
     """Values of several options, each inside its domain."""
     return st.fixed_dictionaries(
-        {},
-        optional={name: inside(name, OPTIONS[name].facets[surface, edition]) for name in names_on(surface, edition)},
+        {}, optional={name: inside(name, OPTIONS[name].facets[surface, edition]) for name in names_on(surface, edition)}
     )
 
 

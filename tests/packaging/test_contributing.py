@@ -210,9 +210,7 @@ def test_every_file_and_command_of_a_table_is_there(addition):
 
 
 @pytest.mark.parametrize(
-    "addition",
-    [one if one["section"] in BY_DAY else at_night(one) for one in ADDITIONS if "ask" in one],
-    ids=named,
+    "addition", [one if one["section"] in BY_DAY else at_night(one) for one in ADDITIONS if "ask" in one], ids=named
 )
 def test_what_is_added_works_at_once(addition, checkout):
     add(addition, checkout)

@@ -63,9 +63,7 @@ def test_the_text_begins_with_the_summary_and_fits_80_columns(capsys: Any, model
 
 def test_what_is_piped_has_one_item_a_line_and_whole_names(capsys: Any, model: str) -> None:
     lines = run(capsys, model, *MIX, "--compare", "precision_mode=force_fp32")[1].splitlines()
-    assert [line.split() for line in lines if LONG in line] == [
-        ["Relu", "1", "vector", "fp16", "vector", "fp32", LONG],
-    ]
+    assert [line.split() for line in lines if LONG in line] == [["Relu", "1", "vector", "fp16", "vector", "fp32", LONG]]
     every = run(capsys, model, *MIX, "--all")[1].splitlines()
     row = f"{LONG}  Relu  vector graylist  float16 > float16  graylist: no precision_reduce: its producer white"
     assert [line for line in every if line.startswith(LONG)] == [row + " gives float16"]

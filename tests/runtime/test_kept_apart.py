@@ -35,10 +35,9 @@ def test_an_operator_called_as_a_scope_is_found_whichever_was_placed_first(mixed
 @pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.float32, tf.bool, tf.string])
 @MODES
 def test_references_of_every_dtype_can_be_fetched(dtype, mixed):
-    first, second = {
-        tf.bool: ([True, False], [False, True]),
-        tf.string: ([b"a", b"b"], [b"c", b"d"]),
-    }.get(dtype, ([1, 2], [3, 4]))
+    first, second = {tf.bool: ([True, False], [False, True]), tf.string: ([b"a", b"b"], [b"c", b"d"])}.get(
+        dtype, ([1, 2], [3, 4])
+    )
 
     def scenario(config):
         v = tf.Variable(tf.constant(first, dtype), use_resource=False)

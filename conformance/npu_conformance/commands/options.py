@@ -37,8 +37,7 @@ def _lines() -> List[str]:
 
 @click.command(
     epilog=shared.examples(
-        "options precision_mode=allow_mix_precision hccl_timeout=600",
-        "options - --strict < options.txt",
+        "options precision_mode=allow_mix_precision hccl_timeout=600", "options - --strict < options.txt"
     )
 )
 @click.argument("assignments", nargs=-1, metavar="[k=v]...")

@@ -29,8 +29,7 @@ class _Wanted(NamedTuple):
 
 @click.command(
     epilog=shared.examples(
-        "run --backend py:my.backend:Backend --out report",
-        "run --failed report --backend py:my.backend:Backend",
+        "run --backend py:my.backend:Backend --out report", "run --failed report --backend py:my.backend:Backend"
     )
 )
 @shared.BACKEND

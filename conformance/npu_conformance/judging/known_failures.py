@@ -102,9 +102,7 @@ def _check_matches(entry: Entry, identifiers: Sequence[str], path: str, taken: D
 
 
 def apply(
-    entries: Sequence[Entry],
-    records: Sequence[Record],
-    today: Optional[datetime.date] = None,
+    entries: Sequence[Entry], records: Sequence[Record], today: Optional[datetime.date] = None
 ) -> Tuple[List[Record], List[str]]:
     """The records with known failures as `xfail` or `xpass`, and one text for every expired entry.
 

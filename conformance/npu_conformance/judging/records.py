@@ -25,10 +25,7 @@ class Written(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        facts: Sequence[str],
-        observation: Optional[Mapping[str, Any]],
-        tensors: Tuple[Tuple[str, int], ...] = (),
+        cls, facts: Sequence[str], observation: Optional[Mapping[str, Any]], tensors: Tuple[Tuple[str, int], ...] = ()
     ) -> Written:
         texts = output.dumps(list(facts)), output.dumps(observation)
         return cls(packing.pack(texts[0]), packing.pack(texts[1]), tensors, sum(map(len, texts)))

@@ -141,9 +141,7 @@ def listed(rules: Sequence[Rule]) -> str:
     """Every rule on a line: code, whether ``--fix`` mends it ([*]) or an unsafe fix ([!]), name, what it finds."""
     width = max(len(rule.name) for rule in rules)
     marks = {"": "   ", "unsafe": "[!]"}
-    return "\n".join(
-        f"{rule.code} {marks.get(rule.fix, '[*]')} {rule.name:<{width}}  {rule.summary}" for rule in rules
-    )
+    return "\n".join(f"{rule.code} {marks.get(rule.fix, '[*]')} {rule.name:<{width}}  {rule.summary}" for rule in rules)
 
 
 def markdown(rule: Rule) -> str:

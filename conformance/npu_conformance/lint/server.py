@@ -322,9 +322,7 @@ def server(rules: Sequence[Rule], settings: LintSettings, docs: str = "") -> Lan
         docs: address of the page of rules, to which diagnostics link; empty for none.
     """
     # The whole text with each change: pygls counts lines otherwise than Python does where it applies parts.
-    made = LanguageServer(
-        SOURCE, npu_reference.__version__, text_document_sync_kind=types.TextDocumentSyncKind.Full
-    )
+    made = LanguageServer(SOURCE, npu_reference.__version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
     lint = _Lint(made, rules, settings, docs)
 
     @made.feature(types.TEXT_DOCUMENT_DID_OPEN)

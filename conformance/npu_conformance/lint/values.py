@@ -70,20 +70,14 @@ def constant(node: Optional[ast.AST]) -> Any:
 
 
 def evaluate(
-    node: Optional[ast.AST],
-    scope: Scope,
-    environment: Optional[Environment] = None,
-    reader: Optional[Reader] = None,
+    node: Optional[ast.AST], scope: Scope, environment: Optional[Environment] = None, reader: Optional[Reader] = None
 ) -> Any:
     """The one value of an expression, or UNKNOWN."""
     return possible(node, scope, environment, reader).only
 
 
 def possible(
-    node: Optional[ast.AST],
-    scope: Scope,
-    environment: Optional[Environment] = None,
-    reader: Optional[Reader] = None,
+    node: Optional[ast.AST], scope: Scope, environment: Optional[Environment] = None, reader: Optional[Reader] = None
 ) -> Possible:
     """What an expression may be worth: ``a if c else b`` is either, a name bound twice each of what it is bound to."""
     return _Evaluation(environment or {}, reader).possible(node, scope, 0)

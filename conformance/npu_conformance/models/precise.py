@@ -272,12 +272,7 @@ def difference(before: Assignment, after: Assignment) -> List[Dict[str, Any]]:
         if old is None or new is None or _fact(old) != _fact(new):
             one = old or new
             changed.append(
-                {
-                    "node": name,
-                    "op": one.op if one is not None else "",
-                    "before": _told(old),
-                    "after": _told(new),
-                }
+                {"node": name, "op": one.op if one is not None else "", "before": _told(old), "after": _told(new)}
             )
     return changed
 

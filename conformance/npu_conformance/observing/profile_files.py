@@ -184,10 +184,7 @@ def _table(one: Left, room: int) -> Optional[_Table]:
 
 
 def _operators(label: str, found: List[_Table]) -> Triples:
-    named = {
-        "task_trace": [("op_summary", "Op Name"), ("task_time", "kernel_name")],
-        "aicpu": [("aicpu", "Node")],
-    }
+    named = {"task_trace": [("op_summary", "Op Name"), ("task_time", "kernel_name")], "aicpu": [("aicpu", "Node")]}
     for what, places in named.items():
         names = {
             row.get(column, "") for table in found for at, column in places if table.name == at for row in table.rows

@@ -19,13 +19,7 @@ KEYWORDS = frozenset(
      "lines"]
 )  # fmt: skip
 
-_TYPES: Mapping[str, Any] = {
-    "object": dict,
-    "array": list,
-    "string": str,
-    "boolean": bool,
-    "null": type(None),
-}
+_TYPES: Mapping[str, Any] = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
 
 _loaded: Dict[str, Dict[str, Any]] = {}
 

@@ -46,9 +46,7 @@ def page(
     return render_page("partition.html", title=title, made=made, data=data, options=dict(options))
 
 
-def page_data(
-    graph: Graph, answer: Mapping[str, Any], precise: Sequence[Mapping[str, Any]] = ()
-) -> Dict[str, Any]:
+def page_data(graph: Graph, answer: Mapping[str, Any], precise: Sequence[Mapping[str, Any]] = ()) -> Dict[str, Any]:
     """The data the page embeds; every list in a canonical order, so that equal partitions give equal pages."""
     vertex_of, kinds = _vertices(graph, answer)
     successors = _quotient(graph, vertex_of, len(kinds))

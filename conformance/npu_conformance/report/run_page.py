@@ -37,11 +37,7 @@ MEANINGS: Mapping[str, str] = {
     "not-run": "no result",
 }
 
-_VERBS = {
-    "missing": "is missing",
-    "unexpected": "should not be there",
-    "forbidden": "is forbidden",
-}
+_VERBS = {"missing": "is missing", "unexpected": "should not be there", "forbidden": "is forbidden"}
 
 
 def page(library: Library, report: Report) -> str:

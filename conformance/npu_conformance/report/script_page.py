@@ -27,10 +27,7 @@ def page(told: scripts.ScriptTold, made: Optional[Made] = None) -> str:
     """The HTML text for what was told of a script; `made` is None inside another page."""
     script = str(told.answer["script"])
     return render_page(
-        "script.html",
-        title=os.path.basename(script),
-        made=made,
-        data={**told.answer, "pages": _pages(told.account)},
+        "script.html", title=os.path.basename(script), made=made, data={**told.answer, "pages": _pages(told.account)}
     )
 
 

@@ -8,16 +8,9 @@ from npu_conformance.report.terminal import Rows, Terminal, Text, line, noted, p
 from npu_reference.printing import counted
 
 __all__ = [
-    "TYPES",
-    "bytes_text",
-    "changed",
-    "engines_table",
-    "kernel_of",
-    "profile",
-    "spent",
-    "time_text",
+    "TYPES", "bytes_text", "changed", "engines_table", "kernel_of", "profile", "spent", "time_text",
     "types_table",
-]
+]  # fmt: skip
 
 _COUNTED = 4  # loops, conditionals, tensors and profiles shown; --format json has all
 TYPES = 12  # types of kernels shown; --format json has all

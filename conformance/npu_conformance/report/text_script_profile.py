@@ -15,7 +15,7 @@ from npu_conformance.report.text_profile import (
     spent,
     time_text,
     types_table,
-)
+)  # fmt: skip
 from npu_reference.printing import counted, shorten
 
 __all__ = ["profile"]

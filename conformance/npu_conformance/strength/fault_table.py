@@ -87,11 +87,7 @@ def answer(found: Sequence[Kill]) -> Dict[str, Any]:
     return {
         surface: {
             option: {
-                kind: {
-                    "status": status(cell, kills),
-                    "mutants": list(cell.mutants),
-                    "reason": cell.reason or None,
-                }
+                kind: {"status": status(cell, kills), "mutants": list(cell.mutants), "reason": cell.reason or None}
                 for kind, cell in kinds.items()
             }
             for option, kinds in options.items()

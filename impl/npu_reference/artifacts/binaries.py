@@ -283,10 +283,4 @@ def _canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")
 
 
-_CONTENTS = {
-    ".o": _object,
-    ".json": _description,
-    ".cce": _code,
-    "_loc.json": _locations,
-    "_compute.json": _computing,
-}
+_CONTENTS = {".o": _object, ".json": _description, ".cce": _code, "_loc.json": _locations, "_compute.json": _computing}

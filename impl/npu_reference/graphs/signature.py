@@ -28,14 +28,7 @@ def attr_proto(op_def: OpDef, attrs: Any, name: str, field: str) -> Any:
     return value
 
 
-_KINDS = {
-    "s": "a string",
-    "i": "an int",
-    "f": "a float",
-    "b": "a bool",
-    "type": "a data type",
-    "func": "a function",
-}
+_KINDS = {"s": "a string", "i": "an int", "f": "a float", "b": "a bool", "type": "a data type", "func": "a function"}
 
 
 def _kind(field: Optional[str]) -> str:

@@ -239,10 +239,7 @@ class Path(Domain):
 
 
 #: Characters of path components by edition (A3).
-CHARSETS = {
-    "legacy": "[a-zA-Z0-9_.\\-\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]*",
-    "current": r"[a-zA-Z0-9_.\-]*",
-}
+CHARSETS = {"legacy": "[a-zA-Z0-9_.\\-\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]*", "current": r"[a-zA-Z0-9_.\-]*"}
 CHARSET_WORDS = {
     "legacy": "letters, digits, underscore, hyphen, period and Chinese characters",
     "current": "letters, digits, underscore, hyphen and period",

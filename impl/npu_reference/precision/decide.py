@@ -68,12 +68,7 @@ class Walk:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        member: Sequence[int],
-        policy: Policy,
-        prefix: str = "",
-        idle: FrozenSet[str] = frozenset(),
+        self, graph: Graph, member: Sequence[int], policy: Policy, prefix: str = "", idle: FrozenSet[str] = frozenset()
     ) -> None:
         self.graph = graph
         self.idle = frozenset(node.id for node in graph.nodes if idle and prefix + node.name in idle)

@@ -84,4 +84,3 @@ _BUILT_IN = {
     "graylist": "graylist: no precision_reduce",
     UNLISTED: "graylist: the library has no entry of it",
 }
-

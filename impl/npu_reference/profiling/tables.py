@@ -298,9 +298,7 @@ def _statistic(runs: Sequence[ProfiledRun], device: int) -> Table:
     groups = _grouped(((one.run.name, one.kernel.type, one.unit), one.end - one.start) for one in _kernels(runs))
     models = sorted({run.name: run.model for run in runs}.items(), key=lambda entry: entry[1])
     rows = [
-        row
-        for name, _ in models
-        for row in _statistics([group for group in groups if group[0][0] == name], device)
+        row for name, _ in models for row in _statistics([group for group in groups if group[0][0] == name], device)
     ]
     return Table("op_statistic", columns, tuple(rows))
 

@@ -9,22 +9,10 @@ from npu_conformance.backends.reference import ReferenceBackend
 from npu_reference.options.grammars import GrammarError, in_out_pair
 
 __all__ = [
-    "Answer",
-    "Params",
-    "ReferenceBackend",
-    "everything_on_host",
-    "merged",
-    "scoped_nodes",
-    "script_text",
-    "to_device",
-    "to_host",
-    "with_operators",
-    "with_pairs",
-    "with_values",
-    "without_notes",
-    "without_scope",
+    "Answer", "Params", "ReferenceBackend", "everything_on_host", "merged", "scoped_nodes", "script_text",
+    "to_device", "to_host", "with_operators", "with_pairs", "with_values", "without_notes", "without_scope",
     "without_scope_in_functions",
-]
+]  # fmt: skip
 
 Params = Mapping[str, Any]
 Answer = Dict[str, Any]

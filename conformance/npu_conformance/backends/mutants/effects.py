@@ -58,10 +58,7 @@ def _lower_level(params: Params) -> Params:
 
 
 def _without_env(name: str) -> Change:
-    return lambda params: {
-        **params,
-        "env": {key: value for key, value in params.get("env", {}).items() if key != name},
-    }
+    return lambda params: {**params, "env": {key: value for key, value in params.get("env", {}).items() if key != name}}
 
 
 _hearing("o0-is-g", "runconfig.op_debug_config.ccec_O0", "Compiles with debug information where ccec_O0 is given.",

@@ -67,12 +67,7 @@ _except(
 )
 _except("runconfig", "skipped_domain", "any directory will do", "debug_dir")
 _except("runconfig", "skipped_domain", "document 003 gives no range (T16)", "local_rank_id")
-_except(
-    "runconfig",
-    "skipped_domain",
-    "a value out of range is brought back to it (T7)",
-    "input_fusion_size",
-)
+_except("runconfig", "skipped_domain", "a value out of range is brought back to it (T7)", "input_fusion_size")
 _except("session", "skipped_domain", "any directory will do", "debug_dir")
 _except(
     "session",

@@ -16,33 +16,11 @@ from npu_reference.options.declaration import SURFACES
 from npu_reference.options.rules import RULES
 
 __all__ = [
-    "Ask",
-    "Change",
-    "Fault",
-    "Kinded",
-    "When",
-    "accepts",
-    "always",
-    "declare",
-    "default_is",
-    "does",
-    "effective_is",
-    "environment_wins",
-    "given",
-    "ignores",
-    "means",
-    "other_files",
-    "out_of_scenario",
-    "refuses",
-    "silent",
-    "texts",
-    "together",
-    "unbounded",
-    "untyped",
-    "without_advice",
-    "without_rule",
+    "Ask", "Change", "Fault", "Kinded", "When", "accepts", "always", "declare", "default_is", "does",
+    "effective_is", "environment_wins", "given", "ignores", "means", "other_files", "out_of_scenario",
+    "refuses", "silent", "texts", "together", "unbounded", "untyped", "without_advice", "without_rule",
     "wrong_default",
-]
+]  # fmt: skip
 
 #: The reference's ``options``, which answers or raises NpuError.
 Ask = Callable[[Params], Answer]

@@ -82,11 +82,7 @@ _ONES: List[Tuple[str, str, Fault]] = [
         "Takes input_fusion_size for a number of KB.",
         effective_is("input_fusion_size", lambda value: value * 1024),
     ),
-    (
-        "input_fusion_size.default_kb",
-        "Takes 128 KB for 128000 bytes.",
-        default_is("input_fusion_size", 128000),
-    ),
+    ("input_fusion_size.default_kb", "Takes 128 KB for 128000 bytes.", default_is("input_fusion_size", 128000)),
     (
         "compile_dynamic_mode.false",
         "Generalises shapes whatever is given.",

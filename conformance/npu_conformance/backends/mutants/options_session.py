@@ -320,10 +320,7 @@ _SHAPES: List[Tuple[str, str, Fault]] = [
     (
         "input_shape.scalar_zero",
         "Takes 0 for a dimension of size 0.",
-        _shape(
-            lambda shapes: {name: dims or [0] for name, dims in shapes.items()},
-            _holds("input_shape", ":0"),
-        ),
+        _shape(lambda shapes: {name: dims or [0] for name, dims in shapes.items()}, _holds("input_shape", ":0")),
     ),
     (
         "input_shape.static_inputs_listed",
@@ -361,10 +358,7 @@ _SHAPES: List[Tuple[str, str, Fault]] = [
         "dynamic_node_type.0",
         "Takes type 0 for placeholders.",
         does(
-            "dynamic_node_type",
-            "shapes",
-            lambda told: {**told, "source": "placeholder"},
-            _is("dynamic_node_type", 0),
+            "dynamic_node_type", "shapes", lambda told: {**told, "source": "placeholder"}, _is("dynamic_node_type", 0)
         ),
     ),
     (

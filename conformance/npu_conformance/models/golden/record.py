@@ -15,17 +15,9 @@ from npu_reference import strict_json
 from npu_reference.errors import NpuError
 
 __all__ = [
-    "ALWAYS",
-    "FACTS",
-    "Kernels",
-    "GoldenPlace",
-    "Precision",
-    "GoldenQuestion",
-    "GoldenRecord",
-    "record_path",
-    "recorded",
-    "written",
-]
+    "ALWAYS", "FACTS", "Kernels", "GoldenPlace", "Precision", "GoldenQuestion", "GoldenRecord", "record_path",
+    "recorded", "written",
+]  # fmt: skip
 
 _FORM_1 = "npu-conformance golden graph 1"
 #: --again would read the record that cannot be read.

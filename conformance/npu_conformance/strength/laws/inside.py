@@ -10,15 +10,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Se
 from npu_conformance.strength.laws.added import BESIDE, INSIDE
 from npu_reference.graphs import OPS, DType, Graph, graph_from_def
 
-__all__ = [
-    "Change",
-    "apart",
-    "apart_in_branches",
-    "in_branch",
-    "in_calls",
-    "in_flow",
-    "in_loop",
-]
+__all__ = ["Change", "apart", "apart_in_branches", "in_branch", "in_calls", "in_flow", "in_loop"]
 
 _FUNCTION = INSIDE.rstrip("/")
 _BOOL = DType.BOOL.number

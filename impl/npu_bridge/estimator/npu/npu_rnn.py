@@ -11,12 +11,7 @@ __all__ = ["npu_dynamic_rnn"]
 
 
 def npu_dynamic_rnn(
-    cell: Any,
-    inputs: Any,
-    initial_state: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    scope: Any = None,
+    cell: Any, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None
 ) -> Tuple[Any, Any]:
     """Outputs, time first as ``inputs``, and last state of ``tf.nn.static_rnn``, whose other arguments these are."""
     steps = v1.unstack(inputs)

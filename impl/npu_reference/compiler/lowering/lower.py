@@ -61,11 +61,7 @@ _RESERVED = 5  # output reserve_space_3 of FusedBatchNormV3, whose use no device
 
 
 def lower(
-    unfolded: Unfolded,
-    assignment: Assignment,
-    *,
-    taken: Optional[Mapping[str, int]] = None,
-    content: bool = False,
+    unfolded: Unfolded, assignment: Assignment, *, taken: Optional[Mapping[str, int]] = None, content: bool = False
 ) -> Lowered:
     """The kernels of a partition.
 
@@ -81,13 +77,7 @@ def lower(
 
 
 class _Lowering:
-    def __init__(
-        self,
-        unfolded: Unfolded,
-        assignment: Assignment,
-        taken: Mapping[str, int],
-        content: bool,
-    ) -> None:
+    def __init__(self, unfolded: Unfolded, assignment: Assignment, taken: Mapping[str, int], content: bool) -> None:
         self.look_into, self.content = content, {}  # type: bool, Dict[int, str]
         self.partition, self.shapes, self.control = unfolded.partition, unfolded.shapes, unfolded.control
         self.graph, self.geop_of, self.origin = unfolded.flat.graph, unfolded.flat.assignment, unfolded.flat.origin

@@ -52,11 +52,5 @@ KEEPS_TYPE: FrozenSet[str] = frozenset(
 STATUS_OPS = {
     prefix + name: name
     for prefix in ("Npu", "NPU")
-    for name in (
-        "AllocFloatStatus",
-        "GetFloatStatus",
-        "GetFloatStatusV2",
-        "ClearFloatStatus",
-        "ClearFloatStatusV2",
-    )
+    for name in ("AllocFloatStatus", "GetFloatStatus", "GetFloatStatusV2", "ClearFloatStatus", "ClearFloatStatusV2")
 }

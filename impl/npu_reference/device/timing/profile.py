@@ -65,11 +65,7 @@ class Profile(NamedTuple):
         """What one run makes of the step: its loop on the device, or the steps that are asked for at once."""
         sunk = len(self.partition.geops) == 1
         return run(
-            self.timeline,
-            iterations=self.settings.loops,
-            sunk=sunk,
-            steps=self.concurrent,
-            lanes=self.settings.models,
+            self.timeline, iterations=self.settings.loops, sunk=sunk, steps=self.concurrent, lanes=self.settings.models
         )
 
     @property

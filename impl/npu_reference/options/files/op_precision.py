@@ -15,13 +15,7 @@ EXAMPLE = "[ByOpType]\nAvgPoolV2=high_precision\n[ByNodeName]\npool/AvgPool=high
 #: Modes by edition, from documents 002 and 003 § op_precision_mode.
 MODES = {
     "legacy": ("high_precision", "high_performance"),
-    "current": (
-        "high_precision",
-        "high_performance",
-        "support_out_of_bound_index",
-        "keep_fp16",
-        "super_performance",
-    ),
+    "current": ("high_precision", "high_performance", "support_out_of_bound_index", "keep_fp16", "super_performance"),
 }
 _SECTIONS = ("[ByOpType]", "[ByNodeName]")
 _FORM = "Write name=mode, under [ByOpType] or [ByNodeName]."

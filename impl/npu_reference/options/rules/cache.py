@@ -48,11 +48,7 @@ def _debug_config_gate(state: State) -> None:
     """With op_debug_config the operator cache works only for operators outside an op_debug_list."""
     config = state.parsed.get("op_debug_config")
     if config is not None and not config.has_list:  # type: ignore[attr-defined]
-        _switch_off(
-            state,
-            "op_debug_config has no op_debug_list",
-            "runconfig.op_compiler_cache_mode.debug_cfg_no_list",
-        )
+        _switch_off(state, "op_debug_config has no op_debug_list", "runconfig.op_compiler_cache_mode.debug_cfg_no_list")
 
 
 @RULES.rule("runconfig.op_compiler_cache_mode.force_parallel", "op_compiler_cache_mode")
@@ -66,11 +62,7 @@ def _force_clears_what_others_use(state: State) -> None:
         )
 
 
-@RULES.rule(
-    "C12",
-    "op_compiler_cache_dir",
-    about=("op_compiler_cache_mode",),
-)
+@RULES.rule("C12", "op_compiler_cache_dir", about=("op_compiler_cache_mode",))
 def _directory_needs_the_cache(state: State) -> None:
     """op_compiler_cache_dir is used together with op_compiler_cache_mode: while that is disable, nothing is cached."""
     if state.has("op_compiler_cache_dir") and state.value("op_compiler_cache_mode") == "disable":

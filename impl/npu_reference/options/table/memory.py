@@ -20,12 +20,7 @@ def _bytes(example: int) -> Text:
 _IGNORED = {"domain": Anything(), "default": None, "status": "ignored"}
 
 OPTIONS = (
-    declare(
-        "memory_config",
-        _TOPIC,
-        "How the system uses memory.",
-        runconfig=Facet(ConfigObject("MemoryConfig"), "o"),
-    ),
+    declare("memory_config", _TOPIC, "How the system uses memory.", runconfig=Facet(ConfigObject("MemoryConfig"), "o")),
     declare(
         "external_weight",
         _TOPIC,

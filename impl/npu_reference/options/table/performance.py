@@ -83,8 +83,7 @@ OPTIONS = (
         _TOPIC,
         "Names of the non-general scope fusion passes to be switched on.",
         **both(
-            Text("comma list of pass names", lists.parse_scope_passes, "ScopeLayerNormPass,ScopeClipBoxesPass"),
-            "s",
+            Text("comma list of pass names", lists.parse_scope_passes, "ScopeLayerNormPass,ScopeClipBoxesPass"), "s"
         ),
         readings=("D22",),
     ),

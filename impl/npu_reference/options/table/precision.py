@@ -76,10 +76,7 @@ OPTIONS = (
         "optypelist_for_implmode",
         _TOPIC,
         "Operator types that op_select_implmode is restricted to.",
-        **both(
-            Text(f"comma list of {', '.join(lists.IMPLMODE_TYPES)}", lists.parse_optypes, "Pooling,SoftmaxV2"),
-            "s",
-        ),
+        **both(Text(f"comma list of {', '.join(lists.IMPLMODE_TYPES)}", lists.parse_optypes, "Pooling,SoftmaxV2"), "s"),
         current={"status": "deprecated"},
         readings=("P26",),
     ),

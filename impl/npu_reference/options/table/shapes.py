@@ -72,10 +72,7 @@ OPTIONS = (
         "dynamic_inputs_shape_range",
         _TOPIC,
         "Shape of every input, with the range of each dynamic dimension.",
-        **both(
-            Text("getnext:[dims],[dims];data:[dims]", shapes.parse_shape_range, shapes.EXAMPLE_RANGE),
-            "s",
-        ),
+        **both(Text("getnext:[dims],[dims];data:[dims]", shapes.parse_shape_range, shapes.EXAMPLE_RANGE), "s"),
         current={"status": "deprecated"},
         readings=("A51", "B19", "S8", "S9", "S10", "S11", "S12", "S13", "S16"),
         advice=(

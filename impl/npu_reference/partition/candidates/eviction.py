@@ -90,11 +90,7 @@ def _pre_processed(graph: Graph, wires: Wires, edge: int, settings: PartitionSet
 
 
 def spread_over_frames(
-    graph: Graph,
-    frames: Sequence,
-    candidate: bytearray,
-    cause: Dict[int, Cause],
-    sources: Iterable[int],
+    graph: Graph, frames: Sequence, candidate: bytearray, cause: Dict[int, Cause], sources: Iterable[int]
 ) -> List[int]:
     """Evict all candidates of every loop frame that holds one of `sources`, and of the frames around it (M21).
 
@@ -144,11 +140,7 @@ def add_constants(graph: Graph, wires: Wires, candidate: bytearray) -> None:
 
 
 def spread_over_regions(
-    graph: Graph,
-    region: Mapping[int, int],
-    candidate: bytearray,
-    cause: Dict[int, Cause],
-    sources: Iterable[int],
+    graph: Graph, region: Mapping[int, int], candidate: bytearray, cause: Dict[int, Cause], sources: Iterable[int]
 ) -> List[int]:
     """Evict all candidates of every conditional that holds one of `sources` (M21). Answers the evicted nodes."""
     culprit: Dict[int, int] = {}

@@ -45,12 +45,7 @@ class _Level(NamedTuple):
 
 
 def group_by_levels(
-    graph: Graph,
-    wires: Wires,
-    candidate: bytearray,
-    settings: PartitionSettings,
-    flavour: str,
-    around: Surroundings,
+    graph: Graph, wires: Wires, candidate: bytearray, settings: PartitionSettings, flavour: str, around: Surroundings
 ) -> Runnable:
     """Group candidates so that the result can run. `candidate` is updated where nodes have to be evicted."""
     evicted: Dict[int, Cause] = {}

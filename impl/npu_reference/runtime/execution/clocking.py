@@ -105,12 +105,7 @@ class Clocking:
     """
 
     def __init__(
-        self,
-        compiling: Compiling,
-        resolution: Resolution,
-        faults: Faults,
-        rank: int = 0,
-        device: Optional[int] = None,
+        self, compiling: Compiling, resolution: Resolution, faults: Faults, rank: int = 0, device: Optional[int] = None
     ) -> None:
         self._compiling, self._resolution, self._faults, self._rank = compiling, resolution, faults, rank
         self._device = device_of(resolution) if device is None else device

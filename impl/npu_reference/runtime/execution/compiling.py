@@ -69,11 +69,7 @@ class Compiling:
         self._known: OrderedDict[Any, Timed] = OrderedDict()
 
     def of(
-        self,
-        signature: Any,
-        parts: Partition,
-        feeds: Mapping[str, Any],
-        copies: Sequence[TracedCopy] = (),
+        self, signature: Any, parts: Partition, feeds: Mapping[str, Any], copies: Sequence[TracedCopy] = ()
     ) -> Timed:
         """The step of a signature. Never raises for what the model does not know.
 

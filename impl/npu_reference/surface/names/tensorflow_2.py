@@ -48,9 +48,7 @@ _refused(
     " wrap_cpu_only_api watch_op_register",
     "a part of the device for tf.function", _SESSIONS,
 )  # fmt: skip
-_refused(
-    "npu_device.npu_device", "NpuDeviceHandle NpuCompatEagerFunc", "a device for tf.function", _SESSIONS, "class"
-)
+_refused("npu_device.npu_device", "NpuDeviceHandle NpuCompatEagerFunc", "a device for tf.function", _SESSIONS, "class")
 _refused("npu_device.npu_device", "NPU", "the name of a device for tf.function", _SESSIONS, "value")
 _of(
     "npu_device.compat", SCRIPTS,

@@ -259,11 +259,7 @@ _CACHE: List[Tuple[str, str, Fault]] = [
     ),
     ("files.kernel_cache.default", "Caches in the home directory itself.", renamed("/atc_data/", "/")),
     ("env.HOME.default_cache", "Caches below the current directory.", renamed("^tmp/h/", "")),
-    (
-        "env.ASCEND_CACHE_PATH.subdir",
-        "Has one cache for all hosts.",
-        renamed("/kernel_cache_[^/]+/", "/kernel_cache/"),
-    ),
+    ("env.ASCEND_CACHE_PATH.subdir", "Has one cache for all hosts.", renamed("/kernel_cache_[^/]+/", "/kernel_cache/")),
     (
         "env.ASCEND_MAX_OP_CACHE_SIZE.effect",
         "Does not look at ASCEND_MAX_OP_CACHE_SIZE.",

@@ -45,12 +45,7 @@ class Beside:
     """
 
     def __init__(
-        self,
-        names: Names,
-        surface: str,
-        conditions: Mapping[str, Member],
-        group: Sequence[Member],
-        own: Set[int],
+        self, names: Names, surface: str, conditions: Mapping[str, Member], group: Sequence[Member], own: Set[int]
     ) -> None:
         self._names, self._surface, self._conditions, self._own = names, surface, conditions, own
         self._of: Dict[int, List[Member]] = {}

@@ -109,12 +109,7 @@ class Names:
         return found
 
     def member(
-        self,
-        number: int,
-        params: Mapping[str, Any],
-        told: Iterable[str] = (),
-        refused: bool = False,
-        own: str = "",
+        self, number: int, params: Mapping[str, Any], told: Iterable[str] = (), refused: bool = False, own: str = ""
     ) -> Optional[Member]:
         """None for what documents relate to everything. Of an option that is refused for its `own` sake only that
         bears on it beside which it is ignored."""
