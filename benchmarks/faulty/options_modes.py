@@ -19,7 +19,6 @@ from faulty.asked import (
     is_about,
     is_mixed,
     is_profiled,
-    is_ranked,
     mapped,
     plain,
     value_is,
@@ -330,16 +329,6 @@ denies(  # pair 24
     "quant_dumpable",
     lambda params: value_is(params, "quant_dumpable", "1") and has_deprecated(params),
 )
-accepts(  # pair 36
-    "ranks_have_a_true_mode",
-    "003: graph_run_mode is an int",
-    "graph_run_mode",
-    lambda params: (
-        is_ranked(params)
-        and is_about(params, surface="runconfig")
-        and isinstance(value_of(params, "graph_run_mode"), bool)
-    ),
-)
 
 
 @broken("options", "003: graph_run_mode is an int, and 0 is one of them", "options")
@@ -381,17 +370,6 @@ def an_option_keeps_the_value_of_the_question_before(ask: Any, params: Params) -
 
 # session.graph_run_mode.domain, runconfig.graph_run_mode.domain
 is_narrow("run_mode_is_kept_in_32_bits", "graph_run_mode is 0 or 1", "graph_run_mode", lambda number: number in (0, 1))
-
-
-def _distributed(answer: Answer, params: Params) -> None:
-    if given(params, "distribute_config") and is_about(params, "session", "legacy"):
-        told_value(answer, "distribute_config", value_of(params, "distribute_config"), "given")
-        answer["warnings"] = [one for one in answer["warnings"] if one["option"] != "distribute_config"]
-
-
-tells(  # session.distribute_config.unsupported
-    "a_configuration_of_servers_counts", "002 distribute_config: not supported in this version", _distributed
-)
 
 
 @broken("options", "a bool is an int on the session surface")

@@ -137,12 +137,6 @@ accepts(
     ),
 )
 accepts(
-    "metrics_in_lower_case",
-    "002 aic_metrics: five values",
-    "profiling_options",
-    lambda params: re.search(r'aic_metrics"\s*:\s*"[a-z]', str(value_of(params, "profiling_options"))) is not None,
-)
-accepts(
     "training_is_traced_or_not",
     "002 training_trace: must be on where it is configured",
     "profiling_options",

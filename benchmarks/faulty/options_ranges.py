@@ -9,7 +9,6 @@ from faulty.answered import told_value
 from faulty.asked import (
     CURRENT,
     EVERY_METHOD,
-    GRAPHS,
     LEGACY,
     RUNCONFIG,
     SESSION,
@@ -29,8 +28,7 @@ from faulty.asked import (
 )
 from faulty.making import Answer, Params, broken
 from faulty.mistakes import accepts, defaults, denies, reads_as, tells
-from faulty.mistakes_options import defaults_to, meaning, reads_where, refuses_where, takes_type
-from npu_reference.errors import NpuError
+from faulty.mistakes_options import defaults_to, meaning, refuses_where, takes_type
 
 
 # runconfig.dynamic_inputs_shape_range.order
@@ -271,16 +269,6 @@ reads_as(  # runconfig.dynamic_inputs_shape_range.scalar, session.dynamic_inputs
     "options",
     "timeline",
 )
-# in_out_pair.value_format
-reads_where(
-    "a_range_may_be_written_as_tuples",
-    "The value is a list of entries, each entry a list [in_nodes, out_nodes]",
-    "in_out_pair",
-    lambda value: value.replace("(", "[").replace(")", "]") if isinstance(value, str) else value,
-    lambda params: True,
-    "options",
-    "partition",
-)
 # in_out_pair.session.default_true
 defaults_to(
     "ranges_stay_on_the_host_by_default",
@@ -317,18 +305,3 @@ denies(
     lambda params: bool(re.search(r"('[^']+'),(?: '[^']+',)* \1", str(value_of(params, "in_out_pair")))),
     "partition",
 )
-
-
-# in_out_pair.grammar, in_out_pair.value_format
-@broken("options", "The value of in_out_pair is a list of lists of lists", "options", *GRAPHS)
-def pairs_may_be_written_as_tuples(ask: Any, params: Params) -> Answer:
-    try:
-        return dict(ask(params))
-    except NpuError as error:
-        text = value_of(params, "in_out_pair")
-        if error.subject != "in_out_pair" or not isinstance(text, str) or "(" not in text:
-            raise
-        answer = ask(with_values(params, in_out_pair=text.replace("(", "[").replace(")", "]").replace(",]", "]")))
-        if "effective" in answer:
-            answer["effective"]["in_out_pair"] = {"value": text, "origin": "given"}
-        return dict(answer)

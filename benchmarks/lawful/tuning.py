@@ -104,9 +104,9 @@ def _switched_off(text: str) -> str:
     """A switch file in which the passes that no document names are off."""
     try:
         found = json.loads(text)
-        section = found.setdefault("Switch", {}).setdefault("UBFusion", {})
-        section.update(dict.fromkeys(_UNNAMED, "off"))
-    except (ValueError, AttributeError, TypeError):
+        section = found["Switch"].setdefault("UBFusion", {})
+        section.update({name: "off" for name in _UNNAMED if section.get(name, "on") == "on"})
+    except (ValueError, KeyError, AttributeError, TypeError):
         return text
     return json.dumps(found)
 
@@ -117,7 +117,7 @@ def _without_passes(params: Params) -> Dict[str, Any]:
     def filled(values: Mapping[str, Any]) -> Dict[str, Any]:
         return {**values, "fusion_switch_file": _SWITCHES}
 
-    found["files"] = {**found.get("files", {}), _SWITCHES: _switched_off("{}")}
+    found["files"] = {**found.get("files", {}), _SWITCHES: _switched_off('{"Switch": {}}')}
     if plain(params["values"].get("fusion_switch_file")) is None:
         found["values"] = filled(params["values"])
     if "variants" in params:

@@ -54,6 +54,30 @@ def test_a_lawful_backend_is_conformant(panels: Any, name: str) -> None:
     assert not failed, LAWFUL[name].sentence
 
 
+#: Some that do otherwise what a law asked once, with that law; every night all laws are asked of all.
+SPARED = {
+    "what_goes_from_one_GEOP_to_another_passes_the_host": "law-borders@legacy",
+    "an_unlisted_value_is_ignored_with_a_warning": "law-placed-in-company@current",
+}
+
+
+@pytest.fixture(scope="module")
+def small_panels() -> Iterator[Any]:
+    with faulty_backends.Panels(corpus(), graphs=10) as made:
+        yield made
+
+
+@pytest.mark.parametrize("name, law", [] if INSTALLED else sorted(SPARED.items()))
+def test_a_law_asks_nothing_that_the_documents_leave_open(small_panels: Any, name: str, law: str) -> None:
+    assert not faulty_backends.breaks(LAWFUL[name], law, small_panels), LAWFUL[name].sentence
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", [name for name in sorted(HERE) if HERE[name] and not INSTALLED])
+def test_a_lawful_backend_breaks_no_law(panels: Any, name: str) -> None:
+    assert list(faulty_backends.broken_laws(LAWFUL[name], panels)) == [], LAWFUL[name].sentence
+
+
 def test_there_are_lawful_backends_of_every_area_and_each_says_what_leaves_the_choice() -> None:
     assert len(LAWFUL) >= 120
     areas = {one.area for one in LAWFUL.values()}

@@ -14,7 +14,7 @@ from tests.partition import lawful
 
 pytestmark = pytest.mark.not_oldest
 
-_BUDGET = share(150, 250)
+_BUDGET = share(150, 2000)
 
 
 def test_random_graphs_keep_every_law():

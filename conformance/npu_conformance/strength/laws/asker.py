@@ -83,11 +83,13 @@ class Asker:
             scratch.folder(one)
         return folder
 
-    def method(self, method: str, params: Mapping[str, Any]) -> Optional[client.Outcome]:
-        """What came of one request; None where the backend is asked no more."""
+    def method(self, method: str, params: Mapping[str, Any], kept: bool = True) -> Optional[client.Outcome]:
+        """What came of one request; None where the backend is asked no more. One that is not kept takes no room."""
         if self.done:
             return None
+        room = self._room
         outcome = self.request(method, params, RUN_SECONDS if method == "run" else SECONDS)
+        self._room = self._room if kept else room
         return None if outcome is None else requests.without_paths(outcome, self.worker.folder, self.worker.folder)
 
     def about(

@@ -10,7 +10,7 @@ import functools
 import hashlib
 import os
 import zlib
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import AbstractSet, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_conformance.judging import judge
 from npu_conformance.library.case import Case, Instance
@@ -19,13 +19,23 @@ from npu_conformance.observing import forms
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws import conditions, idle
 from npu_conformance.strength.laws.added import BESIDE, SECOND, stripped
-from npu_conformance.strength.laws.conditions import CONDITIONS, FED, TEXT, Condition, Request, feeds_read_back
+from npu_conformance.strength.laws.conditions import (
+    CONDITIONS,
+    FED,
+    TEXT,
+    WHOLLY_MIXED,
+    Condition,
+    Request,
+    feeds_read_back,
+)
 from npu_reference.graphs import Graph
 from npu_reference.graphs.writers import graph_to_text
 
 __all__ = [
-    "METHODS", "WHOLE", "Dealt", "Way", "deal", "difference", "form", "option_pairs", "own", "pairs", "part_of",
-    "request", "smaller", "usable", "usable_of", "way_of", "words",
+    "METHODS", "WHOLE", "Dealt", "Way", "deal", "difference", "form", "of_options",
+    "option_pairs", "own", "pairs", "part_of",
+    "request", "smaller", "usable", "spared", "usable_of", "way_of",
+    "words",
 ]  # fmt: skip
 
 #: So many conditions of one question that cost something, that of two graphs as one aside; more where its requirements
@@ -415,6 +425,36 @@ def difference(dealt: Dealt, way: Way, outcome: Optional[client.Outcome], claims
                 told = result.differences[0] if result.differences else None
                 return f"{one.id}: {result.status} {f'{told.kind} {told.fact}' if told else result.detail}"
     return ""
+
+
+def spared(
+    dealt: Dealt, way: Way, outcome: Optional[client.Outcome], refused: AbstractSet[str], load: Callable[[str], Graph]
+) -> Optional[Way]:
+    """The way to ask instead of one that shows a fault, where documents leave open whether a condition matters: it may
+    be refused by itself, or for its options; and what is in mixed computing may be several GEOPs, or on the host."""
+    gone: Set[str] = set()
+    if isinstance(outcome, client.Rejected):
+        gone = {name for name in _of_table(way.conditions) if CONDITIONS[name].refusable}
+        gone.update(refused if dealt.first.case.expect.rejected is None else ())
+    elif isinstance(outcome, client.Answered) and WHOLLY_MIXED in way.conditions:
+        told = own(outcome.ok, None)["nodes"]
+        operators = [node for place in way.graphs for node in load(dealt.graphs[place][0].case.params["graph"]).nodes]
+        lacking = len(told) < sum(node.op not in _NOT_COMPUTED for node in operators)
+        gone = {WHOLLY_MIXED} if lacking or len({one.get("geop") for one in told}) > 1 else set()
+    left = tuple(name for name in way.conditions if name not in gone)
+    return way._replace(conditions=left) if left != way.conditions else None
+
+
+#: Operators of which no dtype has to be told.
+_NOT_COMPUTED = frozenset({"Const", "NoOp", "Placeholder", "_Arg", "_Retval"})
+
+
+def of_options(way: Way) -> List[str]:
+    """The conditions that give options, or ask for them on another surface."""
+    return [
+        name for name in way.conditions
+        if name not in CONDITIONS or CONDITIONS[name].gives or CONDITIONS[name].surface
+    ]  # fmt: skip
 
 
 #: Aspects that two graphs have together, not each by itself.

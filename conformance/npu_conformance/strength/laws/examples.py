@@ -61,7 +61,7 @@ def _of_graph(asker: Asker, record: Record, finding: LawFinding) -> None:
     asked = request(steps)
     assert asked is not None
     words = [f"--feed {feed}" for feed in asked.feeds] + [f"--fetch {fetch}" for fetch in asked.fetches]
-    options = [f"-o {name}={value}" for name, value in drawn.given(number).items()]
+    options = [f"-o {name}={value}" for name, value in drawn.given(number, steps).items()]
     command = ["--edition", edition, "--surface", drawn.surface(number, edition), *options, *words]
     name = _name(record)
     told = [f"Found as graph {asker.plan.seed}/{number}; asked as by:"]

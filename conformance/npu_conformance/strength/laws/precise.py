@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from npu_conformance.observing import observe
@@ -12,7 +13,8 @@ from npu_reference.catalog import Catalog, Descriptor
 from npu_reference.graphs import Graph
 
 __all__ = [
-    "ALIKE", "LISTS", "MODES", "PRECISION", "SECOND", "Precise", "facts", "listable", "moved", "unlike_the_library",
+    "ALIKE", "LISTS", "MODES", "PRECISION", "SECOND", "Precise", "facts", "library_of", "listable", "moved",
+    "unlike_the_library",
 ]  # fmt: skip
 
 #: Marks an operator of keep_dtype_scope.
@@ -55,7 +57,7 @@ LISTS: Mapping[str, Tuple[str, bool]] = {
 class Precise(NamedTuple):
     """An answer to `precision`, with what was asked: the graph as the pass sees it, the mode, and the partition.
 
-    built_in: whether kernels are those of the built-in library.
+    given: whether the request gives the kernels and lists of :func:`library_of`, which are the hardware's otherwise.
     customised: whether a file gives operators dtypes of their own.
     """
 
@@ -63,7 +65,7 @@ class Precise(NamedTuple):
     mode: str
     answer: Mapping[str, Any]
     edition: str = "current"
-    built_in: bool = True
+    given: bool = False
     customised: bool = False
 
 
@@ -196,10 +198,23 @@ def _catalog() -> Catalog:
     return Catalog.built_in()
 
 
+def library_of(graph: Graph) -> str:
+    """Operator information with the kernels and lists of what a graph becomes."""
+    names = {one.ge_op for node in graph.nodes for one in _kernels(node.op)}
+    return json.dumps({name: _entries()[name] for name in sorted(names & _entries().keys())})
+
+
+@functools.lru_cache(maxsize=1)
+def _entries() -> Mapping[str, Any]:
+    from npu_reference.artifacts import library  # which brings the compiler along
+
+    return library.entries(_catalog())
+
+
 def _as_the_mode_says(reading: Precise) -> List[str]:
     """What the mode alone decides, in the documents' words: of operators that support both types, or only one."""
     faults: List[str] = []
-    for node, one in _nodes(reading).items() if reading.built_in and reading.mode else ():
+    for node, one in _nodes(reading).items() if reading.given and reading.mode else ():
         op = reading.graph.nodes[node].op
         fused = _is_fused(reading.graph, node)
         demanded = None if fused is None else _demanded(op, reading.mode, reading.edition, fused)
@@ -287,7 +302,7 @@ def _voices(graph: Graph, node: int, kernel: Descriptor) -> List[bool]:
 
 def _gray(reading: Precise) -> List[str]:
     """A gray operator that has both types is lowered where everything that has a say gives it float16 (P1, P2, P37)."""
-    if not reading.built_in or reading.mode not in _MIXED:
+    if not reading.given or reading.mode not in _MIXED:
         return []
     graph, told, faults = reading.graph, _nodes(reading), []
     if not all(one.get("geop") for one in told.values()):
@@ -305,8 +320,6 @@ def _gray(reading: Precise) -> List[str]:
         kernel = None if fused is None else _kernel(op, fused)
         if kernel is None or kernel.flag != "graylist" or one.get("engine", "vector") not in _AI_CORE:
             continue
-        if one.get("list", "graylist") != "graylist":
-            continue  # which operators are gray by themselves is the hardware's
         args = graph.op_def(node).inputs
         floats = [{dtype for dtype in (*each.inputs, *each.outputs) if dtype in _CHOSEN} for each in kernel.columns]
         both = {"float16"} in floats and {"float32"} in floats
@@ -321,9 +334,9 @@ def _gray(reading: Precise) -> List[str]:
             if not begins(source, node):
                 cast = graph.nodes[source].op == "Cast"  # no document says whether what it casts up may go down again
                 given.append("?" if cast else told[source]["outputs"][slot])
-        if "?" in given or not says or len(set(given)) > 1:
-            continue  # which of several producers counts is a choice (P1)
-        wanted = "float16" if given and set(given) == {"float16"} else "float32"
+        if "?" in given or len(set(given)) != 1:
+            continue  # which of several producers counts is a choice (P1), and so is what none decides (P2)
+        wanted = "float16" if given == ["float16"] * len(given) else "float32"
         if any(one["inputs"][at] != wanted for at in says):
             faults.append(f"{one['node']} ({op}) reads {' '.join(one['inputs'])} where its producers give {given}")
     return faults
@@ -348,7 +361,7 @@ _WANTED = {
 
 def _with_a_kernel(reading: Precise) -> List[str]:
     """What the AI Core computes has the dtypes of one of its kernels, in the tensors that the kernel has."""
-    if not reading.built_in:
+    if not reading.given:
         return []
     faults = []
     for node, one in _nodes(reading).items():
@@ -434,7 +447,8 @@ def moved(plain: Precise, other: Precise, way: str, listed: str) -> List[str]:
         if wrong in pairs:
             faults.append(f"{one['node']} goes from {wrong[0]} to {wrong[1]} when {listed} is put on that list")
         descriptor = _catalog().get(graph.nodes[node].op)
-        if rises and descriptor is not None and descriptor.ge_op == listed and descriptor.fused is None:
+        becomes = one.get("op", descriptor.ge_op if descriptor is not None else "")  # by the kernels that there are
+        if rises and descriptor is not None and becomes == descriptor.ge_op == listed and descriptor.fused is None:
             stated = [*_named(graph.input_dtypes(node)), *_named(graph.output_dtypes(node))]
             if ("float32", "float16") in zip(stated, (*one["inputs"], *one["outputs"])):
                 faults.append(f"{one['node']} is lowered, although {listed} is on the blocklist")
@@ -445,14 +459,14 @@ def moved(plain: Precise, other: Precise, way: str, listed: str) -> List[str]:
 _LIST_OF = {"true": "trustlist", "false": "blocklist", None: "graylist"}
 
 
-def unlike_the_library(reading: Precise, library: Mapping[str, Any]) -> List[str]:
+def unlike_the_library(reading: Precise, told: Mapping[str, Any]) -> List[str]:
     """Operators on another list than their flag in the built-in library says (003 L405-416, 004 L15-17).
 
     An operator that is part of another one is left out. One whose type the library does not have, nor one that begins
     alike (``ReduceSumD`` is one of ReduceSum), has no flag, and is on neither the blocklist nor the trustlist.
     """
     flags: Dict[str, Any] = {}
-    for one in library["files"]:
+    for one in told["files"]:
         for name, entry in (json_object(one["text"].encode("utf-8", "replace")) or {}).items():
             if isinstance(entry, dict):
                 reduced = entry.get("precision_reduce")
@@ -501,12 +515,12 @@ PRECISION = [
     Law("precision-kept", "Under must_keep_origin_dtype what is float32 stays float32",
         ("precision.must_keep.basic",), (), _kept, "precision", True),
     Law("precision-modes", "Of an operator that supports float16 and float32 the mode decides",
-        ("precision.s.force_fp16", "precision.s.force_fp32", "precision.s.must_keep"), (), _as_the_mode_says,
+        ("precision.s.force_fp16", "precision.s.force_fp32", "precision.s.must_keep"), ("ops_info",), _as_the_mode_says,
         "precision", True),
     Law("precision-gray", "A gray operator is lowered exactly where its producers are",
-        ("precision.s.gray_follow_both_ways", "precision.mixlist.gray"), (), _gray, "precision", True),
+        ("precision.s.gray_follow_both_ways", "precision.mixlist.gray"), ("ops_info",), _gray, "precision", True),
     Law("precision-kernels", "What the AI Core computes has dtypes that one of its kernels has",
-        ("precision.domain",), ("engines",), _with_a_kernel, "precision", True),
+        ("precision.domain",), ("engines", "ops_info"), _with_a_kernel, "precision", True),
     Law("precision-lists", "A type more on the blocklist lowers no operator, one more on the trustlist raises none",
         ("precision.s.flag_false_black", "precision.s.flag_true_white", "precision.mixlist.gray"), (), None,
         "precision"),

@@ -21,6 +21,7 @@ __all__ = [
     "UNKNOWN_KEYS",
     "WANTED",
     "place_of",
+    "refuses_unknown",
 ]
 
 #: Files in the current directory that are called as samples are, of the forms that options name; here none names them.
@@ -117,3 +118,8 @@ class Fault(NamedTuple):
 
 def place_of(draw: str, name: str) -> bytes:
     return hashlib.sha256(f"company/{draw}/{name}".encode()).digest()
+
+
+def refuses_unknown(outcome: Optional[client.Outcome]) -> bool:
+    """Whether a key that no document has is refused, which document 002 leaves open: it reserves such keys."""
+    return isinstance(outcome, client.Rejected) and outcome.body.get("subject") in UNKNOWN_KEYS

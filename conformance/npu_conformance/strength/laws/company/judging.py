@@ -22,6 +22,7 @@ from npu_conformance.strength.laws.company.asked import (
     Company,
     Fault,
     place_of,
+    refuses_unknown,
 )
 from npu_conformance.strength.laws.company.member import CAUSES, given_without, touched_by
 from npu_conformance.strength.laws.law import Law
@@ -64,6 +65,10 @@ def request(company: Company, chosen: Sequence[Instance], parts: Sequence[str], 
     return params
 
 
+#: Numbers of bytes that are given as texts, and may be told as either.
+_SIZES = ("graph_memory_max_size", "variable_memory_max_size")
+
+
 def settled(params: Mapping[str, Any], answer: Mapping[str, Any]) -> Dict[str, Any]:
     """The request that gives every value as it took effect."""
     values: Dict[str, Any] = dict(params["values"])
@@ -71,7 +76,8 @@ def settled(params: Mapping[str, Any], answer: Mapping[str, Any]) -> Dict[str, A
         effective = answer["effective"].get(name)
         if effective is not None and effective.get("origin", "given") == "given":
             wrapped = isinstance(value, dict) and set(value) == {"field", "value"}
-            values[name] = {**value, "value": effective["value"]} if wrapped else effective["value"]
+            told = str(effective["value"]) if name in _SIZES else effective["value"]
+            values[name] = {**value, "value": told} if wrapped else told
     return {**params, "values": values}
 
 
@@ -93,7 +99,12 @@ def ask(
         judged[way] = _wrong(company, chosen, parts, outcomes[way], claims)
         return bool(judged[way])
 
-    if not wrong(company.parts):
+    is_wrong = wrong(company.parts)
+    if refuses_unknown(outcomes[FIRST]) and UNKNOWN in company.parts:
+        known = company._replace(unknown=False)
+        if wrong(known.parts) and outcomes[_way(company, known.parts)] is not None:
+            _make_small(known, wrong, outcomes, small)
+    elif not is_wrong:
         first = outcomes[FIRST]
         params = request(company, chosen, company.parts, draw)
         if isinstance(first, client.Answered) and settled(params, first.ok) != params:
@@ -162,6 +173,9 @@ def _faults(
     if not any(judged.values()):
         return _unsettled(outcomes)
     right = {int(way) for way, wrong in judged.items() if way.isdigit() and not wrong}
+    first = str(company.members[0])
+    if company.refused and first in outcomes and isinstance(outcomes[first], client.Answered):
+        return []  # by itself it is not refused: its own case judges that
     for way in sorted(judged, key=lambda way: len(_parts(company, way))):
         parts, outcome = _parts(company, way), outcomes[way]
         blamed = [number for number in judged[way] if outcome is None or right.issuperset(_members(parts))]
@@ -216,6 +230,8 @@ def _wrong(
     claims: judge.Claims,
 ) -> Wrong:
     """What is wrong with the answer to some parts; of a company with a refused member, with that one alone."""
+    if UNKNOWN in parts and refuses_unknown(outcome):
+        return {}  # no document says that such a key is taken
     there = [number for number in company.members if str(number) in parts]
     judged = there[:1] if company.refused and there[0] == company.members[0] else there
     if outcome is None:

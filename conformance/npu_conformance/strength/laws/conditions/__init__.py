@@ -7,7 +7,7 @@ no difference. :mod:`dealing` asks about the graphs of the cases under several a
 from __future__ import annotations
 
 from npu_conformance.strength.laws.conditions.asked import Condition, Request
-from npu_conformance.strength.laws.conditions.declared import AFTER, CONDITIONS, FED, LAWS, TEXT
+from npu_conformance.strength.laws.conditions.declared import AFTER, CONDITIONS, FED, LAWS, TEXT, WHOLLY_MIXED
 from npu_conformance.strength.laws.conditions.of_graphs import feeds_read_back, names_may_change, prefixed
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "LAWS",
     "Request",
     "TEXT",
+    "WHOLLY_MIXED",
     "feeds_read_back",
     "names_may_change",
     "prefixed",

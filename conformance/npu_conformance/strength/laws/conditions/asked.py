@@ -36,6 +36,7 @@ class Condition(NamedTuple):
         surface: the surface that it asks on.
         refusals: whether what is refused is refused under it, too, and for the same operator.
         often: whether every second question that it fits is asked so: it costs nothing, and much is forgotten there.
+        refusable: whether a backend may refuse it by itself, and is then asked without it.
         dear: whether it makes the graph, or what is read of it, much larger: few questions are asked so.
     """
 
@@ -54,6 +55,7 @@ class Condition(NamedTuple):
     refusals: bool = False
     often: bool = False
     dear: bool = False
+    refusable: bool = False
 
 
 def listed_ops(graph: Any) -> Set[str]:

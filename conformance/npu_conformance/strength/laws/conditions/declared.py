@@ -8,6 +8,7 @@ from typing import Any, Dict, Mapping, Optional
 
 from npu_conformance.strength.laws import inside
 from npu_conformance.strength.laws.added import LONG, SCOPE
+from npu_conformance.strength.laws.company import UNKNOWN_KEY
 from npu_conformance.strength.laws.conditions.asked import Condition
 from npu_conformance.strength.laws.conditions.fits import SESSION, all_of, asked_on, has_mode, lacks, movable, values_of
 from npu_conformance.strength.laws.conditions.of_graphs import (
@@ -71,10 +72,13 @@ from npu_conformance.strength.laws.conditions.of_options import (
 )
 from npu_conformance.strength.laws.law import Law
 
-__all__ = ["AFTER", "CONDITIONS", "FED", "LAWS", "TEXT"]
+__all__ = ["AFTER", "CONDITIONS", "FED", "LAWS", "TEXT", "WHOLLY_MIXED"]
 
 #: The condition that is no change of the request: the question before is not forgotten.
 AFTER = "right after another graph in the same process"
+
+#: The condition whose effect is the division's: into how many GEOPs is a choice.
+WHOLLY_MIXED = "in mixed computing that leaves nothing on the host"
 
 #: The condition that changes how the graph is written down.
 TEXT = "as a text with line ends of Windows"
@@ -130,7 +134,7 @@ _ALL = [
         refusals=True, often=True,
     ),
     Condition(
-        "in mixed computing that leaves nothing on the host", mixed_whole, _EACH, _OTHER,
+        WHOLLY_MIXED, mixed_whole, _EACH, _OTHER,
         lacks("mix_compile_mode", "use_off_line", "iterations_per_loop"), hides=_NOTES | {"casts"}, lists=True,
         gives={"mix_compile_mode": True},
     ),
@@ -144,8 +148,8 @@ _ALL = [
         lambda one: len(values_of(one)) > 1, refusals=True,
     ),
     Condition(
-        "with a key that no document has", giving({"no_such_option_of_any_document": 7}),
-        ("session.table.unlisted_reserved", "G1"), _BOTH, SESSION, against="surface", refusals=True,
+        "with a key that no document has", giving({UNKNOWN_KEY: 7}), ("session.table.unlisted_reserved", "G1"),
+        _BOTH, SESSION, against="surface", refusals=True, refusable=True,
     ),
     Condition("as a launched rank", launched, ("env.ASCEND_DEVICE_ID.lower",), gives=LAUNCHED, refusals=True),
     # Lists and files
@@ -218,13 +222,13 @@ _ALL = [
     Condition(
         "with an entry more in in_out_pair, whose operators are nowhere",
         with_pairs(lambda entries: [[["zq_nowhere"], ["zq_nowhere_else"]], *entries]),
-        ("in_out_pair.unknown_node", "M9"), _ONE, lambda one: bool(entries(one)), hides=_NOTES,
+        ("in_out_pair.unknown_node", "M9"), _ONE, lambda one: bool(entries(one)), hides=_NOTES, refusable=True,
     ),
     Condition(
         "beside in_out_pair, whose operators are nowhere", nowhere, ("M8", "M9"), _ONE,
         lambda one: SESSION(one) and values_of(one).get("mix_compile_mode") is True
         and not values_of(one).keys() & {"in_out_pair", "in_out_pair_flag"},
-        against="surface", hides=_NOTES, gives={"in_out_pair": "", "in_out_pair_flag": True},
+        against="surface", hides=_NOTES, gives={"in_out_pair": "", "in_out_pair_flag": True}, refusable=True,
     ),
     Condition(
         "with in_out_pair as JSON on many lines", with_pairs(no_change, functools.partial(json.dumps, indent=1)),
@@ -287,11 +291,12 @@ _ALL = [
     ),
     Condition(
         "beside host operators that nothing connects it with", beside(lambda params: "PyFunc"),
-        ("mixed.purpose.host_fallback", "M2"), hides=_NOTES | {"min_geops"}, refusals=True,
+        ("mixed.purpose.host_fallback", "M2"), hides=_NOTES | {"min_geops"}, refusals=True, refusable=True,
     ),
     Condition(
         "beside a loop, a branch, a variable and an image that nothing connects it with", beside_flow,
-        ("mixed.purpose.host_fallback", "M4", "M21"), hides=_NOTES | {"min_geops"}, refusals=True, dear=True,
+        ("mixed.purpose.host_fallback", "M4", "M21"), _BOTH,
+        hides=_NOTES | {"min_geops"}, refusals=True, dear=True, refusable=True,
     ),
     Condition(
         "among a hundred device operators that nothing connects it with", with_many,
@@ -306,8 +311,11 @@ _ALL = [
     Condition(AFTER, no_change, _EACH, refusals=True),
 ]  # fmt: skip
 
-#: What makes no difference, each condition declared once.
-CONDITIONS: Mapping[str, Condition] = {one.name: one for one in _ALL}
+#: What makes no difference, each condition declared once. Another way to write a value or a file may be refused.
+_WRITTEN = ("with modify_mixlist", "with customize_dtypes", "with in_out_pair", "with line ends", "with empty lines")
+CONDITIONS: Mapping[str, Condition] = {
+    one.name: one._replace(refusable=one.refusable or one.name.startswith(_WRITTEN)) for one in _ALL
+}
 
 
 LAWS = [

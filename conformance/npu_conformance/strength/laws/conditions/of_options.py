@@ -25,11 +25,15 @@ def giving(values: Mapping[str, Any]) -> Callable[[Request], Request]:
     return lambda asked: asked._replace(params={**asked.params, "values": {**values, **asked.params["values"]}})
 
 
-def to_surface(surface: str, pre_processing: bool) -> Callable[[Request], Request]:
-    """On the other surface; enable_data_pre_proc, whose default differs, as it was."""
+def to_surface(surface: str, pre_processing: bool) -> Callable[[Request], Optional[Request]]:
+    """On the other surface; enable_data_pre_proc, whose default differs, as it was in training, whose option it is."""
 
-    def change(asked: Request) -> Request:
-        values = {"enable_data_pre_proc": pre_processing, **asked.params["values"]}
+    def change(asked: Request) -> Optional[Request]:
+        values = asked.params["values"]
+        if values.get("graph_run_mode", 1) == 1:
+            values = {"enable_data_pre_proc": pre_processing, **values}
+        elif "IteratorGetNext" in listed_ops(asked.graph):
+            return None
         return asked._replace(params={**asked.params, "surface": surface, "values": values})
 
     return change

@@ -6,26 +6,31 @@ it. Cases are asked once more, each under several conditions at a time, and judg
 
 from __future__ import annotations
 
-from npu_conformance.strength.laws.effects.asked import EffectCondition, EffectQuestion, KeptEffect, question
+from npu_conformance.strength.laws.effects.asked import MIXED, EffectCondition, EffectQuestion, KeptEffect, question
+from npu_conformance.strength.laws.effects.changes import is_refused
 from npu_conformance.strength.laws.effects.choosing import details, effects, questions, usable
 from npu_conformance.strength.laws.effects.declared import CONDITIONS, fitting
-from npu_conformance.strength.laws.effects.judging import EFFECTS, asked_for, fault, read_back
-from npu_conformance.strength.laws.effects.refusing import refused
+from npu_conformance.strength.laws.effects.judging import EFFECTS, asked_for, fault, read_back, spared
+from npu_conformance.strength.laws.effects.refusing import refused, refused_alone
 
 __all__ = [
     "CONDITIONS",
     "EffectCondition",
     "EFFECTS",
     "KeptEffect",
+    "MIXED",
     "EffectQuestion",
     "asked_for",
     "details",
     "effects",
     "fault",
     "fitting",
+    "is_refused",
     "question",
     "questions",
     "read_back",
     "refused",
+    "refused_alone",
+    "spared",
     "usable",
 ]

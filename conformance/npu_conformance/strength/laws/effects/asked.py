@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_conformance.library.case import Instance
+from npu_conformance.protocol import client
 
 __all__ = [
-    "Answer", "Back", "EffectCondition", "Fits", "HERE", "KeptEffect", "Lay", "Params", "EffectQuestion", "question",
+    "Answer", "Back", "EffectCondition", "Fits", "HERE", "KeptEffect", "Lay", "MIXED", "Params", "EffectQuestion",
+    "question",
 ]  # fmt: skip
 
 Params = Dict[str, Any]
@@ -18,6 +20,9 @@ Back = Callable[[Answer], Answer]
 
 #: Where everything lies that conditions name: no case has anything there.
 HERE = "company"
+
+#: The condition whose effect is the division's: into how many GEOPs is a choice.
+MIXED = "mixed computing"
 
 
 class EffectQuestion(NamedTuple):
@@ -60,6 +65,8 @@ class EffectCondition(NamedTuple):
         shading: whether others are asked without it, as they are by themselves, and all that it is laid over once more.
         graph: what it changes in the graph's definition.
         hiding: whether it may hide how all others are beside the question: what stands beside it does not count as met.
+        spared: whether a backend is asked without it after all, by its answer under all conditions and, if it claims
+            that, by its partition in mixed computing: the documents leave open whether it makes a difference.
     """
 
     name: str
@@ -74,6 +81,7 @@ class EffectCondition(NamedTuple):
     graph: Optional[Callable[[Any], None]] = None
     roughly: bool = False
     hiding: bool = False
+    spared: Optional[Callable[[Optional[client.Outcome], Optional[client.Outcome]], bool]] = None
     seldom: bool = False
     shading: bool = False
 
@@ -84,10 +92,15 @@ class EffectCondition(NamedTuple):
 
 
 class KeptEffect(NamedTuple):
-    """A question with the conditions that it is asked under, by name."""
+    """A question with the conditions that it is asked under, by name.
+
+    refusals: the cases, each with the fact that tells it here, if the question is of several, which say that something
+    is refused.
+    """
 
     instance: Instance
     conditions: Tuple[str, ...]
+    refusals: Tuple[Tuple[Instance, str], ...] = ()
 
 
 def question(instance: Instance) -> EffectQuestion:

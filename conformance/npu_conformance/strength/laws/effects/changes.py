@@ -8,14 +8,15 @@ import re
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from npu_conformance.files import resources
+from npu_conformance.protocol import client
 from npu_conformance.strength.laws.effects.asked import HERE, Answer, EffectQuestion, Lay, Params
 
 __all__ = [
     "DIRECTORIES", "FILES", "OF_DIRECTORIES", "OUTPUTS", "VARIABLES", "after_another", "after_steps", "by_environment",
-    "choosing_nothing", "elsewhere", "everywhere", "from_last_step", "giving", "has_files", "in_inference", "lacking",
-    "named_in_scope", "names_no_operator", "of_both", "on_both", "on_both_surfaces", "on_other_surface", "once",
-    "other_order", "out_of_scope", "relative", "rewritten", "scoped", "setting", "spaced", "targeted",
-    "with_other_first", "with_own_flow",
+    "choosing_nothing", "elsewhere", "everywhere", "from_last_step", "giving", "has_files", "in_inference",
+    "is_divided", "is_refused", "lacking", "named_in_scope", "names_no_operator", "of_both", "on_both",
+    "on_both_surfaces", "on_other_surface", "once", "other_order", "out_of_scope", "relative", "rewritten", "scoped",
+    "setting", "spaced", "targeted", "with_other_first", "with_own_flow",
 ]  # fmt: skip
 
 
@@ -393,6 +394,25 @@ def from_last_step(answer: Answer) -> Answer:
     steps.pop(f"{HERE}-first", None)
     base = steps.pop(HERE, {"rejected": _UNANSWERED})
     return {"base": base, **({"variants": steps} if steps else {})}
+
+
+def is_refused(outcome: Optional[client.Outcome], divided: Optional[client.Outcome] = None) -> bool:
+    """Whether anything is refused, of a program or a step that is asked for, too."""
+    if not isinstance(outcome, client.Answered):
+        return isinstance(outcome, client.Rejected)
+    parts = [*outcome.ok.get("turns", ()), outcome.ok.get("base", {}), *outcome.ok.get("variants", {}).values()]
+    return any("rejected" in part for part in parts)
+
+
+def is_divided(outcome: Optional[client.Outcome], divided: Optional[client.Outcome]) -> bool:
+    """Whether mixed computing makes of a graph anything but one GEOP, as far as the backend says."""
+    if not isinstance(divided, client.Answered) or len(divided.ok["geops"]) != 1:
+        return True
+    return any(one.get("op", "_Arg") not in _ON_THE_HOST for one in divided.ok["host"])
+
+
+#: What stays on the host of a graph that is one GEOP.
+_ON_THE_HOST = frozenset({"_Arg", "_Retval", "Identity", "IteratorGetNext", "IteratorV2", "Placeholder"})
 
 
 _OF_MODEL = ("graph", "feeds", "fetches", "shapes")

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any, Mapping, Sequence, Tuple
+from typing import AbstractSet, Any, Callable, Mapping, Optional, Sequence, Tuple
 
 from npu_conformance.files import descriptors
 from npu_conformance.judging import judge
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws.effects.answers import copied
 from npu_conformance.strength.laws.effects.asked import HERE, KeptEffect, Params
+from npu_conformance.strength.laws.effects.changes import is_refused
 from npu_conformance.strength.laws.effects.declared import BY_NAME, SECOND
 from npu_conformance.strength.laws.law import Law
 from npu_reference.graphs import load_graph
 
-__all__ = ["EFFECTS", "asked_for", "fault", "read_back"]
+__all__ = ["EFFECTS", "asked_for", "fault", "read_back", "spared"]
 
 
 def asked_for(conditions: Sequence[str], params: Mapping[str, Any], folder: str = "") -> Params:
@@ -58,6 +59,20 @@ def fault(kept: KeptEffect, outcome: client.Outcome, claims: judge.Claims) -> st
     """How the answer to a case under its conditions is not what the case asserts; empty where it is."""
     result = judge.judge(kept.instance, read_back(kept.conditions, outcome), None, claims)
     return "" if result.status in ("pass", "unsupported") else f"{result.status}: {result.detail}"
+
+
+def spared(
+    kept: KeptEffect,
+    outcome: Optional[client.Outcome],
+    divided: Optional[client.Outcome],
+    refused: Callable[[Sequence[str]], AbstractSet[str]],
+) -> KeptEffect:
+    """The question without the conditions that a backend is spared, by its answer, its partition, and what options it
+    refuses."""
+    gone = {name for name in kept.conditions for test in (BY_NAME[name].spared,) if test and test(outcome, divided)}
+    if kept.instance.case.expect.rejected is None and is_refused(outcome):
+        gone |= refused(kept.conditions)
+    return kept._replace(conditions=tuple(name for name in kept.conditions if name not in gone))
 
 
 EFFECTS = [

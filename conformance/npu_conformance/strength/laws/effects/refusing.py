@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from npu_conformance.files import resources
+from npu_conformance.judging import judge
 from npu_conformance.library.case import Case, Expect, Instance
 from npu_conformance.library.library import Library
 from npu_conformance.strength.laws.effects.asked import HERE, KeptEffect
 from npu_conformance.strength.laws.effects.choosing import digest
 from npu_conformance.strength.laws.effects.declared import SECOND
 
-__all__ = ["refused"]
+__all__ = ["refused", "refused_alone"]
 
 #: What asks about a graph, and is not executed.
 _SHOWING = ("compile", "timeline", "partition", "precision")
@@ -94,7 +95,8 @@ def _asked_of(one: Instance, method: str, number: int, laid: Tuple[str, ...]) ->
     if "graph" not in asked:
         asked.update(_graph(number))
     needs = one.case.needs - {one.case.method} | {method}
-    return KeptEffect(one._replace(case=one.case._replace(method=method, params=asked, needs=needs)), laid)
+    moved = one._replace(case=one.case._replace(method=method, params=asked, needs=needs))
+    return KeptEffect(moved, laid, ((one, ""),))
 
 
 def _graph(number: int) -> Dict[str, Any]:
@@ -126,13 +128,13 @@ def _later(options: Sequence[Instance], draw: str) -> List[KeptEffect]:
     for group in groups.values():
         for number, start in enumerate(range(0, len(group), _PACK)):
             pack = group[start : start + _PACK]
-            kept.append(KeptEffect(_programs(pack, number), ()))
+            kept.append(_programs(pack, number))
             steps = [one for one in pack if not one.case.params.get("files") and not _misses_file(one)]
-            kept += [KeptEffect(_steps(steps, number), ())] if steps else []
+            kept += [_steps(steps, number)] if steps else []
     return kept
 
 
-def _programs(pack: Sequence[Instance], number: int) -> Instance:
+def _programs(pack: Sequence[Instance], number: int) -> KeptEffect:
     turns: List[Dict[str, Any]] = [{}]
     given: Dict[str, None] = {}
     there: Dict[str, None] = {}
@@ -142,24 +144,23 @@ def _programs(pack: Sequence[Instance], number: int) -> Instance:
         given.update(dict.fromkeys(values))
         there = dict.fromkeys(files)
     turns.append({"values": given, "files": there})
-    contains = tuple(f"turn {turn} rejected {_words(one)}" for turn, one in enumerate(pack, 1))
-    forbid = ("turn 0 rejected *", f"turn {len(pack) + 1} rejected *")
-    return _pack(pack, "compile", {"values": {}, "turns": turns}, number, contains, forbid)
+    # Codes and subjects are their own cases' matter.
+    told = [f"turn {turn} rejected *" for turn in range(1, len(pack) + 1)]
+    forbid = ["turn 0 rejected *", f"turn {len(pack) + 1} rejected *"]
+    expect = _EMPTY._replace(contains=tuple(told), forbid=tuple(forbid))
+    return _pack(pack, "compile", {"values": {}, "turns": turns}, number, told, expect)
 
 
-def _steps(pack: Sequence[Instance], number: int) -> Instance:
+def _steps(pack: Sequence[Instance], number: int) -> KeptEffect:
     steps = {f"{HERE}-{place}": one.case.params["values"] for place, one in enumerate(pack)}
     steps[HERE] = {}
-    contains = [f"ended {HERE}-{place} {_words(one).split(' ')[0]}" for place, one in enumerate(pack)]
+    told = [f"ended {HERE}-{place} done" for place in range(len(pack))]
     params = {"values": {}, "variants": steps}
-    return _pack(pack, "timeline", params, number, ("ended base done", *contains, f"ended {HERE} done"), ())
+    expect = _EMPTY._replace(contains=("ended base done", f"ended {HERE} done"), forbid=tuple(told))
+    return _pack(pack, "timeline", params, number, told, expect)
 
 
-def _words(one: Instance) -> str:
-    """The refusal as facts tell it."""
-    assert one.case.expect.rejected is not None
-    codes, subject, _ = one.case.expect.rejected
-    return f"{codes[0] if len(codes) == 1 else 'OPTION_*'} {subject}"
+_EMPTY = Expect((), {}, (), (), (), {}, {}, (), None)
 
 
 def _pack(
@@ -167,12 +168,32 @@ def _pack(
     method: str,
     params: Mapping[str, Any],
     number: int,
-    contains: Sequence[str],
-    forbid: Sequence[str],
-) -> Instance:
-    """One question of many refusals, called as the first of them."""
+    told: Sequence[str],
+    expect: Expect,
+) -> KeptEffect:
+    """One question of many refusals, each with the fact that tells it, called as the first of them."""
     case: Case = pack[0].case
     asked = {"surface": case.params["surface"], "env": {}, **_graph(number), **params}
-    expect = Expect((), {}, tuple(contains), tuple(forbid), (), {}, {}, (), None)
     needs = frozenset({method})
-    return pack[0]._replace(case=case._replace(method=method, params=asked, needs=needs, expect=expect))
+    whole = pack[0]._replace(case=case._replace(method=method, params=asked, needs=needs, expect=expect))
+    return KeptEffect(whole, (), tuple(zip(pack, told)))
+
+
+def refused_alone(kept: KeptEffect, claims: judge.Claims, refuses: Callable[[Instance], bool]) -> Optional[KeptEffect]:
+    """The question without what a backend does not refuse by itself, which a case of options judges: a value that the
+    documents do not list may be ignored with a warning. None where nothing is left."""
+    gone = [
+        (one, fact)
+        for one, fact in kept.refusals
+        if not one.case.expect.error and (one.case.method not in claims.features or not refuses(one))
+    ]
+    if not gone:
+        return kept
+    facts = {fact for _, fact in gone}
+    left = tuple(one for one in kept.refusals if one not in gone)
+    case = kept.instance.case
+    contains = tuple(fact for fact in case.expect.contains if fact not in facts)
+    forbid = tuple(fact for fact in case.expect.forbid if fact not in facts)
+    expect = case.expect._replace(contains=contains, forbid=forbid)
+    whole = kept.instance._replace(case=case._replace(expect=expect))
+    return kept._replace(instance=whole, refusals=left) if left else None

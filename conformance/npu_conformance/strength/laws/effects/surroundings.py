@@ -163,6 +163,7 @@ CONDITIONS: Tuple[EffectCondition, ...] = (
         ("graph",),
         graph=changes.with_own_flow,
         seldom=True,
+        spared=changes.is_refused,  # its mark without mixed computing
     ),
     EffectCondition(
         "a name scope around the graph",

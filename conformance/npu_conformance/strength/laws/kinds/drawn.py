@@ -85,7 +85,9 @@ class DtypesOfDrawn(LawKind):
         assert asking is not None
         if "first" in answers:
             mode = _mode(asked.number, asked.edition)
-            reading = precise.Precise(asking.closed, mode, answers["first"].ok, asked.edition)
+            reading = precise.Precise(
+                asking.closed, mode, answers["first"].ok, asked.edition, "ops_info" in claims.features
+            )
             found.update(broken_by(asked, reading, answers["first"], claims, self.method))
         if len(answers) == 2:
             said, other = set(precise.facts(answers["first"].ok)), set(precise.facts(answers["renamed"].ok))
@@ -116,8 +118,9 @@ def _mode(number: int, edition: str) -> str:
     return modes[number // _PRECISE // 2 % len(modes)]
 
 
-def _mixed(number: int) -> bool:
-    return number % 3 != 0  # full offload is simpler: a third is enough
+def _mixed(number: int, steps: Sequence[Step]) -> bool:
+    """Full offload is simpler: a third is enough. An operator that is kept on the host may be refused there."""
+    return number % 3 != 0 or any(step.kept for step in steps)
 
 
 def surface(number: int, edition: str) -> str:
@@ -131,9 +134,9 @@ def run_mode(number: int) -> Dict[str, int]:
     return {"graph_run_mode": 0} if number % 5 == 2 else {}
 
 
-def given(number: int) -> Dict[str, Any]:
+def given(number: int, steps: Sequence[Step]) -> Dict[str, Any]:
     """The options of the random graph of this number."""
-    return {**run_mode(number), "mix_compile_mode": _mixed(number)}
+    return {**run_mode(number), "mix_compile_mode": _mixed(number, steps)}
 
 
 def _listed(number: int, claims: judge.Claims) -> bool:
@@ -141,11 +144,13 @@ def _listed(number: int, claims: judge.Claims) -> bool:
     return "op_list" in claims.features and number % _UNLISTED != _UNLISTED - 1
 
 
-def _params(asked: GraphRequest, number: int, edition: str, claims: judge.Claims) -> Dict[str, Any]:
+def _params(
+    asked: GraphRequest, steps: Sequence[Step], number: int, edition: str, claims: judge.Claims
+) -> Dict[str, Any]:
     params: Dict[str, Any] = {
         "surface": surface(number, edition),
         "edition": edition,
-        "values": given(number),
+        "values": given(number, steps),
         "feeds": list(asked.feeds),
         "fetches": list(asked.fetches),
     }
@@ -172,10 +177,12 @@ def once(
     asked = request(steps)
     assert asked is not None
     graph, twin = _renamed(asked) if renamed else (asked.graph, None)
-    params = _params(asked, number, edition, asker.claims)
+    params = _params(asked, steps, number, edition, asker.claims)
     if mode:
         inference = {"graph_run_mode": 0} if mode == "force_fp16" else {}
         params["values"] = {**params["values"], **inference, "precision_mode": mode}
+        if "ops_info" in asker.claims.features:
+            params["ops_info"] = precise.library_of(graph)
     return asker.about("precision" if mode else "partition", graph, params, twin=twin)
 
 
@@ -193,7 +200,7 @@ def faults(steps: Sequence[Step], claims: judge.Claims, asked: Asked) -> Found:
     asking = request(steps)
     assert asking is not None
     listed = OPERATORS if _listed(asked.number, claims) else None
-    question = LawQuestion(asking.closed, listed, _mixed(asked.number))
+    question = LawQuestion(asking.closed, listed, _mixed(asked.number, steps))
     reading = read(question, answers["first"].ok, claims.features)
     found = {**broken_by(asked, reading, answers["first"], claims, "partition"), **found}
     said = set(facts(reading))

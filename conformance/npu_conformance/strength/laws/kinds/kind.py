@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Collection, Dict, Iterator, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from npu_conformance.judging import judge
 from npu_conformance.protocol import client
@@ -13,7 +13,10 @@ from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan
 from npu_conformance.strength.laws.table import LAWS, OF_CONDITIONS, OF_EFFECTS
 from npu_reference.graphs import Graph, close_over, load_graph
 
-__all__ = ["Found", "Judged", "LawKind", "broken_by", "closed", "undecided", "words_of"]
+__all__ = [
+    "OPTIONS", "Found", "Judged", "LawKind", "broken_by", "closed", "refused_by_options", "refused_of", "undecided",
+    "words_of",
+]  # fmt: skip
 
 #: How a question breaks laws, by law.
 Found = Dict[str, LawFinding]
@@ -81,6 +84,39 @@ def broken_by(
         if claims.features.issuperset(law.needs)
         for fault in law.faults(reading)[:1]
     }
+
+
+def refused_by_options(
+    asker: Asker, conditions: Sequence[str], lay: Callable[[Sequence[str]], Mapping[str, Any]]
+) -> Iterator[Tuple[str, Optional[client.Outcome]]]:
+    """The options of a question, as one condition after the other is laid over it, asked for by themselves: refusals by
+    condition; what is refused is not laid. Whether it is refused rightly the laws of options say."""
+    laid: List[str] = []
+    for name in conditions if "options" in asker.claims.features else ():
+        outcome, params = None, lay([*laid, name])
+        asked = {key: params[key] for key in ("surface", "edition", "env", "files") if key in params}
+        told = [one.get("values") or {} for one in params.get("turns") or ()]
+        for values in ({}, *told[:_MOST], *list((params.get("variants") or {}).values())[:_MOST]):
+            given = {key: one for key, one in {**params["values"], **values}.items() if one is not None}
+            if not isinstance(outcome, client.Rejected):
+                outcome = asker.method("options", {**asked, "values": given}, kept=False)
+        if isinstance(outcome, client.Rejected):
+            yield OPTIONS + name, outcome
+        else:
+            laid.append(name)
+
+
+#: Before the condition with which options are asked for by themselves; so many turns, and variants, are looked at.
+OPTIONS, _MOST = "options ", 4
+
+
+def refused_of(
+    conditions: Sequence[str], told: Mapping[str, Optional[client.Outcome]], claims: judge.Claims
+) -> Set[str]:
+    """The conditions whose options a backend refuses by themselves; all where it is not asked for options."""
+    if "options" not in claims.features:
+        return set(conditions)
+    return {name for name in conditions if isinstance(told.get(OPTIONS + name), client.Rejected)}
 
 
 @functools.lru_cache(maxsize=256)

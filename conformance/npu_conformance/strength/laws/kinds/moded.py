@@ -42,6 +42,8 @@ class Moded(LawKind):
                     "values": values,
                     "graph": path,
                 }
+                if "ops_info" in asker.claims.features:
+                    params["ops_info"] = precise.library_of(closed(path))
                 yield Asked(number, edition, {"first": asker.method(self.method, params)}, self.name), None
 
     def faults(self, plan: Plan, claims: judge.Claims, asked: Asked) -> Found:
@@ -49,7 +51,7 @@ class Moded(LawKind):
         if not isinstance(outcome, client.Answered):
             return undecided(asked, outcome)
         path, mode, _ = shelved(plan).moded[asked.number]
-        reading = precise.Precise(closed(path), mode, outcome.ok, asked.edition)
+        reading = precise.Precise(closed(path), mode, outcome.ok, asked.edition, "ops_info" in claims.features)
         return broken_by(asked, reading, outcome, claims, self.method)
 
     def named(self, plan: Plan, finding: LawFinding) -> str:

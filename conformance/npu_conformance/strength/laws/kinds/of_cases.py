@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Collection, Iterator, Sequence
 
 from npu_conformance.judging import judge
+from npu_conformance.library.case import Case
 from npu_conformance.protocol import client, requests
 from npu_conformance.strength.laws import precise
 from npu_conformance.strength.laws.asker import Asker
@@ -13,6 +14,7 @@ from npu_conformance.strength.laws.law import Law
 from npu_conformance.strength.laws.partitions.reading import LawQuestion, read
 from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan, plain, shelved
 from npu_conformance.strength.laws.table import OF_CONDITIONS
+from npu_reference.graphs import Graph
 
 __all__ = ["OfCases"]
 
@@ -31,6 +33,8 @@ class OfCases(LawKind):
                 continue
             if asker.asks_about(one.case.params["graph"], number) and judge.applicable(one, asker.claims) is None:
                 params = requests.prepare(one, asker.worker.folder).params
+                if _gives(one.case, asker.claims):
+                    params = {**params, "ops_info": precise.library_of(_closed(one.case))}
                 yield Asked(number, one.edition, {"first": asker.method(one.case.method, params)}, self.name), None
 
     def faults(self, plan: Plan, claims: judge.Claims, asked: Asked) -> Found:
@@ -38,8 +42,8 @@ class OfCases(LawKind):
         if not isinstance(outcome, client.Answered):
             return {}
         case = shelved(plan).case[asked.number].case
-        params, values = case.params, case.params["values"]
-        graph = closed(params["graph"], tuple(params.get("feeds", ())), tuple(params.get("fetches", ())))
+        values = case.params["values"]
+        graph = _closed(case)
         if any(_TAKEN_APART in node.attrs for node in graph.nodes):
             return {}  # operators that are taken apart have other names
         reading: Any
@@ -48,9 +52,8 @@ class OfCases(LawKind):
             reading = read(LawQuestion(graph, None, mixed, "in_out_pair" in values), outcome.ok, claims.features)
         else:
             mode = str(values.get("precision_mode", "")) if plain(case) else ""  # a file may say otherwise
-            reading = precise.Precise(
-                graph, mode, outcome.ok, asked.edition, "ops_info" not in params, "customize_dtypes" in values
-            )
+            given, customised = _gives(case, claims), "customize_dtypes" in values
+            reading = precise.Precise(graph, mode, outcome.ok, asked.edition, given, customised)
         return broken_by(asked, reading, outcome, claims, case.method, on_cases=True)
 
     def may_concern(self, law: Law) -> bool:
@@ -61,3 +64,13 @@ class OfCases(LawKind):
 
     def named(self, plan: Plan, finding: LawFinding) -> str:
         return shelved(plan).case[finding.asked.number].id
+
+
+def _closed(case: Case) -> Graph:
+    params = case.params
+    return closed(params["graph"], tuple(params.get("feeds", ())), tuple(params.get("fetches", ())))
+
+
+def _gives(case: Case, claims: judge.Claims) -> bool:
+    """Whether kernels are given: of graphs that are asked without fetches, :class:`Moded` asks so anyway."""
+    return case.method == "precision" and plain(case) and "fetches" in case.params and "ops_info" in claims.features

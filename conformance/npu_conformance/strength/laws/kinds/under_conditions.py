@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import Collection, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Collection, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from npu_conformance.files import descriptors
 from npu_conformance.judging import judge
 from npu_conformance.protocol import client, requests
 from npu_conformance.strength.laws import conditions, dealing
 from npu_conformance.strength.laws.asker import Asker
-from npu_conformance.strength.laws.kinds.kind import Found, Judged, LawKind, closed
+from npu_conformance.strength.laws.kinds.kind import (
+    OPTIONS,
+    Found,
+    Judged,
+    LawKind,
+    closed,
+    refused_by_options,
+    refused_of,
+)
 from npu_conformance.strength.laws.law import Law
 from npu_conformance.strength.laws.plans import Asked, LawFinding, Plan, shelved
 from npu_conformance.strength.laws.table import OF_CONDITIONS
@@ -41,7 +49,15 @@ class UnderConditions(LawKind):
             way = dealing.way_of(dealing.WHOLE, dealt)
             outcomes = {dealing.WHOLE: _once(asker, dealt, way, None if before else ())}
             before = [*(before if conditions.AFTER in dealt.conditions else ()), dealt]
-            if dealing.difference(dealt, way, outcomes[dealing.WHOLE], asker.claims):
+            fails = dealing.difference(dealt, way, outcomes[dealing.WHOLE], asker.claims)
+            if fails:
+                outcomes.update(_refused(asker, dealt, way, outcomes[dealing.WHOLE]))
+                left_over = _spared(dealt, way, outcomes, asker.claims)
+                if left_over is not None:
+                    way = left_over
+                    outcomes[way.text] = _once(asker, dealt, way, before[:-1])
+                    fails = dealing.difference(dealt, way, outcomes[way.text], asker.claims)
+            if fails:
                 alone = [dealing.Way((place,), ()) for place in range(len(dealt.graphs))]
                 outcomes.update((way.text, _once(asker, dealt, way)) for way in alone)
                 if left and not any(dealing.difference(dealt, way, outcomes[way.text], asker.claims) for way in alone):
@@ -49,15 +65,19 @@ class UnderConditions(LawKind):
                     outcomes.update(_fewer(asker, dealt, way, before[:-1]))
                 before = []
             # What is right was judged here; what is not was asked in more ways.
-            sound = list(outcomes) == [dealing.WHOLE]
+            sound = len(outcomes) == 1
             yield Asked(number, one.edition, outcomes, self.name), {} if sound else None
 
     def faults(self, plan: Plan, claims: judge.Claims, asked: Asked) -> Found:
         dealt = dealing.usable_of(shelved(plan).dealt[asked.number], claims)
         failing = []
         for text, outcome in asked.outcomes.items():
+            if text.startswith(OPTIONS):
+                continue
             way = dealing.way_of(text, dealt)
             told = dealing.difference(dealt, way, outcome, claims)
+            if told and _spared(dealt, way, {**asked.outcomes, dealing.WHOLE: outcome}, claims) is not None:
+                continue
             if told and not way.conditions and len(way.graphs) == 1:
                 return {}
             if told:
@@ -117,3 +137,23 @@ def _fewer(
             yield fewer.text, outcome
             yield from _fewer(asker, dealt, fewer, before)
             return
+
+
+def _refused(
+    asker: Asker, dealt: dealing.Dealt, way: dealing.Way, outcome: Optional[client.Outcome]
+) -> Iterator[Tuple[str, Optional[client.Outcome]]]:
+    """What came of asking for the options of a question that is refused, by themselves."""
+    if isinstance(outcome, client.Rejected) and dealt.first.case.expect.rejected is None:
+        params = requests.prepare(dealt.first, asker.folder).params
+
+        def lay(names: Sequence[str]) -> Mapping[str, Any]:
+            return dealing.request(dealt, dealing.Way(way.graphs[:1], tuple(names)), params, False, closed)[0]
+
+        yield from refused_by_options(asker, dealing.of_options(way), lay)
+
+
+def _spared(
+    dealt: dealing.Dealt, way: dealing.Way, told: Mapping[str, Optional[client.Outcome]], claims: judge.Claims
+) -> Optional[dealing.Way]:
+    refused = refused_of(dealing.of_options(way), told, claims)
+    return dealing.spared(dealt, way, told.get(dealing.WHOLE), refused, closed)

@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Sequence, Set, Tuple
 
 from npu_conformance.strength.laws.partitions.parts import (
     BACK,
+    FLOW,
     conditionals,
     homes_of_loops,
     loops_of,
@@ -75,12 +76,13 @@ def whole_parts(reading: LawReading) -> List[str]:
     first: Dict[object, int] = {}
     loops = loops_of(graph)
     faults += _levels(reading, loops) if loops is not None else []
-    for node, frame in enumerate(loops or ()):
-        if frame is not None and graph.nodes[node].op != "Const":
-            one = first.setdefault(frame, node)
-            if home[one] != home[node]:
-                words = f"{reading.name(one)} is elsewhere than {reading.name(node)}"
-                faults.append(f"the loop {frame.name} is cut: {words}")
+    inside = [(node, frame) for node, frame in enumerate(loops or ()) if frame is not None]
+    for node, frame in sorted(inside, key=lambda one: graph.nodes[one[0]].op not in FLOW):
+        op, one = graph.nodes[node].op, first.setdefault(frame, node)
+        # What a loop of the host computes with may be on the device (M21).
+        if home[one] != home[node] and op != "Const" and (op in FLOW or home[one] != HOST):
+            words = f"{reading.name(one)} is elsewhere than {reading.name(node)}"
+            faults.append(f"the loop {frame.name} is cut: {words}")
     for node, branch in sorted(conditionals(graph).items()):
         one = first.setdefault(branch, node)
         if home[one] != home[node] and "Const" not in (graph.nodes[node].op, graph.nodes[one].op):

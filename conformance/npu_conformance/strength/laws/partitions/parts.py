@@ -9,9 +9,13 @@ from npu_conformance.strength.laws.partitions.reading import LawReading
 from npu_reference.graphs import Graph
 from npu_reference.graphs.frames import frames
 
-__all__ = ["BACK", "conditionals", "homes_of_loops", "in_order", "loops_of", "on_cycles", "sharing_edges"]
+__all__ = ["BACK", "FLOW", "conditionals", "homes_of_loops", "in_order", "loops_of", "on_cycles", "sharing_edges"]
 
 BACK = ("NextIteration", "RefNextIteration")
+
+#: What a loop of version 1 is made of.
+_FLOW = ("Enter", "Exit", "Merge", "Switch", "NextIteration")
+FLOW = frozenset({"LoopCond", *_FLOW, *(f"Ref{op}" for op in _FLOW)})
 
 
 @functools.lru_cache(maxsize=8)
