@@ -431,7 +431,8 @@ def spared(
     dealt: Dealt, way: Way, outcome: Optional[client.Outcome], refused: AbstractSet[str], load: Callable[[str], Graph]
 ) -> Optional[Way]:
     """The way to ask instead of one that shows a fault, where documents leave open whether a condition matters: it may
-    be refused by itself, or for its options; and what is in mixed computing may be several GEOPs, or on the host."""
+    be refused by itself, or for its options; what is in mixed computing may be several GEOPs, or on the host; and the
+    other surface may have other defaults."""
     gone: Set[str] = set()
     if isinstance(outcome, client.Rejected):
         gone = {name for name in _of_table(way.conditions) if CONDITIONS[name].refusable}
@@ -441,6 +442,8 @@ def spared(
         operators = [node for place in way.graphs for node in load(dealt.graphs[place][0].case.params["graph"]).nodes]
         lacking = len(told) < sum(node.op not in _NOT_COMPUTED for node in operators)
         gone = {WHOLLY_MIXED} if lacking or len({one.get("geop") for one in told}) > 1 else set()
+    if dealt.first.edition == "current":  # a session has 002's table there, or an NPURunConfig's of 003
+        gone |= {name for name in _of_table(way.conditions) if CONDITIONS[name].surface}
     left = tuple(name for name in way.conditions if name not in gone)
     return way._replace(conditions=left) if left != way.conditions else None
 

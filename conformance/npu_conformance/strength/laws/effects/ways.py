@@ -46,6 +46,7 @@ CONDITIONS: Tuple[EffectCondition, ...] = (
             ("results", "weights", "tuning"),
             fully="surface",
             hiding=True,
+            spared=lambda *answers: True,  # a session has 002's table, or an NPURunConfig's of 003
         )
         for name, surface, said in (
             ("by NPURunConfig", "session", "fusion_result"),

@@ -181,6 +181,7 @@ def once(
     if mode:
         inference = {"graph_run_mode": 0} if mode == "force_fp16" else {}
         params["values"] = {**params["values"], **inference, "precision_mode": mode}
+        params["surface"] = "runconfig" if edition == "current" else "session"
         if "ops_info" in asker.claims.features:
             params["ops_info"] = precise.library_of(graph)
     return asker.about("precision" if mode else "partition", graph, params, twin=twin)

@@ -31,13 +31,15 @@ class Moded(LawKind):
             if edition in editions and asker.asks_about(path, number, _TOGETHER):
                 inference = mode == "force_fp16" or number % 2  # no document restricts the other modes (A7)
                 values = {**({"graph_run_mode": 0} if inference else {}), "precision_mode": mode}
-                if number % 3 == 0 and mode == ("force_fp16" if inference else "allow_fp32_to_fp16"):
-                    del values["precision_mode"]  # the default says the same (A6)
+                # In the current edition an NPURunConfig has 003's modes and default, and a session 002's or those (A6).
+                default = "force_fp16" if inference and edition == "legacy" else "allow_fp32_to_fp16"
+                if number % 3 == 0 and mode == default:
+                    del values["precision_mode"]
                 second = precise.SECOND.get(mode, "") if edition == "current" and number % 3 == 1 else ""
                 if second:
                     values = {"precision_mode_v2": second}
                 params = {
-                    "surface": "runconfig" if second else "session",
+                    "surface": "runconfig" if edition == "current" else "session",
                     "edition": edition,
                     "values": values,
                     "graph": path,
