@@ -347,6 +347,11 @@ def test_what_full_offload_leaves_behind_is_cured_by_an_option_that_can_be_paste
     assert groups["NOT_SUPPORTED"]["nodes"] == ["mid"] and groups["NOT_SUPPORTED"]["paste"] == ""
 
 
+def test_an_option_that_would_not_help_is_not_pasted(capsys):
+    said = ask(capsys, os.path.join(CASES, "fanned_text.pbtxt"), "--require-offload", "AsString").out
+    assert "without mix_compile_mode it would stay" in said and "Change first" not in said and "paste: " not in said
+
+
 def test_a_graph_that_is_all_on_the_device_has_nothing_to_change(capsys):
     line = answer(capsys, PLAIN, "--feed", "x:0", "--fetch", "mul:0")["conclusion"]["line"]
     assert line == "On the device: 100 % of 3 compute operators, in 1 GEOP (the fewest possible). Nothing to change."

@@ -58,7 +58,17 @@ def graph_of_everything():
 def test_each_reason_is_given_where_it_holds(reason):
     entry = host(partition(graph_of_everything(), MIX))[reason]
     assert entry.reason is Reason[reason.upper()]
-    assert entry.remedy == remedy_of(entry.reason, entry.op)
+    stays = "None: without mix_compile_mode it would stay on the host, too. STRING_EDGE: "
+    assert entry.remedy.startswith(stays if reason == "gray" else remedy_of(entry.reason, entry.op))
+
+
+def test_full_offload_is_the_remedy_only_where_it_helps():
+    listed = OpList.parse('{"Relu": {"isGray": true}, "Abs": {}}')
+    assert host(single(MIX, "Relu", op_list=listed))["n0"].remedy == REMEDIES[Reason.GRAY]
+    away = host(single(MIX, "Relu", "Selu", "Abs", "Abs", op_list=listed))["n0"].remedy
+    assert away.startswith("Replace it by another operator: without mix_compile_mode") and ". SMALLER_REGION: " in away
+    ranges = MIX._replace(ranges=(NodeRange(("n1",), ("n1",)),), ranges_text="", offload_ranges=True)
+    assert "refused with OPTION_CONFLICT" in host(single(ranges, "Relu", "Abs", op_list=listed))["n0"].remedy
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from npu_conformance.models.advice import NO_LOSS
 from npu_reference.errors import NpuError
 from npu_reference.partition import HostNode, Partition, Reason
 from npu_reference.partition.model import Separation
+from npu_reference.partition.reasons import REMEDIES
 from npu_reference.printing import counted
 from npu_reference.spelling import did_you_mean
 
@@ -99,7 +100,7 @@ def _grouped(left: Sequence[HostNode]) -> Tuple[Group, ...]:
     return tuple(
         Group(
             reason, op, tuple(entry.node for entry in entries), _because(entries[0]), remedy,
-            PASTES.get(entries[0].reason, ""),
+            PASTES.get(entries[0].reason, "") if remedy == REMEDIES[entries[0].reason] else "",
         )
         for (reason, op, remedy), entries in sorted(found.items(), key=lambda row: (-len(row[1]), row[0]))
     )  # fmt: skip

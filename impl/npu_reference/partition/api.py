@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
+from functools import partial
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Mapping, Optional, Sequence, Union
 
 from npu_reference.catalog import OpList
 from npu_reference.collection import no_collection
 from npu_reference.errors import NpuError
 from npu_reference.options.outcome import Resolution
-from npu_reference.partition.building.answer import answer
-from npu_reference.partition.model import Partition
+from npu_reference.partition.building.answer import answer, host_nodes
+from npu_reference.partition.model import HostNode, Partition
 from npu_reference.partition.policies import adapter, documented
+from npu_reference.partition.policies.adapter import AdapterPlan
 from npu_reference.partition.policies.given_order import in_given_order
+from npu_reference.partition.reasons import MEANINGS, ONLY_MIXED, REMEDIES, Reason
 from npu_reference.partition.settings import PartitionSettings, settings_of, settings_of_adapter
 
 if TYPE_CHECKING:
@@ -59,8 +62,29 @@ def partition(
     planner = adapter.plan if policy == "adapter" else documented.plan
     with no_collection():
         operators = OpList.built_in() if op_list is None else op_list  # an empty list is a list
-        plan = planner(graph, settings, operators, flavour)
-        return answer(in_given_order(plan, graph), policy, shapes)
+        found = answer(in_given_order(planner(graph, settings, operators, flavour), graph), policy, shapes)
+        if any(one.remedy.startswith(ONLY_MIXED) for one in found.host):
+            full = partial(planner, graph, settings._replace(mix=False), operators, flavour)
+            found.host = tuple(_promised(found.host, full))
+        return found
+
+
+def _promised(host: Sequence[HostNode], full: Callable[[], AdapterPlan]) -> Iterator[HostNode]:
+    """Host operators; of those that full offload would keep there, too, none is told that it is the remedy."""
+    kept: Dict[str, Reason] = {}
+    why = ""
+    try:
+        kept = {one.node: one.reason for one in host_nodes(full())}
+    except NpuError as error:
+        why = f"the graph is refused with {error.code}."
+    for one in host:
+        reason = kept.get(one.node)
+        if reason is not None:
+            why = f"it would stay on the host, too. {reason.value}: {MEANINGS[reason]}"
+        if one.remedy.startswith(ONLY_MIXED) and (reason or (not kept and why)):
+            other = "none" if reason and REMEDIES[reason].startswith("None") else one.remedy[len(ONLY_MIXED) : -1]
+            one = one._replace(remedy=f"{other[0].upper()}{other[1:]}: without mix_compile_mode {why}")
+        yield one
 
 
 def _settings(options: Union[Resolution, PartitionSettings, Mapping[str, Any]], policy: str) -> PartitionSettings:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import Dict, NamedTuple, Tuple
 
-__all__ = ["Cause", "MEANINGS", "REMEDIES", "Reason", "SAVED_GRAPH_HINT", "always_on_host", "remedy_of"]
+__all__ = ["Cause", "MEANINGS", "ONLY_MIXED", "REMEDIES", "Reason", "SAVED_GRAPH_HINT", "always_on_host", "remedy_of"]
+
+#: Begins a remedy that holds where nothing but mixed computing keeps an operator on the host.
+ONLY_MIXED = "Without mix_compile_mode it is offloaded; with it, "
 
 #: What a note adds where nothing is offloaded of a graph that may hold more than one session.run does.
 SAVED_GRAPH_HINT = " Name feeds and fetches to see the graph as one session.run does."
@@ -75,7 +78,7 @@ REMEDIES: Dict[Reason, str] = {
     Reason.FEED: "None: feeds come from the host.",
     Reason.FETCH: "None: fetches go to the host.",
     Reason.NOT_SUPPORTED: "Replace it by operators the device has, or move it out of the path between large regions.",
-    Reason.GRAY: "Without mix_compile_mode it is offloaded; with it, replace it by another operator.",
+    Reason.GRAY: f"{ONLY_MIXED}replace it by another operator.",
     Reason.SCOPE: "Build it outside of without_npu_compile_scope.",
     Reason.DATASET: "None: input pipelines run in the framework.",
     Reason.STRING_JOIN: "None: string operators run in the framework.",

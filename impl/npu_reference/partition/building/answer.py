@@ -13,7 +13,7 @@ from npu_reference.partition.model import Argument, Border, Copy, Geop, HostNode
 from npu_reference.partition.policies.adapter import AdapterPlan
 from npu_reference.partition.reasons import Cause, Reason, remedy_of
 
-__all__ = ["answer"]
+__all__ = ["answer", "host_nodes"]
 
 #: Longest chain shown in a witness; beyond it the middle is left out.
 _MAX_STEPS = 12
@@ -28,7 +28,7 @@ def answer(plan: AdapterPlan, policy: str, shapes: Optional[Mapping[str, Sequenc
         plan.graph,
         plan.group,
         geops,
-        _host(plan),
+        host_nodes(plan),
         _borders(plan, geops, shapes),
         _least(plan),
         [*plan.notes, *half_notes(plan.graph, plan.group, [node for node, _ in plan.copies.constants])],
@@ -85,7 +85,8 @@ def _least(plan: AdapterPlan) -> int:
 # -- reasons ------------------------------------------------------------------------------------------------------
 
 
-def _host(plan: AdapterPlan) -> List[HostNode]:
+def host_nodes(plan: AdapterPlan) -> List[HostNode]:
+    """The operators that a plan leaves on the host, each with its reason, what led to it, and a remedy."""
     nodes = plan.graph.nodes
     found = []
     for node, home in enumerate(plan.group):

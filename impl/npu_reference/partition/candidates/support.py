@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Optional, Se
 
 from npu_reference.catalog import OpList
 from npu_reference.partition.candidates.bodies import Bodies
-from npu_reference.partition.reasons import Cause, Reason
+from npu_reference.partition.reasons import ONLY_MIXED, Cause, Reason
 from npu_reference.partition.settings import PartitionSettings
 from npu_reference.partition.structure.calls import called_functions
 from npu_reference.partition.structure.wires import RESOURCE, STRING, Wires
@@ -265,8 +265,7 @@ def _function_cause(node: Node, culprit: Tuple) -> Cause:
         Reason.FIFTH_OUTPUT: "its fifth output is read",
     }
     remedies = {
-        Reason.GRAY: "Without mix_compile_mode it is offloaded; with it, take the operator named last out of the "
-        "function.",
+        Reason.GRAY: f"{ONLY_MIXED}take the operator named last out of the function.",
         Reason.SCOPE: "Build the operator named last outside of without_npu_compile_scope.",
     }
     detail = f"{' -> '.join(path)} is a {op}: {words[reason]}"

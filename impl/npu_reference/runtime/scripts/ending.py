@@ -7,7 +7,6 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from npu_reference.errors import NpuError
 from npu_reference.partition import Reason, blame, only_initialises
-from npu_reference.partition.reasons import remedy_of
 from npu_reference.printing import counted, shorten
 from npu_reference.runtime.observing.account import Account, SessionAccount, SignatureAccount
 
@@ -88,7 +87,7 @@ def host_groups(account: Account) -> List[HostGroup]:
                     continue
                 seen.add(key)
                 excluded = idle and entry.reason is Reason.GRAPH_EXCLUDED
-                remedy = _INITIALISES if excluded else remedy_of(entry.reason, entry.op)
+                remedy = _INITIALISES if excluded else entry.remedy
                 ops.setdefault((entry.reason, remedy), Counter())[entry.op] += 1
                 if len(entry.witness) > 1:
                     causes.setdefault((entry.reason, remedy), Counter())[entry.witness[-1].node] += 1
