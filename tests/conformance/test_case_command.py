@@ -8,6 +8,7 @@ from typing import Any, List
 import pytest
 
 from npu_conformance import cli
+from npu_conformance.commands.case import _tell_trace
 from npu_conformance.library import listing, telling
 from npu_conformance.library.case import METHODS, Case
 from npu_conformance.protocol import schema
@@ -155,6 +156,12 @@ def test_a_trace_of_a_backend_at_fault_ends_with_1_and_says_what_differs(capsys:
     assert '    "method": "partition",' in lines and '    "outcome": "answered",' not in done.err
     assert any(line.startswith("Judged fail: missing: ") for line in lines)
     assert lines[-1] == ("  npu-conformance run --backend mutant:first-in-only --edition legacy -k range-with-two-ins@")
+
+
+def test_a_single_difference_is_told_once(capsys: Any) -> None:
+    differences = [["accepted", "accepted; it should be refused", "rejected"]]
+    _tell_trace(print, {"request": None, "response": None, "status": "fail", "differences": differences})
+    assert capsys.readouterr().out == "Judged fail: accepted; it should be refused\n"
 
 
 def test_a_trace_of_what_is_not_claimed_says_so(capsys: Any) -> None:

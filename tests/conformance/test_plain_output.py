@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -93,6 +94,16 @@ def test_plain_progress_tells_the_time_left_but_at_the_end(each, first, monkeypa
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 10
     assert lines[0] == f"judged 10 of 100, {first}" and lines[-1] == "judged 100 of 100"
+
+
+def test_a_bar_cuts_the_name_of_a_case_and_no_count(monkeypatch):
+    screen = Screen()
+    for name, value in (("TERM", "xterm"), ("COLUMNS", "88")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stderr", screen)
+    with progress.bar(3290) as advance:
+        advance(SimpleNamespace(name="a-name-of-more-letters-than-there-is-room-for"))
+    assert "   1/3290\x1b" in screen.getvalue() and "ma-name-of-more" in screen.getvalue()
 
 
 def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(monkeypatch):

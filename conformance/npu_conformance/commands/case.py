@@ -217,6 +217,8 @@ def _tell_trace(told: Any, trace: Mapping[str, Any]) -> None:
                 told(one, 2)
             if len(text) > _TRACED:
                 told(f"… {len(text) - _TRACED} more characters; --format json has all.", 2)
-    told(f"Judged {trace['status']}" + (f": {trace['detail']}" if trace["detail"] else ""))
-    for kind, fact, _ in trace["differences"]:
-        told(f"{kind}: {fact}", 2)
+    differ = [fact if fact.startswith(kind) else f"{kind}: {fact}" for kind, fact, _ in trace["differences"]]
+    first, *others = differ or [trace["detail"]]
+    told(f"Judged {trace['status']}" + (f": {first}" if first else ""))
+    for one in others:
+        told(one, 2)

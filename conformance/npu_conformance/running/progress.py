@@ -11,6 +11,7 @@ from npu_conformance.files import streams
 
 __all__ = ["bar"]
 
+_COUNTS = 68  # columns of all but the name, at 99999 of 99999
 _PLAIN_STEPS = 10  # lines a whole run prints where there is no terminal
 
 
@@ -32,18 +33,20 @@ def bar(total: int) -> Iterator[Callable[[Any], None]]:
 
     columns = (
         TextColumn("judging"),
-        BarColumn(),
+        BarColumn(bar_width=20),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
         TextColumn("{task.fields[last]}", style="dim"),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    room = min(max(console.width - _COUNTS, 0), 60)  # the name is cut, and no count
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("judging", total=total, last="")
 
         def advance(record: Any) -> None:
-            progress.update(task, advance=1, last=_name(record)[:60])
+            progress.update(task, advance=1, last=_name(record)[:room])
 
         yield advance
 
