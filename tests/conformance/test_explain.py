@@ -13,6 +13,7 @@ import pytest
 import npu_reference
 from npu_conformance import cli
 from npu_conformance.backends.mutants import registry
+from npu_conformance.judging import judge
 from npu_conformance.library import explaining, inventory, library
 from npu_conformance.lint.registry import rules
 from npu_conformance.observing.observe import ASPECTS
@@ -46,12 +47,15 @@ def test_every_row_of_the_readings_can_be_explained():
     assert columns <= {("Question", "Reading", "Why"), ("Question", "Reading")}
 
 
-def test_every_code_has_its_meaning():
+def test_every_code_and_status_has_its_meaning():
     for code, kind in CATALOGUE.items():
         found = words.explain(code)
         assert (found.kind, found.facts["Meaning"]) == ("error", kind.meaning)
     for code, meaning in WARNING_CODES.items():
         assert words.explain(code).facts["Meaning"] == meaning
+    for status, meaning in judge.MEANINGS.items():
+        found = words.explain(status if status not in WARNING_CODES else f"status:{status}")
+        assert (found.kind, found.facts["Meaning"]) == ("status", meaning)
 
 
 def test_a_requirement_is_told_with_its_document_and_the_cases_that_see_it():
@@ -78,6 +82,7 @@ def test_sentences_are_folded_to_the_width_and_whole_in_a_pipe(capsys, monkeypat
     with pytest.raises(SystemExit):
         cli.main(["explain", "precision_mode"])
     lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("  runconfig.precision_mode.default: ") for line in lines)
     if columns:
         assert int(columns) - 20 < max(map(len, lines)) <= int(columns)
     else:

@@ -18,8 +18,8 @@ __all__ = ["explain"]
 def explain(word: Optional[str], form: str) -> int:
     """Print in full what stands behind WORD of an answer.
 
-    WORD is an error or warning code, a row of the readings such as A19, a requirement, an option, a rule of lint, a
-    reason or note of a partition or of precision, an aspect of facts, a case, a mutant, a law, or a type of operators.
+    WORD is an error or warning code, a status, a row of the readings such as A19, a requirement, an option, a rule of
+    lint, a reason or note of a partition or of precision, an aspect of facts, a case, a mutant, a law, or an operator.
     KIND:WORD, such as law:reasons, says which is meant where several are called so. Without WORD the kinds are listed.
     """
     from npu_conformance.report import words
@@ -37,7 +37,12 @@ def explain(word: Optional[str], form: str) -> int:
     for label, text in found.facts.items():
         _paragraph(console, label, text)
     _names("Readings", found.readings)
-    _names("Requirements", found.requirements)
+    if found.requirements:
+        from npu_conformance.library import inventory
+
+        click.echo("Requirements:")
+        for name in found.requirements:
+            _paragraph(console, f"  {name}", " ".join(inventory.load()[name].statement.split()))
     _names("Cases", found.cases)
     return ExitStatus.OK
 

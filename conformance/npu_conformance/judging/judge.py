@@ -13,15 +13,27 @@ from npu_conformance.protocol import client
 from npu_reference.printing import clipped, shorten
 
 __all__ = [
-    "ORDER", "NEGATIVE", "SETTLED", "Claims", "Difference", "Result", "judge", "judge_facts", "applicable", "worst",
-    "sees", "verdict",
+    "MEANINGS", "ORDER", "NEGATIVE", "SETTLED", "Claims", "Difference", "Result", "judge", "judge_facts",
+    "applicable", "worst", "sees", "verdict",
 ]  # fmt: skip
 
-#: Statuses, the worst first. `not-run` stands outside: no result at all.
-ORDER = (
-    "harness-error", "protocol-error", "crash", "timeout", "xpass", "fail", "overclaim", "unstable", "blocked",
-    "xfail", "unsupported", "pass", "not-run",
-)  # fmt: skip
+#: Every status and what it means, the worst first. `not-run` stands outside: no result at all.
+MEANINGS: Mapping[str, str] = {
+    "harness-error": "the suite itself is at fault",
+    "protocol-error": "the answer does not follow the protocol",
+    "crash": "the worker ends without an answer, twice",
+    "timeout": "no answer in time, twice",
+    "xpass": "a known failure that passes, or fails otherwise",
+    "fail": "not what the documents demand",
+    "overclaim": "claimed, then answered unsupported",
+    "unstable": "another result in a fresh worker",
+    "blocked": "a case that this one requires did not pass",
+    "xfail": "a known failure, as listed",
+    "unsupported": "not claimed, or not to be asked of this backend; never a pass",
+    "pass": "every assertion held",
+    "not-run": "no result",
+}
+ORDER = tuple(MEANINGS)
 
 _RANK = {status: place for place, status in enumerate(ORDER)}
 

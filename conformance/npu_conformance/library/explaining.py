@@ -102,10 +102,9 @@ def _option(word: str) -> Optional[Explanation]:
     option = OPTIONS.get(word) or OPTIONS.get(word.lower())
     if option is None:
         return None
-    stated = [
-        name for name in inventory.load() if name.startswith(tuple(f"{prefix}." for prefix in option.requirements))
-    ]
-    return Explanation("option", option.name, dict(described(option)), stated, option.readings)
+    facts, prefixes = dict(described(option)), tuple(f"{prefix}." for prefix in option.requirements)
+    stated = [name for name in inventory.load() if name.startswith(prefixes) or f"Rule {name}" in facts]
+    return Explanation("option", option.name, facts, stated, option.readings)
 
 
 def _code(word: str) -> Optional[Explanation]:

@@ -51,22 +51,8 @@ _KINDS = {
     "tensor": "A tensor is not what it should be",
 }
 
-#: Statuses that say by themselves what went wrong -> sentence.
-_STATUSES = {
-    "harness-error": "The suite itself is at fault",
-    "protocol-error": "The answer does not follow the protocol",
-    "crash": "The worker ends without an answer",
-    "timeout": "No answer comes in time",
-    "xpass": "A known failure passes, or fails otherwise",
-    "overclaim": "What is claimed is answered with unsupported",
-    "unstable": "A fresh worker answers otherwise",
-    "not-run": "There is no result",
-    "fail": "The backend ends in an error of its own",
-    "blocked": "Another case has to pass first",
-}
-
 #: What to do about a status that says by itself what went wrong.
-_OF_STATUS = {
+OF_STATUS = {
     "harness-error": "Nothing of the backend is at fault: report it with this run.",
     "protocol-error": "`npu-conformance worker-check` names the line of an answer that is wrong.",
     "crash": "Repeat the example alone: the worker's last words on stderr stand with it.",
@@ -78,6 +64,10 @@ _OF_STATUS = {
     "fail": "Answer the request, or refuse it with a code; the error is the backend's own.",
     "blocked": "Mend the case that it waits for first.",
 }
+
+#: Statuses that say by themselves what went wrong -> sentence.
+_STATUSES = {status: f"{judge.MEANINGS[status][0].upper()}{judge.MEANINGS[status][1:]}" for status in OF_STATUS}
+_STATUSES["fail"] = "The backend ends in an error of its own"
 
 #: What to do about a kind of difference.
 _OF_KIND = {
@@ -135,7 +125,7 @@ class Cause(NamedTuple):
         if self.aspect == "where" and self.kind in _PLACEMENTS:
             todo = _PLACED_BETTER
         elif self.kind == self.status or self.kind not in _KINDS:
-            todo = _OF_STATUS[self.status]
+            todo = OF_STATUS[self.status]
         else:
             todo = _OF_KIND.get(self.kind, _OTHERWISE)
         more = (f" `npu-conformance explain {name}` quotes the document, and names its cases." for name in self.broken)

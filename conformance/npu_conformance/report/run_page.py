@@ -20,23 +20,6 @@ _SHOWN_FAILURES = 40  # of one cause in full (assumed); the table of cases has a
 _SLOWEST = 15
 _LONGEST = 2000  # characters of what a backend says about itself (assumed)
 
-#: What each status means, for the page's legend.
-MEANINGS: Mapping[str, str] = {
-    "harness-error": "the suite itself is at fault",
-    "protocol-error": "the answer does not follow the protocol",
-    "crash": "the worker ended without an answer, twice",
-    "timeout": "no answer in time, twice",
-    "xpass": "listed as a known failure, but passes or fails otherwise",
-    "fail": "the answer is not what the documents demand",
-    "overclaim": "the backend claims this and then answers unsupported",
-    "unstable": "a repetition in a fresh worker came out differently",
-    "blocked": "a case without which this one says nothing did not pass",
-    "xfail": "a known failure, as listed",
-    "unsupported": "not claimed by the backend; never a pass",
-    "pass": "all assertions held",
-    "not-run": "no result",
-}
-
 _VERBS = {"missing": "is missing", "unexpected": "should not be there", "forbidden": "is forbidden"}
 
 
@@ -63,7 +46,7 @@ def page(library: Library, report: Report) -> str:
         header=report.header,
         errors=report.errors,
         counts=counts(report.records),
-        meanings=MEANINGS,
+        meanings=judge.MEANINGS,
         areas=summary.areas(report),
         statuses=[status for status in judge.ORDER if status in present],
         rows=sorted(rows, key=lambda row: _PLACES[row["status"]]),  # stable: what failed comes first

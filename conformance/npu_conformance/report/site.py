@@ -16,7 +16,7 @@ from npu_conformance.judging import judge
 from npu_conformance.judging.records import Record
 from npu_conformance.library.library import Library
 from npu_conformance.protocol import schema
-from npu_conformance.report import causes, comparison, comparison_page, failing, run_page, stated, summary
+from npu_conformance.report import causes, comparison, comparison_page, failing, stated, summary
 from npu_conformance.report.page import Made, render_page
 from npu_reference.errors import NpuError
 
@@ -173,7 +173,7 @@ def _index(library: Library, groups: Sequence[Sequence[SiteEntry]]) -> str:
         groups=groups,
         entries=entries,
         statuses=[status for status in judge.ORDER if status in present],
-        meanings=run_page.MEANINGS,
+        meanings=judge.MEANINGS,
         rows=rows,
         suite=npu_reference.__version__,
     )
@@ -202,7 +202,7 @@ def _report_page(library: Library, read: stated.Stated, entry: SiteEntry) -> str
         spec=report.header["backend"]["spec"],
         errors=report.errors,
         statuses=present,
-        meanings=run_page.MEANINGS,
+        meanings=judge.MEANINGS,
         causes=rows,
         hidden=max(0, len(found) - _CAUSES),
         requirements=_requirements(library, report.records, places),

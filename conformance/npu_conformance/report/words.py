@@ -7,8 +7,10 @@ import re
 from typing import Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from npu_conformance.files import resources
+from npu_conformance.judging import judge
 from npu_conformance.library import explaining
 from npu_conformance.library.explaining import Explanation
+from npu_conformance.report import causes
 from npu_reference.errors import NpuError
 from npu_reference.spelling import several
 
@@ -111,6 +113,14 @@ def _note(word: str) -> Optional[Explanation]:
     return Explanation("note", word, {"Meaning": meaning}) if meaning else None
 
 
+def _status(word: str) -> Optional[Explanation]:
+    name = word.lower()
+    if name not in judge.MEANINGS:
+        return None
+    facts = {"Meaning": judge.MEANINGS[name], "What to do": causes.OF_STATUS.get(name, "")}
+    return Explanation("status", name, {label: text for label, text in facts.items() if text})
+
+
 def _case(word: str) -> Optional[Explanation]:
     from npu_conformance.library import library
 
@@ -163,7 +173,7 @@ def _operator(word: str) -> Optional[Explanation]:
         reason = Reason.STRING_JOIN if word == "StringJoin" else Reason.DATASET
     place = "the device, where nothing else of the graph keeps it on the host"
     if reason is not None:
-        when = "the device; the host with mix_compile_mode" if reason is Reason.GRAY else "the host"
+        when = f"{place}; the host with mix_compile_mode" if reason is Reason.GRAY else "the host"
         place = f"{when}, {reason.value}: {MEANINGS[reason]}"
     facts = {"Place": place, "Remedy": remedy_of(reason, word) if reason else "", "TensorFlow": ", ".join(versions)}
     if kernel is not None and kernel.ge_op:
@@ -205,6 +215,7 @@ def _rows(table: str) -> Iterator[Tuple[str, str]]:
 _KINDS: Mapping[str, Callable[[str], Optional[Explanation]]] = {
     "reason": _reason,
     "note": _note,
+    "status": _status,
     "aspect": _aspect,
     "rule": _rule,
     "law": _law,
@@ -216,7 +227,7 @@ _KINDS: Mapping[str, Callable[[str], Optional[Explanation]]] = {
 #: A word of each kind, in the order in which they are listed.
 _EXAMPLES: Mapping[str, str] = {
     "option": "precision_mode", "operator": "PyFunc", "reason": "NOT_SUPPORTED", "note": "RANGE_EMPTY",
-    "error": "OPTION_VALUE", "warning": "adjusted", "rule": "W101", "reading": "A19",
+    "status": "overclaim", "error": "OPTION_VALUE", "warning": "adjusted", "rule": "W101", "reading": "A19",
     "requirement": "runconfig.hccl_timeout.quantize", "case": "rc-hccl-600", "law": "law:reasons",
     "aspect": "borders", "mutant": "py-func-on-device",
 }  # fmt: skip
@@ -238,4 +249,4 @@ def _known() -> List[str]:
 
     codes = [word for rule in rules() for word in (rule.code, rule.name)]
     others = [*(reason.value for reason in Reason), *NOTES, *library.load().cases, *registry(), *LAWS, *ASPECTS]
-    return [*explaining.known(), *codes, *others, *OPS.names()]
+    return [*explaining.known(), *codes, *judge.ORDER, *others, *OPS.names()]
