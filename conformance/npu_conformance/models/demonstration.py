@@ -94,7 +94,7 @@ def trials(folder: str) -> List[Trial]:
         suite("golden", "check", model, about="See later that nothing moved"),
         suite(
             "options", "mix_compile_mode=true", "iterations_per_loop=10", status=2,
-            about="Options that exclude each other are refused, with the sentence that says so",
+            about="Options that exclude each other are refused; npu-conformance explain has the sentence that says so",
         ),
         suite(
             "lint", script, at("models"), status=1,
@@ -114,7 +114,7 @@ def trials(folder: str) -> List[Trial]:
         ),
         suite(
             "run", "--backend", backend, *judged, "--failed", report, status=1,
-            about="Once the fault is mended: ask what failed again",
+            about="Ask what failed again: as long as the fault is not mended, it fails",
         ),
     ]  # fmt: skip
 
