@@ -160,7 +160,7 @@ def _uses(python: str, version: str) -> Iterator[Use]:
     yield Use(["--version"], 0, version)
     yield Use(["demo", "try"], 0, "model.pb")
     yield Use(["lint", "try"], 1, "W101")
-    yield Use(["partition", graph, "-o", "mix_compile_mode=true"], 0, "in 1 GEOPs")
+    yield Use(["partition", graph, "-o", "mix_compile_mode=true"], 0, "in 1 GEOP ")
     yield Use(["options", "mix_compile_mode=true", "iterations_per_loop=10"], 2, "OPTION_CONFLICT")
     small = ["--area", "mixed", "--laws", "0"]
     yield Use(["run", *small, "--out", "report"], 0, f"conformant: reference {version}")
