@@ -54,8 +54,9 @@ def offloaded(reading: LawReading) -> List[str]:
     if operators is None:
         return []
     kept = {node.id for node in graph.nodes if _stays(graph, node.id, operators, mixed)}
-    if kept_variables:
-        kept |= {node.id for node in graph.nodes if node.op in VARIABLES}
+    variables = {node.id for node in graph.nodes if node.op in VARIABLES}
+    if kept_variables or (mixed and any(reading.home.get(node) == HOST for node in variables)):
+        kept |= variables  # in mixed computing they may stay on the host (M20)
     if any(graph.nodes[node].op not in ENDS for node in kept):
         kept |= _handed_on(graph)
     kept = _spread(graph, kept)
