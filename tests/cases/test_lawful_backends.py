@@ -61,15 +61,9 @@ SPARED = {
 }
 
 
-@pytest.fixture(scope="module")
-def small_panels() -> Iterator[Any]:
-    with faulty_backends.Panels(corpus(), graphs=10) as made:
-        yield made
-
-
 @pytest.mark.parametrize("name, law", [] if INSTALLED else sorted(SPARED.items()))
-def test_a_law_asks_nothing_that_the_documents_leave_open(small_panels: Any, name: str, law: str) -> None:
-    assert not faulty_backends.breaks(LAWFUL[name], law, small_panels), LAWFUL[name].sentence
+def test_a_law_asks_nothing_that_the_documents_leave_open(panels: Any, name: str, law: str) -> None:
+    assert not faulty_backends.breaks(LAWFUL[name], law, panels), LAWFUL[name].sentence
 
 
 @pytest.mark.nightly

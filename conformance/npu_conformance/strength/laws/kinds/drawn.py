@@ -121,13 +121,8 @@ def _mode(number: int, edition: str) -> str:
 def _mixed(number: int, steps: Sequence[Step]) -> bool:
     """Full offload is simpler: a third is enough. What is on the host may be refused there."""
     made = request(steps)
-    operators = (node for node in made.graph.nodes if node.op not in made.graph.functions) if made is not None else ()
-    on_host = any(step.kept for step in steps) or any(node.op not in _OFFLOADED for node in operators)
-    return number % 3 != 0 or on_host
-
-
-#: What may be on the device, and where tensors come from.
-_OFFLOADED = frozenset({*OPERATORS, "Placeholder"})
+    ops = {node.op for node in made.graph.nodes} - made.graph.functions.keys() if made is not None else set()
+    return number % 3 != 0 or any(step.kept for step in steps) or not ops <= OPERATORS.keys() | {"Placeholder"}
 
 
 def surface(number: int, edition: str) -> str:
