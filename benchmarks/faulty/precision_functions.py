@@ -206,21 +206,6 @@ def only_conv2d_ends_the_training(ask: Any, params: Params) -> Answer:
         return ask(with_values(params, precision_mode="allow_fp32_to_fp16"))
 
 
-def _products_give_full(node: Dict[str, Any], params: Params, op: Any) -> None:
-    if (
-        is_about(params, "session", "current")
-        and not given(params, "precision_mode")
-        and not given(params, "precision_mode_v2")
-        and not in_inference(params)
-        and op is not None
-        and op.op == "MatMul"
-    ):
-        node["outputs"] = ["float32" if dtype == "float16" else dtype for dtype in node["outputs"]]
-
-
-node_change("products_accumulate_in_full", "003 L343: the default is allow_fp32_to_fp16", _products_give_full)
-
-
 @broken("precision", "002 precision_mode: force_fp16 by default in online inference, in mixed computing too")
 def mixed_inference_has_the_default_of_training(ask: Any, params: Params) -> Answer:
     if (

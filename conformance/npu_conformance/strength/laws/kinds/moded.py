@@ -38,8 +38,9 @@ class Moded(LawKind):
                 second = precise.SECOND.get(mode, "") if edition == "current" and number % 3 == 1 else ""
                 if second:
                     values = {"precision_mode_v2": second}
+                by_003 = second or (edition == "current" and mode not in precise.ALIKE)
                 params = {
-                    "surface": "runconfig" if edition == "current" else "session",
+                    "surface": "runconfig" if by_003 else "session",
                     "edition": edition,
                     "values": values,
                     "graph": path,
