@@ -10,7 +10,7 @@ import pytest
 
 from npu_conformance import cli
 from npu_conformance.protocol import schema
-from npu_reference.device.timing.known import KNOWN
+from npu_reference.device.timing.known import KNOWN, of_class
 from npu_reference.graphs import write_graph
 from npu_reference.hardware import built_in, page
 from tests.timing.networks import mlp
@@ -45,6 +45,12 @@ def test_the_errors_that_answers_tell_are_those_of_the_page():
     for name, error in KNOWN.items():
         nets, _, _, ratios = rows[name].split(" | ")
         assert (int(nets), ratios) == (error.nets, f"{error.least:.2f} to {error.most:.2f}")
+
+
+def test_a_class_of_one_or_two_networks_has_the_error_of_all():
+    name, found = of_class("embedding")
+    assert (name, found.nets, found.least) == ("different", sum(one.nets for one in KNOWN.values()), 0.67)
+    assert of_class("dense") == ("dense", KNOWN["dense"])
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 from npu_reference.compiler import Compiled
 from npu_reference.compiler.lowering.sizes import RECURRENT
 
-__all__ = ["KNOWN", "Error", "error_of"]
+__all__ = ["KNOWN", "Error", "error_of", "of_class"]
 
 
 class Error(NamedTuple):
@@ -30,6 +30,9 @@ KNOWN: Dict[str, Error] = {
     "depthwise inference": Error(6, 0.67, 1.67),
 }
 
+#: One or two networks say nothing of others like them: then the error is that of all (assumed).
+_FEW = 3
+
 
 def error_of(compiled: Compiled) -> Optional[Dict[str, Any]]:
     """The error of a step's class; None for a step that is like no network that is known."""
@@ -39,7 +42,18 @@ def error_of(compiled: Compiled) -> Optional[Dict[str, Any]]:
         found = "embedding"
     if found is not None and not any("Apply" in kernel.op for kernel in kernels):
         found += " inference"
-    return {"class": found, **KNOWN[found]._asdict()} if found in KNOWN else None
+    if found not in KNOWN:
+        return None
+    name, error = of_class(found)
+    return {"class": name, **error._asdict()}
+
+
+def of_class(name: str) -> Tuple[str, Error]:
+    """The error of a class that is known; of one or two networks that of all, which are called different."""
+    if KNOWN[name].nets >= _FEW:
+        return name, KNOWN[name]
+    nets, least, most = zip(*KNOWN.values())
+    return "different", Error(sum(nets), min(least), max(most))
 
 
 def _class_of(ops: Tuple[str, ...]) -> Optional[str]:
