@@ -454,10 +454,8 @@ _NOT_COMPUTED = frozenset({"Const", "NoOp", "Placeholder", "_Arg", "_Retval"})
 
 def of_options(way: Way) -> List[str]:
     """The conditions that give options, or ask for them on another surface."""
-    return [
-        name for name in way.conditions
-        if name not in CONDITIONS or CONDITIONS[name].gives or CONDITIONS[name].surface
-    ]  # fmt: skip
+    table = {name: CONDITIONS[name] for name in _of_table(way.conditions)}
+    return [name for name in way.conditions if name not in table or table[name].gives or table[name].surface]
 
 
 #: Aspects that two graphs have together, not each by itself.

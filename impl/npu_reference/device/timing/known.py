@@ -44,8 +44,7 @@ def error_of(compiled: Compiled) -> Optional[Dict[str, Any]]:
         found += " inference"
     if found not in KNOWN:
         return None
-    name, error = of_class(found)
-    return {"class": name, **error._asdict()}
+    return dict(zip(("class", *Error._fields), (of_class(found)[0], *of_class(found)[1])))
 
 
 def of_class(name: str) -> Tuple[str, Error]:

@@ -126,6 +126,4 @@ _OF_PARTITION = ("graph", "surface", "edition", "values", "env", "files", "op_li
 def _left(
     kept: effects.KeptEffect, told: Mapping[str, Optional[client.Outcome]], claims: judge.Claims
 ) -> effects.KeptEffect:
-    return effects.spared(
-        kept, told.get("first"), told.get(_PARTITION), lambda names: refused_of(names, told, claims)
-    )  # fmt: skip
+    return effects.spared(kept, told.get("first"), told.get(_PARTITION), lambda names: refused_of(names, told, claims))
