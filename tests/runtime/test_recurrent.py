@@ -13,8 +13,6 @@ from npu_reference.runtime.operators import recurrent
 from tests.depth import at_night
 from tests.runtime.comparing import npu
 
-pytestmark = pytest.mark.oldest_at_night
-
 TIME, BATCH, SIZE, HIDDEN = 4, 3, 2, 5
 LENGTHS = [4, 0, 2]
 

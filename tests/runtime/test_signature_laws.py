@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from npu_reference.runtime.sessions.interception import engine_of
 from tests.runtime.comparing import npu, plain
 
-pytestmark = pytest.mark.oldest_at_night
-
 #: A few seconds; a soak asks for more.
 EXAMPLES = int(os.environ.get("NPU_TESTS_RUNTIME_EXAMPLES", "12"))
 LAW = settings(
