@@ -32,10 +32,8 @@ from npu_reference.graphs import Graph
 from npu_reference.graphs.writers import graph_to_text
 
 __all__ = [
-    "METHODS", "WHOLE", "Dealt", "Way", "deal", "difference", "form", "of_options",
-    "option_pairs", "own", "pairs", "part_of",
-    "request", "smaller", "usable", "spared", "usable_of", "way_of",
-    "words",
+    "METHODS", "WHOLE", "Dealt", "Way", "deal", "difference", "form", "of_options", "option_pairs", "own", "pairs",
+    "part_of", "request", "smaller", "spared", "usable", "usable_of", "way_of", "words",
 ]  # fmt: skip
 
 #: So many conditions of one question that cost something, that of two graphs as one aside; more where its requirements

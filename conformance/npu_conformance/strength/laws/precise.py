@@ -336,7 +336,7 @@ def _gray(reading: Precise) -> List[str]:
                 given.append("?" if cast else told[source]["outputs"][slot])
         if "?" in given or len(set(given)) != 1:
             continue  # which of several producers counts is a choice (P1), and so is what none decides (P2)
-        wanted = "float16" if given == ["float16"] * len(given) else "float32"
+        wanted = "float16" if given[0] == "float16" else "float32"
         if any(one["inputs"][at] != wanted for at in says):
             faults.append(f"{one['node']} ({op}) reads {' '.join(one['inputs'])} where its producers give {given}")
     return faults

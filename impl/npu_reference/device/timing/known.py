@@ -44,7 +44,8 @@ def error_of(compiled: Compiled) -> Optional[Dict[str, Any]]:
         found += " inference"
     if found not in KNOWN:
         return None
-    return dict(zip(("class", *Error._fields), (of_class(found)[0], *of_class(found)[1])))
+    name, error = of_class(found)
+    return {"class": name, **error._asdict()}
 
 
 def of_class(name: str) -> Tuple[str, Error]:

@@ -156,7 +156,8 @@ def _steps(pack: Sequence[Instance], number: int) -> KeptEffect:
     steps[HERE] = {}
     told = [f"ended {HERE}-{place} done" for place in range(len(pack))]
     params = {"values": {}, "variants": steps}
-    expect = _EMPTY._replace(contains=("ended base done", f"ended {HERE} done"), forbid=tuple(told))
+    answered = [f"ended {HERE}-{place} *" for place in range(len(pack))]
+    expect = _EMPTY._replace(contains=("ended base done", *answered, f"ended {HERE} done"), forbid=tuple(told))
     return _pack(pack, "timeline", params, number, told, expect)
 
 
