@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 
 import pytest
 
-from fixtures.programs import placement_grid, precision_grid, related_grid
+from fixtures.programs import casegen, placement_grid, precision_grid, related_grid
 from npu_reference.graphs import load_graph
 from npu_reference.graphs.ops import OPS
 from npu_reference.partition.structure import hidden
@@ -54,3 +55,9 @@ def test_every_operator_that_calls_functions_or_is_read_through_has_a_row():
     # TensorFlow makes _If and _While itself, of references is RefIdentity alone, and Unsqueeze is Ascend's own name.
     elsewhere = {"_If", "_While", "RefIdentity", "RefExit", "Unsqueeze"}
     assert not sorted((operators.CALLS | operators.TRANSPARENT | operators.FOLLOWERS) - asked - elsewhere)
+
+
+def test_one_module_alone_says_what_a_case_is_and_writes_files_of_cases():
+    writes = re.compile(r"\[\[case\]\]|\[case\.(params|expect)|class Case|/ ?\"golden\"")
+    found = {path.name for path in Path(casegen.__file__).parent.rglob("*.py") if writes.search(path.read_text("utf-8"))}
+    assert found == {"casegen.py"}
