@@ -59,5 +59,6 @@ def test_every_operator_that_calls_functions_or_is_read_through_has_a_row():
 
 def test_one_module_alone_says_what_a_case_is_and_writes_files_of_cases():
     writes = re.compile(r"\[\[case\]\]|\[case\.(params|expect)|class Case|/ ?\"golden\"")
-    found = {path.name for path in Path(casegen.__file__).parent.rglob("*.py") if writes.search(path.read_text("utf-8"))}
+    programs = Path(casegen.__file__).parent.rglob("*.py")
+    found = {path.name for path in programs if writes.search(path.read_text("utf-8"))}
     assert found == {"casegen.py"}
