@@ -8,7 +8,6 @@ import struct
 
 import pytest
 
-from fixtures.programs import artifact_graphs
 from npu_reference import tuning
 from npu_reference.artifacts import Folder, fusions, library
 from npu_reference.artifacts.places import LEVEL_KINDS, OPTION_KINDS
@@ -280,12 +279,6 @@ def test_the_library_says_what_the_catalogue_says():
         was, now = plain.get(op).after_fusion(), again.get(op).after_fusion()
         if was.columns:
             assert now.columns == was.columns and now.flag == (was.flag or "graylist"), op
-
-
-def test_the_graphs_of_the_cases_are_what_their_program_makes():
-    made = {file: data for name in artifact_graphs.GRAPHS for file, data in artifact_graphs.rendered(name).items()}
-    stored = {path.name: path.read_bytes() for path in artifact_graphs.OUTPUT.iterdir()}
-    assert made == stored, "run fixtures/programs/artifact_graphs.py"
 
 
 def test_a_program_without_debug_options_leaves_nothing_but_what_the_documents_say(machine):

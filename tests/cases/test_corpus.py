@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.programs import case_graphs as program
 from npu_conformance.library import inventory
 from tests.cases.corpus import corpus
 
@@ -80,19 +79,6 @@ def test_titles_begin_with_a_capital_or_an_option_and_have_no_full_stop():
     begins = re.compile(r"[A-Z]|[a-z]+_\w+ ")
     odd = [case.id for case in corpus().cases.values() if case.title.endswith(".") or not begins.match(case.title)]
     assert not odd
-
-
-def test_the_graphs_of_the_cases_are_what_their_program_makes():
-    made = {file: content for name in program.GRAPHS for file, content in program.rendered(name).items()}
-    stored = {path.name: path.read_bytes() for path in program.OUTPUT.iterdir() if path.suffix in (".pb", ".pbtxt")}
-    assert sorted(stored) == sorted(made)
-    assert not [name for name in made if made[name] != stored[name]], "run fixtures/programs/case_graphs.py"
-
-
-def test_no_graph_of_the_cases_is_left_unused():
-    used = {Path(case.params["graph"]).name for case in corpus().cases.values() if "graph" in case.params}
-    stored = {path.name for path in program.OUTPUT.iterdir() if path.suffix in (".pb", ".pbtxt")}
-    assert stored <= used
 
 
 def test_the_inventory_is_whole():

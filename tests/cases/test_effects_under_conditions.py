@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -142,14 +141,6 @@ def _pairs():
         effects = [name for name, pattern in EFFECTS.items() if any(re.search(pattern, one) for one in told)]
         found.update(itertools.product(effects, _conditions(case)))
     return found
-
-
-def test_the_file_is_what_its_program_makes():
-    for path, content in program.rendered().items():
-        assert path.read_text(encoding="ascii") == content, "run fixtures/programs/company_grid.py"
-    own = Path(program.__file__)
-    for path in (own, *own.with_name("company_rows").glob("*.py")):
-        assert "npu_reference" not in path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("effect", EFFECTS)

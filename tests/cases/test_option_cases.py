@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
-from fixtures.programs import adapter_cases, compile_grid, file_grid, kernel_grid, option_grid
-from fixtures.programs import option_cases as program
+from fixtures.programs import compile_grid, file_grid, kernel_grid
 from fixtures.programs.covering import pairs
 from fixtures.programs.file_rows.kind import possible, rows
 from fixtures.programs.option_tables.runconfig import RUNCONFIG
@@ -22,18 +20,6 @@ from tests.cases.corpus import corpus
 pytestmark = pytest.mark.not_oldest
 
 OPTIONS = [one for one in corpus().instances() if one.case.method == "options" and one.case.area == "options"]
-
-
-@pytest.mark.parametrize("maker", [program, option_grid, file_grid, kernel_grid, compile_grid, adapter_cases])
-def test_the_files_are_what_their_program_makes(maker):
-    for path, content in maker.rendered().items():
-        assert path.read_text(encoding="ascii") == content, f"run {maker.__name__}"
-
-
-@pytest.mark.parametrize("maker", [program, option_grid, file_grid, kernel_grid, compile_grid, adapter_cases])
-def test_the_program_looks_at_no_implementation(maker):
-    text = Path(maker.__file__).read_text(encoding="utf-8")
-    assert "npu_reference" not in text
 
 
 def test_every_type_default_and_example_of_the_tables_has_a_row_or_is_given_in_words():

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import npu_reference.partition as package
-from fixtures.programs import placement_graphs as program
 from npu_reference.partition.reasons import REMEDIES, Reason
 from tests.cases.corpus import corpus
 
@@ -126,12 +125,3 @@ def _adapter_texts():
 def _texts(node):
     parts = node.values if isinstance(node, ast.JoinedStr) else [node]
     yield "".join(".*" if constant(part) is None else re.escape(constant(part)) for part in parts)
-
-
-def test_the_graphs_of_these_cases_are_what_their_program_makes_and_all_are_used():
-    made = {file: content for name in program.GRAPHS for file, content in program.rendered(name).items()}
-    stored = {path.name: path.read_bytes() for path in program.OUTPUT.iterdir() if path.suffix == ".pbtxt"}
-    assert sorted(stored) == sorted(made)
-    assert not [name for name in made if made[name] != stored[name]], "run -m fixtures.programs.placement_graphs"
-    used = {Path(case.params["graph"]).name for case in corpus().cases.values() if "graph" in case.params}
-    assert set(stored) <= used

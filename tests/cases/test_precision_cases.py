@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from fixtures.programs import precision_graphs as program
 from npu_conformance.library.case import Instance
 from npu_conformance.strength import killing
 from tests.cases.asking import ask
@@ -31,18 +28,6 @@ MODES = {
         "mix": ("precision-mix-on-both-dtypes", "precision-v2-mixed-float16-on-both-dtypes"),
     },
 }
-
-
-def test_the_graphs_are_what_their_program_makes():
-    made = {file: content for name in program.GRAPHS for file, content in program.rendered(name).items()}
-    stored = {path.name: path.read_bytes() for path in program.OUTPUT.iterdir()}
-    assert sorted(stored) == sorted(made)
-    assert not [name for name in made if made[name] != stored[name]], "run -m fixtures.programs.precision_graphs"
-
-
-def test_no_graph_is_left_unused():
-    used = {Path(case.params["graph"]).name for case in corpus().cases.values() if "graph" in case.params}
-    assert {path.name for path in program.OUTPUT.iterdir()} <= used
 
 
 @pytest.mark.parametrize("edition", MODES)

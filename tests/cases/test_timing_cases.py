@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from fixtures.programs import distributed_graphs, timing_graphs
 from npu_conformance.library.case import Instance
 from tests.cases.asking import ask
 from tests.cases.corpus import corpus, mutants
@@ -23,23 +20,6 @@ REQUIREMENTS = [
 ]
 
 TIMING = [case for case in corpus().cases.values() if case.area == "timing"]
-
-
-def test_the_graphs_are_what_their_programs_make():
-    made = {
-        file: content
-        for program in (distributed_graphs, timing_graphs)
-        for name in program.GRAPHS
-        for file, content in program.rendered(name).items()
-    }
-    stored = {path.name: path.read_bytes() for path in timing_graphs.OUTPUT.iterdir()}
-    assert not [name for name in stored if name.endswith(".pbtxt") and name not in made]
-    assert not [name for name in made if made[name] != stored.get(name)], "run -m fixtures.programs.timing_graphs"
-
-
-def test_no_graph_is_left_unused():
-    used = {Path(case.params["graph"]).name for case in corpus().cases.values() if "graph" in case.params}
-    assert {f"{name}.pbtxt" for name in timing_graphs.GRAPHS} <= used
 
 
 def test_no_case_says_how_long_a_step_takes():
