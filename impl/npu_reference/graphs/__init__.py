@@ -7,7 +7,7 @@ from .builder import FunctionBuilder, GraphBuilder
 from .closing import arg_shapes, close_over, leading_to
 from .dtypes import DType
 from .edges import CONTROL, Edges
-from .frames import Frame, frames
+from .frames import CONTROL_FLOW, Frame, frames
 from .functions import Function, Library
 from .graph import Graph, Node
 from .importing import as_session_gives, in_creation_order
@@ -20,9 +20,9 @@ from .shaping.inference import Shapes, batch_feeds, infer_shapes
 from .writers import write_graph
 
 __all__ = [
-    "COPY_MARK", "ArgDef", "AttrDef", "Attrs", "CONTROL", "DType", "Edges", "Frame", "FuncRef", "Function",
-    "FunctionBuilder", "Graph", "GraphBuilder", "ITERATIONS_MARK", "Library", "Node", "OPERATOR_MARK", "OPS", "OpDef",
-    "Placeholder", "SEEDED_MARK", "Shapes", "UNKNOWN_RANK", "arg_shapes", "as_session_gives", "batch_feeds",
-    "close_over", "closed_graph", "frames", "graph_from_def", "in_creation_order", "infer_shapes", "leading_to",
-    "load_graph", "message_class", "parse_graph", "python_names", "write_graph",
+    "COPY_MARK", "ArgDef", "AttrDef", "Attrs", "CONTROL", "CONTROL_FLOW", "DType", "Edges", "Frame", "FuncRef",
+    "Function", "FunctionBuilder", "Graph", "GraphBuilder", "ITERATIONS_MARK", "Library", "Node", "OPERATOR_MARK",
+    "OPS", "OpDef", "Placeholder", "SEEDED_MARK", "Shapes", "UNKNOWN_RANK", "arg_shapes", "as_session_gives",
+    "batch_feeds", "close_over", "closed_graph", "frames", "graph_from_def", "in_creation_order", "infer_shapes",
+    "leading_to", "load_graph", "message_class", "parse_graph", "python_names", "write_graph",
 ]  # fmt: skip

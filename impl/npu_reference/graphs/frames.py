@@ -9,7 +9,12 @@ from .graph import Graph, where
 from .limits import MAX_FRAME_DEPTH
 from .names import shorten
 
-__all__ = ["Frame", "frames"]
+__all__ = ["CONTROL_FLOW", "Frame", "frames"]
+
+#: Operators that make loops and conditionals of TensorFlow 1, beside a loop's LoopCond.
+CONTROL_FLOW = frozenset(
+    f"{ref}{name}" for ref in ("", "Ref") for name in ("Enter", "Exit", "Merge", "NextIteration", "Switch")
+)
 
 _ENTERS = ("Enter", "RefEnter")
 _EXITS = ("Exit", "RefExit")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, Set, Tuple
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
 from npu_reference.graphs import as_session_gives
-from npu_reference.graphs.frames import frames
+from npu_reference.graphs.frames import CONTROL_FLOW, frames
 from npu_reference.options.rules.shapes import no_loops
 from npu_reference.partition.borders.crossing import (
     Copies,
@@ -46,11 +46,6 @@ __all__ = [
     "where_of_uninitialized",
     "with_graph_options",
 ]
-
-
-_CONTROL_FLOW_V1 = frozenset(
-    prefix + op for prefix in ("", "Ref") for op in ("Enter", "Exit", "Merge", "NextIteration", "Switch")
-)
 
 
 class AdapterPlan(NamedTuple):
@@ -128,7 +123,7 @@ def control_flow_note(graph: Graph, settings: PartitionSettings) -> List[Note]:
     """Document 003 on variable_placement: variables on the host and control flow of TensorFlow 1 may fail together."""
     if not settings.variables_on_host:
         return []
-    names = sorted(node.name for node in graph.nodes if node.op in _CONTROL_FLOW_V1)
+    names = sorted(node.name for node in graph.nodes if node.op in CONTROL_FLOW)
     if not names or not any(node.op.startswith("Variable") or node.op == "VarHandleOp" for node in graph.nodes):
         return []
     return [

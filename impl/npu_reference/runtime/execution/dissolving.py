@@ -12,13 +12,13 @@ from __future__ import annotations
 import itertools
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from npu_reference.graphs import OPS, Graph, frames, graph_from_def
+from npu_reference.graphs import CONTROL_FLOW, OPS, Graph, frames, graph_from_def
 from npu_reference.partition import Partition
 from npu_reference.partition.structure.calls import called_functions
 from npu_reference.partition.structure.hidden import waiting
 from npu_reference.partition.structure.topology import reached
 from npu_reference.runtime.execution.liveness import unsteady
-from npu_reference.runtime.execution.needed import CONTROL_FLOW, call_without_idle, is_lowered, without_idle
+from npu_reference.runtime.execution.needed import call_without_idle, is_lowered, without_idle
 from npu_reference.runtime.execution.references import MARK, reads_reference
 
 __all__ = ["Dissolved", "dissolve", "dissolved", "must_dissolve"]

@@ -10,19 +10,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from npu_reference.graphs import OPS, Graph, graph_from_def
+from npu_reference.graphs import CONTROL_FLOW, OPS, Graph, graph_from_def
 from npu_reference.partition.structure.calls import called_functions
 
-__all__ = ["CONTROL_FLOW", "call_without_idle", "is_lowered", "only_needed", "without_idle"]
+__all__ = ["call_without_idle", "is_lowered", "only_needed", "without_idle"]
 
 _BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
 _LOOPS = ("While", "StatelessWhile")
 #: Operators of which nobody sees whether they run. TensorFlow prunes whatever leads to nothing in what it dissolves.
 _IDLE = ("Const", "Identity", "NoOp")
-#: TensorFlow runs these in a function that it calls, whatever they lead to.
-CONTROL_FLOW = tuple(
-    f"{ref}{name}" for ref in ("", "Ref") for name in ("Switch", "Merge", "Enter", "Exit", "NextIteration")
-)
 _LOWERED = "_lower_using_switch_merge"
 
 #: An operator and its output; -1 where it is waited for.
@@ -123,6 +119,7 @@ def _kept_by_calls(function: Any, functions: Mapping[str, Any]) -> Set[str]:
 
 
 def _runs_anyway(node: Any, functions: Mapping[str, Any]) -> bool:
+    """Whether TensorFlow runs an operator of a function that it calls, whatever it leads to."""
     if node.op in functions:
         return bool(functions[node.op].signature.is_stateful)
     op_def = OPS.get(node.op)

@@ -10,10 +10,10 @@ import numpy as np
 
 from npu_reference.device.numerics.editing import one_turn_at_a_time
 from npu_reference.dumps.settings import DataDump
-from npu_reference.graphs import Graph
+from npu_reference.graphs import CONTROL_FLOW, Graph
 from npu_reference.partition import Partition, build
 from npu_reference.partition.structure.calls import called_functions
-from npu_reference.runtime.execution.dumping.bodies import CONTROL_FLOW, MARK, let_run
+from npu_reference.runtime.execution.dumping.bodies import MARK, let_run
 from npu_reference.runtime.execution.dumping.data_dump import Dumping
 from npu_reference.runtime.execution.dumping.frames import meta_of
 from npu_reference.runtime.execution.threads import keep_thread

@@ -9,9 +9,9 @@ from npu_reference.device.numerics.body import in_order
 from npu_reference.device.numerics.kinds import STATUS_OPS
 from npu_reference.dumps.dtypes import BY_NAME
 from npu_reference.dumps.settings import DataDump
-from npu_reference.graphs import OPS, DType
+from npu_reference.graphs import CONTROL_FLOW, OPS, DType
 from npu_reference.graphs.signature import AttrProblem, arg_dtypes, count_args
-from npu_reference.runtime.execution.dumping.bodies import CONTROL_FLOW, MARK, fresh, let_run
+from npu_reference.runtime.execution.dumping.bodies import MARK, fresh, let_run
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["Adding", "Dumped", "ends_of", "gives_reference", "shared_of"]

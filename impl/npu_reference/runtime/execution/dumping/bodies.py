@@ -8,21 +8,13 @@ from typing import Any, Callable, List, Mapping, NamedTuple, Set, Tuple
 from npu_reference.device.numerics.kinds import STATUS_OPS
 from npu_reference.graphs import OPERATOR_MARK
 
-__all__ = ["CONTROL_FLOW", "Call", "MARK", "UNBOUND", "calls_of", "fresh", "let_run"]
+__all__ = ["Call", "MARK", "UNBOUND", "calls_of", "fresh", "let_run"]
 
 #: Attribute of a function's copy whose calls do not write into a model's files yet; it cannot run.
 UNBOUND = "_npu_dump_unbound"
 
 #: Node attribute that carries what a callback must know from where a body is instrumented to where it gets its name.
 MARK = "_npu_dump"
-
-#: Control flow of version 1.
-CONTROL_FLOW = frozenset(
-    (
-        *("Enter", "RefEnter", "Switch", "RefSwitch", "Merge", "RefMerge"),
-        *("NextIteration", "RefNextIteration", "Exit", "RefExit"),
-    )
-)
 
 
 def let_run(function: Any, node: str) -> None:
