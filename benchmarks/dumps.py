@@ -53,7 +53,7 @@ from npu_conformance.inspecting import dumps  # noqa: E402
 from npu_conformance.inspecting.registry import Inspected  # noqa: E402
 from npu_reference.dumps.settings import DataDump  # noqa: E402
 from npu_reference.runtime.config import current_overrides, overriding  # noqa: E402
-from npu_reference.runtime.execution import recording  # noqa: E402
+from npu_reference.runtime.execution import run_files  # noqa: E402
 from npu_reference.runtime.scripts.simulate import simulate  # noqa: E402
 from npu_reference.runtime.sessions import activation  # noqa: E402
 
@@ -287,7 +287,7 @@ def child(args) -> int:
         with open(copy, "w", encoding="utf-8") as file:
             file.write(text)
         simulate(copy, ["--steps", str(args.steps)], device_precision="off")
-        recording.end()
+        run_files.end()
     return 0
 
 

@@ -22,7 +22,7 @@ def main() -> int:
     if arguments[0].startswith("-"):
         print(f"{_USAGE}\n[USAGE] {arguments[0]}: there is no such option.", file=sys.stderr)
         return ExitStatus.BAD_INPUT
-    from npu_reference.runtime.scripts.several import simulate_ranks
+    from npu_reference.runtime.scripts.multi_rank import simulate_ranks
     from npu_reference.runtime.scripts.simulate import simulate
 
     try:

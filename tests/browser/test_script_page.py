@@ -12,7 +12,7 @@ from npu_conformance.report import script_page
 from npu_reference.graphs import GraphBuilder, close_over, load_graph
 from npu_reference.options import resolve
 from npu_reference.partition import partition
-from npu_reference.runtime.execution.clocking import RunTime
+from npu_reference.runtime.execution.virtual_clock import RunTime
 from npu_reference.runtime.observing.account import Account, AccountPlace, Failure
 from npu_reference.runtime.observing.trace import TracedCopy
 from tests.browser.conftest import open_page

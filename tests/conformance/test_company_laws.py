@@ -26,8 +26,8 @@ from npu_conformance.observing.values import unwrapped
 from npu_conformance.protocol import client
 from npu_conformance.strength import hosting
 from npu_conformance.strength.laws import company, relations
-from npu_conformance.strength.laws.company.choosing import is_of_its_own
 from npu_conformance.strength.laws.company.member import Member, Names, about_of, conditions_of
+from npu_conformance.strength.laws.company.selection import is_of_its_own
 from npu_reference.options.rules import RULES
 from npu_reference.options.table import OPTIONS
 from tests.cases.corpus import corpus

@@ -13,7 +13,7 @@ from npu_conformance.backends.reference import ReferenceBackend
 from npu_conformance.judging import judge
 from npu_conformance.protocol import requests
 from npu_conformance.strength import hosting
-from npu_conformance.strength.laws import asking, conditions, dealing, idle, relations
+from npu_conformance.strength.laws import asking, conditions, neutral_options, relations, scheduling
 from npu_conformance.strength.laws.kinds import under_conditions
 from npu_conformance.strength.laws.kinds.kind import closed
 from npu_reference.errors import NpuError
@@ -34,7 +34,7 @@ def shelf():
 
 @pytest.fixture(scope="module")
 def dealt(shelf):
-    return dealing.deal(shelf, 0, 8)
+    return scheduling.deal(shelf, 0, 8)
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +58,7 @@ def of_table(question):
 def test_every_case_is_asked_once_more_in_one_of_its_editions_under_two_conditions_or_more(shelf, dealt):
     asked = [one for question in dealt if of_table(question) for group in question.graphs for one in group]
     assert len({one.id for one in asked}) == len(asked)
-    assert {one.case.id for one in asked} == {one.case.id for one in shelf.instances() if dealing.usable(one)}
+    assert {one.case.id for one in asked} == {one.case.id for one in shelf.instances() if scheduling.usable(one)}
     assert min(len(question.conditions) for question in dealt) >= 2
     assert any(one.case.expect.rejected is not None for one in asked)
     for question in dealt:
@@ -74,31 +74,31 @@ def test_mixed_computing_is_not_switched_off_by_defaults_beside_it(dealt, tmp_pa
     mixed = 0
     for one in laid:
         params = requests.prepare(one.first, str(tmp_path)).params
-        alone, _ = dealing.request(one, dealing.Way((0,), (name,)), params, True, closed)
+        alone, _ = scheduling.request(one, scheduling.Way((0,), (name,)), params, True, closed)
         if "op_list" in alone and alone["op_list"] != params.get("op_list"):  # some graphs keep something on the host
-            whole = dealing.way_of(dealing.WHOLE, one)
+            whole = scheduling.way_of(scheduling.WHOLE, one)
             others = tuple(each for each in whole.conditions if each != "beside defaults that are written out")
-            mixing, _ = dealing.request(one, whole._replace(conditions=others), params, True, closed)
-            asked, _ = dealing.request(one, whole, params, True, closed)
+            mixing, _ = scheduling.request(one, whole._replace(conditions=others), params, True, closed)
+            asked, _ = scheduling.request(one, whole, params, True, closed)
             assert bool(mixing["values"].get("mix_compile_mode")) is asked["values"]["mix_compile_mode"], one.conditions
             mixed += "beside defaults that are written out" in one.conditions
     assert mixed > 20
 
 
 def test_requirements_meet_conditions_as_far_as_their_cases_go(dealt):
-    met, possible = dealing.pairs(dealt)
+    met, possible = scheduling.pairs(dealt)
     assert met <= possible
     assert len(met) >= 0.9 * len(possible), f"{len(met)} of {len(possible)}"
     assert {name for _, name in met} == set(conditions.CONDITIONS), "a condition that nothing is asked under"
 
 
 def test_requirements_meet_values_of_options_as_far_as_their_cases_go(dealt):
-    met, possible = dealing.option_pairs(dealt)
+    met, possible = scheduling.option_pairs(dealt)
     assert len(met) >= 0.85 * len(possible), f"{len(met)} of {len(possible)}"
-    groups = {name: one.group for name, one in idle.given().items()}
+    groups = {name: one.group for name, one in neutral_options.given().items()}
     options, all_options = ({(one, groups[name]) for one, name in pairs} for pairs in (met, possible))
     assert len(options) >= 0.95 * len(all_options), f"{len(options)} of {len(all_options)}"
-    assert {name for _, name in met} == set(idle.given()), "a value that nothing is asked beside"
+    assert {name for _, name in met} == set(neutral_options.given()), "a value that nothing is asked beside"
 
 
 def of_cases(dealt):
@@ -106,15 +106,15 @@ def of_cases(dealt):
     cases = [(one, question.conditions) for question in dealt for group in question.graphs for one in group]
     met = {(one.case.id, name) for one, names in cases for name in names}
     fitting = conditions.CONDITIONS.values()
-    return met, {(one.case.id, each.name) for one, _ in cases for each in fitting if dealing.fits(each, one)}
+    return met, {(one.case.id, each.name) for one, _ in cases for each in fitting if scheduling.fits(each, one)}
 
 
 def test_cases_meet_most_conditions_in_a_run_and_others_by_another_seed_or_in_more_rounds(shelf, dealt):
     met, possible = of_cases(dealt)
     assert len(met & possible) >= 0.58 * len(possible), f"{len(met & possible)} of {len(possible)}"
-    other, _ = of_cases(dealing.deal(shelf, 1, 8))
+    other, _ = of_cases(scheduling.deal(shelf, 1, 8))
     assert len(met | other) >= 1.2 * len(met)
-    rounds = dealing.deal(shelf, 0, 8, rounds=3)
+    rounds = scheduling.deal(shelf, 0, 8, rounds=3)
     assert rounds[: len(dealt)] == dealt
     more, possible = of_cases(rounds)
     assert len(more & possible) >= 0.85 * len(possible), f"{len(more & possible)} of {len(possible)}"
@@ -127,23 +127,23 @@ def test_every_option_of_the_documents_is_laid_or_left_out_with_a_reason(shelf):
         for name, option in OPTIONS.items()
         if any(facet.listed and facet.status not in ("reserved", "idle") for facet in option.facets.values())
     }
-    given = {name for one in idle.given().values() for name in (*one.values, *one.env)}
-    laid = {one.name.partition(" ")[0] for one in idle.rows()}
+    given = {name for one in neutral_options.given().values() for name in (*one.values, *one.env)}
+    laid = {one.name.partition(" ")[0] for one in neutral_options.rows()}
     assert laid <= given
-    assert not laid & set(idle.LEFT_OUT)
-    assert listed - laid == set(idle.LEFT_OUT)
+    assert not laid & set(neutral_options.LEFT_OUT)
+    assert listed - laid == set(neutral_options.LEFT_OUT)
     variables = {one.partition("=")[0] for row in relations.RELATIONS for one in (*row.those, *row.others)}
     assert {name for name in variables if name.isupper()} - given == {"RANK_SIZE"}, "a launched rank is a condition"
 
 
 def test_every_option_that_is_laid_says_by_a_requirement_what_it_is_about(shelf):
-    assert [one.source for one in idle.rows() if one.source not in shelf.requirements] == []
+    assert [one.source for one in neutral_options.rows() if one.source not in shelf.requirements] == []
 
 
 def test_no_document_relates_what_stands_beside_a_question(dealt):
     for question in dealt:
         names = [name for name in question.conditions if name not in conditions.CONDITIONS]
-        laid = [idle.given()[name] for name in names]
+        laid = [neutral_options.given()[name] for name in names]
         assert len({one.group for one in laid}) == len(laid)
         told = [option for one in laid for option in (*one.values, *one.env)]
         assert len(set(told)) == len(told)
@@ -152,19 +152,19 @@ def test_no_document_relates_what_stands_beside_a_question(dealt):
 
 
 def test_what_a_surface_does_not_have_is_not_laid_there():
-    (name,) = [name for name in idle.given() if name.startswith("beside dump_config")]
+    (name,) = [name for name in neutral_options.given() if name.startswith("beside dump_config")]
     asked = {"surface": "session", "edition": "current", "values": {}}
-    assert idle.beside_of([name], asked) == asked
-    assert "dump_config" in idle.beside_of([name], {**asked, "surface": "runconfig"})["values"]
+    assert neutral_options.beside_of([name], asked) == asked
+    assert "dump_config" in neutral_options.beside_of([name], {**asked, "surface": "runconfig"})["values"]
 
 
 def test_dealing_depends_on_the_library_and_the_seed_alone(shelf, dealt):
     backwards = shelf._replace(cases=dict(reversed(list(shelf.cases.items()))))
-    assert {frozenset(one.conditions) for one in dealing.deal(backwards, 0, 8)} == {
+    assert {frozenset(one.conditions) for one in scheduling.deal(backwards, 0, 8)} == {
         frozenset(one.conditions) for one in dealt
     }
-    assert dealing.deal(shelf, 0, 8) == dealt
-    assert dealing.deal(shelf, 1, 8) != dealt
+    assert scheduling.deal(shelf, 0, 8) == dealt
+    assert scheduling.deal(shelf, 1, 8) != dealt
 
 
 def failures(backend, shelf, law, folder, editions=()):
@@ -352,12 +352,12 @@ def test_a_mode_that_is_not_taken_into_functions_is_found_in_each_of_their_forms
 @pytest.mark.parametrize("name", ["_taken", "_apart"])
 def test_what_a_graph_is_moved_into_calls_what_it_was(name):
     """What is put into functions is a well-formed graph still, and holds each operator once."""
-    from npu_conformance.strength.laws import inside
+    from npu_conformance.strength.laws import nesting
     from npu_reference.graphs import GraphBuilder, graph_from_def
 
     changes = {
-        "_taken": (inside.in_calls, inside.in_branch, inside.in_loop, inside.in_flow),
-        "_apart": (inside.apart, inside.apart_in_branches),
+        "_taken": (nesting.in_calls, nesting.in_branch, nesting.in_loop, nesting.in_flow),
+        "_apart": (nesting.apart, nesting.apart_in_branches),
     }
     for change in changes[name]:
         g = GraphBuilder()
@@ -400,12 +400,12 @@ def test_an_answer_is_told_apart_into_those_of_its_graphs():
         "host": [{"node": "x"}, {"node": "zq_scope/zq_second/x"}],
         "borders": [{"source": "x:0", "direction": "h2d"}],
     }
-    assert dealing.own(answer, 0) == {
+    assert scheduling.own(answer, 0) == {
         "geops": [{"name": "g", "nodes": ["a"], "args": ["x_0_arg"]}],
         "host": [{"node": "x"}],
         "borders": [{"source": "x:0", "direction": "h2d"}],
     }
-    assert dealing.own(answer, 1) == {
+    assert scheduling.own(answer, 1) == {
         "geops": [{"name": "g", "nodes": ["a"], "args": ["x_0_arg"]}, {"nodes": ["b"], "copies": [{"node": "c"}]}],
         "host": [{"node": "x"}],
         "borders": [],

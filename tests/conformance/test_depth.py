@@ -13,9 +13,9 @@ import pytest
 from npu_conformance import cli
 from npu_conformance.judging import judge
 from npu_conformance.report import failing, results, summary
-from npu_conformance.strength.laws import asking, dealing
+from npu_conformance.strength.laws import asking, scheduling
 from npu_conformance.strength.laws.asker import Asker
-from npu_conformance.strength.laws.kinds import KINDS, listed
+from npu_conformance.strength.laws.kinds import KINDS, precision_lists
 from npu_conformance.strength.laws.plans import PARTS, THIRDS, Asked, shelved
 from tests.cases.corpus import corpus
 
@@ -59,7 +59,7 @@ def asked(folder: str, law_seed: int, thorough: bool) -> Tuple[asking.Plan, List
                 questions = KINDS[name].ask(Mute(plan, worker, CLAIMS, part), editions, methods[name])
                 yield from (question for question, _ in questions)
 
-    with mock.patch.object(dealing, "difference", lambda *given: ""):
+    with mock.patch.object(scheduling, "difference", lambda *given: ""):
         return plan, sorted(found(), key=lambda one: one.number)
 
 
@@ -83,7 +83,9 @@ def test_three_seeds_in_succession_ask_all_that_a_thorough_run_asks(runs: Any) -
     assert frozenset().union(*thirds) == every
     shelf = shelved(runs[None][0])
     twice = {one for one, times in collections.Counter(one for third in thirds for one in third).items() if times > 1}
-    assert twice == {("listed", number) for number in listed._widest(shelf.listed)}  # beside it the library is asked
+    assert twice == {
+        ("listed", number) for number in precision_lists._widest(shelf.listed)
+    }  # beside it the library is asked
 
 
 @pytest.mark.nightly

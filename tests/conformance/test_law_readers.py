@@ -13,7 +13,7 @@ from npu_conformance.judging import judge
 from npu_conformance.protocol import client, messages, requests
 from npu_conformance.strength import hosting
 from npu_conformance.strength.laws import asking
-from npu_conformance.strength.laws.kinds import KINDS, drawn, of_cases
+from npu_conformance.strength.laws.kinds import KINDS, cases, random_graphs
 from tests.cases.corpus import corpus
 from tests.depth import share
 
@@ -131,7 +131,7 @@ class Tripping:
 
 def test_a_law_that_cannot_be_read_is_the_suites_fault_and_ends_no_run(everything, monkeypatch):
     claims, plan, answers = everything
-    for kind in (drawn, of_cases):
+    for kind in (random_graphs, cases):
         monkeypatch.setattr(kind, "read", Tripping())
     records = {one.instance.id: one.result for one in asking.records(plan, claims, answers)}
     assert records["law-answered@legacy"].status == "harness-error"

@@ -19,7 +19,7 @@ from npu_conformance.protocol import client
 from npu_conformance.strength import hosting
 from npu_conformance.strength.laws import asking, examples
 from npu_conformance.strength.laws.asking import LAWS
-from npu_conformance.strength.laws.conditions import fits
+from npu_conformance.strength.laws.conditions import applicable
 from npu_conformance.strength.laws.partitions import reading
 from npu_reference.errors import NpuError
 from npu_reference.graphs import GraphBuilder, load_graph, write_graph
@@ -475,6 +475,6 @@ def test_a_backend_of_this_process_has_all_that_laws_ask_of_a_client(tmp_path):
 
 def test_a_mode_of_none_in_its_field_is_no_mode() -> None:
     """What has no mode has that of the run mode (A6), so a law may not change the run mode beside it."""
-    named = {one.id: fits.has_mode(one) for one in corpus().instances()}
+    named = {one.id: applicable.has_mode(one) for one in corpus().instances()}
     assert not named["legacy-precision-none-in-its-field@legacy"] and not named["precision-unset@current"]
     assert named["precision-allow-fp32-to-fp16@current"]

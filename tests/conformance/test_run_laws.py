@@ -13,7 +13,7 @@ from npu_conformance.backends.reference import tensorflow_version
 from npu_conformance.judging import judge
 from npu_conformance.observing import tensors
 from npu_conformance.running import runner
-from npu_conformance.strength.laws import asking, examples, running
+from npu_conformance.strength.laws import asking, examples, run_laws
 from npu_reference.errors import NpuError
 from npu_reference.graphs import load_graph
 from tests.conformance.test_laws import Lanes
@@ -126,7 +126,7 @@ def wire(value):
 
 def broken(factory, tmp_path, graphs=300):
     """Laws that a backend breaks, by name, with their results; the report is in tmp_path."""
-    chosen = tuple(one for one in asking.instances() if asking.law_of(one) in running.RUN)
+    chosen = tuple(one for one in asking.instances() if asking.law_of(one) in run_laws.RUN)
     plan = asking.Plan(graphs, 0, chosen, str(tmp_path))
     records = asking.run(plan, "here", Lanes(factory, tmp_path), CLAIMS)
     again = asking.records(plan, CLAIMS, asking.load(str(tmp_path)))
@@ -254,7 +254,7 @@ def test_a_faulty_backend_breaks_the_law_it_is_about(backend, law, tmp_path):
 
 def test_every_law_has_a_backend_that_breaks_it():
     [mark] = test_a_faulty_backend_breaks_the_law_it_is_about.pytestmark
-    assert {law for _, law in mark.args[1]} == {law.name for law in running.RUN}
+    assert {law for _, law in mark.args[1]} == {law.name for law in run_laws.RUN}
 
 
 def test_a_run_of_the_usual_length_sees_most_of_them(tmp_path):
@@ -276,14 +276,14 @@ def test_a_smallest_graph_is_left_with_the_requests_that_show_it(tmp_path, small
 
 def test_the_values_of_a_drawn_graph_are_whole_and_exact():
     for number in range(200):
-        made = running.program(running.draw(f"values/{number}"))
+        made = run_laws.program(run_laws.draw(f"values/{number}"))
         if made is not None:
             values = [one for value in made.expected(2).values() for one in value]
             assert all(one == int(one) and abs(one) < 2**24 for one in values)
 
 
 def test_the_graphs_of_a_seed_are_the_same_in_every_version_of_python():
-    drawn = [running.draw(f"run/0/{number}") for number in range(3)]
+    drawn = [run_laws.draw(f"run/0/{number}") for number in range(3)]
     assert [[step.kind for step in steps] for steps in drawn] == PINNED
 
 
@@ -296,7 +296,7 @@ PINNED = [
 
 @pytest.mark.skipif(tensorflow_version() is None, reason="the reference runs graphs with TensorFlow")
 def test_the_reference_keeps_the_laws_of_run(tmp_path):
-    chosen = tuple(one for one in asking.instances() if asking.law_of(one) in running.RUN)
+    chosen = tuple(one for one in asking.instances() if asking.law_of(one) in run_laws.RUN)
     plan = asking.Plan(asking.DEFAULT, 0, chosen, str(tmp_path))
     records = asking.run(plan, "reference", runner.Settings(python=sys.executable), CLAIMS)
     assert {record.result.status for record in records} == {"pass"}

@@ -7,9 +7,9 @@ import copy
 import pytest
 
 from npu_conformance.backends.reference import ReferenceBackend
-from npu_conformance.strength.laws import examples, timed
+from npu_conformance.strength.laws import examples, timing_laws
 from npu_conformance.strength.laws.graphs import Step
-from npu_conformance.strength.laws.kinds import of_steps
+from npu_conformance.strength.laws.kinds import step_times
 from npu_reference.errors import NpuError
 from npu_reference.graphs import load_graph
 from tests.conformance.test_laws import broken
@@ -147,19 +147,19 @@ def test_one_device_is_asked_where_several_cannot_be(tmp_path):
 def test_what_hands_tensors_on_makes_none_wait_for_another(taken, needs):
     # What `outputs` hands on is a placeholder, and the product.
     made = [("product", (0, 0, 0)), ("placeholder", (0, 0, 0)), ("outputs", (0, 1, 0)), ("unary", (taken, 0, 0))]
-    asked = timed.timed(tuple(Step(*one) for one in made))
+    asked = timing_laws.timed(tuple(Step(*one) for one in made))
     first, last = (next(node.name for node in asked.closed.nodes if node.op == op) for op in ("MatMul", "Relu"))
     tasks = [
         {"start_ns": 0, "end_ns": 6, "kind": "kernel", "engine": "cube", "nodes": [first]},
         {"start_ns": 5, "end_ns": 9, "kind": "kernel", "engine": "vector", "nodes": [last]},
     ]
-    law = next(law for law in timed.TIMED if law.name == "time-order")
-    answer = timed.TimedAnswer(asked, {"base": {"step_ns": 9, "tasks": tasks}}, {"base": {}})
+    law = next(law for law in timing_laws.TIMED if law.name == "time-order")
+    answer = timing_laws.TimedAnswer(asked, {"base": {"step_ns": 9, "tasks": tasks}}, {"base": {}})
     assert bool(law.faults(answer)) == needs
 
 
 @pytest.mark.parametrize("number", range(40))
 def test_every_graph_that_is_drawn_has_a_step(number):
-    asked = timed.timed(of_steps.steps_of(7, number))
-    params = timed.params_of(asked, number, ("legacy", "current")[number % 2], ranks=True)
+    asked = timing_laws.timed(step_times.steps_of(7, number))
+    params = timing_laws.params_of(asked, number, ("legacy", "current")[number % 2], ranks=True)
     assert asked.fetches and set(params["variants"]) == {"beside", "more"}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from npu_reference.device.numerics.constants import to_float16_grid
 from npu_reference.device.numerics.status import FLOAT32_MAX
 from npu_reference.device.numerics.variants import folded
-from npu_reference.runtime.execution.shadow import Shadow
+from npu_reference.runtime.execution.execution_graph import Shadow
 from npu_reference.runtime.sessions.interception import engine_of
 from tests.device.arithmetic import config, decided, draw, force_fp16, grid, precise, status
 

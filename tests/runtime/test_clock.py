@@ -14,12 +14,12 @@ from npu_reference.device import faults
 from npu_reference.errors import DeviceError, NpuError
 from npu_reference.hardware import built_in
 from npu_reference.runtime.config import Overrides, overriding
-from npu_reference.runtime.execution import clocking, compiling
+from npu_reference.runtime.execution import compiling, virtual_clock
 from npu_reference.runtime.observing.log import listening
 from npu_reference.runtime.observing.trace import process_trace
 from npu_reference.runtime.scripts import runner
-from npu_reference.runtime.scripts.wire import to_wire
-from npu_reference.runtime.sessions.iterations import repeated
+from npu_reference.runtime.scripts.tensor_codec import to_wire
+from npu_reference.runtime.sessions.iterations_per_run import repeated
 from tests.runtime.comparing import npu
 
 SECOND = 10**9
@@ -27,7 +27,7 @@ SECOND = 10**9
 
 @pytest.fixture(autouse=True)
 def fresh():
-    clocking.restart()
+    virtual_clock.restart()
     with tf.Graph().as_default():
         yield
 

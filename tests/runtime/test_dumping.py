@@ -19,8 +19,8 @@ from npu_reference.dumps.settings import DataDump
 from npu_reference.runtime import ranks
 from npu_reference.runtime.config import current_overrides, overriding
 from npu_reference.runtime.execution import threads
-from npu_reference.runtime.execution.dumping import data_dump, waiting
-from npu_reference.runtime.sessions import iterations
+from npu_reference.runtime.execution.dumping import data_dump, write_order
+from npu_reference.runtime.sessions import iterations_per_run
 from tests.runtime.dumped_runs import config, tensors
 
 v1 = tf.compat.v1
@@ -132,7 +132,7 @@ def test_what_follows_a_loop_waits_for_the_dumps_of_its_last_condition(tmp_path,
     if tf.__version__ >= "2":
         v1.disable_control_flow_v2()
     bound = []
-    wait = waiting.wait_for_turns
+    wait = write_order.wait_for_turns
     monkeypatch.setattr(data_dump, "wait_for_turns", lambda body: (wait(body), bound.append(body)))
     again, turn = lambda i, a: tf.less(i, 3, name="again"), lambda i, a: (i + 1, tf.multiply(a, 2.0, name="turn"))
     _, out = v1.while_loop(again, turn, [v1.constant(0), v1.placeholder(tf.float32, [], name="x")])
@@ -284,7 +284,7 @@ def test_the_folder_is_that_of_the_sessions_device(tmp_path):
 
 def test_iterations_of_a_device_loop_are_steps(tmp_path):
     weight = v1.get_variable("weight", [], initializer=v1.zeros_initializer(), use_resource=False)
-    step = iterations.repeated(v1.assign_add(weight, 1.0, name="step"), 4)
+    step = iterations_per_run.repeated(v1.assign_add(weight, 1.0, name="step"), 4)
     options = config(enable_dump=True, dump_path=str(tmp_path), dump_step="1|3", iterations_per_loop=4)
     with v1.Session(config=options) as session:
         session.run(weight.initializer)

@@ -16,7 +16,7 @@ from tensorflow.python.ops import control_flow_ops
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime import tf_api
-from npu_reference.runtime.execution.ordering import calls_in_order
+from npu_reference.runtime.execution.collective_order import calls_in_order
 from npu_reference.runtime.observing.log import listening
 from npu_reference.runtime.observing.trace import process_trace
 from tests.runtime.comparing import TF1, control_flow, npu, plain

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 import tensorflow.compat.v1 as tf
 
-from npu_reference.runtime.execution.dissolving import must_dissolve
+from npu_reference.runtime.execution.inlining import must_dissolve
 from npu_reference.runtime.observing.trace import process_trace
 from tests.depth import at_night
 from tests.runtime.comparing import TF1, npu

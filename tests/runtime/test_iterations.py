@@ -8,7 +8,7 @@ import tensorflow.compat.v1 as tf
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime.observing.trace import process_trace
-from npu_reference.runtime.sessions.iterations import repeated
+from npu_reference.runtime.sessions.iterations_per_run import repeated
 from tests.runtime.comparing import npu
 
 

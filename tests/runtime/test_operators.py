@@ -12,10 +12,10 @@ from npu_reference.partition import partition
 from npu_reference.runtime.config import current_overrides, overriding
 from npu_reference.runtime.observing.trace import process_trace
 from npu_reference.runtime.operators.activations import fast_gelu, gelu, prelu
-from npu_reference.runtime.operators.choosing import random_choice_with_mask
-from npu_reference.runtime.operators.deforming import deformable_conv2d
+from npu_reference.runtime.operators.deformable_offsets import deformable_conv2d
 from npu_reference.runtime.operators.dropout import dropout
-from npu_reference.runtime.operators.scaling import lars, lars_v2
+from npu_reference.runtime.operators.lars import lars, lars_v2
+from npu_reference.runtime.operators.random_choice import random_choice_with_mask
 from tests.runtime.comparing import compare, control_flow, npu, plain
 
 

@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 
 from npu_conformance import cli
 from npu_conformance.protocol import schema
-from npu_reference.runtime.execution import clocking
+from npu_reference.runtime.execution import virtual_clock
 from npu_reference.runtime.observing.trace import process_trace
 
 SCRIPT = """
@@ -42,7 +42,7 @@ def script(tmp_path):
 def ask(capfd, *arguments):
     """Exit status and what was printed, as of a process of its own."""
     process_trace().restart()
-    clocking.restart()
+    virtual_clock.restart()
     with tf.Graph().as_default(), pytest.raises(SystemExit) as leaving:
         cli.main(list(arguments))
     status = leaving.value.code

@@ -16,7 +16,7 @@ from npu_reference.runtime import ranks
 from npu_reference.runtime.config import current_overrides, overriding
 from npu_reference.runtime.exchange import joining
 from npu_reference.runtime.observing.trace import process_trace
-from npu_reference.runtime.operators.communicating import hccl_seconds
+from npu_reference.runtime.operators.rank_calls import hccl_seconds
 from tests.depth import at_night
 from tests.runtime.comparing import control_flow
 

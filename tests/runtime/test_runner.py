@@ -12,7 +12,7 @@ import tensorflow.compat.v1 as tf
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime.scripts import runner
-from npu_reference.runtime.scripts.wire import from_wire, to_wire
+from npu_reference.runtime.scripts.tensor_codec import from_wire, to_wire
 from npu_reference.runtime.sessions import engine
 from tests.runtime.comparing import assert_same
 

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from npu_reference.runtime.scripts.sources import read_for
+from npu_reference.runtime.scripts.tf1_sources import read_for
 
 ONLY_V1 = {("Session",), ("placeholder",), ("train", "AdamOptimizer")}
 

@@ -110,7 +110,7 @@ def _ranks(size: int, script: str, arguments: List[str], given: Dict[str, Any], 
     from npu_conformance.files import scratch
     from npu_conformance.protocol import schema
     from npu_conformance.report import script_ranks
-    from npu_reference.runtime.scripts.several import simulate_ranks
+    from npu_reference.runtime.scripts.multi_rank import simulate_ranks
 
     if not html and form != "json":
         return simulate_ranks(size, script, arguments, **given).status

@@ -30,9 +30,9 @@ def answer(account: Any, script: str, status: int) -> Dict[str, Any]:
         script: its file.
         status: the script's exit status.
     """
-    from npu_reference.runtime.scripts import ending
+    from npu_reference.runtime.scripts import final_summary
 
-    change = ending.first_change(account)
+    change = final_summary.first_change(account)
     failure = account.failure
     return {
         "script": script,
@@ -40,7 +40,7 @@ def answer(account: Any, script: str, status: int) -> Dict[str, Any]:
         "failure": None if failure is None else _failure(failure),
         "sessions": [_session(session) for session in account.sessions],
         "more_sessions": account.more,
-        "host": [group.to_json() for group in ending.host_groups(account)],
+        "host": [group.to_json() for group in final_summary.host_groups(account)],
         "change_first": None if change is None else change.to_json(),
     }
 

@@ -13,9 +13,9 @@ from npu_bridge._tensorflow import function, v1
 from npu_bridge.helper.helper import get_gen_ops
 from npu_reference.options.classes import OptionValueError
 from npu_reference.runtime.operators.dropout import dropout
+from npu_reference.runtime.operators.fused_optimizers import adam_apply_one_assign, adam_apply_one_with_decay_assign
+from npu_reference.runtime.operators.lars import lars, lars_v2
 from npu_reference.runtime.operators.recurrent import lstm_cell
-from npu_reference.runtime.operators.scaling import lars, lars_v2
-from npu_reference.runtime.operators.updating import adam_apply_one_assign, adam_apply_one_with_decay_assign
 
 __all__ = [
     "LARS",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npu_bridge._names import module_getattr
-from npu_reference.runtime.operators.deforming import deformable_conv2d
+from npu_reference.runtime.operators.deformable_offsets import deformable_conv2d
 
 __all__ = ["deformable_conv2d"]
 

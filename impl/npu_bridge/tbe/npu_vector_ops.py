@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npu_bridge._names import module_getattr
-from npu_reference.runtime.operators.updating import lamb_apply_optimizer_assign, lamb_apply_weight_assign
+from npu_reference.runtime.operators.fused_optimizers import lamb_apply_optimizer_assign, lamb_apply_weight_assign
 
 __all__ = ["lamb_apply_optimizer_assign", "lamb_apply_weight_assign"]
 

@@ -18,7 +18,7 @@ from npu_reference.device.links import rank_table
 from npu_reference.options.classes import OptionTypeError, OptionValueError
 from npu_reference.runtime.exchange.joining import AnyMeeting, meeting_of_process, topology_of
 from npu_reference.runtime.exchange.meeting import Meeting
-from npu_reference.runtime.execution.distributing import Distribution
+from npu_reference.runtime.execution.shared_datasets import Distribution
 
 __all__ = [
     "RankPlace", "WORLD", "acting", "as_ranks", "create_group", "destroy_group", "device_of", "distribution",

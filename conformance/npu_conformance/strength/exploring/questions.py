@@ -10,7 +10,7 @@ import random
 from typing import Any, Callable, Collection, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
 from npu_conformance.library.library import Library
-from npu_conformance.strength.laws import graphs, precise
+from npu_conformance.strength.laws import graphs, precision_laws
 from npu_conformance.strength.laws.graphs import Step
 
 __all__ = ["METHODS", "Material", "ExploreQuestion", "TimedQuestion", "claimed", "draw", "material", "simpler"]
@@ -190,7 +190,7 @@ def _of_graph(below: Below, method: str, edition: str, seed: str) -> ExploreQues
     steps = tuple(graphs.draw(seed, most=12))
     values: Dict[str, Any] = {"mix_compile_mode": below(4) != 0}
     if method == "precision":
-        modes = precise.MODES[edition]
+        modes = precision_laws.MODES[edition]
         values["precision_mode"] = modes[below(len(modes))]
         if values["precision_mode"] == "force_fp16":
             values["graph_run_mode"] = 0

@@ -8,7 +8,7 @@ from typing import Iterator, List, Sequence
 
 from npu_conformance.files import output, packing, reading
 from npu_conformance.protocol import outcomes as outcome_files
-from npu_conformance.strength.laws.kinds import KINDS, drawn, of_runs
+from npu_conformance.strength.laws.kinds import KINDS, random_graphs, run_values
 from npu_conformance.strength.laws.plans import Asked, Plan
 from npu_reference import strict_json
 
@@ -71,7 +71,9 @@ def load(folder: str) -> List[Asked]:
 def whole(plan: Plan, answers: Sequence[Asked]) -> bool:
     """Whether the answers are to all random graphs of the plan, if they are to any."""
     runs = [asked.number for asked in answers if asked.kind == "run"]
-    if runs and not _same(runs, filter(lambda one: plan.takes(one // of_runs.TOGETHER), range(of_runs.runs(plan)))):
+    if runs and not _same(
+        runs, filter(lambda one: plan.takes(one // run_values.TOGETHER), range(run_values.runs(plan)))
+    ):
         return False
     every = _same([asked.number for asked in answers if asked.kind == "graph"], graphs(plan))
     return every or not any(one.case.method == "partition" for one in plan.instances)
@@ -79,7 +81,7 @@ def whole(plan: Plan, answers: Sequence[Asked]) -> bool:
 
 def graphs(plan: Plan) -> Iterator[int]:
     """The numbers of the random graphs that a plan asks about."""
-    return filter(lambda number: plan.takes(number // drawn.TOGETHER), range(plan.graphs))
+    return filter(lambda number: plan.takes(number // random_graphs.TOGETHER), range(plan.graphs))
 
 
 def _same(given: Sequence[int], expected: Iterator[int]) -> bool:

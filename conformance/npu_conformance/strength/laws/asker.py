@@ -9,7 +9,7 @@ from npu_conformance.files import descriptors, output, packing, scratch
 from npu_conformance.judging import judge
 from npu_conformance.library import twins
 from npu_conformance.protocol import client, outcomes, requests
-from npu_conformance.strength.laws import dealing
+from npu_conformance.strength.laws import scheduling
 from npu_conformance.strength.laws.plans import DEFAULT, PARTS, Plan
 from npu_reference.errors import NpuError
 from npu_reference.graphs import Graph
@@ -70,7 +70,7 @@ class Asker:
 
     def has_graph(self, path: str) -> bool:
         """Whether the questions about this graph of the library are of its part."""
-        return self._has(dealing.part_of(path, PARTS))
+        return self._has(scheduling.part_of(path, PARTS))
 
     def _has(self, number: int) -> bool:
         return self.part is None or number % PARTS == self.part

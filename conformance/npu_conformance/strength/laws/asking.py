@@ -16,10 +16,10 @@ from npu_conformance.library.case import Instance
 from npu_conformance.observing import observe, tensors, timeline
 from npu_conformance.protocol import client
 from npu_conformance.running.lanes import Settings
-from npu_conformance.strength.laws import answers, dealing, examples
+from npu_conformance.strength.laws import answers, examples, scheduling
 from npu_conformance.strength.laws.answers import FILE, graphs, load, whole
 from npu_conformance.strength.laws.asker import Asker, ended_badly
-from npu_conformance.strength.laws.kinds import KINDS, drawn
+from npu_conformance.strength.laws.kinds import KINDS, random_graphs
 from npu_conformance.strength.laws.plans import DEFAULT, PARTS, Asked, LawFinding, Plan, drawn_by, edition_of, shelved
 from npu_conformance.strength.laws.table import LAWS, OF_CONDITIONS, OF_EFFECTS, apart, instances, law_of
 from npu_reference.errors import NpuError
@@ -179,10 +179,12 @@ def ask_again(common: Common, worker: client.Client, tick: Optional[Callable[[],
     plan = common.plan
     asker = Asker(plan, worker, common.claims)
     repeated = {}
-    for number in reversed(range(0, plan.graphs, drawn.REPEATED)):
-        if not plan.takes(number // drawn.TOGETHER):
+    for number in reversed(range(0, plan.graphs, random_graphs.REPEATED)):
+        if not plan.takes(number // random_graphs.TOGETHER):
             continue
-        repeated[number] = drawn.once(asker, drawn.drawn(plan, number), number, edition_of(common.editions, number))
+        repeated[number] = random_graphs.once(
+            asker, random_graphs.drawn(plan, number), number, edition_of(common.editions, number)
+        )
     return Told(repeated=repeated)
 
 
@@ -207,7 +209,7 @@ class Questions:
         self._repeated: Dict[int, Optional[client.Outcome]] = {}
         self._lost = ""
         cases = shelved(plan).case
-        self._parts_of = {one.id: dealing.part_of(one.case.params["graph"], PARTS) for one in cases}
+        self._parts_of = {one.id: scheduling.part_of(one.case.params["graph"], PARTS) for one in cases}
 
     def same(self, one: Instance) -> Optional[int]:
         """The place of the part that asks the same as an instance of a case, where one does."""

@@ -8,10 +8,10 @@ from typing import Callable, Mapping, Sequence
 
 from npu_conformance.files import output
 from npu_conformance.judging.records import Record
-from npu_conformance.strength.laws import running, timed
+from npu_conformance.strength.laws import run_laws, timing_laws
 from npu_conformance.strength.laws.asker import Asker
 from npu_conformance.strength.laws.graphs import Step, request
-from npu_conformance.strength.laws.kinds import drawn, of_runs, of_steps
+from npu_conformance.strength.laws.kinds import random_graphs, run_values, step_times
 from npu_conformance.strength.laws.law import Law
 from npu_conformance.strength.laws.plans import Asked, LawFinding
 from npu_conformance.strength.laws.shrink import shrink
@@ -49,20 +49,20 @@ def _of_graph(asker: Asker, record: Record, finding: LawFinding) -> None:
             for way in ways:
                 if way == "repeated":
                     asker.worker.fresh()
-                outcomes[way] = drawn.once(asker, steps, number, edition, renamed=way == "renamed")
+                outcomes[way] = random_graphs.once(asker, steps, number, edition, renamed=way == "renamed")
         except NpuError:
             return False  # the backend does not start any more
-        return law.name in drawn.faults(steps, asker.claims, Asked(number, edition, outcomes))
+        return law.name in random_graphs.faults(steps, asker.claims, Asked(number, edition, outcomes))
 
-    steps = drawn.drawn(asker.plan, number)
+    steps = random_graphs.drawn(asker.plan, number)
     if breaks(steps):
         steps = shrink(steps, breaks, FRESH_SHRINKS if law.name == "repeating" else SHRINKS)
     asker.forgive()
     asked = request(steps)
     assert asked is not None
     words = [f"--feed {feed}" for feed in asked.feeds] + [f"--fetch {fetch}" for fetch in asked.fetches]
-    options = [f"-o {name}={value}" for name, value in drawn.given(number, steps).items()]
-    command = ["--edition", edition, "--surface", drawn.surface(number, edition), *options, *words]
+    options = [f"-o {name}={value}" for name, value in random_graphs.given(number, steps).items()]
+    command = ["--edition", edition, "--surface", random_graphs.surface(number, edition), *options, *words]
     name = _name(record)
     told = [f"Found as graph {asker.plan.seed}/{number}; asked as by:"]
     _write(asker, name, law, asked.graph, [*told, f"npu-conformance partition {name} {' '.join(command)}"])
@@ -70,24 +70,24 @@ def _of_graph(asker: Asker, record: Record, finding: LawFinding) -> None:
 
 def _of_run(asker: Asker, record: Record, finding: LawFinding) -> None:
     law, number, edition = law_of(record.instance), finding.asked.number, finding.asked.edition
-    ways = list(dict.fromkeys(["first", of_runs.way_of(finding.fault)]))
+    ways = list(dict.fromkeys(["first", run_values.way_of(finding.fault)]))
 
     def breaks(steps: Sequence[Step]) -> bool:
-        made = running.program(steps)
-        if made is None or not set(ways) <= {"first", *running.ways_of(made)}:
+        made = run_laws.program(steps)
+        if made is None or not set(ways) <= {"first", *run_laws.ways_of(made)}:
             return False
         try:
-            outcomes = {way: of_runs.once(asker, way, made, number, edition) for way in ways}
+            outcomes = {way: run_values.once(asker, way, made, number, edition) for way in ways}
         except NpuError:
             return False  # the backend does not start any more
-        return law.name in of_runs.faults(made, Asked(number, edition, outcomes, "run"))
+        return law.name in run_values.faults(made, Asked(number, edition, outcomes, "run"))
 
-    steps = running.draw(f"run/{asker.plan.seed}/{number}")
+    steps = run_laws.draw(f"run/{asker.plan.seed}/{number}")
     if breaks(steps):
         steps = shrink(steps, breaks, FRESH_SHRINKS)
     asker.forgive()
-    made = running.program(steps) or of_runs.program_of(asker.plan.seed, number)
-    told = [f"{way}: {running.words(running.asking(way, made, number, edition))}" for way in ways]
+    made = run_laws.program(steps) or run_values.program_of(asker.plan.seed, number)
+    told = [f"{way}: {run_laws.words(run_laws.asking(way, made, number, edition))}" for way in ways]
     found = f"Found as run {asker.plan.seed}/{number}; asked for `run` with:"
     _write(asker, _name(record), law, made.graph, [found, *told])
 
@@ -96,21 +96,21 @@ def _of_step(asker: Asker, record: Record, finding: LawFinding) -> None:
     law, number, edition = law_of(record.instance), finding.asked.number, finding.asked.edition
 
     def breaks(steps: Sequence[Step]) -> bool:
-        if timed.timed(tuple(steps)) is None:
+        if timing_laws.timed(tuple(steps)) is None:
             return False
         try:
-            outcomes = of_steps.asked_of(asker, steps, number, edition, law.name == "time-placed")
+            outcomes = step_times.asked_of(asker, steps, number, edition, law.name == "time-placed")
         except NpuError:
             return False  # the backend does not start any more
-        return law.name in of_steps.faults(steps, asker.claims, Asked(number, edition, outcomes, "step"))
+        return law.name in step_times.faults(steps, asker.claims, Asked(number, edition, outcomes, "step"))
 
-    steps = list(of_steps.steps_of(asker.plan.seed, number))
+    steps = list(step_times.steps_of(asker.plan.seed, number))
     if breaks(steps):
         steps = shrink(steps, breaks, SHRINKS)
     asker.forgive()
-    made = timed.timed(tuple(steps))
+    made = timing_laws.timed(tuple(steps))
     assert made is not None
-    params = timed.params_of(made, number, edition, "ranks" in asker.claims.features)
+    params = timing_laws.params_of(made, number, edition, "ranks" in asker.claims.features)
     told = json.dumps(params, sort_keys=True)
     found = f"Found as step {asker.plan.seed}/{number}; asked for `timeline` with:"
     _write(asker, _name(record), law, made.graph, [found, told])
@@ -130,9 +130,9 @@ def _write(asker: Asker, name: str, law: Law, graph: Graph, told: Sequence[str])
 
 
 _MADE_BY: Mapping[str, Callable[[Asker, Record, LawFinding], None]] = {
-    drawn.Drawn.name: _of_graph,
-    of_runs.OfRuns.name: _of_run,
-    of_steps.OfSteps.name: _of_step,
+    random_graphs.Drawn.name: _of_graph,
+    run_values.OfRuns.name: _of_run,
+    step_times.OfSteps.name: _of_step,
 }
 
 #: The kinds of questions whose graphs are drawn, so that no case has them.

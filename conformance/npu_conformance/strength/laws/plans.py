@@ -9,7 +9,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, U
 from npu_conformance.library.case import Case, Instance
 from npu_conformance.library.library import Library
 from npu_conformance.protocol import client
-from npu_conformance.strength.laws import company, dealing, effects, precise
+from npu_conformance.strength.laws import company, effects, precision_laws, scheduling
 
 __all__ = [
     "DEFAULT", "PARTS", "THIRDS", "Asked", "LawFinding", "Plan", "Shelved", "drawn_by", "edition_of", "plain",
@@ -39,7 +39,7 @@ class Shelved(NamedTuple):
     moded: Tuple[Tuple[str, str, str], ...] = ()
     listed: Tuple[Tuple[str, str], ...] = ()
     effects: Tuple[effects.KeptEffect, ...] = ()
-    dealt: Tuple[dealing.Dealt, ...] = ()
+    dealt: Tuple[scheduling.Dealt, ...] = ()
 
 
 class Plan(NamedTuple):
@@ -120,7 +120,7 @@ def shelved(plan: Plan) -> Shelved:
                 *effects.questions(plan.library, plan.seed, rounds),
                 *effects.refused(plan.library, f"{plan.seed}"),
             ),
-            dealt=tuple(dealing.deal(plan.library, plan.seed, PARTS, rounds)),
+            dealt=tuple(scheduling.deal(plan.library, plan.seed, PARTS, rounds)),
         )
     return _SHELVED[key]
 
@@ -130,7 +130,7 @@ def _graphs_of(library: Library) -> List[Instance]:
     chosen: Dict[str, Instance] = {}
     for one in library.instances():
         case = one.case
-        asked = case.method in dealing.METHODS and not one.twin and case.expect.rejected is None
+        asked = case.method in scheduling.METHODS and not one.twin and case.expect.rejected is None
         if asked and case.params.get("policy", "documented") == "documented":
             values = sorted(case.params.items(), key=repr)
             chosen.setdefault(repr((case.method, values)), one)
@@ -161,9 +161,9 @@ def _moded_of(paths: Sequence[str], graphs: Sequence[Instance]) -> List[Tuple[st
     return [
         (path, mode, edition)
         for path in paths
-        for edition in precise.MODES
-        for place, mode in enumerate(precise.MODES[edition])
+        for edition in precision_laws.MODES
+        for place, mode in enumerate(precision_laws.MODES[edition])
         if path in chosen
         and (path, mode, edition) not in asked
-        and (mode not in precise.ALIKE or edition == ("legacy", "current")[(turns[path] // PARTS + place) % 2])
+        and (mode not in precision_laws.ALIKE or edition == ("legacy", "current")[(turns[path] // PARTS + place) % 2])
     ]

@@ -7,7 +7,15 @@ from typing import List, Mapping, Sequence
 
 from npu_conformance.library import inventory
 from npu_conformance.library.case import Case, Expect, Instance
-from npu_conformance.strength.laws import company, conditions, dealing, effects, precise, running, timed
+from npu_conformance.strength.laws import (
+    company,
+    conditions,
+    effects,
+    precision_laws,
+    run_laws,
+    scheduling,
+    timing_laws,
+)
 from npu_conformance.strength.laws.law import Law
 from npu_conformance.strength.laws.partitions import laws
 
@@ -18,12 +26,12 @@ LAWS: Mapping[str, Law] = {
     law.name: law
     for law in (
         *laws.LAWS.values(),
-        *precise.PRECISION,
+        *precision_laws.PRECISION,
         *conditions.LAWS,
         *company.LAWS,
         *effects.EFFECTS,
-        *timed.TIMED,
-        *running.RUN,
+        *timing_laws.TIMED,
+        *run_laws.RUN,
     )
 }
 
@@ -52,7 +60,7 @@ def law_of(instance: Instance) -> Law:
 
 def apart(one: Instance) -> bool:
     """Whether no question of the laws is the same as an instance of a case: it may be asked before they are known."""
-    return one.case.method not in dealing.METHODS
+    return one.case.method not in scheduling.METHODS
 
 
 def _case(law: Law) -> Case:

@@ -16,7 +16,7 @@ from npu_bridge.estimator.npu.npu_optimizer import TAILING
 from npu_reference.options.classes import OptionTypeError, OptionValueError
 from npu_reference.runtime import ranks
 from npu_reference.runtime.observing.log import LOG
-from npu_reference.runtime.sessions.iterations import repeated
+from npu_reference.runtime.sessions.iterations_per_run import repeated
 
 __all__ = ["NPUEstimator", "NPUEstimatorSpec"]
 

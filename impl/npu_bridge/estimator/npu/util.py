@@ -12,7 +12,7 @@ from npu_reference.options.classes import OptionTypeError, OptionValueError, rai
 from npu_reference.runtime.agreement.input_shapes import GRAPH_ATTRS
 from npu_reference.runtime.agreement.training import ITERATIONS
 from npu_reference.runtime.ranks import rank_size
-from npu_reference.runtime.sessions.iterations import repeated
+from npu_reference.runtime.sessions.iterations_per_run import repeated
 
 __all__ = [
     "IterationPerLoop",

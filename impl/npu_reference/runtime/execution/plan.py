@@ -8,14 +8,14 @@ from npu_reference import graphs
 from npu_reference.device.numerics import compute_channels_last
 from npu_reference.partition import Partition, build, partition
 from npu_reference.runtime.config import Settings
-from npu_reference.runtime.execution.dissolving import must_dissolve
+from npu_reference.runtime.execution.border_counters import gauges
+from npu_reference.runtime.execution.collective_order import calls_in_order
 from npu_reference.runtime.execution.dumping.data_dump import Dumping
+from npu_reference.runtime.execution.execution_graph import Placed, Request, Shadow
+from npu_reference.runtime.execution.inlining import must_dissolve
 from npu_reference.runtime.execution.liveness import unsteady
-from npu_reference.runtime.execution.metering import gauges
-from npu_reference.runtime.execution.needed import only_needed
+from npu_reference.runtime.execution.needed_inputs import only_needed
 from npu_reference.runtime.execution.numerics import Numerics
-from npu_reference.runtime.execution.ordering import calls_in_order
-from npu_reference.runtime.execution.shadow import Placed, Request, Shadow
 from npu_reference.runtime.execution.transfers import Crossings, crossings
 from npu_reference.runtime.tf_api import tensorflow
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.partition import Partition
-from npu_reference.runtime.execution.shadow import Placed, Shadow
-from npu_reference.runtime.execution.wiring import WiredInput
+from npu_reference.runtime.execution.execution_graph import Placed, Shadow
+from npu_reference.runtime.execution.node_order import WiredInput
 from npu_reference.runtime.observing.trace import TracedCopy
 
 __all__ = ["Crossings", "TransferRule", "crossings", "value_bytes"]

@@ -47,7 +47,7 @@ class RunRecord(NamedTuple):
         copies: border transfers.
         partition: the :class:`npu_reference.partition.Partition`; shared by all runs of the same signature.
         notes: what did not run as a GEOP although it looks as if it should, or differs from TensorFlow, and why.
-        time: the :class:`npu_reference.runtime.execution.clocking.RunTime`; None where no clock is kept.
+        time: the :class:`npu_reference.runtime.execution.virtual_clock.RunTime`; None where no clock is kept.
         device: logical id of the device.
         rank: of the session, among all.
         collectives: in which it took part, in their order: ``kind``, ``tensor``, ``group``, ``ranks``, ``bytes``.

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from npu_reference.errors import NpuError
 from npu_reference.options.classes import OptionTypeError, OptionValueError
 from npu_reference.runtime.operators.calls import attribute, call, gradient
-from npu_reference.runtime.operators.communicating import through_python
+from npu_reference.runtime.operators.rank_calls import through_python
 from npu_reference.runtime.ranks import WORLD, members, rank_id, rank_size, world_rank_of
 from npu_reference.runtime.tf_api import tensorflow
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from npu_reference.errors import NpuError
 from npu_reference.runtime.config import current_overrides, overriding
-from npu_reference.runtime.observing.watching import watching
+from npu_reference.runtime.observing.observers import watching
 from npu_reference.runtime.scripts.runner import execute
 from npu_reference.runtime.sessions import activation
 

@@ -13,9 +13,9 @@ from typing import Iterator, List
 
 from npu_reference.notebooks import cell_name
 from npu_reference.runtime.observing.account import Account
-from npu_reference.runtime.scripts.complaint import complaint, failure_of
-from npu_reference.runtime.scripts.sources import Source
-from npu_reference.runtime.scripts.telling import flush_output
+from npu_reference.runtime.scripts.error_message import complaint, failure_of
+from npu_reference.runtime.scripts.reporting import flush_output
+from npu_reference.runtime.scripts.tf1_sources import Source
 
 __all__ = ["execute"]
 

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, Dict, List, Mapping, NamedTuple, Optional, Uni
 
 from npu_reference.collection import collect_no_more
 from npu_reference.errors import NpuError
-from npu_reference.runtime.scripts.copies import act_and_leave
+from npu_reference.runtime.scripts.forked import act_and_leave
 
 __all__ = ["Forker", "answer"]
 
@@ -178,7 +178,7 @@ def _act(rank: int, params: Mapping[str, Any]) -> int:
 
 
 def _import() -> None:
-    from npu_reference.runtime.scripts.surroundings import prefer_keras_2
+    from npu_reference.runtime.scripts.environment import prefer_keras_2
     from npu_reference.runtime.tf_api import tensorflow
 
     prefer_keras_2(lambda line: None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Dict, Iterable, Iterator, List, Set
 
-from npu_reference.runtime.scripts.sources import Names, bindings, chain
+from npu_reference.runtime.scripts.tf1_sources import Names, bindings, chain
 
 __all__ = ["chosen_by_version", "not_at_import"]
 

@@ -23,8 +23,8 @@ from npu_reference.runtime import ranks
 from npu_reference.runtime.exchange import joining
 from npu_reference.runtime.exchange.meeting import Meeting
 from npu_reference.runtime.exchange.remote import Host
-from npu_reference.runtime.scripts import rooms
-from npu_reference.runtime.scripts.copies import act_and_leave
+from npu_reference.runtime.scripts import meeting_folders
+from npu_reference.runtime.scripts.forked import act_and_leave
 
 __all__ = ["Ended", "environment", "launch"]
 
@@ -99,8 +99,8 @@ def launch(
     if not hasattr(os, "fork") or sys.platform == "darwin":
         raise NpuError("SYSTEM", "ranks", "this system cannot copy a process.", "Start each rank by a launch script.")
     where = joining.topology_of(size, os.environ)
-    with rooms.room(joining.meeting_place()) as folder:
-        address = os.path.join(folder, rooms.ADDRESS)
+    with meeting_folders.room(joining.meeting_place()) as folder:
+        address = os.path.join(folder, meeting_folders.ADDRESS)
         listener = joining.listen(address)
         alive = os.pipe()
         with _terminable():

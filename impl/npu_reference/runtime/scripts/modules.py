@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import Any, Callable, Iterator, Optional, Sequence
 
-from npu_reference.runtime.scripts.sources import Source
+from npu_reference.runtime.scripts.tf1_sources import Source
 
 __all__ = ["reading"]
 

@@ -15,14 +15,14 @@ from npu_reference.device.faults import parse
 from npu_reference.errors import NpuError
 from npu_reference.hardware import load
 from npu_reference.runtime.config import OPTIMIZER, Overrides, overriding
-from npu_reference.runtime.execution import clocking, leaving, recording
+from npu_reference.runtime.execution import compile_files, run_files, virtual_clock
 from npu_reference.runtime.observing.account import Account, Failure
 from npu_reference.runtime.observing.log import LogEntry, listening
 from npu_reference.runtime.observing.trace import process_trace
-from npu_reference.runtime.scripts.apart import apart
-from npu_reference.runtime.scripts.leavings import RunFolder, run_folder
+from npu_reference.runtime.scripts.isolation import apart
+from npu_reference.runtime.scripts.run_folder import RunFolder, run_folder
 from npu_reference.runtime.scripts.simulate import simulate
-from npu_reference.runtime.scripts.wire import from_wire, to_wire
+from npu_reference.runtime.scripts.tensor_codec import from_wire, to_wire
 from npu_reference.runtime.sessions import activation
 from npu_reference.runtime.tf_api import tensorflow
 
@@ -164,8 +164,8 @@ def _observed(params: Mapping[str, Any], folder: RunFolder) -> Iterator[List[Dic
         # It reorders arithmetic differently in each version of TensorFlow, and takes longer than what is run here.
         grappler=False,
     )
-    leaving.end()  # of a request that has failed
-    clocking.restart()
+    compile_files.end()  # of a request that has failed
+    virtual_clock.restart()
     process_trace().restart()  # an answer must not tell how many requests came before it
     with overriding(overrides), listening(hear):
         yield log
@@ -173,8 +173,8 @@ def _observed(params: Mapping[str, Any], folder: RunFolder) -> Iterator[List[Dic
 
 def _end() -> None:
     """A request is a program of its own: what is written as a program ends is written before the answer is made."""
-    recording.end()
-    leaving.end()
+    run_files.end()
+    compile_files.end()
 
 
 def _records() -> List[Dict[str, object]]:

@@ -12,12 +12,12 @@ from npu_reference.runtime.config import device_precision as checked_precision
 from npu_reference.runtime.observing.account import Account, keeping
 from npu_reference.runtime.observing.log import listening
 from npu_reference.runtime.observing.trace import Trace, process_trace
+from npu_reference.runtime.scripts.environment import launched, of_edition, prefer_keras_2
 from npu_reference.runtime.scripts.executing import execute
+from npu_reference.runtime.scripts.loading import reader, source_of, text_of, unchanged
 from npu_reference.runtime.scripts.modules import reading
-from npu_reference.runtime.scripts.reading import reader, source_of, text_of, unchanged
-from npu_reference.runtime.scripts.surroundings import launched, of_edition, prefer_keras_2
-from npu_reference.runtime.scripts.telling import hearer, report, speaker
-from npu_reference.runtime.scripts.writing import check_writable, dump_folder, write_trace
+from npu_reference.runtime.scripts.outputs import check_writable, dump_folder, write_trace
+from npu_reference.runtime.scripts.reporting import hearer, report, speaker
 from npu_reference.runtime.sessions import activation
 from npu_reference.runtime.tf_api import tensorflow
 

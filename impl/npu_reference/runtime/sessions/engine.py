@@ -26,27 +26,27 @@ from npu_reference.printing import counted
 from npu_reference.runtime import ranks
 from npu_reference.runtime.agreement.agreement import Agreement
 from npu_reference.runtime.config import Settings, current_overrides, give_threads_back, inner_config
-from npu_reference.runtime.execution.bodies import Hook
-from npu_reference.runtime.execution.clocking import Clocking, RunTime, Turn
+from npu_reference.runtime.execution.body_rewriting import Hook
+from npu_reference.runtime.execution.collective_order import in_order
+from npu_reference.runtime.execution.compile_files import COUNTS, Leaving, leaving
 from npu_reference.runtime.execution.compiling import Compiling
-from npu_reference.runtime.execution.distributing import redirect
 from npu_reference.runtime.execution.dumping.data_dump import Dumping
-from npu_reference.runtime.execution.leaving import COUNTS, Leaving, leaving
+from npu_reference.runtime.execution.execution_graph import Shadow
 from npu_reference.runtime.execution.numerics import Numerics
-from npu_reference.runtime.execution.ordering import in_order
 from npu_reference.runtime.execution.plan import Plan, Signature, make_plan
-from npu_reference.runtime.execution.recording import recording
-from npu_reference.runtime.execution.shadow import Shadow
-from npu_reference.runtime.observing import account, watching
+from npu_reference.runtime.execution.run_files import recording
+from npu_reference.runtime.execution.shared_datasets import redirect
+from npu_reference.runtime.execution.virtual_clock import Clocking, RunTime, Turn
+from npu_reference.runtime.observing import account, observers
 from npu_reference.runtime.observing.log import LOG, Notice, say
 from npu_reference.runtime.observing.trace import RunRecord, process_trace
-from npu_reference.runtime.operators.communicating import TOKEN, Communicator, own_tokens, token_of
+from npu_reference.runtime.operators.rank_calls import TOKEN, Communicator, own_tokens, token_of
 from npu_reference.runtime.sessions.callables import Callable_
 from npu_reference.runtime.sessions.exception_dump import is_exception
 from npu_reference.runtime.sessions.failed_operators import FailedOperators, FailedRun
 from npu_reference.runtime.sessions.failures import About, failed_at, in_users_words, refused, session_error
 from npu_reference.runtime.sessions.partial import PartialRuns
-from npu_reference.runtime.sessions.running_again import ToldAgain, Watching
+from npu_reference.runtime.sessions.rerun import ToldAgain, Watching
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["Engine"]
@@ -238,7 +238,7 @@ class Engine:
                 self._numerics.status.ask(())
         with refused():
             self._record(signature, plan, feeds, values, turn)
-        watching.tell(fetches, values, self._numerics)
+        observers.tell(fetches, values, self._numerics)
         return list(values[: plan.wanted])
 
     @contextmanager

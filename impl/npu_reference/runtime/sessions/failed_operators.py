@@ -14,7 +14,7 @@ from npu_reference.runtime.execution.numerics import Numerics
 from npu_reference.runtime.execution.plan import Plan, Signature
 from npu_reference.runtime.sessions import exception_dump
 from npu_reference.runtime.sessions.exception_dump import Operator, Read
-from npu_reference.runtime.sessions.running_again import (
+from npu_reference.runtime.sessions.rerun import (
     Place,
     ToldAgain,
     Watching,

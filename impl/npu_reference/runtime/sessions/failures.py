@@ -11,9 +11,9 @@ from npu_reference.errors import DeviceError, NpuError
 from npu_reference.graphs import Graph
 from npu_reference.partition import Partition
 from npu_reference.partition.structure.calls import called_functions
-from npu_reference.runtime.execution.dissolving import dissolved
-from npu_reference.runtime.execution.references import MARK
-from npu_reference.runtime.sessions.running_again import ToldAgain
+from npu_reference.runtime.execution.inlining import dissolved
+from npu_reference.runtime.execution.reference_reads import MARK
+from npu_reference.runtime.sessions.rerun import ToldAgain
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["About", "failed_at", "in_users_words", "refused", "session_error"]

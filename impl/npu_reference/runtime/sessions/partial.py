@@ -16,7 +16,7 @@ from npu_reference.graphs import Graph
 from npu_reference.partition.structure.topology import reached
 from npu_reference.runtime.execution.liveness import unsteady
 from npu_reference.runtime.observing.log import Notice, say
-from npu_reference.runtime.sessions.running_again import keeps_no_record
+from npu_reference.runtime.sessions.rerun import keeps_no_record
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["PartialRuns"]

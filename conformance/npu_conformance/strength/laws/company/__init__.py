@@ -8,9 +8,9 @@ condition that no document relates to it. Those that are refused are refused in 
 
 from __future__ import annotations
 
-from npu_conformance.strength.laws.company.asked import CONDITIONS, UNKNOWN_KEY, Company, Fault
-from npu_conformance.strength.laws.company.choosing import companies, drawn, members
 from npu_conformance.strength.laws.company.judging import LAWS, ask, faults, request
+from npu_conformance.strength.laws.company.request import CONDITIONS, UNKNOWN_KEY, Company, Fault
+from npu_conformance.strength.laws.company.selection import companies, drawn, members
 
 __all__ = [
     "CONDITIONS",

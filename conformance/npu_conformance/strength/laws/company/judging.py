@@ -11,7 +11,8 @@ from npu_conformance.library.case import Case, Instance
 from npu_conformance.observing import observe
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws import relations
-from npu_conformance.strength.laws.company.asked import (
+from npu_conformance.strength.laws.company.member import CAUSES, given_without, touched_by
+from npu_conformance.strength.laws.company.request import (
     CONDITIONS,
     FIELDS,
     FIRST,
@@ -24,7 +25,6 @@ from npu_conformance.strength.laws.company.asked import (
     place_of,
     refuses_unknown,
 )
-from npu_conformance.strength.laws.company.member import CAUSES, given_without, touched_by
 from npu_conformance.strength.laws.law import Law
 
 __all__ = ["LAWS", "ask", "faults", "request"]

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Named
 from npu_conformance.library.case import Instance
 from npu_conformance.observing.values import unwrapped
 from npu_conformance.strength.laws import relations
-from npu_conformance.strength.laws.company.asked import CONDITIONS, WANTED
+from npu_conformance.strength.laws.company.request import CONDITIONS, WANTED
 
 __all__ = [
     "CAUSES", "Member", "Names", "OF_CAUSES", "WORD", "about_of", "bits", "conditions_of", "given_without",

@@ -6,9 +6,9 @@ no difference. :mod:`dealing` asks about the graphs of the cases under several a
 
 from __future__ import annotations
 
-from npu_conformance.strength.laws.conditions.asked import Condition, Request
 from npu_conformance.strength.laws.conditions.declared import AFTER, CONDITIONS, FED, LAWS, TEXT, WHOLLY_MIXED
-from npu_conformance.strength.laws.conditions.of_graphs import feeds_read_back, names_may_change, prefixed
+from npu_conformance.strength.laws.conditions.graph_changes import feeds_read_back, names_may_change, prefixed
+from npu_conformance.strength.laws.conditions.request import Condition, Request
 
 __all__ = [
     "AFTER",

@@ -6,12 +6,19 @@ import functools
 import json
 from typing import Any, Dict, Mapping, Optional
 
-from npu_conformance.strength.laws import inside
-from npu_conformance.strength.laws.added import LONG, SCOPE
+from npu_conformance.strength.laws import nesting
+from npu_conformance.strength.laws.added_names import LONG, SCOPE
 from npu_conformance.strength.laws.company import UNKNOWN_KEY
-from npu_conformance.strength.laws.conditions.asked import Condition
-from npu_conformance.strength.laws.conditions.fits import SESSION, all_of, asked_on, has_mode, lacks, movable, values_of
-from npu_conformance.strength.laws.conditions.of_graphs import (
+from npu_conformance.strength.laws.conditions.applicable import (
+    SESSION,
+    all_of,
+    asked_on,
+    has_mode,
+    lacks,
+    movable,
+    values_of,
+)
+from npu_conformance.strength.laws.conditions.graph_changes import (
     OF_NAMES,
     annotated,
     beside,
@@ -39,7 +46,7 @@ from npu_conformance.strength.laws.conditions.of_graphs import (
     with_many,
     within,
 )
-from npu_conformance.strength.laws.conditions.of_options import (
+from npu_conformance.strength.laws.conditions.option_changes import (
     ABSENT,
     DEFAULTS,
     LAUNCHED,
@@ -70,6 +77,7 @@ from npu_conformance.strength.laws.conditions.of_options import (
     with_pairs,
     with_text,
 )
+from npu_conformance.strength.laws.conditions.request import Condition
 from npu_conformance.strength.laws.law import Law
 
 __all__ = ["AFTER", "CONDITIONS", "FED", "LAWS", "TEXT", "WHOLLY_MIXED"]
@@ -271,16 +279,16 @@ _ALL = [
     ),
     Condition("of whole numbers", of_integers, _EACH, _ONE, hides=frozenset({"borders"})),
     Condition("with the channels of images first", channels_first, (*_EACH, "precision.g.session_same"), _BOTH),
-    Condition("inside a function that a function calls", within(inside.in_calls), _WHOLE, **_WITHIN),
-    Condition("inside a branch of an If", within(inside.in_branch), _WHOLE, **_WITHIN),
-    Condition("inside the body of a While", within(inside.in_loop), (*_WHOLE, "P4"), **_WITHIN),
+    Condition("inside a function that a function calls", within(nesting.in_calls), _WHOLE, **_WITHIN),
+    Condition("inside a branch of an If", within(nesting.in_branch), _WHOLE, **_WITHIN),
+    Condition("inside the body of a While", within(nesting.in_loop), (*_WHOLE, "P4"), **_WITHIN),
     Condition(
-        "inside a conditional and a loop of version 1", within(inside.in_flow), (*_WHOLE[:1], "P4"),
+        "inside a conditional and a loop of version 1", within(nesting.in_flow), (*_WHOLE[:1], "P4"),
         **{**_WITHIN, "fits": all_of(can_be_within, mixes_nothing)},
     ),
-    Condition("with operators in functions of their own", each_apart(inside.apart), ("M22",), **_OF_THEIR_OWN),
+    Condition("with operators in functions of their own", each_apart(nesting.apart), ("M22",), **_OF_THEIR_OWN),
     Condition(
-        "with operators in branches of conditionals of their own", each_apart(inside.apart_in_branches), ("M22",),
+        "with operators in branches of conditionals of their own", each_apart(nesting.apart_in_branches), ("M22",),
         **_OF_THEIR_OWN,
     ),
     # after what is put into functions, which would not take these along

@@ -6,12 +6,12 @@ it. Cases are asked once more, each under several conditions at a time, and judg
 
 from __future__ import annotations
 
-from npu_conformance.strength.laws.effects.asked import MIXED, EffectCondition, EffectQuestion, KeptEffect, question
 from npu_conformance.strength.laws.effects.changes import is_refused
-from npu_conformance.strength.laws.effects.choosing import details, effects, questions, usable
 from npu_conformance.strength.laws.effects.declared import CONDITIONS, fitting
 from npu_conformance.strength.laws.effects.judging import EFFECTS, asked_for, fault, read_back, spared
-from npu_conformance.strength.laws.effects.refusing import refused, refused_alone
+from npu_conformance.strength.laws.effects.refusals import refused, refused_alone
+from npu_conformance.strength.laws.effects.request import MIXED, EffectCondition, EffectQuestion, KeptEffect, question
+from npu_conformance.strength.laws.effects.selection import details, effects, questions, usable
 
 __all__ = [
     "CONDITIONS",

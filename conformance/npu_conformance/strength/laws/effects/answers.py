@@ -6,7 +6,7 @@ import posixpath
 import re
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence
 
-from npu_conformance.strength.laws.effects.asked import HERE, Answer, Back
+from npu_conformance.strength.laws.effects.request import HERE, Answer, Back
 
 __all__ = ["OWN", "copied", "renamed", "same", "without", "without_first", "without_other_model"]
 

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 
 from npu_conformance.files import resources
 from npu_conformance.protocol import client
-from npu_conformance.strength.laws.effects.asked import HERE, Answer, EffectQuestion, Lay, Params
+from npu_conformance.strength.laws.effects.request import HERE, Answer, EffectQuestion, Lay, Params
 
 __all__ = [
     "DIRECTORIES", "FILES", "OF_DIRECTORIES", "OUTPUTS", "VARIABLES", "after_another", "after_steps", "by_environment",

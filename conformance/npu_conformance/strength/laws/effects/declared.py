@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import List
 
-from npu_conformance.strength.laws.effects import answers, other_options, surroundings, ways
-from npu_conformance.strength.laws.effects.asked import EffectCondition, EffectQuestion, Params
-from npu_conformance.strength.laws.effects.fits import accepted, all_of, compiles
+from npu_conformance.strength.laws.effects import answers, context, other_options, spellings
+from npu_conformance.strength.laws.effects.applicable import accepted, all_of, compiles
+from npu_conformance.strength.laws.effects.request import EffectCondition, EffectQuestion, Params
 
 __all__ = ["BY_NAME", "CONDITIONS", "SECOND", "fitting"]
 
 #: In the order in which they are laid; what one gives, those after it leave alone.
-CONDITIONS = (*ways.CONDITIONS, *surroundings.CONDITIONS, *other_options.CONDITIONS)
+CONDITIONS = (*spellings.CONDITIONS, *context.CONDITIONS, *other_options.CONDITIONS)
 
 
 def _second(params: Params) -> Params:

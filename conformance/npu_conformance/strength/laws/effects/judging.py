@@ -10,9 +10,9 @@ from npu_conformance.files import descriptors
 from npu_conformance.judging import judge
 from npu_conformance.protocol import client
 from npu_conformance.strength.laws.effects.answers import copied
-from npu_conformance.strength.laws.effects.asked import HERE, KeptEffect, Params
 from npu_conformance.strength.laws.effects.changes import is_refused
 from npu_conformance.strength.laws.effects.declared import BY_NAME, SECOND
+from npu_conformance.strength.laws.effects.request import HERE, KeptEffect, Params
 from npu_conformance.strength.laws.law import Law
 from npu_reference.graphs import load_graph
 

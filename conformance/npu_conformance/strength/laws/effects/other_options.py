@@ -6,8 +6,7 @@ import json
 from typing import Any, Mapping, Tuple
 
 from npu_conformance.strength.laws.effects import answers, changes
-from npu_conformance.strength.laws.effects.asked import HERE, EffectCondition, EffectQuestion, Params
-from npu_conformance.strength.laws.effects.fits import (
+from npu_conformance.strength.laws.effects.applicable import (
     CACHE,
     OF_CACHE,
     OF_KERNELS,
@@ -22,6 +21,7 @@ from npu_conformance.strength.laws.effects.fits import (
     tabled,
     unlike,
 )
+from npu_conformance.strength.laws.effects.request import HERE, EffectCondition, EffectQuestion, Params
 from npu_conformance.strength.laws.relations import conflicting
 
 __all__ = ["CONDITIONS"]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Mapping
 
-from npu_conformance.strength.laws.kinds.drawn import Drawn, DtypesOfDrawn
-from npu_conformance.strength.laws.kinds.in_company import InCompany
+from npu_conformance.strength.laws.kinds.cases import OfCases
+from npu_conformance.strength.laws.kinds.effect_company import InCompany
 from npu_conformance.strength.laws.kinds.kind import LawKind
-from npu_conformance.strength.laws.kinds.listed import Listed
-from npu_conformance.strength.laws.kinds.moded import Moded
-from npu_conformance.strength.laws.kinds.of_cases import OfCases
-from npu_conformance.strength.laws.kinds.of_options import OfOptions
-from npu_conformance.strength.laws.kinds.of_runs import OfRuns
-from npu_conformance.strength.laws.kinds.of_steps import OfSteps
+from npu_conformance.strength.laws.kinds.option_company import OfOptions
+from npu_conformance.strength.laws.kinds.precision_lists import Listed
+from npu_conformance.strength.laws.kinds.precision_modes import Moded
+from npu_conformance.strength.laws.kinds.random_graphs import Drawn, DtypesOfDrawn
+from npu_conformance.strength.laws.kinds.run_values import OfRuns
+from npu_conformance.strength.laws.kinds.step_times import OfSteps
 from npu_conformance.strength.laws.kinds.under_conditions import UnderConditions
 
 __all__ = ["KINDS", "LawKind"]

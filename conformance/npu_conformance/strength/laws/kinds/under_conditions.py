@@ -8,7 +8,7 @@ from typing import Any, Collection, Iterator, List, Mapping, Optional, Sequence,
 from npu_conformance.files import descriptors
 from npu_conformance.judging import judge
 from npu_conformance.protocol import client, requests
-from npu_conformance.strength.laws import conditions, dealing
+from npu_conformance.strength.laws import conditions, scheduling
 from npu_conformance.strength.laws.asker import Asker
 from npu_conformance.strength.laws.kinds.kind import (
     OPTIONS,
@@ -35,7 +35,7 @@ class UnderConditions(LawKind):
     name = "dealt"
 
     def ask(self, asker: Asker, editions: Sequence[str], methods: Collection[str]) -> Iterator[Judged]:
-        before: List[dealing.Dealt] = []  # what was asked since the worker last had to forget
+        before: List[scheduling.Dealt] = []  # what was asked since the worker last had to forget
         left = _SMALLER
         for number, dealt in enumerate(shelved(asker.plan).dealt):
             one = dealt.first
@@ -43,24 +43,26 @@ class UnderConditions(LawKind):
                 continue
             if not asker.asks_about(one.case.params["graph"], number):
                 continue
-            dealt = dealing.usable_of(dealt, asker.claims)
+            dealt = scheduling.usable_of(dealt, asker.claims)
             if not dealt.graphs:
                 continue
-            way = dealing.way_of(dealing.WHOLE, dealt)
-            outcomes = {dealing.WHOLE: _once(asker, dealt, way, None if before else ())}
+            way = scheduling.way_of(scheduling.WHOLE, dealt)
+            outcomes = {scheduling.WHOLE: _once(asker, dealt, way, None if before else ())}
             before = [*(before if conditions.AFTER in dealt.conditions else ()), dealt]
-            fails = dealing.difference(dealt, way, outcomes[dealing.WHOLE], asker.claims)
+            fails = scheduling.difference(dealt, way, outcomes[scheduling.WHOLE], asker.claims)
             if fails:
-                outcomes.update(_refused(asker, dealt, way, outcomes[dealing.WHOLE]))
+                outcomes.update(_refused(asker, dealt, way, outcomes[scheduling.WHOLE]))
                 left_over = _spared(dealt, way, outcomes, asker.claims)
                 if left_over is not None:
                     way = left_over
                     outcomes[way.text] = _once(asker, dealt, way, before[:-1])
-                    fails = dealing.difference(dealt, way, outcomes[way.text], asker.claims)
+                    fails = scheduling.difference(dealt, way, outcomes[way.text], asker.claims)
             if fails:
-                alone = [dealing.Way((place,), ()) for place in range(len(dealt.graphs))]
+                alone = [scheduling.Way((place,), ()) for place in range(len(dealt.graphs))]
                 outcomes.update((way.text, _once(asker, dealt, way)) for way in alone)
-                if left and not any(dealing.difference(dealt, way, outcomes[way.text], asker.claims) for way in alone):
+                if left and not any(
+                    scheduling.difference(dealt, way, outcomes[way.text], asker.claims) for way in alone
+                ):
                     left -= 1
                     outcomes.update(_fewer(asker, dealt, way, before[:-1]))
                 before = []
@@ -69,14 +71,14 @@ class UnderConditions(LawKind):
             yield Asked(number, one.edition, outcomes, self.name), {} if sound else None
 
     def faults(self, plan: Plan, claims: judge.Claims, asked: Asked) -> Found:
-        dealt = dealing.usable_of(shelved(plan).dealt[asked.number], claims)
+        dealt = scheduling.usable_of(shelved(plan).dealt[asked.number], claims)
         failing = []
         for text, outcome in asked.outcomes.items():
             if text.startswith(OPTIONS):
                 continue
-            way = dealing.way_of(text, dealt)
-            told = dealing.difference(dealt, way, outcome, claims)
-            if told and _spared(dealt, way, {**asked.outcomes, dealing.WHOLE: outcome}, claims) is not None:
+            way = scheduling.way_of(text, dealt)
+            told = scheduling.difference(dealt, way, outcome, claims)
+            if told and _spared(dealt, way, {**asked.outcomes, scheduling.WHOLE: outcome}, claims) is not None:
                 continue
             if told and not way.conditions and len(way.graphs) == 1:
                 return {}
@@ -86,7 +88,7 @@ class UnderConditions(LawKind):
             return {}
         _, text, told, outcome = min(failing, key=lambda one: one[:2])
         where, _, how = told.partition(": ")
-        fault = f"{where}: {dealing.words(dealt, dealing.way_of(text, dealt))}: {how}"
+        fault = f"{where}: {scheduling.words(dealt, scheduling.way_of(text, dealt))}: {how}"
         return {_law_of(dealt): LawFinding(asked, fault, outcome)}
 
     def may_concern(self, law: Law) -> bool:
@@ -99,12 +101,12 @@ class UnderConditions(LawKind):
         return finding.fault.partition(": ")[0]
 
 
-def _law_of(dealt: dealing.Dealt) -> str:
+def _law_of(dealt: scheduling.Dealt) -> str:
     return f"{dealt.first.case.method}-conditions"
 
 
 def _once(
-    asker: Asker, dealt: dealing.Dealt, way: dealing.Way, before: Optional[Sequence[dealing.Dealt]] = None
+    asker: Asker, dealt: scheduling.Dealt, way: scheduling.Way, before: Optional[Sequence[scheduling.Dealt]] = None
 ) -> Optional[client.Outcome]:
     """What came of a case under conditions; None where the backend is asked no more. `before`: what is to be asked
     before it, where one of its conditions is that it comes after something; None where that has just been asked."""
@@ -113,47 +115,47 @@ def _once(
     after = conditions.AFTER in way.conditions
     if after and before is not None:
         for place, other in enumerate(before):
-            _once(asker, other, dealing.way_of(dealing.WHOLE, other), None if place else ())
+            _once(asker, other, scheduling.way_of(scheduling.WHOLE, other), None if place else ())
         after = bool(before)
     first = dealt.graphs[way.graphs[0]][0]
     folder = asker.folder
     params = requests.prepare(first, folder).params
     if way.graphs != (0,) or way.conditions:
         listed = "op_list" in asker.claims.features
-        params, content = dealing.request(dealt, way, params, listed, closed)
-        params["graph"] = os.path.join(folder, f"graph.{dealing.form(way)}")
+        params, content = scheduling.request(dealt, way, params, listed, closed)
+        params["graph"] = os.path.join(folder, f"graph.{scheduling.form(way)}")
         descriptors.write(params["graph"], content)
     outcome = asker.request(first.case.method, params, after=after)
     return None if outcome is None else requests.without_paths(outcome, asker.worker.folder, folder)
 
 
 def _fewer(
-    asker: Asker, dealt: dealing.Dealt, way: dealing.Way, before: Sequence[dealing.Dealt]
+    asker: Asker, dealt: scheduling.Dealt, way: scheduling.Way, before: Sequence[scheduling.Dealt]
 ) -> Iterator[Tuple[str, Optional[client.Outcome]]]:
     """Ways of asking with one condition less each time, that still show a fault, and what came of them."""
-    for fewer in dealing.smaller(way):
+    for fewer in scheduling.smaller(way):
         outcome = _once(asker, dealt, fewer, before)
-        if dealing.difference(dealt, fewer, outcome, asker.claims):
+        if scheduling.difference(dealt, fewer, outcome, asker.claims):
             yield fewer.text, outcome
             yield from _fewer(asker, dealt, fewer, before)
             return
 
 
 def _refused(
-    asker: Asker, dealt: dealing.Dealt, way: dealing.Way, outcome: Optional[client.Outcome]
+    asker: Asker, dealt: scheduling.Dealt, way: scheduling.Way, outcome: Optional[client.Outcome]
 ) -> Iterator[Tuple[str, Optional[client.Outcome]]]:
     """What came of asking for the options of a question that is refused, by themselves."""
     if isinstance(outcome, client.Rejected) and dealt.first.case.expect.rejected is None:
         params = requests.prepare(dealt.first, asker.folder).params
 
         def lay(names: Sequence[str]) -> Mapping[str, Any]:
-            return dealing.request(dealt, dealing.Way(way.graphs[:1], tuple(names)), params, False, closed)[0]
+            return scheduling.request(dealt, scheduling.Way(way.graphs[:1], tuple(names)), params, False, closed)[0]
 
-        yield from refused_by_options(asker, dealing.of_options(way), lay)
+        yield from refused_by_options(asker, scheduling.of_options(way), lay)
 
 
 def _spared(
-    dealt: dealing.Dealt, way: dealing.Way, told: Mapping[str, Optional[client.Outcome]], claims: judge.Claims
-) -> Optional[dealing.Way]:
-    refused = refused_of(dealing.of_options(way), told, claims)
-    return dealing.spared(dealt, way, told.get(dealing.WHOLE), refused, closed)
+    dealt: scheduling.Dealt, way: scheduling.Way, told: Mapping[str, Optional[client.Outcome]], claims: judge.Claims
+) -> Optional[scheduling.Way]:
+    refused = refused_of(scheduling.of_options(way), told, claims)
+    return scheduling.spared(dealt, way, told.get(scheduling.WHOLE), refused, closed)

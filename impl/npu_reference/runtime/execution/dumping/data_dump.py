@@ -15,10 +15,10 @@ from npu_reference.dumps.writing import StepFiles, Target
 from npu_reference.errors import NpuError
 from npu_reference.partition import Partition
 from npu_reference.precision import Assignment
-from npu_reference.runtime.execution.dumping.bodies import MARK, UNBOUND, calls_of, let_run
 from npu_reference.runtime.execution.dumping.frames import Dtypes, FileFrame, Meta, meta_of, tensor_of
+from npu_reference.runtime.execution.dumping.function_bodies import MARK, UNBOUND, calls_of, let_run
 from npu_reference.runtime.execution.dumping.geops import GeopDump
-from npu_reference.runtime.execution.dumping.waiting import wait_for_dumps, wait_for_turns
+from npu_reference.runtime.execution.dumping.write_order import wait_for_dumps, wait_for_turns
 from npu_reference.runtime.execution.threads import keep_thread
 
 __all__ = ["Dumping"]

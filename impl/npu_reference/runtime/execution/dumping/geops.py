@@ -11,8 +11,8 @@ from npu_reference.device.numerics.kinds import STATUS_OPS
 from npu_reference.dumps.settings import DataDump
 from npu_reference.graphs import CONTROL_FLOW, COPY_MARK, OPERATOR_MARK
 from npu_reference.partition import Partition
-from npu_reference.runtime.execution.dumping.adding import Adding, Dumped, ends_of, gives_reference, shared_of
-from npu_reference.runtime.execution.dumping.bodies import UNBOUND, calls_of
+from npu_reference.runtime.execution.dumping.dump_nodes import Adding, Dumped, ends_of, gives_reference, shared_of
+from npu_reference.runtime.execution.dumping.function_bodies import UNBOUND, calls_of
 
 __all__ = ["GeopDump"]
 
