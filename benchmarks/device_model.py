@@ -32,6 +32,7 @@ sys.path[:0] = [os.path.join(_ROOT, "impl"), os.path.join(_ROOT, "conformance"),
 from npu_reference.compiler import tiles  # noqa: E402
 from npu_reference.compiler.tasks import costs_of  # noqa: E402
 from npu_reference.device.timing import profile  # noqa: E402
+from npu_reference.device.timing.known import stem  # noqa: E402
 from npu_reference.graphs import arg_shapes, close_over, graph_from_def, load_graph, parse_graph  # noqa: E402
 from npu_reference.graphs.tensors import small_integers, tensor_proto  # noqa: E402
 from npu_reference.hardware import load  # noqa: E402
@@ -262,6 +263,12 @@ def rows(device, found=None):
         yield f"| {group} | {len(some)} | {geometric(errors):.2f} | {bias:.2f} | {spread} |"
 
 
+def operators(found):
+    """What the published steps that are counted are made of, for what the model knows about."""
+    kernels = (kernel for row in found if row.counted for kernel in row.found.compiled.fused.kernels)
+    return sorted({stem(op) for kernel in kernels for op in kernel.ops or (kernel.type,)})
+
+
 def cross_validated(found):
     """What the error would be on rows that the constants of convolutions were not fitted to, halves both ways."""
     counted = [row for row in found if row.counted]
@@ -315,7 +322,7 @@ def main():
     device = load(given.device)
     found = compared(device)
     tables = {"anchors": "\n".join(rows(device, found)), "scaling": "\n".join(scaling(device))}
-    print("\n\n".join(tables.values()))
+    print("\n\n".join(tables.values()), "\n\noperators:", *operators(found))
     counted = [row for row in found if row.counted]
     print(f"\nrank correlation {spearman(counted):.2f}, with what is not counted {spearman(found):.2f}")
     if given.cross_validate:

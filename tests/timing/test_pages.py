@@ -10,8 +10,8 @@ import pytest
 
 from npu_conformance import cli
 from npu_conformance.protocol import schema
-from npu_reference.device.timing.known import KNOWN, of_class
-from npu_reference.graphs import write_graph
+from npu_reference.device.timing.known import KNOWN, PUBLISHED, of_class
+from npu_reference.graphs import GraphBuilder, write_graph
 from npu_reference.hardware import built_in, page
 from tests.timing.networks import mlp
 
@@ -36,7 +36,9 @@ def test_the_rates_beside_the_published_ones_are_those_of_the_model(monkeypatch)
     import device_model
 
     written = guide().split("<!-- anchors -->")[1].split("<!-- /anchors -->")[0].strip()
-    assert written == "\n".join(device_model.rows(built_in()))
+    found = device_model.compared(built_in())
+    assert written == "\n".join(device_model.rows(built_in(), found))
+    assert set(device_model.operators(found)) == PUBLISHED
 
 
 def test_the_errors_that_answers_tell_are_those_of_the_page():
@@ -122,6 +124,21 @@ def test_a_step_says_when_its_dataset_is_likely_slower_than_it(tmp_path, capsys)
     assert answer["pipeline"]["bytes"] == 64 * 512 * 8 and not answer["pipeline"]["likely"]
     write_graph(mlp(batch=4096, layers=1)[0], path)
     assert json.loads(told(capsys, path, "--fetch", "relu0:0", "--format", "json")[1].out)["pipeline"] is None
+
+
+def test_a_step_says_which_operators_the_model_knows_least_about(graph, tmp_path, capsys):
+    """Text, JSON and page: what the AI CPU does first, and nothing of a step of what was published."""
+    path, page = str(tmp_path / "sorted.pbtxt"), tmp_path / "page.html"
+    g = GraphBuilder()
+    g.op("Erfc", "erfc", [g.op("MatrixInverse", "inverse", [g.placeholder("m", "float32", [1024, 1024])])])
+    write_graph(g.build(), path)
+    code, said = told(capsys, path, "--fetch", "erfc:0", "--html", str(page), "--format", "json")
+    rows = json.loads(said.out)["least_known"]
+    assert code == 0 and [(row["op"], row["why"]) for row in rows] == [("MatrixInverse", "aicpu"), ("Erfc", "general")]
+    assert 0 < rows[1]["share"] < rows[0]["share"] < 1 and rows[0]["says"] in page.read_text(encoding="utf-8")
+    said = " ".join(told(capsys, path, "--fetch", "erfc:0")[1].out.split())
+    assert "least known: MatrixInverse" in said and rows[1]["says"] in said
+    assert "least known: nothing" in told(capsys, graph, "--fetch", "relu2:0")[1].out
 
 
 @pytest.mark.parametrize(

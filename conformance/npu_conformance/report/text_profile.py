@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Mapping, Sequence, Tuple
 
 from npu_conformance.report.terminal import Rows, Terminal, Text, line, noted, plain
@@ -27,6 +28,8 @@ def profile(answer: Mapping[str, Any], warnings: Sequence[Any], title: str) -> N
         least, most = (f"{error[name]:.2f}" for name in ("least", "most"))
         known = f"published steps of {error['nets']} {error['class']} networks took {least} to {most} times as long"
         line(console, plain(f"{known} as the model says"), 2)
+    if answer["fused_kernels"]:
+        line(console, Text("least known: ", style="bold") + plain(least_known(answer)), 2)
     if answer["pipeline"] and answer["pipeline"]["likely"]:
         line(console, plain(answer["pipeline"]["says"]), 2)
     if answer["loops"] > 1:
@@ -49,6 +52,18 @@ def profile(answer: Mapping[str, Any], warnings: Sequence[Any], title: str) -> N
     for warning in warnings:
         line(console, Text("warning ", style="yellow") + plain(warning.text), 2)
     _compared(console, answer)
+
+
+def least_known(answer: Mapping[str, Any]) -> str:
+    """The operators that the model knows least about, with their kernels' part of the time."""
+    rows = answer["least_known"]
+    if not rows:
+        return "nothing; published steps have every operator"
+    told = []
+    for says, some in itertools.groupby(rows[:_COUNTED], key=lambda row: row["says"]):
+        told.append(", ".join(f"{row['op']} {100 * row['share']:.1f} %" for row in some) + f" ({says})")
+    more = [f"and {len(rows) - _COUNTED} more"] if len(rows) > _COUNTED else []
+    return ", ".join([*told, *more])
 
 
 def _counted(console: Terminal, answer: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from npu_reference.compiler.tiles import cost_of, tile
 from npu_reference.hardware import Device
 from npu_reference.precision.flops import CUBE_OPERATORS
 
-__all__ = ["Cost", "cost"]
+__all__ = ["Cost", "cost", "has_rule"]
 
 
 class Cost(NamedTuple):
@@ -54,6 +54,11 @@ _MODES = {
 }  # fmt: skip
 _ROW_NS = 200  # of each row of a table, which cores take one by one (assumed, a latency; seeing Wide&Deep)
 _TILING_NS = 5000  # a kernel of unknown shape finds its tile when it is launched
+
+
+def has_rule(op: str) -> bool:
+    """Whether an operator of the vector unit has passes of its own, not the one of the general rule."""
+    return op in _PASSES
 
 
 def cost(

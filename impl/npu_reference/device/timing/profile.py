@@ -15,7 +15,7 @@ from npu_reference.compiler.tasks import schedule
 from npu_reference.compiler.tiles import Tile
 from npu_reference.device.links import RankTable, Topology, topology
 from npu_reference.device.timing.execution import Timeline, execute
-from npu_reference.device.timing.known import error_of
+from npu_reference.device.timing.known import error_of, least_known
 from npu_reference.device.timing.memory import MemoryPlan, plan_memory
 from npu_reference.device.timing.network import network_of
 from npu_reference.device.timing.pipeline import pipeline_of
@@ -263,6 +263,7 @@ class Profile(NamedTuple):
             "simulated": True,
             "step_ns": made.each,
             "error": error_of(self.compiled),
+            "least_known": least_known(self.compiled),
             "pipeline": pipeline_of(self.partition, self.compiled, made.each),
             "timeline_ns": self.timeline.end,
             "run_ns": made.nanoseconds,
