@@ -15,6 +15,7 @@ from faulty.asked import (
     is_about,
     mapped,
     plain_in,
+    switches_changed,
     text_of,
     texts,
     value_is,
@@ -282,20 +283,6 @@ def all_that_is_switched_off_is_all_there_is(ask: Any, params: Params) -> Answer
     return answer
 
 
-def _sections(change: Callable[[Dict[str, Dict[str, str]]], Any]) -> Callable[[str], str]:
-    """A fusion_switch_file whose sections are changed; another text stays."""
-
-    def edit(text: str) -> str:
-        try:
-            found = json.loads(text)
-            change(found["Switch"])
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return text
-        return json.dumps(found)
-
-    return edit
-
-
 def _all_means_both(switch: Dict[str, Dict[str, str]]) -> None:
     if set(switch) == {"UBFusion"} and switch["UBFusion"].get("ALL") == "off":
         switch["GraphFusion"] = {"ALL": "off"}
@@ -306,7 +293,7 @@ misreads(
     "a_section_that_is_left_out_is_as_the_other",
     "003 fusion_switch_file: a section that is not mentioned keeps its default",
     "fusion_switch_file",
-    _sections(_all_means_both),
+    switches_changed(_all_means_both),
     "compile",
     "timeline",
     when=lambda params: is_about(params, edition="current"),
@@ -325,7 +312,7 @@ misreads(
     "all_ends_what_was_said_before",
     "002 fusion_switch_file: a pattern that is on stays on beside ALL off",
     "fusion_switch_file",
-    _sections(_later_goes_first),
+    switches_changed(_later_goes_first),
     "compile",
     "timeline",
     when=lambda params: is_about(params, edition="legacy"),
@@ -342,7 +329,7 @@ misreads(
     "all_is_said_once",
     "002 fusion_switch_file: ALL off in a section turns off its patterns",
     "fusion_switch_file",
-    _sections(_all_of_the_first),
+    switches_changed(_all_of_the_first),
     "compile",
     "timeline",
     when=lambda params: is_about(params, edition="legacy"),

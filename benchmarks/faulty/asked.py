@@ -152,6 +152,20 @@ def texts(params: Params, option: str, change: Callable[[str], str]) -> Dict[str
     return found
 
 
+def switches_changed(change: Callable[[Dict[str, Dict[str, str]]], Any]) -> Callable[[str], str]:
+    """A fusion_switch_file whose sections are changed; another text stays."""
+
+    def edit(text: str) -> str:
+        try:
+            found = json.loads(text)
+            change(found["Switch"])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return text
+        return json.dumps(found)
+
+    return edit
+
+
 def with_env(params: Params, change: Callable[[Dict[str, str]], Dict[str, str]]) -> Dict[str, Any]:
     found: Dict[str, Any] = {**params, "env": change(dict(params.get("env", {})))}
     if "turns" in params:

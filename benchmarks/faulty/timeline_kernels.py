@@ -22,6 +22,7 @@ from faulty.asked import (
     mapped,
     ops_of,
     plain,
+    switches_changed,
     texts,
     value_is,
     whole_graph,
@@ -196,18 +197,6 @@ def read_otherwise(area: str, name: str, sentence: str, option: str, change: Any
     broken(area, sentence, *methods)(fault)
 
 
-def _switches(change: Any) -> Any:
-    def edit(text: str) -> str:
-        try:
-            found = json.loads(text)
-            change(found["Switch"])
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return text
-        return json.dumps(found)
-
-    return edit
-
-
 def _spread(switch: Dict[str, Any]) -> None:
     if switch["UBFusion"].get("ALL") == "off":
         switch.setdefault("GraphFusion", {})["ALL"] = "off"
@@ -219,7 +208,7 @@ read_otherwise(
     "all_off_of_ub_fusion_reaches_graph_fusion",
     "the two sections are switched independently",
     "fusion_switch_file",
-    _switches(_spread),
+    switches_changed(_spread),
     "timeline",
     "compile",
 )
@@ -237,7 +226,7 @@ read_otherwise(
     "all_off_of_ub_fusion_has_no_exceptions",
     "a pass that is on beside ALL off stays on",
     "fusion_switch_file",
-    _switches(_nothing_on),
+    switches_changed(_nothing_on),
     "timeline",
     "compile",
     "options",

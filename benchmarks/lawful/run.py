@@ -21,6 +21,7 @@ from faulty.mistakes import asks, changed
 
 from lawful.timeline import runs_of
 from lawful.tuning import profiles, rows_of, table, table_of
+from npu_conformance.backends.mutants import edits
 from npu_reference.dumps import form
 from npu_reference.dumps.names import MAPPING
 from npu_reference.errors import NpuError
@@ -129,18 +130,11 @@ asks(
 )
 
 
-def _script_of(params: Params) -> str:
-    if "script" not in params:
-        return ""
-    with open(params["script"], encoding="utf-8") as stream:
-        return stream.read()
-
-
 def _device_2(params: Params) -> Params:
     env = params.get("env", {})
     if "ranks" in params or given_any(params, "session_device_id", "local_rank_id"):
         return params
-    if {"ASCEND_DEVICE_ID", "DEVICE_ID", "RANK_ID"} & set(env) or "DEVICE_ID" in _script_of(params):
+    if {"ASCEND_DEVICE_ID", "DEVICE_ID", "RANK_ID"} & set(env) or "DEVICE_ID" in edits.script_text(params):
         return params
     return with_env(params, lambda found: {**found, "ASCEND_DEVICE_ID": "2"})
 
@@ -235,7 +229,7 @@ def _parts_of_gradients(answer: Answer, params: Params) -> None:
 )
 def every_gradient_is_a_part_of_its_own(ask: Any, params: Params) -> Answer:
     answer = dict(ask(params))
-    if "split_strategy" not in _script_of(params):
+    if "split_strategy" not in edits.script_text(params):
         for one in runs_of(answer):
             _parts_of_gradients(one, params)
     return answer

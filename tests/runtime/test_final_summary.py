@@ -337,7 +337,7 @@ def test_the_json_answer_is_the_last_line_and_keeps_to_its_schema(script, capsys
     )
     path = script(text + "print('the script prints')\nraise SystemExit(5)\n")
     with pytest.raises(SystemExit) as ended:
-        cli.main(["simulate", "--format", "json", path])
+        cli.main(["simulate", "--nodes", "--format", "json", path])
     assert ended.value.code == 5
     first, last = capsys.readouterr().out.splitlines()[-2:]
     answer = json.loads(last)
@@ -348,6 +348,21 @@ def test_the_json_answer_is_the_last_line_and_keeps_to_its_schema(script, capsys
     assert (signature["geops"], signature["on_device"], signature["operators"]) == (2, 2, 3)
     assert answer["sessions"][0]["options"]["mix_compile_mode"] == {"value": True, "origin": "given", "rule": ""}
     assert answer["host"][0]["ops"] == {"PyFunc": 1}
+    places = [(row["op"], row["where"], row["dtypes"], row["reason"]) for row in signature["nodes"]]
+    assert places[:2] == [("Exp", "GeOp_0", ["float32"], None), ("PyFunc", "host", ["float32"], "NOT_SUPPORTED")]
+
+
+def test_every_operator_is_listed_with_its_place_on_request(script, capsys):
+    lines = "with tf.Session(config=config(mix_compile_mode=True)) as sess:\n    sess.run(y, {x: [1.0, 2.0]})\n"
+    path = script(TWO_GEOPS + lines)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["simulate", "--nodes", path])
+    said = capsys.readouterr().out
+    assert ended.value.code == 0 and ", 1 run of y:0\n" in said and " (Exp): GeOp_0, vector, float32\n" in said
+    assert " (PyFunc): host, float32, NOT_SUPPORTED (between: " in said
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["simulate", "--nodes", "--ranks", "2", path])
+    assert ended.value.code == 2 and "error[USAGE] --nodes" in capsys.readouterr().err
 
 
 def test_a_page_is_refused_before_the_script_runs_where_it_cannot_be_written(script, capsys):

@@ -53,6 +53,9 @@ __all__ = ["simulate"]
     type=click.IntRange(1, 64),
     help="Run SCRIPT as so many processes, each of them one rank of a job with a simulated device of its own.",
 )
+@click.option(
+    "--nodes", is_flag=True, help="List every operator of every run: where it ran, its dtypes, why on the host."
+)
 @click.option("--html", type=click.Path(), help="Also write one self-contained page of the whole script.")
 @FORMAT
 @click.argument("script", type=click.Path())
@@ -60,7 +63,7 @@ __all__ = ["simulate"]
 def simulate(
     device_precision: Optional[str], edition: Optional[str], dump_plain: Optional[str], clock: bool,
     device: Optional[str], faults: Tuple[str, ...], trace_file: Optional[str], ranks: Optional[int],
-    html: Optional[str], form: str, script: str, arguments: Tuple[str, ...],
+    nodes: bool, html: Optional[str], form: str, script: str, arguments: Tuple[str, ...],
 ) -> int:  # fmt: skip
     """Run SCRIPT unchanged on the simulated device; its exit status is the script's.
 
@@ -75,7 +78,7 @@ def simulate(
     if html:
         output.check_writable(html)  # before the script has run for an hour
     if ranks is not None:
-        _check_of_ranks(dump_plain)
+        _check_of_ranks(dump_plain, nodes)
     given: Dict[str, Any] = {
         "device_precision": device_precision,
         "edition": edition,
@@ -92,14 +95,16 @@ def simulate(
         execute(script, list(arguments), account=account, dump_plain=dump_plain, **given)
     except SystemExit as leaving:
         ended = leaving
-    if html or form == "json":
-        _tell(account, script, _status(ended), html, form)
+    if html or nodes or form == "json":
+        _tell(account, script, _status(ended), html, nodes, form)
     if ended is not None:
         raise ended
     return ExitStatus.OK
 
 
-def _check_of_ranks(dump_plain: Optional[str]) -> None:
+def _check_of_ranks(dump_plain: Optional[str], nodes: bool) -> None:
+    if nodes:
+        raise NpuError("USAGE", "--nodes", "it lists the operators of one rank.", "Leave out --ranks.")
     if dump_plain:
         what = "it holds the dump of one rank, and --ranks runs several."
         raise NpuError("USAGE", "--dump-plain", what, "Use the options of data dumps, which have a folder a device.")
@@ -146,14 +151,18 @@ def _status(ended: Optional[SystemExit]) -> int:
     return ended.code if isinstance(ended.code, int) else 1
 
 
-def _tell(account: Any, script: str, status: int, html: Optional[str], form: str) -> None:
+def _tell(account: Any, script: str, status: int, html: Optional[str], nodes: bool, form: str) -> None:
     from npu_conformance.models import script as scripts
     from npu_conformance.protocol import schema
     from npu_conformance.report import script_page
 
-    told = scripts.tell(account, script, status)
+    told = scripts.tell(account, script, status, nodes)
     if html:
         how = how_made()
         _write_page(html, lambda: script_page.page(told, how))
     if form == "json":
         echo_json({"schema": schema.header("simulate"), **told.answer})
+    elif nodes:
+        from npu_conformance.report import text
+
+        text.script_nodes(told.answer["sessions"])

@@ -17,18 +17,19 @@ class ScriptTold(NamedTuple):
     account: Any
 
 
-def tell(account: Any, script: str, status: int) -> ScriptTold:
+def tell(account: Any, script: str, status: int, nodes: bool = False) -> ScriptTold:
     """The answer of ``simulate`` for the account of a script that ended with a status."""
-    return ScriptTold(answer(account, script, status), account)
+    return ScriptTold(answer(account, script, status, nodes), account)
 
 
-def answer(account: Any, script: str, status: int) -> Dict[str, Any]:
+def answer(account: Any, script: str, status: int, nodes: bool = False) -> Dict[str, Any]:
     """The JSON answer.
 
     Args:
         account: of :mod:`npu_reference.runtime.observing.account`.
         script: its file.
         status: the script's exit status.
+        nodes: whether every operator is told of.
     """
     from npu_reference.runtime.scripts import final_summary
 
@@ -38,7 +39,7 @@ def answer(account: Any, script: str, status: int) -> Dict[str, Any]:
         "script": script,
         "status": status,
         "failure": None if failure is None else _failure(failure),
-        "sessions": [_session(session) for session in account.sessions],
+        "sessions": [_session(session, nodes) for session in account.sessions],
         "more_sessions": account.more,
         "host": [group.to_json() for group in final_summary.host_groups(account)],
         "change_first": None if change is None else change.to_json(),
@@ -54,7 +55,7 @@ def _failure(failure: Any) -> Dict[str, Any]:
     }
 
 
-def _session(session: Any) -> Dict[str, Any]:
+def _session(session: Any, nodes: bool) -> Dict[str, Any]:
     settings = session.settings
     resolution = settings.resolution
     return {
@@ -68,12 +69,12 @@ def _session(session: Any) -> Dict[str, Any]:
         },
         "warnings": [notice._asdict() for notice in settings.notices],
         "runs": session.runs,
-        "signatures": [_signature(one, session) for one in session.signatures.values()],
+        "signatures": [_signature(one, session, nodes) for one in session.signatures.values()],
         "more_signatures": session.more,
     }
 
 
-def _signature(one: Any, session: Any) -> Dict[str, Any]:
+def _signature(one: Any, session: Any, listed: bool) -> Dict[str, Any]:
     parts = one.partition
     reasons: Dict[str, int] = {}
     for entry in parts.host:
@@ -96,7 +97,24 @@ def _signature(one: Any, session: Any) -> Dict[str, Any]:
         "notes": list(one.notes),
         "precision": None if precision is None else precision["summary"],
         "clock": None if one.time is None else script_profile.clock_answer(one),
+        **({"nodes": _nodes(parts, precision)} if listed else {}),
     }
+
+
+def _nodes(parts: Any, precision: Optional[Mapping[str, Any]]) -> List[Dict[str, Any]]:
+    """Every operator in the graph's order: where it ran, the dtypes of its outputs (on the device as assigned), and why
+    it stayed on the host."""
+    assigned = {} if precision is None else {row["node"]: row for row in precision["nodes"]}
+    host = {entry.node: entry for entry in parts.host}
+    rows = []
+    for node, at in zip(parts.graph.nodes, parts.assignment):
+        if node.op not in ("_Arg", "_Retval"):
+            row, entry = assigned.get(node.name, {}), host.get(node.name)
+            dtypes = row.get("outputs", [dtype.name for dtype in parts.graph.output_dtypes(node.id)])
+            told = {"node": node.name, "op": node.op, "where": parts.geops[at].name if at >= 0 else "host"}
+            told.update(engine=row.get("engine"), dtypes=list(dtypes), reason=entry and entry.reason.value)
+            rows.append({**told, "why": entry and " ← ".join(f"{step.node}: {step.why}" for step in entry.witness)})
+    return rows
 
 
 def partition_answer(one: Any, session: Any) -> Dict[str, Any]:

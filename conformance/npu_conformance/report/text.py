@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "checkup", "comparison", "coverage", "faults", "killing", "mutant_list", "partition", "proposals", "run",
-    "site", "verification",
+    "script_nodes", "site", "verification",
 ]  # fmt: skip
 
 _FETCHED = {"train": "the train op", "loss": "the loss", "output": "an output"}
@@ -494,6 +494,20 @@ def _host(console: Console, host: Sequence[Mapping[str, Any]]) -> None:
         _line(console, Text(f"{reason}  ", style="bold") + _plain(_witness(reasons[reason][0])), 2)
         for remedy in dict.fromkeys(entry["remedy"] for entry in reasons[reason]):
             _line(console, Text("  remedy: ", style="dim") + _plain(remedy), 4)
+
+
+def script_nodes(sessions: Sequence[Mapping[str, Any]]) -> None:
+    """Every operator of every signature of a script: where it ran, its dtypes, and why it stayed on the host."""
+    console = Console()
+    for session in sessions:
+        for one in session["signatures"]:
+            run = ", ".join([*one["fetches"], *one["targets"]])
+            _line(console, _plain(f"session {session['session']}, {counted(one['runs'], 'run')} of {run}"), 2)
+            for row in one["nodes"]:
+                why = row["reason"] and f"{row['reason']} ({row['why']})"
+                told = [row["where"], row["engine"], " ".join(row["dtypes"]), why]
+                text = f"  {row['node']} ({row['op']}): {', '.join(part for part in told if part)}"
+                console.print(_plain(text), soft_wrap=True)  # a line each, to be searched
 
 
 def _witness(entry: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from npu_reference.options.grammars import GrammarError
 from npu_reference.options.grammars.dump_step import Steps
 from npu_reference.options.grammars.lists import Bytes, Devices, NameList, Parallelism
 from npu_reference.options.grammars.profiling import ProfilingOptions
-from npu_reference.options.grammars.shapes import Dim, InputShape, Profiles, Ranges
+from npu_reference.options.grammars.shapes import InputShape, Profiles, Ranges, write_dim
 from npu_reference.options.outcome import Resolution
 from npu_reference.options.table import OPTIONS
 
@@ -112,16 +112,10 @@ def _aoe(config: AoeConfig) -> object:
 def _ranges(ranges: Ranges) -> object:
     groups = {"getnext": ranges.getnext, "data": ranges.data}
     return {
-        keyword: [[_dim(dim) for dim in shape] for shape in shapes]
+        keyword: [[write_dim(dim) for dim in shape] for shape in shapes]
         for keyword, shapes in groups.items()
         if shapes is not None
     }
-
-
-def _dim(dim: Dim) -> str:
-    if dim.high is None:
-        return "-1"
-    return str(dim.low) if dim.low == dim.high else f"{dim.low}~{dim.high}"
 
 
 def _profiling(options: ProfilingOptions) -> object:

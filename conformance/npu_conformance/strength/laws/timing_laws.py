@@ -10,11 +10,11 @@ import functools
 import random
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from npu_conformance.strength.laws.graphs import Step
+from npu_conformance.strength.laws.graphs import GraphRequest, Step
 from npu_conformance.strength.laws.law import Law
 from npu_reference.graphs import Graph, GraphBuilder, close_over
 
-__all__ = ["TIMED", "TimedAnswer", "Timed", "draw", "params_of", "placing", "timed"]
+__all__ = ["TIMED", "TimedAnswer", "draw", "params_of", "placing", "timed"]
 
 _SIZES = (64, 512, 1024)  # of both sides of every tensor: which operator is the longest differs (assumed)
 _MOST = 20  # steps of a graph (assumed)
@@ -28,28 +28,13 @@ _AT_ONCE = (3, 2)  # within the range that the documents give each of them
 _OF_ENGINE = {"cube": "aicore", "vector": "aicore", "aicore": "aicore", "aicpu": "aicpu"}
 
 
-class Timed(NamedTuple):
-    """A random graph whose step is asked for.
-
-    Attributes:
-        graph: as a script builds it.
-        feeds, fetches: of the step; fetches are tensors (``name:slot``), then operators without one.
-        closed: as the adapter's pass sees it.
-    """
-
-    graph: Graph
-    feeds: Tuple[str, ...]
-    fetches: Tuple[str, ...]
-    closed: Graph
-
-
 class TimedAnswer(NamedTuple):
     """The steps of one answer, by name, with the values of each.
 
     placed: what the same backend answers for `partition`; None where it was not asked, or did not answer.
     """
 
-    asked: Timed
+    asked: GraphRequest
     steps: Mapping[str, Mapping[str, Any]]
     values: Mapping[str, Mapping[str, Any]]
     placed: Optional[Mapping[str, Any]] = None
@@ -224,7 +209,7 @@ def draw(seed: str) -> Tuple[Step, ...]:
 
 
 @functools.lru_cache(maxsize=256)
-def timed(steps: Tuple[Step, ...]) -> Optional[Timed]:
+def timed(steps: Tuple[Step, ...]) -> Optional[GraphRequest]:
     """The graph of these steps; None where there is nothing to compute."""
     size = next((step.picks[0] for step in steps if step.kind == "size"), 0)
     m = _Maker(_SIZES[size])
@@ -242,10 +227,10 @@ def timed(steps: Tuple[Step, ...]) -> Optional[Timed]:
     targets = [node.name for node in last if not graph.output_dtypes(node.id)]
     if not tensors and not targets:
         return None
-    return Timed(graph, feeds, tuple(tensors + targets), close_over(graph, feeds, tensors, targets))
+    return GraphRequest(graph, feeds, tuple(tensors + targets), close_over(graph, feeds, tensors, targets))
 
 
-def params_of(asked: Timed, number: int, edition: str, ranks: bool) -> Dict[str, Any]:
+def params_of(asked: GraphRequest, number: int, edition: str, ranks: bool) -> Dict[str, Any]:
     """The request for the steps of a graph: collectives apart from computing, beside it, and one thing more.
 
     Args:

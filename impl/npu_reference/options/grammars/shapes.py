@@ -20,6 +20,7 @@ __all__ = [
     "parse_shape_range",
     "write_dynamic_dims",
     "write_input_shape",
+    "write_dim",
     "write_shape_range",
 ]
 
@@ -256,13 +257,14 @@ def write_shape_range(ranges: Ranges) -> str:
     """The text that :func:`parse_shape_range` reads as ``ranges``."""
     groups = (("getnext", ranges.getnext), ("data", ranges.data))
     return ";".join(
-        f"{keyword}:" + ",".join(f"[{','.join(map(_write_dim, shape))}]" for shape in shapes)
+        f"{keyword}:" + ",".join(f"[{','.join(map(write_dim, shape))}]" for shape in shapes)
         for keyword, shapes in groups
         if shapes is not None
     )
 
 
-def _write_dim(dim: Dim) -> str:
+def write_dim(dim: Dim) -> str:
+    """One size as it is written in a range."""
     if dim.high is None:
         return "-1"
     return str(dim.low) if dim.low == dim.high else f"{dim.low}~{dim.high}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Set, Tuple
 
 from npu_reference.graphs import message_class
 from npu_reference.graphs.signature import count_args
-from npu_reference.partition.building.names import GeopNames, argument_name
+from npu_reference.partition.building.names import GeopNames, argument_name, fresh
 from npu_reference.partition.building.state import name_state
 from npu_reference.partition.model import Geop, Partition
 
@@ -135,20 +135,12 @@ class _Body:
         self.node_names: Set[str] = {self.graph.nodes[node].name for node in geop.nodes}
         self.copies: Dict[int, str] = {}
         for copy in geop.copies:
-            self.copies[copy.node] = self._fresh(copy.name)
+            self.copies[copy.node] = fresh(copy.name, self.node_names)
         taken = {name.lower() for name in self.node_names}
         self.arg_names = {(arg.node, arg.slot): argument_name(arg.name, taken) for arg in geop.args}
         self.ret_names = [argument_name(ret.name, taken) for ret in geop.rets]
         self.outputs: Dict[int, List[str]] = {}
         self.read: Set[int] = set()  # members whose outputs or completion another member waits for
-
-    def _fresh(self, wish: str) -> str:
-        name, number = wish, 0
-        while name in self.node_names:
-            number += 1
-            name = f"{wish}_{number}"
-        self.node_names.add(name)
-        return name
 
     def write(self, source: Any, function: Any) -> None:
         geop = self.geop
@@ -226,7 +218,7 @@ class _Body:
             node = self.graph.nodes[returned.node]
             text = f"{node.name}:{self._slots(node.id)[returned.slot]}"
             if self.graph.output_dtypes(node.id)[returned.slot].is_ref:
-                read = function.node_def.add(name=self._fresh(f"{node.name}_dummyIdentity"), op="Identity")
+                read = function.node_def.add(name=fresh(f"{node.name}_dummyIdentity", self.node_names), op="Identity")
                 read.input.append(text)
                 read.attr["T"].type = returned.dtype.number
                 text = f"{read.name}:output:0"

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Iterable, Set
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
 
-__all__ = ["GeopNames", "argument_name"]
+__all__ = ["GeopNames", "argument_name", "fresh"]
+
+
+def fresh(wish: str, taken: Set[str]) -> str:
+    """`wish`, or with the first number behind it that makes it new; it is taken from then on."""
+    name, number = wish, 0
+    while name in taken:
+        number += 1
+        name = f"{wish}_{number}"
+    taken.add(name)
+    return name
 
 
 class GeopNames:
@@ -20,13 +30,7 @@ class GeopNames:
         self.taken.update(more)
 
     def fresh(self, wish: str) -> str:
-        """`wish`, or with the first number behind it that makes it new."""
-        name, number = wish, 0
-        while name in self.taken:
-            number += 1
-            name = f"{wish}_{number}"
-        self.taken.add(name)
-        return name
+        return fresh(wish, self.taken)
 
 
 def argument_name(text: str, taken: Set[str]) -> str:
@@ -34,9 +38,4 @@ def argument_name(text: str, taken: Set[str]) -> str:
     name = re.sub(r"[^a-z0-9_]", "_", text.lower()).strip("_") or "tensor"
     if not name[0].isalpha():
         name = "t_" + name
-    wish, number = name, 0
-    while name in taken:
-        number += 1
-        name = f"{wish}_{number}"
-    taken.add(name)
-    return name
+    return fresh(name, taken)

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from npu_reference.errors import NpuError
 from npu_reference.graphs import Graph
 from npu_reference.options import Resolution
-from npu_reference.options.grammars.shapes import Dim, InputShape, Profiles, Ranges, parse_shape_range
+from npu_reference.options.grammars.shapes import Dim, InputShape, Profiles, Ranges, parse_shape_range, write_dim
 
 __all__ = ["GRAPH_ATTRS", "Inputs", "InputShapes", "inputs_of"]
 
@@ -181,12 +181,6 @@ def _check_ranges(ranges: Ranges, inputs: Inputs, fed: Mapping[str, Sequence[int
         _same_number("dynamic_inputs_shape_range", kind, len(allowed), len(found))  # S13
         for subject, shape, dims in zip(subjects, found, allowed):
             if not _fits(shape, dims):
-                wanted = ",".join(_range(dim) for dim in dims)
+                wanted = ",".join(write_dim(dim) for dim in dims)
                 reason = f"its shape {_text('', shape)} is outside the range [{wanted}]."
                 raise NpuError("INPUT_SHAPE", subject, reason, "Feed a shape inside, or widen the range.")
-
-
-def _range(dim: Dim) -> str:
-    if dim.high is None:
-        return "-1"
-    return str(dim.low) if dim.low == dim.high else f"{dim.low}~{dim.high}"

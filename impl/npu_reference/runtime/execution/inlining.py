@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Seq
 
 from npu_reference.graphs import CONTROL_FLOW, OPS, Graph, frames, graph_from_def
 from npu_reference.partition import Partition
+from npu_reference.partition.building.names import fresh
 from npu_reference.partition.structure.calls import called_functions
 from npu_reference.partition.structure.hidden import waiting
 from npu_reference.partition.structure.topology import reached
@@ -260,7 +261,7 @@ class _Dissolving:
         copies = {copy.name: copy.node for copy in geop.copies}
         body = function.body.to_def()
         names = {
-            node.name: node.name if node.name in members else self._fresh(f"{call.name}/{node.name}")
+            node.name: node.name if node.name in members else fresh(f"{call.name}/{node.name}", self.taken)
             for node in body.node
         }
         for local, node in self._nodes(call, body, names):
@@ -285,7 +286,7 @@ class _Dissolving:
         attrs = call.attr["f"].func.attr if call.op in _CALLS else call.attr
         instance = function.instantiate(attrs)
         body = self._kept(instance.to_def(), function)
-        names = {node.name: self._fresh(f"{call.name}/{node.name}") for node in body.node}
+        names = {node.name: fresh(f"{call.name}/{node.name}", self.taken) for node in body.node}
         waits = [text for text in call.input if text.startswith("^")] if self.inlines else self._begun(call)
         self._read_references(call, waits)
         # Only where a function calls nothing, TensorFlow keeps what is in its kernels from one signature to the next.
@@ -319,7 +320,7 @@ class _Dissolving:
                 continue
             dtype = self.graph.output_dtypes(number)[int(slot or 0)]
             if dtype.is_ref:
-                read = self.message(name=self._fresh(f"{call.name}{MARK}"), op="Identity")
+                read = self.message(name=fresh(f"{call.name}{MARK}", self.taken), op="Identity")
                 read.input.extend([text, *waits])
                 read.attr["T"].type = dtype.base.number
                 call.input[position] = read.name
@@ -327,7 +328,7 @@ class _Dissolving:
 
     def _forget_shape(self, node: Any) -> None:
         """TensorFlow refuses a Substr with one shape known and another not, as in a loop, which no body tells of."""
-        hidden = self.message(name=self._fresh(f"{node.name}/hidden"), op="PlaceholderWithDefault")
+        hidden = self.message(name=fresh(f"{node.name}/hidden", self.taken), op="PlaceholderWithDefault")
         hidden.input.append(node.input[1])
         hidden.attr["dtype"].type = node.attr["T"].type
         hidden.attr["shape"].shape.unknown_rank = True
@@ -343,7 +344,7 @@ class _Dissolving:
         waits = [text for text in call.input if text.startswith("^")]
         if not given:
             return waits
-        begun = self.message(name=self._fresh(f"{call.name}/begun"), op="NoOp")
+        begun = self.message(name=fresh(f"{call.name}/begun", self.taken), op="NoOp")
         begun.input.extend(dict.fromkeys([*map(_arrival, given), *waits]))
         self.nodes.append(begun)
         return [f"^{begun.name}"]
@@ -452,14 +453,6 @@ class _Dissolving:
             return False
         op_def = OPS.get(node.op) or self.library[node.op].op_def
         return bool(op_def.is_stateful)
-
-    def _fresh(self, wish: str) -> str:
-        name, number = wish, 0
-        while name in self.taken:
-            number += 1
-            name = f"{wish}_{number}"
-        self.taken.add(name)
-        return name
 
     def _resolved(self, text: str, names: Set[str]) -> str:
         if not text.startswith("^"):
