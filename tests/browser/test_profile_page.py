@@ -39,15 +39,21 @@ def test_the_page_says_what_it_is_and_shows_every_engine(opened):
     assert len(engines) == 1 + len(opened.answer["engines"])
 
 
-def test_a_step_of_a_class_that_is_known_has_an_interval(browser, tmp_path):
+def test_an_interval_what_is_known_least_and_other_options_are_told(browser, tmp_path):
     found = step(*mlp())
     known = {"class": "dense", "nets": 8, "least": 0.5, "most": 2.0}
     answer = {**profiling.answer([profiling.ProfileRequest(found, None)]), "step_ns": 4000, "error": known}
+    answer["least_known"] = [{"op": "Erfc", "count": 2, "time_ns": 1000, "share": 0.25, "says": "one pass"}]
+    answer["compared"] = [{"options": {"deterministic": 1}, "step_ns": 8000, "faster": 0.5, "peak": 512}]
     path = tmp_path / "known.html"
     path.write_text(profile_page.page(found, answer, title="net", options={}), encoding="utf-8")
     for opened in open_page(browser, str(path), answer):
         told = opened.page.inner_text("#verdict")
         assert "2.00 µs to 8.00 µs" in told and "8 dense networks" in told
+        row = opened.page.locator("#least tr").last.inner_text().split("\t")
+        assert row == ["Erfc", "2", "1.00 µs", "25.0 %", "one pass"]
+        row = opened.page.locator("#compared tr").last.inner_text().split("\t")
+        assert row == ["deterministic=1", "8.00 µs", "0.50", "512 B"]
 
 
 def test_keys_zoom_and_move_the_timeline(opened):

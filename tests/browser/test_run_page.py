@@ -133,6 +133,8 @@ def test_nothing_is_wider_than_a_phone(browser, path):
         opened.page.locator("details.cause > summary").first.click()
         opened.page.locator("details.cause details > summary").first.click()
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
+        told = opened.page.locator("#cases td.main").first.bounding_box()
+        assert told["x"] >= 0 and told["x"] + told["width"] <= 390
 
 
 def test_the_dark_page_is_dark(browser, path):

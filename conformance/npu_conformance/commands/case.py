@@ -33,7 +33,7 @@ def case(
 ) -> int:  # fmt: skip
     """Tell all of one case: what it asks, what is expected by which sentences, and the command that repeats it.
 
-    ID is that of a case, or of one of its instances, as reports and `run --list` have them: case@edition+twin.
+    ID is that of a case, or of one of its instances, as reports and `run --list` have them: `case@edition+twin`.
     """
     from npu_conformance import backends
     from npu_conformance.library import library, telling

@@ -224,7 +224,7 @@ def worded(escaped: str) -> str:
 
 def broken(escaped: str) -> str:
     """A name that is escaped already, which may be broken behind its separators and nowhere else."""
-    return re.sub(r"([/_.:=@]+)(?=[^/_.:=@;])", r"\1<wbr>", escaped)
+    return re.sub(r"([/_.:=@+]+)(?=[^/_.:=@+;])", r"\1<wbr>", escaped)
 
 
 def embed(value: Any) -> str:

@@ -122,7 +122,7 @@ function draw(next, opened) {
   if (opened === "new") trail.push(level);
   $("overview-place").replaceChildren(); if (level.overview) level.overview();
   $("levels").replaceChildren(); trail.forEach((one, k) => { if (k) $("levels").append(el("span", {"aria-hidden": "true"}, "›")); $("levels").append(k < trail.length - 1 ? el("button", {onclick: () => back(k)}, ...broken(one.title)) : el("b", {"aria-current": "true"}, ...broken(one.title))); });
-  colour(); marks(); fit(least); if (level.boxes.length && scale > whole) show(level.boxes[0]);
+  colour(); marks(); fit(least); if (level.boxes.length && scale > whole) show(level.boxes.reduce((first, box) => box.x < first.x ? box : first));
 }
 function back(k) { const from = trail[k + 1]; trail.length = k + 1; draw(trail[k]); const box = from && level.at.get(from.nodes[0]); if (box) { choose(box); show(box); step(box); } else pane.focus({preventScroll: true}); }
 function open(title, nodes) { draw(inside(title, nodes), "new"); step(level.boxes[0]); }

@@ -1,5 +1,5 @@
 // A name as parts of an element: it may be broken behind its separators, and nowhere else.
-const broken = name => String(name).split(/(?<=[/_.:=@])(?=[^/_.:=@])/).flatMap((piece, k) => k ? [document.createElement("wbr"), piece] : [piece]);
+const broken = name => String(name).split(/(?<=[/_.:=@+])(?=[^/_.:=@+])/).flatMap((piece, k) => k ? [document.createElement("wbr"), piece] : [piece]);
 const named = (name, more) => el("span", {class: "name" + (more || "")}, ...broken(name));
 // Links to the sections that have something to show.
 function navigate() {
