@@ -12,6 +12,7 @@ from npu_conformance.models import golden
 from npu_conformance.models.golden import GoldenQuestion
 from npu_conformance.models.golden.changes import NAMED_DTYPES
 from npu_conformance.protocol import schema
+from npu_conformance.report import golden_page
 from npu_reference.errors import NpuError
 from npu_reference.graphs import GraphBuilder, write_graph
 from tests.conformance.test_golden_graph import chain
@@ -86,6 +87,12 @@ def test_json_and_the_page_have_every_name_that_a_change_counts(tmp_path):
     names = answer["names"][path]["and 2 more operators: float16 -> float32 of input 0 and output 0"]
     assert names == [f"relu{layer}" for layer in (NAMED_DTYPES, NAMED_DTYPES + 1)]
     assert "<details><summary>2 names</summary>" in page.read_text("utf-8")
+
+
+def test_the_page_says_on_both_sides_what_a_change_is_of():
+    found = golden_page.sides("a: b/c: float16 -> float32 of inputs 0, 1; engine cube -> vector")
+    assert found == ["a: b/c", "float16; engine cube", "float32 of inputs 0, 1; engine vector"]
+    assert golden_page.sides("x: GEOP 3 -> host, REF_EDGE via v; w") == ["x", "GEOP 3", "host, REF_EDGE via v; w"]
 
 
 def test_a_slower_step_is_told_with_the_kernels_it_lies_in_and_a_tolerance_forgives_it(tmp_path, model):
