@@ -49,6 +49,7 @@ EVERY_METHOD = ("options", "partition", "precision", "timeline", "compile", "run
 WITH_DTYPES = ("precision", "timeline", "compile", "run")
 Change = Callable[[Params], Params]
 When = Callable[[Params], bool]
+with_values = edits.with_values
 SESSION = where("session", "legacy")
 RUNCONFIG = where("runconfig", "current")
 DEPRECATED = ("op_debug_level", "op_select_implmode", "variable_format_optimize", "enable_data_pre_proc")
@@ -62,12 +63,6 @@ EVERYWHERE = ("options", "partition", "precision", "timeline", "compile")
 def plain(value: Any) -> Any:
     """A value without the field it stands in."""
     return value["value"] if isinstance(value, dict) and set(value) == {"field", "value"} else value
-
-
-def with_values(params: Params, **changes: Any) -> Dict[str, Any]:
-    """The request with these values; None takes one out."""
-    values = {**params["values"], **changes}
-    return {**params, "values": {name: value for name, value in values.items() if value is not None}}
 
 
 def facets(params: Params) -> Dict[str, Any]:

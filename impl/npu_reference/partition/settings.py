@@ -6,16 +6,10 @@ import re
 from typing import Any, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from npu_reference.errors import NpuError
+from npu_reference.options.grammars.in_out_pair import Range as NodeRange
 from npu_reference.options.outcome import Resolution
 
 __all__ = ["NodeRange", "PartitionSettings", "settings_of", "settings_of_adapter"]
-
-
-class NodeRange(NamedTuple):
-    """One entry of in_out_pair: its in nodes and its out nodes, by name, in the order given."""
-
-    in_nodes: Tuple[str, ...]
-    out_nodes: Tuple[str, ...]
 
 
 class PartitionSettings(NamedTuple):
@@ -44,7 +38,7 @@ def settings_of(resolution: Resolution) -> PartitionSettings:
         data_pre_proc=bool(values.get("enable_data_pre_proc")),
         iterations=_integer(values.get("iterations_per_loop")),
         variables_on_host=values.get("variable_placement") == "Host",
-        ranges=tuple(NodeRange(tuple(r.in_nodes), tuple(r.out_nodes)) for r in ranges),  # type: ignore[attr-defined]
+        ranges=tuple(ranges),  # type: ignore[arg-type]
         ranges_text=_text(values.get("in_out_pair")),
         offload_ranges=values.get("in_out_pair_flag") is not False,
         lazy_recompile=bool(values.get("dynamic_input"))
