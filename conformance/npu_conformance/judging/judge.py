@@ -254,7 +254,9 @@ def _rejected(case: Case, edition: str, body: Mapping[str, Any], in_part: bool) 
     else:
         codes, subject, message = expected
         unseen = frozenset(body.get("unseen", ())) if in_part else frozenset()
-        if "code" not in unseen and body["code"] not in codes:
+        if body["code"] == "DEVICE_ENDLESS" and body["code"] not in codes:
+            differences.append(Difference("endless", f"{fact.text}; expected {' or '.join(codes)}", "rejected"))
+        elif "code" not in unseen and body["code"] not in codes:
             differences.append(Difference("code", f"{fact.text}; expected code {' or '.join(codes)}", "rejected"))
         if "subject" not in unseen and not matches(subject, str(body["subject"])):
             kind = "subject" if _is_involved(case, codes, subject, body) else "unrelated"
@@ -262,6 +264,8 @@ def _rejected(case: Case, edition: str, body: Mapping[str, Any], in_part: bool) 
         if "message" not in unseen and not matches(message, str(body["message"])):
             said = clipped(str(body["message"]), _LONGEST)
             differences.append(Difference("message", f"{said}; expected {message}", "rejected"))
+        if "message" not in unseen and case.expect.names not in f"{body['code']} {body['subject']} {body['message']}":
+            differences.append(Difference("unnamed", f"{fact.text}; expected {case.expect.names}", "rejected"))
         differences.extend(_too_early_or_late(case.expect.after, body.get("after_ns")))
     return _result(case, edition, differences, (fact.text,))
 

@@ -33,6 +33,7 @@ class Expect(NamedTuple):
     unset: FrozenSet[Tuple[str, str]] = frozenset()  # (edition, option) without a value, and a default by a document
     error: bool = True  # a document calls it an error; else what is refused may be ignored with a warning
     after: Optional[int] = None
+    names: str = ""  # what stands in the code, the subject or the message of the error
     compare: Mapping[str, Mapping[str, Tuple[str, ...]]] = {}
 
 

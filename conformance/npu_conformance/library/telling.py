@@ -245,6 +245,7 @@ def expected(case: Case, edition: str) -> List[str]:
         codes, subject, message = expect.rejected
         about = [f"subject {subject}"] if subject != "*" else []
         about += [f"message {message}"] if message != "*" else []
+        about += [f"naming {expect.names}"] if expect.names else []
         about += [f"after {expect.after} s on the device's clock"] if expect.after is not None else []
         more = f" ({'; '.join(about)})" if about else ""
         lines.append(f"Refused with {' or '.join(codes)}{more}.")

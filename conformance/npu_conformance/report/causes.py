@@ -47,6 +47,8 @@ _KINDS = {
     "subject": "What is wrong is refused with another subject",
     "unrelated": "Something else is refused than what is wrong",
     "message": "What is wrong is refused with another message",
+    "unnamed": "An error does not name what the document says",
+    "endless": "What a time limit should end waits for ever",
     "after": "What takes too long is refused at another time",
     "tensor": "A tensor is not what it should be",
 }
@@ -80,6 +82,8 @@ _OF_KIND = {
     "subject": "Refuse it as now, and name what the example names.",
     "unrelated": "Refuse it for what the example names.",
     "message": "Refuse it as now, in words as the example has them.",
+    "unnamed": "Name it in the code, the subject or the message.",
+    "endless": "End the wait when the time limit of the example is over.",
     "after": "Refuse it when the time that the example names is over on the device's clock.",
 }
 

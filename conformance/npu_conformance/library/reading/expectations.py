@@ -53,6 +53,7 @@ class Expectations:
             error=any(self.known[name].error for name in requirements),
             unset=self._unset(table, case, editions) if method == "options" else frozenset(),
             after=self._after(table, method),
+            names=self._names(table),
         )
         accepts = [
             aspects, expect.contains, expect.forbid, expect.any_of, expect.bounds, expect.compare, expect.values,
@@ -162,7 +163,7 @@ class Expectations:
         if "rejected" not in table:
             return None
         entry = self.fields.table(table, "rejected", "expect.")
-        self.fields.no_unknown(entry, {"code", "subject", "message", "after", "ignorable"}, "expect.rejected")
+        self.fields.no_unknown(entry, {"code", "subject", "message", "names", "after", "ignorable"}, "expect.rejected")
         codes = entry.get("code")
         codes = [codes] if isinstance(codes, str) else codes
         if not isinstance(codes, list) or not codes:
@@ -184,6 +185,12 @@ class Expectations:
         if type(given) is not bool:
             raise self.fields.fail("expect.rejected.ignorable", "must be true or false")
         return given
+
+    def _names(self, table: Mapping[str, Any]) -> str:
+        names = self.fields.table(table, "rejected", "expect.").get("names", "")
+        if not isinstance(names, str):
+            raise self.fields.fail("expect.rejected.names", "must be a text")
+        return names
 
     def _after(self, table: Mapping[str, Any], method: str) -> Optional[int]:
         """Whole seconds on the device's clock after which a run is refused."""
