@@ -136,6 +136,20 @@ def test_a_case_that_expects_a_refusal(shelf: Shelf, outcome: Any, status: str, 
     assert (result.status, result.signature) == (status, signature)
 
 
+def test_an_error_names_what_its_document_says_in_code_subject_or_message(shelf: Shelf) -> None:
+    expect = 'rejected = { code = "DEVICE_FAULT", names = "EZ9999" }'
+    for code, subject, found in (("EZ9999", "mul", []), ("A", "EZ9999", []), ("DEVICE_FAULT", "mul", ["unnamed"])):
+        result = judged(shelf, expect, refusal(code, subject))
+        assert [kind for kind, _, _ in kinds(result) if kind == "unnamed"] == found
+        assert result.status == ("fail" if found else "pass")
+
+
+def test_what_waits_for_ever_did_not_end_in_time(shelf: Shelf) -> None:
+    outcome = refusal("DEVICE_ENDLESS", "mul")
+    assert judged(shelf, 'rejected = { code = "DEVICE_TIMEOUT" }', outcome).signature == "partition/endless/rejected"
+    assert judged(shelf, 'rejected = { code = "DEVICE_ENDLESS" }', outcome).status == "pass"
+
+
 def test_a_refusal_where_an_answer_is_due_fails(shelf: Shelf) -> None:
     result = judged(shelf, 'forbid = ["q"]', refusal("USAGE", "s"))
     assert (result.status, result.signature) == ("fail", "partition/refused/rejected")
