@@ -16,8 +16,8 @@ class Difference(NamedTuple):
     """One way in which an answer is not what the case asserts.
 
     kind: missing, unexpected, forbidden, no-alternative, bound, compared, value, not-finite, accepted, ignored,
-    spelling, refused, code, subject, unrelated, message, unnamed, endless, after, tensor; fact: the fact or sentence concerned; aspect:
-    its side of the answer.
+    spelling, refused, code, subject, unrelated, message, unnamed, endless, after, tensor; fact: the fact or sentence
+    concerned; aspect: its side of the answer.
     """
 
     kind: str
