@@ -1,12 +1,14 @@
 """Judges faulty backends written by hand, and says how many of them the suite would call conformant.
 
 Usage: python benchmarks/faulty_backends.py [--area AREA ...] [--only NAME ...] [--recorded FILE] [--laws N] [--write]
+           [--matrix FILE]
 
-Each backend of `faulty/` is the reference with one mistake (or several) that a document forbids. Nobody wrote a case
-for them, and they were written without looking at the cases. A mistake in `run` needs TensorFlow; what the reference
-answers there is kept in FILE, so that a second run takes seconds. With N the laws are asked as a run does that says so:
-more rounds where it is many. --write puts into results/faulty.toml the case that sees each, which is what the tests
-ask; of one that nothing sees it keeps the reason, which is written by hand.
+Each backend of `faulty/` is the reference with one mistake, which breaks the requirement that it names. Nobody wrote a
+case for them, and they were written without looking at the cases. A mistake in `run` needs TensorFlow; what the
+reference answers there is kept in FILE, so that a second run takes seconds. With N the laws are asked as a run does
+that says so: more rounds where it is many. --write puts into results/faulty.toml the case that sees each, which is what
+the tests ask; of one that nothing sees it keeps the reason, which is written by hand. --matrix writes all cases, else
+all laws, that see each: a line of JSON for each backend.
 """
 
 from __future__ import annotations
@@ -113,6 +115,13 @@ def reviewed() -> Dict[str, Dict[str, Any]]:
     return {row["name"]: row for row in toml_file.load(REVIEWED)["faulty"]} if os.path.exists(REVIEWED) else {}
 
 
+def matrix_row(one: making.Faulty, panels: Panels) -> List[str]:
+    """All cases that it does not pass, of the methods that can be asked here, else all laws that it breaks."""
+    methods = [method for method in one.methods if method != "run" or tensorflow_version() is not None]
+    made = [panel.failures(one.backend, panel.sound) for panel in map(panels.of, methods)]
+    return [found.id for failures in made for found in failures] or list(broken_laws(one, panels))
+
+
 def breaks(one: making.Faulty, law: str, panels: Panels) -> bool:
     """Whether a backend breaks one law, in one edition: asked no further than to the first answer that does."""
     (instance,) = (found for found in asking.instances() if found.id == law)
@@ -168,6 +177,7 @@ def main() -> int:
     parser.add_argument("--recorded", help="keeps what the reference answers to run")
     parser.add_argument("--laws", type=int, default=GRAPHS)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--matrix", help="gets all that sees each")
     asked = parser.parse_args()
     chosen = [one for one in FAULTY.values() if (not asked.area or one.area in asked.area)
               and (not asked.only or one.name in asked.only)]  # fmt: skip
@@ -175,6 +185,10 @@ def main() -> int:
         chosen = [one for one in chosen if "run" not in one.methods]
     found: Dict[str, str] = {}
     with recorded(asked.recorded), Panels(library.load(), asked.laws) as panels:
+        if asked.matrix:
+            with open(asked.matrix, "w", encoding="utf-8") as stream:
+                stream.writelines(json.dumps([one.name, matrix_row(one, panels)]) + "\n" for one in chosen)
+            return 0
         for one in chosen:
             began = time.process_time()
             found[one.name] = judged(one, panels).by

@@ -1,8 +1,8 @@
 """Faulty backends written by hand by the documents' sentences, each the reference with one mistake.
 
-`making` says what one is; `asked` and `answered` read and change requests and answers; `mistakes`, `mistakes_options`
-and `mistakes_graphs` register the kinds of mistakes that several modules make. Every other module holds the backends of
-one area and of one thing that breaks. No case was looked at when they were written.
+`making` says how one is declared, `operators` has the kinds of mistakes, and `asked` and `answered` read and change
+requests and answers. Every other module holds the backends of one area, the first word of its name. No case was
+looked at when they were written.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ MODULES = (
 
 def load() -> Dict[str, Faulty]:
     """Every faulty backend by its name."""
+    making = importlib.import_module("faulty.making")
     for name in MODULES:
+        making.AREA.append(name.partition("_")[0])
         importlib.import_module(f"faulty.{name}")
-    table: Dict[str, Faulty] = importlib.import_module("faulty.making").FAULTY
+    table: Dict[str, Faulty] = making.FAULTY
     return table

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import inspect
 import json
 import os
-import re
-import struct
 import tempfile
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Set
+from typing import Any, Callable, Dict, List, Mapping, Set
 
-from faulty.making import REFERENCE, Answer, Params
+from faulty.making import REFERENCE, Answer, Params, When
 from npu_conformance.backends.mutants import edits
 from npu_reference.errors import NpuError
-from npu_reference.graphs import infer_shapes, load_graph
+from npu_reference.graphs import load_graph
 from npu_reference.options import OPTIONS
 
 #: Scripts and graphs that a faulty backend reads instead of those it is asked about.
@@ -46,16 +43,10 @@ Values = Dict[str, Any]
 #: What is replaced while a faulty device runs.
 REAL: Dict[str, Any] = {}
 EVERY_METHOD = ("options", "partition", "precision", "timeline", "compile", "run")
-WITH_DTYPES = ("precision", "timeline", "compile", "run")
 Change = Callable[[Params], Params]
-When = Callable[[Params], bool]
-with_values = edits.with_values
 SESSION = where("session", "legacy")
 RUNCONFIG = where("runconfig", "current")
 DEPRECATED = ("op_debug_level", "op_select_implmode", "variable_format_optimize", "enable_data_pre_proc")
-LISTED = "000: offloadable operators are offloaded"
-#: Every method that reads options for a graph.
-GRAPHS = ("partition", "precision", "timeline", "compile")
 #: What all of them refuse alike.
 EVERYWHERE = ("options", "partition", "precision", "timeline", "compile")
 
@@ -63,6 +54,12 @@ EVERYWHERE = ("options", "partition", "precision", "timeline", "compile")
 def plain(value: Any) -> Any:
     """A value without the field it stands in."""
     return value["value"] if isinstance(value, dict) and set(value) == {"field", "value"} else value
+
+
+def with_values(params: Params, **changes: Any) -> Dict[str, Any]:
+    """The request with these values; None takes one out."""
+    values = {**params["values"], **changes}
+    return {**params, "values": {name: value for name, value in values.items() if value is not None}}
 
 
 def facets(params: Params) -> Dict[str, Any]:
@@ -147,20 +144,6 @@ def texts(params: Params, option: str, change: Callable[[str], str]) -> Dict[str
     return found
 
 
-def switches_changed(change: Callable[[Dict[str, Dict[str, str]]], Any]) -> Callable[[str], str]:
-    """A fusion_switch_file whose sections are changed; another text stays."""
-
-    def edit(text: str) -> str:
-        try:
-            found = json.loads(text)
-            change(found["Switch"])
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return text
-        return json.dumps(found)
-
-    return edit
-
-
 def with_env(params: Params, change: Callable[[Dict[str, str]], Dict[str, str]]) -> Dict[str, Any]:
     found: Dict[str, Any] = {**params, "env": change(dict(params.get("env", {})))}
     if "turns" in params:
@@ -243,18 +226,6 @@ def readers_of(params: Params, controls: bool = True) -> Readers:
     return found
 
 
-def behind(starts: Iterable[str], readers: Readers) -> Set[str]:
-    """What is reached from some operators, themselves left out unless something leads back to them."""
-    found: Set[str] = set()
-    front = list(starts)
-    while front:
-        for name in readers.get(front.pop(), ()):
-            if name not in found:
-                found.add(name)
-                front.append(name)
-    return found
-
-
 def _kept(content: bytes, ending: str) -> str:
     """The path of a file with this content, the same for the same content."""
     path = os.path.join(_CHANGED.name, hashlib.sha256(content).hexdigest() + ending)
@@ -316,10 +287,6 @@ def is_inside_functions(params: Params, *ops: str) -> Callable[[str], bool]:
     """Whether a name is of an operator in a function, one that operators of these types lead to."""
     names = tuple(f"{name}/" for name in called_functions(graph_of(params), ops))
     return lambda name: name.startswith(names)
-
-
-def asks_without(option: str) -> Callable[[Params], Params]:
-    return lambda params: all_values(params, without(option))
 
 
 def has_anywhere(params: Params, option: str, *values: Any) -> bool:
@@ -388,15 +355,6 @@ def has_attribute_type(params: Params, *dtypes: str) -> bool:
     return any(dtype in dtypes for node in nodes_of(params) for dtype in types_of(node))
 
 
-def shapes_of(params: Params) -> Dict[str, Any]:
-    """Operator to the shape of its first output, None where it is unknown."""
-    graph = whole_graph(params)
-    if graph is None:
-        return {}
-    shapes = infer_shapes(graph)
-    return {node.name: shapes.output(node.id, 0) for node in graph.nodes}
-
-
 def is_no_text(option: str, surface: str = "", edition: str = "") -> Callable[[Params], bool]:
     return lambda params: is_about(params, surface, edition) and not isinstance(value_of(params, option), str)
 
@@ -412,19 +370,8 @@ def is_in_field(params: Params, option: str, field: str) -> bool:
     return kinds.get(type(told)) == field
 
 
-def pairs_of(params: Params) -> List[Any]:
-    found: List[Any] = []
-    with_pairs(params, lambda pairs: found.extend(pairs) or pairs)
-    return found
-
-
 def without_slashes(path: Any) -> str:
     return path.strip("/") if isinstance(path, str) else ""
-
-
-# session.dump_step.zero_based
-def dumped_steps(change: Callable[[str], str]) -> Callable[[Params], Params]:
-    return lambda params: all_values(params, lambda values: dumped(values, mapped("dump_step", change)))
 
 
 def plain_in(values: Mapping[str, Any], name: str) -> Any:
@@ -436,29 +383,6 @@ def values_where(
 ) -> Callable[[Params], Params]:
     """The request with its values, and those of variants and turns, changed where a condition holds of them."""
     return lambda params: all_values(params, lambda values: change(values) if when(values) else values)
-
-
-# session.profiling_options.aic_metrics.ResourceConflictRatio
-def edited_profile(change: Callable[[Dict[str, Any]], Any]) -> Callable[[Any], Any]:
-    def edit(text: Any) -> Any:
-        try:
-            found = json.loads(text) if isinstance(text, str) else None
-        except ValueError:
-            found = None
-        if not isinstance(found, dict):
-            return text
-        changed_to = change(dict(found))
-        return text if changed_to is None or changed_to == found else json.dumps(changed_to)
-
-    return edit
-
-
-def debug_options(text: str) -> List[str]:
-    for line in text.splitlines():
-        key, _, value = line.partition("=")
-        if key.strip() == "op_debug_config":
-            return [one.strip() for one in value.split(",")]
-    return []
 
 
 def gives_any(params: Params, *options: str) -> bool:
@@ -521,17 +445,6 @@ def offloads_ops(ops: Any) -> Callable[[Answer, Params], Any]:
     return change
 
 
-def edited_floats(change: Callable[[float], float]) -> Callable[[Answer, Params], None]:
-    def edit(answer: Answer, params: Params) -> None:
-        for tensor in answer.get("fetches", {}).values():
-            if tensor["dtype"] == "float32" and "b64" in tensor:
-                raw = base64.b64decode(tensor["b64"])
-                values = [change(one) for one in struct.unpack(f"<{len(raw) // 4}f", raw)]
-                tensor["b64"] = base64.b64encode(struct.pack(f"<{len(values)}f", *values)).decode("ascii")
-
-    return edit
-
-
 def edited_times(change: Callable[[Dict[str, Any]], Any]) -> Callable[[Answer, Params], Any]:
     return lambda answer, params: [change(one) for one in answer.get("timeline") or [] if one]
 
@@ -542,13 +455,49 @@ def in_32_bits(params: Params, option: str) -> Any:
     return ((value + (1 << 31)) % (1 << 32)) - (1 << 31) if whole else value
 
 
-def range_groups(text: Any) -> Dict[str, List[str]]:
-    found: Dict[str, List[str]] = {}
-    for part in text.split(";") if isinstance(text, str) else ():
-        name, _, ranges = part.partition(":")
-        found[name] = re.findall(r"\[[^\]]*\]", ranges)
-    return found
+def in_values(change: Callable[[Values], Values]) -> Change:
+    """The request with its values changed, in every variant and turn."""
+    return lambda params: all_values(params, change)
 
 
-def joined_groups(groups: Mapping[str, Sequence[str]]) -> str:
-    return ";".join(f"{name}:{','.join(ranges)}" for name, ranges in groups.items())
+def without_env(*variables: str) -> Change:
+    return lambda params: with_env(params, lambda env: {key: env[key] for key in env if key not in variables})
+
+
+def with_default(option: str, value: Any) -> Change:
+    """The request with a value for an option of its surface, where it has none."""
+
+    def change(params: Params) -> Params:
+        if option not in facets(params):
+            return params
+        return all_values(
+            params, lambda values: values if values.get(option) is not None else {**values, option: value}
+        )
+
+    return change
+
+
+def narrowed(option: str, is_valid: Callable[[int], bool]) -> Change:
+    """The request with a number as 32 bits hold it, where that is another one that is valid."""
+
+    def change(params: Params) -> Params:
+        number, value = in_32_bits(params, option), value_of(params, option)
+        is_same = value is None or number == value or not is_valid(number)
+        return params if is_same else with_values(params, **{option: number})
+
+    return change
+
+
+def given_as(option: str, surface: str, edition: str, *values: Any) -> When:
+    """Whether an option is given there as one of these values, of the same type."""
+
+    def when(params: Params) -> bool:
+        told = value_of(params, option)
+        return is_about(params, surface, edition) and any(told == one and type(told) is type(one) for one in values)
+
+    return when
+
+
+def by_documents(when: When) -> When:
+    """Whether a condition holds of a question about what the documents say, not what one adapter does."""
+    return lambda params: params.get("policy") != "adapter" and when(params)

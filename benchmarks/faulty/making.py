@@ -7,7 +7,7 @@ import functools
 import hashlib
 import json
 import os
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence
 
 from npu_conformance.backends.reference import ReferenceBackend
 from npu_reference.errors import NpuError
@@ -23,23 +23,44 @@ REFERENCE = ReferenceBackend()
 RECORDED: Dict[str, str] = {}
 
 
-class Faulty(NamedTuple):
-    """One faulty backend; `area` is the table's, `sentence` what the documents say and it does not do.
+When = Callable[[Params], bool]
 
-    `fault` makes the mistake, of one that makes a single one.
+
+def always(params: Params) -> bool:
+    return True
+
+
+class FaultSpec(NamedTuple):
+    """A faulty backend as it is declared.
+
+    requirement: the id of what it breaks; operator: makes the mistake; when: of which questions it is made; methods:
+    those that are answered so, the method of its area unless some are named.
     """
+
+    name: str
+    requirement: str
+    operator: Fault
+    when: When = always
+    methods: Sequence[str] = ()
+
+
+class Faulty(NamedTuple):
+    """One backend; `sentence` is the requirement that it breaks, or of a lawful one what leaves the choice."""
 
     name: str
     area: str
     methods: List[str]
     sentence: str
     backend: ReferenceBackend
-    fault: Optional[Fault] = None
 
 
+#: The method of an area.
+METHODS = {"artifacts": "compile"}
 #: By name, in the order written.
 FAULTY: Dict[str, Faulty] = {}
 _TABLES: List[Dict[str, Faulty]] = [FAULTY]
+#: The area of the module that is loaded, at the end.
+AREA: List[str] = []
 
 
 @contextlib.contextmanager
@@ -85,34 +106,37 @@ def _asked(method: str, params: Params) -> Answer:
     return answer
 
 
-def broken(area: str, sentence: str, *methods: str) -> Callable[[Fault], Fault]:
-    """Registers a backend whose `methods` (that of the area's name where none is given) are the decorated function."""
-    chosen = list(methods) or [area]
+def registered(name: str, area: str, sentence: str, methods: Sequence[str], fault: Fault) -> None:
+    """Registers a backend whose `methods` are answered by `fault`."""
+    table = _TABLES[-1]
+    if name in table:
+        raise ValueError(f"two backends are called {name}")
+    members: Dict[str, Any] = {"__doc__": sentence}
+    for method in methods:
+        members[method] = _method(fault, functools.partial(_asked, method))
+    table[name] = Faulty(name, area, list(methods), sentence, type("FaultyBackend", (ReferenceBackend,), members)())
 
-    def register(fault: Fault) -> Fault:
-        name, table = fault.__name__, _TABLES[-1]
-        if name in table:
-            raise ValueError(f"two backends are called {name}")
-        members: Dict[str, Any] = {"__doc__": sentence}
-        for method in chosen:
-            members[method] = _method(fault, functools.partial(_asked, method))
-        backend = type("FaultyBackend", (ReferenceBackend,), members)()
-        table[name] = Faulty(name, area, chosen, sentence, backend, fault)
-        return fault
+
+def declare(spec: FaultSpec) -> None:
+    """Registers a faulty backend in the area of the module that is loaded."""
+    area = AREA[-1]
+
+    def fault(ask: Ask, params: Params) -> Answer:
+        return spec.operator(ask, params) if spec.when(params) else ask(params)
+
+    registered(spec.name, area, spec.requirement, spec.methods or [METHODS.get(area, area)], fault)
+
+
+def fault(name: str, requirement: str, operator: Fault, when: When = always, methods: Sequence[str] = ()) -> None:
+    """Declares a faulty backend."""
+    declare(FaultSpec(name, requirement, operator, when, methods))
+
+
+def mistake(requirement: str, methods: Sequence[str] = ()) -> Callable[[Fault], Fault]:
+    """Declares the decorated function, a mistake of no kind, as the faulty backend of its name."""
+
+    def register(operator: Fault) -> Fault:
+        declare(FaultSpec(operator.__name__, requirement, operator, methods=methods))
+        return operator
 
     return register
-
-
-def chained(name: str, parts: Sequence[str]) -> None:
-    """One backend with the mistakes of several, each made on what the one before it answers."""
-    chosen = [FAULTY[part] for part in parts]
-    methods = list(dict.fromkeys(method for one in chosen for method in one.methods))
-    members: Dict[str, Any] = {}
-    for method in methods:
-        *before, last = [one.fault for one in chosen if one.fault is not None and method in one.methods]
-        ask: Ask = functools.partial(_asked, method)
-        for fault in before:
-            ask = functools.partial(fault, ask)
-        members[method] = _method(last, ask)
-    backend = type("ChainedBackend", (ReferenceBackend,), members)()
-    FAULTY[name] = Faulty(name, "combined", methods, f"makes the mistakes of {', '.join(parts)}", backend)

@@ -5,89 +5,41 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from faulty.answered import told_value, warn
-from faulty.asked import (
-    LEGACY,
-    SESSION,
-    all_values,
-    file_of,
-    given,
-    in_inference,
-    is_about,
-    texts,
-    value_is,
-    value_of,
-    with_values,
-    without,
-)
-from faulty.making import Answer, Params, broken
-from faulty.mistakes import accepts, denies, misreads, reads_as, tells
-from faulty.mistakes_options import meaning, meaning_on, takes, takes_type
+from faulty.answered import told_value
+from faulty.asked import SESSION, given, given_as, in_inference, is_about, texts, value_is, value_of, where, with_values
+from faulty.making import Answer, Params, fault, mistake
+from faulty.operators import accepts, changed, misreads, says
 from npu_reference.errors import NpuError
 
-
-# session.op_precision_mode.over_implmode
-@broken("options", "When all three are set only op_precision_mode counts", "options", "precision", "compile")
-def the_older_options_beat_a_file_of_modes_in_legacy(ask: Any, params: Params) -> Answer:
-    both = given(params, "op_precision_mode", "op_select_implmode")
-    if not LEGACY(params) or not both:
-        return dict(ask(params))
-    answer = dict(ask(all_values(params, without("op_precision_mode"))))
-    if "effective" in answer:
-        told_value(answer, "op_precision_mode", None, "forced")
-        warn(answer, "op_precision_mode", "overridden")
-    return answer
-
-
-accepts(
+fault(
     "modes_in_place_of_a_path",
-    "003 op_precision_mode: a text, the path of the file",
-    "op_precision_mode",
+    "runconfig.op_precision_mode.type",
+    accepts("op_precision_mode"),
     lambda params: is_about(params, "runconfig") and isinstance(value_of(params, "op_precision_mode"), (dict, list)),
 )
-
-
-def _the_first(params: Params, told: Any) -> Any:
-    return told.split(",")[0] if isinstance(told, str) else told
-
-
-reads_as(  # session.optypelist_for_implmode.applies_to_list
-    "the_first_type_of_a_list_has_the_mode",
-    "002 optypelist_for_implmode: the types that are listed",
-    "optypelist_for_implmode",
-    _the_first,
-    "options",
-    "precision",
-    "timeline",
+fault(
+    "implementations_may_be_booleans",
+    "session.op_select_implmode.type",
+    accepts("op_select_implmode"),
+    lambda params: type(value_of(params, "op_select_implmode")) is bool,
 )
-takes_type("implementations_may_be_booleans", "op_select_implmode", bool, "002 op_select_implmode stands in .s")
-takes_type("lists_of_types_may_be_numbers", "optypelist_for_implmode", int, "002 optypelist_for_implmode stands in .s")
-misreads(
-    "options",
-    "nodes_have_no_modes_of_their_own",
-    "003 op_precision_mode: [ByNodeName]",
-    "op_precision_mode",
-    lambda text: re.sub(r"\[ByNodeName\][^\[]*", "", text),
-    "options",
-    "precision",
+fault(
+    "lists_of_types_may_be_numbers",
+    "session.optypelist_for_implmode.type",
+    accepts("optypelist_for_implmode"),
+    lambda params: type(value_of(params, "optypelist_for_implmode")) is int,
 )
-misreads(
-    "options",
+fault(
     "types_after_nodes_end_the_nodes",
-    "003 op_precision_mode: sections, in any order",
-    "op_precision_mode",
-    lambda text: re.sub(r"\[ByNodeName\][^\[]*(?=\[ByOpType\])", "", text),
-    "options",
-    "precision",
+    "files.op_precision_ini.sections",
+    misreads("op_precision_mode", lambda text: re.sub(r"\[ByNodeName\][^\[]*(?=\[ByOpType\])", "", text)),
+    methods=("options", "precision"),
 )
-misreads(
-    "options",
+fault(
     "what_stands_before_a_section_is_lost",
-    "002, A23 op_precision_mode: lines before any section are types",
-    "op_precision_mode",
-    lambda text: re.sub(r"\A[^\[]+(?=\[By)", "", text),
-    "options",
-    "precision",
+    "files.op_precision_ini.flat",
+    misreads("op_precision_mode", lambda text: re.sub(r"\A[^\[]+(?=\[By)", "", text)),
+    methods=("options", "precision"),
 )
 
 
@@ -96,34 +48,16 @@ def _no_precision_in_inference(answer: Answer, params: Params) -> None:
         answer["directives"]["implementation"] = {"type": {}, "name": {}, "others": "high_performance"}
 
 
-tells("inference_is_always_fast", "002 op_select_implmode: training and online inference", _no_precision_in_inference)
-denies(
-    "nodes_do_not_keep_half",
-    "003 op_precision_mode: the modes are those of nodes, too",
-    "op_precision_mode",
-    lambda params: any(
-        name == value_of(params, "op_precision_mode") and re.search(r"\[ByNodeName\][^\[]*keep_fp16", str(text))
-        for name, text in params.get("files", {}).items()
-    ),
-)
-misreads(
-    "options",
+fault("inference_is_always_fast", "session.op_select_implmode.scope", changed(_no_precision_in_inference))
+fault(
     "a_line_without_an_end_is_none",
-    "003 op_precision_mode: a line an operator, the last one too",
-    "op_precision_mode",
-    lambda text: text if text.endswith("\n") else text[: text.rfind("\n") + 1],
-    "options",
-    "precision",
-)
-accepts(
-    "any_implementation_beside_a_profile",
-    "002 op_select_implmode: high_precision or high_performance",
-    "op_select_implmode",
-    lambda params: value_is(params, "profiling_mode", True),
+    "files.op_precision_ini.sections",
+    misreads("op_precision_mode", lambda text: text if text.endswith("\n") else text[: text.rfind("\n") + 1]),
+    methods=("options", "precision"),
 )
 
 
-@broken("options", "002 L784: high_precision and high_performance are the legacy words")
+@mistake("files.op_precision_ini.flat.values")
 def indices_may_be_checked_already(ask: Any, params: Params) -> Answer:
     if params["edition"] != "legacy":
         return ask(params)
@@ -132,45 +66,31 @@ def indices_may_be_checked_already(ask: Any, params: Params) -> Answer:
     )
 
 
-accepts(
+fault(
     "a_list_of_types_is_taken",
-    "003 optypelist_for_implmode: a text of types separated by commas",
-    "optypelist_for_implmode",
+    "runconfig.optypelist_for_implmode.type",
+    accepts("optypelist_for_implmode"),
     lambda params: isinstance(value_of(params, "optypelist_for_implmode"), list),
 )
-
-
-def _is_missing(params: Params, option: str) -> bool:
-    return value_of(params, option) not in params.get("files", {})
-
-
-accepts(
-    "a_file_of_modes_may_be_missing_beside_a_mode",
-    "003 op_precision_mode: the path of the file, whatever is given beside it",
-    "op_precision_mode",
-    lambda params: given(params, "op_select_implmode") and _is_missing(params, "op_precision_mode"),
-)
-accepts(  # session.op_select_implmode.domain
+fault(
     "modes_for_all_operators_are_taken",
-    "002 op_select_implmode: high_precision, high_performance",
-    "op_select_implmode",
+    "session.op_select_implmode.domain",
+    accepts("op_select_implmode", op_select_implmode="high_precision"),
     lambda params: (
         SESSION(params) and value_is(params, "op_select_implmode", "high_precision_for_all", "high_performance_for_all")
     ),
-    op_select_implmode="high_precision",
 )
-accepts(
+fault(
     "a_third_choice_of_implementations",
-    "003 op_select_implmode: high_precision or high_performance",
-    "op_select_implmode",
+    "runconfig.op_select_implmode.domain",
+    accepts("op_select_implmode", op_select_implmode="high_precision"),
     lambda params: (
         is_about(params, "runconfig") and value_is(params, "op_select_implmode", "high_precision_for_all", "default")
     ),
-    op_select_implmode="high_precision",
 )
 
 
-@broken("options", "002 op_precision_mode: no default", "options", "precision")
+@mistake("session.op_precision_mode.default", ("options", "precision"))
 def a_file_that_lies_here_is_taken(ask: Any, params: Params) -> Answer:
     name = "op_precision.ini"
     if not given(params, "op_precision_mode") and name in params.get("files", {}):
@@ -182,10 +102,10 @@ def a_file_that_lies_here_is_taken(ask: Any, params: Params) -> Answer:
     return dict(ask(params))
 
 
-accepts(
+fault(
     "a_lost_file_has_a_substitute",
-    "003 op_precision_mode: the path of a file",
-    "op_precision_mode",
+    "runconfig.op_precision_mode.file",
+    accepts("op_precision_mode"),
     lambda params: (
         is_about(params, "runconfig")
         and given(params, "op_select_implmode")
@@ -199,10 +119,10 @@ def _written_out(params: Params, option: str) -> bool:
     return isinstance(value, dict) and set(value) == {"field", "value"}
 
 
-accepts(  # pair 13: session.op_select_implmode.domain, its field written out
+fault(
     "a_mode_in_its_field_is_any_text",
-    "002: op_select_implmode is high_precision or high_performance",
-    "op_select_implmode",
+    "session.op_select_implmode.domain",
+    accepts("op_select_implmode"),
     lambda params: (
         _written_out(params, "op_select_implmode")
         and params["values"]["op_select_implmode"]["field"] == "s"
@@ -219,17 +139,12 @@ def _performance(answer: Answer, params: Params) -> None:
             answer["directives"]["implementation"]["others"] = "high_performance"
 
 
-tells(  # pair 72: runconfig.op_select_implmode.empty, written out
-    "none_that_is_written_out_is_performance", "003: op_select_implmode left empty is not configured", _performance
-)
-meaning_on(
-    "session_precision_file_by_type_only", "op_precision_mode", lambda told: {**told, "ByNodeName": {}}, "session"
-)
-denies(
-    "no_keep_fp16",
-    "003 op_precision_mode: keep_fp16",
-    "op_precision_mode",
-    lambda params: "keep_fp16" in (file_of(params, "op_precision_mode") or ""),
+fault("none_that_is_written_out_is_performance", "runconfig.op_select_implmode.empty", changed(_performance))
+fault(
+    "session_precision_file_by_type_only",
+    "files.op_precision_ini.sections",
+    says("meaning", "op_precision_mode", lambda told: {**told, "ByNodeName": {}}),
+    where("session", ""),
 )
 
 
@@ -239,36 +154,16 @@ def _both_hold(answer: Answer, params: Params) -> None:
             answer["effective"][name] = {"value": value_of(params, name), "origin": "given"}
 
 
-tells("implementation_modes_beside_file", "002 op_precision_mode: only this one holds", _both_hold)
-takes(
+fault("implementation_modes_beside_file", "session.op_precision_mode.over_implmode", changed(_both_hold))
+fault(
     "implementation_of_a_third_kind",
-    "002 op_select_implmode: high_precision or high_performance",
-    "op_select_implmode",
-    "session",
-    "legacy",
-    "super_performance",
-    "High_Precision",
-    "keep_fp16",
+    "session.op_select_implmode.domain",
+    accepts("op_select_implmode"),
+    given_as("op_select_implmode", "session", "legacy", "super_performance", "High_Precision", "keep_fp16"),
 )
 
 
-@broken("options", "003 op_precision_mode: takes precedence, so all three may be given")
-def implementation_given_twice_is_refused(ask: Any, params: Params) -> Answer:
-    if {"op_precision_mode", "op_select_implmode"} <= set(params["values"]):
-        raise NpuError("OPTION_CONFLICT", "op_precision_mode", "excludes op_select_implmode")
-    return ask(params)
-
-
-@broken("options", "003 op_precision_mode: by operator type (low priority) or node name (high priority)")
-def implementation_sections_swapped(ask: Any, params: Params) -> Answer:
-    answer = ask(params)
-    told = answer["directives"].get("implementation")
-    if told and params["surface"] == "runconfig":
-        told["type"], told["name"] = told["name"], told["type"]
-    return answer
-
-
-@broken("options", "002 optypelist_for_implmode: Pooling, SoftmaxV2, LRN, ROIAlign")
+@mistake("session.optypelist_for_implmode.domain")
 def any_type_of_implementation(ask: Any, params: Params) -> Answer:
     try:
         return ask(params)
@@ -278,40 +173,7 @@ def any_type_of_implementation(ask: Any, params: Params) -> Answer:
         return ask(with_values(params, optypelist_for_implmode="Pooling"))
 
 
-@broken("options", "003: these options will be deprecated; what is given still holds")
-def deprecated_values_dropped(ask: Any, params: Params) -> Answer:
-    answer = ask(params)
-    for name in ("op_select_implmode", "enable_data_pre_proc", "variable_format_optimize", "dynamic_input"):
-        if name in params["values"] and params["surface"] == "runconfig" and params["edition"] == "current":
-            answer["effective"][name] = {"value": None, "origin": "default"}
-    return answer
-
-
-meaning(
-    "names_with_slashes_cut",
-    "003 op_precision_mode: nodename",
-    "op_precision_mode",
-    lambda found: {
-        **found,
-        "ByNodeName": {key.rpartition("/")[2]: one for key, one in found.get("ByNodeName", {}).items()},
-    },
-)
-
-
-@broken(
-    "options", "003: of op_precision_mode, op_select_implmode and optypelist_for_implmode the first takes precedence"
-)
-def the_list_of_types_survives_the_precision_file(ask: Any, params: Params) -> Answer:
-    answer = ask(params)
-    listed, mode = value_of(params, "optypelist_for_implmode"), value_of(params, "op_select_implmode")
-    if value_of(params, "op_precision_mode") is not None and isinstance(listed, str) and mode:
-        told = answer["directives"]["implementation"]["type"]
-        for name in listed.split(","):
-            told.setdefault(name, mode)
-    return answer
-
-
-@broken("options", "003: a key of op_precision.ini by node name has high priority, by type low")
+@mistake("files.op_precision_ini.sections.priority")
 def types_stand_above_names(ask: Any, params: Params) -> Answer:
     answer = ask(params)
     told = answer["directives"]["implementation"]
@@ -328,8 +190,4 @@ def _three_of_four(answer: Answer, params: Params) -> None:
         answer["warnings"].append({"option": "optypelist_for_implmode", "code": "part_ignored"})
 
 
-tells(  # session.optypelist_for_implmode.domain, runconfig.optypelist_for_implmode.list
-    "the_table_of_modes_lacks_its_last_type",
-    "002, 003 optypelist_for_implmode: Pooling, SoftmaxV2, LRN and ROIAlign",
-    _three_of_four,
-)
+fault("the_table_of_modes_lacks_its_last_type", "session.optypelist_for_implmode.domain", changed(_three_of_four))

@@ -14,9 +14,9 @@ from typing import Any, Dict, List, Mapping, Set
 
 from faulty.answered import encoded
 from faulty.asked import plain
-from faulty.making import Answer, Files, Params, broken
-from faulty.mistakes import changed
+from faulty.making import Answer, Files, Params
 
+from lawful.kinds import broken, changed
 from lawful.leaving import KERNEL, in_folder, in_text, leaving, turns
 
 # Kernel files

@@ -12,9 +12,9 @@ from typing import Any, Callable, Dict
 
 from faulty.answered import decoded, encoded
 from faulty.asked import is_about
-from faulty.making import Answer, Files, Params, broken
-from faulty.mistakes import changed
+from faulty.making import Answer, Files, Params
 
+from lawful.kinds import broken, changed
 from lawful.leaving import leaving
 
 # What fusion leaves

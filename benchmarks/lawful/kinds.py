@@ -6,8 +6,9 @@ import functools
 import json
 from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, Tuple
 
+from faulty import operators
 from faulty.asked import facets, plain, value_of
-from faulty.making import REFERENCE, Answer, Ask, Params, broken
+from faulty.making import REFERENCE, Answer, Ask, Fault, Params, registered
 
 from npu_reference.errors import NpuError
 
@@ -20,6 +21,31 @@ Find = Callable[[Params, Values], Optional[str]]
 
 GRAPH_METHODS = ("partition", "precision", "timeline", "compile", "run")
 METHODS = ("options", *GRAPH_METHODS)
+
+
+def broken(area: str, sentence: str, *methods: str) -> Callable[[Fault], Fault]:
+    """Registers the decorated function, by its name."""
+
+    def register(fault: Fault) -> Fault:
+        registered(fault.__name__, area, sentence, methods or (area,), fault)
+        return fault
+
+    return register
+
+
+def changed(area: str, name: str, sentence: str, change: Callable[[Answer, Params], Any], *methods: str) -> None:
+    """Registers a backend that changes the reference's answer; `change` edits it, or returns another."""
+    registered(name, area, sentence, methods or (area,), operators.changed(change))
+
+
+def asks(name: str, sentence: str, area: str, change: Callable[[Params], Params], *methods: str) -> None:
+    """Registers a backend that answers another question."""
+    registered(name, area, sentence, methods or (area,), operators.asks(change))
+
+
+def misreads(area: str, name: str, sentence: str, option: str, change: Callable[[str], str], *methods: str) -> None:
+    """Registers a backend that reads the file of an option as another."""
+    registered(name, area, sentence, methods or (area,), operators.misreads(option, change))
 
 
 def lawful(area: str, name: str, sentence: str, fault: Callable[[Ask, Params], Answer], *methods: str) -> None:

@@ -7,8 +7,8 @@ from typing import Any, Callable, Dict, List
 
 from faulty.answered import decoded, encoded
 from faulty.making import Answer, Files, Params
-from faulty.mistakes import changed
 
+from lawful.kinds import changed
 from lawful.tuning import given_files
 
 __all__ = ["KERNEL", "in_folder", "in_text", "leaving", "turns"]

@@ -11,9 +11,8 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from faulty.asked import value_of
 from faulty.making import REFERENCE, Answer, Ask, Params
-from faulty.mistakes import misreads
 
-from lawful.kinds import claims_less, lawful, refuses
+from lawful.kinds import claims_less, lawful, misreads, refuses
 from npu_reference.catalog import Catalog
 from npu_reference.catalog.ops_info import parse_ops_info
 from npu_reference.errors import NpuError

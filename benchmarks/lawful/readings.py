@@ -71,9 +71,11 @@ takes_default(
     "a_session_of_the_current_edition_allows_float16_in_inference",
     "003 L343 'the default value is allow_fp32_to_fp16' beside 002 L165: which of them a session follows is not said",
     {"precision_mode": "allow_fp32_to_fp16"},
-    lambda params, values: is_about(params, "session", "current")
-    and value_of({"values": values}, "graph_run_mode") == 0
-    and value_of({"values": values}, "precision_mode_v2") is None,
+    lambda params, values: (
+        is_about(params, "session", "current")
+        and value_of({"values": values}, "graph_run_mode") == 0
+        and value_of({"values": values}, "precision_mode_v2") is None
+    ),
 )
 
 

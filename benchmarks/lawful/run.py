@@ -16,9 +16,9 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from faulty.answered import encoded
 from faulty.asked import graph_of, regraphed, rescripted, source_of, value_of, with_env
-from faulty.making import Answer, Files, Params, broken
-from faulty.mistakes import asks, changed
+from faulty.making import Answer, Files, Params
 
+from lawful.kinds import asks, broken, changed
 from lawful.timeline import runs_of
 from lawful.tuning import profiles, rows_of, table, table_of
 from npu_conformance.backends.mutants import edits

@@ -12,9 +12,9 @@ import tempfile
 from typing import Any, Callable, Dict, List, Mapping
 
 from faulty.asked import all_values, mapped, value_of
-from faulty.making import Answer, Params, broken
-from faulty.mistakes import changed
+from faulty.making import Answer, Params
 
+from lawful.kinds import broken, changed
 from npu_reference.hardware.device import PARAMETERS
 
 #: Files of devices that are simulated instead.

@@ -11,9 +11,9 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Set
 
 from faulty.answered import decoded, encoded
 from faulty.asked import named_by, ops_of, plain, text_of
-from faulty.making import Answer, Files, Params, broken
-from faulty.mistakes import changed
+from faulty.making import Answer, Files, Params
 
+from lawful.kinds import broken, changed
 from lawful.timeline import kernels_of, runs_of, steps_of
 
 #: Fusion passes of the reference that no document names.
