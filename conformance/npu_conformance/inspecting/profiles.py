@@ -17,6 +17,7 @@ from npu_conformance.files import reading
 from npu_conformance.inspecting.hints import hints
 from npu_conformance.inspecting.registry import FolderKind, Inspected, kind
 from npu_conformance.inspecting.tree import Tree, TreePlace, json_object, size_of, tree_of
+from npu_conformance.observing.timeline import union
 from npu_reference.errors import NpuError
 
 __all__ = ["LIMITS", "ProfiledTask", "tables_of", "tasks_of"]
@@ -250,8 +251,8 @@ def _whole_content(asked: Inspected) -> Dict[str, Any]:
         device = device or task.row.get("Simulated", "")
     trace = _steps(tables, asked, flaws)
     iterations = max(trace["count"] if trace else 0, len(steps), 1)
-    union = {engine: _union(parts) for engine, parts in spans.items()}
-    together = _union([part for parts in union.values() for part in parts])
+    by_engine = {engine: union(parts) for engine, parts in spans.items()}
+    together = union([part for parts in by_engine.values() for part in parts])
     wall = together[-1][1] - together[0][0] if together else 0.0
     busy = _length(together)
     operators = _operators(sums, iterations)
@@ -265,13 +266,13 @@ def _whole_content(asked: Inspected) -> Dict[str, Any]:
         "idle_us": _us(max(wall - busy, 0.0)),
         "engines": [
             {"engine": engine, "tasks": told[engine], "busy_us": _us(length), "share": _share(length, wall)}
-            for length, engine in sorted(((_length(parts), name) for name, parts in union.items()), reverse=True)
+            for length, engine in sorted(((_length(parts), name) for name, parts in by_engine.items()), reverse=True)
         ],
         "types": _types(sums) or _statistics(tables, "op_statistic", flaws),
         "operators": operators,
         "operators_in_all": len(operators),
         "steps": trace,
-        "communication": _communication(tables, union, flaws),
+        "communication": _communication(tables, by_engine, flaws),
         "aicpu": _aicpu(tables, asked, flaws),
         "tables": [
             {"name": table.name, "file": table.relative, "bytes": table.bytes, "read": table.name in _KNOWN}
@@ -292,17 +293,6 @@ def _us(value: float) -> float:
 
 def _share(part: float, whole: float) -> float:
     return round(part / whole, 6) if whole > 0 else 0.0
-
-
-def _union(parts: List[Tuple[float, float]]) -> List[Tuple[float, float]]:
-    """Stretches of time without gaps, in order."""
-    found: List[Tuple[float, float]] = []
-    for start, end in sorted(parts):
-        if found and start <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], end))
-        else:
-            found.append((start, end))
-    return found
 
 
 def _length(parts: Sequence[Tuple[float, float]]) -> float:
@@ -416,12 +406,12 @@ def _steps(tables: Sequence[_Csv], asked: Inspected, flaws: Dict[str, str]) -> O
 
 
 def _communication(
-    tables: Sequence[_Csv], union: Mapping[str, List[Tuple[float, float]]], flaws: Dict[str, str]
+    tables: Sequence[_Csv], by_engine: Mapping[str, List[Tuple[float, float]]], flaws: Dict[str, str]
 ) -> Dict[str, Any]:
     """Collectives by type, and for how long nothing was computed beside them."""
-    reduced = union.get("HCCL", [])
-    computed = _union([part for engine, parts in union.items() if engine != "HCCL" for part in parts])
-    beside = _length(reduced) + _length(computed) - _length(_union([*reduced, *computed]))
+    reduced = by_engine.get("HCCL", [])
+    computed = union(part for engine, parts in by_engine.items() if engine != "HCCL" for part in parts)
+    beside = _length(reduced) + _length(computed) - _length(union([*reduced, *computed]))
     types = _statistics(tables, "communication_statistic", flaws)
     return {"types": types, "busy_us": _us(_length(reduced)), "alone_us": _us(max(_length(reduced) - beside, 0.0))}
 

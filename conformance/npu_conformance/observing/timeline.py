@@ -6,12 +6,12 @@ import itertools
 import math
 import re
 from bisect import bisect_left
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar
 
 from npu_conformance.observing import left_files
 from npu_conformance.observing.naming import brief
 
-__all__ = ["BASE", "MEASURES", "WORDS", "BadTimeline", "facts_of"]
+__all__ = ["BASE", "MEASURES", "WORDS", "BadTimeline", "facts_of", "union"]
 
 #: What the step under the values of a case themselves is called; each variant has its own name.
 BASE = "base"
@@ -40,6 +40,7 @@ _KINDS = {"h2d": "h2d", "d2h": "d2h", "collective": "collective", "launch": "hos
 
 _Triples = Iterator[Tuple[str, str, str]]
 _Interval = Tuple[int, int]
+_Number = TypeVar("_Number", int, float)
 
 
 class BadTimeline(ValueError):
@@ -257,7 +258,9 @@ def _most_at_once(spans: Sequence[_Interval]) -> int:
 
 
 def _overlaps(name: str, groups: Mapping[str, Sequence[_Task]]) -> _Triples:
-    busy = {group: _union([(task.start, task.end) for task in found]) for group, found in groups.items()}
+    busy = {
+        one: union((task.start, task.end) for task in found if task.end > task.start) for one, found in groups.items()
+    }
     beside: Set[Tuple[str, str]] = set()
     met: Set[Tuple[str, str]] = set()
     for group, found in groups.items():
@@ -279,12 +282,10 @@ def _overlaps(name: str, groups: Mapping[str, Sequence[_Task]]) -> _Triples:
         yield "beside", node, f"beside {name} {node} {other}"
 
 
-def _union(spans: Sequence[_Interval]) -> List[_Interval]:
-    """Disjoint intervals that cover the same moments, in order."""
-    found: List[_Interval] = []
+def union(spans: Iterable[Tuple[_Number, _Number]]) -> List[Tuple[_Number, _Number]]:
+    """Intervals of which none touches another, and that cover the same moments, in order."""
+    found: List[Tuple[_Number, _Number]] = []
     for start, end in sorted(spans):
-        if end == start:
-            continue
         if found and start <= found[-1][1]:
             found[-1] = (found[-1][0], max(end, found[-1][1]))
         else:

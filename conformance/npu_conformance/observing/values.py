@@ -6,8 +6,9 @@ import functools
 import json
 import posixpath
 import re
-from typing import Any, List, Mapping, Tuple
+from typing import Any, Mapping, Tuple
 
+from npu_conformance.observing.timeline import union
 from npu_reference.options import OPTIONS
 from npu_reference.options.domains import Text
 from npu_reference.options.grammars import GrammarError
@@ -76,20 +77,9 @@ def _meaning(name: str, text: str) -> Any:
             except (GrammarError, ValueError):
                 continue
             if isinstance(meant, Steps):
-                return _union(meant)
+                return [[first, last - 1] for first, last in union((one, end + 1) for one, end in meant.spans)]
             return sorted(parsed) if isinstance(parsed, list) and _is_set(name, parsed) else parsed
     return int(text) if _NUMBER.fullmatch(text) else text
-
-
-def _union(steps: Steps) -> List[List[int]]:
-    """Spans of iterations, in order, of which none touches another."""
-    found: List[List[int]] = []
-    for first, last in sorted(steps.spans):
-        if found and first <= found[-1][1] + 1:
-            found[-1][1] = max(found[-1][1], last)
-        else:
-            found.append([first, last])
-    return found
 
 
 def _is_set(name: str, parsed: Any) -> bool:

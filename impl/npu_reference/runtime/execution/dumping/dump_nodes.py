@@ -11,7 +11,8 @@ from npu_reference.dumps.dtypes import BY_NAME
 from npu_reference.dumps.settings import DataDump
 from npu_reference.graphs import CONTROL_FLOW, OPS, DType
 from npu_reference.graphs.signature import AttrProblem, arg_dtypes, count_args
-from npu_reference.runtime.execution.dumping.function_bodies import MARK, fresh, let_run
+from npu_reference.partition.building.names import fresh
+from npu_reference.runtime.execution.dumping.function_bodies import MARK, let_run
 from npu_reference.runtime.tf_api import tensorflow
 
 __all__ = ["Adding", "Dumped", "ends_of", "gives_reference", "shared_of"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, List, Mapping, NamedTuple, Set, Tuple
+from typing import Any, Callable, List, Mapping, NamedTuple, Tuple
 
 from npu_reference.device.numerics.kinds import STATUS_OPS
 from npu_reference.graphs import OPERATOR_MARK
 
-__all__ = ["Call", "MARK", "UNBOUND", "calls_of", "fresh", "let_run"]
+__all__ = ["Call", "MARK", "UNBOUND", "calls_of", "let_run"]
 
 #: Attribute of a function's copy whose calls do not write into a model's files yet; it cannot run.
 UNBOUND = "_npu_dump_unbound"
@@ -26,14 +26,6 @@ def let_run(function: Any, node: str) -> None:
         done += "_"
     function.control_ret[done] = node
     function.signature.control_output.append(done)
-
-
-def fresh(wish: str, taken: Set[str]) -> str:
-    name, number = wish, 1
-    while name in taken:
-        name, number = f"{wish}_{number}", number + 1
-    taken.add(name)
-    return name
 
 
 class Call(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Dict, FrozenSet, List, Mapping, Sequence, Tuple
 
 from npu_reference.device.numerics.body import in_order
-from npu_reference.runtime.execution.dumping.function_bodies import MARK, fresh
+from npu_reference.partition.building.names import fresh
+from npu_reference.runtime.execution.dumping.function_bodies import MARK
 
 __all__ = ["wait_for_dumps", "wait_for_turns"]
 
