@@ -41,7 +41,7 @@ class Area(NamedTuple):
 
 AREAS: Dict[str, Area] = {
     "options": Area(
-        ("options", "partition", "precision"),
+        ("options", "partition", "precision", "timeline", "compile"),
         ("options/page.py", "options/schema.py", "options/assignments.py", "options/runconfig.py"),
     ),
     "partition": Area(

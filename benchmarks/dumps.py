@@ -51,7 +51,7 @@ from benchmarks.numerics import GRAPHS, config, prepared  # noqa: E402
 from fixtures.programs.models import sidecar as sidecars  # noqa: E402
 from npu_conformance.inspecting import dumps  # noqa: E402
 from npu_conformance.inspecting.registry import Inspected  # noqa: E402
-from npu_reference.dumps.settings import DataDump  # noqa: E402
+from npu_reference.options.typed import DataDump  # noqa: E402
 from npu_reference.runtime.config import current_overrides, overriding  # noqa: E402
 from npu_reference.runtime.execution import run_files  # noqa: E402
 from npu_reference.runtime.scripts.simulate import simulate  # noqa: E402

@@ -34,7 +34,7 @@ from npu_reference.artifacts.binaries import seal_of  # noqa: E402
 from npu_reference.dumps import form, names, reading  # noqa: E402
 from npu_reference.dumps.writing import ASIDE, Target, write_alone  # noqa: E402
 from npu_reference.hardware import built_in  # noqa: E402
-from npu_reference.profiling.collected import Collected  # noqa: E402
+from npu_reference.options.grammars.profiling import ProfilingOptions  # noqa: E402
 from tests.artifacts.making import Machine, apart, dense  # noqa: E402
 from tests.timing.networks import mlp, step  # noqa: E402
 
@@ -79,7 +79,7 @@ def _dumps(folder: str, seed: int, begin: Callable[[], None]) -> None:
 def _sessions(folder: str, seed: int, begin: Callable[[], None]) -> None:
     import tensorflow.compat.v1 as tf
 
-    from npu_reference.dumps.settings import DataDump
+    from npu_reference.options.typed import DataDump
     from npu_reference.runtime.config import current_overrides, overriding
     from npu_reference.runtime.sessions import activation
 
@@ -128,7 +128,7 @@ def _profiles(folder: str, seed: int, begin: Callable[[], None]) -> None:
     order, plan = random.Random(seed), tuning.TuningPlan("2", folder, None, None, True)
     while True:
         made = order.choice(_steps())
-        wanted = Collected(folder, True, True, True, "", "", order.choice(["Memory", "PipeUtilization"]))
+        wanted = ProfilingOptions(folder, True, True, True, "", "", order.choice(["Memory", "PipeUtilization"]))
         profiling.write(folder, profiling.files([profiling.ProfiledRun(made)], wanted))
         tuned = tuning.tune([made.compiled], plan)
         for name, content in tuning.result_files(plan, tuned, built_in(), {}).items():

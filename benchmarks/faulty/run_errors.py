@@ -90,7 +90,7 @@ def an_optimizer_may_tail_where_the_session_does_not(ask: Any, params: Params) -
     check = training.check_tailing
 
     def one_way(options: Any, graph: Any) -> None:
-        if options.values.get("is_tailing_optimization"):
+        if options.typed.compiler.tailing:
             check(options, graph)
 
     training.check_tailing = one_way  # type: ignore[assignment]
@@ -104,7 +104,7 @@ def an_optimizer_may_tail_where_the_session_does_not(ask: Any, params: Params) -
 def _one_sided(options: Any, tf_graph: Any) -> None:
     from npu_reference.runtime.agreement.training import TAILING
 
-    if not options.values.get("is_tailing_optimization") or any(tf_graph.get_collection(TAILING)):
+    if not options.typed.compiler.tailing or any(tf_graph.get_collection(TAILING)):
         REAL["tailing"](options, tf_graph)
 
 

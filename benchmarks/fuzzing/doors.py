@@ -126,7 +126,7 @@ class Options(Kind):
             for error in found.errors:
                 bounded(str(error))
             meanings(found)
-            directives(found)
+            directives(found.typed)
             json.dumps(found.to_json(), default=wrong)
         except NpuError as error:
             bounded(str(error))
@@ -146,7 +146,7 @@ class Grammars(Kind):
             for error in found.errors:
                 bounded(str(error))
             meanings(found)
-            directives(found)
+            directives(found.typed)
         except NpuError as error:
             bounded(str(error))
 

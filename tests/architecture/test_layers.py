@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ import pytest
 
 import npu_conformance
 import npu_reference
+from npu_reference.options import OPTIONS
 
 pytestmark = pytest.mark.not_oldest
 
@@ -185,3 +187,30 @@ def test_the_suite_reaches_tensorflow_only_through_the_runtime():
     for path in modules(SUITE):
         found = [name for name in imported_names(path, SUITE, "npu_conformance") if is_tensorflow(name)]
         assert not found, f"{path} imports {found}"
+
+
+#: Modules that show or hand on every option, whatever its name.
+OF_EVERY_OPTION = {"npu_config.py", "checking.py"}
+
+
+def option_values_read(path):
+    """Lines of a module that read values of a resolution by an option's name, not whole."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    whole = {node.value for node in nodes if isinstance(node, ast.Attribute) and node.attr == "items"}
+    whole |= {node.func for node in nodes if isinstance(node, ast.Call)}
+    whole |= {one for node in nodes if isinstance(node, ast.Compare) for one in (node.left, *node.comparators)}
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and node.attr in ("values", "effective", "parsed") and node not in whole:
+            owner = getattr(node.value, "attr", getattr(node.value, "id", ""))
+            if owner.endswith(("resolution", "options")):
+                yield f"{path.name}:{node.lineno}"
+
+
+def test_option_values_are_read_by_name_in_one_module_only():
+    outside = [path for path in modules(REFERENCE) if path.relative_to(REFERENCE).parts[0] != "options"]
+    outside += modules(SUITE) + modules(REFERENCE.parent / "npu_bridge")
+    assert [one for path in outside if path.name not in OF_EVERY_OPTION for one in option_values_read(path)] == []
+    named = re.compile("|".join(rf'(?:get|meaning)\("{name}"|\["{name}"\]' for name in OPTIONS))
+    inside = {path.name for path in (REFERENCE / "options").glob("*.py") if named.search(path.read_text("utf-8"))}
+    # What the adapter's own pass makes of a parameter map is read before anything is resolved.
+    assert inside == {"adapter_reading.py", "resolve.py", "typed.py"}

@@ -19,13 +19,13 @@ from npu_reference.compiler.kernels import Gemm
 from npu_reference.compiler.tiles import Tile
 from npu_reference.hardware import built_in
 from npu_reference.options import OPTIONS
-from npu_reference.profiling.collected import Collected
+from npu_reference.options.grammars.profiling import ProfilingOptions
 from tests.artifacts.making import Machine
 from tests.timing.networks import mlp, step, two_engines
 
 pytestmark = pytest.mark.oldest_at_night
 
-ALL = Collected("/out", True, True, True, "", "", "PipeUtilization")
+ALL = ProfilingOptions("/out", True, True, True, "", "", "PipeUtilization")
 
 
 def profile(folder, made=None, runs=2, wanted=ALL):

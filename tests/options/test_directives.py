@@ -24,7 +24,7 @@ PROFILES = {
 
 
 def told(values, edition="current", surface="session", **more):
-    return directives(resolve(values, edition=edition, surface=surface, **more))
+    return directives(resolve(values, edition=edition, surface=surface, **more).typed)
 
 
 @pytest.mark.parametrize("surface", ["session", "runconfig"])

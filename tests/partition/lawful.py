@@ -10,11 +10,11 @@ from npu_conformance.strength.laws.partitions.reading import LawQuestion, read
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
 from npu_reference.graphs import graph_from_def
+from npu_reference.options.typed import PartitionSettings
 from npu_reference.partition import build, partition
 from npu_reference.partition.clustering.introsort import sort_by_size_descending
 from npu_reference.partition.policies import adapter, documented
 from npu_reference.partition.reasons import Reason
-from npu_reference.partition.settings import PartitionSettings
 from tests.partition import naive
 from tests.partition.inlining import Flat
 

@@ -319,8 +319,8 @@ def test_what_fills_a_queue_and_what_an_element_of_a_data_set_feeds_are_not_one_
 
 
 def test_lazy_recompilation_never_joins_two_regions_that_a_host_path_joins():
+    from npu_reference.options.typed import PartitionSettings
     from npu_reference.partition import partition
-    from npu_reference.partition.settings import PartitionSettings
 
     g = GraphBuilder()
     x, y = g.placeholder("x", "float32", [2]), g.placeholder("y", "float32", [2])

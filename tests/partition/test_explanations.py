@@ -7,10 +7,11 @@ from hypothesis import given, settings
 
 from npu_reference.catalog import OpList
 from npu_reference.graphs import GraphBuilder
+from npu_reference.options.grammars.in_out_pair import Range
+from npu_reference.options.typed import PartitionSettings
 from npu_reference.partition import Reason, partition
 from npu_reference.partition.explain import blame, separations
 from npu_reference.partition.reasons import MEANINGS, REMEDIES, always_on_host, remedy_of
-from npu_reference.partition.settings import NodeRange, PartitionSettings
 from tests import strategies
 from tests.partition.graphs_for_tests import chain, closed, divide, host, mixed
 
@@ -67,7 +68,7 @@ def test_full_offload_is_the_remedy_only_where_it_helps():
     assert host(single(MIX, "Relu", op_list=listed))["n0"].remedy == REMEDIES[Reason.GRAY]
     away = host(single(MIX, "Relu", "Selu", "Abs", "Abs", op_list=listed))["n0"].remedy
     assert away.startswith("Replace it by another operator: without mix_compile_mode") and ". SMALLER_REGION: " in away
-    ranges = MIX._replace(ranges=(NodeRange(("n1",), ("n1",)),), ranges_text="", offload_ranges=True)
+    ranges = MIX._replace(ranges=(Range(("n1",), ("n1",)),), ranges_text="", offload_ranges=True)
     assert "refused with OPTION_CONFLICT" in host(single(ranges, "Relu", "Abs", op_list=listed))["n0"].remedy
 
 
@@ -109,7 +110,7 @@ def test_a_lone_identity_is_isolated():  # M27
 
 
 def test_ranges_name_themselves():
-    inside = PartitionSettings(mix=True, ranges=(NodeRange(("n0",), ("n0",)),), ranges_text="", offload_ranges=True)
+    inside = PartitionSettings(mix=True, ranges=(Range(("n0",), ("n0",)),), ranges_text="", offload_ranges=True)
     assert host(single(inside, "Relu", "Relu"))["n1"].reason is Reason.RANGE_OUTSIDE
     kept = inside._replace(offload_ranges=False)
     assert host(single(kept, "Relu", "Relu"))["n0"].reason is Reason.RANGE_INSIDE

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from npu_reference.catalog import OpList
 from npu_reference.graphs import graph_from_def
+from npu_reference.options.typed import PartitionSettings
 from npu_reference.partition import build, partition
-from npu_reference.partition.settings import PartitionSettings
 from tests import strategies
 from tests.partition.inlining import Flat
 

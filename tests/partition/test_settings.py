@@ -6,24 +6,19 @@ import pytest
 
 from npu_reference.errors import NpuError
 from npu_reference.options import resolve
+from npu_reference.options.adapter_reading import adapter_ranges, settings_of_adapter
+from npu_reference.options.typed import PartitionSettings
 from npu_reference.partition import partition
-from npu_reference.partition.settings import (
-    NodeRange,
-    PartitionSettings,
-    adapter_ranges,
-    settings_of,
-    settings_of_adapter,
-)
 from tests.partition.graphs_for_tests import chain
 
 
 def test_nothing_given_is_full_offload_of_one_iteration():
-    assert settings_of(resolve({})) == PartitionSettings() == settings_of_adapter({})
+    assert resolve({}).typed.partition == PartitionSettings() == settings_of_adapter({})
 
 
 def test_the_first_error_of_the_options_is_raised():
     with pytest.raises(NpuError) as caught:
-        settings_of(resolve({"mix_compile_mode": "yes"}))
+        partition(chain("dd"), resolve({"mix_compile_mode": "yes"}))
     assert caught.value.subject == "mix_compile_mode"
 
 
@@ -78,7 +73,7 @@ def test_some_wrong_values_end_the_adapters_process(values, words):
     ],
 )
 def test_the_adapters_parser_knows_brackets_and_commas_only(text, expected):
-    assert adapter_ranges(text) == [NodeRange(ins, outs) for ins, outs in expected]
+    assert adapter_ranges(text) == expected
 
 
 @pytest.mark.parametrize(

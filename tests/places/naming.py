@@ -65,7 +65,7 @@ def _run(session: _Session, full: bool) -> Tuple[str, ...]:
     cut = partition(close_over(graph, feeds, fetches, []), resolution, shapes=shapes)
     device, here = built_in(), os.getcwd()
     if session.surface == "runconfig":
-        _, complaint = tuning.read(os.path.join(here, str(resolution.values.get("work_path") or ".")), device)
+        _, complaint = tuning.read(os.path.join(here, resolution.typed.tuning.work_path), device)
         told += [complaint] if complaint else []
     assignment = assign(cut, resolution)
     compiled = compile_graph(cut, assignment, device, settings_of(resolution), shapes)
@@ -74,7 +74,7 @@ def _run(session: _Session, full: bool) -> Tuple[str, ...]:
     told += [f"{note.subject}: {note.message}" for note in left.notes]
     _dump(resolution, session.env, here, _refusing if full else _taking)
     made = profile(cut, resolution, device, shapes)
-    wanted, plan = profiling.collected(resolution), tuning.plan_of(resolution)
+    wanted, plan = resolution.typed.profiling, tuning.plan_of(resolution)
     if wanted is not None:
         content = profiling.files([profiling.ProfiledRun(made)], wanted)
         profiling.write(os.path.join(here, wanted.output), content, suffered.disk())
@@ -96,7 +96,7 @@ def _refusing(size: int) -> None:
 
 
 def _dump(resolution: Any, env: Mapping[str, str], here: str, disk: Callable[[int], None]) -> None:
-    data = settings.data_dump(resolution)
+    data = resolution.typed.dump
     tensor = form.Tensor("float32", (1,), 4, "ND", "relu", 0)
     parts = form.encode(form.Description("relu", 5, (), (tensor,)), [], [b"1234"])
     if data is not None:

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 
 from npu_reference import profiling
 from npu_reference.graphs import GraphBuilder
-from npu_reference.profiling.collected import Collected
+from npu_reference.options.grammars.profiling import ProfilingOptions
 from tests.timing.networks import mlp, nets, step
 
-ALL = Collected("/out", True, True, True, "", "", "PipeUtilization")
+ALL = ProfilingOptions("/out", True, True, True, "", "", "PipeUtilization")
 
 #: Of the simulated device; every table of ours ends with it.
 OURS = ["Simulated"]

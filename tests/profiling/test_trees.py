@@ -13,11 +13,11 @@ from hypothesis import given, settings
 
 from npu_reference import profiling
 from npu_reference.errors import NpuError
-from npu_reference.profiling.collected import Collected
+from npu_reference.options.grammars.profiling import ProfilingOptions
 from npu_reference.profiling.metrics import GROUPS, columns
 from tests.timing.networks import mlp, nets, step
 
-ALL = Collected("/out", True, True, True, "", "", "PipeUtilization")
+ALL = ProfilingOptions("/out", True, True, True, "", "", "PipeUtilization")
 
 
 def tables(content):

@@ -15,7 +15,7 @@ import tensorflow as tf
 from npu_reference import NpuError
 from npu_reference.device import faults
 from npu_reference.dumps import form, reading, writing
-from npu_reference.dumps.settings import DataDump
+from npu_reference.options.typed import DataDump
 from npu_reference.runtime import ranks
 from npu_reference.runtime.config import current_overrides, overriding
 from npu_reference.runtime.execution import threads

@@ -13,8 +13,8 @@ from npu_conformance.inspecting import dumps
 from npu_conformance.inspecting.registry import Inspected
 from npu_reference.catalog import OpList
 from npu_reference.device.numerics.layouts import LAYOUTS, compute_channels_last
-from npu_reference.dumps.settings import DataDump
 from npu_reference.graphs import OPS
+from npu_reference.options.typed import DataDump
 from npu_reference.runtime.config import current_overrides, overriding
 from npu_reference.runtime.observing.trace import process_trace
 from npu_reference.runtime.sessions import activation

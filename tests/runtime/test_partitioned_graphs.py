@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npu_reference.graphs import close_over, graph_from_def
+from npu_reference.options.typed import PartitionSettings
 from npu_reference.partition import build, partition
-from npu_reference.partition.settings import PartitionSettings
 from tests import strategies
 
 #: Assignments are left out: where nothing orders them with reads, the value read is a matter of chance.

@@ -16,7 +16,7 @@ from npu_reference.runtime import ranks
 from npu_reference.runtime.config import current_overrides, overriding
 from npu_reference.runtime.exchange import joining
 from npu_reference.runtime.observing.trace import process_trace
-from npu_reference.runtime.operators.rank_calls import hccl_seconds
+from npu_reference.runtime.operators.rank_calls import Communicator
 from tests.depth import at_night
 from tests.runtime.comparing import control_flow
 
@@ -500,7 +500,7 @@ def test_each_device_has_a_clock_of_its_own_and_collectives_take_time():
     ("value", "seconds"), [(None, 1836), (1, 68), (67, 68), (68, 68), (135, 68), (136, 136), (600, 544), (17340, 17340)]
 )
 def test_collectives_wait_in_steps_of_68_seconds(value, seconds):
-    assert hccl_seconds(value) == seconds
+    assert Communicator(None, value)._seconds == seconds
 
 
 # Sessions on devices of their own -----------------------------------------------------------------------------------

@@ -181,11 +181,7 @@ class _Tuner:
         self.tiles: Mapping[Any, Any] = {}
         self.complaint: Optional[str] = None
         if resolution.surface == "runconfig":
-            self.tiles, self.complaint = backend.bank(place.path(self._folder(resolution)), self._device)
-
-    @staticmethod
-    def _folder(resolution: Any) -> str:
-        return str(resolution.values.get("work_path") or ".")
+            self.tiles, self.complaint = backend.bank(place.path(resolution.typed.tuning.work_path), self._device)
 
     def take(self, model: Any) -> None:
         """A model that this program compiles."""

@@ -96,7 +96,7 @@ class ReferenceBackend:
             },
             "warnings": [{"option": warning.option, "code": warning.code} for warning in resolution.warnings],
             "meaning": meanings(resolution),
-            "directives": directives(resolution),
+            "directives": directives(resolution.typed),
             "notes": [{"option": note.option, "message": note.message} for note in resolution.notes],
         }
 
@@ -206,10 +206,9 @@ class ReferenceBackend:
         """The request's graph under resolved options, divided; the last ones are remembered by the graph and what
         dividing asks of the options: a graph is asked in one precision mode after the other."""
         from npu_reference.partition import partition
-        from npu_reference.partition.settings import settings_of
 
         graph, operators = self.graph(params), self.operator_list(params)
-        settings, flavour = settings_of(options), params.get("flavour", "tf1")
+        settings, flavour = options.typed.partition, params.get("flavour", "tf1")
 
         def found() -> Any:
             # What the key names by its identity is kept with it.
@@ -305,7 +304,7 @@ class ReferenceBackend:
 
         made = self.profiled(params)
         options = self.resolved(params)
-        answer: Dict[str, Any] = {**made.timeline_json(), "device": options.values.get("session_device_id") or 0}
+        answer: Dict[str, Any] = {**made.timeline_json(), "device": options.typed.ranks.device or 0}
         for task in answer["tasks"]:  # casts and copies that compilation adds are no operators of the graph
             task["nodes"] = [name for name in task.get("nodes", []) if ":" not in name]
             task["node"] = None if ":" in (task.get("node") or "") else task.get("node")
@@ -338,7 +337,7 @@ class ReferenceBackend:
         """Path, below the folder that stands for the machine's root and for the current directory, to content."""
         from npu_reference import profiling
 
-        wanted = profiling.collected(resolution)
+        wanted = resolution.typed.profiling
         if wanted is None:
             return {}
         where = _below(wanted.output)

@@ -120,5 +120,5 @@ def _answer(resolution: Any, surface: str) -> Dict[str, Any]:
             for one in resolution.notes
         ],
         "meaning": meanings(resolution),
-        "directives": directives(resolution),
+        "directives": directives(resolution.typed),
     }

@@ -102,7 +102,7 @@ def ask(
     if question.feeds or tensors or targets:
         graph = close_over(graph, list(question.feeds), tensors, targets)
     found = []
-    steps = max(_at_once(resolution) for resolution in resolutions)
+    steps = min(max(one.typed.compiler.models for one in resolutions), _MOST_AT_ONCE)
     for resolution in resolutions:
         divided = cut(graph, resolution, op_list=operators, shapes=shapes)
         made = profile(divided, resolution, machine, shapes, catalog=catalog, concurrent=steps, **(ranks or {}))
@@ -110,12 +110,6 @@ def ask(
         notes = [one.to_json() for one in unmatched(resolution, whole, catalog)]
         found.append(ProfileRequest(made, resolution, alone, notes))
     return found
-
-
-def _at_once(resolution: Any) -> int:
-    """Steps to ask for at once: as many as online inference may run beside each other, as far as a page can show."""
-    number = resolution.values.get("graph_max_parallel_model_num")
-    return min(number, _MOST_AT_ONCE) if isinstance(number, int) and not resolution.run_mode else 1
 
 
 def _efficiency(asked: ProfileRequest) -> Optional[float]:

@@ -6,7 +6,9 @@ import os
 from typing import Any, FrozenSet, Mapping, NamedTuple, Optional, Tuple
 
 from npu_reference.compiler.collectives import MC2
-from npu_reference.options.outcome import Resolution
+from npu_reference.options.files.op_debug import OpDebug
+from npu_reference.options.resolution import Resolution
+from npu_reference.options.typed import CacheOptions
 
 __all__ = ["LEVEL_KINDS", "OPTION_KINDS", "Named", "ArtifactPlan", "kinds_of", "plan_of"]
 
@@ -49,9 +51,7 @@ class ArtifactPlan(NamedTuple):
         kernel_meta: of kernel files; None where none are kept.
         cache: of the kernel cache, with ``kernel_cache`` or without as the data lie; None where there is none.
         ini: of op_cache.ini, or None where the edition has none.
-        cache_mode: enable or force.
-        limits: MB and percentage; at_limit: whether a cache of just that size is too large already (B33).
-        given_limits: whether a variable of the environment set one of them, so that no file is generated (C13).
+        caching: how it is cached.
         fusion_result: of fusion_result.json, or None; fusion_when: 0 never, 1 at the end of the program, 2 at once.
         weights: of the weight files, or None where weights stay in the graph.
     """
@@ -59,10 +59,7 @@ class ArtifactPlan(NamedTuple):
     kernel_meta: Optional[Named]
     cache: Optional[Named]
     ini: Optional[Named]
-    cache_mode: str
-    limits: Tuple[int, int]
-    at_limit: bool
-    given_limits: bool
+    caching: Optional[CacheOptions]
     fusion_result: Optional[Named]
     fusion_when: int
     weights: Optional[Named]
@@ -77,28 +74,21 @@ def plan_of(resolution: Resolution, env: Mapping[str, str], process: str, sessio
     """
     work = env.get("ASCEND_WORK_PATH", "") if resolution.edition == "current" else ""
     base = Named(work, (), "ASCEND_WORK_PATH", True) if work else Named(".", (), "the current directory", False)
-    values = resolution.values
-    when = values.get("export_compile_stat")
-    when = when if isinstance(when, int) else 0
+    options = resolution.typed.artifacts
     fusion_result = None
-    if when:
-        asked = resolution.effective["export_compile_stat"].origin != "default"
-        fusion_result = base._replace(below=("FE", process) if work else (), asked=asked)  # B11
+    if options.statistics:
+        fusion_result = base._replace(below=("FE", process) if work else (), asked=options.statistics_asked)  # B11
     weights = None
-    if values.get("external_weight") is True:
+    if resolution.typed.compiler.external_weights:
         weights = base._replace(below=(f"tmp_weight_{process}_{session}",), asked=True)  # B23
-    cache, ini = _cache(resolution)
+    cache, ini = _cache(options.cache)
     return ArtifactPlan(
         kernel_meta=_kernel_meta(resolution, env, base),
         cache=cache,
-        ini=ini,
-        cache_mode=str(values.get("op_compiler_cache_mode")),
-        limits=(_number(values.get("max_op_cache_size"), -1), _number(values.get("remain_cache_size_ratio"), 100)),
-        at_limit=_origin(resolution, "max_op_cache_size") == "environment",
-        given_limits="environment"
-        in (_origin(resolution, "max_op_cache_size"), _origin(resolution, "remain_cache_size_ratio")),
+        ini=ini if resolution.edition == "current" else None,
+        caching=options.cache,
         fusion_result=fusion_result,
-        fusion_when=when,
+        fusion_when=options.statistics,
         weights=weights,
     )
 
@@ -111,11 +101,8 @@ def kinds_of(resolution: Resolution, env: Mapping[str, str], members: FrozenSet[
     Returns:
         (ends of file names, words).
     """
-    level = _number(resolution.values.get("op_debug_level"), 0)
-    config: Any = resolution.parsed.get("op_debug_config")
-    words: Tuple[str, ...] = ()
-    if config is not None and (not config.has_list or _listed(config, members, types)):
-        words = config.options
+    level, config = resolution.typed.compiler.debug_level, resolution.typed.artifacts.debug
+    words = config.options if config is not None and _is_about(config, members, types) else ()
     kinds = dict.fromkeys(LEVEL_KINDS.get(level, ()))
     for word in words:
         kinds.update(dict.fromkeys(OPTION_KINDS.get(word, ())))  # files.kernel_meta.union
@@ -127,13 +114,13 @@ def kinds_of(resolution: Resolution, env: Mapping[str, str], members: FrozenSet[
 
 def is_recompiled(resolution: Resolution, members: FrozenSet[str], types: FrozenSet[str]) -> bool:
     """Whether a kernel goes past the cache because op_debug_list names it (runconfig.op_compiler_cache_mode)."""
-    config: Any = resolution.parsed.get("op_debug_config")
-    return config is not None and (not config.has_list or _listed(config, members, types))
+    config = resolution.typed.artifacts.debug
+    return config is not None and _is_about(config, members, types)
 
 
-def _listed(config: Any, members: FrozenSet[str], types: FrozenSet[str]) -> bool:
+def _is_about(config: OpDebug, members: FrozenSet[str], types: FrozenSet[str]) -> bool:
     """D17: an entry without prefix is the name of an operator, or else of a type."""
-    return bool(members & set(config.names) or types & set(config.types) or types & set(config.names))
+    return not config.has_list or not (members | types).isdisjoint(config.names) or not types.isdisjoint(config.types)
 
 
 def _collects(resolution: Resolution, env: Mapping[str, str]) -> bool:
@@ -141,39 +128,25 @@ def _collects(resolution: Resolution, env: Mapping[str, str]) -> bool:
 
 
 def _kernel_meta(resolution: Resolution, env: Mapping[str, str], base: Named) -> Optional[Named]:
-    config: Any = resolution.parsed.get("op_debug_config")
-    words = config.options if config is not None else ()
-    if not resolution.values.get("op_debug_level") and not any(OPTION_KINDS.get(word) for word in words):
+    options = resolution.typed.artifacts
+    words = options.debug.options if options.debug is not None else ()
+    if not resolution.typed.compiler.debug_level and not any(OPTION_KINDS.get(word) for word in words):
         if not _collects(resolution, env):
             return None
         return base._replace(below=("kernel_meta",), asked=True)  # D24: debug_dir counts for other levels only
-    directory = resolution.effective["debug_dir"]
-    option = "ASCEND_WORK_PATH" if directory.origin == "environment" else "debug_dir"
-    return Named(str(directory.value), ("kernel_meta",), option, True)  # D14
+    option = "ASCEND_WORK_PATH" if options.debug_dir_of_environment else "debug_dir"
+    return Named(options.debug_dir, ("kernel_meta",), option, True)  # D14
 
 
-def _cache(resolution: Resolution) -> Tuple[Optional[Named], Optional[Named]]:
-    effective = resolution.effective.get("op_compiler_cache_dir")
-    if resolution.values.get("op_compiler_cache_mode") not in ("enable", "force") or effective is None:
+def _cache(options: Optional[CacheOptions]) -> Tuple[Optional[Named], Optional[Named]]:
+    if options is None:
         return None, None
-    name = str(effective.value)
-    if "$" in name:  # HOME is not set: there is no default place
-        return None, None
-    option = "ASCEND_CACHE_PATH" if effective.origin == "environment" else "op_compiler_cache_dir"
-    base = Named(name, (), option, effective.origin != "default")
-    inner = base._replace(below=("kernel_cache",))
-    if effective.origin == "environment":  # its kernel_cache_<host id> is that directory already (C11)
-        base = inner = base._replace(name=os.path.dirname(name), below=(os.path.basename(name),))
-    return inner, base if resolution.edition == "current" else None
-
-
-def _origin(resolution: Resolution, name: str) -> str:
-    found = resolution.effective.get(name)
-    return found.origin if found is not None else ""
-
-
-def _number(value: object, default: int) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else default
+    if options.origin == "environment":  # its kernel_cache_<host id> is that directory already (C11)
+        above, name = os.path.split(options.directory)
+        inner = Named(above, (name,), "ASCEND_CACHE_PATH", True)
+        return inner, inner
+    base = Named(options.directory, (), "op_compiler_cache_dir", options.origin != "default")
+    return base._replace(below=("kernel_cache",)), base
 
 
 def shown(named: Named) -> str:

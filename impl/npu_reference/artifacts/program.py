@@ -15,7 +15,8 @@ from npu_reference.compiler import Compiled
 from npu_reference.compiler.fusion import FusionCount
 from npu_reference.device.faults import NONE, Faults
 from npu_reference.errors import DeviceError, NpuError
-from npu_reference.options.outcome import Resolution
+from npu_reference.options.directives import ccec_switches
+from npu_reference.options.resolution import Resolution
 from npu_reference.partition import Partition
 from npu_reference.precision import Assignment
 
@@ -176,7 +177,7 @@ class Program:
         for kernel in kernels:
             members, types = frozenset(kernel.members), kernels.types(kernel)
             kinds, words = kinds_of(resolution, env, members, types)
-            binary = kernels.binary(kernel, _switches(resolution, words), words)
+            binary = kernels.binary(kernel, ccec_switches(resolution.typed.compiler.debug_level, words), words)
             origin = "reused" if binary.stem in done else "compiled"
             if binary.stem not in done:
                 usable = cache if not is_recompiled(resolution, members, types) else None
@@ -224,7 +225,7 @@ class Program:
         if plan.cache is None or (self._asked_only and not plan.cache.asked):
             return None
         data, home = self._folder(plan.cache, place), self._folder(plan.ini, place)
-        assert data is not None
+        assert data is not None and plan.caching is not None
         try:
             data.make()
             data = data.inside(SOC).make()
@@ -234,8 +235,8 @@ class Program:
             # Nobody named it: the kernels are compiled all the same, and nothing is kept.
             notes.append(ProgramRemark("CACHE_OFF", "op_compiler_cache_dir", f"nothing is cached: {problem.reason}"))
             return None
-        cache = KernelCache(data, home, plan.limits, at_limit=plan.at_limit, clock=self._clock)
-        if plan.cache_mode == "force" and data.path not in self._cleared:  # C7
+        cache = KernelCache(data, home, plan.caching.limits, at_limit=plan.caching.at_limit, clock=self._clock)
+        if plan.caching.mode == "force" and data.path not in self._cleared:  # C7
             self._cleared.add(data.path)
             cache.clear()
         return cache
@@ -252,7 +253,8 @@ class Program:
 
     @staticmethod
     def _settle(cache: KernelCache, plan: ArtifactPlan, notes: List[ProgramRemark]) -> None:
-        if plan.given_limits:  # C13: a file with defaults would overrule the variables from then on
+        # C13: a file with defaults would overrule the variables from then on
+        if plan.caching is None or plan.caching.given_limits:
             return
         try:
             cache.settle()
@@ -293,13 +295,6 @@ class Program:
             return None
         path = place.path(named.name)
         return Folder(path, named.option, *named.below, disk=self._disk, shown=named.name)
-
-
-def _switches(resolution: Resolution, words: Tuple[str, ...]) -> Tuple[str, ...]:
-    """Switches of the kernel compiler: of level 2 for all kernels, of op_debug_config for those it is about."""
-    if resolution.values.get("op_debug_level") == 2:
-        return ("-O0", "-g")
-    return tuple(switch for word, switch in (("ccec_O0", "-O0"), ("ccec_g", "-g")) if word in words)
 
 
 def _options(resolution: Resolution, model: Model) -> Dict[str, Any]:

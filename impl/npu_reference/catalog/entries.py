@@ -7,11 +7,11 @@ has not is a note: one file serves the several graphs of a session, as M9 says o
 
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.catalog.catalog import Catalog
 from npu_reference.graphs import OPS, Graph
-from npu_reference.options.outcome import Resolution
+from npu_reference.options.resolution import Resolution
 from npu_reference.spelling import nearest
 
 __all__ = ["Operators", "Unmatched", "names_operators", "operators_of", "unmatched"]
@@ -106,31 +106,25 @@ def unmatched(resolution: Resolution, graph: Graph, catalog: Optional[Catalog] =
 
 
 def _lists(resolution: Resolution) -> Iterator[_Listed]:
-    parsed, values = resolution.parsed, resolution.values
-    moves: Any = parsed.get("modify_mixlist")
+    options = resolution.typed
+    moves, custom, modes = options.precision.mixlist, options.precision.dtypes, options.implementation.file
+    debug, tuned = options.artifacts.debug, options.tuning.config
     if moves is not None:
         types = (*moves.black_remove, *moves.black_add, *moves.white_remove, *moves.white_add)
         yield _Listed("modify_mixlist", (), types, (), True, ("", "mixlist_unknown"))
-    custom: Any = parsed.get("customize_dtypes")
     if custom is not None:
         codes = ("customize_no_node", "customize_unknown")
         yield _Listed("customize_dtypes", tuple(custom.by_name), tuple(custom.by_type), (), True, codes)
-    modes: Any = parsed.get("op_precision_mode")
     if modes is not None:
         codes = ("op_precision_unknown", "op_precision_unknown")
         yield _Listed("op_precision_mode", tuple(modes.by_name), tuple(modes.by_type), (), True, codes)
-    listed: Any = parsed.get("optypelist_for_implmode")
-    if listed is not None and modes is None:  # P24
-        yield _Listed("optypelist_for_implmode", (), listed.names, documented=True)
-    debug: Any = parsed.get("op_debug_config")
+    if options.implementation.types is not None:
+        yield _Listed("optypelist_for_implmode", (), options.implementation.types, documented=True)
     if debug is not None:
         yield _Listed("op_debug_config", (), debug.types, debug.names)
-    tuned: Any = parsed.get("aoe_config_file")
-    if tuned is not None and values.get("aoe_mode"):  # T35
+    if tuned is not None:
         yield _Listed("aoe_config_file", tuned.names, tuned.types)
-    profiled: Any = parsed.get("profiling_options")
-    if profiled is not None and values.get("profiling_mode"):
-        yield _Listed("profiling_options", tuple(filter(None, (profiled.fp_point, profiled.bp_point))))
+    yield _Listed("profiling_options", options.trace_points)
 
 
 class _Check:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from npu_reference.compiler.compilation import Compiled, compile_graph
-from npu_reference.compiler.settings import CompilerSettings, settings_of
+from npu_reference.compiler.settings import settings_of
 
-__all__ = ["Compiled", "CompilerSettings", "compile_graph", "settings_of"]
+__all__ = ["Compiled", "compile_graph", "settings_of"]

@@ -13,8 +13,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from npu_reference.compiler.collectives import Network, Split
 from npu_reference.compiler.kernels import Kernel
-from npu_reference.compiler.settings import CompilerSettings
 from npu_reference.options.classes import OptionValueError
+from npu_reference.options.typed import CompilerSettings
 
 __all__ = ["arranged", "segments"]
 

@@ -14,10 +14,10 @@ from npu_reference.compiler.kernels import KernelTensor, Lowered
 from npu_reference.compiler.lowering.lower import lower
 from npu_reference.compiler.lowering.unfolding import unfold
 from npu_reference.compiler.scopes import fuse_scopes
-from npu_reference.compiler.settings import CompilerSettings
 from npu_reference.compiler.tasks import Transfer, costs_of, exchanges_of, transfers_of
 from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
+from npu_reference.options.typed import CompilerSettings
 from npu_reference.partition import Partition
 from npu_reference.precision import Assignment
 

@@ -7,9 +7,9 @@ from typing import Iterable, List, NamedTuple
 
 from npu_reference.compiler.inserting import ACCUMULATES, TRANSDATA
 from npu_reference.compiler.kernels import GETNEXT, Kernel, KernelTensor
-from npu_reference.compiler.settings import CompilerSettings
 from npu_reference.compiler.tiles import cost_of, tile
 from npu_reference.hardware import Device
+from npu_reference.options.typed import CompilerSettings
 from npu_reference.precision.flops import CUBE_OPERATORS
 
 __all__ = ["Cost", "cost", "has_rule"]

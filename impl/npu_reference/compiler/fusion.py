@@ -10,7 +10,7 @@ from typing import Callable, Dict, List, Mapping, NamedTuple, Sequence, Set, Tup
 
 from npu_reference.compiler.collectives import MC2
 from npu_reference.compiler.kernels import Kernel, Lowered
-from npu_reference.compiler.settings import CompilerSettings
+from npu_reference.options.typed import CompilerSettings
 
 __all__ = ["PASSES", "FusionCount", "Pass", "counted", "fuse", "place_of", "renumbered"]
 

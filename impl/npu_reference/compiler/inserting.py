@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Dict, List, Sequence, Set, Tuple
 
 from npu_reference.compiler.kernels import Input, Kernel, Lowered
-from npu_reference.compiler.settings import CompilerSettings
+from npu_reference.options.typed import CompilerSettings
 
 __all__ = ["ACCUMULATES", "MEMSET", "TRANSDATA", "cleared", "laid_out"]
 

@@ -11,7 +11,7 @@ from typing import Dict, FrozenSet, List, NamedTuple, Set, Tuple
 
 from npu_reference.compiler.fusion import FusionCount, counted, place_of, renumbered
 from npu_reference.compiler.kernels import Input, Kernel, Lowered
-from npu_reference.compiler.settings import CompilerSettings
+from npu_reference.options.typed import CompilerSettings
 
 __all__ = ["SCOPE_PASSES", "SECTION", "ScopePass", "fuse_scopes"]
 

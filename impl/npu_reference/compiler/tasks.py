@@ -8,8 +8,8 @@ from npu_reference.compiler.collectives import Exchange, Network
 from npu_reference.compiler.costs import Cost, cost
 from npu_reference.compiler.kernels import Kernel, Lowered
 from npu_reference.compiler.orders import smallest_first
-from npu_reference.compiler.settings import CompilerSettings
 from npu_reference.hardware import Device
+from npu_reference.options.typed import CompilerSettings
 
 __all__ = ["ENGINES", "Task", "Transfer", "costs_of", "exchanges_of", "schedule", "transfers_of"]
 

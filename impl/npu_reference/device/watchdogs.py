@@ -6,7 +6,7 @@ ends it. Limits are those of the timeout options; they hold for every step, with
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.compiler.kernels import Kernel
 from npu_reference.compiler.tasks import Task
@@ -15,10 +15,10 @@ from npu_reference.device.timing import Profile, Span, Timeline, execute
 from npu_reference.device.timing.runs import run
 from npu_reference.errors import DeviceError, NpuError
 from npu_reference.options import Resolution
-from npu_reference.options.directives import directives
+from npu_reference.options.typed import UNITS, Timeouts
 from npu_reference.partition import Partition
 
-__all__ = ["Endured", "Limits", "endure", "limits_of"]
+__all__ = ["Endured", "endure"]
 
 _SECOND = 10**9
 _MILLISECOND = 10**6
@@ -31,16 +31,6 @@ _FLOAT_STATUS = ("NpuGetFloatStatus", "NpuGetFloatStatusV2")
 
 _HOST_KINDS = ("launch", "h2d", "d2h", "send")
 _COLLECTIVES = ("collective",)
-
-
-class Limits(NamedTuple):
-    """The timeout options in nanoseconds; None: no limit."""
-
-    op_wait: Optional[int] = None
-    op_execute: Optional[int] = None
-    stream_sync: Optional[int] = None
-    event_sync: Optional[int] = None
-    hccl: Optional[int] = None
 
 
 class Endured(NamedTuple):
@@ -61,21 +51,10 @@ class Endured(NamedTuple):
     overflows: Tuple[Tuple[str, Optional[int]], ...] = ()
 
 
-def limits_of(resolution: Resolution) -> Limits:
-    """The limits that effective options set; -1 is none (B18), hccl_timeout counts in whole steps already (A24)."""
-    told: Any = directives(resolution)["timeouts"]
-
-    def limit(name: str, unit: int) -> Optional[int]:
-        value = told.get(name)
-        return value * unit if isinstance(value, int) and value > 0 else None
-
-    return Limits(
-        limit("op_wait_seconds", _SECOND),
-        limit("op_execute_seconds", _SECOND),
-        limit("stream_sync_milliseconds", _MILLISECOND),
-        limit("event_sync_milliseconds", _MILLISECOND),
-        limit("hccl_seconds", _SECOND),
-    )
+def _nanoseconds(timeouts: Timeouts) -> Timeouts:
+    """The limits of timeouts; -1 is none (B18), hccl_timeout counts in whole steps already (A24)."""
+    units = {"seconds": _SECOND, "milliseconds": _MILLISECOND}
+    return Timeouts(*(n * units[unit] if n is not None and n > 0 else None for n, unit in zip(timeouts, UNITS)))
 
 
 def endure(
@@ -128,7 +107,7 @@ class _Watch:
     ) -> None:
         self.step, self.partition, self.resolution = step, partition, resolution
         self.faults, self.rank, self.collectives = faults, rank, collectives
-        self.limits = limits_of(resolution)
+        self.limits = _nanoseconds(resolution.typed.timeouts)
         self.iterations = iterations or (step.settings.loops if step is not None else 1)
         self.executed = executed
         self.tasks = _plain_tasks(partition) if step is None else list(step.timeline.tasks)
@@ -268,8 +247,8 @@ class _Watch:
 
     def _compiled_with(self, option: str, fault: Fault, task: int) -> bool:
         """Whether op_debug_config compiles this kernel with an option (files.op_debug_cfg)."""
-        debug: Any = self.resolution.parsed.get("op_debug_config")
-        if debug is None or self.resolution.values.get("op_debug_config") is None or option not in debug.options:
+        debug = self.resolution.typed.artifacts.debug
+        if debug is None or option not in debug.options:
             return False
         if not debug.has_list:  # kernels that compilation has put in are compiled with it, too
             return True

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type
+from typing import Any, Callable, Dict, List, Mapping, Tuple, Type
 
-from npu_reference.options.domains import Text
 from npu_reference.options.files.aoe_config import AoeConfig
 from npu_reference.options.files.customize_dtypes import CustomDtypes, Dtypes
 from npu_reference.options.files.fusion_passes import FIXED
@@ -12,15 +11,13 @@ from npu_reference.options.files.fusion_switch import FusionSwitch
 from npu_reference.options.files.mixlist import Mixlist
 from npu_reference.options.files.op_debug import OpDebug
 from npu_reference.options.files.op_precision import OpPrecision
-from npu_reference.options.grammars import GrammarError
 from npu_reference.options.grammars.dump_step import Steps
 from npu_reference.options.grammars.lists import Bytes, Devices, NameList, Parallelism
 from npu_reference.options.grammars.profiling import ProfilingOptions
 from npu_reference.options.grammars.shapes import InputShape, Profiles, Ranges, write_dim
-from npu_reference.options.outcome import Resolution
-from npu_reference.options.table import OPTIONS
+from npu_reference.options.resolution import Resolution
 
-__all__ = ["bytes_of", "meaning_of", "meanings", "told"]
+__all__ = ["meanings", "told"]
 
 
 def meanings(resolution: Resolution) -> Dict[str, object]:
@@ -28,39 +25,8 @@ def meanings(resolution: Resolution) -> Dict[str, object]:
 
     Names that stand in no order are sorted, so that one meaning has one form.
     """
-    found: Dict[str, object] = {}
-    for name, effective in resolution.effective.items():
-        if name in resolution.parsed or isinstance(effective.value, str):  # nothing else has more to say
-            parsed = meaning_of(resolution, name)
-            if parsed is not None:
-                found[name] = told(parsed)
-    return found
-
-
-def meaning_of(resolution: Resolution, name: str) -> object:
-    """The meaning of an effective option, also of a default text; None where there is no more than the value."""
-    parsed = resolution.parsed.get(name)
-    if parsed is not None or name not in resolution.effective:
-        return parsed
-    return _of_default(resolution, name, resolution.effective[name].value)
-
-
-def bytes_of(resolution: Resolution, name: str) -> Optional[int]:
-    """The size in bytes that an option says; None where it is unset, or has no effect."""
-    meaning = meaning_of(resolution, name)
-    return meaning.size if isinstance(meaning, Bytes) else None
-
-
-def _of_default(resolution: Resolution, name: str, value: object) -> object:
-    """The meaning of a text nobody gave; None where there is no text with a grammar."""
-    option = OPTIONS.get(name)
-    facet = option.facet(resolution.surface, resolution.edition) if option else None
-    if not isinstance(value, str) or facet is None or not isinstance(facet.domain, Text) or facet.domain.parse is None:
-        return None
-    try:
-        return facet.domain.parse(value)
-    except GrammarError:
-        return None
+    parsed = resolution.parsed
+    return {name: told(parsed[name]) for name in resolution.effective if parsed.get(name) is not None}
 
 
 def told(parsed: Any) -> object:
@@ -122,6 +88,7 @@ def _profiling(options: ProfilingOptions) -> object:
     told: Dict[str, object] = dict(options._asdict())
     for key in ("given", "notes"):
         del told[key]
+    told["output"] = told["output"] or None
     for key in ("training_trace", "task_trace", "aicpu"):
         told[key] = "on" if told[key] else "off"
     return told

@@ -1,12 +1,10 @@
-"""What resolving options answers: effective values with their origins, errors and warnings."""
+"""What a resolution is made of: effective values with their origins, warnings and remarks."""
 
 from __future__ import annotations
 
-from typing import Dict, Mapping, NamedTuple, Tuple
+from typing import NamedTuple
 
-from npu_reference.errors import NpuError
-
-__all__ = ["ORIGINS", "WARNING_CODES", "Effective", "Remark", "Resolution", "Warning_"]
+__all__ = ["ORIGINS", "WARNING_CODES", "Effective", "Remark", "Warning_"]
 
 #: Where an effective value comes from, in the words of every answer.
 ORIGINS = {
@@ -72,81 +70,3 @@ class Remark(NamedTuple):
     option: str
     message: str
     rule: str
-
-
-class Resolution:
-    """The answer of :func:`npu_reference.options.resolve`; immutable.
-
-    Attributes:
-        surface, edition: as asked.
-        run_mode: 1 for training, 0 for online inference.
-        effective: option name to :class:`Effective`, in table order. An option whose value was refused has its
-            default.
-        parsed: option name to the meaning of its text, for the effective options that have a grammar or a file.
-        errors: :class:`NpuError` of codes OPTION_*, in table order.
-        warnings: :class:`Warning_`, in table order.
-        notes: :class:`Remark`, in table order.
-        of_run_config: whether an NPURunConfig gave them, also where a session carries what it wrote.
-    """
-
-    __slots__ = (
-        *("_values", "edition", "effective", "errors", "notes", "of_run_config", "parsed", "run_mode", "surface"),
-        "warnings",
-    )
-
-    def __init__(
-        self,
-        surface: str,
-        edition: str,
-        run_mode: int,
-        effective: Mapping[str, Effective],
-        parsed: Mapping[str, object],
-        errors: Tuple[NpuError, ...],
-        warnings: Tuple[Warning_, ...],
-        notes: Tuple[Remark, ...] = (),
-        of_run_config: bool = False,
-    ) -> None:
-        self.of_run_config = of_run_config or surface == "runconfig"
-        self.surface = surface
-        self.edition = edition
-        self.run_mode = run_mode
-        self.effective = effective
-        self.parsed = parsed
-        self.errors = errors
-        self.warnings = warnings
-        self.notes = notes
-        self._values: Dict[str, object] = {}
-
-    @property
-    def values(self) -> Mapping[str, object]:
-        """Option name to effective value."""
-        if not self._values:
-            self._values = {name: effective.value for name, effective in self.effective.items()}
-        return self._values
-
-    def raise_first(self) -> Resolution:
-        """Raise the first error, if there is one; else the resolution itself."""
-        if self.errors:
-            raise self.errors[0]
-        return self
-
-    def to_json(self) -> Dict[str, object]:
-        """The protocol's answer to ``options``, with errors beside it."""
-        return {
-            "effective": {
-                name: {"value": _plain(item.value), "origin": item.origin, "rule": item.rule}
-                for name, item in self.effective.items()
-            },
-            "errors": [error.to_json() for error in self.errors],
-            "warnings": [{"option": w.option, "code": w.code, "message": w.message} for w in self.warnings],
-            "notes": [{"option": note.option, "message": note.message} for note in self.notes],
-        }
-
-
-def _plain(value: object) -> object:
-    """A value as JSON; an object that is none is told by its class."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    return {"class": type(value).__name__}

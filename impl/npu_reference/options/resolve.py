@@ -11,7 +11,8 @@ from npu_reference.options.declaration import EDITIONS, SURFACES, Facet
 from npu_reference.options.domains import ConfigObject, Path, Text, echo, with_article
 from npu_reference.options.fields import FIELD_TYPES, of_earlier, problem_with, unwrapped
 from npu_reference.options.fileview import Disk, FileView, Given
-from npu_reference.options.outcome import Effective, Resolution
+from npu_reference.options.outcome import Effective
+from npu_reference.options.resolution import Resolution
 from npu_reference.options.rules import ALWAYS, RULES, Rule
 from npu_reference.options.state import State
 from npu_reference.options.table import OPTIONS
@@ -43,6 +44,7 @@ class _View(NamedTuple):
     facets: Dict[str, Facet]
     defaults: Tuple[Dict[str, Effective], Dict[str, Effective]]  # of inference, of training
     rules: Tuple[Rule, ...]
+    meanings: Tuple[Tuple[str, object, object], ...]  # option, its default text, what that says
 
 
 _VIEWS: Dict[Tuple[str, str], _View] = {}
@@ -105,11 +107,11 @@ def resolve(
         edition,
         state.run_mode,
         state.effective,
-        state.parsed,
+        {**state.parsed, **_defaults_told(state, view)},
         _errors(state.errors),
         tuple(sorted(warnings, key=lambda warning: _position(warning.option))),
         tuple(sorted(notes, key=lambda note: _position(note.option))),
-        bool(carried),
+        bool(carried) or surface == "runconfig",
     )
 
 
@@ -149,8 +151,22 @@ def _view(surface: str, edition: str) -> _View:
             facets,
             (_defaults(facets, surface, 0), _defaults(facets, surface, 1)),
             tuple(rule for rule in RULES if surface in rule.surfaces and edition in rule.editions),
+            tuple(
+                (name, facet.default, facet.domain.parse(facet.default))
+                for name, facet in facets.items()
+                if isinstance(facet.default, str) and isinstance(facet.domain, Text) and facet.domain.parse is not None
+            ),
         )
     return _VIEWS[key]
+
+
+def _defaults_told(state: State, view: _View) -> Dict[str, object]:
+    """The meanings of effective texts that nobody gave."""
+    return {
+        name: meaning
+        for name, text, meaning in view.meanings
+        if name not in state.parsed and state.effective[name].value == text
+    }
 
 
 def _with_carried(view: _View, edition: str, carried: Collection[str]) -> _View:

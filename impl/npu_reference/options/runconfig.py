@@ -6,7 +6,7 @@ from typing import Mapping, Optional
 
 from npu_reference.errors import NpuError
 from npu_reference.options.classes import raise_for_python
-from npu_reference.options.outcome import Resolution
+from npu_reference.options.resolution import Resolution
 from npu_reference.options.resolve import resolve
 from npu_reference.options.table import OPTIONS
 from npu_reference.spelling import did_you_mean

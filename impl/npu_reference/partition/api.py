@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Mapping, Option
 from npu_reference.catalog import OpList
 from npu_reference.collection import no_collection
 from npu_reference.errors import NpuError
-from npu_reference.options.outcome import Resolution
+from npu_reference.options import Resolution
+from npu_reference.options.typed import PartitionSettings
 from npu_reference.partition.building.answer import answer, host_nodes
 from npu_reference.partition.model import HostNode, Partition
 from npu_reference.partition.policies import adapter, documented
 from npu_reference.partition.policies.adapter import AdapterPlan
 from npu_reference.partition.policies.given_order import in_given_order
 from npu_reference.partition.reasons import MEANINGS, ONLY_MIXED, REMEDIES, Reason
-from npu_reference.partition.settings import PartitionSettings, settings_of, settings_of_adapter
 
 if TYPE_CHECKING:
     from npu_reference.graphs import Graph
@@ -91,7 +91,9 @@ def _settings(options: Union[Resolution, PartitionSettings, Mapping[str, Any]], 
     if isinstance(options, PartitionSettings):
         return options
     if isinstance(options, Resolution):
-        return settings_of(options)
+        return options.raise_first().typed.partition
     if policy != "adapter":
         raise NpuError("USAGE", "options", "a raw parameter map is for policy 'adapter' only.", "Resolve it first.")
+    from npu_reference.options.adapter_reading import settings_of_adapter
+
     return settings_of_adapter(options)

@@ -7,11 +7,11 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Uni
 
 from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
-from npu_reference.options.outcome import Resolution
+from npu_reference.options.resolution import Resolution
+from npu_reference.options.typed import PartitionSettings
 from npu_reference.partition.api import partition
 from npu_reference.partition.model import Blame, Partition, Separation
 from npu_reference.partition.reasons import Reason
-from npu_reference.partition.settings import PartitionSettings
 
 __all__ = ["blame", "only_initialises", "separations"]
 

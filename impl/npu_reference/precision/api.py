@@ -7,9 +7,7 @@ from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Sequence, Tup
 from npu_reference.catalog import Catalog, Unmatched, unmatched
 from npu_reference.collection import no_collection
 from npu_reference.graphs import Function
-from npu_reference.options.files.customize_dtypes import CustomDtypes
-from npu_reference.options.files.mixlist import Mixlist
-from npu_reference.options.outcome import Resolution
+from npu_reference.options.resolution import Resolution
 from npu_reference.partition.model import Partition
 from npu_reference.precision.casts import casts_of
 from npu_reference.precision.decide import Policy, Walk
@@ -50,14 +48,14 @@ def assign(
     """
     options.raise_first()
     library = Catalog.built_in() if catalog is None else catalog
-    mixlist, custom = options.parsed.get("modify_mixlist"), options.parsed.get("customize_dtypes")
-    lists = Lists(library, mixlist if isinstance(mixlist, Mixlist) else None)
-    policy = Policy(library, mode_of(options), lists, custom if isinstance(custom, CustomDtypes) else None)
+    precision = options.typed.precision
+    lists = Lists(library, precision.mixlist)
+    policy = Policy(library, mode_of(options), lists, precision.dtypes)
     walks = _walks(partition, policy, idle)
     refused = refusal([walk for walk, _, _ in walks])
     if refused is not None:
         raise refused
-    implementations = Implementations(options, library)
+    implementations = Implementations(options.typed.implementation, library)
     nodes: List[NodePrecision] = []
     casts: List[Cast] = []
     losses: List[PrecisionNote] = []

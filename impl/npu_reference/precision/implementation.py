@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Dict, List, Optional, Tuple
 
 from npu_reference.catalog import Catalog
-from npu_reference.options.files.op_precision import OpPrecision
-from npu_reference.options.grammars.lists import NameList
-from npu_reference.options.outcome import Resolution
+from npu_reference.options.typed import Implementation
 from npu_reference.precision.lists import matches
 from npu_reference.precision.model import PrecisionNote
 
@@ -19,14 +17,9 @@ _MAX_NOTES = 20
 class Implementations:
     """Modes of operators: the op_precision_mode file alone where there is one, else op_select_implmode (P24)."""
 
-    def __init__(self, options: Resolution, catalog: Catalog) -> None:
+    def __init__(self, asked: Implementation, catalog: Catalog) -> None:
         self._catalog = catalog
-        file = options.parsed.get("op_precision_mode")
-        self._file = file if isinstance(file, OpPrecision) else None
-        chosen = options.values.get("op_select_implmode")
-        self._global = chosen if isinstance(chosen, str) and self._file is None else None
-        listed = options.parsed.get("optypelist_for_implmode")
-        self._listed = listed.names if isinstance(listed, NameList) and self._file is None else None
+        self._file, self._global, self._listed = asked
         self._unused: Dict[str, None] = dict.fromkeys(self._file.by_name) if self._file is not None else {}
         self._notes: List[PrecisionNote] = []
         self._by_type: Dict[Tuple[str, Tuple[str, ...]], Optional[str]] = {}

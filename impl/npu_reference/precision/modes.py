@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from npu_reference.options.outcome import Resolution
+from npu_reference.options.resolution import Resolution
 
 __all__ = ["ALLOW", "FORCE16", "FORCE32", "KEEP", "MIX", "Mode", "mode_of"]
 
@@ -43,9 +43,5 @@ class Mode(NamedTuple):
 def mode_of(options: Resolution) -> Mode:
     """The mode of resolved options: precision_mode_v2 where given, else precision_mode or its default (A6)."""
     legacy = options.edition == "legacy"
-    second = options.values.get("precision_mode_v2")
-    if isinstance(second, str) and second in _V2:
-        return Mode(second, _V2[second], legacy, v2=True)
-    first = options.values.get("precision_mode")
-    name = first if isinstance(first, str) and first in _V1 else "allow_fp32_to_fp16"  # precision.s.none_alias
-    return Mode(name, _V1[name], legacy)
+    asked = options.typed.precision
+    return Mode(asked.mode, (_V2 if asked.v2 else _V1)[asked.mode], legacy, asked.v2)

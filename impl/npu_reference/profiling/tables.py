@@ -14,8 +14,8 @@ from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 from npu_reference.compiler.kernels import Kernel
 from npu_reference.compiler.tasks import Task
 from npu_reference.device.timing import Profile, Span
+from npu_reference.options.grammars.profiling import ProfilingOptions
 from npu_reference.profiling import metrics
-from npu_reference.profiling.collected import Collected
 from npu_reference.profiling.points import Points, points
 
 __all__ = ["Moments", "ProfiledRun", "Table", "iterations", "moments", "tables", "unit_of", "us"]
@@ -139,7 +139,7 @@ class Moments(NamedTuple):
     end: int
 
 
-def moments(runs: Sequence[ProfiledRun], wanted: Collected) -> List[Moments]:
+def moments(runs: Sequence[ProfiledRun], wanted: ProfilingOptions) -> List[Moments]:
     """When each iteration began and ended, and when its points were (session.profiling_options.fp_point, bp_point)."""
     at: Dict[int, Points] = {}
     for run in runs:
@@ -160,7 +160,7 @@ def us(nanoseconds: float) -> str:
     return f"{nanoseconds / 1000:.3f}"
 
 
-def tables(runs: Sequence[ProfiledRun], wanted: Collected, device: int) -> List[Table]:
+def tables(runs: Sequence[ProfiledRun], wanted: ProfilingOptions, device: int) -> List[Table]:
     """The tables that these options ask for (session.profiling_options.*), those without rows left out.
 
     Args:
@@ -344,7 +344,7 @@ def _aicpu(runs: Sequence[ProfiledRun], device: int) -> Table:
     return Table("aicpu", columns, tuple(rows))
 
 
-def _step_trace(runs: Sequence[ProfiledRun], wanted: Collected, device: int) -> Table:
+def _step_trace(runs: Sequence[ProfiledRun], wanted: ProfilingOptions, device: int) -> Table:
     """Of every iteration: forward's begin, backward's end, its own end, and collectives between.
 
     The first has no data augmentation bound, since none has ended before it.

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from npu_reference.device.faults import DiskFault
 from npu_reference.errors import NpuError
 from npu_reference.options.domains import echo
-from npu_reference.profiling.collected import Collected
+from npu_reference.options.grammars.profiling import ProfilingOptions
 from npu_reference.profiling.points import points
 from npu_reference.profiling.tables import ProfiledRun, iterations, moments, tables, unit_of
 
@@ -22,7 +22,7 @@ _PREFIX = "PROF_"
 _MOST_NUMBERS = 1000000
 
 
-def files(runs: Sequence[ProfiledRun], wanted: Collected, *, device: int = 0) -> Dict[str, bytes]:
+def files(runs: Sequence[ProfiledRun], wanted: ProfilingOptions, *, device: int = 0) -> Dict[str, bytes]:
     """Path in the tree to content: tables, the timeline as Chrome trace, and what was collected of which device.
 
     Equal runs give equal files. Nothing is told of what was not asked for.
@@ -102,7 +102,7 @@ def _next_number(folder: str) -> int:
     return max([int(match[1]) for match in taken if match] or [0]) + 1
 
 
-def _stamp(runs: Sequence[ProfiledRun], wanted: Collected) -> str:
+def _stamp(runs: Sequence[ProfiledRun], wanted: ProfilingOptions) -> str:
     """What stands where a profiler writes the time: the virtual nanosecond at which the last run ended."""
     last = runs[-1]
     return f"{last.start + last.profile.step * last.profile.iterations:017d}"
@@ -115,7 +115,7 @@ def _json(content: Any) -> bytes:
     return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode("ascii")
 
 
-def _info(runs: Sequence[ProfiledRun], wanted: Collected, device: int) -> Dict[str, Any]:
+def _info(runs: Sequence[ProfiledRun], wanted: ProfilingOptions, device: int) -> Dict[str, Any]:
     found = {run.model: points(run.profile, wanted.fp_point, wanted.bp_point) for run in runs}
     hardware = runs[0].profile.compiled.device
     told: Dict[str, Any] = {
@@ -151,7 +151,7 @@ _MODELS = 70000  # threads of the step trace, one a model, begin after this numb
 _COPIES = {"h2d": "host to device", "d2h": "device to host"}
 
 
-def _trace(runs: Sequence[ProfiledRun], wanted: Collected, device: int) -> List[Dict[str, Any]]:
+def _trace(runs: Sequence[ProfiledRun], wanted: ProfilingOptions, device: int) -> List[Dict[str, Any]]:
     """The timeline as Chrome trace events in the order of their begin, behind what names layers and threads; times in
     microseconds, as the format has them."""
     name = runs[0].profile.compiled.device.name

@@ -11,9 +11,10 @@ from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Name
 from npu_reference import options
 from npu_reference.catalog import OpList
 from npu_reference.device.faults import NONE, Faults
-from npu_reference.dumps.settings import DataDump, data_dump, place
+from npu_reference.dumps.settings import place
 from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
+from npu_reference.options.typed import DataDump
 from npu_reference.runtime.observing.log import Notice
 
 __all__ = [
@@ -221,7 +222,7 @@ def settings(config: Any) -> Settings:
         around.clock,
         around.faults,
         places,
-        around.dump or data_dump(resolution),
+        around.dump or resolution.typed.dump,
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 from npu_reference.compiler.collectives import Split
 from npu_reference.device.links import rank_table
 from npu_reference.options.classes import OptionTypeError, OptionValueError
+from npu_reference.options.typed import Ranks
 from npu_reference.runtime.exchange.joining import AnyMeeting, meeting_of_process, topology_of
 from npu_reference.runtime.exchange.meeting import Meeting
 from npu_reference.runtime.execution.shared_datasets import Distribution
@@ -178,31 +179,29 @@ def device_of(device: Any, place: Optional[RankPlace]) -> int:
     return number
 
 
-def distribution(resolution: Any, place: RankPlace) -> Optional[Distribution]:
+def distribution(asked: Ranks, place: RankPlace) -> Optional[Distribution]:
     """Who reads data sets for a session (``local_rank_id``, ``local_device_list``); None where it does so itself.
 
     Args:
-        resolution: of the session's options.
+        asked: what the session's options say.
         place: the session's rank.
 
     Raises:
         OptionValueError: a device of the list is none of this server's ranks.
     """
-    local, text = (resolution.values.get(name) for name in ("local_rank_id", "local_device_list"))
-    if local is None or not text:
+    if asked.rank is None or not asked.devices:
         return None
     by_device = _devices_on_server(place)
-    devices = [int(one) for one in str(text).split(",")]
-    for device in devices:
+    for device in asked.devices:
         if device not in by_device:
             reason = f"no rank of this server is on device {device}."
             raise OptionValueError("OPTION_VALUE", "local_device_list", reason, f"Ranks are on {sorted(by_device)}.")
     main = sorted(by_device.values())[0]
-    receivers = [by_device[device] for device in dict.fromkeys(devices)]
-    if local != 0 and place.rank not in receivers:
+    receivers = [by_device[device] for device in asked.devices]
+    if asked.rank != 0 and place.rank not in receivers:
         reason = f"the main process sends nothing to rank {place.rank}, which does not read for itself."
         raise OptionValueError("OPTION_VALUE", "local_device_list", reason, "Name its device, too.")
-    return Distribution(place.rank, place.rank if local == 0 else main, tuple(dict.fromkeys([main, *receivers])))
+    return Distribution(place.rank, place.rank if asked.rank == 0 else main, tuple(dict.fromkeys([main, *receivers])))
 
 
 def _devices_on_server(place: RankPlace) -> Dict[int, int]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.compiler.kernels import Kernel
 from npu_reference.options import Resolution
+from npu_reference.options.files.aoe_config import AoeConfig
 
 __all__ = ["TuningPlan", "plan_of"]
 
@@ -47,17 +48,10 @@ def _any(wanted: Optional[Sequence[str]], words: Sequence[str]) -> bool:
 
 def plan_of(resolution: Resolution) -> Optional[TuningPlan]:
     """What the options ask for; None where nothing is: a session tunes nothing (session.aoe_mode.unsupported)."""
-    values = resolution.values
-    mode = values.get("aoe_mode")
-    if not resolution.of_run_config or mode not in _WORDS:
+    asked = resolution.typed.tuning
+    if not resolution.of_run_config or asked.mode is None:
         return None
-    config: Any = resolution.parsed.get("aoe_config_file")
-    listed = config is not None and (config.names or config.types)
-    thorough = config is not None and (config.level == "O1" or "deeper_opat" in config.features)
-    return TuningPlan(
-        str(mode),
-        str(values.get("work_path") or "."),
-        tuple(config.names) if listed else None,
-        tuple(config.types) if listed else None,
-        thorough,
-    )
+    config = asked.config or AoeConfig()
+    names, types = (config.names, config.types) if config.names or config.types else (None, None)
+    fine = config.level == "O1" or "deeper_opat" in config.features
+    return TuningPlan(asked.mode, asked.work_path, names, types, fine)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import inspect
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List
 
 from npu_bridge._names import module_getattr
 from npu_bridge._session_config import npu_entry, npu_keys, switch_rewrites_off, write_option
@@ -102,10 +102,12 @@ class NPURunConfig(_RunConfig):
         self._npu_resolution = _resolved(given)
         objects = [value for value in given.values() if isinstance(value, ConfigObject)]
         self._npu_object_options = {k: v for value in objects for k, v in value.session_options().items()}
+        values = self._npu_resolution.values
         for name in names:
             is_object = OPTIONS[name].facets["runconfig", "current"].field == "o"
-            setattr(self, name, given.get(name) if is_object else self._npu_resolution.values.get(name))
-        _tell_of_late_checkpoints(arguments.get("save_checkpoints_steps"), self._npu_resolution.values)
+            setattr(self, name, given.get(name) if is_object else values.get(name))
+        loop = self._npu_resolution.typed.partition.iterations
+        _tell_of_late_checkpoints(arguments.get("save_checkpoints_steps"), loop)
 
     __init__.__signature__ = _signature()  # type: ignore[attr-defined]
 
@@ -135,8 +137,7 @@ def _refuse_cluster(config: Any) -> None:
         )  # fmt: skip
 
 
-def _tell_of_late_checkpoints(steps: Any, values: Mapping[str, Any]) -> None:
-    loop = values.get("iterations_per_loop") or 1
+def _tell_of_late_checkpoints(steps: Any, loop: int) -> None:
     if steps and steps % loop:
         LOG.warning(
             "NPURunConfig: save_checkpoints_steps is %d, which is no multiple of iterations_per_loop (%d): "

@@ -7,10 +7,10 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from npu_reference.compiler.inserting import MEMSET
 from npu_reference.compiler.kernels import KernelTensor, Lowered
-from npu_reference.compiler.settings import CompilerSettings
 from npu_reference.device.timing.execution import Timeline
 from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
+from npu_reference.options.typed import CompilerSettings
 
 __all__ = ["Block", "MemoryPlan", "plan_memory"]
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from npu_reference.catalog import Catalog
 from npu_reference.collection import no_collection
-from npu_reference.compiler import Compiled, CompilerSettings, compile_graph, settings_of
+from npu_reference.compiler import Compiled, compile_graph, settings_of
 from npu_reference.compiler.collectives import Split
 from npu_reference.compiler.kernels import GETNEXT_OPERATORS, Gemm
 from npu_reference.compiler.lowering.idle import idle_reductions
@@ -24,6 +24,7 @@ from npu_reference.device.timing.shapes import sizes_of
 from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
 from npu_reference.options import Resolution
+from npu_reference.options.typed import CompilerSettings
 from npu_reference.partition import Partition
 from npu_reference.precision import assign
 

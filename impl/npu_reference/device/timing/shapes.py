@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from npu_reference.compiler.kernels import GETNEXT_OPERATORS
 from npu_reference.compiler.lowering.sizes import fed_name
 from npu_reference.errors import NpuError
 from npu_reference.graphs import Graph
 from npu_reference.options import Resolution
+from npu_reference.options.grammars.shapes import InputShape, Profiles, Ranges
 
 __all__ = ["Sizes", "sizes_of"]
 
@@ -37,17 +38,18 @@ def sizes_of(graph: Graph, resolution: Resolution, shapes: Optional[_Given]) -> 
     given: Dict[str, Sequence[Optional[int]]] = {
         name if ":" in name else f"{name}:0": shape for name, shape in (shapes or {}).items()
     }
-    listed, profiles = resolution.parsed.get("input_shape"), resolution.parsed.get("dynamic_dims")
-    if listed is not None and profiles is not None:
-        return _profiles(graph, resolution, given, listed, profiles)
-    ranges: Any = resolution.parsed.get("dynamic_inputs_shape_range")
-    if ranges is not None and resolution.values.get("dynamic_input"):
-        return [Sizes("", _largest(graph, given, ranges))]
+    options = resolution.typed.shapes
+    if options.listed is not None and options.profiles is not None:
+        return _profiles(graph, given, options.listed, options.profiles, of_placeholders=options.of_placeholders)
+    if options.ranges is not None and options.dynamic:
+        return [Sizes("", _largest(graph, given, options.ranges))]
     return [Sizes("", given)]
 
 
-def _profiles(graph: Graph, resolution: Resolution, given: _Given, listed: Any, profiles: Any) -> List[Sizes]:
-    if resolution.values.get("dynamic_node_type") == 1:
+def _profiles(
+    graph: Graph, given: _Given, listed: InputShape, profiles: Profiles, *, of_placeholders: bool
+) -> List[Sizes]:
+    if of_placeholders:
         names = {fed_name(graph.nodes[node], slot): (node, slot) for node, slot in _placeholders(graph)}
         inputs = {name: names[name] for name, _ in listed.inputs if name in names}
     else:
@@ -67,7 +69,7 @@ def _profiles(graph: Graph, resolution: Resolution, given: _Given, listed: Any, 
     return fits
 
 
-def _largest(graph: Graph, given: _Given, ranges: Any) -> Dict[str, Sequence[Optional[int]]]:
+def _largest(graph: Graph, given: _Given, ranges: Ranges) -> Dict[str, Sequence[Optional[int]]]:
     """Open sizes as large as their range lets them be; those given must lie in it."""
     found = dict(given)
     placeholders = sorted(_placeholders(graph), key=lambda at: fed_name(graph.nodes[at[0]], at[1]))  # A51

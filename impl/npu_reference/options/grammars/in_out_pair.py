@@ -11,9 +11,9 @@ __all__ = ["Range", "parse", "write"]
 
 _FORM = "Write the text of a list of [in_nodes, out_nodes], such as [[['a'], ['b', 'c']]]."
 _SPACE = re.compile(r"[ \t\r\n\f]*")
-#: A quoted name without line breaks: the str() of a list of str writes nothing else.
-_QUOTED = re.compile(r"[uU]?(?:'(?:[^'\\\r\n]|\\.)*'|\"(?:[^\"\\\r\n]|\\.)*\")")
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+#: A quoted name without line breaks: the str() of a list of str writes nothing else. Compiled where a text is read.
+_QUOTED = r"[uU]?(?:'(?:[^'\\\r\n]|\\.)*'|\"(?:[^\"\\\r\n]|\\.)*\")"
+_ESCAPE = r"(?s)\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))"
 _SIMPLE_ESCAPES = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -42,7 +42,7 @@ class _Scanner(Scanner):
 
     def name(self) -> str:
         start = self.position
-        body = self.match(_QUOTED, "a quoted node name")
+        body = self.match(re.compile(_QUOTED), "a quoted node name")
         body = body[body.index(body[-1]) + 1 : -1]
         name = self._unescape(body, start) if "\\" in body else body
         if not name:
@@ -62,7 +62,7 @@ class _Scanner(Scanner):
                 self.refuse(f"unknown escape \\{one} in a node name.", start)
             return _SIMPLE_ESCAPES[one]
 
-        return _ESCAPE.sub(character, body)
+        return re.sub(_ESCAPE, character, body)
 
 
 def parse(text: str) -> Tuple[Range, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 from npu_reference.options.domains import echo
 from npu_reference.options.grammars.json_text import Pairs, key_error, parse_json
@@ -21,16 +21,16 @@ _FORM = f"Write one JSON object of texts, such as {EXAMPLE}."
 
 
 class ProfilingOptions(NamedTuple):
-    """What is collected, where to; ``given`` are the keys that were written."""
+    """What is collected, where to, empty for nowhere; ``given`` are the keys that were written."""
 
-    output: Optional[str]
+    output: str
     training_trace: bool
     task_trace: bool
     aicpu: bool
     fp_point: str
     bp_point: str
     aic_metrics: str
-    given: Tuple[str, ...]
+    given: Tuple[str, ...] = ()
     notes: Tuple[ScannerNote, ...] = ()
 
 
@@ -65,7 +65,7 @@ def parse(text: str) -> ProfilingOptions:
         if values.get(key, "on") not in ("on", "off")
     ]
     return ProfilingOptions(
-        values.get("output") or None,
+        values.get("output", ""),
         values.get("training_trace") == "on",
         values.get("task_trace") == "on",
         values.get("aicpu") == "on",
@@ -98,5 +98,5 @@ def write(options: ProfilingOptions) -> str:
     values: Dict[str, str] = {}
     for key in options.given:
         value = getattr(options, key)
-        values[key] = {True: "on", False: "off", None: ""}.get(value, value)
+        values[key] = {True: "on", False: "off"}.get(value, value)
     return json.dumps(values, ensure_ascii=False)

@@ -56,8 +56,8 @@ def _profiles_need_an_output(state: State) -> None:
     if not state.value("profiling_mode"):
         return
     options = state.parsed.get("profiling_options")
-    output = options.output if isinstance(options, ProfilingOptions) else None
-    if output is not None:
+    output = options.output if isinstance(options, ProfilingOptions) else ""
+    if output:
         check_directory(state, "profiling_options", output, "output")
     elif state.edition == "legacy":
         reason = "profiling_mode is True, but profiling_options has no output."

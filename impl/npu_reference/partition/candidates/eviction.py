@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
+from npu_reference.options.typed import PartitionSettings
 from npu_reference.partition.reasons import Cause, Reason
-from npu_reference.partition.settings import PartitionSettings
 from npu_reference.partition.structure.wires import CONTROL, PLAIN, REF, RESOURCE, STRING, VARIANT, Wires
 
 if TYPE_CHECKING:

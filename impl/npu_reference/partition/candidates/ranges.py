@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Dict, List, NamedTuple, Sequence, Set, Tuple
 
+from npu_reference.options.grammars.in_out_pair import Range
 from npu_reference.partition.model import Note
-from npu_reference.partition.settings import NodeRange
 from npu_reference.partition.structure.topology import reached
 from npu_reference.partition.structure.wires import Wires
 from npu_reference.spelling import did_you_mean
@@ -23,7 +23,7 @@ class Selection(NamedTuple):
     notes: Tuple[Note, ...]
 
 
-def select(graph: Graph, wires: Wires, ranges: Sequence[NodeRange]) -> Selection:
+def select(graph: Graph, wires: Wires, ranges: Sequence[Range]) -> Selection:
     """Every node on a directed path, control edges included, from an in node to an out node of one entry (M5-M10).
 
     Both ends belong to the range, entries are united, and neither the order of entries nor of names matters. O(entries
@@ -52,7 +52,7 @@ def select(graph: Graph, wires: Wires, ranges: Sequence[NodeRange]) -> Selection
 
 
 def _lonely(
-    graph: Graph, item: NodeRange, number: int, starts: Sequence[int], ends: Sequence[int], inside: Set[int]
+    graph: Graph, item: Range, number: int, starts: Sequence[int], ends: Sequence[int], inside: Set[int]
 ) -> List[Note]:
     """Notes on ends that no path joins (M8)."""
     notes = []
@@ -82,7 +82,7 @@ def _unknown(graph: Graph, name: str, number: int, role: str, consequence: str) 
     )
 
 
-def select_as_adapter(graph: Graph, wires: Wires, ranges: Sequence[NodeRange]) -> Selection:
+def select_as_adapter(graph: Graph, wires: Wires, ranges: Sequence[Range]) -> Selection:
     """The nodes that the adapter's own search selects: depth first, so that the order of entries and edges matters.
 
     A path ends at the first out node it meets, or at any node an earlier pair has selected; so an out node behind

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from npu_reference.catalog import OpList
+from npu_reference.options.typed import PartitionSettings
 from npu_reference.partition.candidates.bodies import Bodies
 from npu_reference.partition.reasons import ONLY_MIXED, Cause, Reason
-from npu_reference.partition.settings import PartitionSettings
 from npu_reference.partition.structure.calls import called_functions
 from npu_reference.partition.structure.wires import RESOURCE, STRING, Wires
 

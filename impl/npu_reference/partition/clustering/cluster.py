@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Set
 
+from npu_reference.options.typed import PartitionSettings
 from npu_reference.partition.clustering.contract import Contraction, contract
 from npu_reference.partition.clustering.merge import (
     Clusters,
@@ -13,7 +14,6 @@ from npu_reference.partition.clustering.merge import (
     merge_pairs,
     merge_pairs_loosely,
 )
-from npu_reference.partition.settings import PartitionSettings
 from npu_reference.partition.structure.wires import Wires
 
 if TYPE_CHECKING:

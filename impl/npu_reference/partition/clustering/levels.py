@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, Sequence, Set
 
+from npu_reference.options.typed import PartitionSettings
 from npu_reference.partition.borders.checks import Surroundings
 from npu_reference.partition.clustering.contract import contract
 from npu_reference.partition.clustering.merge import Clusters, cluster_of, keep_largest_group, merge_pairs
 from npu_reference.partition.reasons import Cause, Reason
-from npu_reference.partition.settings import PartitionSettings
 from npu_reference.partition.structure.scc import components
 from npu_reference.partition.structure.wires import Wires
 

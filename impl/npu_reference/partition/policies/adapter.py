@@ -9,6 +9,7 @@ from npu_reference.errors import NpuError
 from npu_reference.graphs import as_session_gives
 from npu_reference.graphs.frames import CONTROL_FLOW, frames
 from npu_reference.options.rules.shapes import no_loops
+from npu_reference.options.typed import PartitionSettings
 from npu_reference.partition.borders.crossing import (
     Copies,
     copy_constants,
@@ -31,7 +32,6 @@ from npu_reference.partition.candidates.support import ADAPTER_RULES, Judge, who
 from npu_reference.partition.clustering.cluster import group
 from npu_reference.partition.model import Note
 from npu_reference.partition.reasons import Cause, Reason
-from npu_reference.partition.settings import PartitionSettings
 from npu_reference.partition.structure.wires import Wires
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from npu_reference.catalog import OpList
 from npu_reference.errors import NpuError
 from npu_reference.graphs import in_creation_order
 from npu_reference.graphs.frames import frames
+from npu_reference.options.typed import PartitionSettings
 from npu_reference.partition.borders.checks import STAYS, Surroundings, Violation, violations
 from npu_reference.partition.borders.crossing import Copies, copy_constants, copy_variables, stray_readers
 from npu_reference.partition.borders.deadness import find_dead
@@ -34,7 +35,6 @@ from npu_reference.partition.policies.adapter import (
     with_graph_options,
 )
 from npu_reference.partition.reasons import SAVED_GRAPH_HINT, Cause, Reason
-from npu_reference.partition.settings import PartitionSettings
 from npu_reference.partition.structure.hidden import entering, hidden_edges
 from npu_reference.partition.structure.wires import REF, RESOURCE, VARIANT, Wires
 from npu_reference.printing import counted

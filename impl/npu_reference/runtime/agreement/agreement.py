@@ -23,7 +23,7 @@ class Agreement:
         self._resolution = resolution
         self._tf_graph = tf_graph
         self._session = session
-        self._shapes = InputShapes(resolution)
+        self._shapes = InputShapes(resolution.typed.shapes)
         self._bound: Dict[Signature, _Bound] = {}
         self._loops: Dict[Signature, int] = {}
         self._advised = False
@@ -35,7 +35,7 @@ class Agreement:
             NpuError: OPTION_CONFLICT or DEVICE_MEMORY.
         """
         options, reached, names = self._resolution, parts.graph, _operators(signature)
-        if options.values.get("graph_memory_max_size") is not None:
+        if options.typed.compiler.memory[0] is not None:
             memory.check(memory.need(parts, self._tf_graph), options)
         self._loops[signature] = training.iterations(graph, reached, names, options, self._tf_graph)
         if training.trains(reached):

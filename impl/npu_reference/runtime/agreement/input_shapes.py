@@ -6,8 +6,8 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from npu_reference.errors import NpuError
 from npu_reference.graphs import Graph
-from npu_reference.options import Resolution
 from npu_reference.options.grammars.shapes import Dim, InputShape, Profiles, Ranges, parse_shape_range, write_dim
+from npu_reference.options.typed import ShapeOptions
 
 __all__ = ["GRAPH_ATTRS", "Inputs", "InputShapes", "inputs_of"]
 
@@ -60,11 +60,9 @@ def _stated(shape: Any) -> Stated:
 class InputShapes:
     """The shapes a session allows: those of its options, or of the graph that set_graph_exec_config set apart."""
 
-    def __init__(self, resolution: Resolution) -> None:
-        self._profiles: Optional[Profiles] = _given(resolution, "dynamic_dims")
-        self._shape: Optional[InputShape] = _given(resolution, "input_shape")
-        self._of_placeholders = resolution.values.get("dynamic_node_type") == 1
-        self._ranges: Optional[Ranges] = _given(resolution, "dynamic_inputs_shape_range")
+    def __init__(self, options: ShapeOptions) -> None:
+        self._profiles, self._shape, self._ranges = options.profiles, options.listed, options.ranges
+        self._of_placeholders = options.of_placeholders
 
     def applies(self, user_graph: Graph, names: Sequence[str]) -> bool:
         """Whether anything is said of the shapes of a run that fetches or runs these operators."""
@@ -119,10 +117,6 @@ class InputShapes:
             read = dict(zip(listed, inputs.getnext))  # type: ignore[arg-type]
         if not any(_fits_profile(read, dict(shape.in_profile(sizes).inputs)) for sizes in profiles.profiles):
             _refuse_profile(read, shape, profiles)
-
-
-def _given(resolution: Resolution, name: str) -> Any:
-    return resolution.parsed.get(name) if resolution.values.get(name) is not None else None
 
 
 def _one_kind(shapes: Sequence[Stated], kind: str, others: str) -> None:

@@ -6,7 +6,6 @@ from typing import Any, Dict, NamedTuple
 
 from npu_reference.errors import NpuError
 from npu_reference.options import Resolution
-from npu_reference.options.meaning import bytes_of
 from npu_reference.partition import Partition
 
 __all__ = ["Need", "check", "need"]
@@ -84,8 +83,7 @@ def check(found: Need, options: Resolution) -> None:
         NpuError: DEVICE_MEMORY, naming the option and both sizes in bytes.
     """
     sizes = {"graph_memory_max_size": found.static + found.dynamic, "variable_memory_max_size": found.variables}
-    for name, needed in sizes.items():
-        allowed = bytes_of(options, name)
+    for (name, needed), allowed in zip(sizes.items(), options.typed.compiler.memory):
         if allowed is not None and needed > allowed:
             reason = f"at least {needed} bytes are needed, but {allowed} bytes are allowed."
             raise NpuError("DEVICE_MEMORY", name, reason, "Allow more, or make the network smaller.")

@@ -21,7 +21,6 @@ LOSS_SCALE = "npu_loss_scale"
 ITERATIONS = ITERATIONS_MARK
 
 _APPLY = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
-_MIXED = ("allow_mix_precision", "allow_mix_precision_fp16")
 
 
 def trains(run_graph: Graph) -> bool:
@@ -40,10 +39,9 @@ def iterations(user_graph: Graph, run_graph: Graph, targets: Sequence[str], opti
     loops = [
         _asked(tf_graph, name) for name in targets if user_graph.nodes[user_graph.index[name]].has_attr(ITERATIONS)
     ]
-    given = options.effective.get("iterations_per_loop")
-    wanted = given.value if given is not None and given.origin == "given" else None
+    wanted = options.typed.iterations_given
     if not loops:
-        if isinstance(wanted, int) and wanted > 1 and trains(run_graph):
+        if wanted is not None and wanted > 1 and trains(run_graph):
             raise _conflict(
                 "iterations_per_loop", f"it is {wanted}, but set_iteration_per_loop was not called.",
                 f"Run what set_iteration_per_loop(sess, train_op, {wanted}) returns.",
@@ -56,13 +54,13 @@ def iterations(user_graph: Graph, run_graph: Graph, targets: Sequence[str], opti
             "iterations_per_loop", f"it is {wanted}, but set_iteration_per_loop was given {loops[0]}.",
             "Give both the same number.",
         )  # fmt: skip
-    if loops[0] > 1 and options.values.get("mix_compile_mode"):
+    if loops[0] > 1 and options.typed.partition.mix:
         raise _conflict(
             "iterations_per_loop", f"{loops[0]} iterations cannot be offloaded while mix_compile_mode is True.",
             "Give 1 to set_iteration_per_loop, or switch mix_compile_mode off.",
         )  # fmt: skip
     reads = any(node.op.startswith("IteratorGetNext") for node in run_graph.nodes)
-    if loops[0] > 1 and reads and not options.values.get("enable_data_pre_proc"):
+    if loops[0] > 1 and reads and not options.typed.partition.data_pre_proc:
         raise _conflict(
             "enable_data_pre_proc", f"a loop of {loops[0]} iterations needs GetNext on the device.",
             'Set parameter_map["enable_data_pre_proc"].b = True.',
@@ -81,7 +79,7 @@ def _conflict(option: str, reason: str, remedy: str = "") -> NpuError:
 
 def check_tailing(options: Resolution, tf_graph: Any) -> None:
     """Refuse a tailing optimization on which the session and NPUOptimizer disagree (T20)."""
-    configured = bool(options.values.get("is_tailing_optimization"))
+    configured = options.typed.compiler.tailing
     for told in tf_graph.get_collection(TAILING):
         if bool(told) != configured:
             raise _conflict(
@@ -94,11 +92,10 @@ def check_tailing(options: Resolution, tf_graph: Any) -> None:
 def advice(options: Resolution, tf_graph: Any) -> List[Notice]:
     """What to tell about the first training step of a session."""
     notices = []
-    if options.values.get("is_tailing_optimization") and not tf_graph.get_collection(TAILING):
+    if options.typed.compiler.tailing and not tf_graph.get_collection(TAILING):
         text = "it has no effect without NPUOptimizer; wrap the optimizer of the graph in one."
         notices.append(Notice("tailing_without_npu_optimizer", "is_tailing_optimization", text))
-    mixed = options.values.get("precision_mode") in _MIXED or options.values.get("precision_mode_v2") == "mixed_float16"
-    if mixed and not tf_graph.get_collection(LOSS_SCALE):
-        name = "precision_mode_v2" if options.values.get("precision_mode_v2") else "precision_mode"
+    if options.typed.compiler.mixed and not tf_graph.get_collection(LOSS_SCALE):
+        name = "precision_mode_v2" if options.typed.precision.v2 else "precision_mode"
         notices.append(Notice("loss_scaling", name, "mixed precision trains without loss scaling, which is advised."))
     return notices

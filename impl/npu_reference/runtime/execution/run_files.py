@@ -14,6 +14,7 @@ from npu_reference.device.faults import Faults
 from npu_reference.errors import NpuError
 from npu_reference.hardware import Device
 from npu_reference.options import Resolution
+from npu_reference.options.grammars.profiling import ProfilingOptions
 from npu_reference.runtime.execution.virtual_clock import RunTime
 
 __all__ = ["Recording", "end", "recording"]
@@ -50,11 +51,10 @@ def recording(
         number: of the device in the machine.
         tell: hears the option and what somebody should know of it.
     """
-    wanted, plan = profiling.collected(resolution), tuning.plan_of(resolution)
+    wanted, plan = resolution.typed.profiling, tuning.plan_of(resolution)
     bank: Mapping[Gemm, Tile] = {}
-    if resolution.of_run_config or plan is not None:
-        folder = place(str(resolution.values.get("work_path") or "."))
-        bank, complaint = tuning.read(folder, device)
+    if resolution.of_run_config:
+        bank, complaint = tuning.read(place(resolution.typed.tuning.work_path), device)
         if complaint is not None:
             tell("work_path", complaint)
     if wanted is None and plan is None and not bank:
@@ -74,7 +74,7 @@ class Recording:
 
     def __init__(
         self,
-        wanted: Optional[profiling.Collected],
+        wanted: Optional[ProfilingOptions],
         plan: Optional[tuning.TuningPlan],
         bank: Mapping[Gemm, Tile],
         place: Callable[[str], str],

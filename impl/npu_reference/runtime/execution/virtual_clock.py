@@ -19,7 +19,7 @@ from npu_reference.runtime.execution.compiling import Compiling, Timed
 from npu_reference.runtime.observing import account
 from npu_reference.runtime.observing.trace import TracedCopy
 
-__all__ = ["Clocking", "RunTime", "Turn", "device_of", "restart"]
+__all__ = ["Clocking", "RunTime", "Turn", "restart"]
 
 _NOTHING = NpuError("DEVICE_MODEL", "", "nothing of it runs on the device.")
 
@@ -108,7 +108,7 @@ class Clocking:
         self, compiling: Compiling, resolution: Resolution, faults: Faults, rank: int = 0, device: Optional[int] = None
     ) -> None:
         self._compiling, self._resolution, self._faults, self._rank = compiling, resolution, faults, rank
-        self._device = device_of(resolution) if device is None else device
+        self._device = (resolution.typed.ranks.device or 0) if device is None else device  # T14
         self._lock = threading.Lock()
         self._executed: Dict[Optional[str], int] = {}
         self._endured: Dict[Tuple[int, int], Endured] = {}
@@ -200,12 +200,6 @@ class Clocking:
         error = timed.error
         if error is not None and error.code == "DEVICE_MEMORY" and error.subject in _LIMITS:
             raise error
-
-
-def device_of(resolution: Resolution) -> int:
-    """The number of a session's device: session_device_id, ASCEND_DEVICE_ID, or 0 (T14)."""
-    number = resolution.values.get("session_device_id")
-    return number if isinstance(number, int) else 0
 
 
 def _computes(parts: Partition, node: str) -> bool:

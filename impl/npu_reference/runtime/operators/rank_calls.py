@@ -17,6 +17,7 @@ import numpy as np
 
 from npu_reference.device.faults import NONE, Faults
 from npu_reference.errors import DeviceError, NpuError
+from npu_reference.options.rules.timeouts import in_steps
 from npu_reference.runtime import ranks
 from npu_reference.runtime.exchange.meeting import END
 from npu_reference.runtime.exchange.parts import BrokenExchange, Part
@@ -28,7 +29,6 @@ __all__ = [
     "Communicator",
     "Done",
     "exchanged",
-    "hccl_seconds",
     "own_tokens",
     "restart",
     "through_python",
@@ -38,8 +38,8 @@ __all__ = [
 #: Of the function for sessions that are not the device's; those of the device have their number behind it.
 TOKEN = "npu_reference.exchange"
 
-#: hccl_timeout where nothing says otherwise (document 003), and the step it is rounded down to, in seconds.
-_DEFAULT_SECONDS, _STEP_SECONDS = 1836, 68
+#: hccl_timeout in seconds where nothing says otherwise (document 003).
+_DEFAULT_SECONDS = 1836
 
 _LOCK = threading.Lock()
 _BY_TOKEN: Dict[str, Callable[..., Any]] = {}
@@ -67,12 +67,6 @@ class Done(NamedTuple):
         return body if self.part >= 0 else {name: value for name, value in body.items() if name != "part"}
 
 
-def hccl_seconds(value: Any) -> int:
-    """How long a collective really waits: steps of 68 s, at least one (runconfig.hccl_timeout.quantize, .floor68)."""
-    seconds = int(value) if value is not None else _DEFAULT_SECONDS
-    return max(_STEP_SECONDS, seconds // _STEP_SECONDS * _STEP_SECONDS)
-
-
 class Communicator:
     """The rank of one session, and what it does with the others. Thread-safe.
 
@@ -82,9 +76,9 @@ class Communicator:
         faults: that the device was asked to have.
     """
 
-    def __init__(self, place: Optional[ranks.RankPlace], seconds: Any = None, faults: Faults = NONE) -> None:
+    def __init__(self, place: Optional[ranks.RankPlace], seconds: Optional[int] = None, faults: Faults = NONE) -> None:
         self.place = place
-        self._seconds = hccl_seconds(seconds)
+        self._seconds = in_steps(_DEFAULT_SECONDS if seconds is None else seconds)
         self._lock = threading.Lock()
         self._meeting: Any = None
         self._active = 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Callable, Optional, Sequence, Set, TextIO, Union
 
 from npu_reference.device.faults import NONE, Faults
-from npu_reference.dumps.settings import DataDump
 from npu_reference.hardware import Device
+from npu_reference.options.typed import DataDump
 from npu_reference.runtime.config import PRECISIONS, current_overrides, overriding
 from npu_reference.runtime.config import device_precision as checked_precision
 from npu_reference.runtime.observing.account import Account, keeping

@@ -64,21 +64,21 @@ class Engine:
 
     def __init__(self, session: Any, settings: Settings, place: Optional[ranks.RankPlace] = None) -> None:
         self._settings = settings
-        values = settings.resolution.values
-        self.device = ranks.device_of(values.get("session_device_id"), place)
+        options = settings.resolution.typed
+        self.device = ranks.device_of(options.ranks.device, place)
         #: What folders are called by: the option, else what a launch script says, else the rank.
-        named = values.get("session_device_id") is not None
+        named = options.ranks.device is not None
         self._told_device = self.device if named else settings.places.device or self.device
-        self._communicator = Communicator(place, values.get("hccl_timeout"), settings.faults)
+        self._communicator = Communicator(place, options.timeouts.hccl, settings.faults)
         self.number = process_trace().open_session()
         self._token = token_of(self.number, self._communicator)
-        self._distribution = None if place is None else ranks.distribution(settings.resolution, place)
+        self._distribution = None if place is None else ranks.distribution(options.ranks, place)
         #: Of the data sets whose elements this session hands out or is handed.
         self._channels: Dict[str, None] = {}
         account.opened(self.number, settings)
         self._graph = session.graph
         precise = settings.device_precision == "on"
-        repeatable = precise and str(settings.resolution.values.get("deterministic")) == "1"
+        repeatable = precise and options.compiler.deterministic
         config = inner_config(session._config, repeatable=repeatable, waits=place is not None)
         self._numerics = Numerics(settings) if precise else None
         self._shadow = Shadow(session.graph, config=config)
@@ -118,7 +118,7 @@ class Engine:
         for notice in settings.notices:
             say(logging.WARNING, notice, session=self.number)
         if LOG.isEnabledFor(logging.INFO):
-            told = json.dumps(directives(settings.resolution), sort_keys=True)
+            told = json.dumps(directives(options), sort_keys=True)
             say(logging.INFO, Notice("directives", "graph compilation", f"{told}."), session=self.number)
 
     def _open_dump(self, settings: Settings) -> Optional[Dumping]:

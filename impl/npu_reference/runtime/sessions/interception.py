@@ -92,7 +92,7 @@ def _init(self: Any, target: Any = "", graph: Any = None, config: Any = None) ->
         try:
             with refused():
                 settings = configs.settings(config)
-                device = settings.resolution.values.get("session_device_id")
+                device = settings.resolution.typed.ranks.device
                 place = ranks.place_of_session(device)
                 ranks.device_of(device, place)
         except Exception:

@@ -9,8 +9,8 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Named
 import numpy as np
 
 from npu_reference.device.numerics.editing import one_turn_at_a_time
-from npu_reference.dumps.settings import DataDump
 from npu_reference.graphs import CONTROL_FLOW, Graph
+from npu_reference.options.typed import DataDump
 from npu_reference.partition import Partition, build
 from npu_reference.partition.structure.calls import called_functions
 from npu_reference.runtime.execution.dumping.data_dump import Dumping

@@ -10,9 +10,9 @@ import numpy as np
 
 from npu_reference.dumps.form import SIMULATED, Description, encode
 from npu_reference.dumps.names import file_name
-from npu_reference.dumps.settings import DataDump
 from npu_reference.dumps.writing import StepFiles, Target
 from npu_reference.errors import NpuError
+from npu_reference.options.typed import DataDump
 from npu_reference.partition import Partition
 from npu_reference.precision import Assignment
 from npu_reference.runtime.execution.dumping.frames import Dtypes, FileFrame, Meta, meta_of, tensor_of

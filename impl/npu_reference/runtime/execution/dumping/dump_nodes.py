@@ -8,9 +8,9 @@ from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Name
 from npu_reference.device.numerics.body import in_order
 from npu_reference.device.numerics.kinds import STATUS_OPS
 from npu_reference.dumps.dtypes import BY_NAME
-from npu_reference.dumps.settings import DataDump
 from npu_reference.graphs import CONTROL_FLOW, OPS, DType
 from npu_reference.graphs.signature import AttrProblem, arg_dtypes, count_args
+from npu_reference.options.typed import DataDump
 from npu_reference.partition.building.names import fresh
 from npu_reference.runtime.execution.dumping.function_bodies import MARK, let_run
 from npu_reference.runtime.tf_api import tensorflow

@@ -8,8 +8,8 @@ from typing import Any, Callable, List, Mapping, Optional, Set
 
 from npu_reference.device.numerics.body import in_order
 from npu_reference.device.numerics.kinds import STATUS_OPS
-from npu_reference.dumps.settings import DataDump
 from npu_reference.graphs import CONTROL_FLOW, COPY_MARK, OPERATOR_MARK
+from npu_reference.options.typed import DataDump
 from npu_reference.partition import Partition
 from npu_reference.runtime.execution.dumping.dump_nodes import Adding, Dumped, ends_of, gives_reference, shared_of
 from npu_reference.runtime.execution.dumping.function_bodies import UNBOUND, calls_of

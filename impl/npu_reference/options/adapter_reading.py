@@ -1,60 +1,16 @@
-"""The options that decide a partition, as one value: read the documents' way or the adapter's own."""
+"""What the adapter's own pass reads of a parameter map, refusals and defaults included."""
 
 from __future__ import annotations
 
 import re
-from typing import Any, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Any, List, Mapping, Optional, Union
 
 from npu_reference.errors import NpuError
-from npu_reference.options.grammars.in_out_pair import Range as NodeRange
-from npu_reference.options.outcome import Resolution
+from npu_reference.options.grammars.in_out_pair import Range
+from npu_reference.options.typed import PartitionSettings
 
-__all__ = ["NodeRange", "PartitionSettings", "settings_of", "settings_of_adapter"]
+__all__ = ["adapter_ranges", "settings_of_adapter"]
 
-
-class PartitionSettings(NamedTuple):
-    """What partitioning asks of the options; the defaults are those of a session that sets nothing."""
-
-    use_off_line: bool = True
-    mix: bool = False
-    data_pre_proc: bool = False
-    iterations: int = 1
-    variables_on_host: bool = False
-    ranges: Tuple[NodeRange, ...] = ()
-    ranges_text: Optional[str] = None  # what was given for in_out_pair, where it was given
-    offload_ranges: bool = True
-    lazy_recompile: bool = False
-    job: str = "localhost"
-
-
-def settings_of(resolution: Resolution) -> PartitionSettings:
-    """The settings of resolved options (documents' reading); raises the first error among them."""
-    resolution.raise_first()
-    values = resolution.values
-    ranges = resolution.parsed.get("in_out_pair") or ()
-    return PartitionSettings(
-        use_off_line=values.get("use_off_line") is not False,
-        mix=bool(values.get("mix_compile_mode")),
-        data_pre_proc=bool(values.get("enable_data_pre_proc")),
-        iterations=_integer(values.get("iterations_per_loop")),
-        variables_on_host=values.get("variable_placement") == "Host",
-        ranges=tuple(ranges),  # type: ignore[arg-type]
-        ranges_text=_text(values.get("in_out_pair")),
-        offload_ranges=values.get("in_out_pair_flag") is not False,
-        lazy_recompile=bool(values.get("dynamic_input"))
-        and values.get("dynamic_graph_execute_mode") == "lazy_recompile",
-    )
-
-
-def _integer(value: object) -> int:
-    return value if isinstance(value, int) else 1
-
-
-def _text(value: object) -> Optional[str]:
-    return None if value is None else str(value)
-
-
-# -- the adapter's own reading of a parameter map -----------------------------------------------------------------
 
 _SHAPE_LIST = r"\[[\s\d~,-]*\](?:\s*,\s*\[[\s\d~,-]*\])*"
 _SHAPES_OF_ONE = rf"(?:data|getnext)\s*:\s*{_SHAPE_LIST}"
@@ -146,7 +102,7 @@ def _abort(option: str, words: str) -> NpuError:
 _Tree = Union[str, List[Any]]
 
 
-def adapter_ranges(text: str) -> List[NodeRange]:
+def adapter_ranges(text: str) -> List[Range]:
     """The ranges the adapter's own parser finds in an in_out_pair text; it raises nothing.
 
     Only brackets and commas have a meaning. Blank, tab and single quote are dropped wherever they stand; anything
@@ -178,7 +134,7 @@ def adapter_ranges(text: str) -> List[NodeRange]:
     return [found for found in map(_range, root[0]) if found is not None]
 
 
-def _range(item: _Tree) -> Optional[NodeRange]:
+def _range(item: _Tree) -> Optional[Range]:
     if not isinstance(item, list) or len(item) < 2:
         return None
     ends = []
@@ -186,4 +142,4 @@ def _range(item: _Tree) -> Optional[NodeRange]:
         if not isinstance(part, list) or not part or not all(isinstance(name, str) for name in part):
             return None
         ends.append(tuple(part))
-    return NodeRange(ends[0], ends[1])
+    return Range(ends[0], ends[1])
